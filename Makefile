@@ -1,0 +1,53 @@
+# byoc_lab. `make lab` and `make test` are all that a new machine needs.
+
+VENV   := .venv
+BIN    := $(VENV)/bin
+ORACLE := .oracle-venv
+
+.DEFAULT_GOAL := help
+.PHONY: help setup lab test demo check browser notebooks slow oracle golden wheel clean
+
+help:  ## show this list
+	@echo "byoc_lab: learn and debug BYOC graph partitioning"
+	@echo
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+
+setup:  ## make .venv and install the package with its extras, what is missing of it
+	@tools/setup.sh $(VENV)
+
+lab: setup  ## open JupyterLab at the first notebook
+	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/00_start_here.ipynb
+
+test: setup  ## run the tests
+	$(BIN)/python -m pytest -m "not slow"
+
+demo: setup  ## the main job without a screen: MobileNet through the DNNL pipeline, checked and timed
+	$(BIN)/byoc-lab demo
+
+check: setup  ## ruff and the type checker
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+browser: setup  ## only the tests in a browser (needs Chromium)
+	$(BIN)/python -m pytest -m browser
+
+notebooks: setup  ## only the notebooks
+	$(BIN)/python -m pytest tests/notebooks
+
+slow: setup  ## the sweeps that are too slow for every run
+	$(BIN)/python -m pytest -m slow
+
+oracle: setup  ## install a real TVM 0.16 beside the package and compare with it (needs Python 3.10)
+	@tools/oracle.sh $(ORACLE)
+	$(BIN)/python -m pytest -m oracle
+
+golden: setup  ## write the golden files again from the real TVM 0.16
+	@tools/oracle.sh $(ORACLE)
+	$(BIN)/python -m tests.oracle.write_golden
+
+wheel: setup  ## build a wheel into dist/
+	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist .
+
+clean:  ## remove what make made
+	rm -rf $(VENV) $(ORACLE) build dist

@@ -1,0 +1,203 @@
+"""Does cost grow linearly with the module?
+
+Chains of n blocks, conv2d + bias + relu each, with an operator between them that DNNL does not
+take, so that n external functions result. Every pass of the "dnnl" pipeline, the printer, the
+parser, the linter, structural equality and repeated type inference: processor time (which does not
+count what else the machine does) and peak memory at each n, and the factor from one n to the next.
+Each n has a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from report import arguments, seconds, table, timed, verdict, write_json
+
+SIZES = (100, 1_000, 10_000)
+GROWTH_LIMIT = 12.0  # from n to 10 n
+PIPELINE_SECONDS, PIPELINE_BYTES = 60.0, 2 * 1024**3  # at the largest n
+NEGLIGIBLE = 0.010  # seconds; below, a growth factor says nothing
+WHOLE = "whole pipeline"
+CHANNELS, SIDE = 4, 4
+
+
+def chain(n: int, kind: str) -> Any:
+    """A module of n blocks. kind: "bias", "batch_norm" (in place of the bias), or "residual" (the
+    operator in between also adds the block's input: every block has two ways through it)."""
+    import numpy as np
+
+    from byoc_lab import relay
+
+    random = np.random.RandomState(0)
+
+    def constant(*shape: int) -> Any:
+        return relay.const(random.uniform(0.5, 1, shape).astype("float32"))
+
+    data = relay.var("data", shape=(1, CHANNELS, SIDE, SIDE))
+    value = data
+    for _ in range(n):
+        weight = constant(CHANNELS, CHANNELS, 1, 1)
+        block = relay.nn.conv2d(value, weight, channels=CHANNELS, kernel_size=(1, 1))
+        if kind == "batch_norm":
+            block = relay.nn.batch_norm(block, *(constant(CHANNELS) for _ in range(4)))[0]
+        else:
+            block = relay.add(block, constant(CHANNELS, 1, 1))
+        block = relay.negative(relay.nn.relu(block))
+        value = relay.subtract(block, value) if kind == "residual" else block
+    return relay.IRModule.from_expr(relay.Function([data], value))
+
+
+class Meter:
+    """Runs things and notes, for each, seconds and the most memory the process had meanwhile."""
+
+    def __init__(self) -> None:
+        self.measured: dict[str, dict[str, float]] = {}
+
+    def __call__(self, label: str, run: Callable[[], Any]) -> Any:
+        _forget_peak()
+        result, spent = timed(run, time.process_time)
+        self.measured[label] = {"seconds": spent, "bytes": _peak_bytes()}
+        return result
+
+    def sum(self, label: str, parts: list[str]) -> None:
+        rows = [self.measured[p] for p in parts]
+        total = {"seconds": sum(r["seconds"] for r in rows), "bytes": max(r["bytes"] for r in rows)}
+        self.measured[label] = total
+
+
+def _forget_peak() -> None:
+    """Let Linux measure the peak anew; elsewhere it is the peak since the process began."""
+    if sys.platform == "linux":
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def _peak_bytes() -> int:
+    if sys.platform == "linux":
+        status = Path("/proc/self/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) * 1024
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def measure(n: int, kind: str) -> dict[str, dict[str, float]]:
+    """Everything that is timed, on one chain."""
+    from byoc_lab import dnnl, relay
+    from byoc_lab.errors import ElidedMetadataWarning
+    from byoc_lab.lint import lint
+    from byoc_lab.passes import PassContext
+    from byoc_lab.relay.structural import structural_equal
+
+    meter = Meter()
+    mod = meter("building the module", lambda: chain(n, kind))
+    after: dict[str, Any] = {}
+    with PassContext(opt_level=3):
+        for p in dnnl.pipeline():
+            mod = after[p.name] = meter(p.name, lambda p=p, mod=mod: p(mod))
+    meter.sum(WHOLE, list(after))
+    expect(len(mod.functions) == n + 1, f"{n} external functions, found {len(mod.functions) - 1}")
+
+    typed, annotated = after["InferType"], after["AnnotateTarget"]
+    meter("InferType again", lambda: relay.transform.InferType()(typed))
+    full = meter("print", typed.astext)
+    bare = meter("print, no metadata", lambda: typed.astext(show_meta_data=False))
+    read = meter("parse", lambda: relay.parse(full))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ElidedMetadataWarning)  # that is what is measured
+        meter("parse, no metadata", lambda: relay.parse(bare))
+    text = meter("print, partitioned", mod.astext)
+    meter("parse, partitioned", lambda: relay.parse(text))
+    same = meter("structural_equal", lambda: structural_equal(typed, read))
+    expect(same, "the text to read back")
+    findings = meter("lint, annotated", lambda: lint(annotated))
+    expect(not findings, f"no findings, found {findings!r}")
+    meter("lint, partitioned", lambda: lint(mod))
+    return meter.measured
+
+
+def expect(holds: bool, what: str) -> None:
+    if not holds:
+        raise SystemExit(f"expected {what}: what was measured is not what was meant")
+
+
+def in_own_process(n: int, kind: str) -> dict[str, dict[str, float]]:
+    command = [sys.executable, __file__, "--kind", kind, "--measure", str(n)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=os.environ)
+    return json.loads(done.stdout)
+
+
+def rows_of(results: dict[int, dict[str, dict[str, float]]]) -> list[list[str]]:
+    sizes = list(results)
+    rows = []
+    for label in results[sizes[0]]:
+        row = [label]
+        for n in sizes:
+            cell = results[n][label]
+            row += [seconds(cell["seconds"]), f"{cell['bytes'] / 1024**2:.0f} MB"]
+        rows.append([*row, *(f"{f:.1f}" for f in growth(results, label))])
+    return rows
+
+
+def growth(results: dict[int, dict[str, dict[str, float]]], label: str) -> list[float]:
+    """How many times longer each size took than the one before."""
+    times = [r[label]["seconds"] for r in results.values()]
+    return [b / a for a, b in pairwise(times)]
+
+
+def misses(results: dict[int, dict[str, dict[str, float]]]) -> list[str]:
+    """The claims that do not hold, in words."""
+    if set(SIZES) != set(results):
+        return []  # the claims are about these sizes
+    found = []
+    _, before, largest = results.values()
+    for label, cell in largest.items():
+        factor = cell["seconds"] / max(before[label]["seconds"], NEGLIGIBLE)
+        if factor > GROWTH_LIMIT:
+            found.append(f"{label}: grows {factor:.1f}-fold, limit {GROWTH_LIMIT:g}")
+    whole = largest[WHOLE]
+    if whole["seconds"] > PIPELINE_SECONDS or whole["bytes"] > PIPELINE_BYTES:
+        found.append(f"{WHOLE}: {whole}, limits {PIPELINE_SECONDS} s and {PIPELINE_BYTES} bytes")
+    return found
+
+
+def main() -> int:
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N")
+    parser.add_argument("--kind", choices=("bias", "batch_norm", "residual"), default="bias")
+    parser.add_argument("--measure", type=int, metavar="N", help="one size, as JSON to stdout")
+    options = parser.parse_args()
+    if options.measure:
+        print(json.dumps(measure(options.measure, options.kind)))
+        return 0
+    results = {n: in_own_process(n, options.kind) for n in options.sizes}
+    head = ["stage"]
+    for n in results:
+        head += [f"n = {n}", "peak"]
+    head += [f"x{b / a:g}" for a, b in pairwise(options.sizes)]
+    print(table(head, rows_of(results)))
+    write_json(
+        options.out / f"relay_scaling_{options.kind}.json",
+        {
+            "kind": options.kind,
+            "limits": {
+                "growth": GROWTH_LIMIT,
+                "seconds": PIPELINE_SECONDS,
+                "bytes": PIPELINE_BYTES,
+            },
+            "results": results,
+        },
+    )
+    return verdict(misses(results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""What the benchmarks share: timing, tables, and the JSON they leave behind."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+RESULTS = Path(__file__).resolve().parents[1] / "build" / "benchmarks"
+
+
+def timed(
+    run: Callable[[], Result], clock: Callable[[], float] = time.perf_counter
+) -> tuple[Result, float]:
+    """What `run` gives, and how many seconds it took by `clock` (wall clock, unless another)."""
+    start = clock()
+    result = run()
+    return result, clock() - start
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A text table: the first column to the left, the others to the right."""
+    texts = [list(head), *([str(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[n]) for row in texts) for n in range(len(head))]
+    lines = []
+    for row in texts:
+        rest = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
+        lines.append("  ".join([row[0].ljust(widths[0]), *rest]).rstrip())
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines)
+
+
+def seconds(value: float) -> str:
+    """A time in a unit that suits it."""
+    return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.1f} ms"
+
+
+def machine() -> dict[str, Any]:
+    """What a number has to be read with."""
+    return {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "processors": os.cpu_count(),
+    }
+
+
+def write_json(path: Path, data: dict[str, Any]) -> None:
+    """Write `data`, and the machine it was measured on; say where."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"machine": machine(), **data}, indent=2) + "\n")
+    print(f"\nwritten: {path}")
+
+
+def arguments(doc: str) -> argparse.ArgumentParser:
+    """A parser with the option that all benchmarks have."""
+    parser = argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder for the results")
+    return parser
+
+
+def verdict(misses: Sequence[str]) -> int:
+    """Print which claims do not hold; the exit status."""
+    for miss in misses:
+        print(f"MISSED  {miss}")
+    print("all claims hold" if not misses else f"{len(misses)} claims missed")
+    return 1 if misses else 0

@@ -1,0 +1,68 @@
+"""TVM's side of `relay_vs_tvm.py`: runs under the Python that has a real TVM 0.16.
+
+Imports nothing of byoc_lab. A JSON line in, a JSON line out:
+
+    {"network": "mobilenet", "quantised": bool}
+    -> {"seconds": {stage: t}, "texts": {stage: text without constants}}
+
+The network is built once and kept; its texts come with the first answer only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+import tvm
+import tvm.relay.testing
+from networks import NETWORKS, STAGES
+from tvm import relay
+from tvm.relay.op.contrib import dnnl
+
+
+def main() -> None:
+    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever TVM prints is no answer
+    built: dict = {}
+    say(channel, {"ready": tvm.__version__})
+    for line in sys.stdin:
+        request = json.loads(line)
+        name = request["network"]
+        first = name not in built
+        if first:
+            built[name] = workload(name)
+        say(channel, run(built[name], request["quantised"], keep_texts=first))
+
+
+def workload(name: str):
+    module, options = NETWORKS[name]
+    mod, params = getattr(relay.testing, module).get_workload(**options)
+    mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
+    return mod
+
+
+def run(mod, quantised: bool, keep_texts: bool) -> dict:
+    table = [e for e in dnnl.pattern_table() if quantised or not e[0].startswith("dnnl.qnn.")]
+    given = {"MergeComposite": (table,), "AnnotateTarget": ("dnnl",)}
+    seconds, texts = {}, {}
+    with tvm.transform.PassContext(opt_level=3):
+        for stage in STAGES:
+            name = stage.split(",")[0]
+            apply = getattr(relay.transform, name)(*given.get(name, ()))
+            start = time.perf_counter()
+            mod = apply(mod)
+            seconds[stage] = time.perf_counter() - start
+            if keep_texts:
+                texts[stage] = mod.astext(show_meta_data=False)
+    return {"seconds": seconds, "texts": texts}
+
+
+def say(channel, message: dict) -> None:
+    channel.write(json.dumps(message) + "\n")
+    channel.flush()
+
+
+if __name__ == "__main__":
+    main()

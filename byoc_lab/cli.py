@@ -1,0 +1,134 @@
+"""`byoc-lab ...`: the objects of the package for a terminal and for CI.
+
+Exit codes: 0 all is well; 1 the answer is no (findings, wrong numbers, a pass that failed); 2 the
+question could not be understood (a file that is no Relay, an unknown pipeline).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from byoc_lab.errors import ByocLabError, NativeExtensionError
+from byoc_lab.relay import IRModule
+
+OK, NO, USAGE = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except ByocLabError as error:
+        print(f"byoc-lab: {error}", file=sys.stderr)
+        return USAGE
+    except OSError as error:
+        print(f"byoc-lab: {error.strerror}: {error.filename}", file=sys.stderr)
+        return USAGE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="byoc-lab", description="A laboratory for BYOC graph partitioning on TVM Relay."
+    )
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    demo = commands.add_parser(
+        "demo", help="MobileNet through the DNNL pipeline, checked and timed"
+    )
+    demo.add_argument(
+        "--html", type=Path, default=Path("mobilenet_dnnl.html"), help="where to write the report"
+    )
+    demo.set_defaults(run=_demo)
+
+    doctor = commands.add_parser("doctor", help="is everything there that byoc_lab needs?")
+    doctor.set_defaults(run=_doctor)
+
+    lint = commands.add_parser("lint", help="what is wrong with the annotations of a module")
+    lint.add_argument("file", type=Path, help="Relay text")
+    lint.set_defaults(run=_lint)
+
+    trace = commands.add_parser("trace", help="run a pipeline on a module and show every stage")
+    trace.add_argument("file", type=Path, help="Relay text")
+    trace.add_argument("--pipeline", default="dnnl", help="its name (default: dnnl)")
+    trace.add_argument("--html", type=Path, help="write the trace as one HTML file")
+    trace.set_defaults(run=_trace)
+    return parser
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from byoc_lab.demo import run_demo
+
+    return OK if run_demo(options.html) else NO
+
+
+def _lint(options: argparse.Namespace) -> int:
+    from byoc_lab import lint
+
+    findings = lint(_read(options.file))
+    print(findings)
+    return NO if findings.errors else OK
+
+
+def _trace(options: argparse.Namespace) -> int:
+    from byoc_lab import trace
+
+    recorded = trace(_read(options.file), pipeline=options.pipeline)
+    print(recorded)
+    if options.html:
+        print(f"written: {recorded.save_html(options.html)}")
+    return NO if recorded.error else OK
+
+
+def _read(path: Path) -> IRModule:
+    from byoc_lab import relay
+
+    return relay.parse_file(path)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    problems = 0
+    for name, check in (
+        ("Python", lambda: sys.version.split()[0]),
+        ("apache-tvm", _tvm_version),
+        ("DNNL extension", _native_state),
+        ("notebook view", _view_state),
+    ):
+        try:
+            print(f"ok       {name}: {check()}")
+        except ImportError as error:
+            problems += 1
+            print(f"MISSING  {name}: {error}")
+    return NO if problems else OK
+
+
+def _tvm_version() -> str:
+    from byoc_lab.run.tvm_runtime import import_tvm
+
+    tvm = import_tvm()
+    if not tvm.runtime.enabled("llvm"):
+        raise NativeExtensionError(
+            f"apache-tvm {tvm.__version__} has no LLVM; "
+            f"install the wheel with: pip install 'apache-tvm>=0.25,<0.28'"
+        )
+    return tvm.__version__
+
+
+def _native_state() -> str:
+    from byoc_lab.dnnl import native
+
+    native.load()
+    return f"loaded, {native.get_num_threads()} threads"
+
+
+def _view_state() -> str:
+    import anywidget
+
+    return f"anywidget {anywidget.__version__}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

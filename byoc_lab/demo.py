@@ -1,0 +1,87 @@
+"""The main job without a screen: MobileNet through the DNNL pipeline, checked and timed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from byoc_lab.dnnl import native
+from byoc_lab.lessons import mobilenet
+from byoc_lab.lint import lint
+from byoc_lab.run import Executable, Report, Timing, build, compare_times, validate
+from byoc_lab.trace import Trace, trace
+
+DNNL, HOST = "DNNL regions", "LLVM only (Relax's own schedules)"
+REPEAT = 15
+Say = Callable[[str], object]
+
+
+def run_demo(html: Path, say: Say = print, *, image_size: int = 224, repeat: int = REPEAT) -> bool:
+    """Trace, lint, build, run, validate and time MobileNet v1; write the trace to `html`.
+
+    `say` gets the lines; `repeat` times are taken of each build. Returns whether the results are
+    right. Raises OffloadError when a region did not run on DNNL, and what tracing and building
+    raise.
+    """
+    started = time.perf_counter()
+
+    def step(text: str) -> None:
+        say(f"[{time.perf_counter() - started:5.1f} s] {text}")
+
+    before, image = mobilenet.module(image_size), mobilenet.image(image_size)
+    size = "x".join(map(str, image.shape))
+    step(f"MobileNet v1, {size}, fixed random weights and batch norm statistics")
+    recorded = trace(before, pipeline="dnnl", title="MobileNet v1 on DNNL")
+    after = recorded.result
+    step(f"pipeline dnnl: {', '.join(_stage_words(recorded))}")
+    findings = lint(recorded["PartitionGraph"].before)
+    step(f"linted before partitioning: {findings}")
+    offloaded = build(after)
+    host = build(after, offload=False)
+    step("built: regions with DNNL, the rest with Relax and LLVM; and all of it with LLVM alone")
+    report = validate(before, offloaded, [image])
+    offloaded.assert_offloaded()
+    step("validated against the float64 NumPy reference of the module before the pipeline")
+    times = compare_times({DNNL: offloaded, HOST: host}, [image], repeat=repeat)
+    recorded.save_html(html)
+    step(f"timed; every stage is in {html}")
+    say("")
+    for card in offloaded.cards():
+        say(_card_line(card.symbol, card.operators, [op.impl for op in card.ops]))
+    say("")
+    say(_table(offloaded, report, times))
+    if not report.ok:
+        say(f"\n{report}")
+    return report.ok and not findings.errors
+
+
+def _stage_words(recorded: Trace) -> list[str]:
+    return [s.name if s.changed else f"({s.name})" for s in recorded]
+
+
+def _card_line(symbol: str, operators: int, impls: Sequence[str | None]) -> str:
+    kernels = ", ".join(sorted({impl or "none" for impl in impls}))
+    return f"@{symbol}: {operators} operators in {len(impls)} kernels ({kernels})"
+
+
+def _table(exe: Executable, report: Report, times: dict[str, Timing]) -> str:
+    cards = exe.cards()
+    total = sum(c.operators for c in cards) + exe.host_operators
+    worst = max((*report.regions, *report.outputs), key=lambda c: c.share)
+    (output,) = report.outputs
+    speedup = times[HOST].median / times[DNNL].median
+    rows = [
+        ("regions", f"{len(cards)}, all run on DNNL with {native.get_num_threads()} threads"),
+        ("operators offloaded", f"{sum(c.operators for c in cards)} of {total}"),
+        ("largest error of the output", f"{output.error:.2e}, tolerance {output.tolerance:.2e}"),
+        (
+            "closest to its tolerance",
+            f"{worst.name}: {worst.error:.2e}, tolerance {worst.tolerance:.2e}",
+        ),
+        (f"time per inference, {DNNL}", str(times[DNNL])),
+        (f"time per inference, {HOST}", f"{times[HOST]}, {speedup:.1f} times as long"),
+        ("verdict", "right" if report.ok else "WRONG"),
+    ]
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"  {name:<{width}}  {value}" for name, value in rows)

@@ -1,0 +1,183 @@
+"""The compiled DNNL extension: loading it, handing it arrays, running a region on it.
+
+The extension is a shared library without Python in it; TVM-FFI loads it and carries the calls.
+Nothing is loaded until it is used.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import NativeExtensionError
+
+LIBRARY = "byoc_lab_dnnl"
+ALIGNMENT = 64  # bytes: a cache line; oneDNN is up to a fifth slower on arrays aligned to 16
+BUILD_COMMAND = "pip install -e ."
+
+
+@functools.cache
+def load() -> None:
+    """Load the extension, once. Raises NativeExtensionError saying how to build it."""
+    try:
+        from tvm_ffi.libinfo import load_lib_module
+    except ImportError as error:
+        raise NativeExtensionError(
+            "the DNNL extension needs the package apache-tvm-ffi, which cannot be imported "
+            f"({error}); install it with: pip install 'apache-tvm-ffi>=0.1.15,<0.2'"
+        ) from error
+    try:
+        load_lib_module("byoc-lab", LIBRARY, extra_lib_paths=[Path(__file__).parent.parent])
+    except (RuntimeError, OSError) as error:
+        raise NativeExtensionError(
+            f"the DNNL extension (lib{LIBRARY}.so) is missing or cannot be loaded: {error}\n"
+            f"Build it by running `{BUILD_COMMAND}` in the root of the byoc_lab repository."
+        ) from error
+
+
+def available() -> bool:
+    """Whether the extension can be loaded; `load()` tells why not."""
+    try:
+        load()
+    except NativeExtensionError:
+        return False
+    return True
+
+
+@functools.cache
+def function(name: str) -> Callable[..., Any]:
+    """The native function registered as `byoc_lab.dnnl.<name>`."""
+    load()
+    import tvm_ffi
+
+    return tvm_ffi.get_global_func(f"byoc_lab.dnnl.{name}")
+
+
+def get_num_threads() -> int:
+    """Threads that regions created by this thread will use."""
+    return function("get_num_threads")()
+
+
+def set_num_threads(threads: int) -> None:
+    """Set the threads of regions created by this thread from now on; existing ones keep theirs."""
+    function("set_num_threads")(threads)
+
+
+def aligned_empty(shape: Sequence[int]) -> np.ndarray:
+    """An uninitialised float32 array of `shape` on a 64-byte boundary."""
+    size = math.prod(shape) * np.dtype(np.float32).itemsize
+    raw = np.empty(size + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + size].view(np.float32).reshape(tuple(shape))
+
+
+def as_input(where: str, name: str, value: Any) -> Any:
+    """What the extension can read of `value`: a NumPy array or any tensor with DLPack.
+
+    No copy is made of a writable row-major array. Read-only arrays (which DLPack does not let
+    through) and strided ones are copied. TypeError when `value` is neither or not float32.
+    """
+    if isinstance(value, np.ndarray):
+        if value.dtype != np.float32:
+            raise TypeError(f"{where}: {name}: expected dtype float32, found {value.dtype}")
+        # Not ascontiguousarray: it makes a scalar array one-dimensional.
+        return value if _passes_through(value) else value.copy(order="C")
+    tensor = _from_dlpack(where, name, value)
+    return tensor if tensor.is_contiguous() else np.from_dlpack(value).copy(order="C")
+
+
+def as_output(where: str, name: str, value: Any) -> Any:
+    """What the extension can write to: as `as_input`, but nothing is copied.
+
+    Raises ValueError when `value` is read-only or not row-major.
+    """
+    if isinstance(value, np.ndarray):
+        if value.dtype != np.float32:
+            raise TypeError(f"{where}: {name}: expected dtype float32, found {value.dtype}")
+        if not _passes_through(value):
+            raise ValueError(
+                f"{where}: {name}: expected a writable row-major array, found "
+                f"{'a read-only one' if not value.flags.writeable else f'strides {value.strides}'}"
+            )
+        return value
+    return _from_dlpack(where, name, value)
+
+
+def _passes_through(array: np.ndarray) -> bool:
+    return array.flags.c_contiguous and array.flags.writeable and array.flags.aligned
+
+
+def _from_dlpack(where: str, name: str, value: Any) -> Any:
+    import tvm_ffi
+
+    if not hasattr(value, "__dlpack__"):
+        raise TypeError(
+            f"{where}: {name}: expected a NumPy array or a tensor with DLPack, "
+            f"found {type(value).__name__}"
+        )
+    try:
+        return tvm_ffi.from_dlpack(value)
+    except (BufferError, RuntimeError, ValueError) as error:
+        raise TypeError(
+            f"{where}: {name}: this {type(value).__name__} does not give its memory: {error}"
+        ) from error
+
+
+class Region:
+    """A region of a network, compiled: `Region(graph, constants)(*inputs)` gives its outputs.
+
+    `graph` is the JSON graph of native/README.md as a dict, `constants` its constants in order
+    (float32; copied). Primitives are created and constants reordered here, once, for the number
+    of threads set in this thread. Calls from several threads wait for each other.
+
+    Raises ValueError or TypeError naming the op and the tensor when the graph or a constant is
+    malformed, NativeExtensionError when the extension is not built.
+    """
+
+    def __init__(self, graph: dict[str, Any], constants: Sequence[Any] = ()) -> None:
+        create = function("create_graph")
+        where = f"graph '{graph.get('symbol', '?')}'"
+        held = [as_input(where, f"constant {i}", value) for i, value in enumerate(constants)]
+        self.module = create(json.dumps(graph), held)
+        """The tvm_ffi.Module; it can be imported into another one, saved and exported."""
+        if len(held) < len(graph["constants"]):
+            raise ValueError(
+                f"{where}: expected {len(graph['constants'])} constants, found {len(held)}"
+            )
+        self.symbol: str = graph["symbol"]
+        self._where = where
+        self._function = self.module[self.symbol]
+        self._inputs = [graph["tensors"][i]["name"] for i in graph["inputs"]]
+        self._output_shapes = [tuple(graph["tensors"][i]["shape"]) for i in graph["outputs"]]
+
+    def __call__(self, *inputs: Any) -> list[np.ndarray]:
+        """Run on one float32 array or DLPack tensor for each input; returns new arrays."""
+        if len(inputs) != len(self._inputs):
+            raise TypeError(
+                f"{self._where}: expected {len(self._inputs)} inputs "
+                f"({', '.join(self._inputs)}), found {len(inputs)}"
+            )
+        held = [
+            as_input(self._where, f"input '{name}'", value)
+            for name, value in zip(self._inputs, inputs, strict=True)
+        ]
+        outputs = [aligned_empty(shape) for shape in self._output_shapes]
+        self._function(*held, *outputs)
+        return outputs
+
+    def stats(self) -> dict[str, Any]:
+        """How the region runs: native/README.md lists the entries."""
+        return json.loads(self.module["get_stats"]())
+
+    def set_profiling(self, on: bool) -> None:
+        """Time each op of every call from now on; `stats()` has the times of the last one."""
+        self.module["set_profiling"](on)
+
+    def __repr__(self) -> str:
+        return f"Region({self.symbol!r}, inputs={self._inputs}, outputs={self._output_shapes})"

@@ -1,0 +1,118 @@
+"""Every error that byoc_lab raises on purpose, in one place.
+
+Each message says what was found, what was expected, where, and what to do next. All of them derive
+from `ByocLabError`, and also from the built-in exception that a caller would try first
+(`ValueError`, `TypeError`, ...), so that a script needs no knowledge of this module.
+"""
+
+from __future__ import annotations
+
+
+class ByocLabError(Exception):
+    """Base of all errors of byoc_lab."""
+
+
+class ParseError(ByocLabError, ValueError):
+    """Text that is no Relay. Carries the place; the message shows the line with a caret.
+
+    Attributes: `source` (file or name), `line` and `column` (from 1), `reason` (no place in it).
+    """
+
+    def __init__(self, reason: str, source: str, line: int, column: int, text_line: str = ""):
+        self.reason, self.source, self.line, self.column = reason, source, line, column
+        shown, caret = _clip(text_line.replace("\t", " "), column)
+        picture = f"\n  {shown}\n  {' ' * caret}^" if shown else ""
+        super().__init__(f"{source}:{line}:{column}: {reason}{picture}")
+
+
+def _clip(line: str, column: int, width: int = 100) -> tuple[str, int]:
+    """The part of a long line around `column`, and where the caret goes in it."""
+    start = max(0, min(column - 1 - width // 2, len(line) - width))
+    head, tail = "..." if start else "", "..." if len(line) > start + width else ""
+    return head + line[start : start + width] + tail, column - 1 - start + len(head)
+
+
+class TypeInferenceError(ByocLabError, TypeError):
+    """An expression has no type: operand types disagree, or are under-constrained.
+
+    `node` is the expression at fault when known, `span` its place in a text.
+    """
+
+    def __init__(self, message: str, node: object = None):
+        super().__init__(message)
+        self.node = node
+        self.span = getattr(node, "span", None)
+
+
+class AttributeValueError(ByocLabError, ValueError):
+    """An operator attribute is unknown, missing, or has a value of the wrong kind."""
+
+
+class WellFormedError(ByocLabError, ValueError):
+    """A function or module breaks a rule of the IR (free variables, a name bound twice, ...)."""
+
+
+class FreeVariableError(WellFormedError):
+    """A global function mentions variables that nothing binds. `variables` holds them."""
+
+    def __init__(self, message: str, variables: tuple = ()):
+        super().__init__(message)
+        self.variables = variables
+
+
+class UnknownNameError(ByocLabError, KeyError):
+    """A name (operator, global function, pass, rule, pattern table, ...) that nobody registered."""
+
+    def __str__(self) -> str:  # KeyError would show the repr of the message
+        return str(self.args[0]) if self.args else ""
+
+
+class DuplicateNameError(ByocLabError, ValueError):
+    """A name is registered or bound a second time."""
+
+
+class PassError(ByocLabError, RuntimeError):
+    """A pass cannot run on this module; the module it was given is unchanged."""
+
+
+class PartitionError(PassError):
+    """Region annotations are malformed: what PartitionGraph or MergeCompilerRegions stopped at.
+
+    `node` is the expression at fault, or None.
+    """
+
+    def __init__(self, message: str, node: object = None):
+        super().__init__(message)
+        self.node = node
+
+
+class EvaluationError(ByocLabError, RuntimeError):
+    """An expression cannot be evaluated: an operator without a reference, a wrong input."""
+
+
+class InputError(ByocLabError, ValueError):
+    """A run-time input is missing, surplus, or of the wrong shape or dtype."""
+
+
+class BuildError(ByocLabError, RuntimeError):
+    """A module cannot be built or run: no translation, no codegen, a tool that is missing."""
+
+
+class OffloadError(ByocLabError, AssertionError):
+    """Something that should have run on a back end did not."""
+
+
+class ValidationError(ByocLabError, AssertionError):
+    """A result is further from the reference than its error bound allows."""
+
+
+class NativeExtensionError(ByocLabError, ImportError):
+    """The compiled DNNL extension is missing or cannot be loaded."""
+
+
+class MissingDependencyError(ByocLabError, ImportError):
+    """An optional package is not installed; the message names the command that installs it."""
+
+
+class ElidedMetadataWarning(UserWarning):
+    """Text without its metadata section was read; stand-ins took the place of what is missing."""

@@ -1,0 +1,38 @@
+"""`tvm.ir`, as far as Relay scripts use it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab.relay.attrs import Attrs, DictAttrs, attrs_type
+from byoc_lab.relay.expr import GlobalVar, Op, Span
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.op import register_op_attr
+from byoc_lab.relay.structural import (
+    assert_structural_equal,
+    structural_equal,
+    structural_hash,
+)
+from byoc_lab.relay.types import (
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeVar,
+)
+
+
+def make_node(type_key: str, **fields: Any) -> Attrs:
+    """An attributes record of a TVM type key: "DictAttrs", "relay.attrs.Conv2DAttrs", ..."""
+    return DictAttrs(fields) if type_key == "DictAttrs" else attrs_type(type_key).make(fields)
+
+
+__all__ = [
+    "Attrs", "DictAttrs", "FuncType", "GlobalTypeVar", "GlobalVar", "IRModule", "IncompleteType",
+    "Op", "Span", "TensorType", "TupleType", "Type", "TypeCall", "TypeVar",
+    "assert_structural_equal", "make_node", "register_op_attr", "structural_equal",
+    "structural_hash",
+]  # fmt: skip

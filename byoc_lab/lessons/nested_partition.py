@@ -1,0 +1,80 @@
+"""The chain whose partition came out nested: blocks of conv2d, batch norm and relu, annotated by
+hand with one mark too few.
+
+The case of the TVM forum thread "[External codegen] A possible bug in partitioning" (January
+2020). `network` is the chain, `annotate` its author's idea: walk back from each relu, begin on
+what comes in, end at the relu. With `begins_on_conv_data=False` it wraps variables only, as the
+first version did, and so forgets the value that comes from the block before.
+"""
+
+from __future__ import annotations
+
+from byoc_lab import relay
+from byoc_lab.relay.expr import Call, Expr, Function, Var
+from byoc_lab.relay.expr_functor import ExprMutator
+from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.op.annotation import compiler_begin, compiler_end
+
+CHANNELS = 16
+
+
+def network(blocks: int = 2, size: int = 224) -> IRModule:
+    """A typed chain of `blocks` blocks on an image (1, 3, size, size); weights are parameters."""
+    out: Expr = relay.var("data", shape=(1, 3, size, size))
+    for n in range(1, blocks + 1):
+        out = _block(f"layer{n}_", out)
+    return infer_module(IRModule.from_expr(out))
+
+
+def _block(prefix: str, data: Expr) -> Expr:
+    weight = relay.var(f"{prefix}weight")
+    statistics = [relay.var(f"{prefix}bn_{name}") for name in ("gamma", "beta", "mean", "var")]
+    conv = relay.nn.conv2d(data, weight, channels=CHANNELS, kernel_size=(3, 3), padding=(1, 1))
+    return relay.nn.relu(relay.nn.batch_norm(conv, *statistics)[0])
+
+
+def annotate(mod: IRModule, begins_on_conv_data: bool = True, compiler: str = "dnnl") -> IRModule:
+    """`mod` with every block between begins and an end; see the module's text for the option."""
+    out = mod.copy()
+    annotator = _ConvBatchNormRelu(compiler, begins_on_conv_data)
+    out["main"] = annotator.visit(mod["main"])
+    return infer_module(out)
+
+
+class _ConvBatchNormRelu(ExprMutator):
+    """Inside a block from its relu down to its conv2d, begins go on what comes from outside."""
+
+    def __init__(self, compiler: str, begins_on_conv_data: bool):
+        super().__init__()
+        self.compiler = compiler
+        self.begins_on_conv_data = begins_on_conv_data
+        self.inside = False
+
+    def visit_call(self, call: Call) -> Expr:
+        if call.is_op("nn.relu"):
+            self.inside = True
+            closed = compiler_end(self._begun(call), self.compiler)
+            self.inside = False
+            return closed
+        if call.is_op("nn.conv2d") and self.inside:
+            self.inside = False  # what is below belongs to another block
+            return self._begun(call)
+        if call.is_op("nn.batch_norm") and self.inside:
+            return self._begun(call)
+        return super().visit_call(call)
+
+    def _begun(self, call: Call) -> Call:
+        args = []
+        for arg in call.args:
+            new = self.visit(arg)
+            outside = call.is_op("nn.conv2d") and self.begins_on_conv_data
+            if isinstance(new, Var) or outside:
+                new = compiler_begin(new, self.compiler)
+            args.append(new)
+        return Call(call.op, args, call.attrs)
+
+
+def functions_inside(func: Function) -> list[Function]:
+    """The function literals inside `func`, innermost first: what the old partitioner made."""
+    return [n for n in relay.visit.post_order(func) if isinstance(n, Function) and n is not func]

@@ -1,0 +1,54 @@
+"""The passes: one pass, one file. `relay.transform` is this package under TVM's name.
+
+Every module of this folder is imported here by discovery, and each pass class in it is available
+by its name (`make_pass("FoldConstant")`), so adding a pass is adding a file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from typing import TYPE_CHECKING, Any
+
+from byoc_lab.passes.base import (
+    FunctionPass,
+    Pass,
+    PassContext,
+    Sequential,
+    function_pass,
+    make_pass,
+    module_pass,
+    register_pass,
+)
+from byoc_lab.passes.hook import Event, listening
+from byoc_lab.passes.pipelines import named_pipeline, pipeline_names, register_pipeline
+
+_BASES = {Pass, FunctionPass, Sequential}
+
+
+def _discover() -> list[str]:
+    names = []
+    for info in pkgutil.iter_modules(__path__):
+        module = importlib.import_module(f"{__name__}.{info.name}")
+        for name, cls in vars(module).items():
+            own = inspect.isclass(cls) and cls.__module__ == module.__name__
+            if own and issubclass(cls, Pass) and cls not in _BASES and not name.startswith("_"):
+                globals()[name] = cls
+                register_pass(name, cls)
+                names.append(name)
+    return names
+
+
+_NAMES = _discover()
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+
+__all__ = [
+    "Event", "FunctionPass", "Pass", "PassContext", "Sequential", "function_pass", "listening",
+    "make_pass", "module_pass", "named_pipeline", "pipeline_names", "register_pass",
+    "register_pipeline", *_NAMES,
+]  # fmt: skip

@@ -1,0 +1,100 @@
+"""DeadCodeElimination: lets whose variable nobody uses are dropped, if their value has no effect.
+
+`let %a = abs(%x); %x` -> `%x`. With `inline_once`, a variable that is used once gives way to its
+value. Uses inside values that are dropped themselves do not count; a use inside a nested function
+counts twice, so that nothing is moved into a closure. Dead code without a let cannot exist.
+
+Source: src/relay/transforms/dead_code.cc of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from byoc_lab.passes.base import Pass, PassContext, is_optimizable
+from byoc_lab.passes.hook import rewriting
+from byoc_lab.passes.purity import Purity
+from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.relay.expr import Expr, Function, Let, Var
+from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.visit import post_order
+
+
+class DeadCodeElimination(Pass):
+    """Drop lets without use or effect.
+
+    inline_once: also replace variables that are used once. ignore_impurity: take every value for
+    one without effects.
+    """
+
+    opt_level = 1
+    required = ("InferType",)
+
+    def __init__(self, inline_once: bool = False, ignore_impurity: bool = False):
+        self.inline_once = inline_once
+        self.ignore_impurity = ignore_impurity
+
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        out = mod.copy()
+        purity = Purity(mod)
+        for gv, func in mod.functions.items():
+            if is_optimizable(func):
+                with rewriting(func, gv.name_hint):
+                    out.functions[gv] = self._eliminate(func, purity)
+        return infer_module(out)
+
+    def _eliminate(self, func: Function, purity: Purity) -> Function:
+        lets = {n.var: n for n in post_order(func) if isinstance(n, Let)}
+        pure = {v: self.ignore_impurity or purity.of(let.value) for v, let in lets.items()}
+        uses = _uses(func, lets, pure)
+        memo: dict[Expr, Expr] = {}
+
+        def inlined(v: Any) -> bool:
+            return self.inline_once and v in lets and pure[v] and uses.get(v) == 1
+
+        def use_value(pre: Any, post: Any) -> Expr:
+            return memo[lets[pre].value] if isinstance(pre, Var) and inlined(pre) else post
+
+        def drop_let(pre: Any, post: Any) -> Expr | None:
+            if not isinstance(pre, Let):
+                return None
+            unused = pure[pre.var] and not uses.get(pre.var)
+            return post.body if unused or inlined(pre.var) else None
+
+        rules = [Rule("drop let", "nothing needs the variable", drop_let)]
+        return rewrite(func, rules, memo=memo, prepare=use_value)
+
+
+def _uses(func: Function, lets: dict[Var, Let], pure: dict[Var, bool]) -> dict[Var, int]:
+    """How often each let-bound variable is needed, found by following what is needed.
+
+    What is inside a shared value counts twice, as in TVM, which looks at a node up to two times.
+    """
+    uses: dict[Var, int] = {}
+    home: dict[Var, Function] = {}  # the function whose body binds the variable
+    seen: Counter[Expr] = Counter()
+    todo: list[tuple[Expr, Function]] = [(func.body, func)]
+    while todo:
+        node, scope = todo.pop()
+        if isinstance(node, Var):
+            if node in lets:
+                first = node not in uses
+                uses[node] = uses.get(node, 0) + (1 if home.get(node, scope) is scope else 2)
+                if first and pure[node]:
+                    todo.append((lets[node].value, home.get(node, scope)))
+            continue
+        if seen[node] == 2:
+            continue
+        seen[node] += 1
+        if isinstance(node, Let):
+            home[node.var] = scope
+            todo.append((node.body, scope))
+            if not pure[node.var]:
+                todo.append((node.value, scope))
+        elif isinstance(node, Function):
+            todo.append((node.body, node))
+        else:
+            todo += [(p, scope) for p in node.parts()]
+    return uses

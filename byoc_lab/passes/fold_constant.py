@@ -1,0 +1,130 @@
+"""FoldConstant: what depends on constants alone is computed now.
+
+A call of an operator whose arguments are all constants (or tuples of them) becomes the constant
+that it evaluates to; so do projections of literal tuples, ifs with a constant condition, and lets
+of a constant value. Left alone: calls without arguments (`zeros`), calls of functions, stateful
+and opaque operators, quantised arithmetic unless `fold_qnn`, and whatever is inside a Primitive
+function, which belongs to somebody else.
+
+Source: src/relay/transforms/fold_constant.cc of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import PassError
+from byoc_lab.passes.base import FunctionPass, PassContext
+from byoc_lab.passes.rewrite import Rule, rewrite, rule
+from byoc_lab.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    If,
+    Let,
+    Op,
+    Tuple,
+    TupleGetItem,
+)
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.op.evaluate import evaluate_op
+from byoc_lab.relay.visit import post_order
+
+ANNOTATIONS = ("annotation.compiler_begin", "annotation.compiler_end")
+
+
+class FoldConstant(FunctionPass):
+    """Evaluate constant expressions.
+
+    fold_qnn: also fold quantised operators. era="2020-01": go into Primitive functions too, as the
+    pass did before September 2020.
+    """
+
+    opt_level = 2
+
+    def __init__(self, fold_qnn: bool = False, era: str | None = None):
+        self.fold_qnn = fold_qnn
+        self.era = era
+
+    def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        def enter(node: Expr) -> bool:
+            closed = isinstance(node, Function) and bool(node.attrs.get("Primitive"))
+            return self.era is not None or not closed or node is func
+
+        memo: dict[Expr, Expr] = {}
+        value_of = {n.var: n.value for n in post_order(func) if isinstance(n, Let)}
+
+        def use_constant(pre: Any, post: Any) -> Expr:
+            value = memo.get(value_of[pre]) if pre in value_of else None
+            return value if isinstance(value, Constant) else post
+
+        rules = (
+            Rule("evaluate", "all arguments are constants", self._evaluate),
+            drop_let,
+            pick_field,
+            pick_branch,
+        )
+        return rewrite(func, rules, enter, memo, use_constant)
+
+    def _evaluate(self, pre: Expr, post: Expr) -> Expr | None:
+        if not isinstance(post, Call) or not isinstance(post.op, Op) or not post.args:
+            return None
+        if not all(map(_is_constant, post.args)):
+            return None
+        op = post.op
+        if op.name in ANNOTATIONS:
+            raise PassError(
+                f"FoldConstant found {op.name} of a constant, which cannot be evaluated. Fold "
+                f"before annotating, or run PartitionGraph first"
+            )
+        if op.get_attr("TOpIsStateful") or (op.name.startswith("qnn.") and not self.fold_qnn):
+            return None
+        if op.definition.reference is None:
+            return None
+        return _to_expr(evaluate_op(op, post.attrs, [_to_value(a) for a in post.args]))
+
+
+@rule("pick field", "a field of a literal tuple is that field")
+def pick_field(pre: Expr, post: Expr) -> Expr | None:
+    if isinstance(post, TupleGetItem) and isinstance(post.tuple_value, Tuple):
+        return post.tuple_value.fields[post.index]
+    return None
+
+
+@rule("pick branch", "the condition is a constant")
+def pick_branch(pre: Expr, post: Expr) -> Expr | None:
+    if isinstance(post, If) and isinstance(post.cond, Constant):
+        return post.true_branch if bool(post.cond.numpy()) else post.false_branch
+    return None
+
+
+@rule("drop let", "a constant needs no name")
+def drop_let(pre: Expr, post: Expr) -> Expr | None:
+    # The constant has taken the variable's place everywhere, also where it was bound.
+    return post.body if isinstance(post, Let) and isinstance(post.var, Constant) else None
+
+
+def _is_constant(expr: Expr) -> bool:
+    todo = [expr]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Tuple):
+            todo += node.fields
+        elif not isinstance(node, Constant):
+            return False
+    return True
+
+
+def _to_value(expr: Expr) -> object:
+    if isinstance(expr, Constant):
+        return expr.numpy()
+    return tuple(map(_to_value, expr.parts()))
+
+
+def _to_expr(value: object) -> Expr:
+    if isinstance(value, tuple):
+        return Tuple([_to_expr(v) for v in value])
+    return Constant(np.asarray(value))

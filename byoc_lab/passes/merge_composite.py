@@ -1,0 +1,70 @@
+"""MergeComposite: each match of a pattern becomes a call of a function named after the pattern.
+
+`nn.relu(add(nn.conv2d(%x, %w), %b))` -> `fn (..., Composite="dnnl.conv2d_bias_relu") {...}(%x, %w,
+%b)`. The entries of the table are tried in order, each over what the earlier ones left; nodes
+inside a composite function are not matched again.
+
+Source: src/relay/transforms/merge_composite.cc of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from byoc_lab.errors import PassError
+from byoc_lab.passes.base import FunctionPass, PassContext
+from byoc_lab.passes.hook import keeps_in, report, rewriting
+from byoc_lab.relay.dataflow_pattern import DFPattern, partition
+from byoc_lab.relay.dataflow_pattern.grouping import Group
+from byoc_lab.relay.dataflow_pattern.indexed_graph import IndexedGraph
+from byoc_lab.relay.expr import Expr, Function
+from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.module import IRModule
+
+
+class MergeComposite(FunctionPass):
+    """Wrap what a pattern table matches into composite functions.
+
+    pattern_table: entries (name, pattern) or (name, pattern, check); `check(expr)` gets the typed
+    root of a match and may refuse it.
+    """
+
+    def __init__(self, pattern_table: Sequence[tuple[Any, ...]]):
+        self.table: list[tuple[str, DFPattern, Callable[[Expr], bool]]] = []
+        for n, entry in enumerate(pattern_table):
+            name, pattern, *rest = entry if isinstance(entry, (tuple, list)) else (None, None)
+            if not isinstance(name, str) or not isinstance(pattern, DFPattern) or len(rest) > 1:
+                raise PassError(
+                    f"entry {n} of the pattern table must be (name, pattern) or (name, pattern, "
+                    f"check), found {entry!r}"
+                )
+            self.table.append((name, pattern, rest[0] if rest else lambda expr: True))
+
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        return super().run(infer_module(mod), ctx)  # scripts call it on modules without types
+
+    def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        graph = IndexedGraph(func)
+        for name, pattern, check in self.table:
+
+            def on_match(pre: Expr, post: Expr, group: Group, name: str = name) -> None:
+                report(name, f"these {len(group.body)} nodes match the pattern {name}", pre, post)
+
+            attrs, made = {"Composite": name}, dict[Expr, Expr]()
+            with rewriting(func):
+                keeps_in(made)
+                merged = partition(
+                    pattern, func, attrs, check, graph=graph, on_match=on_match, memo=made
+                )
+            if merged is not func:
+                func = _typed(merged, mod)
+                graph = IndexedGraph(func)
+        return func
+
+
+def _typed(func: Expr, mod: IRModule) -> Function:
+    # Later entries look at types; the other functions of the module are not touched.
+    scratch = mod.copy()
+    scratch["main"] = func
+    return infer_module(scratch)["main"]

@@ -1,0 +1,145 @@
+"""ToANormalForm: every intermediate value gets a name of its own.
+
+`add(abs(%x), %y)` -> `let %x_0 = abs(%x); let %x_1 = add(%x_0, %y); %x_1`, constants included.
+A value that several branches share is bound in the innermost scope around all its uses. Lets that
+are there keep their variables; each also yields one more name for its own result, as in TVM.
+Primitive functions are bound whole, and external functions left alone.
+
+Source: src/relay/transforms/to_a_normal_form.cc of TVM 0.16. New nodes have no types yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from byoc_lab.passes.base import Pass, PassContext, is_optimizable
+from byoc_lab.passes.hook import report, rewriting
+from byoc_lab.relay.adt import Constructor, Match
+from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Op, Var
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.visit import post_order
+
+
+class ToANormalForm(Pass):
+    """Bind every value with let."""
+
+    opt_level = 1
+
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        out = mod.copy()
+        for gv, func in mod.functions.items():
+            if is_optimizable(func):
+                with rewriting(func, gv.name_hint):
+                    out.functions[gv] = _Normaliser(func).run()
+        return out
+
+
+@dataclass(eq=False)
+class _Scope:
+    """A function body or a branch, and the bindings that belong to it."""
+
+    parent: _Scope | None
+    bindings: list[tuple[Var, Expr]] = field(default_factory=list)
+    depth: int = 0
+
+    def close(self, result: Expr) -> Expr:
+        for variable, value in reversed(self.bindings):
+            result = Let(variable, value, result)
+        return result
+
+
+def _common(a: _Scope, b: _Scope) -> _Scope:
+    """The innermost scope around both."""
+    while a is not b:
+        if a.depth < b.depth:
+            a, b = b, a
+        assert a.parent is not None  # all scopes share the function's
+        a = a.parent
+    return a
+
+
+class _Normaliser:
+    def __init__(self, func: Function):
+        self.func = func
+        self.scope_of: dict[Expr, _Scope] = {}
+        self.inner: dict[tuple[Expr, int], _Scope] = {}  # by owner and which of its parts
+        self.memo: dict[Expr, Expr] = {}
+        self.count = 0
+
+    def run(self) -> Function:
+        root = _Scope(None)
+        self._place(root)
+        self._fill(self.func.body)
+        new = self.func.replace(body=root.close(self.memo[self.func.body]))
+        report("bind", f"{self.count} values get names", self.func, new)
+        return new
+
+    # Where each value belongs ------------------------------------------------------------------
+
+    def _place(self, root: _Scope) -> None:
+        self.scope_of[self.func.body] = root
+        for node in reversed(list(post_order(self.func.body, enter=_is_open))):
+            scope = self.scope_of[node]
+            if not _is_open(node):
+                continue
+            for n, part in enumerate(node.parts()):
+                used_in = scope
+                if _opens(node, n):
+                    used_in = _Scope(scope, depth=scope.depth + 1)
+                    self.inner[node, n] = used_in
+                known = self.scope_of.get(part)
+                self.scope_of[part] = used_in if known is None else _common(known, used_in)
+
+    # Binding, operands first ---------------------------------------------------------------------
+
+    def _fill(self, body: Expr) -> None:
+        stack: list[tuple[Expr, Var | None, bool]] = [(body, None, False)]
+        while stack:
+            node, name, done = stack.pop()
+            if done:
+                self.memo[node] = self._bind(node, name)
+            elif node in self.memo:
+                if name is not None:
+                    self.scope_of[node].bindings.append((name, self.memo[node]))
+            else:
+                stack.append((node, name, True))
+                if isinstance(node, Let):
+                    stack += [(node.body, None, False), (node.value, node.var, False)]
+                elif isinstance(node, Call):  # here, unlike elsewhere, the callee comes last
+                    stack += [(p, None, False) for p in (node.op, *reversed(node.args))]
+                elif _is_open(node):
+                    stack += [(p, None, False) for p in reversed(node.parts())]
+
+    def _bind(self, node: Expr, name: Var | None) -> Expr:
+        scope = self.scope_of[node]
+        value = self._value(node)
+        if isinstance(node, (Var, GlobalVar, Op, Constructor)) and name is None:
+            return value
+        if name is None:
+            name = Var(f"x_{self.count}")
+            self.count += 1
+        scope.bindings.append((name, value))
+        return name
+
+    def _value(self, node: Expr) -> Expr:
+        """The node over the names of its parts."""
+        if isinstance(node, Let):
+            return self.memo[node.body]
+        if not _is_open(node):
+            return node
+        new = []
+        for n, part in enumerate(node.parts()):
+            inner = self.inner.get((node, n))
+            new.append(inner.close(self.memo[part]) if inner else self.memo[part])
+        return node.with_parts(new)  # always anew: nobody may share what has a name now
+
+
+def _is_open(node: Expr) -> bool:
+    return not (isinstance(node, Function) and bool(node.attrs.get("Primitive")))
+
+
+def _opens(node: Expr, part: int) -> bool:
+    """Whether a part of a node is a scope of its own."""
+    if isinstance(node, (If, Match)):
+        return part > 0  # of a match also the pattern variables, which need no binding
+    return isinstance(node, Function) and part == len(node.params)

@@ -1,0 +1,96 @@
+"""Relay in Python: the language, its operators, text format, patterns and analyses.
+
+Names and results are those of `tvm.relay` in TVM 0.16; a script written for it works after its
+import lines are changed. The passes are in `byoc_lab.passes` and, as `relay.transform`, here too
+(`byoc_lab` puts them there, this package knows nothing of them).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from typing import Any as _PyAny
+
+from byoc_lab.relay import (
+    adt,
+    analysis,
+    annotation,
+    build_module,
+    dataflow_pattern,
+    expr,
+    image,
+    nn,
+    op,
+    qnn,
+    testing,
+)
+from byoc_lab.relay import expr_functor as expr_functor
+from byoc_lab.relay import types as ty  # TVM's name for it
+from byoc_lab.relay.adt import (
+    Clause,
+    Constructor,
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    PatternWildcard,
+    TypeData,
+)
+from byoc_lab.relay.dataflow_pattern import *  # noqa: F403 (TVM puts the pattern names here too)
+from byoc_lab.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Op,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    RelayExpr,
+    Span,
+    Tuple,
+    TupleGetItem,
+    TupleWrapper,
+    Var,
+    bind,
+    const,
+    describe,
+    var,
+)
+from byoc_lab.relay.expr_functor import (
+    ExprFunctor,
+    ExprMutator,
+    ExprRewriter,
+    ExprVisitor,
+    MixedModeMutator,
+    MixedModeVisitor,
+)
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.op.namespace import namespace as _namespace
+from byoc_lab.relay.parser import fromtext, parse, parse_expr, parse_file, parse_programs
+from byoc_lab.relay.printer import print_lines, print_text
+from byoc_lab.relay.structural import assert_structural_equal, structural_equal, structural_hash
+from byoc_lab.relay.type_functor import TypeFunctor, TypeMutator, TypeVisitor
+from byoc_lab.relay.types import (
+    Any,
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    RefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeKind,
+    TypeVar,
+    scalar_type,
+)
+
+globals().update(_namespace())
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> _PyAny: ...

@@ -1,0 +1,14 @@
+"""`relay.image`: the builders of the image operators, from their definitions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from byoc_lab.relay.op.namespace import namespace as _namespace
+
+globals().update(_namespace("image."))
+__all__ = sorted(_namespace("image."))
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...

@@ -1,0 +1,423 @@
+"""Type inference: every node gets its `checked_type`.
+
+1. Walk each function, operands first. A node whose operands are known is typed at once; where a
+   type is still missing, a hole stands for it and the node waits in a queue.
+2. Whenever a hole is filled, retry who waits for it: relations also work backwards, so that
+   `nn.conv2d` tells its untyped weight what it has to be.
+3. Rebuild the nodes with their types, filling in missing annotations.
+
+A node that already has a type keeps it, and its very self, when nothing below it is new: inference
+after a small change costs a walk, not a second inference.
+
+Source: src/relay/transforms/type_infer.cc of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from byoc_lab.errors import TypeInferenceError, UnknownNameError
+from byoc_lab.relay.adt import Constructor, Match
+from byoc_lab.relay.adt_kinds import check_kind
+from byoc_lab.relay.analysis import check_well_formed
+from byoc_lab.relay.attrs import Attrs
+from byoc_lab.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Op,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Span,
+    Tuple,
+    TupleGetItem,
+    Var,
+    describe,
+)
+from byoc_lab.relay.infer_adt import DataTypeRules, is_of_anything
+from byoc_lab.relay.infer_errors import fail as _fail
+from byoc_lab.relay.infer_errors import place as _place
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.op.registry import OpDef, identity
+from byoc_lab.relay.types import (
+    FuncType,
+    IncompleteType,
+    RefType,
+    TensorType,
+    TupleType,
+    Type,
+)
+from byoc_lab.relay.unify import Unifier, replace
+from byoc_lab.relay.visit import rebuild
+
+BOOL = TensorType((), "bool")
+
+
+def infer_module(mod: IRModule, *, declare_globals: bool = False) -> IRModule:
+    """`mod` with every node typed: a copy, or `mod` itself when that is so already.
+
+    Raises TypeInferenceError naming the expression, what was found and what was expected, and
+    UnknownNameError for a global that the module does not have; with `declare_globals` such a
+    global gets the type its uses ask for instead, which is kept in `declared`.
+    """
+    solver = _Solver(mod, declare_globals)
+    for data in mod.type_definitions.values():
+        check_kind(data, mod)
+    for gv, func in mod.functions.items():
+        check_well_formed(func)
+        solver.walk(func)
+        solver.unify(func, solver.types[func], solver.globals[gv.name_hint], f"@{gv.name_hint}")
+    solver.finish()
+    typed = mod.copy()
+    for gv, func in mod.functions.items():
+        typed.functions[gv] = solver.rebuilt(func)
+    for gv in solver.undeclared:
+        typed.declared[gv] = solver.type_of(gv)
+    same = all(typed.functions[gv] is func for gv, func in mod.functions.items())
+    return mod if same and typed.declared == mod.declared else typed
+
+
+def infer_expr(expr: Expr, mod: IRModule | None = None) -> Expr:
+    """`expr`, which may have free variables, with every node typed."""
+    solver = _Solver(mod or IRModule(), False)
+    solver.walk(expr)
+    solver.finish()
+    return solver.rebuilt(expr)
+
+
+class _Types(dict[Expr, Type]):
+    """Types by node; an operator has one only where it is called."""
+
+    def __missing__(self, node: Expr) -> Type:
+        if isinstance(node, Op):
+            _fail(node, f"operator {node.name} is used as a value; only a call of it has a type")
+        raise KeyError(node)
+
+
+class _Solver(DataTypeRules):
+    """One inference: the types found so far, and what waits for more."""
+
+    def __init__(self, mod: IRModule, declare_globals: bool):
+        self.mod = mod
+        self.unifier = Unifier()
+        self.types = _Types()
+        self.fresh: set[Expr] = set()  # nodes whose type may differ from what they carry
+        self.attempts: list[tuple[Sequence[Type], Callable[[], bool]]] = []
+        self.waiting: dict[Type, set[int]] = {}  # hole -> positions in `attempts`
+        self.declare_globals = declare_globals
+        self.undeclared: list[GlobalVar] = []
+        self.declared = mod.declared
+        self.memo: dict[Expr, Expr] = {}
+        self.instances: dict[Expr, list[Type]] = {}  # calls of generic functions: their type_args
+        self.globals: dict[str, Type] = {}
+        for gv, func in mod.functions.items():
+            self.globals[gv.name_hint] = self._signature(func)
+
+    def _signature(self, func: Function) -> Type:
+        if func._checked_type is not None:
+            return func._checked_type
+        params = [self.of_variable(p) for p in func.params]
+        return FuncType(params, func.ret_type or IncompleteType(), func.type_params)
+
+    def of_variable(self, v: Var) -> Type:
+        if v not in self.types:
+            self.types[v] = v.type_annotation or IncompleteType()
+            self.check_stated(v, v.type_annotation)
+            if v._checked_type is None or v._checked_type != v.type_annotation:
+                self.fresh.add(v)
+        return self.types[v]
+
+    # 1. Walk -------------------------------------------------------------------------------------
+
+    def walk(self, root: Expr) -> None:
+        stack: list[tuple[Expr, int]] = [(root, 0)]
+        while stack:
+            node, stage = stack.pop()
+            if stage == 0:
+                if node in self.types or isinstance(node, Op):
+                    continue
+                if isinstance(node, Let):
+                    # The variable must be known before the body is looked at.
+                    self.of_variable(node.var)
+                    stack += [(node, 2), (node.body, 0), (node, 1), (node.value, 0)]
+                elif isinstance(node, Match):
+                    bodies = [(c.rhs, 0) for c in reversed(node.clauses)]
+                    stack += [(node, 2), *bodies, (node, 1), (node.data, 0)]
+                elif isinstance(node, Call) and isinstance(node.op, Function):
+                    # Arguments first: they type the parameters of a literal before its body.
+                    stack += [(node, 2), (node.op, 0), (node, 1)]
+                    stack += [(a, 0) for a in reversed(node.args) if a not in self.types]
+                else:
+                    stack.append((node, 2))
+                    stack += [(p, 0) for p in reversed(node.parts()) if p not in self.types]
+            elif stage == 1 and isinstance(node, Call):
+                self._type_parameters(node)
+            elif stage == 1 and isinstance(node, Let):
+                self.unify(node, self.types[node.value], self.of_variable(node.var), "its value")
+            elif stage == 1 and isinstance(node, Match):
+                for clause in node.clauses:
+                    self.type_pattern(node, clause.lhs, self.types[node.data])
+            elif node not in self.types:
+                self.types[node] = self._visit(node)
+
+    def _type_parameters(self, call: Call) -> None:
+        assert isinstance(call.op, Function)
+        for param, arg in zip(call.op.params, call.args, strict=False):  # _apply counts them
+            known = self.types[arg]
+            if param.type_annotation is None and not known.has_holes:
+                self.types.setdefault(param, known)
+                self.fresh.add(param)
+
+    def _visit(self, node: Expr) -> Type:
+        carried = node._checked_type
+        if isinstance(node, Var):
+            return self.of_variable(node)
+        if isinstance(node, GlobalVar):
+            return self._of_global(node)
+        if isinstance(node, Constructor):
+            return self.constructor_type(node)
+        if isinstance(node, Constant):
+            if carried is None:
+                self.fresh.add(node)
+            return TensorType(node.data.shape, node.data.dtype)
+        if carried is not None and not any(p in self.fresh for p in node.parts()):
+            return carried
+        self.fresh.add(node)
+        return _VISIT[type(node)](self, node)
+
+    def _of_global(self, gv: GlobalVar) -> Type:
+        ty = self.globals.get(gv.name_hint) or self.declared.get(gv)
+        if ty is None:
+            if not self.declare_globals:
+                have = ", ".join(f"@{n}" for n in self.globals) or "none"
+                raise UnknownNameError(
+                    f"{_place(gv)}the module has no function @{gv.name_hint}; it has {have}"
+                )
+            ty = IncompleteType()
+            self.undeclared.append(gv)
+        self.fresh.add(gv)  # who uses it is typed anew: the function may have changed
+        return ty
+
+    def _call(self, call: Call) -> Type:
+        if isinstance(call.op, Op):
+            return self._op_call(call, call.op.definition)
+        result = IncompleteType()
+        self._now_or_later([self.types[call.op]], lambda: self._apply(call, result))
+        return result
+
+    def _apply(self, call: Call, result: Type) -> bool:
+        callee = self.unifier.head(self.types[call.op])
+        if isinstance(callee, IncompleteType):
+            if isinstance(call.op, GlobalVar):
+                args = [self.types[a] for a in call.args]
+                self.unify(call, callee, FuncType(args, result), "the callee")
+                return True
+            return False
+        if not isinstance(callee, FuncType):
+            _fail(
+                call, f"only a function can be called, found {describe(call.op)} of type {callee}"
+            )
+        if callee.type_params:
+            given = call.type_args or [IncompleteType() for _ in callee.type_params]
+            if len(given) != len(callee.type_params):
+                count = len(callee.type_params)
+                _fail(call, f"expected {count} type arguments, found {len(given)}")
+            self.instances[call] = list(given)
+            holes: dict[Type, Type] = dict(zip(callee.type_params, given, strict=True))
+            callee = FuncType(
+                [replace(t, holes) for t in callee.arg_types], replace(callee.ret_type, holes)
+            )
+        if len(callee.arg_types) != len(call.args):
+            few = "few" if len(call.args) < len(callee.arg_types) else "many"
+            _fail(
+                call,
+                f"too {few} arguments: expected {len(callee.arg_types)}, found {len(call.args)}",
+            )
+        for n, (arg, wanted) in enumerate(zip(call.args, callee.arg_types, strict=True)):
+            self.unify(call, self.types[arg], wanted, f"argument {n}")
+        self.unify(call, result, callee.ret_type, "the result")
+        return True
+
+    def _op_call(self, call: Call, definition: OpDef) -> Type:
+        if len(call.args) != len(definition.inputs):
+            names = ", ".join(n.rstrip("*") for n in definition.inputs)
+            _fail(
+                call,
+                f"{definition.name} takes {len(definition.inputs)} arguments ({names}), "
+                f"found {len(call.args)}",
+            )
+        args = [self.types[a] for a in call.args]
+        if definition.relation is identity:
+            return args[0]  # be it a hole: what fills the one fills the other
+        attrs = call.attrs
+        if attrs is None and definition.attrs:
+            attrs = definition.attrs.make()
+        if not any(t.has_holes for t in args):  # the usual case: known operands, known result
+            *wanted, result = self._relate(call, definition, attrs, args)
+            self._check_arguments(call, definition, args, wanted)
+            if result is not None and not result.has_holes:
+                return result
+        hole = IncompleteType()
+        self._now_or_later([*args, hole], lambda: self._retry(call, definition, attrs, hole))
+        return hole
+
+    def _retry(self, call: Call, definition: OpDef, attrs: Attrs | None, result: Type) -> bool:
+        args = [self.types[a] for a in call.args]
+        known = [self.unifier.known(t) for t in args]
+        *wanted, found = self._relate(call, definition, attrs, known)
+        self._check_arguments(call, definition, args, wanted)
+        if found is not None:
+            self.unify(call, result, found, "the result")
+        return found is not None and not any(
+            self.unifier.resolve(t).has_holes for t in (*args, result)
+        )
+
+    def _relate(
+        self, call: Call, definition: OpDef, attrs: Attrs | None, known: Sequence[Type | None]
+    ) -> Sequence[Type | None]:
+        try:
+            return definition.relation(attrs, *known)
+        except TypeInferenceError as error:
+            _fail(call, str(error), error)
+
+    def _check_arguments(
+        self, call: Call, definition: OpDef, args: Sequence[Type], wanted: Sequence[Type | None]
+    ) -> None:
+        for name, arg, want in zip(definition.inputs, args, wanted, strict=True):
+            if want is not None and want is not arg:
+                self.unify(call, arg, want, f"{definition.name}: {name.rstrip('*')}")
+
+    def _function(self, func: Function) -> Type:
+        params = [self.of_variable(p) for p in func.params]
+        body = self.types[func.body]
+        if func.ret_type is not None:
+            self.check_stated(func, func.ret_type)
+            self.unify(func, body, func.ret_type, "the function's result")
+            body = func.ret_type
+        return FuncType(params, body, func.type_params)
+
+    def _let(self, node: Let) -> Type:
+        return self.types[node.body]
+
+    def _if(self, node: If) -> Type:
+        self.unify(node, self.types[node.cond], BOOL, "the condition of if")
+        true, false = self.types[node.true_branch], self.types[node.false_branch]
+        return self.unify(node, false, true, "the else branch of if")
+
+    def _tuple(self, node: Tuple) -> Type:
+        return TupleType([self.types[f] for f in node.fields])
+
+    def _projection(self, node: TupleGetItem) -> Type:
+        result = IncompleteType()
+
+        def project() -> bool:
+            whole = self.unifier.head(self.types[node.tuple_value])
+            if isinstance(whole, IncompleteType):
+                return False
+            if not isinstance(whole, TupleType):
+                _fail(node, f".{node.index} needs a tuple, found {self.unifier.resolve(whole)}")
+            if not 0 <= node.index < len(whole.fields):
+                _fail(node, f".{node.index} is outside a tuple of {len(whole.fields)} fields")
+            self.unify(node, result, whole.fields[node.index], "the projection")
+            return True
+
+        self._now_or_later([self.types[node.tuple_value]], project)
+        return self.unifier.resolve(result)
+
+    def _ref_create(self, node: RefCreate) -> Type:
+        return RefType(self.types[node.value])
+
+    def _ref_read(self, node: RefRead) -> Type:
+        inner = IncompleteType()
+        self.unify(node, self.types[node.ref], RefType(inner), "ref_read")
+        return self.unifier.resolve(inner)
+
+    def _ref_write(self, node: RefWrite) -> Type:
+        wanted = RefType(self.types[node.value])
+        self.unify(node, self.types[node.ref], wanted, "ref_write")
+        return TupleType(())
+
+    # 2. Solve ------------------------------------------------------------------------------------
+
+    def _now_or_later(self, types: Sequence[Type], attempt: Callable[[], bool]) -> None:
+        """Do `attempt` now and, until it succeeds, whenever a hole in `types` is filled."""
+        if not attempt():
+            self.attempts.append((types, attempt))
+            self._wait(len(self.attempts) - 1)
+
+    def _wait(self, number: int) -> None:
+        for ty in self.attempts[number][0]:
+            for hole in self.unifier.holes(ty):
+                self.waiting.setdefault(hole, set()).add(number)
+
+    def finish(self) -> None:
+        """Retry what waits for a hole that was filled, until nothing moves."""
+        filled = self.unifier.filled
+        while filled:
+            ready = set().union(*(self.waiting.pop(hole, ()) for hole in filled))
+            filled.clear()
+            for number in sorted(ready):
+                if not self.attempts[number][1]():
+                    self._wait(number)
+
+    def unify(
+        self, node: Expr, found: Type, wanted: Type, what: str, at: Span | None = None
+    ) -> Type:
+        try:
+            return self.unifier.unify(found, wanted)
+        except TypeInferenceError as error:
+            _fail(node, f"{what}: {error}", error, at)
+
+    # 3. Rebuild ----------------------------------------------------------------------------------
+
+    def type_of(self, node: Expr) -> Type:
+        ty = self.unifier.resolve(self.types[node])
+        if ty.has_holes and not is_of_anything(ty):
+            _fail(
+                node,
+                f"the type of {describe(node)} cannot be inferred (only {ty} is known); "
+                f"annotate it, or a variable it is made of",
+            )
+        return ty
+
+    def rebuilt(self, root: Expr) -> Any:
+        return rebuild(root, self._attach, memo=self.memo)
+
+    def _attach(self, node: Any, post: Expr) -> Expr:
+        if isinstance(node, (Op, GlobalVar, Constructor)):
+            return post  # a global's type belongs to the module
+        if post is node and node not in self.fresh:
+            return node
+        ty = self.type_of(node)
+        if isinstance(post, Var) and post.type_annotation is None:
+            return post.with_annotation(ty).with_type(ty)
+        if isinstance(post, Call) and isinstance(post.op, Op):
+            types = tuple(self.unifier.resolve(self.types[a]) for a in node.args)
+            return post.with_type(ty, type_args=types)
+        if node in self.instances:
+            types = tuple(self.unifier.resolve(t) for t in self.instances[node])
+            return post.with_type(ty, type_args=types)
+        if isinstance(post, Function) and post.ret_type is None:
+            assert isinstance(ty, FuncType)
+            return post.with_type(ty, ret_type=ty.ret_type)
+        return post.with_type(ty)
+
+
+_VISIT: dict[type, Callable[..., Type]] = {
+    Call: _Solver._call,
+    Function: _Solver._function,
+    Let: _Solver._let,
+    If: _Solver._if,
+    Tuple: _Solver._tuple,
+    TupleGetItem: _Solver._projection,
+    RefCreate: _Solver._ref_create,
+    RefRead: _Solver._ref_read,
+    RefWrite: _Solver._ref_write,
+    Match: _Solver.match_type,
+}

@@ -1,0 +1,21 @@
+"""How type inference says what is wrong, and where."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from byoc_lab.errors import TypeInferenceError
+from byoc_lab.relay.expr import Expr, Span
+
+
+def place(node: Expr, at: Span | None = None) -> str:
+    """Where `node` (or, more closely, `at`) was read, to begin a message with; "" when unknown."""
+    span = at or node.span
+    return f"{span}: " if span else ""
+
+
+def fail(
+    node: Expr, message: str, cause: Exception | None = None, at: Span | None = None
+) -> NoReturn:
+    """Raise a TypeInferenceError about `node`."""
+    raise TypeInferenceError(f"{place(node, at)}{message}", node) from cause

@@ -1,0 +1,140 @@
+"""Relay text to tokens: one compiled expression, offsets instead of line numbers.
+
+A token is its own text; its first character tells its kind (`%0` a graph binding, `%x` a local,
+`@f` a global, `"..."` a string, a digit a number, a letter a word or `meta[T][i]`), so that no
+table of kinds has to be kept. The last token is always "", the end.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import accumulate
+
+from byoc_lab.errors import ParseError
+from byoc_lab.relay.expr import Span
+
+# A `/` is a letter of Relay's names. `.`, `:` and `::` are not, for TVM's reader; but its printer
+# writes such names, as they come from importers, so they are read where nothing else can be meant.
+_WORD = r"[^\W\d](?:\w|/(?=\w))*"
+_SKIP = r"(?:\s|//[^\n]*|/\*[^*/]*(?:(?:\*(?!/)|/(?!\*))[^*/]*)*\*/)*"
+_TOKENS = (
+    r"%\d+",
+    rf"%/?{_WORD}(?:(?:\.|::|:(?=\d))[\w/]+)*(?:-malformed-ir)?",
+    r"meta\[[^\]\n]*\]\[[^\]\n]*\]",
+    r"METADATA:[\s\S]*",
+    r"v\d+\.\d+\.\d+\b",
+    rf"@?{_WORD}(?:\.{_WORD})*",
+    r"\.\s*\d+",
+    r"\d+\.?\d*(?:[eE][+-]?\d+)?(?:[fi]\d*(?!\w))?",
+    r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"',
+    r"->|=>|[<>=!:]=|;;|\*/",
+    r"\#\[metadata\][\s\S]*",
+    r"\#\[version[^\]\n]*\]",
+    r"/\*[\s\S]*",  # a comment in a comment, or one that never ends: see _without_comments
+    r"[\s\S]",
+)
+_MASTER = re.compile(f"({_SKIP})({'|'.join(_TOKENS)}|\\Z)")
+_COMMENT_OR_STRING = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|//[^\n]*|/\*')
+_COMMENT_MARK = re.compile(r"/\*|\*/")
+METADATA_MARKS = ("#[metadata]", "METADATA:")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text with a name, and the way from an offset to line and column."""
+
+    text: str
+    name: str = "from_string"
+
+    def __post_init__(self) -> None:
+        lengths = [len(line) + 1 for line in self.text.split("\n")]
+        object.__setattr__(self, "_starts", [0, *accumulate(lengths)][:-1])
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Line and column, both from 1."""
+        starts: list[int] = self._starts  # type: ignore[attr-defined]
+        line = bisect_right(starts, offset)
+        return line, offset - starts[line - 1] + 1
+
+    def offset(self, line: int, column: int) -> int:
+        """The reverse of `place`."""
+        starts: list[int] = self._starts  # type: ignore[attr-defined]
+        return starts[min(line, len(starts)) - 1] + column - 1
+
+    def span(self, start: int, end: int) -> Span:
+        return Span(self.name, *self.place(start), *self.place(end))
+
+    def error(self, reason: str, offset: int) -> ParseError:
+        """A ParseError that shows the line at `offset`."""
+        line, column = self.place(offset)
+        return ParseError(reason, self.name, line, column, printable(self.line(line)))
+
+    def line(self, number: int) -> str:
+        """The text of a line, counted from 1; "" when there is no such line."""
+        starts: list[int] = self._starts  # type: ignore[attr-defined]
+        if not 1 <= number <= len(starts):
+            return ""
+        start = starts[number - 1]
+        end = self.text.find("\n", start)
+        return self.text[start : None if end < 0 else end].rstrip("\r")
+
+
+def printable(line: str) -> str:
+    """`line` with what a terminal cannot show replaced, character by character."""
+    return "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in line)
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of (a part of) a source; token i is `texts[i]` at `starts[i]`."""
+
+    source: Source
+    texts: list[str]
+    starts: list[int]
+    metadata: int | None  # offset of the metadata section, whose JSON is not made of tokens
+
+    def end(self, i: int) -> int:
+        return self.starts[i] + len(self.texts[i])
+
+
+def tokenize(source: Source, start: int = 0, end: int | None = None) -> Tokens:
+    """The tokens of `source.text[start:end]`.
+
+    Nothing is refused here except a comment without an end: a character that begins no token is a
+    token of its own, and the parser, which knows what was expected, says so.
+    """
+    end = len(source.text) if end is None else end
+    pairs = _MASTER.findall(source.text, start, end)
+    if any(t.startswith("/*") for _, t in pairs[-3:]):
+        pairs = _MASTER.findall(_without_comments(source, start, end), start, end)
+    if len(pairs) > 1 and not pairs[-2][1]:
+        pairs.pop()  # an empty match before the end, and one at the end
+    lengths = (len(part) for pair in pairs for part in pair)
+    offsets = list(accumulate(lengths, initial=start))
+    texts, starts = [t for _, t in pairs], offsets[1::2]
+    for i in range(max(0, len(texts) - 2), len(texts)):
+        if texts[i].startswith(METADATA_MARKS):
+            return Tokens(source, [*texts[:i], ""], starts[: i + 1], starts[i])
+    return Tokens(source, texts, starts[: len(texts)], None)
+
+
+def _without_comments(source: Source, start: int, end: int) -> str:
+    """The text with blanks in place of every comment between `start` and `end`; comments nest."""
+    text, last, at = source.text, 0, start
+    kept: list[str] = []
+    while found := _COMMENT_OR_STRING.search(text, at, end):
+        at = found.end()
+        if found.group() == "/*":
+            depth = 1
+            for mark in _COMMENT_MARK.finditer(text, at, end):
+                depth += 1 if mark.group() == "/*" else -1
+                if depth == 0:
+                    break
+            else:
+                raise source.error("this comment never ends: expected '*/'", found.start())
+            at = mark.end()
+            kept += text[last : found.start()], re.sub(r"[^\n]", " ", text[found.start() : at])
+            last = at
+    return "".join((*kept, text[last:]))

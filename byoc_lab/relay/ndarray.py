@@ -1,0 +1,45 @@
+"""`NDArray`: the read-only array inside a `Constant`, with the methods that TVM's has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class NDArray:
+    """A read-only NumPy array; `.numpy()` gives it back without a copy."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Any):
+        data = np.asarray(array)
+        if data.flags.writeable:  # somebody else may write to it later, a constant must not change
+            data = data.copy()
+            data.flags.writeable = False
+        self._array = data
+
+    def numpy(self) -> np.ndarray:
+        return self._array
+
+    asnumpy = numpy
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._array.shape
+
+    @property
+    def dtype(self) -> str:
+        return self._array.dtype.name
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = self._array if dtype is None else self._array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __repr__(self) -> str:
+        return f"NDArray({self._array!r})"
+
+
+def array(value: Any) -> NDArray:
+    """An `NDArray` of anything NumPy understands (tvm.nd.array)."""
+    return value if isinstance(value, NDArray) else NDArray(np.array(value))

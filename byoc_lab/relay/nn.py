@@ -1,0 +1,17 @@
+"""`relay.nn`: the builders of the neural network operators, `relay.nn.conv2d` and its like.
+
+Each follows from the operator's definition in `byoc_lab/relay/op`; `help` shows its attributes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from byoc_lab.relay.op.namespace import namespace as _namespace
+
+globals().update(_namespace("nn."))
+__all__ = sorted(_namespace("nn."))
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...

@@ -1,0 +1,197 @@
+"""Operators that make tensors of given values.
+
+Source: `InitOpRel`, `FullRel`, `ArangeRel` of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.errors import BuildError
+from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, dtype, integers
+from byoc_lab.relay.expr import Call, Constant, Expr, const
+from byoc_lab.relay.op.namespace import builds
+from byoc_lab.relay.op.registry import OpPattern, define_op, identity
+from byoc_lab.relay.op.relations import NO_DTYPE, Types, fail, tensors
+from byoc_lab.relay.op.relax_types import dtype_of, scalar
+from byoc_lab.relay.op.shape import listed, no_flops
+from byoc_lab.relay.types import Any, TensorType, Type
+
+INIT_ATTRS = AttrsType(
+    "relay.attrs.InitOpAttrs",
+    (
+        Attr("shape", integers, doc="shape of the result"),
+        Attr("dtype", dtype, NO_DTYPE, "dtype of the result"),
+    ),
+)
+
+
+def _filled(op: str, make, doc: str) -> None:
+    def relation(attrs: AnyValue) -> Types:
+        """A tensor of the attributes' shape and dtype."""
+        if not attrs.dtype:
+            fail(op, "attribute dtype must be given")
+        return (TensorType(attrs.shape, attrs.dtype),)
+
+    define_op(
+        op,
+        "",
+        relation,
+        reference=lambda attrs: make(attrs.shape, attrs.dtype),
+        attrs=INIT_ATTRS,
+        defaults={"dtype": REQUIRED},
+        normalize=listed("shape"),
+        flops=no_flops,
+        relax=lambda R, attrs: getattr(R, op)(attrs.shape, attrs.dtype),
+        pattern=OpPattern.ELEMWISE,
+        doc=doc,
+    )
+
+
+_filled("zeros", np.zeros, "A tensor of zeros.")
+_filled("ones", np.ones, "A tensor of ones.")
+
+
+def full_relation(attrs: AnyValue, fill_value: Type | None) -> Types:
+    """A scalar gives a tensor of the attributes' shape, of its own dtype unless one is named."""
+    (v,) = tensors("full", "fill_value", fill_value)
+    if v is None:
+        return None, None
+    if v.shape:
+        fail("full", f"fill_value must be a scalar, found {v}")
+    return v, TensorType(attrs.shape, attrs.dtype or v.dtype)
+
+
+define_op(
+    "full",
+    "fill_value",
+    full_relation,
+    reference=lambda attrs, v: np.full(attrs.shape, v, attrs.dtype or v.dtype),
+    attrs=INIT_ATTRS,
+    defaults={"shape": ()},
+    normalize=listed("shape"),
+    flops=no_flops,
+    relax=lambda R, attrs, v: R.full(attrs.shape, v, attrs.dtype or None),
+    pattern=OpPattern.ELEMWISE,
+    doc="A tensor filled with one value.",
+)
+
+
+def _like(op: str, make, doc: str) -> None:
+    define_op(
+        op,
+        "data",
+        identity,
+        reference=lambda attrs, x: make(x),
+        flops=no_flops,
+        relax=lambda R, attrs, x: getattr(R, op)(x),
+        pattern=OpPattern.ELEMWISE,
+        doc=doc,
+    )
+
+
+_like("zeros_like", np.zeros_like, "Zeros, in the shape and dtype of data.")
+_like("ones_like", np.ones_like, "Ones, in the shape and dtype of data.")
+
+
+def full_like_relation(attrs: AnyValue, data: Type | None, fill_value: Type | None) -> Types:
+    """A scalar, in the shape and dtype of data."""
+    x, v = tensors("full_like", "data fill_value", data, fill_value)
+    if v is not None and v.shape:
+        fail("full_like", f"fill_value must be a scalar, found {v}")
+    return x, v, x
+
+
+define_op(
+    "full_like",
+    "data fill_value",
+    full_like_relation,
+    reference=lambda attrs, x, v: np.full_like(x, v),
+    flops=no_flops,
+    relax=lambda R, attrs, x, v: R.full_like(x, v, dtype_of(x)),
+    pattern=OpPattern.ELEMWISE,
+    doc="One value, in the shape and dtype of data.",
+)
+
+
+def scalar_expr(value: AnyValue) -> Expr:
+    """A Relay expression, as `arange` keeps its bounds."""
+    if not isinstance(value, Expr):
+        raise TypeError
+    return value
+
+
+def _bound(attrs: AnyValue, name: str) -> AnyValue:
+    """The number that a bound of `arange` is, or None when it is known only at run time."""
+    value = attrs[name]
+    return value.numpy().item() if isinstance(value, Constant) else None
+
+
+def arange_relation(
+    attrs: AnyValue, start: Type | None, stop: Type | None, step: Type | None
+) -> Types:
+    """ceil((stop - start) / step) elements of the attribute's dtype; `?` of unknown bounds."""
+    op = "arange"
+    for name, ty in zip(("start", "stop", "step"), (start, stop, step), strict=True):
+        if isinstance(ty, TensorType) and ty.shape:
+            fail(op, f"{name} must be a scalar, found {ty}")
+    first, last, by = (_bound(attrs, name) for name in ("start", "stop", "step"))
+    if first is None or last is None or by is None:
+        return start, stop, step, TensorType((Any(),), attrs.dtype)
+    if by == 0:
+        fail(op, "step must not be 0")
+    length = max(0, ceil((last - first) / by))
+    return start, stop, step, TensorType((length,), attrs.dtype)
+
+
+def arange_reference(
+    attrs: AnyValue, start: np.ndarray, stop: np.ndarray, step: np.ndarray
+) -> np.ndarray:
+    length = max(0, ceil((stop.item() - start.item()) / step.item()))
+    return (start + step * np.arange(length)).astype(attrs.dtype)
+
+
+def _arange_relax(
+    R: AnyValue, attrs: AnyValue, start: AnyValue, stop: AnyValue, step: AnyValue
+) -> AnyValue:
+    first, last, by = (_bound(attrs, name) for name in ("start", "stop", "step"))
+    if first is None or last is None or by is None:
+        raise BuildError("arange: Relax can only take constants as start, stop and step")
+    length = max(0, ceil((last - first) / by))
+    whole = R.astype(R.arange(0, length, 1, "int64"), attrs.dtype)
+    return R.add(R.multiply(whole, scalar(by, attrs.dtype)), scalar(first, attrs.dtype))
+
+
+ARANGE = define_op(
+    "arange",
+    "first last by",  # not the names of the attributes: a builder has one parameter for each
+    arange_relation,
+    reference=arange_reference,
+    attrs=AttrsType(
+        "relay.attrs.ArangeAttrs",
+        (
+            Attr("start", scalar_expr, doc="the argument start once more"),
+            Attr("stop", scalar_expr, doc="the argument stop once more"),
+            Attr("step", scalar_expr, doc="the argument step once more"),
+            Attr("dtype", dtype, doc="dtype of the result"),
+        ),
+    ),
+    flops=no_flops,
+    relax=_arange_relax,
+    pattern=OpPattern.OPAQUE,
+    doc="start, start + step, start + 2 * step, ... before stop.",
+)
+
+
+@builds("arange")
+def arange(
+    start: Expr, stop: Expr | None = None, step: Expr | None = None, dtype: str = "float32"
+) -> Call:
+    """The numbers from `start` (0, when it is given alone) to before `stop`."""
+    first, last = (start, stop) if stop is not None else (const(0, dtype), start)
+    by = step if step is not None else const(1, dtype)
+    attrs = ARANGE.definition.attrs.make(start=first, stop=last, step=by, dtype=dtype)
+    return Call(ARANGE, [first, last, by], attrs)

@@ -1,0 +1,134 @@
+"""Marks of where things are: on_device and device_copy. Both are identities that hide nothing.
+
+Source: src/relay/op/annotation/annotation.cc and memory/device_copy.cc of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+from byoc_lab.relay.attrs import Attr, Attrs, AttrsType, boolean, integer, string
+from byoc_lab.relay.expr import Call, Expr
+from byoc_lab.relay.op.namespace import builds
+from byoc_lab.relay.op.registry import OpPattern, define_op, identity
+from byoc_lab.relay.op.shape import no_flops
+
+DEVICE_TYPES = {"cpu": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10}
+
+
+def nothing(value: AnyValue) -> None:
+    """The one value of a field that is always empty here."""
+    if value is not None:
+        raise TypeError
+
+
+def scope(value: AnyValue) -> str:
+    """A string that TVM keeps as an object of its own, unlike other strings of attributes."""
+    return string(value)
+
+
+VIRTUAL_DEVICE = AttrsType(
+    "VirtualDevice",
+    (
+        Attr("device_type_int", integer, -1, "kind of device as DLPack counts them; 1: CPU"),
+        Attr("virtual_device_id", integer, -1, "which of the devices of that kind"),
+        Attr("target", nothing, None, "what code is made for it; not described here"),
+        Attr("memory_scope", scope, "", "which of its memories; empty: the usual one"),
+    ),
+)
+
+
+def virtual_device(device: AnyValue) -> Attrs:
+    """A device as an attribute. `device`: "cpu", "cuda:1", a device of TVM, or such an attribute.
+
+    Raises ValueError for anything else.
+    """
+    if isinstance(device, Attrs) and device.schema is VIRTUAL_DEVICE:
+        return device
+    if isinstance(device, str):
+        name, _, number = device.partition(":")
+        if name in DEVICE_TYPES and (number or "0").isdigit():
+            return VIRTUAL_DEVICE.make(
+                device_type_int=DEVICE_TYPES[name], virtual_device_id=int(number or 0)
+            )
+    kind = getattr(device, "dlpack_device_type", None) or getattr(device, "device_type", None)
+    index = getattr(device, "index", getattr(device, "device_id", None))
+    kind = kind() if callable(kind) else kind
+    if isinstance(kind, int) and isinstance(index, int):
+        return VIRTUAL_DEVICE.make(device_type_int=int(kind), virtual_device_id=index)
+    raise ValueError(
+        f"a device must be one of {', '.join(DEVICE_TYPES)}, as in 'cuda:1', or a device of TVM; "
+        f"found {device!r}"
+    )
+
+
+def _device(value: AnyValue) -> Attrs:
+    try:
+        return virtual_device(value)
+    except ValueError:
+        raise TypeError from None
+
+
+def _identity(op: str, attrs: AttrsType, doc: str):
+    return define_op(
+        op,
+        "body" if op == "on_device" else "data",
+        identity,
+        reference=lambda attrs, x: x,
+        attrs=attrs,
+        flops=no_flops,
+        relax=lambda R, attrs, x: x,
+        pattern=OpPattern.OPAQUE,
+        doc=doc,
+    )
+
+
+ON_DEVICE = _identity(
+    "on_device",
+    AttrsType(
+        "relay.attrs.OnDeviceAttrs",
+        (
+            Attr("virtual_device", _device, doc="where"),
+            Attr("constrain_result", boolean, False, "whether the result must be there as well"),
+            Attr("constrain_body", boolean, True, "whether body must be computed there"),
+        ),
+    ),
+    "out = body, which is to be computed on a device.",
+)
+DEVICE_COPY = _identity(
+    "device_copy",
+    AttrsType(
+        "relay.attrs.DeviceCopyAttrs",
+        (
+            Attr("src_virtual_device", _device, doc="where data is"),
+            Attr("dst_virtual_device", _device, doc="where the result is to be"),
+        ),
+    ),
+    "out = data, in the memory of another device.",
+)
+
+
+@builds("annotation.on_device")
+def on_device(
+    body: Expr,
+    device: AnyValue,
+    constrain_result: bool = False,
+    constrain_body: bool = True,
+) -> Call:
+    """`body`, to be computed on `device`: "cpu", "cuda:1" or a device of TVM."""
+    attrs = ON_DEVICE.definition.attrs.make(
+        virtual_device=virtual_device(device),
+        constrain_result=constrain_result,
+        constrain_body=constrain_body,
+    )
+    return Call(ON_DEVICE, [body], attrs)
+
+
+@builds("device_copy")
+def device_copy(data: Expr, src_device: AnyValue, dst_device: AnyValue) -> Call:
+    """`data` copied from one device to another."""
+    attrs = DEVICE_COPY.definition.attrs.make(
+        src_virtual_device=virtual_device(src_device),
+        dst_virtual_device=virtual_device(dst_device),
+    )
+    return Call(DEVICE_COPY, [data], attrs)

@@ -1,0 +1,385 @@
+"""Operators that pick elements: slices, take, gather, one_hot.
+
+Source: `StridedSliceRel`, `TakeRel`, `GatherRel`, `GatherNDRel`, `OneHotRel` of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.errors import BuildError
+from byoc_lab.relay.attrs import (
+    REQUIRED,
+    Attr,
+    AttrsType,
+    dtype,
+    integer,
+    integers,
+    string,
+)
+from byoc_lab.relay.expr import Call, Expr
+from byoc_lab.relay.op.namespace import builds, reordered
+from byoc_lab.relay.op.registry import OpPattern, define_op
+from byoc_lab.relay.op.relations import Types, axes_of, axis_of, differ, fail, tensors
+from byoc_lab.relay.op.relax_types import constant_value, dtype_of, rank_of, shape_of
+from byoc_lab.relay.op.shape import no_flops
+from byoc_lab.relay.types import Any, TensorType, Type
+
+# strided_slice, slice_like -----------------------------------------------------------------------
+
+
+def slices_of(attrs: AnyValue, shape: AnyValue) -> dict[int, slice]:
+    """What `strided_slice` takes of each axis that it cuts, for data of a known `shape`.
+
+    Numbers count from the end when negative and stop at the ends. With slice_mode "size", `end`
+    holds lengths (-1: all that is left) and the strides are 1.
+    """
+    op = "strided_slice"
+    axes = range(len(attrs.begin)) if attrs.axes is None else attrs.axes
+    axes = axes_of(op, axes, len(shape))
+    if len(attrs.begin) != len(axes) or len(attrs.end) != len(axes):
+        fail(op, f"begin {list(attrs.begin)} and end {list(attrs.end)} must be {len(axes)} long")
+    strides = tuple(attrs.strides or ())
+    if attrs.slice_mode == "size":
+        strides = ()
+    elif attrs.slice_mode != "end":
+        fail(op, f"attribute slice_mode must be end or size, found {attrs.slice_mode!r}")
+    if len(strides) == 1:
+        strides *= len(axes)
+    strides += (1,) * (len(axes) - len(strides))
+    if 0 in strides:
+        fail(op, "attribute strides must not hold a 0")
+    found = {}
+    for axis, first, last, step in zip(axes, attrs.begin, attrs.end, strides, strict=False):
+        length = shape[axis]
+        low, high = (0, length) if step > 0 else (-1, length - 1)
+        first = min(max(first + length if first < 0 else first, low), high)
+        if attrs.slice_mode == "size":
+            last = length if last < 0 else first + last
+        last = min(max(last + length if last < 0 else last, low), high)
+        found[axis] = slice(first, None if last < 0 else last, step)
+    return found
+
+
+def slice_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """As `slices_of` says; a `?` that is cut stays `?`."""
+    (x,) = tensors("strided_slice", "data", data)
+    if x is None:
+        return None, None
+    cuts = slices_of(attrs, [1 if isinstance(d, Any) else d for d in x.shape])
+    shape = [
+        len(range(*cuts[n].indices(d))) if n in cuts and not isinstance(d, Any) else d
+        for n, d in enumerate(x.shape)
+    ]
+    return x, TensorType(shape, x.dtype)
+
+
+def slice_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+    cuts = slices_of(attrs, x.shape)
+    return x[tuple(cuts.get(n, slice(None)) for n in range(x.ndim))].copy()
+
+
+def _slice_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+    shape = shape_of(x)
+    cuts = slices_of(attrs, shape)
+    before = {n: -shape[n] - 1 for n in cuts}  # an end in front of the first element
+    ends = [before[n] if c.stop is None else c.stop for n, c in cuts.items()]
+    return R.strided_slice(
+        x, list(cuts), [c.start for c in cuts.values()], ends, [c.step for c in cuts.values()]
+    )
+
+
+SLICE = define_op(
+    "strided_slice",
+    "data",
+    slice_relation,
+    reference=slice_reference,
+    attrs=AttrsType(
+        "relay.attrs.StridedSliceAttrs",
+        (
+            Attr("begin", integers, doc="first element along each axis"),
+            Attr("end", integers, doc="past the last element along each axis, or the lengths"),
+            Attr("strides", integers, doc="steps; one number counts for every axis"),
+            Attr("slice_mode", string, "end", "what `end` holds: 'end' indices, or the 'size'"),
+            Attr("axes", integers, REQUIRED, "axes; None: the first ones", may_be_none=True),
+        ),
+    ),
+    flops=no_flops,
+    relax=_slice_relax,
+    pattern=OpPattern.INJECTIVE,
+    doc="Every so-many-th element between two places, along some axes.",
+)
+
+
+@builds("strided_slice")
+def strided_slice(
+    data: Expr,
+    begin: AnyValue,
+    end: AnyValue,
+    strides: AnyValue = None,
+    axes: AnyValue = None,
+    slice_mode: str = "end",
+) -> Call:
+    """The part of `data` from `begin` to before `end`; lists of ints, one for each axis."""
+    attrs = SLICE.definition.attrs.make(
+        begin=begin, end=end, strides=strides or [1], axes=axes, slice_mode=slice_mode
+    )
+    return Call(SLICE, [data], attrs)
+
+
+def _liked_axes(attrs: AnyValue, rank: int, like: int) -> tuple[int, ...]:
+    return axes_of("slice_like", attrs.axes or range(like), rank)
+
+
+def slice_like_relation(attrs: AnyValue, data: Type | None, shape_like: Type | None) -> Types:
+    """data, as long as shape_like along the axes named, or along all of them."""
+    op = "slice_like"
+    x, like = tensors(op, "data shape_like", data, shape_like)
+    if x is None or like is None:
+        return x, like, None
+    shape = list(x.shape)
+    for axis in _liked_axes(attrs, len(shape), len(like.shape)):
+        if axis >= len(like.shape):
+            fail(op, f"shape_like {like} has no axis {axis}")
+        own, wanted = shape[axis], like.shape[axis]
+        if not isinstance(own, Any) and not isinstance(wanted, Any) and wanted > own:
+            fail(op, f"axis {axis} of {x} is shorter than that of {like}")
+        shape[axis] = wanted
+    return x, like, TensorType(shape, x.dtype)
+
+
+def slice_like_reference(attrs: AnyValue, x: np.ndarray, like: np.ndarray) -> np.ndarray:
+    axes = _liked_axes(attrs, x.ndim, like.ndim)
+    return x[tuple(slice(like.shape[n] if n in axes else None) for n in range(x.ndim))].copy()
+
+
+def _slice_like_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, like: AnyValue) -> AnyValue:
+    axes = list(_liked_axes(attrs, rank_of(x), rank_of(like)))
+    ends = [shape_of(like)[n] for n in axes]
+    return R.strided_slice(x, axes, [0] * len(axes), ends, [1] * len(axes))
+
+
+define_op(
+    "slice_like",
+    "data shape_like",
+    slice_like_relation,
+    reference=slice_like_reference,
+    attrs=AttrsType(
+        "relay.attrs.SliceLikeAttrs",
+        (Attr("axes", integers, (), "axes that are cut; None or empty: all", may_be_none=True),),
+    ),
+    defaults={"axes": None},
+    flops=no_flops,
+    relax=_slice_like_relax,
+    pattern=OpPattern.INJECTIVE,
+    doc="The front part of data that is as long as another tensor.",
+)
+
+# take, gather, gather_nd, one_hot ----------------------------------------------------------------
+
+TAKE_MODES = ("clip", "wrap", "fast")
+
+
+def take_relation(attrs: AnyValue, data: Type | None, indices: Type | None) -> Types:
+    """The axis of data makes way for the axes of indices; without axis the data is flat.
+
+    With batch_dims b, the first b axes of both are the same and come once.
+    """
+    op = "take"
+    x, i = tensors(op, "data indices", data, indices)
+    if x is None or i is None:
+        return x, i, None
+    if attrs.mode not in TAKE_MODES:
+        fail(op, f"attribute mode must be one of {', '.join(TAKE_MODES)}, found {attrs.mode!r}")
+    if attrs.axis is None:
+        return x, i, TensorType(i.shape, x.dtype)
+    axis = axis_of(op, attrs.axis, len(x.shape))
+    batch = attrs.batch_dims + len(i.shape) if attrs.batch_dims < 0 else attrs.batch_dims
+    if not 0 <= batch <= min(axis, len(i.shape)):
+        fail(op, f"attribute batch_dims={attrs.batch_dims} must be at most axis and indices' rank")
+    if any(differ(a, b) for a, b in zip(x.shape[:batch], i.shape[:batch], strict=True)):
+        fail(op, f"the first {batch} axes of data {x} and indices {i} must be the same")
+    return x, i, TensorType((*x.shape[:axis], *i.shape[batch:], *x.shape[axis + 1 :]), x.dtype)
+
+
+def take_reference(attrs: AnyValue, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    mode: AnyValue = "wrap" if attrs.mode == "wrap" else "clip"
+    whole = indices.astype(np.int64)
+    if attrs.axis is None:
+        return np.take(x, whole, mode=mode)
+    axis = attrs.axis % x.ndim
+    batch = attrs.batch_dims % whole.ndim if attrs.batch_dims else 0
+    if not batch:
+        return np.take(x, whole, axis, mode=mode)
+    pairs = np.ndindex(*x.shape[:batch])
+    picked = [np.take(x[at], whole[at], axis - batch, mode=mode) for at in pairs]
+    return np.stack(picked).reshape(*x.shape[:batch], *picked[0].shape)
+
+
+def _take_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue) -> AnyValue:
+    if attrs.batch_dims:
+        raise BuildError("take: Relax has no batch_dims")
+    if attrs.axis is None:
+        return R.take(R.reshape(x, (-1,)), indices, 0, mode=attrs.mode)
+    return R.take(x, indices, attrs.axis, mode=attrs.mode)
+
+
+TAKE = define_op(
+    "take",
+    "data indices",
+    take_relation,
+    reference=take_reference,
+    attrs=AttrsType(
+        "relay.attrs.TakeAttrs",
+        (
+            Attr("batch_dims", integer, 0, "how many axes data and indices have in common"),
+            Attr("axis", integer, None, "axis that is picked from; None: the data made flat"),
+            Attr("mode", string, "clip", "indices that are too large: clip, wrap, or fast (none)"),
+        ),
+    ),
+    flops=no_flops,
+    relax=_take_relax,
+    pattern=OpPattern.INJECTIVE,
+    doc="The elements, or rows, of data at some indices.",
+)
+reordered(TAKE, "data indices axis batch_dims mode")
+
+
+def gather_relation(attrs: AnyValue, data: Type | None, indices: Type | None) -> Types:
+    """indices has the rank of data and its lengths but along the axis; so has the result."""
+    op = "gather"
+    x, i = tensors(op, "data indices", data, indices)
+    if x is None or i is None:
+        return x, i, None
+    axis = axis_of(op, attrs.axis, len(x.shape))
+    if len(i.shape) != len(x.shape) or any(
+        differ(a, b) for n, (a, b) in enumerate(zip(x.shape, i.shape, strict=True)) if n != axis
+    ):
+        fail(op, f"indices {i} must have the shape of data {x}, but for axis {axis}")
+    return x, i, TensorType(i.shape, x.dtype)
+
+
+GATHER = define_op(
+    "gather",
+    "data indices",
+    gather_relation,
+    reference=lambda attrs, x, i: np.take_along_axis(x, i.astype(np.int64), attrs.axis),
+    attrs=AttrsType(
+        "relay.attrs.GatherAttrs", (Attr("axis", integer, doc="axis that is picked from"),)
+    ),
+    flops=no_flops,
+    relax=lambda R, attrs, x, i: R.gather_elements(x, i, attrs.axis),
+    pattern=OpPattern.INJECTIVE,
+    doc="Along one axis, the element of data that indices names at the same place.",
+)
+reordered(GATHER, "data axis indices")
+
+
+def gather_nd_relation(attrs: AnyValue, data: Type | None, indices: Type | None) -> Types:
+    """indices (M, Y...) and data (X0, X1, ...) give (Y..., XM, ...): the first axis holds places.
+
+    With batch_dims b, the first b axes of data come as the first axes of Y.
+    """
+    op = "gather_nd"
+    x, i = tensors(op, "data indices", data, indices)
+    if x is None or i is None:
+        return x, i, None
+    if not i.shape:
+        fail(op, f"indices must have at least one dimension, found {i}")
+    depth = attrs.index_rank if isinstance(i.shape[0], Any) else i.shape[0]
+    if depth is None:
+        fail(op, f"attribute index_rank must be given for indices {i}")
+    if depth + attrs.batch_dims > len(x.shape):
+        fail(op, f"indices {i} name {depth} axes after {attrs.batch_dims} of batch, data is {x}")
+    return x, i, TensorType((*i.shape[1:], *x.shape[attrs.batch_dims + depth :]), x.dtype)
+
+
+def gather_nd_reference(attrs: AnyValue, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    batch, places = attrs.batch_dims, indices.shape[1:]
+    own = np.indices(places)[:batch]  # along the batch axes an element names itself
+    elements = (*own, *indices.astype(np.int64))
+    return x[elements]
+
+
+def _gather_nd_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue) -> AnyValue:
+    order = [*range(1, rank_of(indices)), 0]  # Relax keeps the places along the last axis
+    places = R.permute_dims(R.astype(indices, "int64"), order)
+    return R.gather_nd(x, places, attrs.batch_dims)
+
+
+define_op(
+    "gather_nd",
+    "data indices",
+    gather_nd_relation,
+    reference=gather_nd_reference,
+    attrs=AttrsType(
+        "relay.attrs.GatherNDAttrs",
+        (
+            Attr("batch_dims", integer, 0, "how many axes data and indices have in common"),
+            Attr("index_rank", integer, None, "length of the first axis of indices, if unknown"),
+        ),
+    ),
+    flops=no_flops,
+    relax=_gather_nd_relax,
+    pattern=OpPattern.INJECTIVE,
+    doc="The elements, or slices, of data at places that indices holds along its first axis.",
+)
+
+
+def one_hot_relation(
+    attrs: AnyValue, indices: Type | None, on_value: Type | None, off_value: Type | None
+) -> Types:
+    """A new axis of length depth in the shape of indices, of the attribute's dtype."""
+    op = "one_hot"
+    i, on, off = tensors(op, "indices on_value off_value", indices, on_value, off_value)
+    if i is None:
+        return None, on, off, None
+    if attrs.depth < 1:
+        fail(op, f"attribute depth must be positive, found {attrs.depth}")
+    at = axis_of(op, attrs.axis, len(i.shape) + 1)
+    return i, on, off, TensorType((*i.shape[:at], attrs.depth, *i.shape[at:]), attrs.dtype)
+
+
+def one_hot_reference(
+    attrs: AnyValue, indices: np.ndarray, on: np.ndarray, off: np.ndarray
+) -> np.ndarray:
+    axis = attrs.axis % (indices.ndim + 1)
+    classes = np.arange(attrs.depth).reshape(-1, *[1] * (indices.ndim - axis))
+    return np.where(np.expand_dims(indices, axis) == classes, on, off).astype(attrs.dtype)
+
+
+def _one_hot_relax(
+    R: AnyValue, attrs: AnyValue, indices: AnyValue, on: AnyValue, off: AnyValue
+) -> AnyValue:
+    from tvm import relax
+
+    exact = float if "float" in dtype_of(on) else int
+    values = [
+        relax.prim_value(exact(constant_value(v, "one_hot", name)))
+        for v, name in ((on, "on_value"), (off, "off_value"))
+    ]
+    return R.astype(R.one_hot(indices, *values, attrs.depth, attrs.axis), attrs.dtype)
+
+
+define_op(
+    "one_hot",
+    "indices on_value off_value",
+    one_hot_relation,
+    reference=one_hot_reference,
+    attrs=AttrsType(
+        "relay.attrs.OneHotAttrs",
+        (
+            Attr("depth", integer, 1, "length of the new axis"),
+            Attr("axis", integer, -1, "where the new axis goes; -1: last"),
+            Attr("dtype", dtype, dtype(""), "dtype of the result"),
+        ),
+    ),
+    defaults={"depth": REQUIRED, "axis": REQUIRED, "dtype": REQUIRED},
+    flops=lambda attrs, args, result: prod(result.shape),
+    relax=_one_hot_relax,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    doc="on_value where the new axis' index is that of indices, off_value elsewhere.",
+)

@@ -1,0 +1,218 @@
+"""Transposed convolution in one, two and three spatial dimensions: each input element is spread
+over the result by the kernel.
+
+Source: `Conv1DTransposeRel`, `Conv2DTransposeRel`, `Conv3DTransposeRel` of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import prod
+from typing import Any as AnyValue
+from typing import cast
+
+import numpy as np
+
+from byoc_lab.relay.attrs import Attr, AttrsType, dtype, integer, integers, string
+from byoc_lab.relay.op.layout import pick, positions, unpick, with_layout
+from byoc_lab.relay.op.namespace import reordered
+from byoc_lab.relay.op.nn_conv import check_weight
+from byoc_lab.relay.op.registry import OpPattern, define_op
+from byoc_lab.relay.op.relations import (
+    NO_DTYPE,
+    Types,
+    differ,
+    dim,
+    fail,
+    need_length,
+    need_rank,
+    out_dtype,
+    tensors,
+)
+from byoc_lab.relay.op.windows import (
+    AXIS_NAMES,
+    SPATIAL,
+    axes_in_words,
+    check_window_attrs,
+    last_axes,
+    padding_of_builder,
+    pads_of,
+    taps,
+    window_normalize,
+)
+from byoc_lab.relay.types import Any, TensorType, Type
+
+
+def transpose_attrs(rank: int) -> AttrsType:
+    each, spatial = axes_in_words(rank), SPATIAL[rank]
+    zeros, ones = (0,) * rank, (1,) * rank
+    return AttrsType(
+        f"relay.attrs.Conv{rank}DTransposeAttrs",
+        (
+            Attr("channels", integer, None, "number of output channels; None: as the weight has"),
+            Attr("kernel_size", integers, None, f"({each}); None: as the weight has"),
+            Attr("strides", integers, ones, f"distance of input elements in the result: ({each})"),
+            Attr("output_padding", integers, zeros, f"more of the result at its end: ({each})"),
+            Attr("padding", integers, zeros, f"cut off the result: ({each}), or before, after"),
+            Attr("dilation", integers, ones, f"distance of kernel elements: ({each})"),
+            Attr("groups", integer, 1, "parts that channels are split into, each on its own"),
+            Attr("data_layout", string, f"NC{spatial}", "order of the axes of the data"),
+            Attr("kernel_layout", string, f"IO{spatial}", "order of the axes of the weight"),
+            Attr("out_layout", string, "", "order of the axes of the result; empty: data_layout"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
+        ),
+    )
+
+
+def orders(op: str, attrs: AnyValue, rank: int) -> tuple[tuple[int, ...], ...]:
+    """As `nn_conv.orders`, the weight as (I, O, spatial)."""
+    data, kernel = f"NC{SPATIAL[rank]}", f"IO{SPATIAL[rank]}"
+    return (
+        positions(op, "data_layout", attrs.data_layout, data),
+        positions(op, "kernel_layout", attrs.kernel_layout, kernel),
+        positions(op, "out_layout", attrs.out_layout or attrs.data_layout, data),
+    )
+
+
+def transposed_size(
+    op: str, size: Sequence[int | Any], kernel: Sequence[int | Any], attrs: AnyValue
+) -> tuple[int | Any, ...]:
+    """(n - 1) * stride + (k - 1) * dilation + 1 - pads + output_padding for each spatial axis.
+
+    Raises TypeInferenceError when nothing is left.
+    """
+    result = []
+    rank = len(size)
+    pads = map(sum, zip(*pads_of(attrs.padding, rank), strict=True))
+    for n, k, pad, s, d, more, axis in zip(
+        size,
+        kernel,
+        pads,
+        attrs.strides,
+        attrs.dilation,
+        attrs.output_padding,
+        SPATIAL[rank],
+        strict=True,
+    ):
+        length = dim(lambda n, k, s=s, d=d, e=more - pad: (n - 1) * s + (k - 1) * d + 1 + e, n, k)
+        if not isinstance(length, Any) and length < 0:
+            fail(op, f"padding {list(attrs.padding)} cuts more off the {AXIS_NAMES[axis]} than is")
+        result.append(length)
+    return tuple(result)
+
+
+def transpose_relation(
+    op: str, rank: int, attrs: AnyValue, data: Type | None, weight: Type | None
+) -> Types:
+    """data (N, C, H, W) and weight (C, O / groups, KH, KW) give (N, O, H', W').
+
+    H' = (H - 1) * stride + (KH - 1) * dilation + 1 - top - bottom + output_padding, W' likewise.
+    """
+    x, w = tensors(op, "data weight", data, weight)
+    if x is None:
+        return None, w, None
+    check_window_attrs(op, attrs, rank)
+    need_length(op, "output_padding", attrs.output_padding, rank)
+    order, kernel_order, out_order = orders(op, attrs, rank)
+    need_rank(op, "data", x, rank + 2)
+    n, c, *size = pick(x.shape, order)
+    groups = attrs.groups
+    if groups < 1 or (not isinstance(c, Any) and c % groups):
+        fail(op, f"the {c} input channels of {x} do not split into groups={groups}")
+    if w is None:
+        if attrs.channels is None or attrs.kernel_size is None:
+            return x, None, None
+        need_length(op, "kernel_size", attrs.kernel_size, rank)
+        if attrs.channels % groups:
+            fail(op, f"channels={attrs.channels} do not split into groups={groups}")
+        shape = (c, attrs.channels // groups, *attrs.kernel_size)
+        w = TensorType(unpick(shape, kernel_order), x.dtype)
+    need_rank(op, "weight", w, rank + 2)
+    inputs, per_group, *kernel = pick(w.shape, kernel_order)
+    if differ(inputs, c):
+        fail(op, f"weight must have {c} input channels for data {x}, found {inputs} in {w}")
+    channels = dim(groups.__mul__, per_group)
+    check_weight(op, attrs, w, channels, tuple(kernel))
+    result = (n, channels, *transposed_size(op, size, kernel, attrs))
+    return x, w, TensorType(unpick(result, out_order), out_dtype(attrs, x))
+
+
+def transpose_reference(
+    op: str, rank: int, attrs: AnyValue, data: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
+    """One matrix product per kernel element, added where that element puts it."""
+    work = np.dtype(attrs.out_dtype or data.dtype)
+    order, kernel_order, out_order = orders(op, attrs, rank)
+    inner = np.result_type(data.dtype, work)
+    x = data.transpose(order).astype(inner, copy=False)
+    w = weight.transpose(kernel_order).astype(inner, copy=False)
+    n, c, *size = x.shape
+    _, per_group, *kernel = w.shape
+    groups = attrs.groups
+    before, after = pads_of(attrs.padding, rank)
+    kept = cast("tuple[int, ...]", transposed_size(op, size, kernel, attrs))
+    full = [k + a + b for k, a, b in zip(kept, before, after, strict=True)]
+    out = np.zeros((n, groups * per_group, *full), inner)
+    rows = x.reshape(n, groups, c // groups, -1)
+    for at, view in taps(out, kernel, attrs.strides, attrs.dilation, size):
+        factor = last_axes(w, at).reshape(groups, c // groups, per_group).swapaxes(1, 2)
+        view += (factor @ rows).reshape(n, groups * per_group, *size)
+    inside = [slice(b, b + k) for b, k in zip(before, kept, strict=True)]
+    out = last_axes(out, inside).transpose(np.argsort(out_order))
+    return np.ascontiguousarray(out.astype(work, copy=False))
+
+
+def transpose_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
+    """Two (multiply, add) per element of the data and weight element that spreads it."""
+    channels = args[0].shape[attrs.data_layout.index("C")]
+    return 2 * prod(args[0].shape) * (prod(args[1].shape) // channels)
+
+
+def _normalize(rank: int):
+    """1d: TVM's builder stores what it is given. 2d: it makes four pads, nothing else."""
+
+    def normalize(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+        if rank == 2:
+            values["padding"] = padding_of_builder(values["padding"], 2)
+        return values
+
+    return window_normalize(3) if rank == 3 else normalize
+
+
+def _conv_transpose(rank: int, doc: str) -> None:
+    op = f"nn.conv{rank}d_transpose"
+
+    def relax(R: AnyValue, attrs: AnyValue, data: AnyValue, weight: AnyValue) -> AnyValue:
+        options = ("strides", "padding", "output_padding", "dilation", "groups")
+        layouts = ("data_layout", "kernel_layout")
+        result = getattr(R.nn, f"conv{rank}d_transpose")(
+            data,
+            weight,
+            **{name: attrs[name] for name in (*options, *layouts)},
+            out_dtype=attrs.out_dtype or None,
+        )
+        return with_layout(R, result, attrs.data_layout, attrs.out_layout)
+
+    defined = define_op(
+        op,
+        "data weight",
+        partial(transpose_relation, op, rank),
+        reference=partial(transpose_reference, op, rank),
+        attrs=transpose_attrs(rank),
+        flops=transpose_flops,
+        relax=relax,
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        normalize=_normalize(rank),
+        doc=doc,
+    )
+    reordered(
+        defined,
+        "data weight strides padding dilation groups channels kernel_size data_layout "
+        "kernel_layout out_layout output_padding out_dtype",
+    )
+
+
+_conv_transpose(1, "One-dimensional transposed convolution.")
+_conv_transpose(2, "Two-dimensional transposed convolution.")
+_conv_transpose(3, "Three-dimensional transposed convolution.")

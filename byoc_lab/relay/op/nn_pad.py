@@ -1,0 +1,83 @@
+"""`nn.pad`: elements added around a tensor. Source: `PadRel` of TVM 0.16."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.relay.attrs import Attr, AttrsType, nested_integers, string
+from byoc_lab.relay.expr import Call, Expr, const
+from byoc_lab.relay.op.namespace import builds
+from byoc_lab.relay.op.registry import OpPattern, define_op
+from byoc_lab.relay.op.relations import Types, dim, fail, tensors
+from byoc_lab.relay.op.relax_types import constant_value
+from byoc_lab.relay.op.shape import no_flops
+from byoc_lab.relay.types import Any, TensorType, Type
+
+PAD_MODES = ("constant", "edge", "reflect")
+
+
+def pad_relation(attrs: AnyValue, data: Type | None, value: Type | None) -> Types:
+    """Each axis grows by its two numbers (negative ones cut); the pad value is a scalar."""
+    op = "nn.pad"
+    x, v = tensors(op, "data pad_value", data, value)
+    if x is None:
+        return None, v, None
+    widths = attrs.pad_width
+    if len(widths) != len(x.shape) or any(len(w) != 2 for w in widths):
+        fail(op, f"attribute pad_width must be a (before, after) for each axis of {x}: {widths}")
+    shape = [dim(lambda n, w=w: n + sum(w), d) for d, w in zip(x.shape, widths, strict=True)]
+    if any(not isinstance(d, Any) and d < 0 for d in shape):
+        fail(op, f"pad_width {widths} cuts more than {x} has")
+    if attrs.pad_mode not in PAD_MODES:
+        fail(op, f"attribute pad_mode must be one of {', '.join(PAD_MODES)}: {attrs.pad_mode!r}")
+    return x, v, TensorType(shape, x.dtype)
+
+
+def pad_reference(attrs: AnyValue, x: np.ndarray, value: np.ndarray) -> np.ndarray:
+    cut = [
+        slice(max(0, -before), n - max(0, -after))
+        for n, (before, after) in zip(x.shape, attrs.pad_width, strict=True)
+    ]
+    grown = [(max(0, a), max(0, b)) for a, b in attrs.pad_width]
+    options = {"constant_values": value} if attrs.pad_mode == "constant" else {}
+    return np.pad(x[tuple(cut)], grown, attrs.pad_mode, **options)
+
+
+def _pad_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, value: AnyValue) -> AnyValue:
+    flat = [n for both in attrs.pad_width for n in both]
+    filler = constant_value(value, "nn.pad", "pad_value")
+    return R.nn.pad(x, flat, pad_mode=attrs.pad_mode, pad_value=filler)
+
+
+PAD = define_op(
+    "nn.pad",
+    "data pad_value",
+    pad_relation,
+    reference=pad_reference,
+    attrs=AttrsType(
+        "relay.attrs.PadAttrs",
+        (
+            Attr("pad_width", nested_integers, doc="(before, after) for each axis"),
+            Attr("pad_mode", string, "constant", "constant, edge or reflect"),
+        ),
+    ),
+    flops=no_flops,
+    relax=_pad_relax,
+    pattern=OpPattern.INJECTIVE,
+    doc="Elements added around a tensor: the pad value, or what stands at the edge.",
+)
+
+
+@builds("nn.pad")
+def pad(
+    data: Expr,
+    pad_width: AnyValue,
+    pad_value: float | Expr = 0,
+    pad_mode: str = "constant",
+) -> Call:
+    """`nn.pad(data, pad_value)`; a number becomes a constant."""
+    value = pad_value if isinstance(pad_value, Expr) else const(pad_value)
+    attrs = PAD.definition.attrs.make(pad_width=pad_width, pad_mode=pad_mode)
+    return Call(PAD, [data, value], attrs)

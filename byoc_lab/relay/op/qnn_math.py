@@ -1,0 +1,162 @@
+"""Quantized numbers: real value = scale * (integer - zero point). Scales change by integer
+arithmetic alone, so that every machine gives the same bits.
+
+Source: src/relay/qnn/op/requantize.cc and qnn/utils.cc of TVM 0.16, compute_dtype int64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.errors import BuildError
+from byoc_lab.relay.op.nn_dense import lay_along
+from byoc_lab.relay.op.relations import axis_of, differ, fail
+from byoc_lab.relay.op.relax_types import constant_array, rank_of
+from byoc_lab.relay.types import Any, TensorType
+
+ROUNDINGS = ("None", "UPWARD", "TONEAREST")
+FRACTION_BITS = 31
+
+
+def check_vector(op: str, name: str, ty: TensorType | None, dtype: str, length: int | Any) -> None:
+    """Raise TypeInferenceError unless `ty` is a scalar of `dtype`, or a vector of `length` or 1."""
+    if ty is None:
+        return
+    if ty.dtype != dtype:
+        fail(op, f"{name} must be of {dtype}, found {ty}")
+    if len(ty.shape) > 1 or (ty.shape and ty.shape[0] != 1 and differ(ty.shape[0], length)):
+        fail(op, f"{name} must be a scalar or a vector of {length}, found {ty}")
+
+
+def check_scalar(op: str, name: str, ty: TensorType | None, dtype: str) -> None:
+    """Raise TypeInferenceError unless `ty` is a scalar of `dtype`."""
+    if ty is not None and (ty.dtype != dtype or ty.shape not in ((), (1,))):
+        fail(op, f"{name} must be a scalar of {dtype}, found {ty}")
+
+
+def check_dtype(op: str, name: str, found: str, *known: str) -> None:
+    """Raise TypeInferenceError for a dtype that the operator does not take."""
+    if found not in known:
+        fail(op, f"{name} must be of {', '.join(known)}, found {found}")
+
+
+def channels_of(op: str, ty: TensorType, axis: int) -> int | Any:
+    """The length of the axis that vectors of scales lie along; 1 for a scalar."""
+    return ty.shape[axis_of(op, axis, len(ty.shape))] if ty.shape else 1
+
+
+def along(vector: AnyValue, axis: int, rank: int) -> np.ndarray:
+    """A scalar as it is; a vector laid along `axis` of `rank`."""
+    array = np.asarray(vector)
+    return lay_along(array, axis, rank) if array.size > 1 else array.reshape(())
+
+
+def fixed_point(ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`ratio` as multiplier * 2**(shift - 31), multiplier an integer in [2**30, 2**31).
+
+    For example 0.75 -> (0.75 * 2**31, 0). The multiplier is rounded to the nearest, halves up.
+    """
+    fraction, shift = np.frexp(ratio.astype(np.float64))
+    multiplier = np.floor(fraction * (1 << FRACTION_BITS) + 0.5).astype(np.int64)
+    carried = multiplier == 1 << FRACTION_BITS
+    return np.where(carried, multiplier >> 1, multiplier), (shift + carried).astype(np.int64)
+
+
+def requantized(
+    x: np.ndarray,
+    scales: Sequence[AnyValue],
+    zero_points: Sequence[AnyValue],
+    dtype: str,
+    axis: int = -1,
+    rounding: str = "UPWARD",
+) -> np.ndarray:
+    """Integers `x` of scale scales[0] and zero point zero_points[0] in those of index 1.
+
+    Vectors lie along `axis`. Halves go up with UPWARD, away from zero with TONEAREST. The result
+    keeps to the range of `dtype`.
+    """
+    rank = x.ndim
+    ratio = np.asarray(scales[0], np.float64) / np.asarray(scales[1], np.float64)
+    moved = x.astype(np.int64) - along(zero_points[0], axis, rank).astype(np.int64)
+    if not (ratio == 1).all():
+        multiplier, shift = (along(part, axis, rank) for part in fixed_point(ratio))
+        wide = (moved << np.maximum(shift, 0)) * multiplier
+        down = FRACTION_BITS - np.minimum(shift, 0)
+        half = np.left_shift(1, down - 1)
+        if rounding == "TONEAREST":
+            half = np.where(wide >= 0, half, half - 1)
+        moved = (wide + half) >> down
+    return saturated(moved + np.asarray(zero_points[1], np.int64).reshape(()), dtype)
+
+
+def saturated(x: np.ndarray, dtype: str) -> np.ndarray:
+    """`x` cut to the range of an integer dtype."""
+    limits = np.iinfo(dtype)
+    return np.clip(x, limits.min, limits.max).astype(dtype)
+
+
+# The same in Relax, for scales that are constants ------------------------------------------------
+
+
+def relax_constant(array: AnyValue, dtype: str) -> AnyValue:
+    from tvm import relax
+
+    return relax.const(np.asarray(array, dtype), dtype)
+
+
+def relax_saturated(R: AnyValue, x: AnyValue, dtype: str) -> AnyValue:
+    """`saturated` of an int64 Relax expression."""
+    limits = np.iinfo(dtype)
+    cut = R.maximum(x, relax_constant(limits.min, "int64"))
+    return R.astype(R.minimum(cut, relax_constant(limits.max, "int64")), dtype)
+
+
+def relax_requantized(
+    R: AnyValue,
+    op: str,
+    x: AnyValue,
+    scales: Sequence[np.ndarray],
+    zero_points: Sequence[np.ndarray],
+    dtype: str,
+    axis: int = -1,
+    rounding: str = "UPWARD",
+    rank: int | None = None,
+) -> AnyValue:
+    """`requantized` as a Relax expression. `rank` is that of `x`, when its type is not known yet.
+
+    Raises BuildError for a product that may overflow.
+    """
+    rank = rank_of(x) if rank is None else rank
+    ratio = np.asarray(scales[0], np.float64) / np.asarray(scales[1], np.float64)
+
+    def constant(array: AnyValue) -> AnyValue:
+        return relax_constant(along(array, axis, rank), "int64")
+
+    moved = R.subtract(R.astype(x, "int64"), constant(zero_points[0]))
+    if not (ratio == 1).all():
+        multiplier, shift = fixed_point(ratio)
+        if shift.max(initial=0) > FRACTION_BITS:
+            raise BuildError(f"{op}: a ratio of scales of {ratio.max()} does not fit int64")
+        wide = R.left_shift(moved, constant(np.maximum(shift, 0)))
+        wide = R.multiply(wide, constant(multiplier))
+        down = FRACTION_BITS - np.minimum(shift, 0)
+        half = constant(np.left_shift(1, down - 1))
+        if rounding == "TONEAREST":
+            less = R.subtract(half, relax_constant(1, "int64"))
+            half = R.where(R.greater_equal(wide, relax_constant(0, "int64")), half, less)
+        moved = R.right_shift(R.add(wide, half), constant(down))
+    return relax_saturated(R, R.add(moved, constant(zero_points[1])), dtype)
+
+
+def constants(op: str, names: str, *values: AnyValue) -> list[np.ndarray]:
+    """The arrays that Relax constants hold. Raises BuildError, naming what is no constant."""
+    return [constant_array(v, op, n) for n, v in zip(names.split(), values, strict=True)]
+
+
+def elements(result: TensorType) -> int:
+    """How many elements a result has."""
+    return prod(result.concrete_shape)

@@ -1,0 +1,264 @@
+"""Reductions over some axes. Source: `ReduceRel`, `VarianceRel` of TVM 0.16."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.errors import BuildError
+from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integers
+from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.op.namespace import builds, reordered
+from byoc_lab.relay.op.registry import OpPattern, builder, define_op
+from byoc_lab.relay.op.relations import Types, axes_of, tensors
+from byoc_lab.relay.op.relax_types import dtype_of, rank_of, scalar, shape_of
+from byoc_lab.relay.op.shape import listed
+from byoc_lab.relay.types import TensorType, Type
+
+AXES = (
+    Attr("axis", integers, None, "axes reduced; None or empty: all"),
+    Attr("keepdims", boolean, False, "whether reduced axes stay, with length 1"),
+    Attr("exclude", boolean, False, "whether `axis` names the axes that are not reduced"),
+)
+REDUCE_ATTRS = AttrsType("relay.attrs.ReduceAttrs", AXES)
+VARIANCE_ATTRS = AttrsType(
+    "relay.attrs.VarianceAttrs",
+    (*AXES, Attr("unbiased", boolean, False, "whether to divide by n - 1 instead of n")),
+)
+
+
+def reduced_axes(op: str, attrs: AnyValue, rank: int) -> tuple[int, ...]:
+    """The axes that go, counted from the front and sorted."""
+    if not attrs.axis:
+        return () if attrs.exclude and attrs.axis is not None else tuple(range(rank))
+    named = axes_of(op, attrs.axis, rank)
+    return tuple(n for n in range(rank) if (n in named) != attrs.exclude)
+
+
+def reduced_type(op: str, attrs: AnyValue, x: TensorType) -> TensorType:
+    """`x` without the reduced axes, or with length 1 there when keepdims is set."""
+    gone = reduced_axes(op, attrs, len(x.shape))
+    if attrs.keepdims:
+        return TensorType([1 if n in gone else d for n, d in enumerate(x.shape)], x.dtype)
+    return TensorType([d for n, d in enumerate(x.shape) if n not in gone], x.dtype)
+
+
+def _reduction(op: str, function, doc: str) -> None:
+    def relation(attrs: AnyValue, data: Type | None) -> Types:
+        """data without the reduced axes."""
+        (x,) = tensors(op, "data", data)
+        return x, None if x is None else reduced_type(op, attrs, x)
+
+    def reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+        axes = reduced_axes(op, attrs, x.ndim)
+        result = np.asarray(function(x, axis=axes, keepdims=attrs.keepdims))
+        return result.astype(x.dtype, copy=False)
+
+    def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+        axes = reduced_axes(op, attrs, rank_of(x))
+        return getattr(R, op)(x, axis=list(axes), keepdims=attrs.keepdims)
+
+    define_op(
+        op,
+        "data",
+        relation,
+        reference=reference,
+        attrs=REDUCE_ATTRS,
+        normalize=listed("axis"),
+        flops=lambda attrs, args, result: prod(args[0].shape),
+        relax=relax,
+        pattern=OpPattern.COMM_REDUCE,
+        doc=doc,
+    )
+
+
+_reduction("sum", np.sum, "The sum over some axes.")
+_reduction("mean", np.mean, "The arithmetic mean over some axes.")
+_reduction("max", np.max, "The greatest element over some axes.")
+_reduction("min", np.min, "The smallest element over some axes.")
+_reduction("prod", np.prod, "The product over some axes.")
+
+
+def variance_relation(attrs: AnyValue, data: Type | None, mean: Type | None) -> Types:
+    """data and its mean (reduced axes kept with length 1) give data without those axes."""
+    op = "variance"
+    x, m = tensors(op, "data mean", data, mean)
+    if x is None:
+        return None, m, None
+    kept = attrs.replace(keepdims=True)
+    mean_type = reduced_type(op, kept, x)
+    return x, mean_type, reduced_type(op, attrs, x)
+
+
+def _divisor(attrs: AnyValue, shape: AnyValue) -> int:
+    count = prod(shape[n] for n in reduced_axes("variance", attrs, len(shape)))
+    return max(count - 1, 1) if attrs.unbiased else count
+
+
+def variance_reference(attrs: AnyValue, x: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    axes = reduced_axes("variance", attrs, x.ndim)
+    squares = np.square(x - mean).sum(axis=axes, keepdims=attrs.keepdims)
+    return np.asarray(squares / _divisor(attrs, x.shape)).astype(x.dtype, copy=False)
+
+
+def _variance_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, mean: AnyValue) -> AnyValue:
+    axes = list(reduced_axes("variance", attrs, rank_of(x)))
+    difference = R.subtract(x, mean)
+    total = R.sum(R.multiply(difference, difference), axis=axes, keepdims=attrs.keepdims)
+    return R.divide(total, scalar(_divisor(attrs, shape_of(x)), dtype_of(x)))
+
+
+VARIANCE = define_op(
+    "variance",
+    "data mean",
+    variance_relation,
+    reference=variance_reference,
+    attrs=VARIANCE_ATTRS,
+    normalize=listed("axis"),
+    flops=lambda attrs, args, result: 3 * prod(args[0].shape),
+    relax=_variance_relax,
+    pattern=OpPattern.COMM_REDUCE,
+    doc="The mean square distance from `mean` over some axes.",
+)
+
+
+@builds("variance")
+def variance(
+    data: Expr,
+    axis: AnyValue = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+    unbiased: bool = False,
+    with_mean: Expr | None = None,
+) -> Call:
+    """The variance of `data` over `axis`; the mean is computed unless `with_mean` has it."""
+    if with_mean is None:
+        with_mean = builder(Op.get("mean"))(data, axis, True, exclude)
+    return builder(VARIANCE)(data, with_mean, axis, keepdims, exclude, unbiased)
+
+
+@builds("std")
+def std(
+    data: Expr,
+    axis: AnyValue = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+    unbiased: bool = False,
+) -> Call:
+    """The standard deviation of `data` over `axis`: sqrt(variance(...))."""
+    return Call(Op.get("sqrt"), [variance(data, axis, keepdims, exclude, unbiased)])
+
+
+# all, any: of bool; TVM takes any dtype and gives the same -------------------------------------
+
+
+def _logical(op: str, function, doc: str) -> None:
+    def relation(attrs: AnyValue, data: Type | None) -> Types:
+        """data without the reduced axes."""
+        (x,) = tensors(op, "data", data)
+        return x, None if x is None else reduced_type(op, attrs, x)
+
+    def reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+        axes = reduced_axes(op, attrs, x.ndim)
+        return np.asarray(function(x, axis=axes, keepdims=attrs.keepdims)).astype(x.dtype)
+
+    def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+        axes = list(reduced_axes(op, attrs, rank_of(x)))
+        # Relax has no such reduction; of 0 and 1, all are set when the least is, any when one is.
+        ones = R.astype(R.astype(x, "bool"), "int8")
+        pick = {"all": R.min, "any": R.max}[op]
+        return R.astype(pick(ones, axis=axes, keepdims=attrs.keepdims), dtype_of(x))
+
+    define_op(
+        op,
+        "data",
+        relation,
+        reference=reference,
+        attrs=REDUCE_ATTRS,
+        normalize=listed("axis"),
+        flops=lambda attrs, args, result: prod(args[0].shape),
+        relax=relax,
+        pattern=OpPattern.COMM_REDUCE,
+        doc=doc,
+    )
+
+
+_logical("all", np.all, "Whether no element along some axes is 0.")
+_logical("any", np.any, "Whether some element along some axes is not 0.")
+
+# argmax, argmin ----------------------------------------------------------------------------------
+
+ARG_ATTRS = AttrsType(
+    "relay.attrs.ArgReduceAttrs",
+    (
+        AXES[0],
+        AXES[1],
+        Attr("select_last_index", boolean, False, "of equal elements: the last, not the first"),
+        AXES[2],
+    ),
+)
+
+
+def _arg_reduction(op: str, function, doc: str) -> None:
+    def relation(attrs: AnyValue, data: Type | None) -> Types:
+        """int32, data without the reduced axes; of several axes the index is that of all, flat."""
+        (x,) = tensors(op, "data", data)
+        if x is None:
+            return None, None
+        return x, TensorType(reduced_type(op, attrs, x).shape, "int32")
+
+    def reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+        axes = reduced_axes(op, attrs, x.ndim)
+        kept = [n for n in range(x.ndim) if n not in axes]
+        flat = x.transpose(*kept, *axes).reshape(*(x.shape[n] for n in kept), -1)
+        if attrs.select_last_index:
+            found = flat.shape[-1] - 1 - function(flat[..., ::-1], axis=-1)
+        else:
+            found = function(flat, axis=-1)
+        shape = [1 if n in axes else d for n, d in enumerate(x.shape)]
+        found = np.asarray(found).astype(np.int32)
+        return found.reshape(shape) if attrs.keepdims else found
+
+    def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+        axes = reduced_axes(op, attrs, rank_of(x))
+        if attrs.select_last_index:
+            raise BuildError(f"{op}: Relax always gives the first of equal elements")
+        if len(axes) == rank_of(x) > 1:
+            shape = [1] * rank_of(x) if attrs.keepdims else []
+            return R.reshape(R.astype(getattr(R, op)(x), "int32"), shape)
+        if len(axes) != 1:
+            raise BuildError(f"{op}: Relax reduces one axis or all, found axis={list(axes)}")
+        return R.astype(getattr(R, op)(x, axes[0], attrs.keepdims), "int32")
+
+    defined = define_op(
+        op,
+        "data",
+        relation,
+        reference=reference,
+        attrs=ARG_ATTRS,
+        normalize=listed("axis"),
+        flops=lambda attrs, args, result: prod(args[0].shape),
+        relax=relax,
+        pattern=OpPattern.COMM_REDUCE,
+        doc=doc,
+    )
+    reordered(defined, "data axis keepdims exclude select_last_index")
+
+
+_arg_reduction("argmax", np.argmax, "The index of the greatest element over some axes.")
+_arg_reduction("argmin", np.argmin, "The index of the smallest element over some axes.")
+
+
+@builds("logsumexp")
+def logsumexp(data: Expr, axis: AnyValue = None, keepdims: bool = False) -> Call:
+    """log(sum(exp(data))) over `axis`, the greatest element taken out first: no overflow."""
+
+    def call(op: str, *args: AnyValue) -> Call:
+        return builder(Op.get(op))(*args)
+
+    greatest = call("max", data, axis, True)
+    total = call("sum", call("exp", call("subtract", data, greatest)), axis, True)
+    result = call("add", call("log", total), greatest)
+    return result if keepdims else call("squeeze", result, axis)

@@ -1,0 +1,51 @@
+"""What a translation to Relax may ask of a Relax expression. Imports no TVM by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab.errors import BuildError
+
+
+def _type_of(expr: Any) -> Any:
+    """apache-tvm 0.27 calls the type `ty`; 0.25 and 0.26 call it `struct_info`."""
+    return expr.ty if hasattr(expr, "ty") else expr.struct_info
+
+
+def rank_of(expr: Any) -> int:
+    """The number of dimensions of a normalised (typed) Relax expression."""
+    return int(_type_of(expr).ndim)
+
+
+def shape_of(expr: Any) -> list[int]:
+    """The shape of a Relax expression whose dimensions are all constants."""
+    return [int(d) for d in _type_of(expr).shape]
+
+
+def dtype_of(expr: Any) -> str:
+    """The dtype of a Relax expression."""
+    return str(_type_of(expr).dtype)
+
+
+def scalar(value: float, dtype: str) -> Any:
+    """A Relax constant of rank 0."""
+    from tvm import relax
+
+    return relax.const(value, dtype)
+
+
+def constant_array(expr: Any, op: str, name: str) -> Any:
+    """The NumPy array that a Relax constant holds.
+
+    Raises BuildError for anything else: Relax wants this argument of `op` at compile time.
+    """
+    held = getattr(expr, "value", None)
+    data = held if held is not None else getattr(expr, "data", None)
+    if data is None or not hasattr(data, "numpy"):
+        raise BuildError(f"{op}: Relax can only take a constant as {name}, found {expr}")
+    return data.numpy()
+
+
+def constant_value(expr: Any, op: str, name: str) -> float:
+    """The number that a Relax constant of rank 0 holds. Raises BuildError for anything else."""
+    return float(constant_array(expr, op, name))

@@ -1,0 +1,220 @@
+"""Operators that lay a tensor out anew: layout_transform, depth_to_space, space_to_depth.
+
+Source: `LayoutTransformRel`, `DepthToSpaceRel`, `SpaceToDepthRel` of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import prod
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, integer, string
+from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.op.layout import pick, positions, unpick
+from byoc_lab.relay.op.namespace import builds
+from byoc_lab.relay.op.registry import OpPattern, define_op
+from byoc_lab.relay.op.relations import Types, dim, fail, need_rank, tensors
+from byoc_lab.relay.op.relax_types import shape_of
+from byoc_lab.relay.op.shape import no_flops
+from byoc_lab.relay.types import Any, TensorType, Type
+
+# layout_transform --------------------------------------------------------------------------------
+
+Axes = list[tuple[str, int]]  # letter and, for a blocked part such as 16c, its length (else 0)
+
+
+def axes_of_layout(op: str, layout: str) -> Axes:
+    """ "NCHW16c" -> [("N", 0), ("C", 0), ("H", 0), ("W", 0), ("c", 16)].
+
+    Raises TypeInferenceError for what is no layout.
+    """
+    axes = [(letter, int(size or 0)) for size, letter in re.findall(r"(\d*)([A-Za-z])", layout)]
+    letters = [letter for letter, _ in axes]
+    whole = "".join(f"{size or ''}{letter}" for letter, size in axes) == layout
+    blocked = all((size > 0) == letter.islower() for letter, size in axes)
+    complete = all(letter.upper() in letters for letter in letters)
+    if not layout or not whole or not blocked or not complete or len(set(letters)) < len(letters):
+        fail(op, f"{layout!r} is no layout such as NCHW or NCHW16c")
+    return axes
+
+
+def relaid(op: str, shape: Sequence[int | Any], source: str, target: str) -> AnyValue:
+    """How to lay `shape` out anew: (shape in parts, order of the parts, shape of the result).
+
+    Each axis is taken apart into blocks, the parts are put into the order of `target`, and those
+    of one result axis made one. A result axis `?` comes from a data axis `?`.
+    """
+    have, want = axes_of_layout(op, source), axes_of_layout(op, target)
+    if len(have) != len(shape):
+        fail(op, f"src_layout {source!r} names {len(have)} axes, data has {len(shape)}")
+    if {a for a, _ in have if a.isupper()} != {a for a, _ in want if a.isupper()}:
+        fail(op, f"src_layout {source!r} and dst_layout {target!r} must have the same axes")
+    lengths = {letter: d for (letter, _), d in zip(have, shape, strict=True)}
+    for letter, size in have:
+        if size and lengths[letter] != size:
+            fail(op, f"axis {size}{letter} of {source!r} must be {size} long: {lengths[letter]}")
+    old, new = dict(have), dict(want)
+    parts: dict[str, list[int | Any]] = {}  # of a data axis
+    sources: dict[str, list[tuple[str, int]]] = {letter: [] for letter, _ in want}
+    for letter in (a for a, _ in have if a.isupper()):
+        small = letter.lower()
+        inner, block = old.get(small, 1), new.get(small, 1)
+        outer = lengths[letter]
+        parts[letter], parts[small] = [outer], [inner]
+        if inner == block:
+            sources[letter].append((letter, 0))
+            if small in sources:
+                sources[small].append((small, 0))
+        elif block % inner == 0:  # larger blocks: part of the outer axis joins them
+            more = block // inner
+            if not isinstance(outer, Any) and outer % more:
+                fail(op, f"axis {letter} of {source!r}, {outer} long, has no blocks for {target!r}")
+            parts[letter] = [dim(lambda n, m=more: n // m, outer), more]
+            sources[letter].append((letter, 0))
+            sources[small] += [(letter, 1), *([(small, 0)] if small in old else [])]
+        elif inner % block == 0:  # smaller blocks: part of them joins the outer axis
+            parts[small] = [inner // block, block]
+            sources[letter] += [(letter, 0), (small, 0)]
+            if small in sources:
+                sources[small].append((small, 1))
+        else:
+            fail(op, f"blocks of {inner} and of {block} along {letter} do not divide")
+    flat = [(letter, n) for letter, _ in have for n in range(len(parts[letter]))]
+    order = [flat.index(part) for letter, _ in want for part in sources[letter]]
+    # A block of length 1 that the target has no name for goes last: it changes nothing.
+    order += [n for n in range(len(flat)) if n not in order]
+    result = []
+    for letter, _ in want:
+        sizes = [parts[a][n] for a, n in sources[letter]]
+        known = [s for s in sizes if not isinstance(s, Any)]
+        result.append(prod(known) if len(known) == len(sizes) else Any())
+    return [parts[a][n] for a, n in flat], order, result
+
+
+def layout_transform_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """data laid out as src_layout gives the same elements laid out as dst_layout."""
+    (x,) = tensors("layout_transform", "data", data)
+    if x is None:
+        return None, None
+    *_, shape = relaid("layout_transform", x.shape, attrs.src_layout, attrs.dst_layout)
+    return x, TensorType(shape, x.dtype)
+
+
+def _layout_transform_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+    parts, order, shape = relaid("layout_transform", x.shape, attrs.src_layout, attrs.dst_layout)
+    return x.reshape(parts).transpose(order).reshape(shape)
+
+
+def _layout_transform_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+    layouts = attrs.src_layout, attrs.dst_layout
+    parts, order, shape = relaid("layout_transform", shape_of(x), *layouts)
+    return R.reshape(R.permute_dims(R.reshape(x, parts), order), shape)
+
+
+define_op(
+    "layout_transform",
+    "data",
+    layout_transform_relation,
+    reference=_layout_transform_reference,
+    attrs=AttrsType(
+        "relay.attrs.LayoutTransformAttrs",
+        (
+            Attr("src_layout", string, doc="how data is laid out: NCHW, NCHW16c, ..."),
+            Attr("dst_layout", string, doc="how the result is laid out"),
+        ),
+    ),
+    flops=no_flops,
+    relax=_layout_transform_relax,
+    pattern=OpPattern.INJECTIVE,
+    doc="The same elements in another layout; 16c are blocks of 16 channels.",
+)
+
+# depth_to_space, space_to_depth ------------------------------------------------------------------
+
+DEPTH_MODES = ("DCR", "CRD")
+SUBPIXEL_ATTRS = AttrsType(
+    "relay.attrs.SubPixelAttrs",
+    (
+        Attr("block_size", integer, 1, "rows and columns of a block"),
+        Attr("layout", string, "NCHW", "order of the axes of data and result"),
+        Attr("mode", string, "DCR", "where the block is in the channels: DCR outside, CRD inside"),
+    ),
+)
+REQUIRED_BLOCK = {"block_size": REQUIRED}
+
+
+def _steps(op: str, attrs: AnyValue, shape: AnyValue) -> AnyValue:
+    """(shape in parts, order of the parts, shape of the result), all of it as NCHW."""
+    n, c, h, w = shape
+    b = attrs.block_size
+    if b < 1:
+        fail(op, f"attribute block_size must be positive, found {b}")
+    if op == "nn.space_to_depth":
+        if any(not isinstance(d, Any) and d % b for d in (h, w)):
+            fail(op, f"height {h} and width {w} do not split into blocks of {b}")
+        high, wide = dim(b.__rfloordiv__, h), dim(b.__rfloordiv__, w)
+        result = (n, dim(lambda c: c * b * b, c), high, wide)
+        return (n, c, high, b, wide, b), (0, 3, 5, 1, 2, 4), result
+    if not isinstance(c, Any) and c % (b * b):
+        fail(op, f"{c} channels do not split into blocks of {b} x {b}")
+    if attrs.mode not in DEPTH_MODES:
+        fail(op, f"attribute mode must be one of {', '.join(DEPTH_MODES)}, found {attrs.mode!r}")
+    few = dim(lambda c: c // (b * b), c)
+    result = (n, few, dim(b.__mul__, h), dim(b.__mul__, w))
+    if attrs.mode == "DCR":
+        return (n, b, b, few, h, w), (0, 3, 4, 1, 5, 2), result
+    return (n, few, b, b, h, w), (0, 1, 4, 2, 5, 3), result
+
+
+def _subpixel(op: str, doc: str) -> None:
+    def relation(attrs: AnyValue, data: Type | None) -> Types:
+        """(N, C, H, W) to (N, C / b / b, H * b, W * b) or back, b the block_size."""
+        (x,) = tensors(op, "data", data)
+        if x is None:
+            return None, None
+        need_rank(op, "data", x, 4)
+        order = positions(op, "layout", attrs.layout, "NCHW")
+        *_, shape = _steps(op, attrs, pick(x.shape, order))
+        return x, TensorType(unpick(shape, order), x.dtype)
+
+    def reference(attrs: AnyValue, data: np.ndarray) -> np.ndarray:
+        order = positions(op, "layout", attrs.layout, "NCHW")
+        x = data.transpose(order)
+        parts, moved, shape = _steps(op, attrs, x.shape)
+        out = x.reshape(parts).transpose(moved).reshape(shape)
+        return np.ascontiguousarray(out.transpose(np.argsort(order)))
+
+    def relax(R: AnyValue, attrs: AnyValue, data: AnyValue) -> AnyValue:
+        order = positions(op, "layout", attrs.layout, "NCHW")
+        x = R.permute_dims(data, list(order))
+        parts, moved, shape = _steps(op, attrs, pick(shape_of(data), order))
+        out = R.reshape(R.permute_dims(R.reshape(x, parts), list(moved)), shape)
+        return R.permute_dims(out, [order.index(n) for n in range(4)])
+
+    define_op(
+        op,
+        "data",
+        relation,
+        reference=reference,
+        attrs=SUBPIXEL_ATTRS,
+        defaults=REQUIRED_BLOCK,
+        flops=no_flops,
+        relax=relax,
+        pattern=OpPattern.INJECTIVE,
+        doc=doc,
+    )
+
+
+_subpixel("nn.depth_to_space", "Channels made blocks of rows and columns.")
+_subpixel("nn.space_to_depth", "Blocks of rows and columns made channels.")
+
+
+@builds("nn.space_to_depth")
+def space_to_depth(data: Expr, block_size: int, layout: str = "NCHW") -> Call:
+    """Blocks of `block_size` rows and columns of `data` as channels; it has no mode."""
+    attrs = SUBPIXEL_ATTRS.make(block_size=block_size, layout=layout, mode="")
+    return Call(Op.get("nn.space_to_depth"), [data], attrs)

@@ -1,0 +1,85 @@
+"""Attributes of functions and calls: `key=value`, checked against what the operator declares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab.errors import AttributeValueError
+from byoc_lab.relay.attrs import ATTRS_TYPES, Attrs, AttrsType, DictAttrs
+from byoc_lab.relay.expr import Expr, Op
+from byoc_lab.relay.lexer import Tokens
+from byoc_lab.relay.parser_cursor import Cursor, is_word, near
+from byoc_lab.relay.parser_meta import MetaEntries
+
+
+class AttributeParser(Cursor):
+    """Reads lists of attributes."""
+
+    def __init__(self, tokens: Tokens, meta: MetaEntries):
+        super().__init__(tokens, meta)
+        self.dict_attrs: dict[int, DictAttrs] = {}  # one object for each entry of the metadata
+
+    def attributes(self) -> tuple[dict[str, Any], dict[str, int]]:
+        """`key=value, ... )` and, for each key, the number of its token."""
+        values: dict[str, Any] = {}
+        places: dict[str, int] = {}
+        while not self.take(")"):
+            at, key = self.i, self.tok
+            if not is_word(key) or self.peek() != "=":
+                self.unexpected("an attribute, key=value (arguments come before attributes)")
+            if key in values:
+                line = self.line_of(places[key])
+                self.fail(f"the attribute {key!r} is given twice: first in line {line}", at)
+            self.i += 2
+            values[key], places[key] = self.value(), at
+            if not self.take(",") and self.tok != ")":
+                self.unexpected("',' or ')' among the attributes")
+        return values, places
+
+    def call_attributes(self, callee: Expr, at: int) -> Attrs:
+        """The attributes of a call, whose token number is `at`, up to and with its `)`."""
+        values, places = self.attributes()
+        stated = values.pop("attrs_type_key", None)
+        if "__dict__" in values:
+            content = values.pop("__dict__")
+            if values or not isinstance(content, (dict, DictAttrs)):
+                self.fail("__dict__ must be a dictionary and the only attribute", at)
+            if isinstance(content, dict):
+                content = self.dict_attrs.setdefault(id(content), DictAttrs(content))
+            return content
+        schema = callee.definition.attrs if isinstance(callee, Op) else None
+        if stated and (schema is None or schema.type_key != stated):
+            schema = self.stated_schema(stated, places["attrs_type_key"])
+        if schema is not None:
+            return self.checked(schema, values, places, at)
+        if isinstance(callee, Op) and not stated:
+            self.fail(f"{callee.name} has no attributes, found {', '.join(map(repr, values))}", at)
+        return DictAttrs(values)
+
+    def stated_schema(self, key: Any, at: int) -> AttrsType | None:
+        if key == "DictAttrs":
+            return None
+        if key not in ATTRS_TYPES:
+            self.fail(f"no attributes of type {key!r} are known{near(str(key), ATTRS_TYPES)}", at)
+        return ATTRS_TYPES[key]
+
+    def checked(
+        self, schema: AttrsType, values: dict[str, Any], places: dict[str, int], at: int
+    ) -> Attrs:
+        """A record of these values; a ParseError points at the one that is wrong."""
+        try:
+            return schema.make(values)
+        except AttributeValueError as error:
+            for key, value in values.items():
+                if key not in schema.by_name:
+                    hint = near(key, schema.by_name)
+                    names = ", ".join(schema.by_name)
+                    self.fail(
+                        f"{schema.type_key} has no attribute {key!r}{hint}; possible: {names}",
+                        places[key],
+                    )
+                try:
+                    schema.by_name[key].convert(value, schema.type_key)
+                except AttributeValueError as wrong:
+                    self.fail(str(wrong), places[key])
+            self.fail(str(error), at)

@@ -1,0 +1,341 @@
+"""What all parts of the parser share: the place in the text, errors, types, attribute values.
+
+Source of the grammar: the 0.0.5 reader of TVM 0.16; `parser.py` says where this one takes more.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
+
+from byoc_lab.errors import UnknownNameError
+from byoc_lab.relay.attrs import DType
+from byoc_lab.relay.expr import Span
+from byoc_lab.relay.lexer import Tokens, tokenize
+from byoc_lab.relay.parser_meta import MetaEntries
+from byoc_lab.relay.types import (
+    Any as AnyDim,
+)
+from byoc_lab.relay.types import (
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    RefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeVar,
+    scalar_type,
+)
+
+# Types and attribute values are small in any program; deeper nesting is an accident or an attack.
+MAX_NESTING = 100
+
+DTYPE = re.compile(r"(bool|u?int\d{1,3}|float\d{1,3}|bfloat16|handle)(x\d{1,5})?")
+_NUMBER = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?)([fi]\d*)?")
+_FLOAT_WORD = re.compile(r"(inf|nan)(f\d*)")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
+_META = re.compile(r"meta\[\s*([\w.]+)\s*\]\[\s*(\d{1,9})\s*\]")
+_TYPE_COMMENT = re.compile(r"\s*/\*\s*ty=(.*?)\s*(?:span=[^*]*)?\*/")
+_PLAIN_WORDS = {"True": True, "False": False, "None": None, "nullptr": None}
+
+
+def is_word(token: str) -> bool:
+    """Whether a token is a name, an operator or a keyword."""
+    return (token[:1].isalpha() or token[:1] == "_") and not token.startswith("meta[")
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """A suggestion to append to a message: "; did you mean 'a' or 'b'?", or nothing."""
+    found = difflib.get_close_matches(word, list(known), n=3)
+    return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
+
+
+class Cursor:
+    """A position among tokens. `tok` is the next token, `i` its number."""
+
+    def __init__(self, tokens: Tokens, meta: MetaEntries):
+        self.tokens = tokens
+        self.meta = meta
+        self.texts = tokens.texts
+        self.source = tokens.source
+        self.i = 0
+        self.type_vars: dict[str, TypeVar] = {}
+        self.type_names: dict[str, GlobalTypeVar] = {}
+        self.types_read: dict[tuple[str, ...], TensorType] = {}
+        self.parens_are_tuples = True  # of one type: `(T)` is `(T,)`, except in 0.0.4 text
+
+    @property
+    def tok(self) -> str:
+        return self.texts[self.i]
+
+    def peek(self, ahead: int = 1) -> str:
+        """The token after the next; "" past the end."""
+        at = self.i + ahead
+        return self.texts[at] if at < len(self.texts) else ""
+
+    def take(self, token: str) -> bool:
+        """Step over `token` if it comes next."""
+        if self.texts[self.i] == token and token:
+            self.i += 1
+            return True
+        return False
+
+    def expect(self, token: str, where: str = "") -> None:
+        if self.texts[self.i] != token:
+            self.unexpected(f"'{token}'{' ' + where if where else ''}")
+        self.i += 1
+
+    def span(self, first: int) -> Span:
+        """From token number `first` to the last token read."""
+        last = self.i - 1 if self.i > first else first
+        return self.source.span(self.tokens.starts[first], self.tokens.end(last))
+
+    def fail(self, reason: str, at: int | None = None) -> NoReturn:
+        """Raise a ParseError at token number `at` (default: the next token)."""
+        raise self.source.error(reason, self.tokens.starts[self.i if at is None else at])
+
+    def unexpected(self, wanted: str, hint: str = "") -> NoReturn:
+        """Raise a ParseError: `wanted` was expected, and something else found."""
+        hint = hint or _hint(self.texts[self.i])
+        self.fail(f"expected {wanted}, found {self.found()}{hint and '; ' + hint}")
+
+    def found(self) -> str:
+        token = self.texts[self.i]
+        if not token:
+            return "the end of the text" if self.tokens.metadata is None else "the metadata section"
+        shown = token if len(token) <= 40 else token[:37] + "..."
+        return ascii(shown) if not shown.isprintable() else f"'{shown}'"
+
+    def line_of(self, at: int) -> int:
+        return self.source.place(self.tokens.starts[at])[0]
+
+    def sequence_of(self, item: Callable[[], Any], close: str, what: str) -> list[Any]:
+        """`item, item, ... close`; the opening bracket is behind us, a last comma allowed."""
+        items = []
+        while not self.take(close):
+            items.append(item())
+            if not self.take(",") and self.tok != close:
+                self.unexpected(f"',' or '{close}' {what}")
+        return items
+
+    # Types ---------------------------------------------------------------------------------------
+
+    def type(self, depth: int = 0) -> Type:
+        """type := Tensor[(dims), dtype] | dtype | (types) | fn (types) -> type | _ | T[types]"""
+        if depth > MAX_NESTING:
+            self.fail(f"a type is nested deeper than {MAX_NESTING}")
+        at, token = self.i, self.tok
+        self.i += bool(token)
+        if token == "Tensor":
+            return self.tensor_type()
+        if token == "(":
+            fields = self.sequence_of(lambda: self.type(depth + 1), ")", "in a tuple type")
+            lone = len(fields) == 1 and self.texts[self.i - 2] != ","
+            return fields[0] if lone and not self.parens_are_tuples else TupleType(fields)
+        if token == "fn":
+            params = self.type_params() if self.take("[") else []
+            self.expect("(", "before the argument types of a function type")
+            args = self.sequence_of(lambda: self.type(depth + 1), ")", "in a function type")
+            self.expect("->", "before the result type")
+            return FuncType(args, self.type(depth + 1), params)
+        if token == "ref" and self.take("("):
+            inner = self.type(depth + 1)
+            self.expect(")", "after the type of a reference")
+            return RefType(inner)
+        if token == "_" or token.startswith("meta[IncompleteType]"):
+            return IncompleteType()
+        if token in self.type_vars:
+            return self.type_vars[token]
+        if token in self.type_names:
+            within = f"among the types that {token} takes"
+            given = self.take("[")
+            types = self.sequence_of(lambda: self.type(depth + 1), "]", within) if given else []
+            return TypeCall(self.type_names[token], types)
+        if DTYPE.fullmatch(token):
+            return scalar_type(token)
+        self.i = at
+        known = ["Tensor", "float32", "float16", "int8", "int32", "int64", "uint8", "bool"]
+        known += self.type_names
+        self.unexpected("a type", near(token, known).removeprefix("; "))
+
+    def tensor_type(self) -> TensorType:
+        start = self.i
+        self.expect("[", "after 'Tensor'")
+        self.expect("(", "before the shape, as in Tensor[(1, 3), float32]")
+        dims = self.sequence_of(self.dimension, ")", "in a shape")
+        self.expect(",", "between shape and dtype")
+        if not DTYPE.fullmatch(self.tok):
+            self.unexpected("a dtype such as float32", near(self.tok, ["float32", "int32"])[2:])
+        dtype = self.tok
+        self.i += 1
+        self.expect("]", "after the dtype")
+        # Equal types are common and their construction is not cheap.
+        key = tuple(self.texts[start : self.i])
+        if key not in self.types_read:
+            self.types_read[key] = TensorType(dims, dtype)
+        return self.types_read[key]
+
+    def dimension(self) -> int | AnyDim:
+        token = self.tok
+        if token != "?" and not (token.isdecimal() and token.isascii() and len(token) < 20):
+            self.unexpected("a dimension (a number, or ? when known only at run time)")
+        self.i += 1
+        return AnyDim() if token == "?" else int(token)
+
+    def type_params(self) -> list[TypeVar]:
+        """The names up to the `]`; they are types from here on."""
+
+        def param() -> TypeVar:
+            if not is_word(self.tok):
+                self.unexpected("the name of a type parameter")
+            self.type_vars[self.tok] = made = TypeVar(self.tok)
+            self.i += 1
+            return made
+
+        return self.sequence_of(param, "]", "among type parameters")
+
+    # Attribute values ----------------------------------------------------------------------------
+
+    def value(self, depth: int = 0) -> Any:
+        """value := number | "string" | True | None | [values] | {"key"=value} | dtype | meta"""
+        if depth > MAX_NESTING:
+            self.fail(f"an attribute value is nested deeper than {MAX_NESTING}")
+        token = self.tok
+        first = token[:1]
+        if first.isdecimal() or first == "-" or _FLOAT_WORD.fullmatch(token):
+            return self.number()[0]
+        if first == '"' and len(token) > 1:
+            self.i += 1
+            return unescape(token)
+        if token in _PLAIN_WORDS:
+            self.i += 1
+            return _PLAIN_WORDS[token]
+        if self.take("["):
+            return tuple(self.sequence_of(lambda: self.value(depth + 1), "]", "in a list"))
+        if self.take("("):
+            inner = self.value(depth + 1)
+            self.expect(")", "after a value")
+            return inner
+        if self.take("{"):
+            return dict(self.sequence_of(lambda: self.entry(depth + 1), "}", "in a dictionary"))
+        if DTYPE.fullmatch(token):
+            self.i += 1
+            return DType(token)
+        if token.startswith("meta["):
+            return self.meta_value()
+        self.unexpected("an attribute value", f'write "{token}"' if is_word(token) else "")
+
+    def entry(self, depth: int) -> tuple[str, Any]:
+        if self.tok[:1] != '"':
+            self.unexpected("a quoted key")
+        key = unescape(self.tok)
+        self.i += 1
+        self.expect("=", "after a key")
+        return key, self.value(depth)
+
+    def meta_value(self, keys: Iterable[str] = ()) -> Any:
+        """What the next token, `meta[T][i]`, stands for; see `MetaEntries` for texts without
+        metadata. Only entries of the types `keys` are taken, when given."""
+        at = self.i
+        found = _META.fullmatch(self.tok)
+        if found is None:
+            self.fail(f"expected meta[<type>][<index>], found {self.found()}")
+        key, index = found[1], int(found[2])
+        if keys and key not in keys:
+            self.fail(f"expected a value, found an entry of type {key}")
+        self.i += 1
+        have = self.meta.count(key)
+        if have is not None and index >= have:
+            self.fail(
+                f"the metadata has {have} entries of type {key}: there is no number {index}", at
+            )
+        try:
+            return self.meta.get(key, index, self.span(at), lambda: self.stated_type(at))
+        except UnknownNameError as error:
+            self.fail(str(error), at)
+
+    def stated_type(self, at: int) -> TensorType:
+        """The tensor type in the comment that follows token `at`: `/* ty=... */`."""
+        text, end = self.source.text, self.tokens.end(at)
+        comment = _TYPE_COMMENT.match(text, end)
+        if comment is None:
+            self.fail(
+                "this constant is in a metadata section that the text lacks, and no "
+                "/* ty=Tensor[...] */ follows that says what it would be",
+                at,
+            )
+        part = Cursor(tokenize(self.source, comment.start(1), comment.end(1)), self.meta)
+        ty = part.type()
+        if not isinstance(ty, TensorType) or not ty.is_static:
+            self.fail(f"a constant must have a tensor type with a known shape, found {ty}", at)
+        return ty
+
+    def number(self) -> tuple[int | float, str]:
+        """A literal and its dtype; the sign is part of it."""
+        at = self.i
+        while self.take("-"):  # `--5` is 5, as in TVM
+            pass
+        signs = self.i - at
+        token = self.tok
+        word, plain = _FLOAT_WORD.fullmatch(token), _NUMBER.fullmatch(token)
+        if word is None and plain is None:
+            self.unexpected("a number" if signs else "an expression", _minus_hint(token, signs))
+        self.i += 1
+        digits, suffix = (word or plain).groups()  # type: ignore[union-attr]
+        text = "-" * (signs % 2) + digits
+        try:
+            if word or (suffix or "").startswith("f") or not digits.isdecimal():
+                if suffix and not suffix.startswith("f"):
+                    self.fail(f"'{token}' has digits after the point and an integer suffix", at)
+                return float(text), _dtype("float", suffix, "f", "32", ("16", "32", "64"))
+            value = int(text)
+        except (ValueError, KeyError):
+            self.fail(f"'{token}' is no number that Relay has", at)
+        if not -(2**63) <= value < 2**63:
+            self.fail(f"'{token}' does not fit 64 bits", at)
+        small = -(2**31) <= value < 2**31
+        try:
+            widths = ("8", "16", "32", "64")
+            return value, _dtype("int", suffix, "i", "32" if small else "64", widths)
+        except KeyError:
+            self.fail(f"'{token}' is no number that Relay has: integers are i8, i16, i32, i64", at)
+
+
+def _dtype(kind: str, suffix: str | None, letter: str, default: str, widths: Iterable[str]) -> str:
+    width = (suffix or "").removeprefix(letter) or default
+    if width not in widths:
+        raise KeyError(width)
+    return kind + width
+
+
+def unescape(token: str) -> str:
+    """The text of a string token; an unknown escape is left as it stands."""
+    if "\\" not in token:
+        return token[1:-1]
+    return _ESCAPE.sub(lambda m: _ESCAPED.get(m[1], m[0]), token[1:-1])
+
+
+def _minus_hint(token: str, signs: int) -> str:
+    return "a minus sign needs a number; write negative(...)" if signs and token else ""
+
+
+def _hint(token: str) -> str:
+    """What to say about a token that people often write where Relay has none."""
+    if token == "in":
+        return "Relay text has no `in`: end the value with ';'"
+    if token == "#":
+        return "comments begin with //"
+    if token == '"':
+        return "a string is not closed on its line"
+    if token == "\N{HORIZONTAL ELLIPSIS}":
+        return "the text is abridged here; fill in what was left out"
+    if token.endswith("Node") and token[:1].isupper():
+        return "this is a dump of C++ objects; print the expression with astext() instead"
+    if token == "*/":
+        return "no comment is open here"
+    return ""

@@ -1,0 +1,86 @@
+"""What `meta[T][i]` in a text stands for, with the metadata section and without it.
+
+Old printers left the section out and with it the compiler's name and every constant. Such a text
+still shows its structure, so stand-ins take their place: they know that they are stand-ins
+(`elided`), and the reader says once which ones it made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import UnknownNameError
+from byoc_lab.relay.attrs import Attrs, AttrsType, DictAttrs, attrs_type
+from byoc_lab.relay.expr import Constant, Span
+from byoc_lab.relay.metadata import COMPILER_ATTRS_KEY, MetaTable
+from byoc_lab.relay.types import TensorType
+
+UNKNOWN_COMPILER = "unknown"
+
+
+class ElidedAttrs(Attrs):
+    """Attributes that stand in for `meta[T][i]` of a text without its metadata."""
+
+    __slots__ = ()
+    elided = True
+
+
+class MetaEntries:
+    """The entries of one text. `table` is None when the text has no metadata section."""
+
+    def __init__(self, table: MetaTable | None, compiler: str | None = None):
+        self.table = table
+        self.compiler = compiler
+        self.made: dict[tuple[str, int], Any] = {}
+
+    def count(self, key: str) -> int | None:
+        """How many entries of a type there are; None when anything may be asked for."""
+        return None if self.table is None else len(self.table.get(key, ()))
+
+    def get(self, key: str, index: int, span: Span, stated_type: Callable[[], TensorType]) -> Any:
+        """Entry `index` of type `key`, always the same object. Raises UnknownNameError."""
+        if (key, index) not in self.made:
+            if self.table is not None:
+                made = self.table[key][index]
+                if isinstance(made, Constant):
+                    made = Constant(made.data, span)
+            else:
+                made = self.stand_in(key, span, stated_type)
+            self.made[key, index] = made
+        return self.made[key, index]
+
+    def stand_in(self, key: str, span: Span, stated_type: Callable[[], TensorType]) -> Any:
+        if key == "relay.Constant":
+            ty = stated_type()
+            try:
+                # A view of one number: a stand-in takes no memory, whatever its shape.
+                ones = np.broadcast_to(np.ones((), ty.dtype), ty.concrete_shape)
+            except (TypeError, ValueError, OverflowError):
+                raise UnknownNameError(f"no constant can stand in for {ty}") from None
+            return Constant(ones, span, elided=True)
+        if key == COMPILER_ATTRS_KEY:
+            schema: AttrsType = attrs_type(key)
+            return ElidedAttrs(schema, {"compiler": self.compiler or UNKNOWN_COMPILER})
+        if key in ("Map", "DictAttrs"):
+            return DictAttrs({}, elided=True)
+        raise UnknownNameError(f"the text has no metadata, and nothing can stand in for {key}")
+
+    def note(self) -> str | None:
+        """What had to be assumed, for a warning; None when nothing was."""
+        if self.table is not None or not self.made:
+            return None
+        keys = [key for key, _ in self.made]
+        parts = []
+        if n := keys.count(COMPILER_ATTRS_KEY):
+            name = self.compiler or UNKNOWN_COMPILER
+            parts.append(f"{n} annotations name the compiler {name!r}")
+        if n := keys.count("relay.Constant"):
+            parts.append(f"{n} constants are ones of the stated type")
+        if n := len(keys) - keys.count(COMPILER_ATTRS_KEY) - keys.count("relay.Constant"):
+            parts.append(f"{n} dictionaries of call attributes are empty")
+        unnamed = COMPILER_ATTRS_KEY in keys and not self.compiler
+        hint = "" if not unnamed else "; parse(text, compiler=...) gives the compiler's name"
+        return f"the text lacks its metadata section: {', '.join(parts)}{hint}"

@@ -1,0 +1,96 @@
+"""Names: variables and where they hold, numbers, operators."""
+
+from __future__ import annotations
+
+from byoc_lab.errors import UnknownNameError
+from byoc_lab.relay.expr import Expr, Op, TupleGetItem, Var
+from byoc_lab.relay.lexer import Tokens
+from byoc_lab.relay.parser_cursor import Cursor, near
+from byoc_lab.relay.parser_meta import MetaEntries
+
+_MALFORMED = "-malformed-ir"
+
+
+class NameParser(Cursor):
+    """Knows what names stand for: numbers (`%0`) in one global function, variables in a block."""
+
+    def __init__(self, tokens: Tokens, meta: MetaEntries):
+        super().__init__(tokens, meta)
+        self.variables: dict[str, Var] = {}
+        self.hidden: list[tuple[str, Var | None]] = []  # what block exits bring back
+        self.free: dict[str, Var] = {}
+        self.numbered: dict[str, tuple[Expr, int]] = {}
+
+    def bind(self, name: str, var: Var) -> None:
+        self.hidden.append((name, self.variables.get(name)))
+        self.variables[name] = var
+
+    def leave(self, mark: int) -> None:
+        """Forget the variables bound since `len(self.hidden)` was `mark`."""
+        while len(self.hidden) > mark:
+            name, before = self.hidden.pop()
+            if before is None:
+                del self.variables[name]
+            else:
+                self.variables[name] = before
+
+    def binder(self, what: str) -> tuple[str, Var]:
+        """`%x: T` where a variable is bound (which is left to the caller)."""
+        at, token = self.i, self.tok
+        if token[:1] != "%" or token[1:2].isdecimal() or len(token) == 1:
+            self.unexpected(f"the name of {what}, such as %x")
+        self.i += 1
+        if self.tok == "{" and what == "a parameter":  # a virtual device, which means nothing here
+            while self.tok and not self.take("}"):
+                self.i += 1
+        ty = self.type() if self.take(":") else None
+        name = token[1:].removesuffix(_MALFORMED)
+        if token.endswith(_MALFORMED) and name in self.variables:
+            return name, self.variables[name]  # bound twice: that is what the mark says
+        return name, Var(name, ty, self.span(at))
+
+    def variable(self, at: int) -> Expr:
+        """The variable (or projection `%x.0`) that token `at` names."""
+        name = self.texts[at][1:].removesuffix(_MALFORMED)
+        found = self.variables.get(name) or self.free.get(name)
+        if found is not None:
+            return found
+        indices: list[int] = []
+        head, dot, index = name.rpartition(".")
+        while dot and index.isdecimal() and len(index) < 10:
+            indices.append(int(index))
+            var = self.variables.get(head) or self.free.get(head)
+            if var is not None:
+                result: Expr = var
+                for n in reversed(indices):
+                    result = TupleGetItem(result, n, self.span(at))
+                return result
+            head, dot, index = head.rpartition(".")
+        if not name:
+            self.fail("'%' must be followed by a name or a number", at)
+        known = [*self.free, *self.variables][-500:]  # looking for near names is not cheap
+        listed = f"; declared are %{', %'.join(known[-5:])}" if known else ""
+        self.fail(f"the variable %{name} is not declared here{near(name, known) or listed}", at)
+
+    def number_of(self, at: int) -> Expr:
+        """The expression that `%0` at token `at` stands for."""
+        token = self.texts[at]
+        if token not in self.numbered:
+            self.fail(f"{token} is not defined; it must be, above this line, in this function", at)
+        return self.numbered[token][0]
+
+    def operator(self, name: str, at: int) -> Op:
+        if len(name) > 200:
+            self.fail(f"no operator has a name of {len(name)} letters", at)
+        try:
+            return Op.get(name)
+        except UnknownNameError as error:
+            self.fail(f"{error.args[0]}{_about_operator(name)}", at)
+
+
+def _about_operator(name: str) -> str:
+    if name.endswith("Node") and name[:1].isupper():
+        return "; this is a dump of C++ objects, print the expression with astext() instead"
+    if name == "default":
+        return '; a compiler is named by an attribute, compiler="default"'
+    return ""

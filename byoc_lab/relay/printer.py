@@ -1,0 +1,188 @@
+"""Writing Relay text: `print_text`, and `print_lines` for tools that need to know what a line is.
+
+Three styles: "0.0.5" is what TVM 0.16 prints, "0.7" and "0.0.4" what TVM printed in 2020. They
+differ in where numbers are given out, where types are noted, and in what becomes of attributes
+that need the metadata section.
+
+Source: the text printers of TVM 0.16, 0.7 and 0.6, checked against what they print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from byoc_lab.errors import UnknownNameError
+from byoc_lab.relay.adt import TypeData
+from byoc_lab.relay.collector import collector_paused
+from byoc_lab.relay.expr import Expr, TupleWrapper
+from byoc_lab.relay.metadata import write_metadata
+from byoc_lab.relay.module import IRModule
+
+# A level of nesting is two blanks, but only so far: a text of n nested blocks would otherwise have
+# n * n blanks. White space has no meaning in Relay.
+_MAX_INDENT = 40
+
+
+@dataclass(frozen=True)
+class Style:
+    """What tells the printers of different years apart.
+
+    late_numbers: a node gets its number when its first user is printed, not when it is itself.
+    note_all: types are noted on variables, functions, tuples and projections too.
+    sorted_functions: by name, not in the order of the module.
+    doubled: the type of a constant in the metadata is noted twice.
+    old_attributes: attributes of unknown class are `meta[T][i]`, whether or not that is shown.
+    suffixes: dtype of a scalar -> what follows the digits; other scalars go into the metadata.
+    """
+
+    header: str
+    metadata_mark: str
+    metadata_omitted: tuple[str, ...]
+    late_numbers: bool
+    note_all: bool
+    sorted_functions: bool
+    doubled: bool
+    old_attributes: bool
+    suffixes: dict[str, str]
+
+
+_OMITTED = (
+    "/* For debugging purposes the metadata section has been omitted.",
+    " * If you would like to see the full metadata section you can set the ",
+    " * option to `True` when invoking `astext`. ",
+    " */",
+)
+_OMITTED_OLD = ("// meta data omitted. you can use show_meta_data=True to include meta data",)
+_HEADER = '#[version = "0.0.5"]'
+_SUFFIXES = {
+    "int16": "i16",
+    "int32": "",
+    "int64": "i64",
+    "float16": "f16",
+    "float32": "f",
+    "float64": "f64",
+}
+_OLD_SUFFIXES = {"int32": "", "int64": "", "float32": "f", "float64": ""}
+STYLES = {
+    "0.0.5": Style(_HEADER, "#[metadata]", _OMITTED, True, True, True, False, False, _SUFFIXES),
+    "0.7": Style(_HEADER, "#[metadata]", _OMITTED, False, False, False, False, True, _OLD_SUFFIXES),
+    "0.0.4": Style(
+        "v0.0.4", "METADATA:", _OMITTED_OLD, False, False, False, True, True, _OLD_SUFFIXES
+    ),
+}
+
+
+@dataclass(slots=True)
+class Line:
+    """One line of a text.
+
+    text: the line, indented.
+    node: the expression that the line defines or begins; None for `}` and the like.
+    function: name of the global function it belongs to.
+    refs: `%3`, `%x` and `@f` on the line, and what they stand for.
+    defines: `%3` or `%x`, when the line gives something a name.
+    """
+
+    text: str
+    node: Expr | None = None
+    function: str | None = None
+    refs: dict[str, Expr] = field(default_factory=dict)
+    defines: str | None = None
+
+
+class Indented(list):
+    """Lines (and further blocks) that stand one level deeper than what is around them."""
+
+
+@collector_paused()
+def print_text(
+    obj: Expr | IRModule | TupleWrapper,
+    show_meta_data: bool = True,
+    annotate: Callable[[Expr], str] | None = None,
+    **options: Any,
+) -> str:
+    """Relay text of a module or expression; see `print_lines` for the options."""
+    lines = print_lines(obj, show_meta_data, annotate, **options)
+    end = "\n" if isinstance(obj, IRModule) else ""
+    return "\n".join(line.text for line in lines) + end
+
+
+def print_lines(
+    obj: Expr | IRModule | TupleWrapper,
+    show_meta_data: bool = True,
+    annotate: Callable[[Expr], str] | None = None,
+    *,
+    header: bool = True,
+    style: str = "0.0.5",
+    show_types: bool = True,
+    show_span: bool = False,
+    exact: bool = False,
+) -> list[Line]:
+    """The lines of `print_text`, each with the expression it stands for.
+
+    Args:
+        show_meta_data: whether constants and the like are appended, so that the text is complete.
+        annotate: gives a comment for an expression, in place of its type.
+        header: whether the version (and a word about omitted metadata) is printed.
+        style: "0.0.5", "0.7" or "0.0.4".
+        show_types: whether types are noted in comments.
+        show_span: whether places are noted in comments.
+        exact: whether scalars get as many digits as they need. TVM prints 6, so that 1/3 does not
+            survive a round trip through its text.
+
+    Raises UnknownNameError for an unknown style.
+    """
+    from byoc_lab.relay.printer_nodes import NodePrinter
+
+    if style not in STYLES:
+        raise UnknownNameError(f"no text style is named {style!r}; there are {', '.join(STYLES)}")
+    chosen = STYLES[style]
+    nodes = NodePrinter(chosen, show_meta_data, annotate, show_types, show_span, exact)
+    lines = [Line(chosen.header)] if header else []
+    if isinstance(obj, IRModule):
+        items = list(obj.items())
+        if chosen.sorted_functions:
+            items.sort(key=lambda item: item[0].name_hint)
+        blocks = [_flat(_definition(data), None) for data in _definitions(obj, chosen)]
+        for gv, func in items:
+            blocks.append(_flat(nodes.global_function(gv.name_hint, func), gv.name_hint))
+        for n, block in enumerate(blocks):
+            lines += [Line("")] * (n > 0)
+            lines += block
+    else:
+        expr = obj.tuple_value if isinstance(obj, TupleWrapper) else obj
+        lines += _flat(nodes.expression(expr), None)
+    if nodes.metadata:
+        if show_meta_data:
+            lines += [Line(""), Line(chosen.metadata_mark)]
+            lines += map(Line, write_metadata(nodes.metadata).split("\n"))
+        elif header:
+            lines += [Line("")] * isinstance(obj, IRModule) * chosen.late_numbers
+            lines += map(Line, chosen.metadata_omitted)
+    return lines
+
+
+def _definitions(mod: IRModule, style: Style) -> list[TypeData]:
+    found = list(mod.type_definitions.values())
+    return sorted(found, key=lambda d: d.header.name_hint) if style.sorted_functions else found
+
+
+def _definition(data: TypeData) -> list[Any]:
+    return [Line(data.head), Indented(map(Line, data.lines)), Line("}")]
+
+
+def _flat(block: Iterable[Any], function: str | None) -> Iterator[Line]:
+    """The lines of nested blocks, indented by their depth."""
+    stack = [iter(block)]
+    while stack:
+        for item in stack[-1]:
+            if isinstance(item, Indented):
+                stack.append(iter(item))
+                break
+            item.text = "  " * min(len(stack) - 1, _MAX_INDENT) + item.text
+            item.function = function
+            yield item
+        else:
+            stack.pop()

@@ -1,0 +1,27 @@
+"""Recursive rules without a stack: what the parser and the printer are written with.
+
+A rule is a generator. Where a function would call itself, the rule yields the rule it needs and is
+sent the result; `run` keeps the waiting rules in a list, so depth is bounded by memory alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+Rule = Generator["Rule", Any, Any]
+
+
+def run(rule: Rule, most: int | None = None, too_many: Callable[[], Any] | None = None) -> Any:
+    """The result of a rule. Where more than `most` rules wait, `too_many` is called, to raise."""
+    waiting, result = [rule], None
+    while waiting:
+        try:
+            waiting.append(waiting[-1].send(result))
+            result = None
+            if too_many is not None and len(waiting) == most:
+                too_many()
+        except StopIteration as finished:
+            waiting.pop()
+            result = finished.value
+    return result

@@ -1,0 +1,319 @@
+"""Structural equality: the same computation, whatever the variables are called.
+
+As in TVM, sharing counts (a node used twice is not two equal nodes), except for projections,
+constants, operators and the empty tuple; names of bound variables, spans and inferred types do
+not count; attributes, annotations and constants do, bit for bit.
+
+Source: `tvm.ir.structural_equal` of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.relay.adt import Constructor, Match, TypeData
+from byoc_lab.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    Let,
+    Op,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.types import GlobalTypeVar, Type, TypeVar
+from byoc_lab.relay.unify import replace
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first place where two structures differ: `path` from the root, what is on each side."""
+
+    path: str
+    lhs: Any
+    rhs: Any
+    why: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.why}, at {self.path}\n  left:  {_excerpt(self.lhs)}\n"
+            f"  right: {_excerpt(self.rhs)}"
+        )
+
+
+def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
+    """Whether two expressions, types or modules have the same structure."""
+    return first_difference(lhs, rhs, map_free_vars) is None
+
+
+def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
+    """Raise ValueError with the path of the first difference."""
+    found = first_difference(lhs, rhs, map_free_vars)
+    if found:
+        raise ValueError(f"StructuralEqual check failed: {found}")
+
+
+def first_difference(
+    lhs: Any, rhs: Any, map_free_vars: bool = False, *, constants: bool = True
+) -> Difference | None:
+    """Where two structures first differ, or None.
+
+    With `constants=False` constants of one type are equal, whatever their values: for comparing
+    with a text whose metadata was left out.
+    """
+    if isinstance(lhs, IRModule) and isinstance(rhs, IRModule):
+        return _modules(lhs, rhs, map_free_vars, constants)
+    if isinstance(lhs, Type) or isinstance(rhs, Type):
+        return None if lhs == rhs else Difference("<root>", lhs, rhs, "different types")
+    return _Comparison(map_free_vars, constants).run(lhs, rhs, "<root>")
+
+
+def _modules(a: IRModule, b: IRModule, free: bool, constants: bool) -> Difference | None:
+    mine, theirs = ({gv.name_hint for gv in m.functions} for m in (a, b))
+    if mine != theirs:
+        return Difference("<root>", sorted(mine), sorted(theirs), "different sets of functions")
+    found = _type_definitions(a, b)
+    if found:
+        return found
+    for name in sorted(mine):
+        found = _Comparison(free, constants).run(a[name], b[name], f'<root>["{name}"]')
+        if found:
+            return found
+    return None
+
+
+def _type_definitions(a: IRModule, b: IRModule) -> Difference | None:
+    mine, theirs = ({v.name_hint: d for v, d in m.type_definitions.items()} for m in (a, b))
+    if mine.keys() != theirs.keys():
+        return Difference("<root>", sorted(mine), sorted(theirs), "different sets of types")
+    for name in sorted(mine):
+        if _definition_key(mine[name]) != _definition_key(theirs[name]):
+            path = f'<root>.type_definitions["{name}"]'
+            return Difference(path, mine[name], theirs[name], "different definitions")
+    return None
+
+
+def _definition_key(data: TypeData) -> Any:
+    """What makes up a type definition, its type variables by number."""
+    numbered: dict[Type, Type] = {v: GlobalTypeVar(str(n)) for n, v in enumerate(data.type_vars)}
+    constructors = (
+        (c.name_hint, [replace(t, numbered) for t in c.inputs]) for c in data.constructors
+    )
+    return (len(data.type_vars), [(name, tuple(inputs)) for name, inputs in constructors])
+
+
+class _Comparison:
+    """Both graphs are walked in step. A pair is assumed equal as soon as its own fields agree; if
+    that is wrong, the walk meets the difference below it."""
+
+    def __init__(self, map_free_vars: bool, constants: bool):
+        self.map_free_vars = map_free_vars
+        self.constants = constants
+        self.to_right: dict[Expr, Expr] = {}
+        self.to_left: dict[Expr, Expr] = {}
+        self.type_vars: dict[Type, Type] = {}
+
+    def run(self, lhs: Expr, rhs: Expr, root: str) -> Difference | None:
+        stack: list[tuple[Expr, Expr, Any]] = [(lhs, rhs, None)]
+        while stack:
+            a, b, path = stack.pop()
+            if self._paired(a, b):
+                if self.to_right.get(a) is b:
+                    continue
+                return self._found(root, path, a, b, "shared on one side only")
+            why = self._own_fields(a, b)
+            if why:
+                return self._found(root, path, a, b, why)
+            if _counts_sharing(a):
+                self._pair(a, b)
+            below = zip(a.part_names(), a.parts(), b.parts(), strict=True)
+            stack += [(x, y, (path, label)) for label, x, y in reversed(list(below))]
+        return None
+
+    def _paired(self, a: Expr, b: Expr) -> bool:
+        return a in self.to_right or b in self.to_left
+
+    def _pair(self, a: Expr, b: Expr) -> None:
+        self.to_right[a] = b
+        self.to_left[b] = a
+
+    def _found(self, root: str, path: Any, a: Expr, b: Expr, why: str) -> Difference:
+        labels = []
+        while path:
+            path, label = path
+            labels.append(label)
+        return Difference(root + "".join(reversed(labels)), a, b, why)
+
+    def _own_fields(self, a: Expr, b: Expr) -> str:
+        """What differs in the nodes themselves, in words; "" when nothing does."""
+        if type(a) is not type(b):
+            return f"{type(a).__name__} against {type(b).__name__}"
+        if len(a.parts()) != len(b.parts()):
+            return f"{len(a.parts())} operands against {len(b.parts())}"
+        check = _OWN.get(type(a))
+        return check(self, a, b) if check else ""
+
+    def _var(self, a: Var, b: Var) -> str:
+        if a is b or self.map_free_vars:  # bound ones were paired at their binder
+            return self._types(a.type_annotation, b.type_annotation)
+        return "different free variables"
+
+    def _bind(self, a: Var, b: Var) -> str:
+        if self._paired(a, b):
+            return "bound more than once"
+        self._pair(a, b)
+        return self._types(a.type_annotation, b.type_annotation)
+
+    def _global(self, a: GlobalVar, b: GlobalVar) -> str:
+        return "" if a.name_hint == b.name_hint else "different globals"
+
+    def _op(self, a: Op, b: Op) -> str:
+        return "" if a is b else "different operators"
+
+    def _constant(self, a: Constant, b: Constant) -> str:
+        x, y = a.numpy(), b.numpy()
+        if x.shape != y.shape or x.dtype != y.dtype:
+            return "constants of different types"
+        if self.constants and not _same_bits(x, y):
+            return "constants of different values"
+        return ""
+
+    def _call(self, a: Call, b: Call) -> str:
+        if a.attrs != b.attrs:
+            return "different attributes"
+        if isinstance(a.op, Op) or a.type_args == b.type_args:
+            return ""
+        if len(a.type_args) != len(b.type_args):
+            return f"{len(a.type_args)} type arguments against {len(b.type_args)}"
+        different = (self._types(x, y) for x, y in zip(a.type_args, b.type_args, strict=True))
+        return next((f"type argument: {why}" for why in different if why), "")
+
+    def _projection(self, a: TupleGetItem, b: TupleGetItem) -> str:
+        return "" if a.index == b.index else "different indices"
+
+    def _let(self, a: Let, b: Let) -> str:
+        return self._bind(a.var, b.var)
+
+    def _constructor(self, a: Constructor, b: Constructor) -> str:
+        return "" if a.identity == b.identity else "different constructors"
+
+    def _match(self, a: Match, b: Match) -> str:
+        if a.complete != b.complete:
+            return "match against match?"
+        if [c.lhs.shape() for c in a.clauses] != [c.lhs.shape() for c in b.clauses]:
+            return "different patterns"
+        for v, w in zip(a.binds(), b.binds(), strict=True):
+            why = self._bind(v, w)
+            if why:
+                return f"pattern variable %{v.name_hint}: {why}"
+        return ""
+
+    def _function(self, a: Function, b: Function) -> str:
+        if len(a.type_params) != len(b.type_params):
+            return "different numbers of type parameters"
+        self.type_vars.update(zip(a.type_params, b.type_params, strict=True))
+        for p, q in zip(a.params, b.params, strict=True):
+            why = self._bind(p, q)
+            if why:
+                return f"parameter %{p.name_hint}: {why}"
+        if a.attrs != b.attrs:
+            return "different function attributes"
+        return self._types(a.ret_type, b.ret_type)
+
+    def _types(self, a: Type | None, b: Type | None) -> str:
+        if a is not None and self.type_vars and not isinstance(a, TypeVar):
+            a = replace(a, self.type_vars)
+        elif a is not None:
+            a = self.type_vars.get(a, a)
+        return "" if a == b else f"type {a} against {b}"
+
+
+_OWN: dict[type, Any] = {
+    Var: _Comparison._var,
+    GlobalVar: _Comparison._global,
+    Op: _Comparison._op,
+    Constant: _Comparison._constant,
+    Call: _Comparison._call,
+    TupleGetItem: _Comparison._projection,
+    Let: _Comparison._let,
+    Constructor: _Comparison._constructor,
+    Match: _Comparison._match,
+    Function: _Comparison._function,
+}
+
+
+def _counts_sharing(node: Expr) -> bool:
+    if isinstance(node, (TupleGetItem, Constant, Op, GlobalVar, Constructor)):
+        return False
+    return not (isinstance(node, Tuple) and not node.fields)
+
+
+def _same_bits(x: np.ndarray, y: np.ndarray) -> bool:
+    return x is y or x.tobytes() == y.tobytes()
+
+
+def _excerpt(side: Any) -> str:
+    lines = str(side).splitlines() or [""]
+    return lines[-1].strip() if len(lines) < 4 else f"{lines[0].strip()} ... ({len(lines)} lines)"
+
+
+def structural_hash(node: Any, map_free_vars: bool = False) -> int:
+    """A hash on which structurally equal expressions and modules agree."""
+    if isinstance(node, IRModule):
+        pairs = ((gv.name_hint, structural_hash(f, map_free_vars)) for gv, f in node.items())
+        types = sorted(v.name_hint for v in node.type_definitions)
+        return hash((*sorted(pairs), *types))
+    if isinstance(node, Type):
+        return hash(node)
+    return _hash_expr(node, map_free_vars)
+
+
+def _hash_expr(root: Expr, map_free_vars: bool) -> int:
+    from byoc_lab.relay.visit import post_order
+
+    # A node hashes to its own fields and the positions of its parts in the walk; nodes whose
+    # sharing does not count stand for their content instead of a position.
+    place: dict[Expr, Any] = {}
+    bound: dict[Expr, None] = {}
+    for node in post_order(root):
+        bound.update(dict.fromkeys(node.binds()))
+    words: list[int] = []
+    for node in post_order(root):
+        own = _own_hash(node, node in bound or map_free_vars)
+        word = hash((type(node).__name__, own, tuple(place[p] for p in node.parts())))
+        if _counts_sharing(node):
+            place[node] = len(words)
+            words.append(word)
+        else:
+            place[node] = (word,)
+    last = place[root]
+    return hash((tuple(words), last))
+
+
+def _own_hash(node: Expr, bound: bool) -> Any:
+    if isinstance(node, Var):
+        return str(node.type_annotation) if bound else id(node)
+    if isinstance(node, GlobalVar):
+        return node.name_hint
+    if isinstance(node, Op):
+        return node.name
+    if isinstance(node, Constructor):
+        return node.identity
+    if isinstance(node, Match):
+        return (node.complete, *(c.lhs.shape() for c in node.clauses))
+    if isinstance(node, Constant):
+        return (node.numpy().dtype.str, node.numpy().shape, node.numpy().tobytes())
+    if isinstance(node, Call):
+        return None if node.attrs is None else hash(node.attrs)
+    if isinstance(node, TupleGetItem):
+        return node.index
+    if isinstance(node, Function):
+        return (hash(node.attrs), len(node.params))
+    return None

@@ -1,0 +1,280 @@
+"""Relay types: values that compare by content, print as TVM 0.16 prints them, and never change.
+
+Source: the Relay type system of TVM 0.16 (`relay.TensorType`, `relay.TupleType`, ...).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+
+from byoc_lab.errors import TypeInferenceError
+
+MAX_DEPTH = 100
+
+
+class TypeKind(IntEnum):
+    """What sort of thing a type is; `relay.analysis.check_kind` finds it."""
+
+    Type = 0
+    ShapeVar = 1
+    BaseType = 2
+    Constraint = 4
+    AdtHandle = 5
+    TypeData = 6
+
+
+class Any:
+    """A dimension known only at run time, printed `?`. All of them are the same object."""
+
+    _instance: Any | None = None
+
+    def __new__(cls) -> Any:
+        if cls._instance is None:
+            cls._instance = super().__new__(cls)
+        return cls._instance
+
+    def __repr__(self) -> str:
+        return "?"
+
+    def __reduce__(self):
+        return (Any, ())
+
+
+class Type:
+    """Base of all types. `==` and `hash` go by content (type variables and holes: by identity).
+
+    `has_holes` says whether an IncompleteType is in it.
+    """
+
+    __slots__ = ("_depth", "_hash", "_key", "has_holes")
+    _key: tuple[object, ...]
+    _hash: int
+    _depth: int
+    has_holes: bool
+
+    def _seal(self, *key: object, parts: Sequence[Type] = (), has_holes: bool = False) -> None:
+        depth = 1 + max((p._depth for p in parts), default=0)
+        if depth > MAX_DEPTH:  # types are compared and printed recursively
+            raise TypeInferenceError(f"a type may nest {MAX_DEPTH} deep, found a deeper one")
+        object.__setattr__(self, "_key", key)
+        object.__setattr__(self, "_hash", hash((type(self).__name__, key)))
+        object.__setattr__(self, "_depth", depth)
+        object.__setattr__(self, "has_holes", has_holes or any(p.has_holes for p in parts))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable: cannot set {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return type(self) is type(other) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class TensorType(Type):
+    """A tensor of `shape` (ints or `Any`) and `dtype` ("float32", ...); shape () is a scalar."""
+
+    __slots__ = ("dtype", "shape")
+    shape: tuple[int | Any, ...]
+    dtype: str
+
+    def __init__(self, shape: Iterable[int | Any], dtype: str = "float32"):
+        dims = tuple(_dim(d) for d in shape)
+        object.__setattr__(self, "shape", dims)
+        object.__setattr__(self, "dtype", str(dtype))
+        self._seal(dims, str(dtype))
+
+    @property
+    def concrete_shape(self) -> tuple[int, ...]:
+        """The shape as ints. Raises TypeInferenceError when a dimension is `?`."""
+        if not self.is_static:
+            raise TypeInferenceError(f"{self} has a dimension that is known only at run time")
+        return self.shape  # type: ignore[return-value]
+
+    @property
+    def is_static(self) -> bool:
+        return not any(isinstance(d, Any) for d in self.shape)
+
+    def __str__(self) -> str:
+        if not self.shape:
+            return self.dtype
+        return f"Tensor[({', '.join(map(str, self.shape))}), {self.dtype}]"
+
+
+def _dim(d: object) -> int | Any:
+    if isinstance(d, Any):
+        return d
+    try:
+        value = int(d)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        raise TypeInferenceError(f"a dimension must be an int or Any(), found {d!r}") from None
+    if value < 0:
+        raise TypeInferenceError(f"a dimension must not be negative, found {value}")
+    return value
+
+
+def scalar_type(dtype: str) -> TensorType:
+    """The type of a rank-0 tensor of `dtype`."""
+    return TensorType((), dtype)
+
+
+class TupleType(Type):
+    """A tuple of types; `TupleType(())` is the unit type."""
+
+    __slots__ = ("fields",)
+    fields: tuple[Type, ...]
+
+    def __init__(self, fields: Sequence[Type]):
+        object.__setattr__(self, "fields", tuple(fields))
+        self._seal(self.fields, parts=self.fields)
+
+    def __str__(self) -> str:
+        inner = ", ".join(map(str, self.fields))
+        return f"({inner},)" if len(self.fields) == 1 else f"({inner})"
+
+
+class FuncType(Type):
+    """A function from `arg_types` to `ret_type`, generic over `type_params` (TypeVars)."""
+
+    __slots__ = ("arg_types", "ret_type", "type_constraints", "type_params")
+    arg_types: tuple[Type, ...]
+    ret_type: Type
+    type_params: tuple[Type, ...]
+    type_constraints: tuple[object, ...]
+
+    def __init__(
+        self,
+        arg_types: Sequence[Type],
+        ret_type: Type,
+        type_params: Sequence[Type] = (),
+        type_constraints: Sequence[object] = (),
+    ):
+        object.__setattr__(self, "arg_types", tuple(arg_types))
+        object.__setattr__(self, "ret_type", ret_type)
+        object.__setattr__(self, "type_params", tuple(type_params or ()))
+        object.__setattr__(self, "type_constraints", tuple(type_constraints or ()))
+        parts = (*self.arg_types, ret_type)
+        self._seal(self.arg_types, ret_type, self.type_params, parts=parts)
+
+    def __str__(self) -> str:
+        generic = f"[{', '.join(map(str, self.type_params))}]" if self.type_params else ""
+        args = ", ".join(map(str, self.arg_types))
+        return f"fn {generic}({args}) -> {self.ret_type}"
+
+
+class TypeVar(Type):
+    """A type parameter; two of the same name are different."""
+
+    __slots__ = ("kind", "name_hint")
+    name_hint: str
+    kind: TypeKind
+
+    def __init__(self, name: str, kind: TypeKind = TypeKind.Type):
+        object.__setattr__(self, "name_hint", name)
+        object.__setattr__(self, "kind", TypeKind(kind))
+        self._seal(id(self))
+
+    @property
+    def name(self) -> str:
+        return self.name_hint
+
+    def __call__(self, *args: Type) -> TypeCall:
+        return TypeCall(self, args)
+
+    def __str__(self) -> str:
+        return self.name_hint
+
+
+class IncompleteType(Type):
+    """A hole that type inference has to fill; two holes are different."""
+
+    __slots__ = ("kind",)
+    kind: TypeKind
+
+    def __init__(self, kind: TypeKind = TypeKind.Type):
+        object.__setattr__(self, "kind", TypeKind(kind))
+        self._seal(id(self), has_holes=True)
+
+    def __str__(self) -> str:
+        return "_"
+
+
+class RefType(Type):
+    """A mutable cell holding `value`."""
+
+    __slots__ = ("value",)
+    value: Type
+
+    def __init__(self, value: Type):
+        object.__setattr__(self, "value", value)
+        self._seal(value, parts=(value,))
+
+    def __str__(self) -> str:
+        return f"ref({self.value})"
+
+
+class GlobalTypeVar(Type):
+    """The name of an algebraic data type."""
+
+    __slots__ = ("kind", "name_hint")
+    name_hint: str
+    kind: TypeKind
+
+    def __init__(self, name: str, kind: TypeKind = TypeKind.AdtHandle):
+        object.__setattr__(self, "name_hint", name)
+        object.__setattr__(self, "kind", TypeKind(kind))
+        self._seal(name)
+
+    def __call__(self, *args: Type) -> TypeCall:
+        return TypeCall(self, args)
+
+    def __str__(self) -> str:
+        return self.name_hint
+
+
+class TypeCall(Type):
+    """An algebraic data type applied to type arguments, `List[int32]`; `Color[]` without any."""
+
+    __slots__ = ("args", "func")
+    func: Type
+    args: tuple[Type, ...]
+
+    def __init__(self, func: Type, args: Sequence[Type]):
+        object.__setattr__(self, "func", func)
+        object.__setattr__(self, "args", tuple(args))
+        self._seal(func, self.args, parts=(func, *self.args))
+
+    def __str__(self) -> str:
+        return f"{self.func}[{', '.join(map(str, self.args))}]"
+
+
+def parts_of(ty: Type) -> tuple[Type, ...]:
+    """The types that `ty` is directly made of, in print order."""
+    if isinstance(ty, TupleType):
+        return ty.fields
+    if isinstance(ty, FuncType):
+        return (*ty.arg_types, ty.ret_type)
+    if isinstance(ty, RefType):
+        return (ty.value,)
+    if isinstance(ty, TypeCall):
+        return (ty.func, *ty.args)
+    return ()
+
+
+def with_parts(ty: Type, parts: Sequence[Type]) -> Type:
+    """`ty` made of other `parts` (as many as `parts_of` gave)."""
+    if isinstance(ty, TupleType):
+        return TupleType(parts)
+    if isinstance(ty, FuncType):
+        return FuncType(parts[:-1], parts[-1], ty.type_params, ty.type_constraints)
+    if isinstance(ty, RefType):
+        return RefType(parts[0])
+    if isinstance(ty, TypeCall):
+        return TypeCall(parts[0], parts[1:])
+    return ty

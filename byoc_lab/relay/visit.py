@@ -1,0 +1,109 @@
+"""Walking and rebuilding a graph, without recursion: depth is bounded by memory, not by a stack.
+
+Every pass and analysis is built on these few functions. The order is Relay's: callee, then
+arguments left to right, then the call itself; each node once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from byoc_lab.relay.adt import Match
+from byoc_lab.relay.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var
+
+Enter = Callable[[Expr], bool]
+
+
+def post_order(*roots: Expr, enter: Enter | None = None) -> Iterator[Expr]:
+    """Every node below `roots`, operands first, each once.
+
+    Nodes for which `enter` is false are given themselves, but nothing below them is visited.
+    """
+    seen: set[Expr] = set()
+    stack: list[tuple[Expr, bool]] = [(r, False) for r in reversed(roots)]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            yield node
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            if enter is None or enter(node):
+                stack += [(p, False) for p in reversed(node.parts()) if p not in seen]
+
+
+def rebuild(
+    root: Expr,
+    rewrite: Callable[[Any, Any], Expr],
+    enter: Enter | None = None,
+    memo: dict[Expr, Expr] | None = None,
+) -> Any:
+    """`root` with `rewrite(pre, post)` applied to every node, operands first.
+
+    `pre` is the node as it was, `post` the same node made of already rewritten parts, identical
+    to `pre` when none of them changed. `memo` (pre -> result) may hold results to start from.
+    """
+    memo = {} if memo is None else memo
+    for node in post_order_new(root, memo, enter):
+        post = with_mapped_parts(node, memo) if enter is None or enter(node) else node
+        memo[node] = rewrite(node, post)
+    return memo[root]
+
+
+def post_order_new(root: Expr, known: Mapping[Expr, object], enter: Enter | None) -> Iterator[Expr]:
+    """As `post_order`, but nodes that are in `known` when met are left out with all below them."""
+    stack: list[tuple[Expr, bool]] = [(root, False)]
+    while stack:
+        node, done = stack.pop()
+        if node in known:
+            continue
+        if done:
+            yield node
+        else:
+            stack.append((node, True))
+            if enter is None or enter(node):
+                stack += [(p, False) for p in reversed(node.parts()) if p not in known]
+
+
+def with_mapped_parts(node: Expr, memo: Mapping[Expr, Expr]) -> Any:
+    """`node` made of `memo[part]` for each part; the node itself when no part changed."""
+    parts = node.parts()
+    new = [memo[p] for p in parts]
+    if all(a is b for a, b in zip(parts, new, strict=True)):
+        return node
+    return node.with_parts(new)
+
+
+def substitute(root: Expr, binds: Mapping[Var, Expr]) -> Expr:
+    """`root` with free occurrences of variables replaced."""
+    if not binds:
+        return root
+    memo: dict[Expr, Expr] = {v: e for v, e in binds.items()}
+    return rebuild(root, lambda pre, post: post, memo=memo)
+
+
+def users(root: Expr) -> dict[Expr, list[Expr]]:
+    """For each node below `root`, the nodes it is a part of, once per edge; the root has none."""
+    found: dict[Expr, list[Expr]] = {}
+    for node in post_order(root):
+        found.setdefault(node, [])
+        for part in node.parts():
+            found[part].append(node)
+    return found
+
+
+def is_dataflow(node: Expr) -> bool:
+    """Whether a node is plain dataflow: its parts are evaluated whenever it is."""
+    return isinstance(node, (Call, Tuple, TupleGetItem))
+
+
+def opens_scope(node: Expr) -> bool:
+    """Whether some parts of a node belong to a scope of their own."""
+    return isinstance(node, (Function, Let, If, Match))
+
+
+def contains(root: Expr, wanted: Iterable[Expr]) -> bool:
+    """Whether one of `wanted` is below `root`, or is `root` itself."""
+    targets = set(wanted)
+    return any(n in targets for n in post_order(root))

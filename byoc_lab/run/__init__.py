@@ -1,0 +1,33 @@
+"""Running modules: the NumPy reference, builds with TVM, regions on DNNL; comparing them."""
+
+from byoc_lab.run.backends import (
+    CompiledRegion,
+    backend_names,
+    get_backend,
+    register_backend,
+)
+from byoc_lab.run.build import OffloadWarning, build
+from byoc_lab.run.cards import Cards, OpCard, RegionCard
+from byoc_lab.run.executable import Executable, Timing, compare_times
+from byoc_lab.run.reference import Result, evaluate
+from byoc_lab.run.validate import Comparison, Report, validate
+
+__all__ = [
+    "Cards",
+    "Comparison",
+    "CompiledRegion",
+    "Executable",
+    "OffloadWarning",
+    "OpCard",
+    "RegionCard",
+    "Report",
+    "Result",
+    "Timing",
+    "backend_names",
+    "build",
+    "compare_times",
+    "evaluate",
+    "get_backend",
+    "register_backend",
+    "validate",
+]

@@ -1,0 +1,73 @@
+"""Back ends: who makes code of the external functions that PartitionGraph cut out.
+
+A back end registers one function, `codegen(function, symbol)`, under the name that stands in the
+functions' attribute "Compiler". DNNL uses this door and no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from byoc_lab.errors import UnknownNameError
+from byoc_lab.relay.expr import Function
+
+
+class CompiledRegion(Protocol):
+    """What a back end makes of one external function.
+
+    `module` is a TVM-FFI module that has a function named after the symbol; it takes the inputs
+    and then the outputs, all as tensors (for a function with a tuple as result, one output for
+    each field), and writes the outputs. It is linked into the executable.
+    """
+
+    @property
+    def module(self) -> Any: ...
+
+    def __call__(self, *inputs: Any) -> list[np.ndarray]:
+        """Run by itself: new arrays."""
+
+    def stats(self) -> dict[str, Any]:
+        """How it runs. "calls" (so far), "threads", and "ops": for each a dict with "name",
+        "impl" (the kernel), "post_ops_fused", "post_ops_separate", "time_us"; what a back end
+        does not know it leaves out."""
+
+    def set_profiling(self, on: bool) -> None:
+        """Whether later calls are timed op by op."""
+
+
+Codegen = Callable[[Function, str], CompiledRegion]
+
+_backends: dict[str, Codegen] = {}
+
+
+def register_backend(name: str, codegen: Codegen | None = None) -> Any:
+    """Register the code generator of a compiler; also a decorator. A later one replaces it.
+
+    codegen(function, symbol) gets a typed external function; it raises BuildError, naming the
+    operator and saying what to do, for what it cannot compile.
+    """
+
+    def register(function: Codegen) -> Codegen:
+        _backends[name] = function
+        return function
+
+    return register if codegen is None else register(codegen)
+
+
+def get_backend(name: str) -> Codegen:
+    """The code generator of a compiler. Raises UnknownNameError."""
+    if name not in _backends:
+        raise UnknownNameError(
+            f"no back end is registered for the compiler {name!r}; there are "
+            f"{', '.join(backend_names()) or 'none'}. Register one with "
+            f"byoc_lab.run.backends.register_backend({name!r}, codegen)"
+        )
+    return _backends[name]
+
+
+def backend_names() -> list[str]:
+    """The compilers that have a back end."""
+    return sorted(_backends)

@@ -1,0 +1,123 @@
+"""Building a module: regions by their back ends, everything else by TVM (Relax, LLVM)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from byoc_lab.errors import BuildError, NativeExtensionError, UnknownNameError
+from byoc_lab.relay.build_module import bind_params_by_name
+from byoc_lab.relay.expr import Call, Function, GlobalVar
+from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.visit import post_order
+from byoc_lab.run.backends import Codegen, CompiledRegion, get_backend
+from byoc_lab.run.executable import Executable, LinkedRegion, is_external, operator_count
+from byoc_lab.run.inline import inlined
+from byoc_lab.run.to_relax import to_relax
+from byoc_lab.run.tvm_runtime import import_tvm
+
+
+class OffloadWarning(UserWarning):
+    """A region runs somewhere else than on the back end it was cut out for."""
+
+
+def build(
+    mod: IRModule,
+    params: Mapping[str, Any] | None = None,
+    target: str = "llvm",
+    *,
+    backends: Mapping[str, Codegen | None] | None = None,
+    offload: bool = True,
+    fallback: bool = False,
+) -> Executable:
+    """Compile `mod` to something that runs.
+
+    params: values (by name) of parameters of @main that become constants.
+    target: TVM's target of the part that is not offloaded; a CPU.
+    backends: code generators to use instead of the registered ones; None for a compiler means that
+        TVM compiles its regions.
+    offload: False is None for every compiler: the same module, compiled by TVM alone.
+    fallback: a region that its back end cannot compile, or whose back end is not there, is compiled
+        by TVM, with an OffloadWarning; by default that is an error.
+
+    Raises BuildError (no translation, a region refused), UnknownNameError (no such back end),
+    NativeExtensionError (a back end is not built), MissingDependencyError (no apache-tvm).
+    """
+    if params:
+        mod = mod.copy()
+        mod["main"] = bind_params_by_name(mod["main"], params)
+    mod = infer_module(mod)
+    regions: dict[GlobalVar, LinkedRegion] = {}
+    for gv in external_calls(mod):
+        found = _link(gv, mod[gv], backends or {}, offload, fallback)
+        regions[gv] = found
+    linked = {mod[gv] for gv, region in regions.items() if region.compiled is not None}
+    main = inlined(mod["main"], mod, keep=lambda function: function in linked)
+    relax_module = to_relax(main)
+    compiled = _compile(relax_module, [r.compiled for r in regions.values() if r.compiled], target)
+    return Executable(mod, compiled, list(regions.values()))
+
+
+def external_calls(mod: IRModule) -> list[GlobalVar]:
+    """The external functions that @main reaches, in the order of their calls."""
+    found: dict[GlobalVar, None] = {}
+    done: set[GlobalVar] = set()
+    todo = [mod["main"]]
+    while todo:
+        for node in post_order(todo.pop()):
+            callee = node.op if isinstance(node, Call) else None
+            if isinstance(callee, GlobalVar) and callee in mod and callee not in done:
+                done.add(callee)
+                if is_external(mod[callee]):
+                    found[callee] = None
+                else:
+                    todo.append(mod[callee])
+    return list(found)
+
+
+def _link(
+    gv: GlobalVar,
+    function: Function,
+    backends: Mapping[str, Codegen | None],
+    offload: bool,
+    fallback: bool,
+) -> LinkedRegion:
+    compiler, symbol = str(function.attrs["Compiler"]), gv.name_hint
+    operators = operator_count(function)
+    if not offload or (compiler in backends and backends[compiler] is None):
+        return LinkedRegion(
+            symbol, compiler, function, operators, None, "build() was told not to offload it"
+        )
+    try:
+        codegen = backends.get(compiler) or get_backend(compiler)
+        compiled = codegen(function, symbol)
+    except (BuildError, NativeExtensionError, UnknownNameError) as error:
+        if not fallback:
+            raise
+        warnings.warn(
+            f"region @{symbol} of {compiler} is compiled by TVM instead: {error}",
+            OffloadWarning,
+            stacklevel=3,
+        )
+        return LinkedRegion(symbol, compiler, function, operators, None, str(error))
+    return LinkedRegion(symbol, compiler, function, operators, compiled, None)
+
+
+def _compile(relax_module: Any, regions: list[CompiledRegion], target: str) -> Any:
+    """A VM executable module with the regions' code imported into it."""
+    tvm = import_tvm()
+    try:
+        compiled = tvm.compile(relax_module, tvm.target.Target(target)).mod
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise BuildError(
+            f"TVM cannot compile the host part for target {target!r}: {error}"
+        ) from error
+    # Not TVM's attribute "external_mods": that wants every constant a second time.
+    for region in regions:
+        compiled.import_module(region.module)
+    return compiled
+
+
+__all__ = ["OffloadWarning", "build", "external_calls"]

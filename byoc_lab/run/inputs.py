@@ -1,0 +1,98 @@
+"""Inputs of a run: named or in order, checked against the types of the parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import InputError
+from byoc_lab.relay.expr import Function, Var
+from byoc_lab.relay.ndarray import NDArray
+from byoc_lab.relay.types import Any as AnyDim
+from byoc_lab.relay.types import TensorType, TupleType, Type
+
+WIDENED = ("float16", "float32")
+
+
+def widened(array: np.ndarray) -> np.ndarray:
+    """A float16 or float32 array as float64; any other as it is."""
+    return array.astype(np.float64) if array.dtype.name in WIDENED else array
+
+
+def bind_inputs(
+    main: Function, inputs: Mapping[str, Any] | Sequence[Any], *, wide: bool = False
+) -> dict[Var, Any]:
+    """Each parameter of `main` with its array, checked against its type. Raises InputError."""
+    names = [p.name_hint for p in main.params]
+    if isinstance(inputs, Mapping):
+        twice = {n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else set()
+        if twice:
+            raise InputError(
+                f"several inputs are called {', '.join(sorted(twice))}; give a sequence instead"
+            )
+        missing = [n for n in names if n not in inputs]
+        surplus = [n for n in inputs if n not in set(names)]
+        if missing or surplus:
+            raise InputError(_difference(missing, surplus, main))
+        given = [inputs[n] for n in names]
+    else:
+        given = list(inputs)
+        if len(given) != len(names):
+            raise InputError(
+                f"expected {len(names)} inputs ({', '.join(names)}), found {len(given)}"
+            )
+    return {
+        p: _checked(f"input %{p.name_hint}", value, _type_of(p), wide)
+        for p, value in zip(main.params, given, strict=True)
+    }
+
+
+def _difference(missing: list[str], surplus: list[str], main: Function) -> str:
+    parts = []
+    if missing:
+        typed = {p.name_hint: _type_of(p) for p in main.params}
+        listed = ", ".join(f"%{n}: {typed[n]}" if typed[n] else f"%{n}" for n in missing)
+        parts.append(f"missing inputs: {listed}")
+    if surplus:
+        have = ", ".join(f"%{p.name_hint}" for p in main.params) or "none"
+        parts.append(f"no input is called {', '.join(map(repr, surplus))}; the inputs are {have}")
+    return "; ".join(parts)
+
+
+def _type_of(parameter: Var) -> Type | None:
+    return parameter.checked_type if parameter.is_typed else parameter.type_annotation
+
+
+def _checked(what: str, value: Any, ty: Type | None, wide: bool) -> Any:
+    """`value` as an array (or tuple of arrays) that fits `ty`."""
+    if isinstance(ty, TupleType):
+        if not isinstance(value, (tuple, list)) or len(value) != len(ty.fields):
+            raise InputError(f"{what}: expected {ty}, found {_shown(value)}")
+        parts = zip(value, ty.fields, strict=True)
+        return tuple(_checked(f"{what}.{n}", v, t, wide) for n, (v, t) in enumerate(parts))
+    exact = isinstance(value, (np.ndarray, np.generic, NDArray))
+    array = np.asarray(value)
+    if array.dtype == object:
+        raise InputError(f"{what}: expected an array of numbers, found {_shown(value)}")
+    if isinstance(ty, TensorType):
+        if not exact and np.can_cast(array.dtype, ty.dtype, "same_kind"):
+            array = array.astype(ty.dtype)  # plain numbers and lists have no dtype of their own
+        fits = len(array.shape) == len(ty.shape) and all(
+            isinstance(want, AnyDim) or want == have
+            for want, have in zip(ty.shape, array.shape, strict=True)
+        )
+        if not fits or not _same_dtype(array.dtype, ty.dtype, wide):
+            raise InputError(f"{what}: expected {ty}, found {_shown(array)}")
+    return widened(array) if wide else array
+
+
+def _same_dtype(found: np.dtype, wanted: str, wide: bool) -> bool:
+    return found.name == wanted or (wide and found == np.float64 and wanted in WIDENED)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return str(TensorType(value.shape, value.dtype.name))
+    return f"{type(value).__name__} {value!r:.60}"

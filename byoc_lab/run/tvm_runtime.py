@@ -1,0 +1,49 @@
+"""Importing apache-tvm, and the few names that its releases 0.25 to 0.27 spell differently."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from byoc_lab.errors import MissingDependencyError
+
+SPIN_COUNT = "TVM_THREAD_POOL_SPIN_COUNT"
+
+
+def import_tvm() -> Any:
+    """The package `tvm`, imported on first use (it takes seconds).
+
+    Raises MissingDependencyError when it is not installed.
+    """
+    # Idle threads of TVM's pool spin by default, and take the processors from the OpenMP threads
+    # that DNNL's regions run on: five times slower on two processors. A user's setting is kept.
+    os.environ.setdefault(SPIN_COUNT, "0")
+    try:
+        import tvm
+        from tvm import relax  # noqa: F401 (makes tvm.relax available)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"building a module needs apache-tvm, which cannot be imported ({error}); "
+            f"install it with: pip install 'apache-tvm>=0.25,<0.28'"
+        ) from error
+    return tvm
+
+
+def tensor_type(shape: tuple[int, ...], dtype: str) -> Any:
+    """Relax's type of a tensor."""
+    relax = import_tvm().relax
+    kind = relax.TensorType if hasattr(relax, "TensorType") else relax.TensorStructInfo
+    return kind(shape, dtype)
+
+
+def tuple_type(fields: list[Any]) -> Any:
+    """Relax's type of a tuple."""
+    relax = import_tvm().relax
+    kind = relax.TupleType if hasattr(relax, "TupleType") else relax.TupleStructInfo
+    return kind(fields)
+
+
+def to_device(array: Any) -> Any:
+    """A TVM tensor with a copy of a NumPy array, aligned as compiled code wants it."""
+    runtime = import_tvm().runtime
+    return (runtime.tensor if hasattr(runtime, "tensor") else runtime.ndarray.array)(array)

@@ -1,0 +1,135 @@
+"""`Trace`: the recorded stages of a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from byoc_lab import display
+from byoc_lab.diff import Diff, diff
+from byoc_lab.errors import UnknownNameError
+from byoc_lab.lint import Finding, lint
+from byoc_lab.passes.hook import Event
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.structural import structural_equal
+from byoc_lab.trace.replay import replay
+
+
+@dataclass(eq=False)
+class Stage:
+    """One pass of a pipeline.
+
+    name: of the pass. group: of the sequence it is part of (FoldScaleAxis), if any. before, after:
+    modules; after is None when the pass raised (`error`). skipped: why the pass did not run.
+    seconds: wall time of the pass. events: its rewrites, in order.
+    """
+
+    index: int
+    name: str
+    before: IRModule
+    after: IRModule | None
+    seconds: float = 0.0
+    events: list[Event] = field(default_factory=list)
+    error: Exception | None = None
+    skipped: str = ""
+    group: str = ""
+
+    @cached_property
+    def changed(self) -> bool:
+        """Whether the structure of the module is another one after the pass."""
+        if self.after is None or self.after is self.before:
+            return False
+        return not structural_equal(self.before, self.after)
+
+    @cached_property
+    def findings_before(self) -> list[Finding]:
+        return list(lint(self.before))
+
+    @cached_property
+    def findings_after(self) -> list[Finding]:
+        """What the linter says of the result; of the input when there is no result."""
+        if self.after is None or self.after is self.before:
+            return self.findings_before
+        return list(lint(self.after))
+
+    def state_after(self, count: int) -> IRModule:
+        """The module after the first `count` rewrites of this pass. In between it may be malformed,
+        and new nodes have no types. Raises IndexError for a count that there is not."""
+        if not 0 <= count <= len(self.events):
+            raise IndexError(f"count must be in [0, {len(self.events)}], found {count}")
+        return replay(self.before, self.events[:count])
+
+    def diff(self) -> Diff:
+        """The difference that this pass made."""
+        return diff(self.before, self.after if self.after is not None else self.before)
+
+    def __repr__(self) -> str:
+        state = "failed" if self.error else "skipped" if self.skipped else ""
+        return (
+            f"<stage {self.index} {self.name}: {state or ('changed' if self.changed else 'same')}>"
+        )
+
+
+class Trace:
+    """The stages of one run of a pipeline. Displays itself: a stepper in a notebook, text in a
+    terminal.
+
+    Attributes: `title`, `stages`, and `error`, the exception that ended the run, or None.
+    """
+
+    def __init__(self, stages: list[Stage], title: str = "", error: Exception | None = None):
+        self.stages = stages
+        self.title = title
+        self.error = error
+
+    @property
+    def initial(self) -> IRModule:
+        """The module that went in."""
+        return self.stages[0].before
+
+    @property
+    def final(self) -> IRModule:
+        """The last module there is: the result, or what the failing pass was given."""
+        last = self.stages[-1]
+        return last.after if last.after is not None else last.before
+
+    @property
+    def result(self) -> IRModule:
+        """The pipeline's result. Raises what the failing pass raised."""
+        if self.error is not None:
+            raise self.error
+        return self.final
+
+    def __getitem__(self, which: int | str) -> Stage:
+        """A stage by position or by the name of its pass (the first of that name)."""
+        if isinstance(which, int):
+            return self.stages[which]
+        for stage in self.stages:
+            if which in (stage.name, stage.group):
+                return stage
+        names = ", ".join(s.name for s in self.stages)
+        raise UnknownNameError(f"the trace has no stage {which!r}; it has {names}")
+
+    def __len__(self) -> int:
+        return len(self.stages)
+
+    def __iter__(self) -> Iterator[Stage]:
+        return iter(self.stages)
+
+    def save_html(self, path: str | Path) -> Path:
+        """Write the whole trace as one HTML file that needs no kernel and no network."""
+        return display.export_html(self, Path(path))
+
+    def __str__(self) -> str:
+        return display.text(self)
+
+    def __repr__(self) -> str:
+        changed = sum(s.changed for s in self.stages)
+        failed = f", ended by {type(self.error).__name__}" if self.error else ""
+        return f"<Trace of {len(self)} stages, {changed} changed the module{failed}>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return display.mimebundle(self)

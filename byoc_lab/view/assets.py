@@ -1,0 +1,36 @@
+"""The browser's side of the view: its modules as one, and its style sheets.
+
+anywidget sends one ES module and one style sheet. The sources in `static/` are ordinary modules
+that import each other; joining them is taking those imports out, so no bundler is needed.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+STATIC = Path(__file__).parent / "static"
+# Each after those it imports.
+MODULES = ("relay_text", "diff_view", "graph_view", "stage_list", "panels", "stepper")
+_IMPORT = re.compile(r'^import .* from "\./\w+\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
+
+
+@cache
+def esm() -> str:
+    """The stepper as one ES module whose default export has `render({model, el})`."""
+    sources = ((STATIC / f"{name}.js").read_text(encoding="utf-8") for name in MODULES)
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", source)) for source in sources)
+
+
+@cache
+def css() -> str:
+    """The style sheet of the stepper, graph included."""
+    return f"{graph_css()}\n{(STATIC / 'stepper.css').read_text(encoding='utf-8')}"
+
+
+@cache
+def graph_css() -> str:
+    """The style sheet of a graph alone."""
+    return (STATIC / "graph.css").read_text(encoding="utf-8")

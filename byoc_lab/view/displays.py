@@ -1,0 +1,99 @@
+"""Which display belongs to which kind of object: traces, differences, findings, modules."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from byoc_lab.errors import PassError
+from byoc_lab.relay.expr import Expr
+from byoc_lab.relay.module import IRModule
+from byoc_lab.view import text
+from byoc_lab.view.html import iframe, page
+from byoc_lab.view.state import State, diff_state, module_state, trace_state
+
+MOST_LINES = 50_000  # of all modules together; beyond it a browser would be busy for seconds
+LARGEST_HTML = 4_000_000  # characters; beyond it a notebook gets the widget and text only
+
+# A trace never changes, and is often shown and then saved.
+_states: WeakKeyDictionary[Any, State] = WeakKeyDictionary()
+
+
+def state_of(obj: Any) -> State:
+    """The state (see `state.py`) of anything that can be shown.
+
+    Raises PassError for other objects.
+    """
+    from byoc_lab.diff import Diff
+    from byoc_lab.lint.linter import Findings
+    from byoc_lab.trace import Trace
+
+    if isinstance(obj, Trace):
+        if obj not in _states:
+            _states[obj] = trace_state(obj)
+        return _states[obj]
+    if isinstance(obj, Diff):
+        return diff_state(obj)
+    if isinstance(obj, Findings):
+        return module_state(obj.mod, obj, "Findings", tab="findings")
+    if isinstance(obj, (IRModule, Expr)):
+        return module_state(obj)
+    raise PassError(
+        f"byoc_lab.view shows traces, differences, findings, modules and functions; "
+        f"found {type(obj).__name__}"
+    )
+
+
+def render_text(obj: Any, colour: bool = False) -> str:
+    """An object's display for a terminal; whether in colour: `text.wants_colour()`."""
+    from byoc_lab.diff import Diff
+    from byoc_lab.trace import Trace
+
+    if isinstance(obj, Trace):
+        return text.trace_text(obj, colour)
+    if isinstance(obj, Diff):
+        return text.diff_text(obj, colour=colour)
+    return str(obj)
+
+
+def mimebundle(obj: Any) -> dict[str, Any]:
+    """What Jupyter is given: the widget, the same as HTML for where no kernel runs, and text."""
+    bundle: dict[str, Any] = {"text/plain": render_text(obj)}
+    if _in_terminal():
+        return bundle
+    state = state_of(obj)
+    lines = sum(len(module["lines"]) for module in state["modules"])
+    if lines > MOST_LINES:
+        bundle["text/plain"] += (
+            f"\n(not drawn: {lines} lines, at most {MOST_LINES}; show a part of it, such as one "
+            f"function, or fewer stages)"
+        )
+        return bundle
+    document = page(state, bundle["text/plain"])
+    if len(document) <= LARGEST_HTML:
+        bundle["text/html"] = iframe(document)
+    try:
+        from byoc_lab.view.stepper import View
+    except ImportError:  # no anywidget: the HTML shows the same
+        return bundle
+    shown = View(state, bundle["text/plain"])._repr_mimebundle_()
+    data = shown[0] if isinstance(shown, tuple) else shown
+    return {**(data or {}), **bundle}
+
+
+def export_html(obj: Any, path: str | os.PathLike[str]) -> Path:
+    """Write an object as one self-contained HTML file and return its path."""
+    target = Path(path)
+    document = page(state_of(obj), render_text(obj))
+    target.write_text(document, encoding="utf-8", newline="\n")
+    return target
+
+
+def _in_terminal() -> bool:
+    """Whether we run in terminal IPython, which would make a widget only to drop it."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return type(shell).__name__ == "TerminalInteractiveShell"

@@ -1,0 +1,114 @@
+// The lists beside the diff: findings, rewrites inside the pass, and what changed.
+import { ICON } from "./diff_view.js";
+import { make } from "./relay_text.js";
+
+/** A card that chooses a node when clicked; a plain card when there is no node. */
+function card(kind, node, ...content) {
+  return make(node ? "button" : "div", { class: `byl-card byl-${kind}`, type: node ? "button" : null, "data-node": node }, ...content);
+}
+
+const line = (kind, text) => make("span", { class: `byl-${kind}` }, text);
+
+/** Findings after the stage, new ones marked, then those it resolved. */
+export function drawFindings(pane, state, stage) {
+  const before = stage.before === null ? [] : state.modules[stage.before].findings;
+  const after = stage.after === null ? null : state.modules[stage.after].findings;
+  const same = (f) => (g) => f.code === g.code && f.message === g.message;
+  const shown = after ?? before;
+  pane.replaceChildren();
+  shown.forEach((finding, n) => {
+    const isNew = after && stage.before !== null && !before.some(same(finding));
+    pane.append(findingCard(finding, n, isNew && "new in this stage"));
+  });
+  const gone = after ? before.filter((f) => !after.some(same(f))) : [];
+  if (gone.length) {
+    pane.append(make("h4", {}, `No longer found after this stage (${gone.length})`));
+    pane.append(...gone.map((f) => findingCard(f, null, false, "gone")));
+  }
+  if (!pane.children.length) pane.append(empty("✓ Nothing to complain about in this stage."));
+}
+
+function findingCard(f, n, note, extra = "") {
+  const made = card(`finding byl-${f.severity} ${extra ? `byl-${extra}` : ""}`, f.node,
+    make("span", { class: "byl-card-head" }, line("icon", ICON[f.severity] ?? "●"), line("code-name", `${f.code} ${f.name}`), note && line("note", note)),
+    line("message", f.message),
+    f.what_to_do && make("span", { class: "byl-remedy" }, make("b", {}, "What to do: "), f.what_to_do),
+    line("where", [f.severity, f.function && `in @${f.function}`, f.line !== null && `line ${f.line + 1}`].filter(Boolean).join(" · ")));
+  if (n !== null) made.dataset.finding = n;
+  return made;
+}
+
+/** The rewrites of a stage in order, runs of the same rule under one heading. */
+export function drawEvents(pane, stage) {
+  pane.replaceChildren();
+  let rule = null;
+  let group = null;
+  for (const event of stage.events) {
+    if (event.rule !== rule) {
+      rule = event.rule;
+      const count = make("span", { class: "byl-badge" });
+      group = make("details", { class: "byl-group", open: true }, make("summary", {}, rule, count));
+      group.count = count;
+      pane.append(group);
+    }
+    group.append(eventCard(event));
+    group.count.textContent = String(group.children.length - 1);
+  }
+  const more = stage.events_total - stage.events.length;
+  if (more > 0) pane.append(empty(`… and ${more.toLocaleString("en")} more; they are in the trace's events.`));
+  if (!stage.events.length) pane.append(empty(stage.changed ? "This pass reported no single rewrites." : "No rewrites."));
+}
+
+function eventCard(event) {
+  const words = [event.before_text, event.after_text].filter(Boolean).join(" → ");
+  return card("event", event.after ?? event.before, words && line("words", words), line("reason", event.reason));
+}
+
+/** The structural differences between before and after. */
+export function drawChanges(pane, stage) {
+  const cards = stage.changes.map((c) => card("change", c.after ?? c.before, line("kind", c.kind), line("message", c.text)));
+  const more = stage.changes_total - stage.changes.length;
+  if (more > 0) cards.push(empty(`… and ${more.toLocaleString("en")} more.`));
+  pane.replaceChildren(...(cards.length ? cards : [empty("Nothing changed.")]));
+}
+
+const empty = (text) => make("p", { class: "byl-empty" }, text);
+
+/** A row of tabs over panels. `tabs`: {name: panel}; `onShow(name)` after a switch. */
+export class Tabs {
+  constructor(bar, tabs, onShow, signal) {
+    this.tabs = tabs;
+    this.onShow = onShow;
+    this.buttons = {};
+    bar.setAttribute("role", "tablist");
+    const uid = `byl${Math.random().toString(36).slice(2, 8)}`;
+    for (const [name, panel] of Object.entries(tabs)) {
+      const count = make("span", { class: "byl-badge", hidden: true });
+      const button = make("button", { type: "button", role: "tab", id: `${uid}-${name}`, "data-tab": name.toLowerCase() }, name, count);
+      button.count = count;
+      panel.setAttribute("role", "tabpanel");
+      panel.setAttribute("aria-labelledby", button.id);
+      panel.dataset.panel = name.toLowerCase();
+      button.addEventListener("click", () => this.show(name), { signal });
+      this.buttons[name] = button;
+      bar.append(button);
+    }
+    this.show(Object.keys(tabs)[0]);
+  }
+
+  show(name) {
+    this.current = name;
+    for (const [other, panel] of Object.entries(this.tabs)) {
+      panel.hidden = other !== name;
+      this.buttons[other].setAttribute("aria-selected", String(other === name));
+    }
+    this.onShow(name);
+  }
+
+  count(name, number, kind = "") {
+    const badge = this.buttons[name].count;
+    badge.hidden = !number;
+    badge.textContent = String(number);
+    badge.className = `byl-badge ${kind && `byl-${kind}`}`;
+  }
+}

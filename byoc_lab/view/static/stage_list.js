@@ -1,0 +1,97 @@
+// The list of stages at the left: a listbox with a filter.
+import { ICON } from "./diff_view.js";
+import { make } from "./relay_text.js";
+
+/** "12 ms"; nothing for a time that was not measured. */
+export function time(seconds) {
+  if (seconds === null || seconds === undefined) return "";
+  if (seconds < 0.0995) return `${(seconds * 1000).toFixed(seconds < 0.00995 ? 1 : 0)} ms`;
+  return `${seconds.toFixed(seconds < 9.95 ? 2 : 0)} s`;
+}
+
+/** How a stage went, as a sign and a word. */
+export function outcome(stage) {
+  if (stage.error) return { sign: "✖", word: "failed" };
+  if (stage.skipped) return { sign: "⤼", word: "skipped" };
+  return stage.changed ? { sign: "●", word: "changed" } : { sign: "○", word: "unchanged" };
+}
+
+/** A name that may break before its capitals. */
+const breakable = (name) => name.split(/(?=[A-Z])/).flatMap((word) => [make("wbr"), word]);
+
+export class StageList {
+  /** `go(index)` is called when a stage is picked. */
+  constructor(pane, state, go, signal) {
+    this.state = state;
+    this.filter = make("input", { type: "search", class: "byl-filter", placeholder: "Filter passes  ( / )", "aria-label": "Filter passes by name" });
+    this.changedOnly = make("input", { type: "checkbox" });
+    this.list = make("ul", { class: "byl-list", role: "listbox", tabindex: "0", "aria-label": "Passes" });
+    this.none = make("p", { class: "byl-empty", hidden: true }, "No pass matches.");
+    const uid = `byl${Math.random().toString(36).slice(2, 8)}`;
+    this.options = state.stages.map((stage, n) => this.option(stage, n, `${uid}-${n}`));
+    this.list.append(...this.options);
+    const box = make("label", { class: "byl-check" }, this.changedOnly, "Changed only");
+    pane.append(this.filter, box, this.list, this.none);
+    this.filter.addEventListener("input", () => this.sift(), { signal });
+    this.changedOnly.addEventListener("change", () => this.sift(), { signal });
+    this.list.addEventListener("click", (event) => {
+      const option = event.target.closest("[role=option]");
+      if (option) go(Number(option.dataset.index));
+    }, { signal });
+  }
+
+  option(stage, n, id) {
+    const { sign, word } = outcome(stage);
+    const counts = tally(stage.after === null ? this.state.modules[stage.before] : this.state.modules[stage.after]);
+    const facts = make("span", { class: "byl-facts" },
+      make("span", { class: `byl-outcome byl-${word}` }, `${sign} ${word}`),
+      make("span", { class: "byl-time" }, time(stage.seconds)));
+    for (const [severity, count] of counts) {
+      facts.append(make("span", { class: `byl-count byl-${severity}`, title: `${count} ${severity} finding${count > 1 ? "s" : ""}` }, `${ICON[severity]} ${count}`));
+    }
+    return make("li", { id, role: "option", "data-index": n, "aria-selected": "false", class: `byl-option byl-is-${word}` },
+      make("span", { class: "byl-order" }, String(n + 1)),
+      make("span", { class: "byl-name" }, ...breakable(stage.name), stage.group && make("span", { class: "byl-of" }, ` in ${stage.group}`)), facts);
+  }
+
+  /** Hide what the filter and the checkbox leave out. */
+  sift() {
+    const wanted = this.filter.value.trim().toLowerCase();
+    this.state.stages.forEach((stage, n) => {
+      const named = `${stage.name} ${stage.group}`.toLowerCase().includes(wanted);
+      this.options[n].hidden = !named || (this.changedOnly.checked && !stage.changed && !stage.error);
+    });
+    this.none.hidden = this.options.some((o) => !o.hidden);
+  }
+
+  /** The nearest stage that is shown, `step` away from `index`; `index` itself at the end. */
+  next(index, step) {
+    for (let n = index + step; n >= 0 && n < this.options.length; n += step) {
+      if (!this.options[n].hidden) return n;
+    }
+    return index;
+  }
+
+  /** The first (or last) stage that is shown. */
+  end(last) {
+    const shown = this.options.filter((o) => !o.hidden);
+    return shown.length ? Number(shown.at(last ? -1 : 0).dataset.index) : 0;
+  }
+
+  show(index) {
+    this.options.forEach((o, n) => o.setAttribute("aria-selected", String(n === index)));
+    const option = this.options[index];
+    if (!option) return;
+    this.list.setAttribute("aria-activedescendant", option.id);
+    const [box, at] = [this.list.getBoundingClientRect(), option.getBoundingClientRect()];
+    if (at.top < box.top) this.list.scrollTop -= box.top - at.top;
+    else if (at.bottom > box.bottom) this.list.scrollTop += at.bottom - box.bottom;
+  }
+}
+
+/** [severity, how many] of a module's findings, worst first. */
+export function tally(module) {
+  return ["error", "warning", "info"]
+    .map((severity) => [severity, module.findings.filter((f) => f.severity === severity).length])
+    .filter(([, count]) => count > 0);
+}

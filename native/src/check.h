@@ -1,0 +1,63 @@
+// Checks of what comes from outside: shapes, sizes and tensors. Each failure is a ValueError or
+// TypeError that says where, which argument, what was found and what was expected.
+#ifndef BYOC_LAB_CHECK_H_
+#define BYOC_LAB_CHECK_H_
+
+#include <tvm/ffi/tvm_ffi.h>
+
+#include <dnnl.hpp>
+#include <string>
+#include <vector>
+
+namespace byoc_lab {
+
+namespace ffi = tvm::ffi;
+using Dims = dnnl::memory::dims;
+using ffi::TensorView;
+
+// oneDNN keeps sizes in `int` inside its kernels; within this bound, sums and products of two
+// sizes or attributes cannot overflow int64_t either.
+constexpr int64_t kMaxSize = (int64_t{1} << 31) - 1;
+constexpr int64_t kMaxBytes = int64_t{1} << 47;  // of one tensor: the address space of x86-64
+constexpr size_t kMaxRank = 6;
+
+// An operand as messages name it, and its shape.
+struct Operand {
+  std::string name;
+  Dims dims;
+};
+
+// "(1, 3, 224, 224)"
+std::string Text(const Dims& dims);
+
+// Number of elements; `dims` has passed CheckDims.
+int64_t Count(const Dims& dims);
+
+// Refuses more than kMaxRank dimensions, sizes outside [1, kMaxSize] and tensors of float32 that
+// do not fit an address space.
+void CheckDims(const std::string& where, const Operand& operand);
+
+// Refuses an operand without exactly `axes.size()` dimensions. `axes` names them in the message.
+void CheckRank(const std::string& where, const Operand& operand,
+               const std::vector<std::string>& axes);
+
+// Refuses an operand whose shape is not `expected`; `why` tells where `expected` comes from.
+void CheckShape(const std::string& where, const Operand& operand, const Dims& expected,
+                const std::string& why);
+
+// Shape of `tensor`, checked by CheckDims.
+Dims ShapeOf(const std::string& where, const std::string& name, const TensorView& tensor);
+
+// First element of a tensor that is float32, on the CPU, row-major without gaps, aligned to its
+// elements and shaped `expected`; anything else is refused before memory is touched.
+float* DataOf(const std::string& where, const std::string& name, const TensorView& tensor,
+              const Dims& expected);
+
+// Refuses an output that shares memory with an input: kernels read inputs while writing outputs.
+void CheckNoOverlap(const std::string& where, const std::string& output, const float* output_data,
+                    int64_t output_count, const std::string& input, const float* input_data,
+                    int64_t input_count);
+
+}  // namespace byoc_lab
+
+#endif  // BYOC_LAB_CHECK_H_

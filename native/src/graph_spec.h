@@ -1,0 +1,38 @@
+// A region as data: the JSON graph of native/README.md, read and fully checked.
+#ifndef BYOC_LAB_GRAPH_SPEC_H_
+#define BYOC_LAB_GRAPH_SPEC_H_
+
+#include <string>
+#include <vector>
+
+#include "op.h"
+
+namespace byoc_lab {
+
+constexpr const char* kGraphFormat = "byoc_lab.dnnl.graph";
+constexpr int64_t kGraphVersion = 1;
+
+struct OpSpec {
+  std::string name;
+  const OpDef* def;
+  OpCall call;
+  std::vector<int> inputs;  // tensor ids
+  int output;
+  std::vector<PostOp> post_ops;
+};
+
+struct GraphSpec {
+  std::string symbol;
+  std::vector<Operand> tensors;
+  std::vector<int> inputs, constants, outputs;  // tensor ids
+  std::vector<OpSpec> ops;                      // each after those it reads from
+};
+
+// Reads and checks a graph. Whatever is wrong (no JSON, wrong version, unknown keys, ids out of
+// range, tensors used before they are defined or defined twice, shapes that do not agree, sizes
+// that overflow) is a ValueError or TypeError naming the op and the tensor.
+GraphSpec ReadGraph(const std::string& text);
+
+}  // namespace byoc_lab
+
+#endif  // BYOC_LAB_GRAPH_SPEC_H_

@@ -1,0 +1,70 @@
+#include "layout.h"
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+namespace byoc_lab {
+
+MemoryDesc Plain(const Dims& dims) {
+  const Dims shape = dims.empty() ? Dims{1} : dims;
+  Dims strides(shape.size(), 1);
+  for (size_t i = shape.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * shape[i];
+  return MemoryDesc(shape, dnnl::memory::data_type::f32, strides);
+}
+
+MemoryDesc AnyLayout(const Dims& dims) {
+  return MemoryDesc(dims, dnnl::memory::data_type::f32, Tag::any);
+}
+
+Dims PadRank(const Dims& dims, size_t rank) {
+  Dims padded(rank - std::min(rank, dims.size()), 1);
+  padded.insert(padded.end(), dims.begin(), dims.end());
+  return padded;
+}
+
+Dims Broadcast(const std::string& where, const Operand& a, const Operand& b) {
+  const size_t rank = std::max(a.dims.size(), b.dims.size());
+  const Dims left = PadRank(a.dims, rank), right = PadRank(b.dims, rank);
+  Operand result{"result", Dims(rank)};
+  for (size_t i = 0; i < rank; ++i) {
+    if (left[i] != right[i] && left[i] != 1 && right[i] != 1) {
+      TVM_FFI_THROW(ValueError) << where << ": " << b.name << ": expected a shape that broadcasts "
+                                << "with " << a.name << " " << Text(a.dims) << ", found "
+                                << Text(b.dims);
+    }
+    result.dims[i] = std::max(left[i], right[i]);
+  }
+  CheckDims(where, result);
+  return result.dims;
+}
+
+std::string LayoutName(const MemoryDesc& desc, const std::string& axes) {
+  if (desc.get_format_kind() != dnnl::memory::format_kind::blocked) return "opaque";
+  const Dims strides = desc.get_strides(), sizes = desc.get_padded_dims();
+  const Dims blocks = desc.get_inner_blks(), block_axes = desc.get_inner_idxs();
+  const std::string letters = axes.size() == strides.size()       ? axes
+                              : axes.size() + 1 == strides.size() ? "g" + axes
+                                                                        : "abcdefghijkl";
+  Dims outer = sizes;
+  for (size_t i = 0; i < blocks.size(); ++i) outer[block_axes[i]] /= blocks[i];
+  std::vector<size_t> order(strides.size());
+  std::iota(order.begin(), order.end(), 0);
+  // Axes of size 1 may have any stride; the wider one of two equal strides comes first.
+  std::stable_sort(order.begin(), order.end(), [&](size_t i, size_t j) {
+    return strides[i] != strides[j] ? strides[i] > strides[j] : outer[i] > outer[j];
+  });
+  std::string name;
+  for (size_t axis : order) {
+    const bool blocked =
+        std::find(block_axes.begin(), block_axes.end(), static_cast<int64_t>(axis)) !=
+        block_axes.end();
+    name += blocked ? static_cast<char>(std::toupper(letters[axis])) : letters[axis];
+  }
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    name += std::to_string(blocks[i]) + letters[block_axes[i]];
+  }
+  return name;
+}
+
+}  // namespace byoc_lab

@@ -1,0 +1,34 @@
+// oneDNN memory descriptors (all float32): the row-major one, broadcasting, and their names.
+#ifndef BYOC_LAB_LAYOUT_H_
+#define BYOC_LAB_LAYOUT_H_
+
+#include <dnnl.hpp>
+#include <string>
+
+#include "check.h"
+
+namespace byoc_lab {
+
+using MemoryDesc = dnnl::memory::desc;
+using Tag = dnnl::memory::format_tag;
+
+// Row-major, without gaps. A scalar, shape (), becomes (1,): oneDNN has no rank 0.
+MemoryDesc Plain(const Dims& dims);
+
+// The layout left to oneDNN.
+MemoryDesc AnyLayout(const Dims& dims);
+
+// `dims` with ones put in front up to `rank`, as NumPy broadcasting lines shapes up.
+Dims PadRank(const Dims& dims, size_t rank);
+
+// NumPy broadcasting of two shapes. ValueError naming both when they do not fit.
+Dims Broadcast(const std::string& where, const Operand& a, const Operand& b);
+
+// Order of axes in memory: "nchw", "nChw16c" (blocks of 16 channels, "n", chunks of channels,
+// height, width). `axes` gives one letter for each dimension; "g" is put in front for weights that
+// have a dimension for groups, and "abcdef" stands for axes that do not fit.
+std::string LayoutName(const MemoryDesc& desc, const std::string& axes);
+
+}  // namespace byoc_lab
+
+#endif  // BYOC_LAB_LAYOUT_H_

@@ -1,0 +1,160 @@
+#include "op.h"
+
+#include <map>
+
+namespace byoc_lab {
+namespace {
+
+std::map<std::string, OpDef>& Registry() {
+  static std::map<std::string, OpDef> registry;
+  return registry;
+}
+
+dnnl::algorithm Algorithm(const std::string& where, const std::string& alg,
+                          const std::map<std::string, dnnl::algorithm>& known) {
+  const auto found = known.find(alg);
+  if (found != known.end()) return found->second;
+  std::vector<std::string> names;
+  for (const auto& [name, unused] : known) names.push_back(name);
+  TVM_FFI_THROW(ValueError) << where << ": unknown alg '" << alg << "'; known are " << Join(names);
+  TVM_FFI_UNREACHABLE();
+}
+
+}  // namespace
+
+bool DefineOp(OpDef def) { return Registry().emplace(def.kind, def).second; }
+
+const OpDef& FindOp(const std::string& where, const std::string& kind) {
+  const auto found = Registry().find(kind);
+  if (found != Registry().end()) return found->second;
+  std::vector<std::string> kinds;
+  for (const auto& [name, unused] : Registry()) kinds.push_back(name);
+  TVM_FFI_THROW(ValueError) << where << ": unknown kind '" << kind << "'; known are "
+                            << Join(kinds);
+  TVM_FFI_UNREACHABLE();
+}
+
+OpCall Bind(const std::string& where, const OpDef& def, const std::vector<Dims>& inputs,
+            const std::vector<std::string>& labels, const JsonObject& attrs) {
+  if (inputs.size() < def.required || inputs.size() > def.inputs.size()) {
+    TVM_FFI_THROW(ValueError) << where << ": expected inputs " << Join(def.inputs) << " ("
+                              << def.required << " at least), found " << inputs.size();
+  }
+  OpCall call{where, {}, Attrs::Read(where, def.attrs, attrs)};
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    call.inputs.push_back({labels.empty() ? def.inputs[i] : def.inputs[i] + " " + labels[i],
+                           inputs[i]});
+    CheckDims(where, call.inputs.back());
+  }
+  return call;
+}
+
+dnnl::algorithm EltwiseAlgorithm(const std::string& where, const std::string& alg) {
+  using dnnl::algorithm;
+  static const std::map<std::string, algorithm> known = {
+      {"relu", algorithm::eltwise_relu},        // max(x, 0) + alpha * min(x, 0)
+      {"clip", algorithm::eltwise_clip},        // min(max(x, alpha), beta)
+      {"tanh", algorithm::eltwise_tanh},
+      {"sigmoid", algorithm::eltwise_logistic},  // 1 / (1 + exp(-x))
+      {"exp", algorithm::eltwise_exp},
+      {"log", algorithm::eltwise_log},
+      {"sqrt", algorithm::eltwise_sqrt},
+      {"square", algorithm::eltwise_square},
+      {"abs", algorithm::eltwise_abs},
+      {"round", algorithm::eltwise_round},      // to nearest, halves to even
+      {"elu", algorithm::eltwise_elu},          // x > 0 ? x : alpha * (exp(x) - 1)
+      {"gelu", algorithm::eltwise_gelu_erf},    // x / 2 * (1 + erf(x / sqrt(2)))
+      {"gelu_tanh", algorithm::eltwise_gelu_tanh},
+      {"swish", algorithm::eltwise_swish},      // x / (1 + exp(-alpha * x))
+      {"mish", algorithm::eltwise_mish},        // x * tanh(log(1 + exp(x)))
+      {"linear", algorithm::eltwise_linear},    // alpha * x + beta
+  };
+  return Algorithm(where, alg, known);
+}
+
+dnnl::algorithm BinaryAlgorithm(const std::string& where, const std::string& alg) {
+  using dnnl::algorithm;
+  static const std::map<std::string, algorithm> known = {
+      {"add", algorithm::binary_add}, {"sub", algorithm::binary_sub},
+      {"mul", algorithm::binary_mul}, {"div", algorithm::binary_div},
+      {"max", algorithm::binary_max}, {"min", algorithm::binary_min},
+  };
+  return Algorithm(where, alg, known);
+}
+
+dnnl::primitive_attr FusedAttr(const std::vector<PostOp>& post_ops, size_t count,
+                               const Dims& dst) {
+  dnnl::post_ops fused;
+  for (size_t i = 0; i < count; ++i) {
+    const PostOp& op = post_ops[i];
+    switch (op.kind) {
+      case PostOp::Kind::kEltwise:
+        fused.append_eltwise(EltwiseAlgorithm("post-op", op.alg), op.alpha, op.beta);
+        break;
+      case PostOp::Kind::kBinary: {
+        const Dims dims = PadRank(op.input_dims, dst.size());
+        // An operand as large as the result follows the result's layout, whichever that will be.
+        fused.append_binary(BinaryAlgorithm("post-op", op.alg),
+                            dims == dst ? AnyLayout(dims) : Plain(dims));
+        break;
+      }
+      case PostOp::Kind::kSum:
+        fused.append_sum(op.scale);
+        break;
+    }
+  }
+  dnnl::primitive_attr attr;
+  attr.set_post_ops(fused);
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+void CheckBias(const std::string& where, const Operand& bias, int64_t channels) {
+  const Dims accepted[] = {{channels}, {channels, 1, 1}, {1, channels, 1, 1}, {1, channels}};
+  for (const Dims& dims : accepted) {
+    if (bias.dims == dims) return;
+  }
+  CheckShape(where, bias, accepted[0], "one for each output channel; ones may surround it");
+}
+
+int64_t WindowedSize(const OpCall& call, size_t axis, int64_t taps) {
+  const Dims& pad = call.attrs.Ints("padding");
+  const int64_t size = call.inputs[0].dims[2 + axis] + pad[axis] + pad[axis + 2];
+  const int64_t extent = (taps - 1) * call.attrs.Ints("dilation")[axis] + 1;
+  if (extent > size) {
+    TVM_FFI_THROW(ValueError) << call.where << ": " << call.inputs[0].name << ": its padded "
+                              << (axis == 0 ? "height" : "width") << " " << size
+                              << " is smaller than the window's " << extent
+                              << "; pad more, or use a smaller window or dilation";
+  }
+  return (size - extent) / call.attrs.Ints("strides")[axis] + 1;
+}
+
+const dnnl::engine& Cpu() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+std::optional<Built> FinishBase(const dnnl::primitive_desc& desc, const dnnl::primitive& primitive,
+                                const std::vector<int>& args) {
+  const auto query = [&](int arg) { return desc.query_md(dnnl::query::exec_arg_md, arg); };
+  Built built;
+  built.primitive = primitive;
+  built.impl = desc.impl_info_str();
+  for (int arg : args) built.inputs.push_back({arg, query(arg), query(arg)});
+  const dnnl::post_ops fused = desc.get_primitive_attr().get_post_ops();
+  for (int i = 0; i < fused.len(); ++i) {
+    if (fused.kind(i) != dnnl::primitive::kind::binary) continue;
+    const int arg = DNNL_ARG_ATTR_MULTIPLE_POST_OP(i) | DNNL_ARG_SRC_1;
+    built.post_op_inputs.push_back({arg, query(arg), query(arg)});
+    // Some primitives accept `any` here without settling it; they cannot be run that way.
+    if (built.post_op_inputs.back().desc.get_format_kind() == dnnl::memory::format_kind::any) {
+      return std::nullopt;
+    }
+  }
+  built.dst = query(DNNL_ARG_DST);
+  built.scratchpad = query(DNNL_ARG_SCRATCHPAD);
+  return built;
+}
+
+}  // namespace byoc_lab

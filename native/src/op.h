@@ -1,0 +1,115 @@
+// What an operator is: its name, operands and attributes as data, its shape rule, and how oneDNN
+// is asked for it. One file in ops/ defines one; kernels and graphs both run through these.
+#ifndef BYOC_LAB_OP_H_
+#define BYOC_LAB_OP_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attrs.h"
+#include "check.h"
+#include "layout.h"
+
+namespace byoc_lab {
+
+// What an operator is applied to. `where` opens every message.
+struct OpCall {
+  std::string where;
+  std::vector<Operand> inputs;
+  Attrs attrs;
+};
+
+// An operation on the result, fused into the primitive where oneDNN can.
+struct PostOp {
+  enum class Kind { kEltwise, kBinary, kSum };
+  Kind kind;
+  std::string alg;        // eltwise and binary
+  float alpha = 0;        // eltwise
+  float beta = 0;         // eltwise
+  float scale = 1;        // sum: result + scale * input
+  int input = -1;         // binary and sum: tensor id
+  Dims input_dims = {};   // binary and sum
+  std::string Name() const { return kind == Kind::kSum ? "sum" : alg; }
+};
+
+// A primitive ready to run, with the layouts it wants its operands in.
+struct Built {
+  struct Input {
+    int arg;            // DNNL_ARG_*
+    MemoryDesc desc;    // as the primitive sees it
+    MemoryDesc stored;  // as it lies in memory: `desc`, unless that is a transposed view
+  };
+  dnnl::primitive primitive;
+  std::string impl;           // oneDNN's name of the kernel
+  std::vector<Input> inputs;  // in the operator's order
+  std::vector<Input> post_op_inputs;  // in order of the binary post-ops
+  MemoryDesc dst;
+  MemoryDesc scratchpad;
+  // oneDNN's plain C++ loops: right, and up to a hundred times slower than its kernels.
+  bool is_reference() const { return impl.rfind("ref", 0) == 0; }
+};
+
+struct OpDef {
+  std::string kind;
+  std::vector<std::string> inputs;     // names of operands; those after `required` may be left out
+  size_t required;
+  std::vector<std::string> axes;       // letters of each operand's dimensions, for layout names
+  std::string dst_axes;
+  std::vector<AttrSpec> attrs;
+  // Checks shapes against attributes and each other; returns the result's shape.
+  Dims (*infer)(const OpCall& call);
+  // Describes and creates the primitive, given the layouts the operands have now. Nothing where
+  // oneDNN has no kernel for it with these post-ops. Absent for operators that compute nothing.
+  std::optional<Built> (*make)(const OpCall& call, const std::vector<MemoryDesc>& have,
+                               const Dims& dst, const dnnl::primitive_attr& attr);
+  // Whether oneDNN documents the sum post-op for it. Asking others is no test: pooling accepts a
+  // sum and then leaves it out.
+  bool fuses_sum = false;
+};
+
+// Registered operators. `Define` is called while the library is loaded.
+bool DefineOp(OpDef def);
+const OpDef& FindOp(const std::string& where, const std::string& kind);
+
+// Names `inputs` after the operator's operands and reads the attributes; a wrong number of
+// operands is a ValueError. `labels`, where not empty, tells which tensor each operand is.
+OpCall Bind(const std::string& where, const OpDef& def, const std::vector<Dims>& inputs,
+            const std::vector<std::string>& labels, const JsonObject& attrs);
+
+// oneDNN's algorithms under the names graphs use; ValueError listing them when unknown.
+dnnl::algorithm EltwiseAlgorithm(const std::string& where, const std::string& alg);
+dnnl::algorithm BinaryAlgorithm(const std::string& where, const std::string& alg);
+
+// Attributes of a primitive with the first `count` of `post_ops` fused, whose result is `dst`.
+dnnl::primitive_attr FusedAttr(const std::vector<PostOp>& post_ops, size_t count, const Dims& dst);
+
+// Refuses a bias that has not `channels` elements as (C,), (C, 1, 1), (1, C, 1, 1) or (1, C).
+void CheckBias(const std::string& where, const Operand& bias, int64_t channels);
+
+// Result's height (axis 0) or width (axis 1) when a window of `taps` slides over call.inputs[0]
+// (N, C, H, W) by the attributes strides, padding and dilation; ValueError when it does not fit.
+int64_t WindowedSize(const OpCall& call, size_t axis, int64_t taps);
+
+// The one engine of this library.
+const dnnl::engine& Cpu();
+
+// Wraps a primitive descriptor that may be empty (made with allow_empty). `args` are the
+// DNNL_ARG_* of the operands in order.
+template <typename Desc>
+std::optional<Built> Finish(const Desc& desc, const std::vector<int>& args);
+
+// ---- implementation of the template
+
+std::optional<Built> FinishBase(const dnnl::primitive_desc& desc, const dnnl::primitive& primitive,
+                                const std::vector<int>& args);
+
+template <typename Desc>
+std::optional<Built> Finish(const Desc& desc, const std::vector<int>& args) {
+  if (!desc) return std::nullopt;
+  return FinishBase(desc, dnnl::primitive(desc.get()), args);
+}
+
+}  // namespace byoc_lab
+
+#endif  // BYOC_LAB_OP_H_

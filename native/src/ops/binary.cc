@@ -1,0 +1,40 @@
+// dst = a (op) b, element by element, for the functions BinaryAlgorithm lists. Shapes broadcast as
+// NumPy's do.
+#include "../op.h"
+
+namespace byoc_lab {
+namespace {
+
+Dims Infer(const OpCall& call) {
+  BinaryAlgorithm(call.where, call.attrs.Word("alg"));
+  return Broadcast(call.where, call.inputs[0], call.inputs[1]);
+}
+
+std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
+                          const Dims& dst, const dnnl::primitive_attr& attr) {
+  const Dims shape = Plain(dst).get_dims();
+  // The larger operand sets the layout; one that broadcasts is read row-major.
+  const size_t leader = Plain(call.inputs[0].dims).get_dims() == shape ? 0 : 1;
+  const bool led = Plain(call.inputs[leader].dims).get_dims() == shape;
+  const MemoryDesc layout = led ? have[leader] : Plain(dst);
+  const auto wanted = [&](size_t i) {
+    const Dims dims = PadRank(call.inputs[i].dims, shape.size());
+    return dims == shape ? layout : Plain(dims);
+  };
+  return Finish(dnnl::binary::primitive_desc(
+                    Cpu(), BinaryAlgorithm(call.where, call.attrs.Word("alg")), wanted(0),
+                    wanted(1), layout, attr, /*allow_empty=*/true),
+                {DNNL_ARG_SRC_0, DNNL_ARG_SRC_1});
+}
+
+const bool defined = DefineOp({"binary",
+                               {"a", "b"},
+                               2,
+                               {"", ""},
+                               "",
+                               {{"alg", std::string(), 0, 0, /*required=*/true}},
+                               Infer,
+                               Make});
+
+}  // namespace
+}  // namespace byoc_lab

@@ -1,0 +1,40 @@
+// dst = data * transpose(weight) + bias: data (N, K), weight (M, K), bias M elements, dst (N, M).
+#include "../op.h"
+
+namespace byoc_lab {
+namespace {
+
+Dims Infer(const OpCall& call) {
+  const Operand &data = call.inputs[0], &weight = call.inputs[1];
+  CheckRank(call.where, data, {"batch", "in features"});
+  CheckRank(call.where, weight, {"out features", "in features"});
+  CheckShape(call.where, weight, {weight.dims[0], data.dims[1]},
+             "its second dimension is " + data.name + "'s");
+  if (call.inputs.size() == 3) CheckBias(call.where, call.inputs[2], weight.dims[0]);
+  return {data.dims[0], weight.dims[0]};
+}
+
+std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
+                          const Dims& dst, const dnnl::primitive_attr& attr) {
+  const bool biased = call.inputs.size() == 3;
+  std::vector<int> args = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS};
+  if (biased) args.push_back(DNNL_ARG_BIAS);
+  return Finish(dnnl::inner_product_forward::primitive_desc(
+                    Cpu(), dnnl::prop_kind::forward_inference, Plain(call.inputs[0].dims),
+                    AnyLayout(call.inputs[1].dims), biased ? Plain({dst[1]}) : MemoryDesc(),
+                    Plain(dst), attr, /*allow_empty=*/true),
+                args);
+}
+
+const bool defined = DefineOp({"dense",
+                               {"data", "weight", "bias"},
+                               2,
+                               {"nc", "oi", "x"},
+                               "nc",
+                               {},
+                               Infer,
+                               Make,
+                               /*fuses_sum=*/true});
+
+}  // namespace
+}  // namespace byoc_lab

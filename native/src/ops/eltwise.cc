@@ -1,0 +1,34 @@
+// dst = f(data), element by element, for the functions EltwiseAlgorithm lists. Any shape.
+#include "../op.h"
+
+namespace byoc_lab {
+namespace {
+
+Dims Infer(const OpCall& call) {
+  EltwiseAlgorithm(call.where, call.attrs.Word("alg"));
+  return call.inputs[0].dims;
+}
+
+std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
+                          const Dims& dst, const dnnl::primitive_attr& attr) {
+  const Attrs& a = call.attrs;
+  return Finish(dnnl::eltwise_forward::primitive_desc(
+                    Cpu(), dnnl::prop_kind::forward_inference,
+                    EltwiseAlgorithm(call.where, a.Word("alg")), have[0], have[0],
+                    static_cast<float>(a.Number("alpha")), static_cast<float>(a.Number("beta")),
+                    attr, /*allow_empty=*/true),
+                {DNNL_ARG_SRC});
+}
+
+const bool defined = DefineOp({"eltwise",
+                               {"data"},
+                               1,
+                               {""},
+                               "",
+                               {{"alg", std::string(), 0, 0, /*required=*/true},
+                                {"alpha", 0.0}, {"beta", 0.0}},
+                               Infer,
+                               Make});
+
+}  // namespace
+}  // namespace byoc_lab

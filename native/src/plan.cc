@@ -1,0 +1,121 @@
+#include "plan.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+namespace byoc_lab {
+namespace {
+
+constexpr int64_t kAlignment = 64;
+
+int64_t RoundUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+}  // namespace
+
+AlignedMemory::AlignedMemory(int64_t bytes) : data_(nullptr, &std::free) {
+  const int64_t size = RoundUp(std::max<int64_t>(bytes, 1));
+  data_.reset(static_cast<char*>(std::aligned_alloc(kAlignment, size)));
+  if (data_ == nullptr) {
+    TVM_FFI_THROW(MemoryError) << "cannot allocate " << bytes << " bytes";
+  }
+}
+
+Plan::Plan(std::vector<Step> steps, std::vector<Buffer> buffers, std::vector<OpReport> reports)
+    : steps_(std::move(steps)),
+      buffers_(std::move(buffers)),
+      reports_(std::move(reports)),
+      stream_(Cpu()) {
+  PlaceArena();
+  for (const Buffer& buffer : buffers_) {
+    if (buffer.kind == Buffer::Kind::kConstant) constant_bytes_ += buffer.bytes;
+  }
+  for (const Step& step : steps_) {
+    scratchpad_bytes_ =
+        std::max(scratchpad_bytes_, static_cast<int64_t>(step.scratchpad.get_size()));
+  }
+  memory_ = std::make_unique<AlignedMemory>(arena_bytes_ + scratchpad_bytes_);
+
+  for (const Step& step : steps_) {
+    std::vector<dnnl_exec_arg_t> args;
+    for (const Step::Operand& operand : step.operands) {
+      const Buffer& buffer = buffers_[operand.buffer];
+      const bool given =
+          buffer.kind == Buffer::Kind::kInput || buffer.kind == Buffer::Kind::kOutput;
+      void* data = given ? nullptr
+                   : buffer.kind == Buffer::Kind::kConstant ? buffer.owned->data()
+                                                            : memory_->data() + buffer.offset;
+      memories_.emplace_back(operand.desc, Cpu(), data);
+      args.push_back({operand.arg, memories_.back().get()});
+      if (given) {
+        bound_.push_back({memories_.back().get(), buffer.kind == Buffer::Kind::kOutput,
+                          buffer.index});
+      }
+    }
+    if (step.scratchpad.get_size() != 0) {
+      memories_.emplace_back(step.scratchpad, Cpu(), memory_->data() + arena_bytes_);
+      args.push_back({DNNL_ARG_SCRATCHPAD, memories_.back().get()});
+    }
+    args_.push_back(std::move(args));
+  }
+}
+
+void Plan::PlaceArena() {
+  for (int i = 0; i < static_cast<int>(steps_.size()); ++i) {
+    for (const Step::Operand& operand : steps_[i].operands) {
+      Buffer& buffer = buffers_[operand.buffer];
+      if (buffer.first_step < 0) buffer.first_step = i;
+      buffer.last_step = i;
+    }
+  }
+  std::vector<Buffer*> largest_first;
+  for (Buffer& buffer : buffers_) {
+    if (buffer.kind == Buffer::Kind::kArena && buffer.first_step >= 0) {
+      largest_first.push_back(&buffer);
+    }
+  }
+  std::stable_sort(largest_first.begin(), largest_first.end(),
+                   [](const Buffer* a, const Buffer* b) { return a->bytes > b->bytes; });
+  // Each goes to the lowest gap among those placed already that live at the same time.
+  std::vector<Buffer*> by_offset;
+  for (Buffer* buffer : largest_first) {
+    const int64_t bytes = RoundUp(buffer->bytes);
+    int64_t offset = 0;
+    for (const Buffer* other : by_offset) {
+      if (other->last_step < buffer->first_step || buffer->last_step < other->first_step) continue;
+      if (offset + bytes <= other->offset) break;
+      offset = std::max(offset, other->offset + RoundUp(other->bytes));
+    }
+    buffer->offset = offset;
+    by_offset.insert(std::upper_bound(by_offset.begin(), by_offset.end(), buffer,
+                                      [](const Buffer* a, const Buffer* b) {
+                                        return a->offset < b->offset;
+                                      }),
+                     buffer);
+    arena_bytes_ = std::max(arena_bytes_, offset + bytes);
+  }
+}
+
+void Plan::Run(const std::vector<float*>& inputs, const std::vector<float*>& outputs,
+               std::vector<double>* op_seconds) {
+  using Clock = std::chrono::steady_clock;
+  for (const Bound& bound : bound_) {
+    float* data = bound.output ? outputs[bound.index] : inputs[bound.index];
+    dnnl::error::wrap_c_api(dnnl_memory_set_data_handle(bound.memory, data),
+                            "could not bind a tensor");
+  }
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const auto start = op_seconds == nullptr ? Clock::time_point() : Clock::now();
+    dnnl::error::wrap_c_api(
+        dnnl_primitive_execute(steps_[i].primitive.get(), stream_.get(),
+                               static_cast<int>(args_[i].size()), args_[i].data()),
+        "could not execute a primitive");
+    if (op_seconds == nullptr) continue;
+    stream_.wait();
+    const size_t slot = steps_[i].op < 0 ? op_seconds->size() - 1 : steps_[i].op;
+    (*op_seconds)[slot] += std::chrono::duration<double>(Clock::now() - start).count();
+  }
+  stream_.wait();
+}
+
+}  // namespace byoc_lab

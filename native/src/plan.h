@@ -1,0 +1,106 @@
+// A graph made ready to run: primitives created once, constants reordered once, every temporary
+// placed in one arena.
+#ifndef BYOC_LAB_PLAN_H_
+#define BYOC_LAB_PLAN_H_
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph_spec.h"
+
+namespace byoc_lab {
+
+// Memory on a 64-byte boundary (a cache line, and a vector of AVX-512).
+class AlignedMemory {
+ public:
+  // MemoryError when there is not that much.
+  explicit AlignedMemory(int64_t bytes);
+  char* data() const { return data_.get(); }
+
+ private:
+  std::unique_ptr<char, decltype(&std::free)> data_;
+};
+
+// A piece of memory that steps read and write. Only kArena buffers share memory, at times when
+// not both are in use.
+struct Buffer {
+  enum class Kind { kInput, kOutput, kConstant, kArena };
+  Kind kind;
+  int64_t bytes;
+  int index = -1;                        // kInput, kOutput: position among the graph's
+  std::shared_ptr<AlignedMemory> owned = nullptr;  // kConstant
+  int64_t offset = 0;                    // kArena, from the arena's start
+  int first_step = -1, last_step = -1;   // kArena: the steps it must live through
+};
+
+// One primitive with its operands.
+struct Step {
+  struct Operand {
+    int arg;  // DNNL_ARG_*
+    int buffer;
+    MemoryDesc desc;
+  };
+  dnnl::primitive primitive;
+  std::vector<Operand> operands;
+  MemoryDesc scratchpad;
+  int op;        // position in the graph's ops; -1 for a copy between the graph's edges
+  bool reorder;  // moves data into another layout or place, and computes nothing
+};
+
+// What became of one op, for get_stats.
+struct OpReport {
+  std::string impl;
+  std::vector<std::string> layouts;  // of each input
+  std::string dst_layout;
+  size_t fused = 0;  // how many of the post-ops the primitive does itself
+  std::vector<std::string> separate_impls;  // of the post-ops that follow as primitives
+  int64_t bytes = 0;  // read and written by the primitives, not counting reorders
+  int reorders = 0;
+};
+
+class Plan {
+ public:
+  // Takes apart what BuildPlan put together.
+  Plan(std::vector<Step> steps, std::vector<Buffer> buffers, std::vector<OpReport> reports);
+
+  // Runs the steps. `inputs` and `outputs` are row-major, in the graph's order, and checked.
+  // Adds each step's time to its op's in `op_seconds` (op -1 is last) unless it is null.
+  void Run(const std::vector<float*>& inputs, const std::vector<float*>& outputs,
+           std::vector<double>* op_seconds);
+
+  const std::vector<OpReport>& reports() const { return reports_; }
+  size_t num_steps() const { return steps_.size(); }
+  int64_t arena_bytes() const { return arena_bytes_; }
+  int64_t scratchpad_bytes() const { return scratchpad_bytes_; }
+  int64_t constant_bytes() const { return constant_bytes_; }
+
+ private:
+  struct Bound {  // memory objects to be pointed at what the caller passes
+    dnnl_memory_t memory;
+    bool output;
+    int index;
+  };
+
+  void PlaceArena();
+
+  std::vector<Step> steps_;
+  std::vector<Buffer> buffers_;
+  std::vector<OpReport> reports_;
+  int64_t arena_bytes_ = 0, scratchpad_bytes_ = 0, constant_bytes_ = 0;
+  std::unique_ptr<AlignedMemory> memory_;  // the arena, then the scratchpad
+  std::vector<dnnl::memory> memories_;
+  std::vector<std::vector<dnnl_exec_arg_t>> args_;  // of each step
+  std::vector<Bound> bound_;
+  dnnl::stream stream_;
+};
+
+// Decides layouts, fuses post-ops and creates the primitives. `constants` are row-major, in the
+// graph's order; they are copied. The number of threads is OpenMP's in the calling thread.
+std::unique_ptr<Plan> BuildPlan(const GraphSpec& graph,
+                                const std::vector<const float*>& constants);
+
+}  // namespace byoc_lab
+
+#endif  // BYOC_LAB_PLAN_H_

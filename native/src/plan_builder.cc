@@ -1,0 +1,320 @@
+// From a checked graph to a Plan: one pass over the ops that picks a primitive for each, puts
+// reorders where a layout is not the one wanted, and notes which buffers every step touches.
+#include <algorithm>
+#include <climits>
+#include <cstring>
+
+#include "plan.h"
+
+namespace byoc_lab {
+namespace {
+
+dnnl::primitive_attr UserScratchpad() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+class Builder {
+ public:
+  Builder(const GraphSpec& graph, const std::vector<const float*>& constants)
+      : graph_(graph),
+        versions_(graph.tensors.size()),
+        last_use_(graph.tensors.size(), -1),
+        viewed_(graph.tensors.size(), false),
+        producer_(graph.tensors.size(), -1),
+        reports_(graph.ops.size()) {
+    FindUses();
+    for (size_t i = 0; i < graph.inputs.size(); ++i) {
+      const MemoryDesc plain = Plain(graph.tensors[graph.inputs[i]].dims);
+      Buffer buffer{Buffer::Kind::kInput, static_cast<int64_t>(plain.get_size())};
+      buffer.index = static_cast<int>(i);
+      Record(graph.inputs[i], plain, Add(std::move(buffer)));
+    }
+    for (size_t i = 0; i < graph.constants.size(); ++i) {
+      const MemoryDesc plain = Plain(graph.tensors[graph.constants[i]].dims);
+      const int id = AddConstant(plain);
+      std::memcpy(buffers_[id].owned->data(), constants[i], plain.get_size());
+      Record(graph.constants[i], plain, id);
+    }
+  }
+
+  std::unique_ptr<Plan> Build() {
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      if (graph_.ops[i].def->make == nullptr) {
+        AddView(static_cast<int>(i));
+      } else {
+        AddOp(static_cast<int>(i));
+      }
+    }
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) AddOutput(static_cast<int>(i));
+    DropUnusedConstants();
+    return std::make_unique<Plan>(std::move(steps_), std::move(buffers_), std::move(reports_));
+  }
+
+ private:
+  // A tensor may be held in several layouts at once; the first is the one it was made in.
+  struct Version {
+    MemoryDesc desc;
+    int buffer;
+  };
+
+  void FindUses() {
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      const OpSpec& op = graph_.ops[i];
+      producer_[op.output] = static_cast<int>(i);
+      for (int id : op.inputs) last_use_[id] = static_cast<int>(i);
+      for (const PostOp& post_op : op.post_ops) {
+        if (post_op.input >= 0) last_use_[post_op.input] = static_cast<int>(i);
+      }
+      if (op.def->make == nullptr) viewed_[op.inputs[0]] = viewed_[op.output] = true;
+    }
+    for (int id : graph_.outputs) last_use_[id] = INT_MAX;
+  }
+
+  int Add(Buffer buffer) {
+    buffers_.push_back(std::move(buffer));
+    return static_cast<int>(buffers_.size()) - 1;
+  }
+
+  int AddArena(const MemoryDesc& desc) {
+    return Add({Buffer::Kind::kArena, static_cast<int64_t>(desc.get_size())});
+  }
+
+  int AddConstant(const MemoryDesc& desc) {
+    Buffer buffer{Buffer::Kind::kConstant, static_cast<int64_t>(desc.get_size())};
+    buffer.owned = std::make_shared<AlignedMemory>(buffer.bytes);
+    return Add(std::move(buffer));
+  }
+
+  void Record(int tensor, const MemoryDesc& desc, int buffer) {
+    versions_[tensor].push_back({desc, buffer});
+  }
+
+  void AddReorder(const Version& from, const Version& to, int op) {
+    const dnnl::reorder::primitive_desc desc(Cpu(), from.desc, Cpu(), to.desc, UserScratchpad());
+    steps_.push_back({dnnl::reorder(desc),
+                      {{DNNL_ARG_FROM, from.buffer, from.desc}, {DNNL_ARG_TO, to.buffer, to.desc}},
+                      desc.scratchpad_desc(),
+                      op,
+                      /*reorder=*/true});
+    if (op >= 0) ++reports_[op].reorders;
+  }
+
+  // The buffer that holds `tensor` laid out as `want`, reordered for `op` unless it exists.
+  // Constants are reordered here and now.
+  int Provide(int tensor, const MemoryDesc& want, int op) {
+    for (const Version& version : versions_[tensor]) {
+      if (version.desc == want) return version.buffer;
+    }
+    Version source = versions_[tensor].front();
+    if (source.desc.get_dims() != want.get_dims()) {
+      // Another shape of the same elements (groups, ones in front): row-major data serves both.
+      source.buffer = Provide(tensor, Plain(graph_.tensors[tensor].dims), op);
+      source.desc = Plain(want.get_dims());
+      if (source.desc == want) return source.buffer;
+    }
+    Version made{want, -1};
+    if (buffers_[source.buffer].kind == Buffer::Kind::kConstant) {
+      made.buffer = AddConstant(want);
+      dnnl::stream stream(Cpu());
+      dnnl::memory from(source.desc, Cpu(), buffers_[source.buffer].owned->data());
+      dnnl::memory to(want, Cpu(), buffers_[made.buffer].owned->data());
+      dnnl::reorder(from, to).execute(stream, from, to);
+      stream.wait();
+    } else {
+      made.buffer = AddArena(want);
+      AddReorder(source, made, op);
+    }
+    versions_[tensor].push_back(made);
+    return made.buffer;
+  }
+
+  // The primitive with as many post-ops fused as oneDNN has a fast kernel for.
+  Built Choose(const OpSpec& op, size_t* fused) const {
+    std::vector<MemoryDesc> have;
+    for (int id : op.inputs) have.push_back(versions_[id].front().desc);
+    const Dims& dst = graph_.tensors[op.output].dims;
+    std::optional<Built> slow;
+    for (size_t count = FusableCount(op) + 1; count-- > 0;) {
+      auto built = op.def->make(op.call, have, dst, FusedAttr(op.post_ops, count, dst));
+      if (!built || (slow && built->is_reference())) continue;
+      *fused = count;
+      if (!built->is_reference()) return *built;
+      slow = built;
+    }
+    if (slow) return *slow;
+    TVM_FFI_THROW(RuntimeError) << op.call.where << ": oneDNN has no kernel for this op";
+    TVM_FFI_UNREACHABLE();
+  }
+
+  // A fused sum adds what the result's memory held before, so there can be only one.
+  static size_t FusableCount(const OpSpec& op) {
+    size_t sums = 0;
+    for (size_t i = 0; i < op.post_ops.size(); ++i) {
+      if (op.post_ops[i].kind != PostOp::Kind::kSum) continue;
+      if (!op.def->fuses_sum || ++sums == 2) return i;
+    }
+    return op.post_ops.size();
+  }
+
+  void AddOp(int index) {
+    const OpSpec& op = graph_.ops[index];
+    OpReport& report = reports_[index];
+    const Built built = Choose(op, &report.fused);
+    report.impl = built.impl;
+    std::vector<Step::Operand> operands;
+    for (size_t i = 0; i < built.inputs.size(); ++i) {
+      const Built::Input& input = built.inputs[i];
+      operands.push_back({input.arg, Provide(op.inputs[i], input.stored, index), input.desc});
+      report.layouts.push_back(LayoutName(input.desc, op.def->axes[i]));
+    }
+    report.dst_layout = LayoutName(built.dst, op.def->dst_axes);
+    auto binary_input = built.post_op_inputs.begin();
+    int dst = -1;
+    for (size_t i = 0; i < report.fused; ++i) {
+      const PostOp& post_op = op.post_ops[i];
+      if (post_op.kind == PostOp::Kind::kBinary) {
+        operands.push_back({binary_input->arg, Provide(post_op.input, binary_input->stored, index),
+                            binary_input->desc});
+        ++binary_input;
+      } else if (post_op.kind == PostOp::Kind::kSum) {
+        dst = PrepareSum(index, post_op.input, built.dst);
+      }
+    }
+    if (dst < 0) dst = AddArena(built.dst);
+    operands.push_back({DNNL_ARG_DST, dst, built.dst});
+    AddStep(index, built.primitive, std::move(operands), built.scratchpad);
+    Record(op.output, built.dst, dst);
+    for (size_t i = report.fused; i < op.post_ops.size(); ++i) AddPostOp(index, op.post_ops[i]);
+  }
+
+  // Puts the tensor to be added where the result will be: in its own buffer if nobody reads it
+  // afterwards, else in a copy.
+  int PrepareSum(int index, int tensor, const MemoryDesc& desc) {
+    const OpSpec& op = graph_.ops[index];
+    const bool read_here_too =
+        std::count(op.inputs.begin(), op.inputs.end(), tensor) != 0 ||
+        std::count_if(op.post_ops.begin(), op.post_ops.end(),
+                      [&](const PostOp& p) { return p.input == tensor; }) != 1;
+    if (last_use_[tensor] == index && !viewed_[tensor] && !read_here_too) {
+      for (const Version& version : versions_[tensor]) {
+        if (version.desc == desc && buffers_[version.buffer].kind == Buffer::Kind::kArena) {
+          return version.buffer;
+        }
+      }
+    }
+    Version copy{desc, AddArena(desc)};
+    AddReorder(versions_[tensor].front(), copy, index);
+    return copy.buffer;
+  }
+
+  // A post-op that was not fused: a primitive of its own, in place on the result.
+  void AddPostOp(int index, const PostOp& post_op) {
+    const OpSpec& op = graph_.ops[index];
+    const Version result = versions_[op.output].front();
+    const Dims dims = result.desc.get_dims();
+    dnnl::primitive_desc desc;
+    std::vector<Step::Operand> operands;
+    if (post_op.kind == PostOp::Kind::kEltwise) {
+      desc = dnnl::eltwise_forward::primitive_desc(
+          Cpu(), dnnl::prop_kind::forward_inference,
+          EltwiseAlgorithm(op.call.where, post_op.alg), result.desc, result.desc, post_op.alpha,
+          post_op.beta, UserScratchpad());
+      operands = {{DNNL_ARG_SRC, result.buffer, result.desc}};
+    } else {
+      const Dims padded = PadRank(post_op.input_dims, dims.size());
+      const MemoryDesc other = padded == dims ? result.desc : Plain(padded);
+      const int buffer = Provide(post_op.input, other, index);
+      if (post_op.kind == PostOp::Kind::kBinary) {
+        desc = dnnl::binary::primitive_desc(Cpu(), BinaryAlgorithm(op.call.where, post_op.alg),
+                                            result.desc, other, result.desc, UserScratchpad());
+        operands = {{DNNL_ARG_SRC_0, result.buffer, result.desc}, {DNNL_ARG_SRC_1, buffer, other}};
+      } else {
+        const std::vector<MemoryDesc> terms = {result.desc, other};
+        const dnnl::sum::primitive_desc sum(Cpu(), result.desc, {1.0f, post_op.scale}, terms,
+                                            UserScratchpad());
+        AddSeparate(index, sum.impl_info_str(), dnnl::primitive(sum.get()),
+                    {{DNNL_ARG_MULTIPLE_SRC, result.buffer, result.desc},
+                     {DNNL_ARG_MULTIPLE_SRC + 1, buffer, other},
+                     {DNNL_ARG_DST, result.buffer, result.desc}},
+                    sum.scratchpad_desc());
+        return;
+      }
+    }
+    operands.push_back({DNNL_ARG_DST, result.buffer, result.desc});
+    AddSeparate(index, desc.impl_info_str(), dnnl::primitive(desc.get()), std::move(operands),
+                desc.scratchpad_desc());
+  }
+
+  void AddSeparate(int index, const std::string& impl, const dnnl::primitive& primitive,
+                   std::vector<Step::Operand> operands, const MemoryDesc& scratchpad) {
+    reports_[index].separate_impls.push_back(impl);
+    AddStep(index, primitive, std::move(operands), scratchpad);
+  }
+
+  void AddStep(int index, const dnnl::primitive& primitive, std::vector<Step::Operand> operands,
+               const MemoryDesc& scratchpad) {
+    for (const Step::Operand& operand : operands) {
+      reports_[index].bytes += static_cast<int64_t>(operand.desc.get_size());
+    }
+    steps_.push_back({primitive, std::move(operands), scratchpad, index, /*reorder=*/false});
+  }
+
+  void AddView(int index) {
+    const OpSpec& op = graph_.ops[index];
+    const MemoryDesc from = Plain(graph_.tensors[op.inputs[0]].dims);
+    const MemoryDesc to = Plain(graph_.tensors[op.output].dims);
+    Record(op.output, to, Provide(op.inputs[0], from, index));
+    reports_[index].impl = "view";
+    reports_[index].layouts = {LayoutName(from, "")};
+    reports_[index].dst_layout = LayoutName(to, "");
+  }
+
+  // The output is written where the caller wants it, by the step that makes it if that can be.
+  void AddOutput(int index) {
+    const int tensor = graph_.outputs[index];
+    const MemoryDesc plain = Plain(graph_.tensors[tensor].dims);
+    const Version made{plain, Provide(tensor, plain, producer_[tensor])};
+    Buffer& buffer = buffers_[made.buffer];
+    if (buffer.kind == Buffer::Kind::kArena) {
+      buffer.kind = Buffer::Kind::kOutput;
+      buffer.index = index;
+      return;
+    }
+    Buffer output{Buffer::Kind::kOutput, static_cast<int64_t>(plain.get_size())};
+    output.index = index;
+    AddReorder(made, {plain, Add(std::move(output))}, producer_[tensor]);
+  }
+
+  // Constants that were only needed in another layout.
+  void DropUnusedConstants() {
+    std::vector<bool> used(buffers_.size(), false);
+    for (const Step& step : steps_) {
+      for (const Step::Operand& operand : step.operands) used[operand.buffer] = true;
+    }
+    for (size_t i = 0; i < buffers_.size(); ++i) {
+      if (used[i] || buffers_[i].kind != Buffer::Kind::kConstant) continue;
+      buffers_[i].owned.reset();
+      buffers_[i].bytes = 0;
+    }
+  }
+
+  const GraphSpec& graph_;
+  std::vector<std::vector<Version>> versions_;  // of each tensor
+  std::vector<int> last_use_;                   // op that reads a tensor last; INT_MAX: an output
+  std::vector<bool> viewed_;                    // shares its buffer with another tensor
+  std::vector<int> producer_;                   // op that makes a tensor, or -1
+  std::vector<Buffer> buffers_;
+  std::vector<Step> steps_;
+  std::vector<OpReport> reports_;
+};
+
+}  // namespace
+
+std::unique_ptr<Plan> BuildPlan(const GraphSpec& graph,
+                                const std::vector<const float*>& constants) {
+  return Builder(graph, constants).Build();
+}
+
+}  // namespace byoc_lab

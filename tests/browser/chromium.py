@@ -1,0 +1,50 @@
+"""A headless Chromium for the tests: found, launched without a network, or the test is skipped."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    # Nothing may come from a CDN: every name but this machine's fails to resolve.
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+]
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+
+
+def missing(what: str) -> None:
+    """Fail in CI, where everything has to be there; elsewhere skip, with the reason."""
+    if os.environ.get("CI"):
+        pytest.fail(f"{what}; CI must have it")
+    pytest.skip(what)
+
+
+@contextmanager
+def launched() -> Iterator[Any]:
+    """A running browser (playwright's `Browser`)."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("playwright is not installed (pip install playwright)")
+    found = [path for name in NAMES if (path := shutil.which(name))]
+    if not found:
+        missing(f"no browser on PATH ({', '.join(NAMES)})")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found[0], headless=True, args=FLAGS)
+        try:
+            yield browser
+        finally:
+            browser.close()

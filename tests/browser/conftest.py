@@ -1,0 +1,48 @@
+"""Fixtures of the browser tests. One browser and one JupyterLab serve the whole session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .chromium import launched
+from .jupyterlab import JupyterLab
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    with launched() as running:
+        yield running
+
+
+@pytest.fixture
+def new_page(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Makes pages; keyword arguments are playwright's (`color_scheme`, `viewport`, ...).
+
+    An error that a page's script does not catch fails the test.
+    """
+    contexts, errors = [], []
+
+    def make(**options: Any) -> Any:
+        options.setdefault("viewport", {"width": 1400, "height": 900})
+        contexts.append(browser.new_context(**options))
+        page = contexts[-1].new_page()
+        page.set_default_timeout(10_000)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert errors == [], "errors on the page"
+
+
+@pytest.fixture(scope="session")
+def jupyterlab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterLab]:
+    """A JupyterLab server whose notebooks are in `jupyterlab.root`."""
+    root: Path = tmp_path_factory.mktemp("jupyterlab")
+    with JupyterLab(root) as lab:
+        yield lab

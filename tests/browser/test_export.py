@@ -1,0 +1,62 @@
+"""The one-file page, opened from disk with no network to be had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from byoc_lab.view import mimebundle
+from tests.view.samples import chain, mobilenet
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_file_works_from_disk(new_page: Callable[..., Any], tmp_path: Path) -> None:
+    page = new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(mobilenet().save_html(tmp_path / "trace.html").as_uri())
+    root = page.locator(".byl[data-ready]")
+    root.wait_for()
+    page.keyboard.press("End")
+    assert root.get_attribute("data-index") == str(len(mobilenet().stages) - 1)
+    assert root.locator(".byl-frame.byl-external").count() > 20
+    assert [url for url in asked if not url.startswith(("file:", "blob:", "data:"))] == []
+
+
+def test_the_policy_forbids_every_connection(new_page: Callable[..., Any], tmp_path: Path) -> None:
+    page = new_page()
+    page.goto(chain().save_html(tmp_path / "trace.html").as_uri())
+    page.locator(".byl[data-ready]").wait_for()
+    refused = page.evaluate(
+        """() => new Promise((resolve) => {
+          document.addEventListener("securitypolicyviolation",
+            (event) => resolve(event.effectiveDirective));
+          fetch("http://127.0.0.1:9/").catch(() => {});
+        })"""
+    )
+    assert refused == "connect-src"
+
+
+def test_it_fills_the_window_in_the_colours_of_the_system(
+    new_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    page = new_page(color_scheme="dark", viewport={"width": 1200, "height": 700})
+    page.goto(chain().save_html(tmp_path / "trace.html").as_uri())
+    root = page.locator(".byl[data-ready]")
+    root.wait_for()
+    assert root.get_attribute("data-theme") == "dark"
+    assert root.bounding_box() == {"x": 0, "y": 0, "width": 1200, "height": 700}
+
+
+def test_it_works_in_the_frame_that_notebooks_keep(new_page: Callable[..., Any]) -> None:
+    """`text/html`: what nbconvert and viewers without a kernel show."""
+    page = new_page()
+    page.set_content(mimebundle(chain())["text/html"])
+    root = page.frame_locator("iframe").locator(".byl[data-ready]")
+    root.wait_for()
+    root.press("ArrowRight")
+    assert root.get_attribute("data-index") == "1"

@@ -1,0 +1,87 @@
+"""The stepper in a real JupyterLab."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from .jupyterlab import JupyterLab, write_notebook
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+TRACE = """
+from byoc_lab import relay, trace
+x = relay.var("x", shape=(1, 4))
+mod = relay.IRModule.from_expr(relay.nn.relu(relay.exp(x) + relay.const(1.0)))
+recorded = trace(mod, ["InferType", "SimplifyInference", "FoldConstant"], title="a small one")
+"""
+
+
+def test_a_trace_is_the_stepper(new_page: Callable[..., Any], jupyterlab: JupyterLab) -> None:
+    write_notebook(jupyterlab.root / "trace.ipynb", f"{TRACE}recorded")
+    page = new_page()
+    jupyterlab.open(page, "trace.ipynb")
+    jupyterlab.run_all(page)
+    root = page.locator(".byl[data-ready]")
+    root.wait_for()
+    root.locator(".byl-next").click()
+    page.wait_for_selector('.byl[data-index="1"]')
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector('.byl[data-index="2"]')
+    assert "3 / 3" in root.locator(".byl-position").text_content()
+
+
+def test_browser_and_kernel_agree(new_page: Callable[..., Any], jupyterlab: JupyterLab) -> None:
+    shown = f"{TRACE}from byoc_lab.view import Stepper\nstepper = Stepper(recorded)\nstepper"
+    write_notebook(jupyterlab.root / "agree.ipynb", shown)
+    page = new_page()
+    jupyterlab.open(page, "agree.ipynb")
+    jupyterlab.run_all(page)
+    root = page.locator(".byl[data-ready]")
+    root.wait_for()
+    jupyterlab.ask(page, "stepper.index = 2")
+    page.wait_for_selector('.byl[data-index="2"]')
+    root.locator(".byl-previous").click()
+    page.wait_for_selector('.byl[data-index="1"]')
+    assert jupyterlab.ask(page, "print(stepper.index, stepper.stage.name)").split() == [
+        "1",
+        "SimplifyInference",
+    ]
+    root.locator("code .byl-t-op").first.click()
+    page.wait_for_selector('.byl:not([data-selected=""])')
+    chosen = root.get_attribute("data-selected")
+    assert jupyterlab.ask(page, "print(stepper.selected)").strip() == chosen
+
+
+def test_jupyterlab_does_not_act_on_keys_meant_for_the_stepper(
+    new_page: Callable[..., Any], jupyterlab: JupyterLab
+) -> None:
+    """`d d` deletes a cell in command mode."""
+    write_notebook(jupyterlab.root / "keys.ipynb", f"{TRACE}recorded", "1 + 1")
+    page = new_page()
+    jupyterlab.open(page, "keys.ipynb")
+    jupyterlab.run_all(page)
+    root = page.locator(".byl[data-ready]")
+    root.wait_for()
+    root.focus()
+    for key in "ddabm":
+        page.keyboard.press(key)
+    count = "() => jupyterapp.shell.currentWidget.content.model.cells.length"
+    assert page.evaluate(count) == 2
+
+
+def test_the_theme_of_jupyterlab_is_followed(
+    new_page: Callable[..., Any], jupyterlab: JupyterLab
+) -> None:
+    write_notebook(jupyterlab.root / "theme.ipynb", f"{TRACE}recorded")
+    page = new_page()
+    jupyterlab.open(page, "theme.ipynb")
+    jupyterlab.run_all(page)
+    page.wait_for_selector('.byl[data-theme="light"]')
+    change = "(theme) => jupyterapp.commands.execute('apputils:change-theme', { theme })"
+    page.evaluate(change, "JupyterLab Dark")
+    page.wait_for_selector('.byl[data-theme="dark"]')
+    page.evaluate(change, "JupyterLab Light")
+    page.wait_for_selector('.byl[data-theme="light"]')

@@ -1,0 +1,50 @@
+"""A page with the widget's module and a stand-in for its model: no Jupyter, no server."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from byoc_lab.view.assets import css, esm
+
+_PAGE = """<!doctype html><html><head><meta charset="utf-8"><style>body{margin:0}</style></head>
+<body><div id="here"></div></body></html>"""
+
+# As anywidget does it: the module is imported from a blob, the style sheet put into the page.
+_MOUNT = """async ({ esm, css, state, index }) => {
+  class Model {
+    constructor(values) { this.values = values; this.sent = []; this.listeners = {}; }
+    get(name) { return this.values[name]; }
+    set(name, value) {
+      if (this.values[name] === value) return;
+      this.values[name] = value;
+      for (const f of [...(this.listeners["change:" + name] ?? [])]) f();
+    }
+    on(name, f) { (this.listeners[name] ??= new Set()).add(f); }
+    off(name, f) { this.listeners[name]?.delete(f); }
+    save_changes() { this.sent.push({ index: this.values.index, selected: this.values.selected }); }
+    get listening() { return Object.values(this.listeners).reduce((n, s) => n + s.size, 0); }
+  }
+  const sheet = document.createElement("style");
+  sheet.textContent = css;
+  document.head.append(sheet);
+  const url = URL.createObjectURL(new Blob([esm], { type: "text/javascript" }));
+  const { default: widget } = await import(url);
+  window.model = new Model({ state, index, selected: "" });
+  window.cleanup = widget.render({ model, el: document.getElementById("here") });
+}"""
+
+
+def mount(page: Any, state: dict[str, Any], index: int = 0) -> Any:
+    """Show `state` in `page`; gives the locator of the widget's root, with the focus in it."""
+    page.set_content(_PAGE)
+    page.evaluate(_MOUNT, {"esm": esm(), "css": css(), "state": state, "index": index})
+    root = page.locator(".byl")
+    root.wait_for()
+    root.focus()
+    return root
+
+
+def model(page: Any, expression: str) -> Any:
+    """The value of an expression about `model`, in the page."""
+    return json.loads(page.evaluate(f"() => JSON.stringify({expression}) ?? 'null'"))

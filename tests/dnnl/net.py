@@ -1,0 +1,135 @@
+"""Small networks as graphs of the DNNL runtime, each with its reference."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from byoc_lab.dnnl.native import Region
+from tests.dnnl import reference as ref
+from tests.dnnl.reference import Bounded, assert_close, exact
+
+
+class Net:
+    """Writes a graph and computes its reference side by side."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.graph = {
+            "format": "byoc_lab.dnnl.graph",
+            "version": 1,
+            "symbol": "dnnl_0",
+            "tensors": [],
+            "inputs": [],
+            "constants": [],
+            "outputs": [],
+            "ops": [],
+        }
+        self.values: list[Bounded] = []
+        self.arrays: dict[str, list[np.ndarray]] = {"inputs": [], "constants": []}
+
+    def tensor(self, value: Bounded, name: str) -> int:
+        shape = list(value.value.shape)
+        self.graph["tensors"].append({"name": name, "shape": shape, "dtype": "float32"})
+        self.values.append(value)
+        return len(self.values) - 1
+
+    def given(self, role: str, *shape: int, positive: bool = False) -> int:
+        array = np.asarray(self.rng.standard_normal(shape), np.float32)
+        array = np.abs(array) + np.float32(0.5) if positive else array
+        self.arrays[role].append(array)
+        name = f"{role[:-1]}_{len(self.arrays[role])}"
+        self.graph[role].append(self.tensor(exact(array), name))
+        return len(self.values) - 1
+
+    def input(self, *shape: int) -> int:
+        return self.given("inputs", *shape)
+
+    def const(self, *shape: int, positive: bool = False) -> int:
+        return self.given("constants", *shape, positive=positive)
+
+    def op(self, kind: str, inputs: list[int], post_ops: list | None = None, **attrs) -> int:
+        value = COMPUTE[kind](*(self.values[i] for i in inputs), **attrs)
+        for post_op in post_ops or []:
+            value = self.apply(value, post_op)
+        name = f"{kind}_{len(self.graph['ops'])}"
+        output = self.tensor(value, name)
+        entry = {"name": name, "kind": kind, "inputs": inputs, "output": output}
+        if kind != "reshape":
+            entry |= {"attrs": attrs, "post_ops": post_ops or []}
+        self.graph["ops"].append(entry)
+        return output
+
+    def apply(self, value: Bounded, post_op: dict) -> Bounded:
+        if post_op["kind"] == "eltwise":
+            rest = {k: v for k, v in post_op.items() if k != "kind"}
+            return eltwise(value, **rest)
+        other = self.values[post_op["input"]]
+        if post_op["kind"] == "sum":
+            return ref.add(value, other, post_op.get("scale", 1.0))
+        return BINARY[post_op["alg"]](value, other)
+
+    def check(self, *outputs: int) -> Region:
+        self.graph["outputs"] = list(outputs)
+        region = Region(self.graph, self.arrays["constants"])
+        for _ in range(2):  # the second call finds the arena used
+            results = region(*self.arrays["inputs"])
+            for result, output in zip(results, outputs, strict=True):
+                assert_close(result, self.values[output])
+        return region
+
+
+def eltwise(x: Bounded, alg: str, alpha: float = 0.0, beta: float = 0.0) -> Bounded:
+    functions = {
+        "relu": lambda: ref.relu(x, alpha),
+        "clip": lambda: ref.clip(x, alpha, beta),
+        "linear": lambda: ref.linear(x, alpha, beta),
+        "tanh": lambda: ref.tanh(x),
+        "sigmoid": lambda: ref.sigmoid(x),
+        "swish": lambda: ref.swish(x, alpha),
+        "abs": lambda: Bounded(np.abs(x.value), x.error),
+        "square": lambda: ref.multiply(x, x),
+    }
+    return functions[alg]()
+
+
+BINARY = {
+    "add": ref.add,
+    "sub": ref.subtract,
+    "mul": ref.multiply,
+    "max": lambda a, b: Bounded(np.maximum(a.value, b.value), np.maximum(a.error, b.error)),
+    "min": lambda a, b: Bounded(np.minimum(a.value, b.value), np.maximum(a.error, b.error)),
+}
+COMPUTE = {
+    "conv2d": ref.conv2d,
+    "dense": ref.dense,
+    "matmul": ref.matmul,
+    "max_pool2d": ref.max_pool2d,
+    "avg_pool2d": ref.avg_pool2d,
+    "global_avg_pool2d": ref.global_avg_pool2d,
+    "softmax": ref.softmax,
+    "batch_norm": ref.batch_norm,
+    "eltwise": eltwise,
+    "binary": lambda a, b, alg: BINARY[alg](a, b),
+    "reshape": lambda x, shape: ref.reshape(x, shape),
+}
+RELU = {"kind": "eltwise", "alg": "relu"}
+
+
+def residual_net() -> tuple[Net, int]:
+    """conv -> relu, conv + residual -> relu, pool, flatten, dense, softmax."""
+    net = Net()
+    data = net.input(1, 3, 16, 16)
+    first = net.op(
+        "conv2d", [data, net.const(20, 3, 3, 3), net.const(20, 1, 1)], [RELU], padding=[1, 1, 1, 1]
+    )
+    second = net.op(
+        "conv2d",
+        [first, net.const(20, 20, 3, 3), net.const(1, 20, 1, 1)],
+        [{"kind": "sum", "input": first}, RELU],
+        padding=[1, 1, 1, 1],
+    )
+    pooled = net.op("max_pool2d", [second], pool_size=[2, 2], strides=[2, 2])
+    mean = net.op("global_avg_pool2d", [pooled])
+    flat = net.op("reshape", [mean], shape=(1, 20))
+    logits = net.op("dense", [flat, net.const(10, 20), net.const(10)])
+    return net, net.op("softmax", [logits], axis=1)

@@ -1,0 +1,206 @@
+"""Regions as graphs: what is fused into what, and that the result is right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from byoc_lab import dnnl, relay
+from byoc_lab.dnnl import native
+from byoc_lab.errors import BuildError
+from byoc_lab.passes import MergeComposite
+from byoc_lab.relay import Function, IRModule, nn
+from byoc_lab.relay.analysis import free_vars
+from byoc_lab.relay.expr import Expr, Op
+from byoc_lab.relay.infer import infer_expr, infer_module
+from byoc_lab.run.inline import inlined
+from byoc_lab.run.tolerance import bounded
+
+needs_native = pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
+
+
+def function(expr: Expr) -> Function:
+    made = infer_expr(Function(free_vars(expr), expr))
+    assert isinstance(made, Function)
+    return made
+
+
+def ops(expr: Expr) -> list[tuple[Any, ...]]:
+    """For each native operation: kind, number of inputs, its post-ops by algorithm."""
+    graph = dnnl.region_graph(function(expr), "r").graph
+    return [
+        (op["kind"], len(op["inputs"]), *[p["alg"] for p in op["post_ops"]]) for op in graph["ops"]
+    ]
+
+
+def builder(name: str) -> Any:
+    return relay.op.builder(Op.get(name))
+
+
+def random(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def check(expr: Expr) -> None:
+    """Run the region on random inputs and hold it to its tolerance."""
+    func = function(expr)
+    inputs = {p: random(*p.checked_type.shape, seed=n) for n, p in enumerate(func.params)}
+    region = dnnl.compile_region(func, "r")
+    wanted = bounded(inlined(func), inputs, exact_constants=True)
+    got = region(*inputs.values())
+    assert len(got) == len(wanted.outputs)
+    for g, w, tolerance in zip(got, wanted.outputs, wanted.tolerances, strict=True):
+        assert g.shape == w.shape
+        assert np.abs(g - w).max() <= tolerance
+
+
+data = relay.var("data", shape=(2, 4, 6, 6))
+conv = nn.conv2d(data, relay.const(random(8, 4, 3, 3)), padding=1)
+half_weight = relay.const(random(8, 2, 3, 3))
+bias = relay.const(random(8, 1, 1))
+image = relay.var("image", shape=(2, 8, 6, 6))
+rows = relay.var("rows", shape=(3, 5))
+dense = nn.dense(rows, relay.const(random(7, 5)))
+STATISTICS = [
+    relay.const(v)
+    for v in (random(8), random(8, seed=1), random(8, seed=2), np.abs(random(8, seed=3)) + 0.1)
+]
+norm = nn.batch_norm(image, *STATISTICS, epsilon=1e-3)
+relu, tanh = nn.relu, builder("tanh")
+side = tanh(image)
+twice = relu(conv)
+
+CASES: dict[str, tuple[Expr, list[tuple[Any, ...]]]] = {
+    "bias and activation": (relu(conv + bias), [("conv2d", 3, "relu")]),
+    "the bias from the left": (bias + conv, [("conv2d", 3)]),
+    "bias_add": (nn.bias_add(conv, relay.const(random(8))), [("conv2d", 3)]),
+    "bias of rank 4": (conv + relay.const(random(1, 8, 1, 1)), [("conv2d", 3)]),
+    "a second bias": (conv + bias + bias, [("conv2d", 3, "add")]),
+    "a long chain": (
+        builder("sqrt")(builder("abs")(builder("exp")(tanh(conv + bias) * bias))),
+        [("conv2d", 3, "tanh", "mul", "exp", "abs", "sqrt")],
+    ),
+    "residual, relu": (relu((conv + bias) + image), [("conv2d", 3, "add", "relu")]),
+    "residual that is computed first": (
+        relu(side + conv),
+        [("eltwise", 1), ("conv2d", 2, "add", "relu")],
+    ),
+    "residual that is computed later": (
+        relu(conv + side),
+        [("conv2d", 2), ("eltwise", 1, "add", "relu")],
+    ),
+    "a value that is used twice": (
+        twice * tanh(twice),
+        [("conv2d", 2, "relu"), ("eltwise", 1, "mul")],
+    ),
+    "a square": (conv * conv, [("conv2d", 2), ("binary", 2)]),
+    "subtract from": (conv - bias, [("conv2d", 2, "sub")]),
+    "subtract what is not first": (bias - conv, [("conv2d", 2), ("binary", 2)]),
+    "a sum that broadcasts the result": (
+        dense + relay.const(random(2, 3, 7)),
+        [("dense", 2), ("binary", 2)],
+    ),
+    "dense": (relu(dense + relay.const(random(7))), [("dense", 3, "relu")]),
+    "dense, clip": (builder("clip")(dense, -0.5, 0.5), [("dense", 2, "clip")]),
+    "dense, leaky": (nn.leaky_relu(dense, 0.1), [("dense", 2, "relu")]),
+    "batch norm": (relu(norm[0]), [("batch_norm", 5, "relu")]),
+    "batch norm without scale and shift": (
+        nn.batch_norm(image, *STATISTICS, scale=False, center=False)[0],
+        [("batch_norm", 5)],
+    ),
+    "bias_add after a pool": (
+        nn.bias_add(nn.max_pool2d(image, (2, 2)), relay.const(random(8))),
+        [("max_pool2d", 1, "add")],
+    ),
+    "bias_add of an input after a pool": (
+        nn.bias_add(nn.max_pool2d(image, (2, 2)), relay.var("b", shape=(8,))),
+        [("max_pool2d", 1), ("reshape", 1), ("binary", 2)],
+    ),
+    "bias_add of an input": (nn.bias_add(conv, relay.var("b", shape=(8,))), [("conv2d", 3)]),
+    "pools": (
+        nn.global_avg_pool2d(nn.avg_pool2d(image, (3, 3), (2, 2), padding=1)),
+        [("avg_pool2d", 1), ("global_avg_pool2d", 1)],
+    ),
+    "reshapes": (
+        relu(nn.batch_flatten(builder("expand_dims")(nn.softmax(rows), 1))),
+        [("softmax", 1), ("reshape", 1), ("reshape", 1), ("eltwise", 1)],
+    ),
+    "batch_matmul": (
+        relu(nn.batch_matmul(relay.var("a", shape=(2, 3, 4)), relay.const(random(2, 5, 4)))),
+        [("matmul", 2, "relu")],
+    ),
+    "grouped, strided, dilated": (
+        relu(
+            nn.conv2d(
+                data, half_weight, groups=2, strides=2, dilation=2, padding=(2, 1)
+            )
+        ),
+        [("conv2d", 2, "relu")],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_fused(case: str) -> None:
+    expr, expected = CASES[case]
+    assert ops(expr) == expected
+
+
+@needs_native
+@pytest.mark.native
+@pytest.mark.parametrize("case", CASES)
+def test_the_region_computes_what_relay_says(case: str) -> None:
+    check(CASES[case][0])
+
+
+def test_composites_and_bare_chains_make_the_same_graph() -> None:
+    expr = relu(nn.conv2d(relu(conv + bias), relay.const(random(5, 8, 1, 1)), channels=5))
+    mod = infer_module(IRModule.from_expr(expr))
+    merged = MergeComposite(dnnl.pattern_table())(mod)
+    assert "Composite" in str(merged)
+    bare = dnnl.region_graph(mod["main"], "r")
+    composed = dnnl.region_graph(merged["main"], "r")
+    assert bare.graph["ops"] == composed.graph["ops"]
+    for a, b in zip(bare.constants, composed.constants, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@needs_native
+@pytest.mark.native
+def test_outputs_are_memory_of_their_own() -> None:
+    out = relu(conv)
+    # The same value twice, an input, a moving mean, and a value that is used inside as well.
+    results = relay.Tuple([out, out, data, norm[1], tanh(out)])
+    graph = dnnl.region_graph(function(results), "r").graph
+    assert len(set(graph["outputs"])) == 5
+    check(results)
+
+
+@needs_native
+@pytest.mark.native
+def test_lets_and_functions_inside_a_region() -> None:
+    x, p, t = relay.var("x", shape=(3, 5)), relay.var("p", shape=(3, 5)), relay.var("t")
+    inner = Function([p], relu(p) + x)
+    check(relay.Let(t, tanh(x), relay.Call(inner, [t]) * t))
+
+
+def test_what_has_no_counterpart_is_refused_by_name_and_place() -> None:
+    with pytest.raises(BuildError, match=r"region @r: DNNL has no counterpart of erf\. Leave erf"):
+        ops(relu(builder("erf")(data)))
+    with pytest.raises(
+        BuildError, match="%x must be a float32 tensor of known shape, found Tensor"
+    ):
+        ops(relu(relay.var("x", shape=(3,), dtype="float64")))
+    text = "def @main(%x: Tensor[(2, 3), float32]) { nn.relu(split(%x, indices_or_sections=2).0) }"
+    with pytest.raises(BuildError, match=r"net\.relay:1:\d+: region @r: DNNL has no counterpart"):
+        dnnl.region_graph(relay.parse(text, "net.relay")["main"], "r")
+
+
+@needs_native
+@pytest.mark.native
+def test_a_region_that_the_runtime_refuses_is_a_build_error() -> None:
+    nothing = function(relay.Tuple([]))
+    with pytest.raises(BuildError, match=r"DNNL refuses region @r: .*outputs"):
+        dnnl.compile_region(nothing, "r")

@@ -1,0 +1,93 @@
+"""Every rule against its own samples, its page, and the catalogue of malformed annotations."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from byoc_lab.transform import InferType, PartitionGraph
+
+from byoc_lab import lint, relay
+from byoc_lab.errors import ByocLabError, UnknownNameError
+from byoc_lab.lint import Rule, Sample, all_rules
+from byoc_lab.relay.expr import Function
+from byoc_lab.relay.module import IRModule
+
+CATALOGUE = Path(__file__).parents[1] / "oracle" / "cases" / "annotations"
+
+SAMPLES = [(r, s) for r in all_rules() for s in (*r.VALID, *r.INVALID)]
+INVALID = [(r, s) for r in all_rules() for s in r.INVALID]
+VALID = [(r, s) for r in all_rules() for s in r.VALID]
+
+
+def _read(sample: Sample) -> IRModule | Function:
+    if sample.text.lstrip().startswith("fn"):
+        found = relay.parse_expr(sample.text)
+        assert isinstance(found, Function)
+        return found
+    return relay.parse(sample.text)
+
+
+def test_there_are_rules() -> None:
+    assert len(SAMPLES) >= 10
+
+
+@pytest.mark.parametrize(("rule", "sample"), VALID, ids=lambda x: getattr(x, "code", ""))
+def test_good_samples_are_clean(rule: Rule, sample: Sample) -> None:
+    """A good sample is clean for all rules, not only for its own."""
+    assert list(lint(_read(sample))) == []
+
+
+@pytest.mark.parametrize(("rule", "sample"), INVALID, ids=lambda x: getattr(x, "code", ""))
+def test_bad_samples_are_found_at_the_place(rule: Rule, sample: Sample) -> None:
+    found = lint(_read(sample)).by_code(rule.code)
+    assert found
+    if sample.points_at:
+        ops = [f.node.op.name for f in found if isinstance(f.node, relay.Call)]  # type: ignore[attr-defined]
+        assert sample.points_at in ops
+    if sample.argument is not None:
+        assert sample.argument in [f.argument for f in found]
+    assert all(f.message and f.what_to_do and f.function == "main" for f in found)
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda r: r.code)
+def test_a_rule_has_a_page_and_samples(rule: Rule) -> None:
+    assert re.fullmatch(r"BYL\d{3}", rule.code)
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name)
+    page = type(rule).__doc__ or ""
+    for heading in ("## Why is this bad?", "## What to do instead", "## References"):
+        assert heading in page
+    assert rule.VALID
+    assert rule.INVALID
+
+
+def _catalogue(prefix: str) -> list[Path]:
+    found = sorted(CATALOGUE.glob(f"{prefix}*.relay"))
+    assert found, "the catalogue is there"
+    return found
+
+
+@pytest.mark.parametrize("path", _catalogue("G"), ids=lambda p: p.stem)
+def test_well_formed_annotations_are_clean(path: Path) -> None:
+    assert list(lint(relay.parse_file(path))) == []
+
+
+@pytest.mark.parametrize("path", _catalogue("M"), ids=lambda p: p.stem)
+def test_what_partitioning_refuses_is_found_before(path: Path) -> None:
+    """Whatever makes PartitionGraph fail has a finding; the linter never fails itself."""
+    mod = relay.parse_file(path)
+    found = lint(mod)
+    try:
+        PartitionGraph()(InferType()(mod))
+    except ByocLabError:
+        refused = True
+    else:
+        refused = False
+    if refused:
+        assert found.errors, f"{path.stem} is refused by PartitionGraph and found clean"
+
+
+def test_unknown_rules_are_refused_by_name() -> None:
+    with pytest.raises(UnknownNameError, match="no rule is called BYL999; there are BYL001"):
+        lint(IRModule(), rules=["BYL999"])

@@ -1,0 +1,88 @@
+"""The hand-written annotators of the conv + batch norm + relu networks, one rule apart.
+
+All three walk up from a relu through the operators they know to a conv2d, close the region
+after the relu and open it on some of the arguments. They differ in which:
+
+* `vars` opens on variables only, so a convolution that takes the previous region's result
+  directly gets no begin: the annotation that goes wrong on two blocks.
+* `conv_args` opens on every argument of a convolution as well: its mended form.
+* `all_inputs` opens on constants too, and knows the operators a batch norm turns into:
+  what TVM has asked for since April 2020.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+BLOCK = ("nn.conv2d", "nn.batch_norm", "nn.relu")
+FOLDED_BLOCK = (*BLOCK, "add", "multiply")
+
+
+def annotate(mod: Any, relay: Any, rule: str, compiler: str = "dnnl") -> Any:
+    """`mod` with its main function annotated by `rule`, one of RULES."""
+    known, opens = RULES[rule](relay)
+    begin = relay.op.annotation.compiler_begin
+    end = relay.op.annotation.compiler_end
+
+    class BlockAnnotator(relay.ExprMutator):
+        """Inside a block between its relu and its convolution, outside elsewhere."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.inside = False
+
+        def visit_call(self, call: Any) -> Any:
+            name = getattr(call.op, "name", None)
+            if name == "nn.relu":
+                self.inside = True
+                closed = end(self.with_begins(call), compiler)
+                self.inside = False
+                return closed
+            if name in known and self.inside:
+                if name == "nn.conv2d":
+                    self.inside = False
+                return self.with_begins(call)
+            return super().visit_call(call)
+
+        def with_begins(self, call: Any) -> Any:
+            args = []
+            for original in call.args:
+                arg = self.visit(original)
+                args.append(begin(arg, compiler) if opens(call, arg) else arg)
+            return relay.Call(call.op, args, call.attrs, call.type_args)
+
+    mod["main"] = BlockAnnotator().visit(mod["main"])
+    return relay.transform.InferType()(mod)
+
+
+def drop_let_begins(mod: Any, relay: Any) -> Any:
+    """`mod` with main's let values as TVM should leave them: closed, but not opened again."""
+
+    begin = relay.op.get("annotation.compiler_begin")
+
+    class Dropper(relay.ExprMutator):
+        def visit_let(self, let: Any) -> Any:
+            value = self.visit(let.value)
+            if isinstance(value, relay.Call) and value.op == begin:
+                value = value.args[0]
+            return relay.Let(self.visit(let.var), value, self.visit(let.body))
+
+    mod["main"] = Dropper().visit(mod["main"])
+    return relay.transform.InferType()(mod)
+
+
+def _is_conv(call: Any) -> bool:
+    return call.op.name == "nn.conv2d"
+
+
+RULES = {
+    "vars": lambda relay: (BLOCK, lambda call, arg: isinstance(arg, relay.Var)),
+    "conv_args": lambda relay: (
+        BLOCK,
+        lambda call, arg: _is_conv(call) or isinstance(arg, relay.Var),
+    ),
+    "all_inputs": lambda relay: (
+        FOLDED_BLOCK,
+        lambda call, arg: _is_conv(call) or isinstance(arg, (relay.Var, relay.Constant)),
+    ),
+}

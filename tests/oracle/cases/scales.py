@@ -1,0 +1,131 @@
+"""Graphs for FoldScaleAxis: scales that can be folded into a weight, and ones that cannot."""
+
+from __future__ import annotations
+
+DATA = (1, 4, 8, 8)
+
+
+def _scale(relay, np, *shape, sign=1.0):
+    random = np.random.RandomState(1)
+    return relay.const((sign * random.uniform(0.5, 1.5, shape)).astype("float32"))
+
+
+def _weight(relay, np, *shape):
+    return relay.const(np.random.RandomState(2).standard_normal(shape).astype("float32"))
+
+
+def _conv(relay, np, data, groups=1, channels=4):
+    weight = _weight(relay, np, channels, 4 // groups, 3, 3)
+    return relay.nn.conv2d(
+        data, weight, padding=(1, 1), channels=channels, kernel_size=(3, 3), groups=groups
+    )
+
+
+def _module(tvm, relay, body):
+    return tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
+
+
+def _data(relay):
+    return relay.var("data", shape=DATA)
+
+
+def after_conv(tvm, relay, np):
+    """conv * scale: the weight takes the scale."""
+    body = relay.multiply(_conv(relay, np, _data(relay)), _scale(relay, np, 4, 1, 1))
+    return _module(tvm, relay, body)
+
+
+def after_relu(tvm, relay, np):
+    """relu(conv) * positive scale: a positive factor commutes with relu."""
+    body = relay.nn.relu(_conv(relay, np, _data(relay)))
+    return _module(tvm, relay, relay.multiply(body, _scale(relay, np, 4, 1, 1)))
+
+
+def after_relu_negative(tvm, relay, np):
+    """relu(conv) * negative scale stays: a negative factor does not commute with relu."""
+    body = relay.nn.relu(_conv(relay, np, _data(relay)))
+    return _module(tvm, relay, relay.multiply(body, _scale(relay, np, 4, 1, 1, sign=-1.0)))
+
+
+def after_bias(tvm, relay, np):
+    """(conv + bias) * scale: weight and bias both take it."""
+    body = relay.add(_conv(relay, np, _data(relay)), _weight(relay, np, 4, 1, 1))
+    return _module(tvm, relay, relay.multiply(body, _scale(relay, np, 4, 1, 1)))
+
+
+def after_bias_add(tvm, relay, np):
+    """bias_add(conv, bias) * scale."""
+    body = relay.nn.bias_add(_conv(relay, np, _data(relay)), _weight(relay, np, 4))
+    return _module(tvm, relay, relay.multiply(body, _scale(relay, np, 4, 1, 1)))
+
+
+def after_depthwise(tvm, relay, np):
+    """Depthwise conv * scale: the weight's first axis takes it."""
+    body = _conv(relay, np, _data(relay), groups=4)
+    return _module(tvm, relay, relay.multiply(body, _scale(relay, np, 4, 1, 1)))
+
+
+def after_grouped(tvm, relay, np):
+    """Grouped but not depthwise conv * scale: left alone."""
+    body = _conv(relay, np, _data(relay), groups=2)
+    return _module(tvm, relay, relay.multiply(body, _scale(relay, np, 4, 1, 1)))
+
+
+def after_shared(tvm, relay, np):
+    """The unscaled convolution is used elsewhere too: left alone."""
+    conv = _conv(relay, np, _data(relay))
+    scaled = relay.multiply(conv, _scale(relay, np, 4, 1, 1))
+    return _module(tvm, relay, relay.add(scaled, conv))
+
+
+def after_sum(tvm, relay, np):
+    """(conv + conv) * scale: both weights take it."""
+    data = _data(relay)
+    both = relay.add(_conv(relay, np, data), _conv(relay, np, relay.exp(data)))
+    return _module(tvm, relay, relay.multiply(both, _scale(relay, np, 4, 1, 1)))
+
+
+def after_dense(tvm, relay, np):
+    """dense * scale: the weight's first axis takes it."""
+    data = relay.var("data", shape=(2, 6))
+    body = relay.nn.dense(data, _weight(relay, np, 4, 6), units=4)
+    return _module(tvm, relay, relay.multiply(body, _scale(relay, np, 4)))
+
+
+def after_conv_scalar(tvm, relay, np):
+    """conv * one number: expanded and repeated to the channels."""
+    body = relay.multiply(_conv(relay, np, _data(relay)), relay.const(2.0, "float32"))
+    return _module(tvm, relay, body)
+
+
+def after_conv_variable_weight(tvm, relay, np):
+    """conv * scale with the weight a variable: it becomes `weight * scale`."""
+    weight = relay.var("weight", shape=(4, 4, 3, 3))
+    conv = relay.nn.conv2d(_data(relay), weight, padding=(1, 1), channels=4, kernel_size=(3, 3))
+    return _module(tvm, relay, relay.multiply(conv, _scale(relay, np, 4, 1, 1)))
+
+
+def before_conv(tvm, relay, np):
+    """conv(data * scale): the weight's input axis takes it."""
+    scaled = relay.multiply(_data(relay), _scale(relay, np, 4, 1, 1))
+    return _module(tvm, relay, _conv(relay, np, scaled))
+
+
+def before_relu(tvm, relay, np):
+    """conv(relu(data * positive scale + bias)): the bias is divided, the weight scaled."""
+    scaled = relay.multiply(_data(relay), _scale(relay, np, 4, 1, 1))
+    shifted = relay.add(scaled, _weight(relay, np, 4, 1, 1))
+    return _module(tvm, relay, _conv(relay, np, relay.nn.relu(shifted)))
+
+
+def before_two_convs(tvm, relay, np):
+    """One scaled input, two convolutions: both weights take it."""
+    scaled = relay.multiply(_data(relay), _scale(relay, np, 4, 1, 1))
+    body = relay.add(_conv(relay, np, scaled), _conv(relay, np, scaled))
+    return _module(tvm, relay, body)
+
+
+def before_conv_shared(tvm, relay, np):
+    """The scaled input is also used as it is: left alone."""
+    scaled = relay.multiply(_data(relay), _scale(relay, np, 4, 1, 1))
+    return _module(tvm, relay, relay.add(_conv(relay, np, scaled), scaled))

@@ -1,0 +1,146 @@
+"""The oracle's side: runs cases through a real TVM 0.16, JSON lines in, JSON lines out.
+
+Run by `client.py` under the oracle's Python, as `python -m oracle.server` with the `tests`
+folder on the path; never imports byoc_lab. After a first line {"ready": version}, each request
+
+    {"case": name} or {"text": relay text}, "steps": [...], "constants_up_to": bytes or null
+
+is answered by one line for the module as built (step -1) and one for each step,
+
+    {"step": i, "bare": text} and, where the constants are small enough, "full": text with metadata
+    {"step": i, "error": {"type": ..., "message": ...}}       the last line of a request that failed
+
+and then {"done": true}. A request the server itself cannot serve gets {"refused": reason}.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import tempfile
+from contextlib import contextmanager
+
+import numpy as np
+import tvm
+import tvm.relay.testing  # relay itself does not import it
+from tvm import relay
+
+from . import cases, steps, tables
+
+SPAN = re.compile(r" ?span=[^\s*]+:\d+:\d+")
+FRESH = re.compile(r"%x_(\d+)")
+METADATA = re.compile(r"\n#\[metadata\]\n\{\n.*?\n\}(?=\n|$)", re.DOTALL)
+
+
+def serve(requests, answers) -> None:
+    tables.register_targets(tvm)
+    _say(answers, {"ready": tvm.__version__})
+    for line in requests:
+        try:
+            for answer in _run(json.loads(line)):
+                _say(answers, answer)
+        except cases.NoSuchCase as error:
+            _say(answers, {"refused": str(error)})
+        else:
+            _say(answers, {"done": True})
+
+
+def _run(request):
+    limit = request.get("constants_up_to")
+    source = request.get("case") or request["text"]
+    module = None
+    for index, step in enumerate([None, *request["steps"]], start=-1):
+        with _captured_stderr() as diagnostics:
+            try:
+                if step is None:
+                    load = cases.load if "case" in request else cases.parse
+                    module = load(source, tvm, relay, np)
+                else:
+                    module = steps.apply(step, module, tvm, relay)
+            except cases.NoSuchCase:
+                raise
+            except Exception as error:  # TVM raises many types; all of them are results here
+                failure = {"type": type(error).__name__, "message": _message(error, diagnostics())}
+                yield {"step": index, "error": failure}
+                return
+        yield {"step": index, **_texts(module, limit)}
+
+
+def _texts(module, limit):
+    """The module's text without metadata and, if its constants are small, with it."""
+    texts = {"bare": _settled(module.astext(show_meta_data=False))}
+    if limit is None or _constant_bytes(module) <= limit:
+        texts["full"] = _settled(module.astext(show_meta_data=True))
+    return texts
+
+
+def _settled(text: str) -> str:
+    """`text` without spans, and with ToANormalForm's fresh variables counted from 0.
+
+    TVM counts them from the start of the process, so a text would depend on what ran before.
+    """
+    text = SPAN.sub("", text)
+    numbers = sorted({int(number) for number in FRESH.findall(text)})
+    rank = {number: index for index, number in enumerate(numbers)}
+    return FRESH.sub(lambda match: f"%x_{rank[int(match[1])]}", text)
+
+
+def _constant_bytes(module) -> int:
+    sizes = {}
+
+    def note(node):
+        if isinstance(node, relay.Constant):
+            array = node.data
+            sizes[node.handle.value] = np.dtype(array.dtype).itemsize * int(np.prod(array.shape))
+
+    for function in module.functions.values():
+        relay.analysis.post_order_visit(function, note)
+    return sum(sizes.values())
+
+
+def _message(error, diagnostics: str) -> str:
+    """What TVM says, without the C++ stack, the paths of its build, spans and metadata."""
+    kind = type(error).__name__
+    text = str(error).strip()
+    if text.startswith("Traceback (most recent call last):"):
+        # A C++ error: its stack, the place it was thrown from, then "<kind>: <message>".
+        text = re.split(rf"^{kind}: ", text, maxsplit=1, flags=re.MULTILINE)[-1]
+    text = METADATA.sub("", SPAN.sub("", text))
+    if diagnostics and kind == "DiagnosticError":
+        # One fault makes every operator after it under-constrained; once is enough to say so.
+        text = "\n".join(dict.fromkeys(diagnostics.splitlines()))
+    return text.strip()
+
+
+@contextmanager
+def _captured_stderr():
+    """Collect what TVM's C++ writes to stderr; yields a function that returns it so far."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+
+        def collected() -> str:
+            file.seek(0)
+            return file.read().decode("utf-8", "replace")
+
+        try:
+            yield collected
+        finally:
+            sys.stderr.flush()
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+def _say(answers, message) -> None:
+    answers.write(json.dumps(message) + "\n")
+    answers.flush()
+
+
+if __name__ == "__main__":
+    # The answers keep the original stdout to themselves; whatever TVM prints goes to stderr.
+    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    serve(sys.stdin, channel)

@@ -1,0 +1,63 @@
+"""The steps of a comparison, as JSON can carry them, applied to a module of either side.
+
+A step is one of
+
+    "InferType"                                            a pass with its defaults
+    {"pass": "PartitionGraph", "mod_name": "m"}            a pass with arguments
+    {"pass": "MergeComposite", "table": "dnnl"}            a table of `tables.py` by its name
+    {"pass": "FoldScaleAxis", "opt_level": 3}              run inside PassContext(opt_level=3)
+    {"sequential": ["InferType", ...], "opt_level": 3}     run by tvm.transform.Sequential
+    {"annotate": "conv_args", "compiler": "dnnl"}          an annotator of `annotators.py`
+    "drop_let_begins"                                      its mender of annotated let values
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .annotators import annotate, drop_let_begins
+from .tables import table
+
+Step = Any  # str or dict, see above
+
+
+def apply(step: Step, mod: Any, tvm: Any, relay: Any) -> Any:
+    """The module that `step` makes of `mod`. Raises whatever the pass raises."""
+    if step == "drop_let_begins":
+        return drop_let_begins(mod, relay)
+    arguments = dict(step) if isinstance(step, dict) else {"pass": step}
+    if "annotate" in arguments:
+        return annotate(mod, relay, arguments["annotate"], arguments.get("compiler", "dnnl"))
+    level = arguments.pop("opt_level", None)
+    if "sequential" in arguments:
+        passes = [_pass({"pass": name}, relay) for name in arguments["sequential"]]
+        run = tvm.transform.Sequential(passes)
+    else:
+        run = _pass(arguments, relay)
+    if level is None:
+        return run(mod)
+    with tvm.transform.PassContext(opt_level=level):
+        return run(mod)
+
+
+def _pass(arguments: dict[str, Any], relay: Any) -> Any:
+    arguments = dict(arguments)
+    name = arguments.pop("pass")
+    make = getattr(relay.transform, name)
+    if name == "MergeComposite":
+        return make(table(arguments["table"], relay.dataflow_pattern))
+    if name == "AnnotateTarget":
+        return make(arguments.pop("targets"), **arguments)
+    return make(**arguments)
+
+
+def describe(step: Step) -> str:
+    """The step in one line, for the head of a golden file."""
+    if isinstance(step, str):
+        return step
+    if "annotate" in step:
+        return f"annotate({step['annotate']})"
+    name = step.get("pass") or "Sequential[" + ", ".join(step["sequential"]) + "]"
+    rest = {key: value for key, value in step.items() if key not in ("pass", "sequential")}
+    inside = ", ".join(f"{key}={value!r}" for key, value in rest.items())
+    return f"{name}({inside})" if inside else name

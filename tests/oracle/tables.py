@@ -1,0 +1,119 @@
+"""Pattern tables and target predicates, defined once and used on both sides of a comparison.
+
+Nothing here imports TVM or byoc_lab: a side passes in its own `tvm` and `dataflow_pattern`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Which operators each target takes. "dnnl" is the list of TVM's DNNL integration, as far as
+# the cases need it; "A" and "B" share `add` so that the order of targets can be seen to matter.
+TARGET_OPS: dict[str, tuple[str, ...]] = {
+    "A": ("nn.relu", "abs", "add", "concatenate", "split", "zeros"),
+    "B": ("exp", "multiply", "add"),
+    "dnnl": (
+        "nn.conv2d",
+        "nn.batch_norm",
+        "nn.dense",
+        "nn.relu",
+        "nn.softmax",
+        "nn.max_pool2d",
+        "nn.avg_pool2d",
+        "nn.global_avg_pool2d",
+        "add",
+        "multiply",
+    ),
+}
+
+
+def register_targets(tvm: Any) -> None:
+    """Let each target of TARGET_OPS take its operators, whatever the arguments, and no others."""
+    for target, taken in TARGET_OPS.items():
+        key = f"target.{target}"
+        for name in tvm.ir.Op.list_op_names():
+            tvm.ir.Op.get(name).reset_attr(key)
+        for name in taken:
+            tvm.ir.register_op_attr(name, key, lambda expr: True)
+
+
+def table(name: str, dp: Any) -> list[tuple]:
+    """The pattern table `name`, written with the dataflow pattern module `dp`."""
+    return TABLES[name](dp)
+
+
+def _dnnl(dp: Any) -> list[tuple]:
+    """TVM's DNNL entries for conv2d and dense with relu, in TVM's order: biased first."""
+
+    def biased(op: str) -> Any:
+        return dp.is_op("add")(plain(op), dp.wildcard())
+
+    def plain(op: str) -> Any:
+        return dp.is_op(op)(dp.wildcard(), dp.wildcard())
+
+    def relu(pattern: Any) -> Any:
+        return dp.is_op("nn.relu")(pattern)
+
+    return [
+        ("dnnl.conv2d_bias_relu", relu(biased("nn.conv2d")), adds_a_bias),
+        ("dnnl.dense_bias_relu", relu(biased("nn.dense"))),
+        ("dnnl.conv2d_bias", biased("nn.conv2d"), adds_a_bias),
+        ("dnnl.dense_bias", biased("nn.dense")),
+        ("dnnl.conv2d_relu", relu(plain("nn.conv2d"))),
+        ("dnnl.dense_relu", relu(plain("nn.dense"))),
+    ]
+
+
+def adds_a_bias(root: Any) -> bool:
+    """True when the sum below an optional relu adds one number for each channel of a conv2d."""
+    call = root.args[0] if root.op.name == "nn.relu" else root
+    conv, other = call.args
+    if getattr(getattr(conv, "op", None), "name", None) != "nn.conv2d":
+        return False  # `add` commutes in a pattern, so the convolution may be on the right
+    elements = 1
+    for extent in other.checked_type.shape:
+        elements *= int(extent)
+    return elements == int(conv.attrs.channels)
+
+
+def _optional(dp: Any) -> list[tuple]:
+    """One entry with optional parts: conv2d, then maybe a constant added, then maybe relu."""
+    conv = dp.is_op("nn.conv2d")(dp.wildcard(), dp.is_constant())
+    with_bias = conv.optional(lambda x: dp.is_op("add")(x, dp.is_constant()))
+    return [("A.conv2d", with_bias.optional(lambda x: dp.is_op("nn.relu")(x)))]
+
+
+def _attributes(dp: Any) -> list[tuple]:
+    """Only 3x3 convolutions, told by their attributes."""
+    conv = dp.is_op("nn.conv2d")(dp.wildcard(), dp.wildcard())
+    return [("A.conv3x3", conv.has_attr({"kernel_size": [3, 3]}))]
+
+
+def _diamond(dp: Any) -> list[tuple]:
+    """exp and abs of one value, added: the same wildcard twice means the same value."""
+    value = dp.wildcard()
+    return [("A.diamond", dp.is_op("add")(dp.is_op("exp")(value), dp.is_op("abs")(value)))]
+
+
+def _tagged(name: str) -> Any:
+    """Calls of zero to five arguments that carry the attribute match_key="my_library"."""
+
+    def entries(dp: Any) -> list[tuple]:
+        tag = {"match_key": "my_library"}
+        pattern = dp.wildcard()().has_attr(tag)
+        for arity in range(1, 6):
+            arguments = [dp.wildcard() for _ in range(arity)]
+            pattern = pattern | dp.wildcard()(*arguments).has_attr(tag)
+        return [(name, pattern, lambda _: True)]
+
+    return entries
+
+
+TABLES = {
+    "dnnl": _dnnl,
+    "optional": _optional,
+    "attributes": _attributes,
+    "diamond": _diamond,
+    "match_key": _tagged("match_key"),  # as posted: no dot, so AnnotateTarget never takes it
+    "match_key.call": _tagged("match_key.call"),
+}

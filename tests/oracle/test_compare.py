@@ -1,0 +1,81 @@
+"""The comparison itself: it must tell modules apart, or every other test here proves nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import byoc_lab as tvm
+from byoc_lab import relay
+
+from .compare import difference, expected_error, missing, targets_registered
+
+TEXT = """#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 2), float32]) {
+  %0 = multiply(%x, 0.25f);
+  nn.leaky_relu(%0, alpha=0.1f)
+}
+"""
+
+
+def test_names_do_not_count() -> None:
+    renamed = TEXT.replace("%x", "%other")
+    assert difference(relay.parse(renamed), TEXT) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("multiply", "add", "different operators"),
+        ("alpha=0.1f", "alpha=0.2f", "different attributes"),
+        ("(2, 2)", "(2, 3)", "type"),
+        ("0.25f", "0.2501f", "values differ"),
+        ("@main", "@other", "different sets of functions"),
+    ],
+)
+def test_what_does_count(old: str, new: str, why: str) -> None:
+    found = difference(relay.parse(TEXT.replace(old, new)), TEXT)
+    assert found is not None and why in found
+
+
+def test_a_rounding_does_not_count() -> None:
+    """Six digits of a scalar in a text; a kernel's roundings in an array."""
+    assert difference(relay.parse(TEXT.replace("0.25f", "0.2500005f")), TEXT) is None
+
+
+def test_constants_without_metadata_are_compared_by_type() -> None:
+    """A text that has left its metadata out says nothing about values, but it does about shapes."""
+
+    def module(shape: tuple[int, ...]) -> tvm.IRModule:
+        x = relay.var("x", shape=(2, 2))
+        body = relay.add(x, relay.const(np.ones(shape, "float32")))
+        return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
+
+    text = """#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 2), float32]) -> Tensor[(2, 2), float32] {
+  add(%x, meta[relay.Constant][0] /* ty=Tensor[(1, 2), float32] */)
+}
+"""
+    with pytest.warns(UserWarning, match="metadata"):
+        assert difference(module((1, 2)), text) is None
+        found = difference(module((2, 1)), text)
+    assert found is not None and "constants of different types" in found
+
+
+def test_registered_predicates_are_taken_back() -> None:
+    """The tests of other folders see the package's own predicates."""
+    add = relay.op.get("add")
+    before = add.get_attr("target.dnnl"), add.get_attr("target.A")
+    with targets_registered():
+        assert add.get_attr("target.A")(None)
+    assert (add.get_attr("target.dnnl"), add.get_attr("target.A")) == before
+
+
+def test_missing_names_the_pass() -> None:
+    assert missing(["InferType", {"annotate": "vars"}, {"pass": "NoSuchPass"}]) == "NoSuchPass"
+    assert missing(["InferType", {"sequential": ["FoldConstant"]}, "drop_let_begins"]) is None
+
+
+def test_an_unknown_failure_is_not_taken_for_a_known_one() -> None:
+    with pytest.raises(KeyError, match="Check failed: other"):
+        expected_error("Check failed: other")

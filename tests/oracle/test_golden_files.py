@@ -1,0 +1,39 @@
+"""Golden files read and written again are the same, so that nothing in them goes unread."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .golden_files import GOLDEN, GoldenFile
+from .golden_plan import longest_runs, plan
+
+FILES = sorted(GOLDEN.rglob("*.relay"))
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent.name for path in FILES}))
+def test_round_trip(folder: str) -> None:
+    for path in (GOLDEN / folder).glob("*.relay"):
+        assert str(GoldenFile.read(path)) == path.read_text(encoding="utf-8"), path.name
+
+
+def test_an_incomplete_head_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "headless.relay"
+    path.write_text('// About.\n// case: x.y\n#[version = "0.0.5"]\n', encoding="utf-8")
+    with pytest.raises(ValueError, match="no `// before:` line"):
+        GoldenFile.read(path)
+
+
+def test_every_entry_of_the_plan_has_its_file() -> None:
+    missing = [entry.path for entry in plan() if not (GOLDEN / entry.path).exists()]
+    assert not missing
+
+
+def test_longest_runs_begin_with_every_entry() -> None:
+    runs = longest_runs(plan())
+    for entry in plan():
+        assert any(
+            case == entry.case and wanted[: len(entry.steps)] == entry.steps
+            for case, wanted in runs
+        )

@@ -1,0 +1,162 @@
+"""Write every golden file from the oracle: `python -m tests.oracle.write_golden`.
+
+`--check` writes nothing and lists the files that would change. The result depends on nothing
+but the cases, the plan and TVM.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from . import cases
+from .client import Oracle, StepResult, skip_reason
+from .fork import TUPLE_TARGETS
+from .golden_files import GOLDEN, GoldenFile
+from .golden_plan import Golden, longest_runs, plan
+
+# Constants are written out up to this many bytes a module; beyond, their types alone.
+CONSTANTS_UP_TO = 16_384
+
+
+Results = dict[tuple[str, str], StepResult]
+
+
+def expected_files(oracle: Oracle) -> Iterator[tuple[str, str]]:
+    """(path below tests/golden, text) of every golden file, as the oracle has it today.
+
+    Raises ValueError when a step before the pass fails, or when `fork.py` names a difference
+    that is none.
+    """
+    results = _run(oracle, plan())
+    for entry in plan():
+        if entry.step is None:
+            yield from _printed(results, entry)
+        else:
+            yield entry.path, str(_golden(results, entry))
+
+
+def _run(oracle: Oracle, entries: list[Golden]) -> Results:
+    """The result of every list of steps an entry needs; a run also answers all its beginnings."""
+    runs = [*longest_runs(entries), *((case, []) for case in TUPLE_TARGETS.values())]
+    results: Results = {}
+    for case, steps in runs:
+        for result in oracle.run(case, steps, constants_up_to=CONSTANTS_UP_TO):
+            results[_key(case, steps[: result.step + 1])] = result
+    return results
+
+
+def _key(case: str, steps: Iterable[Any]) -> tuple[str, str]:
+    return case, json.dumps(list(steps))
+
+
+def _golden(results: Results, entry: Golden) -> GoldenFile:
+    before = _sound(results, entry)
+    after = results[_key(entry.case, entry.steps)]
+    upstream = TUPLE_TARGETS.get(entry.path)
+    if upstream is not None:
+        own, after = after, results[_key(upstream, [])]
+        if own.bare == after.bare:
+            raise ValueError(f"{entry.path}: the oracle agrees with {upstream}; see fork.py")
+    with_constants = _tells_more(before) or _tells_more(after)
+    if with_constants and before.full and (after.full or after.error):
+        texts = before.full, after.full
+    else:
+        texts = before.bare, after.bare
+    return GoldenFile(
+        about=_about(entry.case),
+        case=entry.case,
+        before=list(entry.before),
+        step=entry.step,
+        text_before=texts[0] or "",
+        text_after=texts[1],
+        error=(after.error.kind, after.error.message) if after.error else None,
+        upstream=upstream,
+    )
+
+
+def _printed(results: Results, entry: Golden) -> Iterator[tuple[str, str]]:
+    """The bare text and, where metadata adds something, the full one."""
+    result = _sound(results, entry)
+    texts = {"": result.bare}
+    if result.full is not None and result.full != result.bare:
+        texts["_metadata"] = result.full
+    for ending, text in texts.items():
+        file = GoldenFile(_about(entry.case), entry.case, list(entry.before), None, text or "")
+        yield entry.path.replace(".relay", f"{ending}.relay"), str(file)
+
+
+def _sound(results: Results, entry: Golden) -> StepResult:
+    """The module that the steps before the pass make. Raises ValueError when one of them fails."""
+    result = results.get(_key(entry.case, entry.before))
+    if result is None or result.error is not None:
+        raise ValueError(f"{entry.path}: the steps before the pass fail: {result}")
+    return result
+
+
+def _tells_more(result: StepResult) -> bool:
+    """Whether the text without metadata hides constants."""
+    return result.bare is not None and "meta[relay.Constant]" in result.bare
+
+
+def _about(case: str) -> str:
+    """What a case shows: the title of a text, the docstring of a builder or of its module."""
+    if "/" in case:
+        text = (cases.HERE / f"{case}.relay").read_text(encoding="utf-8")
+        title = next(line for line in text.split("\n") if line.startswith("// title: "))
+        title = title[len("// title: ") :]
+        return _sentence(title[0].upper() + title[1:])
+    module, _, function = case.partition(".")
+    tree = ast.parse((cases.HERE / f"{module}.py").read_text(encoding="utf-8"))
+    builder = next(
+        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function
+    )
+    described = ast.get_docstring(builder)
+    if described is None:
+        return _sentence(f"{function.replace('_', ' ')}: {_first_line(ast.get_docstring(tree))}")
+    return _sentence(_first_line(described))
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").split("\n")[0]
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(".") else f"{text}."
+
+
+def main(arguments: list[str]) -> int:
+    reason = skip_reason()
+    if reason is not None:
+        print(reason, file=sys.stderr)
+        return 2
+    oracle = Oracle.find()
+    assert oracle is not None
+    with oracle:
+        files = dict(expected_files(oracle))
+    present = {str(path.relative_to(GOLDEN)) for path in GOLDEN.rglob("*.relay")}
+    changed = [name for name, text in files.items() if _content(GOLDEN / name) != text]
+    stale = sorted(present - files.keys())
+    if "--check" in arguments:
+        print("\n".join(changed + stale) or f"all {len(files)} golden files are up to date")
+        return 1 if changed or stale else 0
+    for name in stale:
+        (GOLDEN / name).unlink()
+    for name in changed:
+        path = GOLDEN / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(files[name], encoding="utf-8")
+    print(f"{len(files)} golden files, {len(changed)} written, {len(stale)} removed")
+    return 0
+
+
+def _content(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.exists() else None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

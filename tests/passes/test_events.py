@@ -1,0 +1,79 @@
+"""The events of a pass are enough to do its work again."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from byoc_lab.transform import (
+    AnnotateTarget,
+    DeadCodeElimination,
+    DefuseOps,
+    PartitionGraph,
+    RemoveUnusedFunctions,
+    ToANormalForm,
+    ToGraphNormalForm,
+)
+from hypothesis import given, settings
+
+import byoc_lab
+from byoc_lab.lessons import mobilenet, nested_partition
+from byoc_lab.passes import Pass
+from byoc_lab.relay import IRModule, assert_structural_equal
+from byoc_lab.relay.infer import infer_module
+from byoc_lab.trace import Trace
+from tests import strategies
+from tests.passes.test_properties import PIPELINES, TARGET
+
+MORE: dict[str, list[Pass]] = {
+    "normal forms": [ToANormalForm(), "InferType", ToGraphNormalForm()],  # type: ignore[list-item]
+    "dead code": [DeadCodeElimination(inline_once=True)],
+    "defuse": [*PIPELINES["MergeComposite"], DefuseOps()],
+    "compat": [AnnotateTarget(TARGET, compat="0.16")],
+    "unused": [*PIPELINES["Partition"], RemoveUnusedFunctions(["none"])],
+}
+ALL = {**PIPELINES, **MORE}
+
+
+def _check(trace: Trace) -> None:
+    if trace.error is not None:
+        raise trace.error
+    for stage in trace:
+        if stage.name == "ToANormalForm":  # leaves its result without types, as TVM does
+            again = stage.state_after(len(stage.events))
+        else:
+            again = infer_module(stage.state_after(len(stage.events)))
+        assert_structural_equal(again, stage.after)
+        assert bool(stage.events) or not stage.changed or stage.name == "InferType"
+
+
+@pytest.mark.parametrize("name", ALL)
+@settings(max_examples=20, deadline=None)
+@given(mod=strategies.modules())
+def test_replaying_all_events_gives_the_result(name: str, mod: IRModule) -> None:
+    _check(byoc_lab.trace(mod, ALL[name]))
+
+
+def test_the_dnnl_pipeline_on_mobilenet_can_be_replayed() -> None:
+    _check(byoc_lab.trace(mobilenet.module(image_size=32, classes=10), "dnnl"))
+
+
+def test_the_nested_partition_can_be_replayed() -> None:
+    wrong = nested_partition.annotate(nested_partition.network(3), begins_on_conv_data=False)
+    trace = byoc_lab.trace(wrong, PartitionGraph(era="2020-01"))
+    _check(trace)
+    assert [e.reason for e in trace[0].events] == [
+        "subgraph 2 becomes a closure",
+        "subgraph 1 becomes a closure",
+        "subgraph 0 becomes a closure",
+    ]
+
+
+@settings(max_examples=20, deadline=None)
+@given(mod=strategies.modules())
+def test_states_in_between_can_be_shown(mod: IRModule) -> None:
+    """Every state prints and can be compared with its neighbours."""
+    for stage in byoc_lab.trace(mod, PIPELINES["all"]):
+        states = [stage.state_after(n) for n in range(len(stage.events) + 1)]
+        for before, after in pairwise(states):
+            assert str(byoc_lab.diff(before, after))

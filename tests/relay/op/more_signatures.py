@@ -1,0 +1,157 @@
+"""Signatures of TVM 0.16's functions, for `test_more_builders.py`."""
+
+from __future__ import annotations
+
+# inspect.signature of each function in TVM 0.16.
+SIGNATURES = {
+    "nn.conv1d": (
+        "(data, weight, strides=1, padding=0, dilation=1, groups=1, channels=None, "
+        "kernel_size=None, data_layout='NCW', kernel_layout='OIW', out_layout='', "
+        "out_dtype='')"
+    ),
+    "nn.conv3d": (
+        "(data, weight, strides=(1, 1, 1), padding=(0, 0, 0), dilation=(1, 1, 1), "
+        "groups=1, channels=None, kernel_size=None, data_layout='NCDHW', "
+        "kernel_layout='OIDHW', out_layout='', out_dtype='')"
+    ),
+    "nn.conv1d_transpose": (
+        "(data, weight, strides=(1,), padding=(0,), dilation=(1,), groups=1, "
+        "channels=None, kernel_size=None, data_layout='NCW', kernel_layout='IOW', "
+        "out_layout='', output_padding=(0,), out_dtype='')"
+    ),
+    "nn.conv2d_transpose": (
+        "(data, weight, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, "
+        "channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='IOHW', "
+        "out_layout='', output_padding=(0, 0), out_dtype='')"
+    ),
+    "nn.conv3d_transpose": (
+        "(data, weight, strides=(1, 1, 1), padding=(0, 0, 0), dilation=(1, 1, 1), "
+        "groups=1, channels=None, kernel_size=None, data_layout='NCDHW', "
+        "kernel_layout='IODHW', out_layout='', output_padding=(0, 0, 0), out_dtype='')"
+    ),
+    "nn.max_pool1d": (
+        "(data, pool_size=(1,), strides=(1,), dilation=(1,), padding=(0,), layout='NCW', "
+        "out_layout='', ceil_mode=False)"
+    ),
+    "nn.avg_pool1d": (
+        "(data, pool_size=(1,), strides=(1,), dilation=(1,), padding=(0,), layout='NCW', "
+        "out_layout='', ceil_mode=False, count_include_pad=False)"
+    ),
+    "nn.max_pool3d": (
+        "(data, pool_size=(1, 1, 1), strides=(1, 1, 1), dilation=(1, 1, 1), padding=(0, "
+        "0, 0), layout='NCDHW', out_layout='', ceil_mode=False)"
+    ),
+    "nn.avg_pool3d": (
+        "(data, pool_size=(1, 1, 1), strides=(1, 1, 1), dilation=(1, 1, 1), padding=(0, "
+        "0, 0), layout='NCDHW', out_layout='', ceil_mode=False, count_include_pad=False)"
+    ),
+    "nn.adaptive_avg_pool1d": ("(data, output_size=None, layout='NCW', out_layout='')"),
+    "nn.adaptive_max_pool1d": ("(data, output_size=None, layout='NCW', out_layout='')"),
+    "nn.adaptive_avg_pool2d": ("(data, output_size=None, layout='NCHW', out_layout='')"),
+    "nn.adaptive_max_pool2d": ("(data, output_size=None, layout='NCHW', out_layout='')"),
+    "nn.adaptive_avg_pool3d": ("(data, output_size=None, layout='NCDHW', out_layout='')"),
+    "nn.adaptive_max_pool3d": ("(data, output_size=None, layout='NCDHW', out_layout='')"),
+    "nn.global_max_pool1d": ("(data, layout='NCW', out_layout='')"),
+    "nn.global_avg_pool1d": ("(data, layout='NCW', out_layout='')"),
+    "nn.global_avg_pool3d": ("(data, layout='NCDHW', out_layout='')"),
+    "nn.global_max_pool3d": ("(data, layout='NCDHW', out_layout='')"),
+    "strided_slice": ("(data, begin, end, strides=None, axes=None, slice_mode='end')"),
+    "stack": ("(data, axis)"),
+    "take": ("(data, indices, axis=None, batch_dims=0, mode='clip')"),
+    "gather": ("(data, axis, indices)"),
+    "gather_nd": ("(data, indices, batch_dims=0, index_rank=None)"),
+    "one_hot": ("(indices, on_value, off_value, depth, axis, dtype)"),
+    "arange": ("(start, stop=None, step=None, dtype='float32')"),
+    "full_like": ("(data, fill_value)"),
+    "broadcast_to": ("(data, shape)"),
+    "broadcast_to_like": ("(data, broadcast_type)"),
+    "reshape_like": ("(data, shape_like, lhs_begin=0, lhs_end=None, rhs_begin=0, rhs_end=None)"),
+    "tile": ("(data, reps)"),
+    "where": ("(condition, x, y)"),
+    "reverse": ("(data, axis)"),
+    "argmax": ("(data, axis=None, keepdims=False, exclude=False, select_last_index=False)"),
+    "argmin": ("(data, axis=None, keepdims=False, exclude=False, select_last_index=False)"),
+    "all": ("(data, axis=None, keepdims=False, exclude=False)"),
+    "any": ("(data, axis=None, keepdims=False, exclude=False)"),
+    "topk": ("(data, k=1, axis=-1, ret_type='both', is_ascend=False, dtype='int32')"),
+    "argsort": ("(data, axis=-1, is_ascend=1, dtype='int32')"),
+    "sort": ("(data, axis=-1, is_ascend=1)"),
+    "layout_transform": ("(data, src_layout, dst_layout)"),
+    "image.resize2d": (
+        "(data, size, roi=None, layout='NCHW', method='linear', "
+        "coordinate_transformation_mode='half_pixel', rounding_method='', "
+        "cubic_alpha=-0.5, cubic_exclude=0, extrapolation_value=0.0, out_dtype=None)"
+    ),
+    "nn.upsampling": (
+        "(data, scale_h=1, scale_w=1, layout='NCHW', method='nearest_neighbor', "
+        "align_corners=False)"
+    ),
+    "nn.matmul": (
+        "(tensor_a, tensor_b, units=None, out_dtype='', transpose_a=False, transpose_b=False)"
+    ),
+    "cumsum": ("(data, axis=None, dtype=None, exclusive=None)"),
+    "cumprod": ("(data, axis=None, dtype=None, exclusive=None)"),
+    "bitwise_and": ("(lhs, rhs)"),
+    "bitwise_or": ("(lhs, rhs)"),
+    "bitwise_xor": ("(lhs, rhs)"),
+    "bitwise_not": ("(data)"),
+    "logical_xor": ("(lhs, rhs)"),
+    "left_shift": ("(lhs, rhs)"),
+    "right_shift": ("(lhs, rhs)"),
+    "floor_divide": ("(lhs, rhs)"),
+    "floor_mod": ("(lhs, rhs)"),
+    "mod": ("(lhs, rhs)"),
+    "trunc": ("(data)"),
+    "trunc_divide": ("(lhs, rhs)"),
+    "trunc_mod": ("(lhs, rhs)"),
+    "qnn.op.quantize": ("(data, output_scale, output_zero_point, axis=-1, out_dtype='int8')"),
+    "qnn.op.dequantize": ("(data, input_scale, input_zero_point, axis=-1, out_dtype='float32')"),
+    "qnn.op.requantize": (
+        "(data, input_scale, input_zero_point, output_scale, output_zero_point, axis=-1, "
+        "rounding='None', compute_dtype='None', out_dtype='int8')"
+    ),
+    "qnn.op.conv2d": (
+        "(data, kernel, input_zero_point, kernel_zero_point, input_scale, kernel_scale, "
+        "kernel_size, channels, strides=(1, 1), padding=(0, 0), dilation=(1, 1), "
+        "groups=1, data_layout='NCHW', kernel_layout='OIHW', out_layout='', "
+        "out_dtype='int32')"
+    ),
+    "qnn.op.dense": (
+        "(data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale, "
+        "units, out_dtype='int32')"
+    ),
+    "qnn.op.add": (
+        "(lhs, rhs, lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale, "
+        "output_zero_point, lhs_axis=-1, rhs_axis=-1)"
+    ),
+    "qnn.op.subtract": (
+        "(lhs, rhs, lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale, "
+        "output_zero_point, lhs_axis=-1, rhs_axis=-1)"
+    ),
+    "qnn.op.mul": (
+        "(lhs, rhs, lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale, "
+        "output_zero_point, lhs_axis=-1, rhs_axis=-1)"
+    ),
+    "qnn.op.concatenate": (
+        "(data, input_scales, input_zero_points, output_scale, output_zero_point, axis)"
+    ),
+    "device_copy": ("(data, src_device, dst_device)"),
+    "nn.depth_to_space": ("(data, block_size, layout='NCHW', mode='DCR')"),
+    "nn.space_to_depth": ("(data, block_size, layout='NCHW')"),
+    "nn.fast_softmax": ("(data, axis=-1)"),
+    "log2": ("(data)"),
+    "log10": ("(data)"),
+    "tan": ("(data)"),
+    "asin": ("(data)"),
+    "acos": ("(data)"),
+    "atan": ("(data)"),
+    "sinh": ("(data)"),
+    "cosh": ("(data)"),
+    "isnan": ("(data)"),
+    "isfinite": ("(data)"),
+    "isinf": ("(data)"),
+    "logsumexp": ("(data, axis=None, keepdims=False)"),
+    "cast_like": ("(data, dtype_like)"),
+    "slice_like": ("(data, shape_like, axes=None)"),
+    "shape_of": ("(data, dtype='int32')"),
+}

@@ -1,0 +1,45 @@
+"""The same computation here and in ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.relay import Function
+from byoc_lab.run.reference import evaluate
+
+
+def run(call: Any, *data: np.ndarray) -> np.ndarray:
+    """`call(*variables)` on `data`."""
+    params = [relay.var(f"x{n}", shape=d.shape, dtype=d.dtype.name) for n, d in enumerate(data)]
+    return evaluate(Function(params, call(*params)), list(data)).value
+
+
+def run_onnx(op: str, *data: np.ndarray | None, results: int = 1, **attributes: Any) -> np.ndarray:
+    """The first of the `results` of an ONNX operator under ONNX Runtime; None: no such input."""
+    onnx = pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    helper = onnx.helper
+    given = {f"x{n}": d for n, d in enumerate(data) if d is not None}
+    names = [f"x{n}" if d is not None else "" for n, d in enumerate(data)]
+    made = [f"y{n}" for n in range(results)]
+    inputs = [
+        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(d.dtype), d.shape)
+        for n, d in given.items()
+    ]
+    outputs = [helper.make_empty_tensor_value_info(made[0])]
+    graph = helper.make_graph(
+        [helper.make_node(op, names, made, **attributes)], "one", inputs, outputs
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
+    session = runtime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    return session.run(None, given)[0]
+
+
+def numbers(shape: tuple[int, ...], seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)

@@ -1,0 +1,73 @@
+"""What must hold of every operator, on every sample call."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.relay import IRModule, Op, TensorType, TupleType
+from byoc_lab.relay.infer import infer_module
+from byoc_lab.run.reference import evaluate
+from tests.relay.op.sample import Sample, called_op
+from tests.relay.op.samples import SAMPLES
+
+each_sample = pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.label)
+
+
+def typed(sample: Sample) -> relay.Function:
+    return infer_module(IRModule.from_expr(sample.function()))["main"]
+
+
+def test_every_operator_has_a_sample() -> None:
+    defined = {n for n in Op.list_op_names() if not n.startswith("test.")}
+    assert defined == {s.op for s in SAMPLES}
+
+
+@each_sample
+def test_value_has_the_inferred_type(sample: Sample) -> None:
+    """The relation and the reference agree on shape and dtype."""
+    result = evaluate(sample.function(), sample.data()).value
+
+    def check(value: object, ty: object) -> None:
+        if isinstance(ty, TupleType):
+            assert isinstance(value, tuple) and len(value) == len(ty.fields)
+            for v, t in zip(value, ty.fields, strict=True):
+                check(v, t)
+        else:
+            assert isinstance(value, np.ndarray)
+            assert TensorType(value.shape, value.dtype.name) == ty
+
+    check(result, typed(sample).body.checked_type)
+
+
+@each_sample
+def test_text_of_the_call_is_read_back(sample: Sample) -> None:
+    mod = infer_module(IRModule.from_expr(sample.function()))
+    assert relay.structural_equal(relay.parse(mod.astext()), mod)
+
+
+@each_sample
+def test_float64_gives_the_same_value_more_exactly(sample: Sample) -> None:
+    narrow = evaluate(sample.function(), sample.data()).outputs
+    wide = evaluate(sample.function(), sample.data(), dtype="float64").outputs
+    for a, b in zip(narrow, wide, strict=True):
+        assert b.dtype == (np.float64 if a.dtype == np.float32 else a.dtype)
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+@each_sample
+def test_definition_is_complete(sample: Sample) -> None:
+    """Documentation of the operator and of every attribute, a cost, a pattern."""
+    call = called_op(sample)
+    definition = call.op.definition
+    assert definition.doc
+    assert all(f.doc for f in definition.attrs.fields) if definition.attrs else True
+    function = typed(sample)
+    inner = [
+        n for n in relay.analysis.post_order(function.body) if getattr(n, "op", None) is call.op
+    ]
+    types = [a.checked_type for a in inner[0].args]
+    flops = definition.flops(call.attrs, types, inner[0].checked_type)
+    assert isinstance(flops, int) and flops >= 0
+    assert call.op.get_attr("TOpPattern") == int(definition.pattern)

@@ -1,0 +1,184 @@
+"""The main job on the real network: MobileNet v1, partitioned, run on DNNL, right and offloaded."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from byoc_lab import dnnl
+from byoc_lab.demo import run_demo
+from byoc_lab.dnnl import native
+from byoc_lab.lessons import mobilenet
+from byoc_lab.relay import IRModule
+from byoc_lab.relay.expr import Call, Expr, TupleGetItem, Var
+from byoc_lab.relay.visit import post_order, rebuild
+from byoc_lab.run import Executable, Report, build, evaluate, validate
+from byoc_lab.run.inline import inlined
+from byoc_lab.run.inputs import bind_inputs
+from byoc_lab.run.tolerance import Bounded, bounded
+from byoc_lab.run.validate import compare
+
+pytestmark = [
+    pytest.mark.native,
+    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
+]
+
+IMAGE = mobilenet.image()
+
+
+@pytest.fixture(scope="module")
+def before() -> IRModule:
+    return mobilenet.module()
+
+
+@pytest.fixture(scope="module")
+def exe(before: IRModule) -> Executable:
+    return build(dnnl.partition_for_dnnl(before))
+
+
+@pytest.fixture(scope="module")
+def report(before: IRModule, exe: Executable) -> Report:
+    return validate(before, exe, [IMAGE])
+
+
+def test_the_weights_make_it_a_fair_test(before: IRModule) -> None:
+    (scores,) = evaluate(before, [IMAGE]).outputs
+    assert scores.shape == (1, 1000)
+    assert np.sort(scores[0])[-3:].min() > 1e-3 and scores.max() < 0.999  # no two alike, none alone
+    again, params = mobilenet.workload()
+    assert len(params) == 27 * 5 + 2  # weight and four vectors for each block, fc_weight, fc_bias
+    statistics = [v.numpy() for name, v in params.items() if "bn" in name]
+    assert len(statistics) == 27 * 4 and all(v.std() > 0 for v in statistics)
+    assert again["main"].ret_type == before["main"].ret_type
+
+
+def test_every_block_is_one_kernel_and_nothing_falls_back(exe: Executable, report: Report) -> None:
+    assert report.ok
+    exe.assert_offloaded()
+    features, classifier = exe.cards()
+    kernels = [op.name.rpartition("_")[0] for op in features.ops]
+    assert kernels == ["nn.conv2d"] * 27 + ["nn.global_avg_pool2d"]
+    assert all(op.fused == ("relu",) and not op.separate for op in features.ops[:27])
+    assert [op.name for op in classifier.ops] == ["nn.dense_0", "nn.softmax_1"]
+    assert not [op.impl for op in (*features.ops, *classifier.ops) if "ref" in str(op.impl)]
+    assert exe.host_operators == 1  # nn.batch_flatten
+
+
+def test_regions_and_output_are_within_tolerance(report: Report) -> None:
+    assert [c.name for c in report.regions] == [
+        "@tvmgen_default_dnnl_main_0",
+        "@tvmgen_default_dnnl_main_55",
+    ]
+    for comparison in (*report.regions, *report.outputs):
+        assert 0 < comparison.error < comparison.tolerance / 2
+        assert comparison.tolerance < 1e-4 * comparison.scale
+
+
+def test_agrees_with_onnx_runtime(before: IRModule, exe: Executable) -> None:
+    """An independent implementation on the same weights, held to the same tolerance."""
+    pytest.importorskip("onnx", reason="onnx is not installed: pip install 'byoc-lab[test]'")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = runtime.InferenceSession(onnx_model(), options, providers=["CPUExecutionProvider"])
+    (theirs,) = session.run(None, {"data": IMAGE})
+    wanted = float64(before)
+    ours = exe(IMAGE)[0]
+    assert compare("ONNX Runtime", theirs, wanted.outputs[0], wanted.tolerances[0]).ok
+    assert compare("DNNL", ours, wanted.outputs[0], wanted.tolerances[0]).ok
+
+
+@cache
+def float64(mod: IRModule) -> Bounded:
+    return bounded(inlined(mod["main"], mod), bind_inputs(mod["main"], [IMAGE]))
+
+
+def onnx_model() -> bytes:
+    """The network as ONNX, operator by operator, with its parameters as initializers."""
+    from onnx import TensorProto, checker, helper, numpy_helper
+
+    mod, params = mobilenet.workload()
+    names: dict[object, str] = {}
+    nodes = []
+    for call in post_order(mod["main"].body):
+        if isinstance(call, Var):
+            names[call] = call.name_hint
+        elif isinstance(call, TupleGetItem):
+            names[call] = names[call.tuple_value]
+        elif isinstance(call, Call):
+            inputs = [names[a] for a in call.args]
+            names[call] = f"t{len(nodes)}"
+            kind, attributes = onnx_operator(call)
+            nodes.append(helper.make_node(kind, inputs, [names[call]], **attributes))
+    graph = helper.make_graph(
+        nodes,
+        "mobilenet",
+        [helper.make_tensor_value_info("data", TensorProto.FLOAT, mobilenet.IMAGE_SHAPE)],
+        [helper.make_tensor_value_info(names[mod["main"].body], TensorProto.FLOAT, (1, 1000))],
+        [numpy_helper.from_array(v.numpy(), name) for name, v in params.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    checker.check_model(model)
+    return model.SerializeToString()
+
+
+def onnx_operator(call: Call) -> tuple[str, dict[str, object]]:
+    a = call.attrs
+    name = call.op.name  # type: ignore[attr-defined]
+    if name == "nn.conv2d":
+        assert a is not None
+        return "Conv", {
+            "strides": a.strides,
+            "pads": a.padding,
+            "dilations": a.dilation,
+            "group": a.groups,
+            "kernel_shape": a.kernel_size,
+        }
+    if name == "nn.batch_norm":
+        assert a is not None
+        return "BatchNormalization", {"epsilon": a.epsilon}
+    return {
+        "nn.relu": ("Relu", {}),
+        "nn.global_avg_pool2d": ("GlobalAveragePool", {}),
+        "nn.batch_flatten": ("Flatten", {"axis": 1}),
+        "nn.dense": ("Gemm", {"transB": 1}),
+        "nn.bias_add": ("Add", {}),
+        "nn.softmax": ("Softmax", {"axis": -1}),
+    }[name]
+
+
+def test_a_wrong_epsilon_in_one_of_27_batch_norms_is_found(before: IRModule) -> None:
+    seen = 0
+
+    def wrong(pre: Expr, post: Expr) -> Expr:
+        nonlocal seen
+        if isinstance(post, Call) and post.is_op("nn.batch_norm"):
+            seen += 1
+            if seen == 14:
+                assert post.attrs is not None
+                return Call(post.op, post.args, post.attrs.replace(epsilon=1e-3))
+        return post
+
+    after = before.copy()
+    after["main"] = rebuild(before["main"], wrong)
+    (found,) = evaluate(after, [IMAGE], dtype="float64").outputs
+    wanted = float64(before)
+    assert seen == 27
+    assert not compare("output", found, wanted.outputs[0], wanted.tolerances[0]).ok
+
+
+def test_the_demo(tmp_path: Path) -> None:
+    """On a small image and with few repetitions: its steps, its table, its report."""
+    lines: list[str] = []
+    page = tmp_path / "demo.html"
+    assert run_demo(page, lines.append, image_size=32, repeat=2)
+    text = "\n".join(lines)
+    for part in (
+        "MobileNet v1, 1x3x32x32", "clean: no findings", "85 of 86", "2, all run on DNNL",
+        "largest error of the output", "time per inference, LLVM only", "right",
+    ):  # fmt: skip
+        assert part in text
+    assert page.stat().st_size > 10_000

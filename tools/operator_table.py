@@ -1,0 +1,91 @@
+"""Write docs/operators.md from the definitions: `python tools/operator_table.py`.
+
+`--check` writes nothing and fails when the file is out of date.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from byoc_lab.relay.attrs import REQUIRED, Attr
+from byoc_lab.relay.expr import Op
+from byoc_lab.relay.op import OpPattern
+from byoc_lab.relay.op.registry import OpDef
+
+TARGET = Path(__file__).resolve().parents[1] / "docs" / "operators.md"
+FAMILIES = {
+    "": "Tensors",
+    "nn": "Neural networks",
+    "image": "Images",
+    "qnn": "Quantized numbers",
+    "annotation": "Annotations",
+}
+HEAD = """# Operators
+
+Every operator of `byoc_lab.relay`, from its definition in `byoc_lab/relay/op`; this file is written
+by `tools/operator_table.py`. All have type inference, a cost in floating point operations and a
+NumPy reference; Relax says whether a module with it can be built. The pattern is TVM's class for
+operator fusion.
+"""
+
+
+def table() -> str:
+    """The whole file."""
+    names = [name for name in Op.list_op_names() if not name.startswith("test.")]
+    parts = [HEAD]
+    for prefix, title in FAMILIES.items():
+        members = sorted(n for n in names if _family(n) == prefix)
+        parts.append(f"\n## {title}\n\n| Operator | Computes | Attributes | Pattern | Relax |\n")
+        parts.append("|---|---|---|---|---|\n")
+        parts += [_row(Op.get(name).definition) for name in members]
+    return "".join(parts)
+
+
+def _family(name: str) -> str:
+    """The table that an operator is in. Raises KeyError for a prefix that has none."""
+    prefix = name.rpartition(".")[0]
+    if prefix not in FAMILIES:
+        raise KeyError(f"{name}: give the prefix {prefix!r} a title in FAMILIES")
+    return prefix
+
+
+def _row(d: OpDef) -> str:
+    arguments = ", ".join(n.rstrip("*") for n in d.inputs)
+    fields = d.attrs.fields if d.attrs else ()
+    attributes = "<br>".join(map(_attribute, fields)) or "none"
+    pattern = OpPattern(d.pattern).name.lower().replace("_", " ")
+    relax = "yes" if d.relax else "no"
+    cells = (f"`{d.name}({arguments})`", _escaped(d.doc), attributes, pattern, relax)
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _attribute(field: Attr) -> str:
+    default = "" if field.default is REQUIRED else f"={_value(field.default)}"
+    return f"`{field.name}{default}` {_escaped(field.doc)}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("*", "\\*")
+
+
+def main(arguments: list[str]) -> int:
+    wanted = table()
+    if "--check" in arguments:
+        fresh = TARGET.exists() and TARGET.read_text(encoding="utf-8") == wanted
+        print(f"{TARGET.name} is up to date" if fresh else f"run python {sys.argv[0]}")
+        return 0 if fresh else 1
+    TARGET.write_text(wanted, encoding="utf-8")
+    print(f"wrote {TARGET.name}: {wanted.count(chr(10) + '| `')} operators")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
