@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -12,6 +14,30 @@ SHAPE = (3, 4)
 TYPE = relay.TensorType(SHAPE, "float32")
 UNARY = ("abs", "tanh", "negative", "nn.relu", "exp", "sigmoid")
 BINARY = ("add", "subtract", "multiply", "maximum")
+# Chains of operators with attributes, of other shapes and types in between, that give TYPE again.
+CHAINS: tuple[Callable[[relay.Expr], relay.Expr], ...] = (
+    lambda x: relay.clip(x, -0.5, 0.5),
+    lambda x: relay.nn.softmax(x, axis=0),
+    lambda x: relay.nn.leaky_relu(x, alpha=0.1),
+    lambda x: relay.transpose(relay.transpose(x)),
+    lambda x: relay.reshape(relay.nn.relu(relay.reshape(x, (12,))), SHAPE),
+    lambda x: relay.cast(relay.cast(x, "float64"), "float32"),
+    lambda x: relay.where(relay.greater(x, relay.const(0.5)), x, relay.abs(x)),
+    lambda x: relay.subtract(x, relay.mean(x, axis=[1], keepdims=True)),
+)
+
+
+def _swapped(x: relay.Expr) -> relay.Expr:
+    halves = relay.split(x, 2, axis=1)
+    return relay.concatenate([halves[1], halves[0]], axis=1)
+
+
+# The same through tuples.
+TUPLE_CHAINS: tuple[Callable[[relay.Expr], relay.Expr], ...] = (
+    _swapped,
+    lambda x: relay.concatenate(relay.split(x, 2, axis=1).astuple(), axis=1),
+    lambda x: relay.strided_slice(relay.concatenate([x, x], axis=0), [1, 0], [4, 4]),
+)
 
 
 def _call(name: str, *args: relay.Expr) -> relay.Call:
@@ -46,11 +72,16 @@ def dataflow(
     size: int = 8,
     tuples: bool = True,
     closures: bool = True,
+    callee: relay.GlobalVar | None = None,
 ) -> relay.Expr:
-    """A graph with sharing over `leaves`: calls, tuples and projections, of type TYPE."""
+    """A graph with sharing over `leaves`: calls, tuples and projections, of type TYPE.
+
+    `callee` is a function of the module, TYPE -> TYPE, that may be called.
+    """
     pool = list(leaves)
-    kinds = ["unary", "binary", "constant"]
+    kinds = ["unary", "binary", "constant", "chain"]
     kinds += [*(["pair"] if tuples else []), *(["function"] if closures else [])]
+    kinds += [] if callee is None else ["global"]
     for _ in range(draw(st.integers(1, size))):
         kind = draw(st.sampled_from(kinds))
         pick = st.sampled_from(pool)
@@ -61,6 +92,11 @@ def dataflow(
         elif kind == "constant":
             name = draw(st.sampled_from(BINARY))
             pool.append(_call(name, draw(pick), draw(constants())))
+        elif kind == "chain":
+            chain = draw(st.sampled_from(CHAINS + TUPLE_CHAINS if tuples else CHAINS))
+            pool.append(chain(draw(pick)))
+        elif kind == "global":
+            pool.append(relay.Call(callee, [draw(pick)]))
         elif kind == "function":
             # It captures variables only: of other values TVM's printer makes unreadable text.
             captured = draw(st.sampled_from(leaves))
@@ -75,22 +111,30 @@ def dataflow(
 def modules(
     draw: st.DrawFn, lets: bool = True, tuples: bool = True, closures: bool = True
 ) -> IRModule:
-    """A typed module whose @main takes two tensors: dataflow, lets, an if, in any nesting."""
+    """A typed module whose @main takes two tensors: dataflow, lets, an if, in any nesting, and
+    sometimes calls of a second function, @helper."""
+    mod = IRModule()
+    helper = None
+    if draw(st.booleans()):
+        helper = relay.GlobalVar("helper")
+        param = relay.var("h", TYPE)
+        mod[helper] = relay.Function([param], draw(dataflow([param], 3, tuples, closures)), TYPE)
     params = [relay.var(name, TYPE) for name in ("x", "y")]
     scope: list[relay.Expr] = list(params)
     bindings = []
     for n in range(draw(st.integers(0, 3)) if lets else 0):
-        value = draw(dataflow(scope, 4, tuples, closures))
+        value = draw(dataflow(scope, 4, tuples, closures, helper))
         name = relay.var(f"v{n}", TYPE)
         bindings.append((name, value))
         scope.append(name)
-    body = draw(dataflow(scope, tuples=tuples, closures=closures))
+    body = draw(dataflow(scope, tuples=tuples, closures=closures, callee=helper))
     if lets and draw(st.booleans()):
         test = relay.const(draw(st.booleans()))
-        body = relay.If(test, body, draw(dataflow(scope, 3, tuples, closures)))
+        body = relay.If(test, body, draw(dataflow(scope, 3, tuples, closures, helper)))
     for name, value in reversed(bindings):
         body = relay.Let(name, value, body)
-    return relay.transform.InferType()(IRModule.from_expr(relay.Function(params, body)))
+    mod["main"] = relay.Function(params, body)
+    return relay.transform.InferType()(mod)
 
 
 def inputs() -> dict[str, np.ndarray]:

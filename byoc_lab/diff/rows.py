@@ -30,10 +30,11 @@ class Row:
 
 
 def rows_of(before: Sequence[Line], after: Sequence[Line]) -> list[Row]:
-    """The two texts lined up, functions of the same name against each other."""
+    """The two texts lined up, functions of the same name against each other, in the order of
+    names: the order in which a module prints its functions."""
     left, right = _by_function(before), _by_function(after)
     rows: list[Row] = []
-    for name in dict.fromkeys([*left, *right]):
+    for name in sorted({*left, *right}, key=str):
         rows += _align(left.get(name, []), right.get(name, []))
     return _checked(rows)
 
