@@ -3,6 +3,8 @@
 VENV   := .venv
 BIN    := $(VENV)/bin
 ORACLE := .oracle-venv
+# Property tests draw the same examples in CI and `make test`, new ones or those of a seed here.
+EXPLORE = $(if $(SEED),--hypothesis-seed=$(SEED),$(if $(CI),,--hypothesis-profile=explore))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lab test demo check browser notebooks slow oracle golden wheel clean
@@ -35,8 +37,8 @@ browser: setup  ## only the tests in a browser (needs Chromium)
 notebooks: setup  ## only the notebooks
 	$(BIN)/python -m pytest tests/notebooks
 
-slow: setup  ## the sweeps that are too slow for every run
-	$(BIN)/python -m pytest -m slow
+slow: setup  ## the sweeps that are too slow for every run; SEED=n to draw them again
+	$(BIN)/python -m pytest -m slow $(EXPLORE)
 
 oracle: setup  ## install a real TVM 0.16 beside the package and compare with it (needs Python 3.10)
 	@tools/oracle.sh $(ORACLE)

@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.native,
     pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
 ]
-quick = settings(max_examples=40, deadline=None, derandomize=True)
+quick = settings(max_examples=40)
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:

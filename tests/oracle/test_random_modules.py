@@ -71,7 +71,6 @@ def _compare(oracle: Oracle, mod: tvm.IRModule, steps: list[Any]) -> None:
 
 THOROUGH = settings(
     max_examples=300,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 

@@ -48,7 +48,7 @@ def _check(trace: Trace) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(mod=strategies.modules())
 def test_replaying_all_events_gives_the_result(name: str, mod: IRModule) -> None:
     _check(byoc_lab.trace(mod, ALL[name]))
@@ -69,7 +69,7 @@ def test_the_nested_partition_can_be_replayed() -> None:
     ]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(mod=strategies.modules())
 def test_states_in_between_can_be_shown(mod: IRModule) -> None:
     """Every state prints and can be compared with its neighbours."""

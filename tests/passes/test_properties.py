@@ -60,7 +60,7 @@ def _value(mod: IRModule) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(mod=strategies.modules())
 def test_values_types_and_input_are_kept(name: str, mod: IRModule) -> None:
     before, functions = _value(mod), dict(mod.functions)
@@ -76,7 +76,7 @@ _UNTYPED = (relay.Op, relay.GlobalVar)
 
 
 @pytest.mark.parametrize("name", ["InferType", "SimplifyInference", "FoldConstant", "Merge"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(mod=strategies.modules())
 def test_a_second_run_changes_nothing(name: str, mod: IRModule) -> None:
     *earlier, last = PIPELINES[name]
@@ -84,7 +84,7 @@ def test_a_second_run_changes_nothing(name: str, mod: IRModule) -> None:
     assert structural_equal(last(once), once)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(mod=strategies.modules())
 def test_partitioning_takes_every_mark_away(mod: IRModule) -> None:
     out = PartitionGraph()(MergeCompilerRegions()(AnnotateTarget(TARGET)(mod)))
@@ -95,7 +95,7 @@ def test_partitioning_takes_every_mark_away(mod: IRModule) -> None:
         assert not relay.analysis.free_vars(func)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(mod=strategies.modules())
 def test_text_goes_round(mod: IRModule) -> None:
     """Printed, read and printed again: the same structure (constants by metadata, bit for bit)."""

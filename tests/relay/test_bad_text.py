@@ -215,7 +215,7 @@ def test_there_are_texts_to_break():
     assert len(TEXTS) > 30
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.sampled_from(TEXTS), st.data())
 def test_text_cut_off_anywhere(text: str, data):
     survives(text[: data.draw(st.integers(0, len(text)))])
@@ -267,7 +267,7 @@ PIECES += [
 PIECES += ["-malformed-ir", "ref(", ":=", "^", "annotation.compiler_end(", "9" * 30, ": int32"]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.sampled_from(TEXTS), st.data())
 def test_text_with_pieces_changed(text: str, data):
     for _ in range(data.draw(st.integers(1, 4))):
@@ -277,14 +277,14 @@ def test_text_with_pieces_changed(text: str, data):
     survives(text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map(" ".join))
 @example("fn () {" * 50)
 def test_heaps_of_pieces(text: str):
     survives(text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @example("variance")  # an operator is no value
 @given(st.text(alphabet=st.characters(), max_size=200))
 def test_any_characters(text: str):

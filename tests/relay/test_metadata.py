@@ -41,7 +41,7 @@ def test_an_array_as_tvm_writes_it():
     assert array.dtype == "float32" and array.tolist() == [1, 1]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.sampled_from(DTYPES).flatmap(
         lambda d: hnp.arrays(d, hnp.array_shapes(min_dims=0, min_side=0))

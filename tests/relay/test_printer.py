@@ -379,7 +379,7 @@ def graphs(draw) -> relay.Expr:
     return relay.Function([*params, cond], pool[-1])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(graphs(), st.booleans())
 def test_printing_and_reading_gives_the_same(func, typed: bool):
     mod = IRModule.from_expr(func)

@@ -18,11 +18,13 @@ from byoc_lab.relay.testing import (
     dcgan,
     densenet,
     layers,
+    lenet,
     mobilenet,
     resnet,
     squeezenet,
     vgg,
 )
+from byoc_lab.run.reference import evaluate
 from tests.oracle import client, network_digests
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "print" / "networks_mobilenet.relay"
@@ -113,6 +115,33 @@ def test_parameters_are_those_of_tvm_bit_for_bit(arguments, tvm) -> None:
     _, params = mobilenet.get_workload(**arguments)
     assert len(params) == 137
     assert digest_of_parameters(params) == tvm
+
+
+def test_lenet_has_the_sizes_of_the_paper() -> None:
+    mod, params = lenet.get_workload(batch_size=2)
+    shapes = {name: value.shape for name, value in params.items() if name.endswith("weight")}
+    assert shapes == {
+        "conv1_weight": (6, 1, 5, 5),
+        "conv2_weight": (16, 6, 5, 5),
+        "fc1_weight": (120, 16 * 5 * 5),
+        "fc2_weight": (84, 120),
+        "fc3_weight": (10, 84),
+    }
+    # As in the paper, but that its second convolution leaves out 900 weights of the 2416.
+    assert sum(value.numpy().size for value in params.values()) == 156 + 2416 + 48120 + 10164 + 850
+    image = np.random.default_rng(0).uniform(-1, 1, (2, 1, 28, 28)).astype("float32")
+    scores = evaluate(mod, {"data": image, **{n: v.numpy() for n, v in params.items()}}).value
+    np.testing.assert_allclose(scores.sum(axis=1), 1, rtol=1e-5)
+
+
+def test_a_pass_runs_on_an_expression() -> None:
+    x = relay.var("x", shape=(2, 3))
+    typed = relay.testing.run_infer_type(relay.abs(x))
+    assert str(typed.checked_type) == "Tensor[(2, 3), float32]"
+    func = relay.Function([x], relay.add(x, relay.add(relay.const(1.0), relay.const(2.0))))
+    folded = relay.testing.run_opt_pass(func, relay.transform.FoldConstant())
+    assert isinstance(folded, relay.Function)
+    assert float(folded.body.args[1].data.numpy()) == 3
 
 
 def test_shallow_and_narrow_variants() -> None:

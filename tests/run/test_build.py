@@ -183,7 +183,7 @@ def test_both_branches_of_an_if() -> None:
         close(exe(*given), evaluate(mod, given).outputs)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(modules())
 def test_random_modules_agree_with_the_reference(mod: IRModule) -> None:
     inputs = [random(3, 4), random(3, 4, seed=1)]

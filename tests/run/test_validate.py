@@ -231,7 +231,7 @@ def numbers(kind: str, *shape: int, seed: int) -> np.ndarray:
 
 
 @given(st.integers(1, 4), st.integers(1, 3000), KINDS, KINDS, st.integers(0, 99))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_dense_in_any_order_of_sums(rows: int, k: int, a: str, b: str, seed: int) -> None:
     x, w = relay.var("x", shape=(rows, k)), relay.var("w", shape=(3, k))
     inputs = [numbers(a, rows, k, seed=seed), numbers(b, 3, k, seed=seed + 1)]
@@ -248,7 +248,7 @@ def test_dense_in_any_order_of_sums(rows: int, k: int, a: str, b: str, seed: int
     KINDS,
     st.integers(0, 99),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_conv2d_on_dnnl(c: int, o: int, size: int, a: str, b: str, seed: int) -> None:
     x, w = relay.var("x", shape=(1, c, 7, 7)), relay.var("w", shape=(o, c, size, size))
     inputs = [numbers(a, 1, c, 7, 7, seed=seed), numbers(b, o, c, size, size, seed=seed + 1)]

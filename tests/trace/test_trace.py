@@ -126,7 +126,7 @@ def test_bad_arguments_are_named(
         byoc_lab.trace(mod, pipeline)  # type: ignore[arg-type]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(mod=strategies.modules())
 def test_events_name_nodes_of_the_input(mod: IRModule) -> None:
     """What a fold replaces is a node of the stage's input, once each."""

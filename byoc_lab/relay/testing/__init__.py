@@ -1,4 +1,7 @@
-"""Networks to try things on, with TVM's names and values. Source: `tvm.relay.testing`."""
+"""Networks to try things on, with TVM's names and values (`lenet` is byoc_lab's own).
+
+Source: `tvm.relay.testing`.
+"""
 
 from byoc_lab.relay.testing import (
     dcgan,
@@ -6,12 +9,14 @@ from byoc_lab.relay.testing import (
     dqn,
     inception_v3,
     layers,
+    lenet,
     mlp,
     mobilenet,
     resnet,
     squeezenet,
     vgg,
 )
+from byoc_lab.relay.testing.helpers import run_infer_type, run_opt_pass
 from byoc_lab.relay.testing.init import Constant, Initializer, Xavier, create_workload
 
 __all__ = [
@@ -24,9 +29,12 @@ __all__ = [
     "dqn",
     "inception_v3",
     "layers",
+    "lenet",
     "mlp",
     "mobilenet",
     "resnet",
+    "run_infer_type",
+    "run_opt_pass",
     "squeezenet",
     "vgg",
 ]

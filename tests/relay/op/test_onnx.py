@@ -12,7 +12,7 @@ from byoc_lab.relay import nn
 from byoc_lab.relay.image import resize2d
 from tests.relay.op.onnx_runs import numbers, run, run_onnx
 
-few = settings(max_examples=12, deadline=None)
+few = settings(max_examples=12)
 LENGTHS = (9, 8, 7)
 
 

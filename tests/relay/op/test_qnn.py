@@ -19,7 +19,7 @@ from byoc_lab.relay.qnn import op as qnn
 from byoc_lab.run.reference import evaluate
 from tests.relay.op.onnx_runs import run, run_onnx
 
-few = settings(max_examples=30, deadline=None)
+few = settings(max_examples=30)
 scales = st.floats(0.0009765625, 8, width=32)
 zeros = st.integers(-20, 20)
 

@@ -11,7 +11,7 @@ from byoc_lab import relay
 from byoc_lab.relay import nn
 from tests.relay.op.onnx_runs import numbers, run, run_onnx
 
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=40)
 
 
 pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))

@@ -1,0 +1,25 @@
+"""Short ways to run a pass on an expression, as tests do. Source: `tvm.relay.testing`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from byoc_lab.relay.expr import Expr, Function
+from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.module import IRModule
+
+
+def run_infer_type(expr: Expr) -> Any:
+    """`expr` with types. Raises TypeInferenceError."""
+    return run_opt_pass(expr, infer_module)
+
+
+def run_opt_pass(expr: Expr, opt_pass: Callable[[IRModule], IRModule]) -> Any:
+    """What `opt_pass` makes of `expr`: a function of a function, else an expression.
+
+    The pass gets a typed module with `expr` in @main, its free variables being the parameters.
+    Raises TypeInferenceError, and what the pass raises.
+    """
+    made = opt_pass(infer_module(IRModule.from_expr(expr)))["main"]
+    return made if isinstance(expr, Function) else made.body
