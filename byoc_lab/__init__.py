@@ -31,11 +31,16 @@ display.provide(lambda: _import_module("byoc_lab.view"))
 
 from byoc_lab import dnnl, ir  # noqa: E402
 from byoc_lab.diff import Diff, diff  # noqa: E402
+from byoc_lab.dnnl import contrib as _contrib  # noqa: E402
 from byoc_lab.lint import Finding, Findings, lint  # noqa: E402
 from byoc_lab.passes import PassContext, Sequential  # noqa: E402
 from byoc_lab.relay import IRModule  # noqa: E402
 from byoc_lab.relay.structural import assert_structural_equal, structural_equal  # noqa: E402
 from byoc_lab.trace import Trace, trace  # noqa: E402
+
+# TVM's name for what DNNL defines; Relay itself knows no back end.
+relay.op.contrib.dnnl = _contrib  # type: ignore[attr-defined]
+_sys.modules["byoc_lab.relay.op.contrib.dnnl"] = _contrib
 
 if TYPE_CHECKING:
     from byoc_lab.run.build import build

@@ -9,14 +9,15 @@ name, and so is every other chain oneDNN takes.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from byoc_lab.dnnl import native
-from byoc_lab.dnnl.operators import DTYPE, OPERATORS, Operator, why_not
-from byoc_lab.dnnl.patterns import is_bias_shape
+from byoc_lab.dnnl.activations import SPELLINGS, Reading
+from byoc_lab.dnnl.operators import DTYPE, OPERATORS, Operator, eltwise, why_not
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.expr import (
     Call,
@@ -36,7 +37,7 @@ from byoc_lab.run.inline import inlined
 
 BIASED = ("conv2d", "dense")  # native operations with a bias operand
 MAX_POST_OPS = 32  # of one primitive in oneDNN
-COMMUTATIVE = ("add", "mul", "max", "min")
+COMMUTATIVE = ("add", "mul", "max", "min")  # native algorithms
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,12 @@ def region_graph(function: Function, symbol: str) -> RegionGraph:
     return _Builder(inlined(typed), symbol).build()
 
 
+def is_bias_shape(operand: Sequence[Any], result: Sequence[Any]) -> bool:
+    """Whether adding a tensor shaped `operand` adds one number for each channel (axis 1)."""
+    along_channels = (result[1], *[1] * (len(result) - 2))
+    return tuple(operand) in (along_channels, (1, *along_channels))
+
+
 class _Builder:
     def __init__(self, function: Function, symbol: str):
         self.function = function
@@ -84,13 +91,19 @@ class _Builder:
         self.made_by: dict[int, int] = {}  # tensor id -> index of the operation that makes it
         self.defined_at: dict[int, int] = {}  # tensor id -> number of operations before it exists
         self.uses: Counter[Expr] = Counter()
+        self.spelled: dict[Expr, Reading] = {}  # by the call it ends with
+        self.inside: set[Expr] = set()  # what only spelled activations are made of
 
     def build(self) -> RegionGraph:
         nodes = list(post_order(self.function.body))
         self.uses = Counter(part for node in nodes for part in node.parts())
+        self._find_spelled(nodes)
         inputs = [self._input(p) for p in self.function.params]
         for node in nodes:
-            self._visit(node)
+            if node in self.spelled:
+                self._activation(node, self.spelled[node])
+            elif node not in self.inside:
+                self._visit(node)
         body = self.function.body
         results = list(body.fields) if isinstance(body, Tuple) else [body]
         outputs = self._outputs(results)
@@ -113,6 +126,43 @@ class _Builder:
             f"operator an entry in byoc_lab.dnnl.operators.OPERATORS"
         )
         return BuildError(f"{place}region @{self.symbol}: {reason}. {advice}")
+
+    # Activations of several operators
+
+    def _find_spelled(self, nodes: list[Expr]) -> None:
+        """Activations whose parts nobody else uses; the longest ones, which end last, first."""
+        for node in reversed(nodes):
+            if node in self.inside or not isinstance(node, Call):
+                continue
+            for spelling in SPELLINGS.values():
+                reading = spelling.read(node)
+                if reading is not None and not reading.why_not() and self._is_closed(reading):
+                    self.spelled[node] = reading
+                    self.inside.update(reading.calls[1:])
+                    self._forget_numbers(reading)
+                    break
+
+    def _is_closed(self, reading: Reading) -> bool:
+        within = reading.uses()
+        return all(self.uses[call] == within[call] for call in reading.calls[1:])
+
+    def _forget_numbers(self, reading: Reading) -> None:
+        within = reading.uses()
+        for number in {number for _, number in reading.numbers}:
+            self.uses[number] -= within[number]
+            if not self.uses[number]:
+                self.inside.add(number)
+
+    def _activation(self, node: Expr, reading: Reading) -> None:
+        spelling, operand = reading.spelling, reading.operand
+        assert isinstance(node, Call) and operand is not None
+        # Its parts read the operand several times; the native operation does it once.
+        self.uses[operand] -= reading.uses()[operand] - 1
+        operator = eltwise(spelling.alg)
+        attrs = {"alg": spelling.alg, **spelling.parameters}
+        inputs = [self.id_of[operand]]
+        if not self._fuse(operator, node, inputs, attrs, [operand]):
+            self.id_of[node] = self._emit(operator, node, inputs, attrs)
 
     # Tensors
 
@@ -192,7 +242,7 @@ class _Builder:
                 self.id_of[call] = inputs[0]
                 return
             inputs[1] = self._along_channels(call, inputs[1])
-        if not (operator.post_op and self._fuse(operator, call, inputs, attrs)):
+        if not (operator.post_op and self._fuse(operator, call, inputs, attrs, call.args)):
             self.id_of[call] = self._emit(operator, call, inputs, attrs)
 
     def _emit(
@@ -248,7 +298,12 @@ class _Builder:
         return self.ops[self.made_by[tensor]]
 
     def _fuse(
-        self, operator: Operator, call: Call, inputs: list[int], attrs: dict[str, Any]
+        self,
+        operator: Operator,
+        call: Call,
+        inputs: list[int],
+        attrs: dict[str, Any],
+        operands: Sequence[Expr],
     ) -> bool:
         """Make `call` part of what made one of its operands; whether that was possible."""
         order = list(range(len(inputs)))
@@ -257,7 +312,7 @@ class _Builder:
         # The later operand first: what made it can read the other one.
         for n in sorted(order, key=lambda n: -self.defined_at[inputs[n]]):
             tensor, others = inputs[n], inputs[:n] + inputs[n + 1 :]
-            if not self._may_fuse(call, call.args[n], tensor, others):
+            if not self._may_fuse(call, operands[n], tensor, others):
                 continue
             op = self._op_of(tensor)
             if operator.kind == "eltwise":

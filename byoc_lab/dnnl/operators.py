@@ -139,6 +139,15 @@ def _check_bias_add(call: Call) -> str | None:
     return None
 
 
+def channel_axis(call: Call) -> int:
+    """The axis of the result of a convolution, pooling or dense along which its channels lie."""
+    attrs = call.attrs
+    layout = ""
+    if attrs is not None and "data_layout" in attrs:
+        layout = attrs.out_layout or attrs.data_layout
+    return layout.index("C") if "C" in layout else 1
+
+
 # The table ---------------------------------------------------------------------------------------
 
 
@@ -167,9 +176,8 @@ def _matmul_attrs(attrs: Any) -> dict[str, Any]:
     return {"transpose_a": attrs.transpose_a, "transpose_b": attrs.transpose_b}
 
 
-def _eltwise(
-    alg: str, parameters: Callable[[Any], dict[str, float]] = lambda attrs: {}
-) -> Operator:
+def eltwise(alg: str, parameters: Callable[[Any], dict[str, float]] = lambda attrs: {}) -> Operator:
+    """An operator that is the native eltwise operation `alg`."""
     return Operator("eltwise", lambda attrs: {"alg": alg, **parameters(attrs)}, post_op=True)
 
 
@@ -192,15 +200,15 @@ OPERATORS: dict[str, Operator] = {
     "nn.avg_pool2d": Operator("avg_pool2d", _pool2d_attrs, _check_pool2d),
     "nn.global_avg_pool2d": Operator("global_avg_pool2d", check=_check_global_pool2d),
     "nn.softmax": Operator("softmax", lambda attrs: {"axis": attrs.axis}),
-    "nn.relu": _eltwise("relu"),
-    "nn.leaky_relu": _eltwise("relu", lambda attrs: {"alpha": attrs.alpha}),
-    "clip": _eltwise("clip", lambda attrs: {"alpha": attrs.a_min, "beta": attrs.a_max}),
-    "tanh": _eltwise("tanh"),
-    "sigmoid": _eltwise("sigmoid"),
-    "abs": _eltwise("abs"),
-    "exp": _eltwise("exp"),
-    "log": _eltwise("log"),
-    "sqrt": _eltwise("sqrt"),
+    "nn.relu": eltwise("relu"),
+    "nn.leaky_relu": eltwise("relu", lambda attrs: {"alpha": attrs.alpha}),
+    "clip": eltwise("clip", lambda attrs: {"alpha": attrs.a_min, "beta": attrs.a_max}),
+    "tanh": eltwise("tanh"),
+    "sigmoid": eltwise("sigmoid"),
+    "abs": eltwise("abs"),
+    "exp": eltwise("exp"),
+    "log": eltwise("log"),
+    "sqrt": eltwise("sqrt"),
     "add": _binary("add"),
     "multiply": _binary("mul"),
     "subtract": _binary("sub", offered=False),

@@ -71,6 +71,16 @@ norm = nn.batch_norm(image, *STATISTICS, epsilon=1e-3)
 relu, tanh = nn.relu, builder("tanh")
 side = tanh(image)
 twice = relu(conv)
+gate = relay.sigmoid(twice)
+
+
+def gelu(x: Expr) -> Expr:
+    return x * (relay.erf(x / relay.const(2**0.5)) + relay.const(1.0)) * relay.const(0.5)
+
+
+def mish(x: Expr) -> Expr:
+    return x * tanh(relay.log(relay.exp(x) + relay.const(1.0)))
+
 
 CASES: dict[str, tuple[Expr, list[tuple[Any, ...]]]] = {
     "bias and activation": (relu(conv + bias), [("conv2d", 3, "relu")]),
@@ -126,6 +136,17 @@ CASES: dict[str, tuple[Expr, list[tuple[Any, ...]]]] = {
     "reshapes": (
         relu(nn.batch_flatten(builder("expand_dims")(nn.softmax(rows), 1))),
         [("softmax", 1), ("reshape", 1), ("reshape", 1), ("eltwise", 1)],
+    ),
+    "gelu": (gelu(conv + bias), [("conv2d", 3, "gelu")]),
+    "swish of an input": (image * relay.sigmoid(image), [("eltwise", 1)]),
+    "mish, relu": (relu(mish(dense)), [("dense", 2, "mish", "relu")]),
+    "swish of what is used twice": (
+        twice * relay.sigmoid(twice) + twice,
+        [("conv2d", 2, "relu"), ("eltwise", 1, "add")],
+    ),
+    "swish whose sigmoid is used twice": (
+        relay.Tuple([twice * gate, gate]),
+        [("conv2d", 2, "relu"), ("eltwise", 1), ("binary", 2)],
     ),
     "batch_matmul": (
         relu(nn.batch_matmul(relay.var("a", shape=(2, 3, 4)), relay.const(random(2, 5, 4)))),

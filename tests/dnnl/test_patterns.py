@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from byoc_lab import dnnl, relay
+from byoc_lab.dnnl.codegen import is_bias_shape
 from byoc_lab.dnnl.operators import OPERATORS, why_not
-from byoc_lab.dnnl.patterns import chains, is_bias_shape
+from byoc_lab.dnnl.patterns import chains
 from byoc_lab.passes import AnnotateTarget, MergeComposite
 from byoc_lab.passes.pipelines import named_pipeline
 from byoc_lab.relay import Function, IRModule, nn
@@ -40,9 +41,14 @@ rows = relay.var("rows", shape=(2, 5))
 dense = nn.dense(rows, relay.var("matrix", shape=(3, 5)))
 ACTIVATIONS = {
     "relu": nn.relu,
-    "tanh": relay.op.builder(Op.get("tanh")),
-    "sigmoid": relay.op.builder(Op.get("sigmoid")),
-    "clip": lambda x: relay.op.builder(Op.get("clip"))(x, a_min=0.0, a_max=6.0),
+    "tanh": relay.tanh,
+    "sigmoid": relay.sigmoid,
+    "clip": lambda x: relay.clip(x, a_min=0.0, a_max=6.0),
+    "gelu": lambda x: (
+        x * (relay.erf(x / relay.const(2**0.5)) + relay.const(1.0)) * relay.const(0.5)
+    ),
+    "swish": lambda x: x * relay.sigmoid(x),
+    "mish": lambda x: x * relay.tanh(relay.log(relay.exp(x) + relay.const(1.0))),
 }
 
 
@@ -50,12 +56,13 @@ def test_the_table_has_tvm_s_names_in_tvm_s_order() -> None:
     table = get_pattern_table("dnnl")
     assert table is not None
     names = [name for name, *_ in table]
-    assert names[:4] == [
-        "dnnl.conv2d_bias_relu", "dnnl.dense_bias_relu",
-        "dnnl.conv2d_bias_tanh", "dnnl.dense_bias_tanh",
+    assert names[:9] == [
+        "dnnl.dense_bias_sum", "dnnl.conv2d_bias_sum_relu", "dnnl.conv2d_bias_sum",
+        "dnnl.conv1d_bias_relu", "dnnl.conv2d_bias_relu", "dnnl.conv3d_bias_relu",
+        "dnnl.deconv2d_bias_relu", "dnnl.deconv3d_bias_relu", "dnnl.dense_bias_relu",
     ]  # fmt: skip
     assert names.index("dnnl.conv2d_bias") < names.index("dnnl.conv2d_relu")
-    assert len(set(names)) == len(names) == 18
+    assert len(set(names)) == len(names) == 3 + 6 * 8 + 6 * 7
     assert "dnnl.conv2d" not in names  # an operator alone is no chain
 
 
@@ -73,6 +80,25 @@ def test_a_bias_may_be_added_from_the_left_or_by_bias_add() -> None:
     assert composites(bias + conv) == ["dnnl.conv2d_bias"]
     assert composites(nn.relu(nn.bias_add(conv, vector))) == ["dnnl.conv2d_bias_relu"]
     assert composites(nn.bias_add(dense, relay.var("b", shape=(3,)))) == ["dnnl.dense_bias"]
+
+
+def test_a_sum_after_the_bias() -> None:
+    residual = relay.var("residual", shape=(1, 6, 8, 8))
+    assert composites(nn.relu(conv + bias + residual)) == ["dnnl.conv2d_bias_sum_relu"]
+    assert composites(residual + (conv + bias)) == ["dnnl.conv2d_bias_sum"]
+    both = dense + relay.var("b", shape=(3,)) + relay.var("r", shape=(2, 3))
+    assert composites(both) == ["dnnl.dense_bias_sum"]
+    assert composites(conv + bias + bias) == ["dnnl.conv2d_bias"]
+
+
+def test_another_number_makes_another_function() -> None:
+    """MergeComposite's pattern has wildcards for numbers; the check reads them."""
+    almost = conv * (relay.erf(conv / relay.const(2.0)) + relay.const(1.0)) * relay.const(0.5)
+    assert composites(almost) == []
+    chain = next(c for c in chains() if c.name == "dnnl.conv2d_gelu")
+    assert chain.why_not(typed(almost)) == "gelu has the number 1.41421, found 2"
+    tensor = conv * (relay.erf(conv / conv) + relay.const(1.0)) * relay.const(0.5)
+    assert "where a tensor stands" in str(chain.why_not(typed(tensor)))
 
 
 @pytest.mark.parametrize("shape", [(1, 6, 8, 8), (8,), (6, 1, 8), (1, 1, 1), (2, 6, 8, 8)], ids=str)

@@ -1,0 +1,77 @@
+"""`relay.op.contrib.dnnl`: the names that TVM 0.16 has in python/tvm/relay/op/contrib/dnnl.py.
+
+`byoc_lab` puts this module there; Relay itself knows nothing of back ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab.dnnl.partition import partition_for_dnnl
+from byoc_lab.dnnl.patterns import ACTIVATIONS, Chain, pattern_table
+from byoc_lab.dnnl.pruning import is_valid_subgraph, prune_dnnl_subgraphs
+from byoc_lab.dnnl.rewrites import (
+    DenseReshapeBiasGeluRewrite,
+    LayerNormRewrite,
+    rewrite_dense_bias_gelu_reshape_last,
+    rewrite_layer_norm,
+)
+from byoc_lab.errors import UnknownNameError
+from byoc_lab.relay.dataflow_pattern import DFPattern
+
+supported_post_elts = list(ACTIVATIONS)
+
+
+def make_conv_pattern(
+    conv_name: str, with_bias: bool = True, with_eltwise: str | None = None
+) -> DFPattern:
+    """The pattern of a convolution and what follows it; UnknownNameError for other activations."""
+    return _chain(conv_name, with_bias, with_eltwise).pattern()
+
+
+def make_dense_pattern(with_bias: bool = True, with_eltwise: str | None = None) -> DFPattern:
+    """The pattern of nn.dense and what follows it; UnknownNameError for other activations."""
+    return _chain("nn.dense", with_bias, with_eltwise).pattern()
+
+
+def make_dnnl_pattern(op_name: str, with_bias: bool, with_eltwise: str | None) -> tuple[Any, ...]:
+    """An entry of a pattern table: (name, pattern, check)."""
+    chain = _chain(op_name, with_bias, with_eltwise)
+    return chain.name, chain.pattern(), chain.check
+
+
+def make_conv_bias_sum_relu_pattern(conv_type: str, has_relu: bool = True) -> DFPattern:
+    """The pattern of a convolution, a bias, another tensor added, and relu if `has_relu`."""
+    activation = "nn.relu" if has_relu else None
+    return Chain(conv_type, bias=True, sum=True, activation=activation).pattern()
+
+
+def make_dense_bias_sum_pattern() -> tuple[str, DFPattern]:
+    """Name and pattern of nn.dense, a bias, and another tensor added."""
+    chain = Chain("nn.dense", bias=True, sum=True)
+    return chain.name, chain.pattern()
+
+
+def _chain(root: str, bias: bool, activation: str | None) -> Chain:
+    if activation not in ACTIVATIONS:
+        known = ", ".join(map(str, ACTIVATIONS))
+        raise UnknownNameError(f"DNNL fuses no activation {activation!r}; there are {known}")
+    return Chain(root, bias=bias, activation=activation)
+
+
+__all__ = [
+    "DenseReshapeBiasGeluRewrite",
+    "LayerNormRewrite",
+    "is_valid_subgraph",
+    "make_conv_bias_sum_relu_pattern",
+    "make_conv_pattern",
+    "make_dense_bias_sum_pattern",
+    "make_dense_pattern",
+    "make_dnnl_pattern",
+    "partition_for_dnnl",
+    "pattern_table",
+    "prune_dnnl_subgraphs",
+    "rewrite_dense_bias_gelu_reshape_last",
+    "rewrite_layer_norm",
+    "supported_post_elts",
+]

@@ -1,0 +1,83 @@
+"""From a plain module to one whose work for DNNL stands in external functions.
+
+Two pipelines: "dnnl" has the eight passes of a first BYOC flow, one idea each, for stepping
+through; "partition_for_dnnl" is all that TVM 0.16's DNNL integration does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from byoc_lab.dnnl.patterns import pattern_table
+from byoc_lab.dnnl.pruning import PruneSubgraphs
+from byoc_lab.dnnl.rewrites import RewriteDenseBiasGeluReshapeLast, RewriteLayerNorm
+from byoc_lab.passes.annotate_target import AnnotateTarget
+from byoc_lab.passes.base import Pass, PassContext, Sequential
+from byoc_lab.passes.fold_constant import FoldConstant
+from byoc_lab.passes.fold_scale_axis import FoldScaleAxis
+from byoc_lab.passes.infer_type import InferType
+from byoc_lab.passes.merge_compiler_regions import MergeCompilerRegions
+from byoc_lab.passes.merge_composite import MergeComposite
+from byoc_lab.passes.partition_graph import PartitionGraph
+from byoc_lab.passes.pipelines import register_pipeline
+from byoc_lab.passes.simplify_inference import SimplifyInference
+from byoc_lab.relay.build_module import bind_params_by_name
+from byoc_lab.relay.module import IRModule
+
+TARGET = "dnnl"
+PARTITION = "partition_for_dnnl"
+
+
+def _cut_out() -> list[Pass]:
+    return [
+        MergeComposite(pattern_table()),
+        AnnotateTarget(TARGET),
+        MergeCompilerRegions(),
+        PartitionGraph(),
+    ]
+
+
+@register_pipeline(TARGET)
+def pipeline() -> list[Pass]:
+    """The passes that get a module ready for DNNL, its parameters bound before.
+
+    FoldConstant and FoldScaleAxis turn batch norms into new weights and biases; they have levels
+    2 and 3, so a Sequential skips them below these: run under PassContext(opt_level=3).
+    """
+    return [InferType(), SimplifyInference(), FoldConstant(), FoldScaleAxis(), *_cut_out()]
+
+
+def full_pipeline(prune_subgraphs: bool = True) -> list[Pass]:
+    """The passes of `partition_for_dnnl`; run them under PassContext(opt_level=3)."""
+    simplify = [
+        InferType(),
+        SimplifyInference(),
+        FoldConstant(),
+        FoldScaleAxis(),
+        FoldConstant(),
+    ]
+    fit = [RewriteLayerNorm(), RewriteDenseBiasGeluReshapeLast(), FoldConstant()]
+    return [*simplify, *fit, *_cut_out(), *([PruneSubgraphs()] if prune_subgraphs else [])]
+
+
+register_pipeline(PARTITION, full_pipeline)
+
+
+def partition_for_dnnl(
+    mod: IRModule,
+    params: Mapping[str, Any] | None = None,
+    alter_layout: bool = True,
+    prune_subgraphs: bool = True,
+) -> IRModule:
+    """`mod` with what DNNL can run in external functions; `params` are bound into @main first.
+
+    alter_layout: accepted for scripts that give it. The compiled regions choose blocked layouts
+        for themselves, so the module keeps its own.
+    prune_subgraphs: regions without a compute-intensive operator go back to the host.
+    """
+    if params:
+        mod = mod.copy()
+        mod["main"] = bind_params_by_name(mod["main"], params)
+    with PassContext(opt_level=3):
+        return Sequential(full_pipeline(prune_subgraphs), name=PARTITION)(mod)

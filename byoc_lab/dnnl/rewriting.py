@@ -1,0 +1,74 @@
+"""Passes that replace what a dataflow pattern finds, reporting each replacement as an event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from byoc_lab.errors import PassError
+from byoc_lab.passes.base import FunctionPass, PassContext
+from byoc_lab.passes.hook import keeps_in, report, rewriting
+from byoc_lab.relay.dataflow_pattern import DFPatternCallback
+from byoc_lab.relay.dataflow_pattern.grouping import find_groups
+from byoc_lab.relay.dataflow_pattern.indexed_graph import IndexedGraph
+from byoc_lab.relay.expr import Expr, Function
+from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.visit import rebuild
+
+MOST_ROUNDS = 100
+
+
+class PatternRewrite(FunctionPass):
+    """Apply callbacks until none changes anything. A subclass lists them and says why.
+
+    A callback sees typed expressions, and returns `post` where it leaves a match alone. As in TVM's
+    `rewrite`, the callbacks take turns, each over the whole function.
+    """
+
+    required = ("InferType",)
+    reason: str
+
+    def callbacks(self) -> Sequence[DFPatternCallback]:
+        raise NotImplementedError(f"{self.name} must define callbacks()")
+
+    def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        callbacks = self.callbacks()
+        for _ in range(MOST_ROUNDS):
+            before = func
+            for callback in callbacks:
+                after = self._round(callback, func)
+                if after is not func:
+                    func = _typed(after, mod)
+            if func is before:
+                return func
+        raise PassError(
+            f"{self.name} did not settle within {MOST_ROUNDS} rounds; check whether what a "
+            f"callback makes matches its own pattern again"
+        )
+
+    def _round(self, callback: DFPatternCallback, func: Function) -> Function:
+        groups = {g.root: g for g in find_groups(callback.pattern, IndexedGraph(func))}
+        if not groups:
+            return func
+        made: dict[Expr, Expr] = {}
+
+        def replace(pre: Expr, post: Expr) -> Expr:
+            if pre not in groups:
+                return post
+            taken = groups[pre].taken
+            new = callback.callback(
+                pre, post, {p: [made.get(e, post) for e in es] for p, es in taken.items()}
+            )
+            if new is not post:
+                report(type(callback).__name__, self.reason, pre, new)
+            return new
+
+        with rewriting(func):
+            keeps_in(made)
+            return rebuild(func, replace, memo=made)
+
+
+def _typed(func: Function, mod: IRModule) -> Function:
+    scratch = mod.copy()
+    scratch["main"] = func
+    return infer_module(scratch)["main"]
