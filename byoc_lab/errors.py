@@ -114,5 +114,13 @@ class MissingDependencyError(ByocLabError, ImportError):
     """An optional package is not installed; the message names the command that installs it."""
 
 
+class UnsupportedNameError(ByocLabError, AttributeError):
+    """A name of TVM that scripts of its Relay years use and byoc_lab does not carry."""
+
+
+class UnsupportedModuleError(ByocLabError, ImportError):
+    """A module of TVM, or a name imported from one, that byoc_lab does not carry."""
+
+
 class ElidedMetadataWarning(UserWarning):
     """Text without its metadata section was read; stand-ins took the place of what is missing."""

@@ -1,1 +1,33 @@
-"""Namespaces under which scripts of other times run: change their import lines, nothing else."""
+"""TVM's namespace, for what was written for TVM 0.8 to 0.19 with Relay in it.
+
+    from byoc_lab.compat import tvm, relay           # in a new script
+    python -m byoc_lab.compat script.py [arguments]  # an old script as it is
+    python -m byoc_lab.compat -m pytest tests/       # old tests as they are
+
+Relay, its passes and the executors are byoc_lab's; `te`, `tirx`, `topi`, `target` and so on are
+those of the installed apache-tvm. `names.py` is the table that says which name comes from where,
+and `overlay.py` how. What is in neither raises UnsupportedNameError (an AttributeError) or
+UnsupportedModuleError (an ImportError), which say what to do instead.
+
+`compat.jan2020` is the same for scripts of January 2020, whose passes gave other results.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    relay: Any
+    transform: Any
+    tvm: Any
+
+_MODULES = {"tvm": "tvm", "relay": "tvm.relay", "transform": "tvm.transform"}
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when used: jan2020 and the command line need none of it.
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from byoc_lab.compat.overlay import module
+
+    return module(_MODULES[name])

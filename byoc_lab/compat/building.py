@@ -1,0 +1,164 @@
+"""`relay.build` and what goes with it, on byoc_lab's builder.
+
+The host part is compiled by apache-tvm (Relay -> Relax -> LLVM), external functions by the back
+ends that byoc_lab knows. Regions of TVM's sample compiler "ccompiler", whose generated C computes
+what the region says, are compiled with the host part.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from byoc_lab.errors import BuildError
+from byoc_lab.passes import InferType
+from byoc_lab.relay.expr import Expr, Function
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.parser import parse
+from byoc_lab.run.build import build as build_executable
+from byoc_lab.run.executable import Executable
+
+_FORMAT = "byoc_lab program"
+_HOST_COMPILED = {"ccompiler": None}
+_TARGET_KINDS = ("llvm", "c")
+
+
+class Library:
+    """A built module: `lib["default"](device)` runs it, `export_library` saves it.
+
+    The file holds the module's text; loading compiles it again, here or on another machine.
+    """
+
+    def __init__(self, mod: IRModule, executable: Executable | None = None, name: str = "default"):
+        self.ir_mod = mod
+        self.libmod_name = name
+        self._executable = executable
+
+    @property
+    def executable(self) -> Executable:
+        if self._executable is None:
+            self._executable = build_executable(self.ir_mod, backends=_HOST_COMPILED)
+        return self._executable
+
+    @property
+    def lib(self) -> Library:
+        return self
+
+    module = lib
+
+    @property
+    def graph_json(self) -> str:
+        """A JSON document that names the module's functions; its text is under "relay"."""
+        functions = [gv.name_hint for gv in self.ir_mod.get_global_vars()]
+        document = {"format": _FORMAT, "functions": functions, "relay": self.ir_mod.astext()}
+        return json.dumps(document)
+
+    def get_graph_json(self) -> str:
+        return self.graph_json
+
+    get_executor_config = get_graph_json
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Empty: parameters given to `relay.build` are constants of the program."""
+        return {}
+
+    def get_params(self) -> dict[str, Any]:
+        return self.params
+
+    def get_lib(self) -> Library:
+        return self
+
+    def __iter__(self) -> Iterator[Any]:
+        """(graph_json, lib, params), as TVM before 0.7 gave them."""
+        return iter((self.graph_json, self, self.params))
+
+    def __getitem__(self, name: str) -> Any:
+        if name != self.libmod_name:
+            raise KeyError(f"the library holds {self.libmod_name!r}, not {name!r}")
+        return lambda *device: self
+
+    def export_library(self, file_name: Any, *, fcompile: Any = None, **options: Any) -> str:
+        """Write the program to a file; `fcompile` and compiler options are not needed."""
+        Path(file_name).write_text(self.graph_json, encoding="utf-8")
+        return str(file_name)
+
+
+def load_library(path: Any) -> Library:
+    """What `Library.export_library` wrote. Raises BuildError for another file."""
+    try:
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError:
+        document = None
+    if not isinstance(document, dict) or document.get("format") != _FORMAT:
+        raise BuildError(
+            f"{path} is no library that relay.build(...).export_library wrote with byoc_lab; "
+            f"one of TVM's own is to be loaded by the TVM that made it"
+        )
+    return Library(InferType()(parse(document["relay"])))
+
+
+def build(
+    ir_mod: IRModule | Function,
+    target: Any = None,
+    target_host: Any = None,
+    executor: Any = None,
+    runtime: Any = None,
+    workspace_memory_pools: Any = None,
+    constant_memory_pools: Any = None,
+    params: Mapping[str, Any] | None = None,
+    mod_name: str = "default",
+) -> Library:
+    """Compile a module for this machine's CPU, with `params` (by name) as constants.
+
+    Raises BuildError for a target that is no CPU, and what `byoc_lab.build` raises.
+    """
+    mod = as_module(ir_mod)
+    check_target(target)
+    built = build_executable(mod, params, backends=_HOST_COMPILED)
+    return Library(built.mod, built, mod_name)
+
+
+def as_module(program: Any) -> IRModule:
+    """A module, also of a function or expression."""
+    if isinstance(program, IRModule):
+        return program
+    if isinstance(program, Expr):
+        return IRModule.from_expr(program)
+    raise TypeError(f"expected an IRModule or a Relay function, found {type(program).__name__}")
+
+
+def check_target(target: Any) -> None:
+    """Raise BuildError for a target (string, Target, or mapping of those) that is no CPU."""
+    if isinstance(target, Mapping):
+        targets = list(target.values())
+    else:
+        targets = list(target) if isinstance(target, (list, tuple)) else [target]
+    for one in targets:
+        kind = getattr(getattr(one, "kind", None), "name", None) or str(one).split(" ")[0]
+        if one is not None and kind not in _TARGET_KINDS:
+            raise BuildError(f"byoc_lab compiles for this machine's CPU ('llvm'), found {one!r}")
+
+
+class Executor:
+    """How a program runs: "graph", "aot" or "vm". Here all of them are one."""
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None):
+        self.name, self.options = name, dict(options or {})
+
+
+class Runtime:
+    """What a program runs on: "cpp". The C runtime ("crt") is not supported."""
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None):
+        if name != "cpp":
+            raise BuildError(f"byoc_lab runs programs in this process ('cpp'), found {name!r}")
+        self.name, self.options = name, dict(options or {})
+
+
+from byoc_lab.compat.executors import create_executor  # noqa: E402 (it builds with this module)
+
+__all__ = ["Executor", "Library", "Runtime", "as_module", "build", "check_target",
+           "create_executor", "load_library"]  # fmt: skip

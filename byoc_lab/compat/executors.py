@@ -1,0 +1,127 @@
+"""`relay.create_executor`: "graph", "vm" and "aot" compile, "debug" is the NumPy reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.compat import building
+from byoc_lab.compat.containers import ADT
+from byoc_lab.compat.nd import NDArray
+from byoc_lab.errors import BuildError, InputError
+from byoc_lab.passes import InferType
+from byoc_lab.relay.analysis import free_vars
+from byoc_lab.relay.build_module import bind_params_by_name
+from byoc_lab.relay.expr import Expr, Function, GlobalVar, TupleWrapper
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.types import TupleType
+from byoc_lab.run.reference import ConstructorValue, evaluate
+
+KINDS = ("graph", "vm", "aot", "debug")
+
+
+def as_result(value: Any) -> Any:
+    """Arrays as NDArrays, tuples and data values as ADTs of them."""
+    if isinstance(value, ConstructorValue):
+        fields = (as_result(f) for f in value.fields)
+        return ADT(fields, value.constructor.tag, value.constructor)
+    if isinstance(value, (tuple, list)):
+        return ADT(as_result(v) for v in value)
+    return NDArray(value) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def nested(flat: list[np.ndarray], ty: Any) -> Any:
+    """The outputs of a program, which come flat, in the shape of its result type."""
+    values = iter(flat)
+
+    def take(part: Any) -> Any:
+        return tuple(map(take, part.fields)) if isinstance(part, TupleType) else next(values)
+
+    return take(ty)
+
+
+def plain(value: Any) -> Any:
+    """An argument as byoc_lab's runners take it."""
+    if isinstance(value, (tuple, list)) and not isinstance(value, np.ndarray):
+        return tuple(map(plain, value)) if isinstance(value, ADT) else _list(value)
+    return value.numpy() if hasattr(value, "numpy") else value
+
+
+def _list(value: Any) -> Any:
+    arrays = any(hasattr(v, "shape") for v in value)
+    return tuple(map(plain, value)) if arrays else value
+
+
+class Executor:
+    """Evaluates expressions with the functions of a module around them."""
+
+    def __init__(self, kind: str, mod: IRModule, params: Mapping[str, Any] | None = None):
+        self.kind, self.mod, self.params = kind, mod, params
+
+    def evaluate(self, expr: Any = None, binds: Mapping[Any, Any] | None = None) -> Any:
+        """A function (or None: @main) as a callable of arrays; of an expression, its value."""
+        program = expr.tuple_value if isinstance(expr, TupleWrapper) else expr
+        if binds:
+            raise InputError("binds are not supported: give the values to what evaluate() gives")
+        if isinstance(program, GlobalVar):
+            program = self.mod[program]
+        is_function = program is None or isinstance(program, Function)
+        run = self._callable(self._module(program))
+        return run if is_function else run()
+
+    def _module(self, program: Expr | None) -> IRModule:
+        mod = self.mod.copy()
+        if program is not None:
+            function = program if isinstance(program, Function) else None
+            if function is None and free_vars(program):
+                raise InputError("an expression with free variables has no value; evaluate a "
+                                 "relay.Function of them")  # fmt: skip
+            mod["main"] = function or Function([], program)
+        if self.params:
+            mod["main"] = bind_params_by_name(mod["main"], self.params)
+        return InferType()(mod)
+
+    def _callable(self, mod: IRModule) -> Callable[..., Any]:
+        main = mod["main"]
+        names = [p.name_hint for p in main.params]
+        run = self._runner(mod)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            values = [plain(a) for a in args]
+            unknown = set(kwargs) - set(names[len(values) :])
+            if unknown or len(values) + len(kwargs) != len(names):
+                found = ", ".join([*map(str, range(len(values))), *kwargs]) or "none"
+                raise InputError(f"expected arguments ({', '.join(names)}), found {found}")
+            values += [plain(kwargs[name]) for name in names[len(values) :]]
+            return as_result(run(values))
+
+        return call
+
+    def _runner(self, mod: IRModule) -> Callable[[list[Any]], Any]:
+        if self.kind == "debug":
+            return lambda values: evaluate(mod, values).value
+        executable = building.build(mod).executable
+        result = executable.mod["main"].body.checked_type
+        return lambda values: nested(executable.run(values), result)
+
+
+def create_executor(
+    kind: str = "debug",
+    mod: IRModule | Function | None = None,
+    device: Any = None,
+    target: Any = "llvm",
+    params: Mapping[str, Any] | None = None,
+    ctx: Any = None,
+) -> Executor:
+    """An executor of one of `KINDS`, on the CPU. Raises BuildError for another kind or target."""
+    if kind not in KINDS:
+        raise BuildError(f"an executor must be one of {', '.join(KINDS)}, found {kind!r}")
+    building.check_target(target)
+    return Executor(kind, IRModule() if mod is None else building.as_module(mod), params)
+
+
+GraphExecutor = VMExecutor = Interpreter = Executor
+
+__all__ = ["Executor", "GraphExecutor", "Interpreter", "VMExecutor", "create_executor"]

@@ -1,0 +1,108 @@
+"""`tvm.contrib.graph_executor` (once `graph_runtime`): set inputs, run, get outputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab.compat.building import Library
+from byoc_lab.compat.executors import plain
+from byoc_lab.compat.nd import NDArray
+from byoc_lab.compat.params import load_param_dict
+from byoc_lab.errors import InputError
+from byoc_lab.run.executable import Executable, Timing
+
+
+def create(graph_json_str: str, libmod: Library, device: Any = None) -> GraphModule:
+    """A runnable graph of what `relay.build` gave: the library holds all of it."""
+    return GraphModule(libmod)
+
+
+class GraphModule:
+    """Runs a library made by `relay.build`.
+
+    Attributes: `executable`, the `byoc_lab.run.Executable`, whose cards say where regions ran.
+    """
+
+    def __init__(self, module: Library):
+        if not isinstance(module, Library):
+            raise TypeError(f"GraphModule takes what relay.build gave, found {module!r}")
+        self.module = module
+        self.executable: Executable = module.executable
+        self._names = [p.name_hint for p in self.executable.mod["main"].params]
+        self._values: dict[str, Any] = {}
+        self._outputs: list[Any] = []
+
+    def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
+        """Set one input (by name or index), or several by name; unknown names among the several
+        are ignored, as in TVM. Raises InputError."""
+        if key is not None:
+            self._values[self._name(key)] = plain(value)
+        for name, array in params.items():
+            if name in self._names:
+                self._values[name] = plain(array)
+
+    set_input_zero_copy = set_input
+
+    def _name(self, key: Any) -> str:
+        if isinstance(key, int) and 0 <= key < len(self._names):
+            return self._names[key]
+        if key not in self._names:
+            raise InputError(f"no input is called {key!r}; there are {', '.join(self._names)}")
+        return key
+
+    def run(self, **inputs: Any) -> None:
+        """Run with the inputs set before and those given. Raises InputError when one is missing."""
+        self.set_input(**inputs)
+        self._outputs = self.executable.run([self._values[n] for n in self._checked_names()])
+
+    def _checked_names(self) -> list[str]:
+        missing = [n for n in self._names if n not in self._values]
+        if missing:
+            raise InputError(f"no value was set for input {', '.join(missing)}")
+        return self._names
+
+    def get_num_outputs(self) -> int:
+        if not self._outputs:
+            self.run()
+        return len(self._outputs)
+
+    def get_num_inputs(self) -> int:
+        return len(self._names)
+
+    def get_input_index(self, name: str) -> int:
+        """The place of an input, -1 for an unknown name."""
+        return self._names.index(name) if name in self._names else -1
+
+    def get_input(self, index: Any, out: NDArray | None = None) -> NDArray:
+        value = NDArray(self._values[self._name(index)])
+        return value if out is None else out.copyfrom(value)
+
+    def get_input_info(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """(shapes, dtypes), each by input name."""
+        types = {p.name_hint: p.checked_type for p in self.executable.mod["main"].params}
+        return {n: t.shape for n, t in types.items()}, {n: t.dtype for n, t in types.items()}
+
+    def get_output(self, index: int, out: NDArray | None = None) -> NDArray:
+        """An output of the last run. Raises InputError when there was none."""
+        if not 0 <= index < len(self._outputs):
+            have = len(self._outputs)
+            raise InputError(f"there is no output {index}: the last run gave {have}; call run()")
+        value = NDArray(self._outputs[index])
+        return value if out is None else out.copyfrom(value)
+
+    def load_params(self, params_bytes: bytes) -> None:
+        """Set inputs from what `relay.save_param_dict` gave."""
+        self.set_input(**load_param_dict(params_bytes))
+
+    def benchmark(
+        self, device: Any = None, func_name: str = "run", repeat: int = 5, number: int = 5,
+        **options: Any,
+    ) -> Timing:  # fmt: skip
+        """Seconds per run with the inputs that are set."""
+        values = [self._values[n] for n in self._checked_names()]
+        return self.executable.time(values, number=number, repeat=repeat)
+
+
+GraphModuleDebug = GraphModule
+
+__all__ = ["GraphModule", "GraphModuleDebug", "create"]

@@ -1,0 +1,42 @@
+"""Names of `tvm.ir` that only scripts of TVM use: nodes as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from byoc_lab.errors import ParseError
+from byoc_lab.relay.expr import Expr
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.parser import parse, parse_expr
+
+_FORMAT = "byoc_lab relay"
+
+
+def save_json(node: Any) -> str:
+    """A module or expression as JSON, for `load_json`. The format is byoc_lab's: Relay's text."""
+    if not isinstance(node, (IRModule, Expr)):
+        raise TypeError(f"save_json takes an IRModule or a Relay expression, found {node!r}")
+    return json.dumps(
+        {"format": _FORMAT, "module": isinstance(node, IRModule), "text": node.astext()}
+    )
+
+
+def load_json(json_str: str) -> Any:
+    """What `save_json` wrote. Raises ParseError for anything else, TVM's own JSON included."""
+    try:
+        document = json.loads(json_str)
+    except ValueError as error:
+        raise ParseError(f"no JSON: {error}", "JSON", 1, 1) from error
+    if not isinstance(document, dict) or document.get("format") != _FORMAT:
+        raise ParseError(
+            "this JSON was not written by byoc_lab's save_json; TVM's own node JSON is not read, "
+            "save the module's text (mod.astext()) instead",
+            "JSON",
+            1,
+            1,
+        )
+    return (parse if document["module"] else parse_expr)(document["text"])
+
+
+__all__ = ["load_json", "save_json"]

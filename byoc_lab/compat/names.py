@@ -1,0 +1,114 @@
+"""Which name of TVM comes from where: the one table of `byoc_lab.compat`.
+
+`SOURCES` lists for a module of TVM where its names are looked up, in this order. A source is a
+module of byoc_lab or, after "apache-tvm:", one of the installed apache-tvm. A submodule that has no
+row here is the source's submodule of the same name, if there is one; so `tvm.relay.testing.resnet`
+needs no row. `WHOLE` says which modules are not looked into but taken as they are.
+
+`INSTEAD` says what to do about a name that is not carried; the longest prefix counts.
+"""
+
+from __future__ import annotations
+
+APACHE = "apache-tvm:"
+
+_LAB = "byoc_lab"
+_RELAY = "byoc_lab.relay"
+_HERE = "byoc_lab.compat"
+_BUILDERS = (f"{_RELAY}.op", _RELAY)  # `relay.op.add` is `relay.add`
+
+SOURCES: dict[str, tuple[str, ...]] = {
+    "tvm": (f"{_HERE}.toplevel", f"{APACHE}tvm"),
+    "tvm._ffi": (f"{_HERE}.toplevel",),
+    "tvm._ffi.base": (f"{_HERE}.toplevel",),
+    "tvm._ffi.registry": (f"{_HERE}.toplevel",),
+    "tvm.error": (f"{_HERE}.toplevel", f"{APACHE}tvm.error"),
+    "tvm.nd": (f"{_HERE}.nd",),
+    "tvm.parser": (f"{_HERE}.parser",),
+    "tvm.testing": (f"{_HERE}.testing", f"{APACHE}tvm.testing"),
+    "tvm.testing.utils": (f"{_HERE}.testing", f"{APACHE}tvm.testing.utils"),
+    "tvm.tir": (f"{_HERE}.tir", f"{APACHE}tvm.tirx"),
+    "tvm.tir.expr": (f"{_HERE}.tir", f"{APACHE}tvm.tirx.expr"),
+    "tvm.transform": ("byoc_lab.passes",),
+    # tvm.ir
+    "tvm.ir": ("byoc_lab.ir", f"{_HERE}.ir", _RELAY, f"{_HERE}.tir", f"{APACHE}tvm.ir"),
+    "tvm.ir.adt": (f"{_RELAY}.adt",),
+    "tvm.ir.attrs": ("byoc_lab.ir",),
+    "tvm.ir.base": ("byoc_lab.ir", f"{_HERE}.ir"),
+    "tvm.ir.container": (f"{_HERE}.containers",),
+    "tvm.ir.expr": (f"{_RELAY}.expr", f"{_HERE}.tir", f"{APACHE}tvm.ir"),
+    "tvm.ir.module": (f"{_RELAY}.module",),
+    "tvm.ir.op": ("byoc_lab.ir",),
+    "tvm.ir.tensor_type": (f"{_RELAY}.types",),
+    "tvm.ir.transform": ("byoc_lab.passes",),
+    "tvm.ir.type": (f"{_RELAY}.types",),
+    # tvm.relay
+    "tvm.relay": (f"{_HERE}.building", f"{_HERE}.relay_names", _RELAY),
+    "tvm.relay.adt": (f"{_RELAY}.adt", f"{_RELAY}.expr"),
+    "tvm.relay.analysis": (f"{_RELAY}.analysis",),
+    "tvm.relay.analysis.analysis": (f"{_RELAY}.analysis",),
+    "tvm.relay.backend": (),
+    "tvm.relay.backend.executor": (f"{_HERE}.building",),
+    "tvm.relay.backend.interpreter": (f"{_HERE}.executors", f"{_HERE}.containers"),
+    "tvm.relay.backend.runtime": (f"{_HERE}.building",),
+    "tvm.relay.backend.te_compiler": (f"{_HERE}.te_compiler",),
+    "tvm.relay.backend.compile_engine": (f"{_HERE}.te_compiler",),
+    "tvm.relay.backend.vm": (f"{_HERE}.vm",),
+    "tvm.relay.base": (f"{_HERE}.relay_names", f"{_RELAY}.expr"),
+    "tvm.relay.build_module": (f"{_HERE}.building", f"{_RELAY}.build_module"),
+    "tvm.relay.expr": (f"{_RELAY}.expr", f"{_HERE}.relay_names"),
+    "tvm.relay.function": (f"{_RELAY}.expr",),
+    "tvm.relay.nn": (f"{_RELAY}.nn",),
+    "tvm.relay.op": _BUILDERS,
+    "tvm.relay.op.algorithm": _BUILDERS,
+    "tvm.relay.op.image": (f"{_RELAY}.image",),
+    "tvm.relay.op.nn": (f"{_RELAY}.nn",),
+    "tvm.relay.op.nn.nn": (f"{_RELAY}.nn",),
+    "tvm.relay.op.op": _BUILDERS,
+    "tvm.relay.op.reduce": _BUILDERS,
+    "tvm.relay.op.tensor": _BUILDERS,
+    "tvm.relay.op.transform": _BUILDERS,
+    "tvm.relay.param_dict": (f"{_HERE}.params",),
+    "tvm.relay.parser": (f"{_HERE}.parser",),
+    "tvm.relay.testing": (f"{_HERE}.relay_testing", f"{_RELAY}.testing"),
+    "tvm.relay.testing.byoc": (f"{_HERE}.relay_testing",),
+    "tvm.relay.testing.temp_op_attr": (f"{_HERE}.relay_testing",),
+    "tvm.relay.transform": ("byoc_lab.passes",),
+    "tvm.relay.transform.transform": ("byoc_lab.passes",),
+    "tvm.relay.ty": (f"{_RELAY}.types",),
+    "tvm.relay.vm": (f"{_HERE}.vm",),
+    # Running
+    "tvm.contrib": (f"{APACHE}tvm.contrib",),
+    "tvm.contrib.debugger": (),
+    "tvm.contrib.debugger.debug_executor": (f"{_HERE}.graph_executor",),
+    "tvm.contrib.debugger.debug_runtime": (f"{_HERE}.graph_executor",),
+    "tvm.contrib.graph_executor": (f"{_HERE}.graph_executor",),
+    "tvm.contrib.graph_runtime": (f"{_HERE}.graph_executor",),
+    "tvm.contrib.utils": (f"{APACHE}tvm.support.utils",),
+    "tvm.runtime": (f"{_HERE}.runtime", f"{APACHE}tvm.runtime"),
+    "tvm.runtime.container": (f"{_HERE}.containers",),
+    "tvm.runtime.ndarray": (f"{_HERE}.nd",),
+    "tvm.runtime.vm": (f"{_HERE}.vm",),
+}
+
+WHOLE: dict[str, str] = {"tvm.testing.plugin": f"{_HERE}.pytest_plugin"}
+"""Modules that are byoc_lab's as they are: pytest looks into the very module."""
+
+INSTEAD: dict[str, str] = {
+    "tvm": "byoc_lab carries Relay, its passes and executors, apache-tvm what else there is",
+    "tvm.autotvm": "tuning went with Relay; byoc_lab.build compiles without it",
+    "tvm.auto_scheduler": "tuning went with Relay; byoc_lab.build compiles without it",
+    "tvm.meta_schedule": "apache-tvm has it as tvm.s_tir.meta_schedule, for Relax",
+    "tvm.micro": "there is no microTVM; byoc_lab runs on this machine's CPU",
+    "tvm.relay": "byoc_lab carries the Relay that BYOC needs (byoc_lab.relay, byoc_lab.passes)",
+    "tvm.relay.collage": "take a pattern table and MergeComposite, AnnotateTarget, PartitionGraph",
+    "tvm.relay.frontend": "import the network with the TVM it was written for, save its text "
+    "(mod.astext()) and read that with relay.parse",
+    "tvm.relay.op.contrib": "byoc_lab has one back end, dnnl; register a pattern table of your own "
+    "with relay.op.contrib.register_pattern_table",
+    "tvm.relay.quantize": "quantize before importing; byoc_lab reads qnn operators",
+    "tvm.relay.transform": "byoc_lab has the passes that relay.transform lists (dir), and what "
+    "they need",
+    "tvm.transform": "byoc_lab.passes holds the passes and their manager",
+    "tvm.contrib": "byoc_lab runs modules with relay.build and GraphModule",
+}

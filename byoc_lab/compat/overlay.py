@@ -1,0 +1,215 @@
+"""How TVM's modules are laid over byoc_lab and apache-tvm.
+
+An `Overlay` is a module named as in TVM that looks its names up in the sources that `names.py`
+lists for it. `module("tvm.relay")` gives one; that is all `from byoc_lab.compat import tvm` needs.
+
+`install()` makes every `import tvm...` of this process give overlays. apache-tvm's own code, and
+byoc_lab's, must go on seeing apache-tvm under that name, so while one of their import statements
+runs, and while apache-tvm is imported, `sys.modules` holds apache-tvm's modules (`apache_world`).
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+from byoc_lab.compat.names import APACHE, INSTEAD, SOURCES, WHOLE
+from byoc_lab.errors import UnsupportedModuleError, UnsupportedNameError
+
+_INSIDERS = {"byoc_lab", "tvm", "tvm_ffi"}  # their import statements mean apache-tvm
+_overlays: dict[str, ModuleType] = {}
+
+
+class Overlay(ModuleType):
+    """A module of TVM whose names come from `sources` (names of modules, see `names.SOURCES`)."""
+
+    def __init__(self, name: str, sources: Sequence[str]):
+        super().__init__(name, f"TVM's {name}; its names come from {', '.join(sources)}.")
+        self.__path__: list[str] = []  # makes Python ask our finder for its submodules
+        self.__file__ = __file__
+        self.__sources__ = tuple(sources)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return sorted(n for n in self.__dir__() if not n.startswith("_"))
+        if name.startswith("__"):
+            raise AttributeError(name)
+        child = f"{self.__name__}.{name}"
+        if child in SOURCES:
+            return module(child)
+        for source in self.__sources__:
+            found = getattr(_source(source), name, self)
+            if found is not self and not _leaks(found, name):
+                return found
+        below = _find(child)
+        if below is None:
+            raise UnsupportedNameError(f"{child} is not supported; {_instead(child)}")
+        return below
+
+    def __dir__(self) -> list[str]:
+        start = f"{self.__name__}."
+        names = {n[len(start) :] for n in SOURCES if n.startswith(start)}
+        names = {n for n in names if "." not in n} | set(self.__dict__)
+        for source in self.__sources__:
+            found = _source(source)
+            public = getattr(found, "__all__", None) or vars(found)
+            names.update(n for n in public if not _leaks(getattr(found, n, None), n))
+        return sorted(names)
+
+
+def module(name: str) -> ModuleType:
+    """TVM's module of that name. Raises UnsupportedModuleError."""
+    found = _find(name)
+    if found is None:
+        raise UnsupportedModuleError(f"{name} is not supported; {_instead(name)}", name=name)
+    return found
+
+
+def _find(name: str) -> ModuleType | None:
+    if name not in _overlays:
+        made = _make(name)
+        if made is None:
+            return None
+        _overlays[name] = made
+    return _overlays[name]
+
+
+def _make(name: str) -> ModuleType | None:
+    if name in WHOLE:
+        return importlib.import_module(WHOLE[name])
+    if name in SOURCES:
+        return Overlay(name, SOURCES[name])
+    parent, _, last = name.rpartition(".")
+    above = _find(parent) if parent else None
+    if not isinstance(above, Overlay):
+        return _import_apache(name) if above is not None else None
+    for source in above.__sources__:
+        below = f"{source}.{last}"
+        if source.startswith(APACHE):
+            found = _import_apache(below[len(APACHE) :])
+            if found is not None:
+                return found
+        elif hasattr(_source(source), "__path__") and importlib.util.find_spec(below):
+            return Overlay(name, (below,))
+    return None
+
+
+def _source(name: str) -> ModuleType:
+    if name.startswith(APACHE):
+        with apache_world():
+            return importlib.import_module(name[len(APACHE) :])
+    return importlib.import_module(name)
+
+
+def _import_apache(name: str) -> ModuleType | None:
+    with apache_world():
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name and (name == error.name or name.startswith(f"{error.name}.")):
+                return None
+            raise
+
+
+def _leaks(found: Any, name: str) -> bool:
+    """Whether a name is only what a source happens to import: `np`, `typing.Any`, ..."""
+    if isinstance(found, ModuleType):
+        return found.__name__.rpartition(".")[2] != name
+    home = getattr(found, "__module__", None)
+    return isinstance(home, str) and home.partition(".")[0] not in _INSIDERS
+
+
+def _instead(name: str) -> str:
+    while name not in INSTEAD:
+        name = name.rpartition(".")[0]
+    return INSTEAD[name]
+
+
+# Two worlds
+
+_lock = threading.RLock()
+_apache: dict[str, ModuleType] = {}
+_depth = 0
+_installed = False
+
+
+@contextmanager
+def apache_world() -> Iterator[None]:
+    """Inside, `sys.modules` is as apache-tvm's own code must see it."""
+    global _depth
+    if not _installed:
+        yield
+        return
+    with _lock:
+        if _depth == 0:
+            over = _swap(_apache)
+        _depth += 1
+        try:
+            yield
+        finally:
+            _depth -= 1
+            if _depth == 0:
+                _apache.update(_swap(over))
+
+
+def _swap(incoming: dict[str, ModuleType]) -> dict[str, ModuleType]:
+    """Replace the modules of TVM in `sys.modules`; those that were there."""
+    found = {n: m for n, m in sys.modules.items() if n == "tvm" or n.startswith("tvm.")}
+    for name in found:
+        del sys.modules[name]
+    sys.modules.update(incoming)
+    return found
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Gives overlays for the names of TVM."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if _depth or not (name == "tvm" or name.startswith("tvm.")):
+            return None
+        module(name)  # or an error that says what to do instead
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec: Any) -> ModuleType:
+        return _Handle(spec.name)
+
+    def exec_module(self, created: ModuleType) -> None:
+        # Python takes what is in sys.modules afterwards.
+        sys.modules[created.__name__] = module(created.__name__)
+
+
+class _Handle(ModuleType):
+    """Stands for a module while Python imports it, so that its own `__spec__` is left alone."""
+
+
+def install() -> None:
+    """Make `import tvm` give byoc_lab's overlay in this process; a second call does nothing."""
+    global _installed
+    if _installed:
+        return
+    plain_import = builtins.__import__
+
+    def import_(
+        name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+    ) -> Any:
+        importer = (globals or {}).get("__name__", "")
+        inside = importer.partition(".")[0] in _INSIDERS
+        if inside and (level or name == "tvm" or name.startswith("tvm.")):
+            with apache_world():
+                return plain_import(name, globals, locals, fromlist, level)
+        return plain_import(name, globals, locals, fromlist, level)
+
+    with _lock:
+        _installed = True
+        _apache.update(_swap({}))
+        builtins.__import__ = import_  # type: ignore[assignment]
+        sys.meta_path.insert(0, _Finder())

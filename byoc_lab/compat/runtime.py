@@ -1,0 +1,24 @@
+"""`tvm.runtime`, as far as Relay scripts use it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab.compat.building import load_library
+from byoc_lab.compat.containers import ADT, ShapeTuple, String
+from byoc_lab.compat.nd import NDArray, cpu, device
+from byoc_lab.compat.params import load_param_dict, save_param_dict
+
+
+def load_module(path: Any, fmt: str = "") -> Any:
+    """A library that `export_library` wrote. Raises BuildError for another file."""
+    return load_library(path)
+
+
+def convert(value: Any) -> Any:
+    """A value as TVM's containers hold it: here Python's own, lists as tuples."""
+    return tuple(map(convert, value)) if isinstance(value, list) else value
+
+
+__all__ = ["ADT", "NDArray", "ShapeTuple", "String", "convert", "cpu", "device",
+           "load_module", "load_param_dict", "save_param_dict"]  # fmt: skip

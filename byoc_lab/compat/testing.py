@@ -1,0 +1,163 @@
+"""`tvm.testing`: fixtures and marks of tests that were written for TVM.
+
+There is one target, "llvm", on the CPU. A test that requires something else is skipped with the
+reason. The fixtures' parametrization is done by `pytest_plugin`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from byoc_lab.compat.nd import cpu
+
+TARGET = "llvm"
+GROUP = "byoc_lab_parameter_group"
+_groups = itertools.count()
+
+
+def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7) -> None:
+    """Same shape, and each element within `atol + rtol * abs(desired)`."""
+    actual, desired = np.asanyarray(actual), np.asanyarray(desired)
+    np.testing.assert_array_equal(actual.shape, desired.shape)
+    np.testing.assert_allclose(actual, desired, rtol=rtol, atol=atol, verbose=True)
+
+
+def enabled_targets() -> list[tuple[str, Any]]:
+    """(target, device) pairs: the CPU."""
+    return [(TARGET, cpu())]
+
+
+def device_enabled(target: Any) -> bool:
+    """Whether programs can be run for a target."""
+    return _kind(target) == TARGET
+
+
+def _kind(target: Any) -> str:
+    return getattr(getattr(target, "kind", None), "name", None) or str(target).split(" ")[0]
+
+
+# Parameters and fixtures
+
+
+def parameter(*values: Any, ids: Any = None, by_dict: dict[str, Any] | None = None) -> Any:
+    """A fixture that takes each of `values`: `shape = tvm.testing.parameter((1, 2), (3, 4))`."""
+    if by_dict is not None:
+        ids, values = list(by_dict), tuple(by_dict.values())
+    return parameters(*((v,) for v in values), ids=ids)[0]
+
+
+def parameters(*value_sets: Sequence[Any], ids: Any = None) -> list[Any]:
+    """Fixtures that change together: `a, b = tvm.testing.parameters((1, 2), (3, 4))`."""
+    group = next(_groups)
+    return [_column(group, [row[n] for row in value_sets], ids) for n in range(len(value_sets[0]))]
+
+
+def _column(group: int, values: list[Any], ids: Any) -> Any:
+    def value(request: pytest.FixtureRequest) -> Any:
+        return request.param
+
+    setattr(value, GROUP, (group, values, ids))
+    return pytest.fixture(value)
+
+
+def fixture(func: Any = None, *, cache_return_value: bool = False) -> Any:
+    """A pytest fixture. `cache_return_value` is for speed alone, and is not needed."""
+    return pytest.fixture(func) if func is not None else pytest.fixture
+
+
+# Targets
+
+
+def parametrize_targets(*targets: Any) -> Any:
+    """Run a test for each of these targets; those that are not the CPU are skipped."""
+    if len(targets) == 1 and inspect.isfunction(targets[0]):
+        return pytest.mark.parametrize("target", [TARGET])(targets[0])
+    marked = [t if device_enabled(t) else pytest.param(t, marks=_skip(_kind(t))) for t in targets]
+    return pytest.mark.parametrize("target", marked)
+
+
+def exclude_targets(*targets: Any) -> Any:
+    """Leave these targets out."""
+    if any(device_enabled(t) for t in targets):
+        return pytest.mark.skip(reason=f"{TARGET} is excluded, and there is no other target")
+    return _unchanged
+
+
+def known_failing_targets(*targets: Any) -> Any:
+    """The test fails on these targets."""
+    if any(device_enabled(t) for t in targets):
+        return pytest.mark.xfail(reason=f"known to fail on {TARGET}")
+    return _unchanged
+
+
+def _unchanged(function: Any) -> Any:
+    return function
+
+
+def _skip(what: str) -> Any:
+    return pytest.mark.skip(reason=f"needs {what}; byoc_lab runs on the CPU")
+
+
+class Feature:
+    """Something a test may require: a decorator, with or without call parentheses."""
+
+    def __init__(self, name: str, available: bool):
+        self.name, self.available = name, available
+
+    def __call__(self, func: Any = None, *, support_required: Any = True) -> Any:
+        optional = support_required in (False, "optional")
+        if func is None:
+            return _unchanged if optional else self
+        return func if optional or self.available else _skip(self.name)(func)
+
+    def marks(self, support_required: Any = True) -> list[Any]:
+        return [] if self.available or support_required == "optional" else [_skip(self.name)]
+
+
+requires_llvm = requires_package_llvm = Feature("llvm", available=True)
+uses_gpu = uses_multi_gpu = _unchanged
+slow = skip_if_wheel_test = _unchanged
+
+
+def requires_package(*packages: str) -> Callable[[Any], Any]:
+    """Skip a test where one of these packages cannot be imported."""
+
+    def missing(name: str) -> bool:
+        try:
+            __import__(name)
+        except ImportError:
+            return True
+        return False
+
+    return pytest.mark.skipif(any(map(missing, packages)), reason=f"needs {', '.join(packages)}")
+
+
+def requires_nvcc_version(*version: int) -> Any:
+    return _skip("nvcc")
+
+
+def requires_cuda_compute_version(*version: int) -> Any:
+    return _skip("CUDA")
+
+
+def skip_if_32bit(reason: str) -> Any:
+    return pytest.mark.skipif(sys.maxsize <= 2**32, reason=reason)
+
+
+def main() -> None:
+    """Run the tests of the file that calls this, and exit."""
+    file = inspect.stack()[1].filename
+    sys.exit(pytest.main([file, *sys.argv[1:]]))
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("requires_"):
+        return Feature(name[len("requires_") :], available=False)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,68 @@
+"""What `tvm` itself holds: the module, errors, and functions registered by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from byoc_lab.errors import ByocLabError, UnknownNameError
+from byoc_lab.relay.module import IRModule
+from byoc_lab.run.backends import backend_names, get_backend
+from byoc_lab.run.tvm_runtime import import_tvm
+
+TVMError = DiagnosticError = InternalError = OpError = OpNotImplemented = ByocLabError
+"""TVM's errors are byoc_lab's, so that `except tvm.TVMError` catches what is raised here."""
+
+CODEGEN = "relay.ext."
+
+_functions: dict[str, Callable[..., Any]] = {}
+
+
+def register_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
+    """Register a function by name; also a decorator, with or without the name.
+
+    Those of Relay ("relay.ext.<compiler>.optimize", ...) are kept here, others are handed on to
+    apache-tvm's registry.
+    """
+    if callable(func_name):
+        return register_func(func_name.__name__, func_name, override)
+
+    def register(function: Any) -> Any:
+        if func_name.startswith("relay."):
+            if func_name in _functions and not override:
+                raise ValueError(f"global function {func_name} is already registered")
+            _functions[func_name] = function
+        else:
+            import_tvm().register_global_func(func_name, function, override)
+        return function
+
+    return register if f is None else register(f)
+
+
+def get_global_func(name: str, allow_missing: bool = False) -> Any:
+    """The function of that name; "relay.ext.<compiler>" is the code generator of a back end.
+
+    Raises UnknownNameError, or gives None with `allow_missing`.
+    """
+    if name in _functions:
+        return _functions[name]
+    if name.startswith(CODEGEN) and name[len(CODEGEN) :] in backend_names():
+        return get_backend(name[len(CODEGEN) :])
+    found = None
+    if not name.startswith("relay."):
+        found = import_tvm().get_global_func(name, allow_missing=True)
+    if found is None and not allow_missing:
+        raise UnknownNameError(f"no global function is registered as {name!r}")
+    return found
+
+
+__all__ = [
+    "DiagnosticError",
+    "IRModule",
+    "InternalError",
+    "OpError",
+    "OpNotImplemented",
+    "TVMError",
+    "get_global_func",
+    "register_func",
+]

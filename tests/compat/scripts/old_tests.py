@@ -1,0 +1,47 @@
+"""Tests in the style of TVM's own; run by `python -m byoc_lab.compat -m pytest`."""
+
+import numpy as np
+import pytest
+import tvm
+import tvm.testing
+from tvm import relay
+
+executor_kind = tvm.testing.parameter("graph", "debug")
+shape, axis = tvm.testing.parameters(((2, 3), 0), ((4, 5), 1))
+
+
+@tvm.testing.fixture
+def data(shape):
+    return np.random.rand(*shape).astype("float32")
+
+
+def test_fixtures(target, dev, executor_kind, data, axis):
+    x = relay.var("x", shape=data.shape)
+    func = relay.Function([x], relay.sum(x, axis=axis))
+    executor = relay.create_executor(executor_kind, device=dev, target=target)
+    result = executor.evaluate(func)(data)
+    tvm.testing.assert_allclose(result.numpy(), data.sum(axis=axis), rtol=1e-5)
+
+
+@tvm.testing.parametrize_targets("llvm", "cuda")
+def test_targets(target, dev):
+    assert target == "llvm"
+
+
+@tvm.testing.requires_cuda
+def test_needs_cuda():
+    raise AssertionError("there is no CUDA here")
+
+
+@tvm.testing.known_failing_targets("cuda", "vulkan")
+@tvm.testing.requires_llvm
+@tvm.testing.uses_gpu
+def test_errors_are_tvms():
+    with pytest.raises(tvm.TVMError):
+        relay.transform.InferType()(tvm.IRModule.from_expr(relay.nn.relu(relay.var("x"))))
+    micro = pytest.importorskip("tvm.micro", exc_type=ImportError)
+    raise AssertionError(f"{micro} is not supported")
+
+
+if __name__ == "__main__":
+    tvm.testing.main()

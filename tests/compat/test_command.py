@@ -1,0 +1,34 @@
+"""Old scripts and tests, unchanged, through `python -m byoc_lab.compat`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPTS = Path(__file__).parent / "scripts"
+
+
+def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "byoc_lab.compat", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+
+def test_a_script_runs_as_it_is() -> None:
+    done = _run(str(SCRIPTS / "old_script.py"), "--some", "argument")
+    assert done.returncode == 0, done.stderr
+    assert 'Composite="sample.add_relu"' in done.stdout
+    assert "@tvmgen_default_sample_main_0(%y, %x)" in done.stdout
+    assert "arguments: ['--some', 'argument']" in done.stdout
+
+
+def test_tests_run_as_they_are() -> None:
+    done = _run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(SCRIPTS / "old_tests.py"))
+    assert "5 passed, 3 skipped" in done.stdout, done.stdout + done.stderr
+
+
+def test_usage() -> None:
+    for arguments in ((), ("-m",), ("--help",)):
+        done = _run(*arguments)
+        assert done.returncode == 2
+        assert "python -m byoc_lab.compat script.py" in done.stderr

@@ -1,0 +1,171 @@
+"""TVM's namespace in one process, without the import hook."""
+
+from __future__ import annotations
+
+import typing
+
+import numpy as np
+import pytest
+
+import byoc_lab
+from byoc_lab.compat import relay, transform, tvm
+from byoc_lab.compat.names import APACHE, INSTEAD, SOURCES
+from byoc_lab.compat.overlay import Overlay, module
+from byoc_lab.errors import (
+    BuildError,
+    InputError,
+    UnknownNameError,
+    UnsupportedModuleError,
+    UnsupportedNameError,
+)
+
+
+def _sum_mod() -> typing.Any:
+    x, y = relay.var("x", shape=(2, 3)), relay.var("y", shape=(2, 3))
+    return tvm.IRModule.from_expr(relay.Function([x, y], relay.Tuple([x + y, x * y])))
+
+
+def _values() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return rng.random((2, 3), np.float32), rng.random((2, 3), np.float32)
+
+
+@pytest.mark.parametrize("name", [n for n in SOURCES if SOURCES[n]])
+def test_every_row_of_the_table_gives_names(name: str) -> None:
+    """A source that is misspelt, or has gone, would make its row useless."""
+    own = [s for s in SOURCES[name] if not s.startswith(APACHE)]
+    if own:
+        found = module(name)
+        assert isinstance(found, Overlay)
+        assert [n for n in dir(found) if getattr(found, n, None) is not None]
+
+
+def test_names_are_byoc_labs() -> None:
+    assert tvm.relay is relay
+    assert tvm.IRModule is byoc_lab.IRModule
+    assert relay.expr.Call is relay.Call is byoc_lab.relay.Call
+    assert transform is relay.transform or transform.InferType is relay.transform.InferType
+    assert relay.op.contrib.register.get_pattern_table("dnnl")
+    assert relay.op.nn.conv2d is relay.nn.conv2d
+    assert relay.testing.resnet.get_workload is byoc_lab.relay.testing.resnet.get_workload
+    assert relay.Any is tvm.tir.Any is byoc_lab.relay.Any, "not typing's"
+    assert issubclass(byoc_lab.errors.ParseError, tvm.TVMError)
+
+
+def test_other_names_are_apache_tvms() -> None:
+    assert tvm.te.__name__ == "tvm.te"
+    assert tvm.tir.PrimFunc.__module__.startswith("tvm.")
+    assert tvm.target.Target("llvm").kind.name == "llvm"
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("relay.frontend", "relay.parse"),
+        ("relay.quantize", "qnn"),
+        ("relay.no_such_name", "byoc_lab"),
+        ("relay.transform.NoSuchPass", "passes"),
+        ("autotvm", "tuning"),
+    ],
+)
+def test_what_is_missing_says_so(name: str, advice: str) -> None:
+    *path, last = name.split(".")
+    parent = tvm
+    for part in path:
+        parent = getattr(parent, part)
+    assert not hasattr(parent, last)
+    with pytest.raises(UnsupportedNameError, match=rf"tvm\.{name} is not supported.*{advice}"):
+        getattr(parent, last)
+    with pytest.raises(UnsupportedModuleError, match=advice):
+        module(f"tvm.{name}")
+
+
+def test_advice_is_for_names_that_are_missing() -> None:
+    parts = ("tvm", "tvm.contrib", "tvm.relay", "tvm.relay.op.contrib", "tvm.relay.transform",
+             "tvm.transform")  # fmt: skip
+    for name in INSTEAD:
+        if name not in parts:
+            with pytest.raises(UnsupportedModuleError):
+                module(name)
+
+
+def test_executors_agree() -> None:
+    mod, (x, y) = _sum_mod(), _values()
+    for kind in ("graph", "vm", "aot", "debug"):
+        run = relay.create_executor(kind, mod, tvm.cpu(), "llvm").evaluate()
+        first, second = run(x, y=tvm.nd.array(y))
+        tvm.testing.assert_allclose(first.numpy(), x + y, rtol=1e-6)
+        tvm.testing.assert_allclose(second.asnumpy(), x * y, rtol=1e-6)
+    assert int(relay.create_executor("debug").evaluate(relay.const(3)).numpy()) == 3
+
+
+def test_executors_refuse_what_they_cannot() -> None:
+    with pytest.raises(BuildError, match="graph, vm, aot, debug, found 'jit'"):
+        relay.create_executor("jit")
+    with pytest.raises(BuildError, match="found 'cuda'"):
+        relay.build(_sum_mod(), target="cuda")
+    with pytest.raises(InputError, match=r"expected arguments \(x, y\), found 0"):
+        relay.create_executor("debug", _sum_mod()).evaluate()(_values()[0])
+
+
+def test_graph_module(tmp_path: typing.Any) -> None:
+    (x, y), params = _values(), {"y": _values()[1]}
+    graph, lib, left = relay.build(_sum_mod(), "llvm", params=params)
+    assert "functions" in graph and left == {}
+    lib.export_library(tmp_path / "lib.so")
+    for library in (lib, tvm.runtime.load_module(tmp_path / "lib.so")):
+        run = tvm.contrib.graph_executor.create(graph, library, tvm.cpu())
+        with pytest.raises(InputError, match="no value was set for input x"):
+            run.run()
+        run.set_input(x=x, y=y)  # y is a constant by now
+        run.run()
+        assert run.get_num_outputs() == 2
+        out = tvm.nd.empty((2, 3))
+        run.get_output(1, out)
+        np.testing.assert_allclose(out.numpy(), x * y, rtol=1e-6)
+        with pytest.raises(InputError, match="no input is called 'z'"):
+            run.set_input("z", x)
+    (tmp_path / "other.so").write_bytes(b"\x7fELF\x80")
+    with pytest.raises(BuildError, match=r"other\.so is no library"):
+        tvm.runtime.load_module(tmp_path / "other.so")
+
+
+def test_virtual_machine() -> None:
+    x, y = _values()
+    exe = relay.vm.compile(_sum_mod(), target="llvm")
+    exe = tvm.runtime.vm.Executable.load_exec(*exe.save())
+    machine = tvm.runtime.vm.VirtualMachine(exe, tvm.cpu())
+    for out in (machine.run(x, y), machine.run(x=x, y=y), machine.invoke("main", x, y)):
+        assert isinstance(out, tvm.runtime.container.ADT)
+        np.testing.assert_allclose(out[0].numpy(), x + y, rtol=1e-6)
+    with pytest.raises(UnknownNameError, match="found 'other'"):
+        machine.invoke("other")
+
+
+def test_arrays_and_numbers() -> None:
+    a = tvm.nd.array([1.0, 2.0])
+    b = tvm.nd.empty((2,), "float64").copyfrom(a)
+    b[0] = 5
+    assert (a.numpy().tolist(), b.numpy().tolist()) == ([1, 2], [5, 2])
+    with pytest.raises(ValueError, match="shape"):
+        b.copyfrom(np.zeros(3))
+    one = tvm.tir.IntImm("int32", 1)
+    assert (one, one.value, one.dtype) == (1, 1, "int32")
+    params = relay.load_param_dict(relay.save_param_dict({"w": a}))
+    assert params["w"].numpy().tolist() == [1, 2]
+
+
+def test_functions_by_name() -> None:
+    assert tvm.get_global_func("relay.ext.dnnl") is byoc_lab.run.get_backend("dnnl")
+    assert tvm.get_global_func("relay.ext.none", True) is None
+    with pytest.raises(UnknownNameError):
+        tvm.get_global_func("relay.ext.none")
+    tvm.register_func("relay.ext.sample.optimize", len, override=True)
+    assert tvm.get_global_func("relay.ext.sample.optimize") is len
+
+
+def test_json() -> None:
+    mod = relay.transform.InferType()(_sum_mod())
+    assert tvm.ir.structural_equal(tvm.ir.load_json(tvm.ir.save_json(mod)), mod)
+    with pytest.raises(tvm.TVMError, match="astext"):
+        tvm.ir.load_json('{"root": 1, "nodes": []}')
