@@ -8,21 +8,8 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.compat.nd import NDArray, array
-from byoc_lab.passes import InferType, Pass
-from byoc_lab.relay.expr import Call, Expr, Function, Op
-from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.expr import Call, Expr, Op
 from byoc_lab.relay.visit import post_order
-
-
-def run_opt_pass(expr: Any, opt_pass: Pass, import_prelude: bool = False) -> Expr:
-    """`expr`, typed and put through a pass; the body of @main unless it was a Function."""
-    mod = opt_pass(InferType()(IRModule.from_expr(expr)))
-    return mod["main"] if isinstance(expr, Function) else mod["main"].body
-
-
-def run_infer_type(expr: Any) -> Expr:
-    """`expr` with types."""
-    return run_opt_pass(expr, InferType())
 
 
 def rand(dtype: str, *shape: int) -> NDArray:
@@ -55,4 +42,4 @@ class TempOpAttr:
             self.op.set_attr(self.key, self._before)
 
 
-__all__ = ["TempOpAttr", "count_ops", "rand", "run_infer_type", "run_opt_pass"]
+__all__ = ["TempOpAttr", "count_ops", "rand"]
