@@ -84,8 +84,10 @@ class Subject:
 
     @cached_property
     def regions(self) -> RegionSet:
+        problems = self.problems  # and not `self`: that would be a cycle, left to the collector
+
         def note(kind: str, node: Expr, details: dict[str, Any]) -> None:
-            self.problems.append(Problem(kind, node, details))
+            problems.append(Problem(kind, node, details))
 
         return RegionSet(self.func, note)
 

@@ -37,11 +37,13 @@ OnProblem = Callable[[str, Expr, dict[str, Any]], None]
 class Region:
     """One region. `id` numbers begins in evaluation order; a merged region keeps one of the ids."""
 
-    def __init__(self, number: int, target: str):
+    __slots__ = ("_inputs", "_outputs", "id", "merged_into", "nodes", "target")
+
+    def __init__(self, number: int, begin: Call):
         self.id = number
-        self.target = target
-        self.nodes: set[Expr] = set()
-        self._inputs: _Rope = _Rope()
+        self.target = compiler_of(begin)
+        self.nodes: set[Expr] = {begin}
+        self._inputs = _Rope((begin,))
         self._outputs: dict[Call, None] = {}
         self.merged_into: Region | None = None
 
@@ -62,28 +64,37 @@ class Region:
 class _Rope:
     """A sequence that is joined to another in constant time."""
 
+    # There is one for every begin and one for every merge: small matters.
+    __slots__ = ("_left", "_right", "removed", "size")
+
     def __init__(self, items: Sequence[Any] = ()):
-        self._left: Any = list(items)
+        self._left: Any = items
         self._right: _Rope | None = None
-        self.removed: set[Any] = set()
-        self.size = len(self._left)
+        self.removed: set[Any] | None = None
+        self.size = len(items)
 
     def join(self, other: _Rope) -> None:
         mine = _Rope()
         mine._left, mine._right = self._left, self._right
         self._left, self._right = mine, other
-        self.removed |= other.removed
+        if self.removed is None:
+            self.removed = other.removed
+        elif other.removed:
+            self.removed |= other.removed
         self.size += other.size
 
     def remove(self, item: Any) -> None:
+        if self.removed is None:
+            self.removed = set()
         self.removed.add(item)
 
     def __iter__(self) -> Iterator[Any]:
+        removed = self.removed or ()
         stack: list[Any] = [self]
         while stack:
             top = stack.pop()
-            if isinstance(top, list):
-                yield from (x for x in top if x not in self.removed)
+            if isinstance(top, tuple):
+                yield from (x for x in top if x not in removed)
             elif top is not None:
                 stack += [top._right, top._left]
 
@@ -130,11 +141,9 @@ class RegionSet:
             self._join(node, node.parts())
 
     def _open(self, begin: Call) -> None:
-        region = Region(len(self.opened), compiler_of(begin))
+        region = self._region_of[begin] = Region(len(self.opened), begin)
         self.opened.append(region.target)
-        region._inputs = _Rope([begin])
         self._begins_over.setdefault(begin.args[0], []).append(begin)
-        self._add(begin, region)
 
     def _close(self, end: Call) -> None:
         region = self.of(end.args[0])
@@ -218,18 +227,18 @@ def _evaluation_order(func: Function) -> Iterator[Expr]:
     """Operands first; but lets, ifs and references come before their parts, so that membership
     never passes through them (TVM looks at them in this order, and they stay outside)."""
     seen: set[Expr] = set()
-    stack: list[tuple[Expr, bool]] = [(func, False)]
+    stack: list[Expr | None] = [func]  # None: the node below it has had its parts
     while stack:
-        node, done = stack.pop()
-        if done:
-            yield node
+        node = stack.pop()
+        if node is None:
+            yield stack.pop()  # type: ignore[misc]
         elif node not in seen:
             seen.add(node)
             if isinstance(node, (Let, If, RefCreate, RefRead, RefWrite)):
                 yield node
             else:
-                stack.append((node, True))
-            stack += [(p, False) for p in reversed(node.parts()) if p not in seen]
+                stack += (node, None)
+            stack += reversed(node.parts())
 
 
 def _explain(kind: str, node: Expr, details: dict[str, Any]) -> str:

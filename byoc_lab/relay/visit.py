@@ -21,16 +21,18 @@ def post_order(*roots: Expr, enter: Enter | None = None) -> Iterator[Expr]:
     Nodes for which `enter` is false are given themselves, but nothing below them is visited.
     """
     seen: set[Expr] = set()
-    stack: list[tuple[Expr, bool]] = [(r, False) for r in reversed(roots)]
+    # A node goes on the stack again, with None on top of it, below its parts: to be given after
+    # them. Plain nodes and no pairs, since this loop is under everything else.
+    stack: list[Expr | None] = [*reversed(roots)]
     while stack:
-        node, done = stack.pop()
-        if done:
-            yield node
+        node = stack.pop()
+        if node is None:
+            yield stack.pop()  # type: ignore[misc]
         elif node not in seen:
             seen.add(node)
-            stack.append((node, True))
+            stack += (node, None)
             if enter is None or enter(node):
-                stack += [(p, False) for p in reversed(node.parts()) if p not in seen]
+                stack += reversed(node.parts())
 
 
 def rebuild(
@@ -53,17 +55,15 @@ def rebuild(
 
 def post_order_new(root: Expr, known: Mapping[Expr, object], enter: Enter | None) -> Iterator[Expr]:
     """As `post_order`, but nodes that are in `known` when met are left out with all below them."""
-    stack: list[tuple[Expr, bool]] = [(root, False)]
+    stack: list[Expr | None] = [root]
     while stack:
-        node, done = stack.pop()
-        if node in known:
-            continue
-        if done:
-            yield node
-        else:
-            stack.append((node, True))
+        node = stack.pop()
+        if node is None:
+            yield stack.pop()  # type: ignore[misc]
+        elif node not in known:
+            stack += (node, None)
             if enter is None or enter(node):
-                stack += [(p, False) for p in reversed(node.parts()) if p not in known]
+                stack += reversed(node.parts())
 
 
 def with_mapped_parts(node: Expr, memo: Mapping[Expr, Expr]) -> Any:
