@@ -29,7 +29,8 @@ _sys.modules["byoc_lab.relay.transform"] = _sys.modules["byoc_lab.transform"] = 
 # The view needs notebook packages, so it is loaded when something is shown.
 display.provide(lambda: _import_module("byoc_lab.view"))
 
-from byoc_lab import dnnl, ir  # noqa: E402
+from byoc_lab import backends, dnnl, ir  # noqa: E402
+from byoc_lab.backends import ccompiler as _ccompiler  # noqa: E402, F401
 from byoc_lab.diff import Diff, diff  # noqa: E402
 from byoc_lab.dnnl import contrib as _contrib  # noqa: E402
 from byoc_lab.lint import Finding, Findings, lint  # noqa: E402
@@ -50,8 +51,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Diff", "Finding", "Findings", "IRModule", "PassContext", "Sequential", "Trace",
-    "assert_structural_equal", "build", "diff", "dnnl", "errors", "evaluate", "ir", "lint",
-    "passes", "relay", "structural_equal", "trace", "transform", "validate",
+    "assert_structural_equal", "backends", "build", "diff", "dnnl", "errors", "evaluate", "ir",
+    "lint", "passes", "relay", "structural_equal", "trace", "transform", "validate",
 ]  # fmt: skip
 
 

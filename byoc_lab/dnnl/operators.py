@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from byoc_lab.backends.registry import Refused
 from byoc_lab.relay.expr import Call, Op
 from byoc_lab.relay.op.windows import four_pads
 from byoc_lab.relay.types import TensorType, TupleType, Type
@@ -223,8 +224,7 @@ OPERATORS: dict[str, Operator] = {
 }
 
 
-def register_predicates() -> None:
-    """Tell AnnotateTarget which calls the target "dnnl" takes: attribute `target.dnnl`."""
-    for name, operator in OPERATORS.items():
-        if operator.offered:
-            Op.get(name).set_attr("target.dnnl", lambda call: why_not(call) is None)
+def takes(call: Call) -> bool | Refused:
+    """Whether DNNL takes a typed call: the predicate that AnnotateTarget asks."""
+    reason = why_not(call)
+    return Refused(reason) if reason else True

@@ -38,7 +38,6 @@ def _cut_out() -> list[Pass]:
     ]
 
 
-@register_pipeline(TARGET)
 def pipeline() -> list[Pass]:
     """The passes that get a module ready for DNNL, its parameters bound before.
 

@@ -1,7 +1,7 @@
-"""Back ends: who makes code of the external functions that PartitionGraph cut out.
+"""Code generators: who makes code of the external functions that PartitionGraph cut out.
 
-A back end registers one function, `codegen(function, symbol)`, under the name that stands in the
-functions' attribute "Compiler". DNNL uses this door and no other.
+Each is one function, `codegen(function, symbol)`, under the name that stands in the functions'
+attribute "Compiler". `byoc_lab.backends.register` puts them here with the rest of a back end.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def get_backend(name: str) -> Codegen:
         raise UnknownNameError(
             f"no back end is registered for the compiler {name!r}; there are "
             f"{', '.join(backend_names()) or 'none'}. Register one with "
-            f"byoc_lab.run.backends.register_backend({name!r}, codegen)"
+            f"byoc_lab.backends.register({name!r}, codegen=...)"
         )
     return _backends[name]
 

@@ -1,0 +1,26 @@
+"""The door for back ends: say what you take, what you fuse, and how you compile it.
+
+    conv2d = is_op("nn.conv2d")(wildcard(), wildcard())
+    byoc_lab.backends.register(
+        "npu",
+        patterns=[("npu.conv2d_relu", is_op("nn.relu")(conv2d))],
+        supports={"nn.conv2d": lambda call: call.attrs.groups == 1 or Refused("no groups")},
+        codegen=compile_for_npu,
+    )
+    mod = byoc_lab.backends.partition(mod, "npu")     # or byoc_lab.trace(mod, "npu")
+    byoc_lab.build(mod).run(...)
+
+Both back ends of this package come in by it: `byoc_lab.dnnl`, and `ccompiler`, short enough to
+start one's own from.
+"""
+
+from byoc_lab.backends.registry import (
+    Backend,
+    Refused,
+    get,
+    names,
+    partition,
+    register,
+)
+
+__all__ = ["Backend", "Refused", "get", "names", "partition", "register"]

@@ -1,0 +1,196 @@
+"""An external function as plain C: one loop per operator, one array per value.
+
+The C is written for reading: nothing is fused, and a shape that broadcasts is an index with fewer
+terms. `tensor_argument.h` beside this file has what every generated file needs: the checks of the
+arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import BuildError
+from byoc_lab.relay.expr import Call, Constant, Expr, Function, Op, Tuple, Var, describe
+from byoc_lab.relay.types import TensorType
+from byoc_lab.relay.visit import post_order
+
+# What an element of the result is made of: x (and y), elements of the operands; {attribute}s.
+ELEMENTWISE: Mapping[str, str] = {
+    "abs": "fabsf(x)",
+    "add": "x + y",
+    "clip": "fminf(fmaxf(x, {a_min}), {a_max})",
+    "divide": "x / y",
+    "exp": "expf(x)",
+    "log": "logf(x)",
+    "maximum": "x > y ? x : y",
+    "minimum": "x < y ? x : y",
+    "multiply": "x * y",
+    "negative": "-x",
+    "nn.relu": "x > 0.0f ? x : 0.0f",
+    "sigmoid": "1.0f / (1.0f + expf(-x))",
+    "sqrt": "sqrtf(x)",
+    "subtract": "x - y",
+    "tanh": "tanhf(x)",
+}
+DENSE = "nn.dense"
+OPERATORS = (*ELEMENTWISE, DENSE)
+
+
+def c_source(function: Function, symbol: str) -> str:
+    """A C file that defines `function` (typed, flat) for TVM-FFI under the name `symbol`.
+
+    The function takes its inputs, then its outputs. Raises BuildError for what has no C here.
+    """
+    return _Writer(function, symbol).file()
+
+
+class _Writer:
+    def __init__(self, function: Function, symbol: str):
+        self.function = function
+        self.symbol = symbol
+        self.name_of: dict[Expr, str] = {}
+        self.constants: list[str] = []
+        self.arrays: dict[str, int] = {}  # temporaries and their numbers of elements
+        self.loops: list[str] = []
+
+    def file(self) -> str:
+        body = self.function.body
+        results = list(body.fields) if isinstance(body, Tuple) else [body]
+        arguments = [
+            *((f"in{n}", p) for n, p in enumerate(self.function.params)),
+            *((f"out{n}", r) for n, r in enumerate(results)),
+        ]
+        self.name_of = {p: f"in{n}" for n, p in enumerate(self.function.params)}
+        for node in post_order(body):
+            self._visit(node)
+        for n, result in enumerate(results):
+            size = prod(_shape(result))
+            self.loops.append(f"memcpy(out{n}, {self.name_of[result]}, {size} * sizeof(float));")
+        read = [
+            f"float* {name} = tensor_argument(args, {n}, {_array(_shape(e))}, {len(_shape(e))});"
+            for n, (name, e) in enumerate(arguments)
+        ]
+        missing = " || ".join(f"!{name}" for name, _ in arguments)
+        taken = [f"float* {name} = malloc({n} * sizeof(float));" for name, n in self.arrays.items()]
+        failed = " || ".join(f"!{name}" for name in self.arrays) or "0"
+        lines = [
+            *read,
+            f"if ({missing}) return -1;",
+            *taken,
+            f"int status = ({failed}) ? out_of_memory() : 0;",
+            "if (status == 0) {",
+            *(f"  {line}" for loop in self.loops for line in loop.splitlines()),
+            "}",
+            *(f"free({name});" for name in self.arrays),
+            "return status;",
+        ]
+        return "\n".join(
+            [
+                '#include "tensor_argument.h"',
+                "",
+                *self.constants,
+                "",
+                f"int __tvm_ffi_{self.symbol}(void* self, const TVMFFIAny* args, int32_t count, "
+                "TVMFFIAny* result) {",
+                f"  if (!argument_count(count, {len(arguments)})) return -1;",
+                *(f"  {line}" for line in lines),
+                "}",
+                "",
+            ]
+        )
+
+    def _visit(self, node: Expr) -> None:
+        if isinstance(node, Constant):
+            self._constant(node)
+        elif isinstance(node, Call) and isinstance(node.op, Op):
+            name = self.name_of[node] = f"t{len(self.arrays)}"
+            self.arrays[name] = prod(_shape(node))
+            write = self._dense if node.op.name == DENSE else self._elementwise
+            self.loops.append(f"// {node.op.name}\n" + write(node, node.op.name, name))
+        elif not isinstance(node, (Op, Tuple, Var)):
+            raise self._refuse(node)
+
+    def _refuse(self, node: Expr) -> BuildError:
+        return BuildError(
+            f"region @{self.symbol}: ccompiler has no C for {describe(node)}; it has it for "
+            f"{', '.join(OPERATORS)}"
+        )
+
+    def _constant(self, node: Constant) -> None:
+        name = self.name_of[node] = f"c{len(self.constants)}"
+        numbers = ", ".join(map(_number, node.numpy().ravel()))
+        self.constants.append(
+            f"static const float {name}[{max(1, node.numpy().size)}] = {{{numbers}}};"
+        )
+
+    def _elementwise(self, call: Call, operator: str, name: str) -> str:
+        if operator not in ELEMENTWISE:
+            raise self._refuse(call)
+        attrs = (
+            {k: _number(call.attrs[k]) for k in ("a_min", "a_max")} if operator == "clip" else {}
+        )
+        value = ELEMENTWISE[operator].format(**attrs)
+        shape = _shape(call)
+        operands = [
+            f"float {letter} = {self.name_of[arg]}[{_index(_shape(arg), shape)}];"
+            for letter, arg in zip("xy", call.args, strict=False)
+        ]
+        inner = [*operands, f"{name}[{_index(shape, shape)}] = {value};"]
+        return _nest(shape, inner)
+
+    def _dense(self, call: Call, operator: str, name: str) -> str:
+        data, weight = (self.name_of[arg] for arg in call.args)
+        rows, depth = _shape(call.args[0])
+        units = _shape(call)[1]
+        return _nest(
+            (rows, units),
+            [
+                "float sum = 0.0f;",
+                f"for (int k = 0; k < {depth}; ++k)",
+                f"  sum += {data}[i0 * {depth} + k] * {weight}[i1 * {depth} + k];",
+                f"{name}[i0 * {units} + i1] = sum;",
+            ],
+        )
+
+
+def _shape(expr: Expr) -> tuple[int, ...]:
+    ty = expr.checked_type
+    assert isinstance(ty, TensorType)
+    return ty.concrete_shape
+
+
+def _array(shape: Sequence[int]) -> str:
+    return f"(int64_t[]){{{', '.join(map(str, shape)) or '0'}}}"
+
+
+def _number(value: Any) -> str:
+    """A float32 in C, exactly."""
+    number = np.float32(value)
+    if np.isnan(number):
+        return "NAN"
+    if np.isinf(number):
+        return "INFINITY" if number > 0 else "-INFINITY"
+    return f"{float(number).hex()}f"
+
+
+def _index(shape: Sequence[int], within: Sequence[int]) -> str:
+    """Where an operand of `shape` has the element for i0, i1, ... of a result shaped `within`."""
+    terms, stride = [], 1
+    for n in range(len(shape)):
+        axis, size = len(within) - 1 - n, shape[len(shape) - 1 - n]
+        if size != 1:
+            terms.append(f"i{axis} * {stride}" if stride != 1 else f"i{axis}")
+        stride *= size
+    return " + ".join(reversed(terms)) or "0"
+
+
+def _nest(shape: Sequence[int], inner: Sequence[str]) -> str:
+    """Loops over i0, i1, ... around some lines."""
+    heads = [f"for (int i{n} = 0; i{n} < {size}; ++i{n})" for n, size in enumerate(shape)]
+    lines = [f"{'  ' * n}{head}" for n, head in enumerate(heads)]
+    pad = "  " * len(heads)
+    return "\n".join([*lines, f"{pad}{{", *(f"{pad}  {line}" for line in inner), f"{pad}}}"])

@@ -1,0 +1,148 @@
+"""What back ends registered, and what follows from it: patterns, predicates, code, a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from byoc_lab.errors import PassError, UnknownNameError
+from byoc_lab.passes.annotate_target import AnnotateTarget
+from byoc_lab.passes.base import Pass, PassContext, Sequential
+from byoc_lab.passes.infer_type import InferType
+from byoc_lab.passes.merge_compiler_regions import MergeCompilerRegions
+from byoc_lab.passes.merge_composite import MergeComposite
+from byoc_lab.passes.partition_graph import PartitionGraph
+from byoc_lab.passes.pipelines import named_pipeline, register_pipeline
+from byoc_lab.relay.build_module import bind_params_by_name
+from byoc_lab.relay.expr import Call, Op
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.op.contrib import register_pattern_table
+from byoc_lab.run.backends import Codegen, register_backend
+
+Entry = tuple[Any, ...]  # (name, pattern) or (name, pattern, check)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A predicate's "no", with the reason in words; false where a truth value is asked for."""
+
+    reason: str
+
+    def __bool__(self) -> bool:
+        return False
+
+
+Predicate = Callable[[Call], "bool | Refused"]
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A registered back end. `supports` has a predicate for each operator that it ever takes."""
+
+    name: str
+    patterns: Callable[[], Sequence[Entry]]
+    supports: Mapping[str, Predicate]
+    codegen: Codegen | None = field(default=None, compare=False)
+
+    def why_not(self, call: Call) -> str | None:
+        """Why this back end does not take a typed call of an operator; None when it does."""
+        name = call.op.name if isinstance(call.op, Op) else "a call of a function"
+        if name not in self.supports:
+            return f"{self.name} has no counterpart of {name}"
+        answer = self.supports[name](call)
+        if answer:
+            return None
+        return answer.reason if isinstance(answer, Refused) else f"{self.name} refuses this {name}"
+
+
+_registered: dict[str, Backend] = {}
+
+
+def register(
+    name: str,
+    *,
+    patterns: Sequence[Entry] | Callable[[], Sequence[Entry]] = (),
+    supports: Collection[str] | Mapping[str, Predicate] = (),
+    codegen: Codegen | None = None,
+    pipeline: Callable[[], Sequence[Pass]] | None = None,
+) -> Backend:
+    """Make a back end known; registering a name again replaces what it stood for.
+
+    patterns: what it computes in one piece, as (pattern name, pattern) or (pattern name, pattern,
+        check), tried in this order; or a function that makes the list. The names begin with
+        "<name>.", which is how AnnotateTarget knows whose they are.
+    supports: the operators it takes one by one; with a mapping, `supports[operator](typed call)`
+        says whether it takes this call (False or `Refused("why")`).
+    codegen: codegen(function, symbol) makes code of an external function (`run.CompiledRegion`).
+        Without it regions can be cut out and looked at, but not built.
+    pipeline: the passes from a plain module to a partitioned one; by default the usual five.
+        `named_pipeline(name)` gives them.
+
+    Raises PassError for a pattern of another name, UnknownNameError for an unknown operator.
+    """
+    if "." in name or not name:
+        raise PassError(f"a back end's name must be without dots, found {name!r}")
+    table = patterns if callable(patterns) else partial(list, patterns)
+    for entry in table():
+        if not str(entry[0]).startswith(f"{name}."):
+            raise PassError(
+                f"the patterns of {name!r} must have names that begin with '{name}.', found "
+                f"{entry[0]!r}; AnnotateTarget takes a composite by what stands before the dot"
+            )
+    predicates = supports if isinstance(supports, Mapping) else {n: _always for n in supports}
+    operators = {n: Op.get(n) for n in predicates}
+    backend = Backend(name, table, dict(predicates), codegen)
+    for earlier in _registered[name].supports if name in _registered else ():
+        Op.get(earlier).reset_attr(f"target.{name}")
+    for operator, predicate in predicates.items():
+        operators[operator].set_attr(f"target.{name}", predicate)
+    register_pattern_table(name, table)
+    if codegen is not None:
+        register_backend(name, codegen)
+    register_pipeline(name, pipeline or partial(_usual_pipeline, backend))
+    _registered[name] = backend
+    return backend
+
+
+def _always(call: Call) -> bool:
+    return True
+
+
+def _usual_pipeline(backend: Backend) -> list[Pass]:
+    return [
+        InferType(),
+        MergeComposite(backend.patterns()),
+        AnnotateTarget(backend.name),
+        MergeCompilerRegions(),
+        PartitionGraph(),
+    ]
+
+
+def get(name: str) -> Backend:
+    """A registered back end. Raises UnknownNameError."""
+    if name not in _registered:
+        raise UnknownNameError(
+            f"no back end is registered as {name!r}; there are {', '.join(names()) or 'none'}. "
+            f"byoc_lab.backends.register({name!r}, ...) registers one"
+        )
+    return _registered[name]
+
+
+def names() -> list[str]:
+    """The back ends that are registered."""
+    return sorted(_registered)
+
+
+def partition(mod: IRModule, name: str, params: Mapping[str, Any] | None = None) -> IRModule:
+    """`mod` with what back end `name` takes in external functions; `params` are bound into @main.
+
+    Raises UnknownNameError when there is no such back end.
+    """
+    get(name)
+    if params:
+        mod = mod.copy()
+        mod["main"] = bind_params_by_name(mod["main"], params)
+    with PassContext(opt_level=3):
+        return Sequential(named_pipeline(name), name=name)(mod)

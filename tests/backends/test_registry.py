@@ -1,0 +1,104 @@
+"""The door for back ends: what follows from one `register`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import byoc_lab
+from byoc_lab import backends, relay
+from byoc_lab.errors import PassError, UnknownNameError
+from byoc_lab.passes.pipelines import named_pipeline
+from byoc_lab.relay import IRModule, nn
+from byoc_lab.relay.dataflow_pattern import is_op, wildcard
+from byoc_lab.relay.expr import Function
+from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.op.contrib import get_pattern_table
+from byoc_lab.run import evaluate, get_backend
+
+NAME = "toy"
+data = relay.var("data", shape=(2, 3))
+relu_of_sum = is_op("nn.relu")(is_op("add")(wildcard(), wildcard()))
+
+
+class Interpreted:
+    """A region that NumPy computes: as much of a back end as a test needs."""
+
+    def __init__(self, function: Function, symbol: str):
+        self.mod = IRModule.from_expr(function.without_attr("Compiler"))
+
+
+@pytest.fixture
+def toy() -> Iterator[backends.Backend]:
+    yield backends.register(
+        NAME,
+        patterns=[("toy.relu_of_sum", relu_of_sum)],
+        supports={
+            "exp": lambda call: len(call.args[0].checked_type.shape) == 2,
+            "tanh": lambda call: backends.Refused("tanh is broken in silicon"),
+            "abs": lambda call: True,
+        },
+        codegen=Interpreted,
+    )
+    backends.register(NAME)  # takes nothing any more
+
+
+def module(expr: relay.Expr) -> IRModule:
+    return infer_module(IRModule.from_expr(expr))
+
+
+def test_one_call_makes_predicates_patterns_pipeline_and_code(toy: backends.Backend) -> None:
+    assert backends.get(NAME) is toy and NAME in backends.names()
+    assert get_backend(NAME) is Interpreted
+    table = get_pattern_table(NAME)
+    assert table is not None and [name for name, *_ in table] == ["toy.relu_of_sum"]
+    assert [p.name for p in named_pipeline(NAME)][1:3] == ["MergeComposite", "AnnotateTarget"]
+    mod = module(relay.exp(nn.relu(data + data)))
+    cut = backends.partition(mod, NAME)
+    assert 'Composite="toy.relu_of_sum"' in str(cut) and len(cut.functions) == 2
+    assert relay.structural_equal(cut, byoc_lab.trace(mod, NAME).result)
+    values = [np.ones((2, 3), np.float32)]
+    np.testing.assert_array_equal(evaluate(cut, values).outputs, evaluate(mod, values).outputs)
+
+
+def test_why_a_call_is_not_taken(toy: backends.Backend) -> None:
+    def call(expr: relay.Expr) -> relay.Expr:
+        return module(expr)["main"].body
+
+    assert toy.why_not(call(relay.exp(data))) is None
+    assert toy.why_not(call(relay.tanh(data))) == "tanh is broken in silicon"
+    assert toy.why_not(call(relay.exp(relay.var("v", shape=(2,))))) == "toy refuses this exp"
+    assert toy.why_not(call(relay.log(data))) == "toy has no counterpart of log"
+    assert not backends.Refused("no")
+    cut = backends.partition(module(relay.exp(relay.tanh(data))), NAME)
+    assert "tanh" in str(cut["main"]) and "exp" not in str(cut["main"])
+
+
+def test_registering_again_replaces(toy: backends.Backend) -> None:
+    backends.register(NAME, supports=["log"])
+    cut = backends.partition(module(relay.log(relay.abs(data))), NAME)
+    assert "abs" in str(cut["main"]) and "log" not in str(cut["main"])
+    assert get_pattern_table(NAME) == []
+
+
+def test_dnnl_comes_in_by_the_same_door() -> None:
+    dnnl = backends.get("dnnl")
+    convolution = module(
+        nn.conv2d(relay.var("x", shape=(1, 4, 8, 8)), relay.var("w", shape=(4, 4, 3, 3)))
+    )
+    assert dnnl.why_not(convolution["main"].body) is None
+    halves = relay.var("h", shape=(2,), dtype="float64")
+    assert "must be float32" in str(dnnl.why_not(module(relay.exp(halves))["main"].body))
+
+
+def test_mistakes_are_named() -> None:
+    with pytest.raises(PassError, match=r"begin with 'toy\.', found 'relu'"):
+        backends.register(NAME, patterns=[("relu", relu_of_sum)])
+    with pytest.raises(PassError, match="without dots"):
+        backends.register("a.b")
+    with pytest.raises(UnknownNameError, match="no_such"):
+        backends.register(NAME, supports=["no_such"])
+    with pytest.raises(UnknownNameError, match="no back end is registered as 'npu'"):
+        backends.partition(module(data), "npu")
