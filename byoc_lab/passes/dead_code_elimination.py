@@ -70,31 +70,33 @@ class DeadCodeElimination(Pass):
 def _uses(func: Function, lets: dict[Var, Let], pure: dict[Var, bool]) -> dict[Var, int]:
     """How often each let-bound variable is needed, found by following what is needed.
 
-    What is inside a shared value counts twice, as in TVM, which looks at a node up to two times.
+    A value is looked at where its variable is met first: if that is in a nested function, all that
+    the value uses from outside counts as used there. What is inside a shared value counts twice, as
+    in TVM, which looks at a node up to two times.
     """
     uses: dict[Var, int] = {}
-    home: dict[Var, Function] = {}  # the function whose body binds the variable
+    home: dict[Var, int] = {}  # how many nested functions there are around the variable's let
     seen: Counter[Expr] = Counter()
-    todo: list[tuple[Expr, Function]] = [(func.body, func)]
+    todo: list[tuple[Expr, int]] = [(func.body, 0)]
     while todo:
-        node, scope = todo.pop()
+        node, level = todo.pop()
         if isinstance(node, Var):
             if node in lets:
-                first = node not in uses
-                uses[node] = uses.get(node, 0) + (1 if home.get(node, scope) is scope else 2)
-                if first and pure[node]:
-                    todo.append((lets[node].value, home.get(node, scope)))
+                before = uses.get(node, 0)
+                uses[node] = before + (2 if home.get(node, level) < level else 1)
+                if before == 0 and pure[node]:
+                    todo.append((lets[node].value, level))
             continue
         if seen[node] == 2:
             continue
         seen[node] += 1
         if isinstance(node, Let):
-            home[node.var] = scope
-            todo.append((node.body, scope))
+            home[node.var] = level
+            todo.append((node.body, level))
             if not pure[node.var]:
-                todo.append((node.value, scope))
+                todo.append((node.value, level))
         elif isinstance(node, Function):
-            todo.append((node.body, node))
+            todo.append((node.body, level + 1))
         else:
-            todo += [(p, scope) for p in node.parts()]
+            todo += [(p, level) for p in reversed(node.parts())]
     return uses

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,7 +11,13 @@ import numpy as np
 
 import byoc_lab as tvm
 from byoc_lab import relay
-from byoc_lab.errors import ByocLabError, FreeVariableError, PartitionError, PassError
+from byoc_lab.errors import (
+    ByocLabError,
+    FreeVariableError,
+    ParseError,
+    PartitionError,
+    PassError,
+)
 from byoc_lab.relay.structural import first_difference
 from byoc_lab.relay.visit import post_order
 
@@ -94,6 +101,21 @@ def difference(ours: tvm.IRModule, text: str) -> str | None:
     if "meta[relay.Constant]" in text and "#[metadata]" not in text:
         return None
     return _values(ours, theirs)
+
+
+def is_misplaced_value(text: str, error: ParseError) -> bool:
+    """Whether a text of TVM cannot be read because of a fault of its printer.
+
+    A value that a closure captures is printed where it is met first, in the closure's block, and
+    where the block waits for its own place, the value's other users are printed above it: they
+    mention a `%N` that is defined further down. (byoc_lab puts the closure first.)
+    """
+    wanted = re.search(r": (%\d+) is not defined", str(error))
+    if wanted is None:
+        return False
+    use = re.search(rf"{wanted[1]}\b(?! =)", text)
+    home = re.search(rf"^   +{wanted[1]} = ", text, re.MULTILINE)  # in a block of the function
+    return bool(use and home and home.start() > use.start())
 
 
 def _values(ours: tvm.IRModule, theirs: tvm.IRModule) -> str | None:

@@ -79,12 +79,17 @@ def _texts(module, limit):
 def _settled(text: str) -> str:
     """`text` without spans, and with ToANormalForm's fresh variables counted from 0.
 
-    TVM counts them from the start of the process, so a text would depend on what ran before.
+    TVM counts them from the start of the process, and takes the functions of a module in the order
+    of their addresses; so within each function they are ranked, and the functions follow the text.
     """
     text = SPAN.sub("", text)
-    numbers = sorted({int(number) for number in FRESH.findall(text)})
-    rank = {number: index for index, number in enumerate(numbers)}
-    return FRESH.sub(lambda match: f"%x_{rank[int(match[1])]}", text)
+    ranked = [
+        number
+        for function in text.split("\ndef ")
+        for number in sorted(set(FRESH.findall(function)), key=int)
+    ]
+    rank = {number: index for index, number in enumerate(ranked)}
+    return FRESH.sub(lambda match: f"%x_{rank[match[1]]}", text)
 
 
 def _constant_bytes(module) -> int:

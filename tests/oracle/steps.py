@@ -8,6 +8,7 @@ A step is one of
     {"pass": "FoldScaleAxis", "opt_level": 3}              run inside PassContext(opt_level=3)
     {"sequential": ["InferType", ...], "opt_level": 3}     run by tvm.transform.Sequential
     {"annotate": "conv_args", "compiler": "dnnl"}          an annotator of `annotators.py`
+    {"equals": text}                                       nothing if it is that module
     "drop_let_begins"                                      its mender of annotated let values
 """
 
@@ -26,6 +27,11 @@ def apply(step: Step, mod: Any, tvm: Any, relay: Any) -> Any:
     if step == "drop_let_begins":
         return drop_let_begins(mod, relay)
     arguments = dict(step) if isinstance(step, dict) else {"pass": step}
+    if "equals" in arguments:
+        infer = relay.transform.InferType()
+        other = infer(relay.parse(arguments["equals"]))
+        tvm.ir.assert_structural_equal(infer(mod), other)
+        return mod
     if "annotate" in arguments:
         return annotate(mod, relay, arguments["annotate"], arguments.get("compiler", "dnnl"))
     level = arguments.pop("opt_level", None)

@@ -16,7 +16,6 @@ from byoc_lab.errors import ByocLabError, FreeVariableError
 from . import cases
 from .compare import difference, expected_error, missing, run, targets_registered
 from .golden_files import GOLDEN, GoldenFile, golden_files
-from .unreadable import UNREADABLE
 
 pytestmark = pytest.mark.filterwarnings("ignore::byoc_lab.errors.ElidedMetadataWarning")
 
@@ -59,11 +58,8 @@ def test_pass_does_what_tvm_does(path: Path) -> None:
         return
     assert golden.text_after is not None
     after = run(golden.step, before)
-    if _name(path) in UNREADABLE:
-        assert after.astext(show_meta_data=False).split() == golden.text_after.split()
-    else:
-        found = difference(after, golden.text_after)
-        assert found is None, found
+    found = difference(after, golden.text_after)
+    assert found is None, found
 
 
 def _check_free_variables(error: ByocLabError, message: str) -> None:
@@ -79,8 +75,6 @@ def test_text_is_printed_as_tvm_prints_it(path: Path) -> None:
 
     (TVM's metadata also lists the types of the constants, which their arrays have anyway.)
     """
-    if _name(path) in UNREADABLE:
-        pytest.skip(UNREADABLE[_name(path)])
     golden = GoldenFile.read(path)
     if name := missing(golden.before):
         pytest.skip(f"byoc_lab has no pass {name}")
