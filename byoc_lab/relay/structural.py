@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.relay.adt import Constructor, Match, TypeData
+from byoc_lab.relay.collector import collector_paused
 from byoc_lab.relay.expr import (
     Call,
     Constant,
@@ -60,6 +61,7 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
         raise ValueError(f"StructuralEqual check failed: {found}")
 
 
+@collector_paused()
 def first_difference(
     lhs: Any, rhs: Any, map_free_vars: bool = False, *, constants: bool = True
 ) -> Difference | None:
@@ -133,8 +135,8 @@ class _Comparison:
                 return self._found(root, path, a, b, why)
             if _counts_sharing(a):
                 self._pair(a, b)
-            below = zip(a.part_names(), a.parts(), b.parts(), strict=True)
-            stack += [(x, y, (path, label)) for label, x, y in reversed(list(below))]
+            pairs = enumerate(zip(a.parts(), b.parts(), strict=True))
+            stack += [(x, y, (path, a, n)) for n, (x, y) in reversed(list(pairs))]
         return None
 
     def _paired(self, a: Expr, b: Expr) -> bool:
@@ -147,8 +149,8 @@ class _Comparison:
     def _found(self, root: str, path: Any, a: Expr, b: Expr, why: str) -> Difference:
         labels = []
         while path:
-            path, label = path
-            labels.append(label)
+            path, parent, n = path
+            labels.append(parent.part_names()[n])
         return Difference(root + "".join(reversed(labels)), a, b, why)
 
     def _own_fields(self, a: Expr, b: Expr) -> str:
