@@ -112,9 +112,7 @@ class _Translator:
     def _operator(self, node: Call, op: Op, values: dict[Expr, Any]) -> Any:
         definition = op.definition
         if definition.relax is None:
-            raise BuildError(
-                f"{op.name} has no translation to Relax; give its definition (define_op) a `relax`"
-            )
+            raise BuildError(f"{op.name} has no translation to Relax: {definition.why_no('relax')}")
         attrs = node.attrs
         if attrs is None and definition.attrs is not None:
             attrs = definition.attrs.make()

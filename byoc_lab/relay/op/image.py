@@ -1,19 +1,19 @@
-"""Resizing images: image.resize2d and nn.upsampling.
+"""Resizing images of one, two and three spatial axes: image.resize1d, resize2d, resize3d.
 
-A result pixel is a weighted sum of data pixels, and the weights of rows and columns are apart: the
-reference is a product with one matrix for each. Source: `Resize2DRel`, `UpSamplingRel` and
-topi/image/resize.py of TVM 0.16.
+A result pixel is a weighted sum of data pixels, and the weights of each axis are apart: the
+reference is a product with one matrix for each. Source: `Resize1DRel`, `Resize2DRel`,
+`Resize3DRel` and topi/image/resize.py of TVM 0.16.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.errors import BuildError
-from byoc_lab.relay.attrs import Attr, AttrsType, boolean, dtype, integer, integers, number, string
+from byoc_lab.relay.attrs import Attr, AttrsType, dtype, integer, integers, number, string
 from byoc_lab.relay.expr import Call, Constant, Expr
 from byoc_lab.relay.op.layout import pick, positions, unpick
 from byoc_lab.relay.op.namespace import builds
@@ -21,14 +21,14 @@ from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
     NO_DTYPE,
     Types,
-    dim,
     fail,
     need_length,
     need_rank,
     out_dtype,
     tensors,
 )
-from byoc_lab.relay.op.relax_types import shape_of
+from byoc_lab.relay.op.relax_types import by_topi
+from byoc_lab.relay.op.windows import SPATIAL, axes_in_words
 from byoc_lab.relay.types import TensorType, Type
 
 METHODS = ("nearest_neighbor", "linear", "cubic")
@@ -42,12 +42,16 @@ MODES = (
 )
 
 
-def places(length: int, target: int, mode: str) -> np.ndarray:
+Region = tuple[float, float]  # first and last place, as parts of the length
+
+
+def places(length: int, target: int, mode: str, region: Region = (0.0, 0.0)) -> np.ndarray:
     """Where in data of `length` each of `target` pixels of the result is looked up.
 
-    Raises ValueError for tf_crop_and_resize, which needs a region.
+    `region` is what tf_crop_and_resize looks at. Raises ValueError for an unknown mode.
     """
     x, scale = np.arange(target), length / target
+    first, last = region
     if mode == "half_pixel" or (mode == "pytorch_half_pixel" and target > 1):
         return (x + 0.5) * scale - 0.5
     if mode == "pytorch_half_pixel":
@@ -58,7 +62,13 @@ def places(length: int, target: int, mode: str) -> np.ndarray:
         return x * scale
     if mode == "tf_half_pixel_for_nn":
         return (x + 0.5) * scale
-    raise ValueError(f"coordinate_transformation_mode {mode!r} has no NumPy reference")
+    if mode == "tf_crop_and_resize":
+        if target == 1:
+            return np.array([0.5 * (first + last) * (length - 1)])
+        return first * (length - 1) + x * ((last - first) * (length - 1) / (target - 1))
+    raise ValueError(
+        f"coordinate_transformation_mode must be one of {', '.join(MODES)}, found {mode!r}"
+    )
 
 
 def nearest(at: np.ndarray, rounding: str, mode: str) -> np.ndarray:
@@ -89,9 +99,9 @@ def cubic_weights(t: np.ndarray, alpha: float) -> np.ndarray:
     )
 
 
-def resizing(length: int, target: int, attrs: AnyValue) -> np.ndarray:
-    """The matrix (target, length) whose rows are the weights of the data for each result pixel."""
-    at = places(length, target, attrs.coordinate_transformation_mode)
+def resizing(length: int, at: np.ndarray, attrs: AnyValue) -> np.ndarray:
+    """The matrix (result, data) of the weights of data of `length` for the places `at`."""
+    target = len(at)
     mode = attrs.coordinate_transformation_mode
     first = np.floor(at).astype(np.int64)
     if attrs.method == "nearest_neighbor":
@@ -112,176 +122,156 @@ def resizing(length: int, target: int, attrs: AnyValue) -> np.ndarray:
     return matrix
 
 
-def resized(attrs: AnyValue, data: np.ndarray, size: AnyValue, kind: np.dtype) -> np.ndarray:
-    order = positions("image.resize2d", "layout", attrs.layout, "NCHW")
-    x = data.transpose(order).astype(np.result_type(data.dtype, np.float32))
-    for axis, target in zip((2, 3), size, strict=True):
-        matrix = resizing(x.shape[axis], target, attrs).astype(x.dtype)
-        x = np.moveaxis(np.moveaxis(x, axis, -1) @ matrix.T, -1, axis)
-    return np.ascontiguousarray(x.transpose(np.argsort(order)).astype(kind))
+def region_of(attrs: AnyValue, axis: int, rank: int) -> Region:
+    """The part of a spatial axis that `roi` names. TVM reads it from the last axis on for rank 3.
+
+    Raises ValueError when roi has not two numbers for each axis.
+    """
+    if attrs.coordinate_transformation_mode != "tf_crop_and_resize":
+        return 0.0, 0.0
+    if attrs.roi is None or len(attrs.roi) != 2 * rank:
+        raise ValueError(f"roi must have {2 * rank} numbers, found {attrs.roi}")
+    at = rank - 1 - axis if rank == 3 else axis
+    return attrs.roi[at], attrs.roi[at + rank]
+
+
+def resized(attrs: AnyValue, x: np.ndarray, regions: Sequence[Region]) -> np.ndarray:
+    """`x` (N, C, spatial axes) in the attributes' size; what lies outside is extrapolated.
+
+    Of three axes TVM forgets the first there, and so does this.
+    """
+    mode = attrs.coordinate_transformation_mode
+    for n, (target, region) in enumerate(zip(attrs.size, regions, strict=True)):
+        length = x.shape[n + 2]
+        at = places(length, target, mode, region)
+        matrix = resizing(length, at, attrs).astype(x.dtype)
+        x = np.moveaxis(x, n + 2, -1) @ matrix.T
+        if mode == "tf_crop_and_resize" and (n or len(regions) < 3):
+            x[..., (at < 0) | (at > length - 1)] = attrs.extrapolation_value
+        x = np.moveaxis(x, -1, n + 2)
+    return x
 
 
 def resize_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
-    """Two per result element and data element that it is made of: 1, 4 or 16 of them."""
-    method = attrs.method.removeprefix("bi")
-    return 2 * prod(result.concrete_shape) * {"nearest_neighbor": 0, "linear": 4}.get(method, 16)
+    """Two per result element and data element that it is made of: 2 or 4 along each axis."""
+    along = {"nearest_neighbor": 0, "linear": 2}.get(attrs.method, 4)
+    return 2 * prod(result.concrete_shape) * along ** len(attrs.size or ())
 
 
-def resize2d_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """data (N, C, H, W) gives (N, C, *size)."""
-    op = "image.resize2d"
-    (x,) = tensors(op, "data", data)
-    if x is None:
-        return None, None
-    need_rank(op, "data", x, 4)
-    if attrs.size is None:
-        fail(op, "attribute size must be given: (height, width)")
-    need_length(op, "size", attrs.size, 2)
-    for name, known in (("method", METHODS), ("coordinate_transformation_mode", MODES)):
-        if attrs[name] not in known:
-            fail(op, f"attribute {name} must be one of {', '.join(known)}, found {attrs[name]!r}")
-    order = positions(op, "layout", attrs.layout, "NCHW")
-    n, c, *_ = pick(x.shape, order)
-    return x, TensorType(unpick((n, c, *attrs.size), order), out_dtype(attrs, x))
-
-
-def _resize2d_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
-    return resized(attrs, x, attrs.size, np.dtype(attrs.out_dtype or x.dtype))
-
-
-def _resize2d_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-    if attrs.coordinate_transformation_mode == "tf_crop_and_resize":
-        raise BuildError("image.resize2d: tf_crop_and_resize is not translated to Relax")
-    names = ("layout", "method", "coordinate_transformation_mode", "rounding_method")
-    return R.image.resize2d(
-        x,
-        attrs.size,
-        **{n: attrs[n] for n in (*names, "cubic_alpha", "cubic_exclude", "extrapolation_value")},
-        out_dtype=attrs.out_dtype or None,
-    )
-
-
-def numbers(value: AnyValue) -> tuple[float, ...]:
+def roi_numbers(value: AnyValue) -> tuple[float, ...]:
     return tuple(map(number, value))
 
 
-RESIZE = define_op(
-    "image.resize2d",
-    "data",
-    resize2d_relation,
-    reference=_resize2d_reference,
-    attrs=AttrsType(
-        "relay.attrs.Resize2DAttrs",
+RESIZE_ATTRS: dict[int, AttrsType] = {}
+
+
+def _define(rank: int) -> None:
+    op, spatial, axes = f"image.resize{rank}d", SPATIAL[rank], axes_in_words(rank)
+
+    def relation(attrs: AnyValue, data: Type | None) -> Types:
+        """data (N, C, spatial axes) gives (N, C, *size)."""
+        (x,) = tensors(op, "data", data)
+        if x is None:
+            return None, None
+        need_rank(op, "data", x, rank + 2)
+        if attrs.size is None:
+            fail(op, f"attribute size must be given: ({axes})")
+        need_length(op, "size", attrs.size, rank)
+        for name, known in (("method", METHODS), ("coordinate_transformation_mode", MODES)):
+            if attrs[name] not in known:
+                found = attrs[name]
+                fail(op, f"attribute {name} must be one of {', '.join(known)}, found {found!r}")
+        order = positions(op, "layout", attrs.layout, f"NC{spatial}")
+        n, c, *_ = pick(x.shape, order)
+        return x, TensorType(unpick((n, c, *attrs.size), order), out_dtype(attrs, x))
+
+    def reference(attrs: AnyValue, data: np.ndarray) -> np.ndarray:
+        order = positions(op, "layout", attrs.layout, f"NC{spatial}")
+        x = data.transpose(order).astype(np.result_type(data.dtype, np.float32))
+        out = resized(attrs, x, [region_of(attrs, n, rank) for n in range(rank)])
+        kind = np.dtype(attrs.out_dtype or data.dtype)
+        return np.ascontiguousarray(out.transpose(np.argsort(order)).astype(kind))
+
+    def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+        if rank == 1:  # Relax resizes two axes or three
+            more = attrs.cubic_alpha, attrs.cubic_exclude, attrs.extrapolation_value
+            mode = attrs.coordinate_transformation_mode
+            words = attrs.layout, attrs.method, mode, attrs.rounding_method
+            region = list(attrs.roi or (0.0, 0.0))
+            kind = attrs.out_dtype or None
+            return by_topi("image.resize1d", x, region, list(attrs.size), *words, *more, kind)
+        names = ("layout", "method", "coordinate_transformation_mode", "rounding_method")
+        numbers = ("cubic_alpha", "cubic_exclude", "extrapolation_value")
+        return getattr(R.image, f"resize{rank}d")(
+            x,
+            attrs.size,
+            roi=tuple(attrs.roi or (0.0,) * (2 * rank)),
+            **{n: attrs[n] for n in (*names, *numbers)},
+            out_dtype=attrs.out_dtype or None,
+        )
+
+    attrs_type = RESIZE_ATTRS[rank] = AttrsType(
+        f"relay.attrs.Resize{rank}DAttrs",
         (
-            Attr("size", integers, None, "size of the result: (height, width)"),
-            Attr("roi", numbers, None, "region for tf_crop_and_resize: (top, left, bottom, right)"),
-            Attr("layout", string, "NCHW", "order of the axes of data and result"),
+            Attr("size", integers, None, f"size of the result: ({axes})"),
+            Attr("roi", roi_numbers, None, "region for tf_crop_and_resize: firsts, lasts"),
+            Attr("layout", string, f"NC{spatial}", "order of the axes of data and result"),
             Attr("method", string, "linear", ", ".join(METHODS)),
             Attr("coordinate_transformation_mode", string, "half_pixel", ", ".join(MODES)),
-            Attr("rounding_method", string, "round", "nearest_neighbor: round, floor, ceil, ..."),
+            Attr("rounding_method", string, "round", "nearest_neighbor: round, floor, ..."),
             Attr("cubic_alpha", number, -0.5, "coefficient of the cubic spline"),
             Attr("cubic_exclude", integer, 0, "whether cubic leaves out pixels outside"),
-            Attr("extrapolation_value", number, 0.0, "what lies outside for tf_crop_and_resize"),
+            Attr("extrapolation_value", number, 0.0, "what lies outside the data"),
             Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
         ),
-    ),
-    flops=resize_flops,
-    relax=_resize2d_relax,
-    pattern=OpPattern.INJECTIVE,
-    doc="An image in another size.",
-)
-
-
-@builds("image.resize2d")
-def resize2d(
-    data: Expr,
-    size: AnyValue,
-    roi: AnyValue = None,
-    layout: str = "NCHW",
-    method: str = "linear",
-    coordinate_transformation_mode: str = "half_pixel",
-    rounding_method: str = "",
-    cubic_alpha: float = -0.5,
-    cubic_exclude: int = 0,
-    extrapolation_value: float = 0.0,
-    out_dtype: str | None = None,
-) -> Call:
-    """Images `data` in `size` (height, width); both may be constants."""
-    attrs = RESIZE.definition.attrs.make(
-        size=_values(size),
-        roi=(0.0,) * 4 if roi is None else _values(roi),
-        layout=layout,
-        method=method,
-        coordinate_transformation_mode=coordinate_transformation_mode,
-        rounding_method=rounding_method,
-        cubic_alpha=cubic_alpha,
-        cubic_exclude=cubic_exclude,
-        extrapolation_value=extrapolation_value,
-        out_dtype=out_dtype or NO_DTYPE,
     )
-    return Call(RESIZE, [data], attrs)
+    defined = define_op(
+        op,
+        "data",
+        relation,
+        reference=reference,
+        attrs=attrs_type,
+        flops=resize_flops,
+        relax=relax,
+        pattern=OpPattern.INJECTIVE,
+        doc=f"Data of {rank} spatial {'axis' if rank == 1 else 'axes'} in another size.",
+    )
+
+    def build(
+        data: Expr,
+        size: AnyValue,
+        roi: AnyValue = None,
+        layout: str = f"NC{spatial}",
+        method: str = "linear",
+        coordinate_transformation_mode: str = "half_pixel",
+        rounding_method: str = "",
+        cubic_alpha: float = -0.5,
+        cubic_exclude: int = 0,
+        extrapolation_value: float = 0.0,
+        out_dtype: str | None = None,
+    ) -> Call:
+        attrs = attrs_type.make(
+            size=_values(size),
+            roi=(0.0,) * (2 * rank) if roi is None else _values(roi),
+            layout=layout,
+            method=method,
+            coordinate_transformation_mode=coordinate_transformation_mode,
+            rounding_method=rounding_method,
+            cubic_alpha=cubic_alpha,
+            cubic_exclude=cubic_exclude,
+            extrapolation_value=extrapolation_value,
+            out_dtype=out_dtype or NO_DTYPE,
+        )
+        return Call(defined, [data], attrs)
+
+    build.__name__ = build.__qualname__ = f"resize{rank}d"
+    build.__doc__ = f"`data` in `size` ({axes}); size and roi may be constants."
+    builds(op)(build)
 
 
 def _values(given: AnyValue) -> list[AnyValue]:
     return given.numpy().tolist() if isinstance(given, Constant) else list(given)
 
 
-# nn.upsampling -----------------------------------------------------------------------------------
-
-UPSAMPLING_METHODS = ("nearest_neighbor", "bilinear", "bicubic")
-
-
-def upsampled(size: AnyValue, attrs: AnyValue) -> list[AnyValue]:
-    """(height, width) times the scales, rounded."""
-    scales = (attrs.scale_h, attrs.scale_w)
-    return [dim(lambda n, s=s: round(n * s), d) for d, s in zip(size, scales, strict=True)]
-
-
-def upsampling_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """data (N, C, H, W) gives (N, C, round(H * scale_h), round(W * scale_w))."""
-    op = "nn.upsampling"
-    (x,) = tensors(op, "data", data)
-    if x is None:
-        return None, None
-    need_rank(op, "data", x, 4)
-    if attrs.method not in UPSAMPLING_METHODS:
-        known = ", ".join(UPSAMPLING_METHODS)
-        fail(op, f"attribute method must be one of {known}, found {attrs.method!r}")
-    order = positions(op, "layout", attrs.layout, "NCHW")
-    n, c, *size = pick(x.shape, order)
-    return x, TensorType(unpick((n, c, *upsampled(size, attrs)), order), x.dtype)
-
-
-def _as_resize(attrs: AnyValue, shape: AnyValue) -> AnyValue:
-    """The attributes of the `image.resize2d` that upsamples data of `shape`."""
-    _, _, *size = pick(shape, positions("nn.upsampling", "layout", attrs.layout, "NCHW"))
-    return RESIZE.definition.attrs.make(
-        size=upsampled(size, attrs),
-        layout=attrs.layout,
-        method=attrs.method.removeprefix("bi"),
-        coordinate_transformation_mode="align_corners" if attrs.align_corners else "asymmetric",
-        rounding_method="",
-    )
-
-
-define_op(
-    "nn.upsampling",
-    "data",
-    upsampling_relation,
-    reference=lambda attrs, x: _resize2d_reference(_as_resize(attrs, x.shape), x),
-    attrs=AttrsType(
-        "relay.attrs.UpSamplingAttrs",
-        (
-            Attr("scale_h", number, doc="result height / data height"),
-            Attr("scale_w", number, doc="result width / data width"),
-            Attr("layout", string, "NCHW", "order of the axes of data and result"),
-            Attr("method", string, "nearest_neighbor", ", ".join(UPSAMPLING_METHODS)),
-            Attr("align_corners", boolean, False, "whether the corner pixels stay where they are"),
-        ),
-    ),
-    defaults={"scale_h": 1, "scale_w": 1},
-    flops=resize_flops,
-    relax=lambda R, attrs, x: _resize2d_relax(R, _as_resize(attrs, shape_of(x)), x),
-    pattern=OpPattern.INJECTIVE,
-    doc="An image enlarged by a factor in each direction.",
-)
+for _rank in SPATIAL:
+    _define(_rank)

@@ -10,11 +10,20 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, boolean, integer, integers, number
+from byoc_lab.relay.attrs import (
+    REQUIRED,
+    Attr,
+    AttrsType,
+    boolean,
+    integer,
+    integers,
+    number,
+    string,
+)
 from byoc_lab.relay.op.nn_dense import lay_along
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, axes_of, axis_of, fail, tensors
-from byoc_lab.relay.op.relax_types import dtype_of, rank_of, scalar
+from byoc_lab.relay.op.relax_types import dtype_of, rank_of, scalar, shape_of
 from byoc_lab.relay.types import Any, TensorType, TupleType, Type
 
 CENTER = Attr("center", boolean, True, "whether beta is added")
@@ -252,4 +261,64 @@ define_op(
     flops=lambda attrs, args, result: 3 * prod(result.shape),
     relax=_l2_normalize_relax,
     doc="out = data / sqrt(max(sum of squares over axis, eps)).",
+)
+
+
+NORM_REGIONS = ("ACROSS_CHANNELS", "WITHIN_CHANNEL")
+
+
+def lrn_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """The result is typed as data."""
+    op = "nn.lrn"
+    (x,) = tensors(op, "data", data)
+    if x is not None:
+        axis_of(op, attrs.axis, len(x.shape))
+        if attrs.size < 1 or attrs.size % 2 == 0:
+            fail(op, f"attribute size must be odd and positive, found {attrs.size}")
+    return x, x
+
+
+def lrn_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+    axis, half = attrs.axis % x.ndim, attrs.size // 2
+    around = [(half, half) if n == axis else (0, 0) for n in range(x.ndim)]
+    squares = np.moveaxis(np.pad(x * x, around), axis, -1)
+    near = sum(squares[..., n : n + x.shape[axis]] for n in range(attrs.size))
+    total = np.moveaxis(np.asarray(near, x.dtype), -1, axis)
+    scale = attrs.bias + attrs.alpha * total / attrs.size
+    return (x / np.power(scale, attrs.beta)).astype(x.dtype, copy=False)
+
+
+def _lrn_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+    rank, length, half = rank_of(x), shape_of(x), attrs.size // 2
+    axis, dtype = attrs.axis % rank, dtype_of(x)
+    around = [half if n // 2 == axis else 0 for n in range(2 * rank)]
+    squares = R.nn.pad(R.multiply(x, x), around)
+    total = R.strided_slice(squares, [axis], [0], [length[axis]])
+    for n in range(1, attrs.size):
+        total = R.add(total, R.strided_slice(squares, [axis], [n], [n + length[axis]]))
+    scaled = R.multiply(total, scalar(attrs.alpha / attrs.size, dtype))
+    return R.divide(x, R.power(R.add(scaled, scalar(attrs.bias, dtype)), scalar(attrs.beta, dtype)))
+
+
+define_op(
+    "nn.lrn",
+    "data",
+    lrn_relation,
+    reference=lrn_reference,
+    attrs=AttrsType(
+        "relay.attrs.LRNAttrs",
+        (
+            Attr("size", integer, 5, "how many neighbouring channels count, an odd number"),
+            Attr("axis", integer, 1, "axis of the channels"),
+            Attr("bias", number, 2.0, "what is added to the sum of squares"),
+            Attr("alpha", number, 0.0001, "factor of the mean square"),
+            Attr("beta", number, 0.75, "exponent"),
+            Attr("norm_region", string, NORM_REGIONS[0], "kept, but TVM computes across channels"),
+        ),
+    ),
+    # The builder's defaults differ from those of the record, as in TVM.
+    defaults={"bias": 2, "alpha": 1e-05},
+    flops=lambda attrs, args, result: (attrs.size + 5) * prod(result.shape),
+    relax=_lrn_relax,
+    doc="out = data / (bias + alpha * mean square of neighbouring channels) ** beta.",
 )

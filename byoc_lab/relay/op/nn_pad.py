@@ -1,4 +1,7 @@
-"""`nn.pad`: elements added around a tensor. Source: `PadRel` of TVM 0.16."""
+"""Elements added around a tensor, or between its elements: pad, mirror_pad, dilate.
+
+Source: `PadRel`, `MirrorPadRel`, `DilateRel` of TVM 0.16.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,20 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.relay.attrs import Attr, AttrsType, nested_integers, string
+from byoc_lab.relay.attrs import (
+    REQUIRED,
+    Attr,
+    AttrsType,
+    integers,
+    nested_integers,
+    number,
+    string,
+)
 from byoc_lab.relay.expr import Call, Expr, const
-from byoc_lab.relay.op.namespace import builds
+from byoc_lab.relay.op.namespace import builds, reordered
 from byoc_lab.relay.op.registry import OpPattern, define_op
-from byoc_lab.relay.op.relations import Types, dim, fail, tensors
-from byoc_lab.relay.op.relax_types import constant_value
+from byoc_lab.relay.op.relations import Types, dim, fail, need_length, tensors
+from byoc_lab.relay.op.relax_types import by_topi, constant_value
 from byoc_lab.relay.op.shape import no_flops
 from byoc_lab.relay.types import Any, TensorType, Type
 
@@ -81,3 +92,95 @@ def pad(
     value = pad_value if isinstance(pad_value, Expr) else const(pad_value)
     attrs = PAD.definition.attrs.make(pad_width=pad_width, pad_mode=pad_mode)
     return Call(PAD, [data, value], attrs)
+
+
+# nn.mirror_pad -----------------------------------------------------------------------------------
+
+MIRRORS: dict[str, AnyValue] = {
+    "SYMMETRIC": "symmetric",
+    "REFLECT": "reflect",
+}  # TVM's name -> NumPy's
+
+
+def mirror_pad_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """Each axis grows by its two numbers, which are not negative."""
+    op = "nn.mirror_pad"
+    (x,) = tensors(op, "data", data)
+    if x is None:
+        return None, None
+    widths = attrs.pad_width
+    if len(widths) != len(x.shape) or any(len(w) != 2 for w in widths):
+        fail(op, f"attribute pad_width must be a (before, after) for each axis of {x}: {widths}")
+    if any(min(w) < 0 for w in widths):
+        fail(op, f"attribute pad_width must not be negative, found {widths}")
+    if attrs.mode not in MIRRORS:
+        fail(op, f"attribute mode must be one of {', '.join(MIRRORS)}, found {attrs.mode!r}")
+    shape = [dim(lambda n, w=w: n + sum(w), d) for d, w in zip(x.shape, widths, strict=True)]
+    return x, TensorType(shape, x.dtype)
+
+
+def _mirror_pad_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+    before, after = ([w[side] for w in attrs.pad_width] for side in (0, 1))
+    return by_topi("nn.mirror_pad", x, before, after, attrs.mode)
+
+
+MIRROR_PAD = define_op(
+    "nn.mirror_pad",
+    "data",
+    mirror_pad_relation,
+    reference=lambda attrs, x: np.pad(x, attrs.pad_width, MIRRORS[attrs.mode]),
+    attrs=AttrsType(
+        "relay.attrs.MirrorPadAttrs",
+        (
+            Attr("mode", string, "SYMMETRIC", "SYMMETRIC repeats the edge, REFLECT does not"),
+            Attr("pad_width", nested_integers, doc="(before, after) for each axis"),
+        ),
+    ),
+    flops=no_flops,
+    relax=_mirror_pad_relax,
+    pattern=OpPattern.INJECTIVE,
+    doc="A tensor continued by its mirror image on each side.",
+)
+reordered(MIRROR_PAD, "data pad_width mode")
+
+# nn.dilate ---------------------------------------------------------------------------------------
+
+
+def dilate_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """An axis of n elements gets (n - 1) * stride + 1."""
+    op = "nn.dilate"
+    (x,) = tensors(op, "data", data)
+    if x is None:
+        return None, None
+    need_length(op, "strides", attrs.strides, len(x.shape))
+    if attrs.strides and min(attrs.strides) < 1:
+        fail(op, f"attribute strides must be positive, found {list(attrs.strides)}")
+    pairs = zip(x.shape, attrs.strides, strict=True)
+    return x, TensorType([dim(lambda n, s=s: (n - 1) * s + 1, d) for d, s in pairs], x.dtype)
+
+
+def dilate_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+    shape = [(n - 1) * s + 1 for n, s in zip(x.shape, attrs.strides, strict=True)]
+    out = np.full(shape, attrs.dilation_value, x.dtype)
+    out[tuple(slice(None, None, s) for s in attrs.strides)] = x
+    return out
+
+
+define_op(
+    "nn.dilate",
+    "data",
+    dilate_relation,
+    reference=dilate_reference,
+    attrs=AttrsType(
+        "relay.attrs.DilateAttrs",
+        (
+            Attr("strides", integers, (1, 1), "distance of neighbours in the result, each axis"),
+            Attr("dilation_value", number, 0.0, "what stands between them"),
+        ),
+    ),
+    defaults={"strides": REQUIRED},
+    flops=no_flops,
+    relax=lambda R, attrs, x: by_topi("nn.dilate", x, list(attrs.strides), attrs.dilation_value),
+    pattern=OpPattern.INJECTIVE,
+    doc="A tensor with its elements apart and a value between them.",
+)

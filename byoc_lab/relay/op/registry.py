@@ -8,8 +8,8 @@ translation to Relax. The families of operators are the other files of this fold
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
@@ -49,6 +49,7 @@ class OpDef:
     relax(R, attrs, *relax_exprs) -> Relax expression, where R is the module `tvm.relax.op`.
     inputs: argument names; a tuple-typed one ends in "*" and its builder takes a list.
     normalize(values) -> values: what TVM's Python helper does to attributes (padding to 4 numbers).
+    lacks: "reference", "relax" -> why the definition has none; the errors and the docs say it.
     results: number of results, when fixed; more than one makes the builder give a TupleWrapper.
     """
 
@@ -64,7 +65,12 @@ class OpDef:
     normalize: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     defaults: dict[str, Any] | None = None
     stateful: bool = False
+    lacks: Mapping[str, str] = field(default_factory=dict)
     doc: str = ""
+
+    def why_no(self, part: str) -> str:
+        """The end of an error message about a part ("reference", "relax") that is not there."""
+        return self.lacks.get(part) or f"give its definition (define_op) a `{part}`"
 
 
 def define_op(name: str, inputs: Iterable[str] | str, relation: Relation, **options: Any) -> Op:

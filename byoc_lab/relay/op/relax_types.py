@@ -34,6 +34,26 @@ def scalar(value: float, dtype: str) -> Any:
     return relax.const(value, dtype)
 
 
+def by_topi(path: str, *args: Any, **options: Any) -> Any:
+    """What Relax has no operator for, computed by a function of `tvm.topi` ("nn.dilate", ...).
+
+    Only for use in a translation, which has a Relax function under construction.
+    """
+    from functools import reduce
+
+    from tvm import relax, topi
+
+    block = relax.BlockBuilder.current()
+    return block.call_te(reduce(getattr, path.split("."), topi), *args, **options)
+
+
+def typed(expr: Any) -> Any:
+    """`expr` with its type known, as `rank_of`, `shape_of` and `by_topi` need their arguments."""
+    from tvm import relax
+
+    return relax.BlockBuilder.current().normalize(expr)
+
+
 def constant_array(expr: Any, op: str, name: str) -> Any:
     """The NumPy array that a Relax constant holds.
 

@@ -19,6 +19,9 @@ class Sample:
     """One call: `build(*vars)` over variables of these shapes.
 
     low, high: range of the random data. dtypes: one for each shape, float32 where it is left out.
+    ranges: (low, high) of the first arguments, where they differ.
+    source: the call as Python text over x0, x1, ..., for operators whose attributes TVM's parser
+        does not know.
     relax: what the error says when Relax cannot do it, or empty.
     """
 
@@ -30,6 +33,8 @@ class Sample:
     dtypes: Sequence[str] = ()
     note: str = ""
     relax: str = ""
+    ranges: Sequence[tuple[float, float]] = ()
+    source: str = ""
 
     @property
     def label(self) -> str:
@@ -46,13 +51,26 @@ class Sample:
         return [
             rng.integers(0, 2, s).astype(t)
             if t == "bool"
-            else rng.uniform(self.low, self.high, s).astype(t)
-            for s, t in self._typed()
+            else rng.uniform(*self._range(n), s).astype(t)
+            for n, (s, t) in enumerate(self._typed())
         ]
+
+    def _range(self, n: int) -> tuple[float, float]:
+        return self.ranges[n] if n < len(self.ranges) else (self.low, self.high)
 
     def _typed(self) -> list[tuple[Shape, str]]:
         dtypes = list(self.dtypes) + ["float32"] * (len(self.shapes) - len(self.dtypes))
         return list(zip(self.shapes, dtypes, strict=True))
+
+
+def sourced(op: str, source: str, shapes: Sequence[Shape], **more: Any) -> Sample:
+    """A sample whose call is Python text that TVM can evaluate too: `relay` and `np` are known."""
+
+    def build(*args: Any) -> Any:
+        names = {f"x{n}": a for n, a in enumerate(args)}
+        return eval(source, {"relay": relay, "np": np}, names)
+
+    return Sample(op, build, shapes, source=source, **more)
 
 
 def unary(name: str, low: float = -2.0, **more: Any) -> Sample:

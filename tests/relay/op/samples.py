@@ -10,6 +10,8 @@ from typing import Any
 
 from byoc_lab import relay
 from byoc_lab.relay import nn
+from tests.relay.op.image_samples import IMAGE_SAMPLES
+from tests.relay.op.index_samples import INDEX_SAMPLES
 from tests.relay.op.more_samples import MORE_SAMPLES
 from tests.relay.op.sample import Sample, Shape, binary, unary
 
@@ -162,4 +164,6 @@ SAMPLES = [
     Sample("annotation.compiler_end", lambda x: relay.annotation.compiler_end(x, "dnnl")),
     Sample("annotation.stop_fusion", relay.annotation.stop_fusion),
     *MORE_SAMPLES,
+    *IMAGE_SAMPLES,
+    *INDEX_SAMPLES,
 ]
