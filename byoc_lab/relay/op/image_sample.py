@@ -222,8 +222,8 @@ def sample_reference(attrs: AnyValue, x: np.ndarray, grid: np.ndarray) -> np.nda
             inside &= (index >= 0) & (index < size)
             weight = weight * part
         place = [i.clip(0, s - 1) for (i, _), s in zip(corner, sizes, strict=True)]
-        at: tuple[AnyValue, ...] = (batch, *place)
-        pixels = np.moveaxis(x, 1, -1)[at]
+        chosen: tuple[AnyValue, ...] = (batch, *place)
+        pixels = np.moveaxis(x, 1, -1)[chosen]
         out += np.moveaxis(pixels * np.where(inside, weight, 0)[..., None], -1, 1)
     return out.astype(x.dtype, copy=False)
 
