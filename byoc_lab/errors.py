@@ -75,6 +75,10 @@ class PassError(ByocLabError, RuntimeError):
     """A pass cannot run on this module; the module it was given is unchanged."""
 
 
+class ConfigError(ByocLabError, AttributeError):
+    """A setting of a PassContext that no pass has, or of the wrong kind."""
+
+
 class PartitionError(PassError):
     """Region annotations are malformed: what PartitionGraph or MergeCompilerRegions stopped at.
 

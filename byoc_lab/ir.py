@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from byoc_lab import passes as transform
+from byoc_lab.passes import instrument
 from byoc_lab.relay.attrs import Attrs, DictAttrs, attrs_type
 from byoc_lab.relay.expr import GlobalVar, Op, Span
 from byoc_lab.relay.module import IRModule
@@ -33,6 +35,6 @@ def make_node(type_key: str, **fields: Any) -> Attrs:
 __all__ = [
     "Attrs", "DictAttrs", "FuncType", "GlobalTypeVar", "GlobalVar", "IRModule", "IncompleteType",
     "Op", "Span", "TensorType", "TupleType", "Type", "TypeCall", "TypeVar",
-    "assert_structural_equal", "make_node", "register_op_attr", "structural_equal",
-    "structural_hash",
+    "assert_structural_equal", "instrument", "make_node", "register_op_attr",
+    "structural_equal", "structural_hash", "transform",
 ]  # fmt: skip

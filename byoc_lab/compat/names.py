@@ -29,6 +29,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.testing.utils": (f"{_HERE}.testing", f"{APACHE}tvm.testing.utils"),
     "tvm.tir": (f"{_HERE}.tir", f"{APACHE}tvm.tirx"),
     "tvm.tir.expr": (f"{_HERE}.tir", f"{APACHE}tvm.tirx.expr"),
+    "tvm.instrument": ("byoc_lab.passes.instrument",),
     "tvm.transform": ("byoc_lab.passes",),
     # tvm.ir
     "tvm.ir": ("byoc_lab.ir", f"{_HERE}.ir", _RELAY, f"{_HERE}.tir", f"{APACHE}tvm.ir"),
@@ -37,6 +38,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.ir.base": ("byoc_lab.ir", f"{_HERE}.ir"),
     "tvm.ir.container": (f"{_HERE}.containers",),
     "tvm.ir.expr": (f"{_RELAY}.expr", f"{_HERE}.tir", f"{APACHE}tvm.ir"),
+    "tvm.ir.instrument": ("byoc_lab.passes.instrument",),
     "tvm.ir.module": (f"{_RELAY}.module",),
     "tvm.ir.op": ("byoc_lab.ir",),
     "tvm.ir.tensor_type": (f"{_RELAY}.types",),

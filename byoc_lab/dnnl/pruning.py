@@ -5,7 +5,7 @@ Source: `prune_dnnl_subgraphs` of TVM 0.16 (python/tvm/relay/op/contrib/dnnl.py)
 
 from __future__ import annotations
 
-from byoc_lab.passes.base import Pass, PassContext, register_pass
+from byoc_lab.passes.base import ModulePass, PassContext, register_pass
 from byoc_lab.passes.hook import keeps_in, report, rewriting
 from byoc_lab.passes.remove_unused_functions import RemoveUnusedFunctions
 from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar, Op
@@ -31,7 +31,7 @@ COMPUTE_INTENSIVE = frozenset(
 )
 
 
-class PruneSubgraphs(Pass):
+class PruneSubgraphs(ModulePass):
     """Put regions of DNNL without a compute-intensive operator back into @main.
 
     As in TVM, a region that is the only one stays. TVM forgets quantized operators; here they

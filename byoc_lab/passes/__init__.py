@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from byoc_lab.passes.base import (
     FunctionPass,
+    ModulePass,
     Pass,
-    PassContext,
     Sequential,
-    function_pass,
     make_pass,
-    module_pass,
     register_pass,
 )
+from byoc_lab.passes.context import PassContext, PassInfo
 from byoc_lab.passes.hook import Event, listening
+from byoc_lab.passes.made import function_pass, module_pass
 from byoc_lab.passes.pipelines import named_pipeline, pipeline_names, register_pipeline
 
-_BASES = {Pass, FunctionPass, Sequential}
+_BASES = {Pass, ModulePass, FunctionPass, Sequential}
 
 
 def _discover() -> list[str]:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "Event", "FunctionPass", "Pass", "PassContext", "Sequential", "function_pass", "listening",
-    "make_pass", "module_pass", "named_pipeline", "pipeline_names", "register_pass",
-    "register_pipeline", *_NAMES,
+    "Event", "FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "Sequential",
+    "function_pass", "listening", "make_pass", "module_pass", "named_pipeline", "pipeline_names",
+    "register_pass", "register_pipeline", *_NAMES,
 ]  # fmt: skip

@@ -1,15 +1,14 @@
-"""The pass manager: passes, their contexts, and sequences of them.
+"""Passes, and sequences of them.
 
 Source: `tvm.transform` of TVM 0.16 (names, levels, what runs when).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from byoc_lab.errors import PassError, UnknownNameError
+from byoc_lab.passes.context import PassContext, PassInfo
 from byoc_lab.passes.hook import rewriting
 from byoc_lab.relay.collector import collector_paused
 from byoc_lab.relay.expr import Function
@@ -17,58 +16,11 @@ from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
 
 
-class PassContext:
-    """What passes of a `with` block go by.
-
-    opt_level: a Sequential skips members of a higher level (2 by default: FoldScaleAxis, of level
-        3, is then skipped silently). required_pass, disabled_pass: names that run, or do not,
-        whatever their level. config: settings by name.
-    """
-
-    _active: ContextVar[tuple[PassContext, ...]] = ContextVar("byoc_lab_contexts", default=())
-
-    def __init__(
-        self,
-        opt_level: int = 2,
-        required_pass: Sequence[str] | None = None,
-        disabled_pass: Sequence[str] | None = None,
-        config: Mapping[str, Any] | None = None,
-    ):
-        self.opt_level = opt_level
-        self.required_pass = tuple(required_pass or ())
-        self.disabled_pass = tuple(disabled_pass or ())
-        self.config = dict(config or {})
-
-    def __enter__(self) -> PassContext:
-        self._active.set((*self._active.get(), self))
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._active.set(self._active.get()[:-1])
-
-    @classmethod
-    def current(cls) -> PassContext:
-        """The innermost active context, or one with the defaults."""
-        active = cls._active.get()
-        return active[-1] if active else cls()
-
-    @classmethod
-    def is_active(cls) -> bool:
-        """Whether a `with PassContext(...)` is open."""
-        return bool(cls._active.get())
-
-    def enables(self, p: Pass) -> bool:
-        """Whether a Sequential under this context runs `p`."""
-        if p.name in self.disabled_pass:
-            return False
-        return p.name in self.required_pass or p.opt_level <= self.opt_level
-
-
 class Pass:
     """A function from module to module. Its input is never changed.
 
-    Called by itself a pass always runs; a Sequential runs it if the context enables it, after the
-    passes it lists as `required`.
+    Called by itself a pass always runs (unless an instrument says no); a Sequential runs it if the
+    context enables it, after the passes it lists as `required`.
     """
 
     opt_level: int = 0
@@ -79,8 +31,8 @@ class Pass:
         return type(self).__name__
 
     @property
-    def info(self) -> Pass:
-        return self
+    def info(self) -> PassInfo:
+        return PassInfo(self.opt_level, self.name, self.required)
 
     def __call__(self, mod: IRModule) -> IRModule:
         if not isinstance(mod, IRModule):
@@ -88,14 +40,31 @@ class Pass:
                 f"{self.name} takes an IRModule, found {type(mod).__name__}; "
                 f"IRModule.from_expr(...) makes one of an expression"
             )
+        ctx = PassContext.current()
+        if not ctx.instruments:
+            return self._checked_run(mod, ctx)
+        if not ctx.before_pass(mod, self.info):
+            return mod
+        after = self._checked_run(mod, ctx)
+        ctx.after_pass(after, self.info)
+        return after
+
+    def _checked_run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         with collector_paused():
-            return self.run(mod, PassContext.current())
+            after = self.run(mod, ctx)
+        if not isinstance(after, IRModule):
+            raise PassError(f"{self.name} must return an IRModule, found {type(after).__name__}")
+        return after
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         raise NotImplementedError(f"{self.name} must define run()")
 
     def __repr__(self) -> str:
         return f"{self.name}()"
+
+
+class ModulePass(Pass):
+    """Looks at a module as a whole."""
 
 
 def is_optimizable(func: Function) -> bool:
@@ -115,6 +84,8 @@ class FunctionPass(Pass):
                 self.require_types(func, gv.name_hint)
                 with rewriting(func, gv.name_hint):
                     out.functions[gv] = self.run_function(func, out, ctx)
+        if ctx.instruments:  # who are to hear of InferType, as they do in TVM
+            return make_pass("InferType")(out)
         if all(out.functions[gv] is func for gv, func in mod.functions.items()):
             return mod
         return infer_module(out)
@@ -131,12 +102,26 @@ class FunctionPass(Pass):
 
 
 class Sequential(Pass):
-    """Passes one after the other."""
+    """Passes one after the other.
+
+    opt_level, required: as of any pass, for a sequence inside another. name: how it is called.
+    """
 
     def __init__(
-        self, passes: Sequence[Pass], opt_level: int = 0, name: str = "sequential", **_: Any
+        self,
+        passes: Sequence[Pass] | None = None,
+        opt_level: int = 0,
+        name: str = "sequential",
+        required: Sequence[str] | None = None,
+        traceable: bool = False,
     ):
-        self.passes = list(passes)
+        if not isinstance(passes, (list, tuple, type(None))):
+            raise TypeError(f"passes must be a list of passes, found {passes!r}")
+        if not isinstance(required, (list, tuple, type(None))):
+            raise TypeError(f"required must be a list or tuple of names, found {required!r}")
+        self.passes = list(passes or ())
+        self.opt_level = opt_level
+        self.required = tuple(required or ())
         self._name = name
 
     @property
@@ -152,7 +137,7 @@ class Sequential(Pass):
         """The passes that run under `ctx`, those that others require put before them."""
         found: list[Pass] = []
         for p in self.passes:
-            if ctx.enables(p):
+            if ctx.enables(p.info):
                 found += [make_pass(name) for name in p.required]
                 found.append(p)
         return found
@@ -160,55 +145,6 @@ class Sequential(Pass):
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(map(repr, self.passes))})"
 
-
-class _MadePass(Pass):
-    """A pass made of a function by `module_pass` or `function_pass`."""
-
-    def __init__(self, function: Callable[..., Any], opt_level: int, name: str, required: Any):
-        self._function, self._name = function, name
-        self.opt_level = opt_level
-        self.required = tuple(required or ())
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        return self._function(mod, ctx)
-
-
-class _MadeFunctionPass(_MadePass, FunctionPass):
-    run = FunctionPass.run
-
-    def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return self._function(func, mod, ctx)
-
-    def require_types(self, func: Function, name: str) -> None:
-        """A user's pass asks for types itself, by `required`."""
-
-
-def _pass_decorator(kind: type[_MadePass]) -> Callable[..., Any]:
-    def decorator(
-        pass_func: Any = None, opt_level: int = 0, name: str | None = None, required: Any = None
-    ) -> Any:
-        def make(f: Any) -> Any:
-            label = name or f.__name__
-            if isinstance(f, type):
-                method = "transform_module" if kind is _MadePass else "transform_function"
-
-                def construct(*args: Any, **kwargs: Any) -> _MadePass:
-                    return kind(getattr(f(*args, **kwargs), method), opt_level, label, required)
-
-                return construct
-            return kind(f, opt_level, label, required)
-
-        return make if pass_func is None else make(pass_func)
-
-    return decorator
-
-
-module_pass = _pass_decorator(_MadePass)
-function_pass = _pass_decorator(_MadeFunctionPass)
 
 _factories: dict[str, Callable[[], Pass]] = {}
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from byoc_lab.passes.base import Pass, PassContext, is_optimizable
+from byoc_lab.passes.base import ModulePass, PassContext, is_optimizable
 from byoc_lab.passes.hook import rewriting
 from byoc_lab.passes.purity import Purity
 from byoc_lab.passes.rewrite import Rule, rewrite
@@ -22,7 +22,7 @@ from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.visit import post_order
 
 
-class DeadCodeElimination(Pass):
+class DeadCodeElimination(ModulePass):
     """Drop lets without use or effect.
 
     inline_once: also replace variables that are used once. ignore_impurity: take every value for

@@ -5,12 +5,12 @@ The work is done by `relay/infer.py`, which other passes call after they changed
 
 from __future__ import annotations
 
-from byoc_lab.passes.base import Pass, PassContext
+from byoc_lab.passes.base import ModulePass, PassContext
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
 
 
-class InferType(Pass):
+class InferType(ModulePass):
     """Infer the types of a whole module."""
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from byoc_lab.errors import PartitionError
-from byoc_lab.passes.base import Pass, PassContext
+from byoc_lab.passes.base import ModulePass, PassContext
 from byoc_lab.passes.hook import keeps_in, report, report_function, rewriting
 from byoc_lab.passes.partition_2020 import partition_2020
 from byoc_lab.passes.rewrite import rewrite, rule
@@ -52,7 +52,7 @@ from byoc_lab.relay.visit import rebuild, substitute, with_mapped_parts
 DEFAULT = "default"
 
 
-class PartitionGraph(Pass):
+class PartitionGraph(ModulePass):
     """Move annotated regions into external functions.
 
     mod_name: goes into the functions' names; None leaves it out. bind_constants: constants become

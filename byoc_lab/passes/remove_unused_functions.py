@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from byoc_lab.passes.base import Pass, PassContext
+from byoc_lab.passes.base import ModulePass, PassContext
 from byoc_lab.passes.hook import report_function
 from byoc_lab.relay.expr import GlobalVar
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.visit import post_order
 
 
-class RemoveUnusedFunctions(Pass):
+class RemoveUnusedFunctions(ModulePass):
     """Keep the entry functions and what they mention, directly or not."""
 
     opt_level = 1

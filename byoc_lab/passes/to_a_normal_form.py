@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from byoc_lab.passes.base import Pass, PassContext, is_optimizable
+from byoc_lab.passes.base import ModulePass, PassContext, is_optimizable
 from byoc_lab.passes.hook import report, rewriting
 from byoc_lab.relay.adt import Constructor, Match
 from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Op, Var
@@ -20,7 +20,7 @@ from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.visit import post_order
 
 
-class ToANormalForm(Pass):
+class ToANormalForm(ModulePass):
     """Bind every value with let."""
 
     opt_level = 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 
 from byoc_lab.errors import PassError
 from byoc_lab.passes import Event, Pass, PassContext, Sequential, listening, named_pipeline
@@ -36,7 +37,7 @@ def trace(
     ctx = _context(opt_level)
     stages: list[Stage] = []
     error: Exception | None = None
-    with ctx:
+    with ctx if ctx is not PassContext.current() else nullcontext():
         for p, group in _flat(_passes(pipeline), ""):
             stage = _run(len(stages), p, group, mod, ctx)
             stages.append(stage)
@@ -53,9 +54,14 @@ def trace(
 
 def _context(opt_level: int | None) -> PassContext:
     current = PassContext.current()
-    if opt_level is None:
-        opt_level = current.opt_level if PassContext.is_active() else 3
-    return PassContext(opt_level, current.required_pass, current.disabled_pass, current.config)
+    if opt_level is None and PassContext.is_active():
+        return current
+    return PassContext(
+        3 if opt_level is None else opt_level,
+        current.required_pass,
+        current.disabled_pass,
+        config=current.config,
+    )
 
 
 def _passes(pipeline: str | Pass | Sequence[Pass | str]) -> list[Pass]:
@@ -83,7 +89,7 @@ def _flat(passes: Sequence[Pass], group: str) -> Iterator[tuple[Pass, str]]:
 
 def _run(index: int, p: Pass, group: str, mod: IRModule, ctx: PassContext) -> Stage:
     name = str(getattr(p, "name", None) or getattr(p, "__name__", type(p).__name__))
-    if isinstance(p, Pass) and not ctx.enables(p):
+    if isinstance(p, Pass) and not ctx.enables(p.info):
         why = f"level {p.opt_level} is above {ctx.opt_level}"
         if name in ctx.disabled_pass:
             why = "it is disabled"

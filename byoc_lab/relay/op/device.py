@@ -79,6 +79,7 @@ def _identity(op: str, attrs: AttrsType, doc: str):
         flops=no_flops,
         relax=lambda R, attrs, x: x,
         pattern=OpPattern.OPAQUE,
+        non_computational=op == "on_device",
         doc=doc,
     )
 

@@ -51,6 +51,8 @@ class OpDef:
     normalize(values) -> values: what TVM's Python helper does to attributes (padding to 4 numbers).
     lacks: "reference", "relax" -> why the definition has none; the errors and the docs say it.
     results: number of results, when fixed; more than one makes the builder give a TupleWrapper.
+    non_computational: it stands for what others compute, and is not fused (TVM:
+        TNonComputational). By default so are qnn's operators.
     """
 
     name: str
@@ -65,6 +67,7 @@ class OpDef:
     normalize: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     defaults: dict[str, Any] | None = None
     stateful: bool = False
+    non_computational: bool | None = None
     lacks: Mapping[str, str] = field(default_factory=dict)
     doc: str = ""
 
@@ -80,6 +83,10 @@ def define_op(name: str, inputs: Iterable[str] | str, relation: Relation, **opti
     op = Op(name, definition)
     op.set_attr("TOpPattern", int(definition.pattern))
     op.set_attr("TOpIsStateful", definition.stateful)
+    stands_for_others = definition.non_computational
+    if stands_for_others is None:
+        stands_for_others = name.startswith("qnn.")
+    op.set_attr("TNonComputational", stands_for_others)
     return op
 
 

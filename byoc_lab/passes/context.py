@@ -1,0 +1,191 @@
+"""PassContext: what the passes of a `with` block go by, and who listens to them.
+
+Source: src/ir/transform.cc and src/ir/instrument.cc of TVM 0.16 (what runs when, and what happens
+when an instrument raises).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from byoc_lab.errors import ConfigError
+
+if TYPE_CHECKING:
+    from byoc_lab.passes.instrument import PassInstrument
+    from byoc_lab.relay.module import IRModule
+
+
+@dataclass(frozen=True)
+class PassInfo:
+    """What a pass says of itself. required: names of passes that a Sequential runs before it."""
+
+    opt_level: int
+    name: str
+    required: tuple[str, ...] = ()
+    traceable: bool = False
+
+    def __str__(self) -> str:
+        needs = "[\n" + "".join(f"{name}, " for name in self.required) + "]"
+        return (
+            f"The meta data of the pass - pass name: {self.name}, opt_level: {self.opt_level}, "
+            f"required passes: {needs if self.required else '[]'}\n"
+        )
+
+
+# The settings that `PassContext(config=...)` takes, and of what kind they are.
+_CONFIGS: dict[str, type] = {
+    "ir.enable_si_builder": bool,
+    "relay.FuseOps.link_params": bool,
+    "relay.FuseOps.max_depth": int,
+    "relay.ToMixedPrecision.keep_orig_output_dtype": bool,
+    "relay.backend.tir_converter": str,
+    "relay.backend.use_auto_scheduler": bool,
+    "relay.backend.use_meta_schedule": bool,
+    "relay.backend.use_meta_schedule_dispatch": int,
+    "relay.collage.byoc_fusion_style": list,
+    "relay.collage.byoc_max_depth": int,
+    "relay.collage.tvm_max_depth": int,
+    "relay.fallback_device_type": int,
+    "relay.frontend.fill_span": bool,
+    "relay.remove_standalone_reshapes.enable": bool,
+    "testing.immutable_module": bool,
+}
+# Settings of what comes after Relay: scripts set them for a whole build, and no pass here reads
+# them, so they are taken as they are.
+_LATER = ("te.", "tir.", "relax.")
+
+
+def register_config(name: str, kind: type = object) -> None:
+    """Make a setting known that a pass or a back end of one's own reads from `ctx.config`."""
+    _CONFIGS[name] = kind
+
+
+def _checked(config: Mapping[str, Any]) -> dict[str, Any]:
+    for name, value in config.items():
+        kind = _CONFIGS.get(name)
+        if kind is None and not name.startswith(_LATER):
+            raise ConfigError(
+                f"no pass has a setting {name!r}; there are {', '.join(sorted(_CONFIGS))}. "
+                f"PassContext.register_config({name!r}) makes one of one's own known"
+            )
+        fits = {bool: (bool, int), list: (list, tuple)}.get(kind or object, kind or object)
+        if not isinstance(value, fits):
+            assert kind is not None
+            raise ConfigError(f"{name} must be {kind.__name__}, found {value!r}")
+    return dict(config)
+
+
+class PassContext:
+    """What passes of a `with` block go by.
+
+    opt_level: a Sequential skips members of a higher level (2 by default: FoldScaleAxis, of level
+        3, is then skipped silently). required_pass, disabled_pass: names that run, or do not,
+        whatever their level. instruments: who is called around each pass (`instrument.py`); a
+        context inside another has its own, and the outer ones hear nothing meanwhile. config:
+        settings by name. trace: a function `(mod, info, is_before)`, as before there were
+        instruments.
+    """
+
+    list_configs = staticmethod(
+        lambda: {name: {"type": kind.__name__} for name, kind in sorted(_CONFIGS.items())}
+    )
+    register_config = staticmethod(register_config)
+
+    def __init__(
+        self,
+        opt_level: int = 2,
+        required_pass: Sequence[str] | None = None,
+        disabled_pass: Sequence[str] | None = None,
+        instruments: Sequence[PassInstrument] | None = None,
+        config: Mapping[str, Any] | None = None,
+        trace: Callable[[IRModule, PassInfo, bool], object] | None = None,
+    ):
+        self.opt_level = opt_level
+        self.required_pass = list(required_pass or ())
+        self.disabled_pass = list(disabled_pass or ())
+        self.instruments: list[PassInstrument] = list(instruments or ())
+        self.config = _checked(config or {})
+        if trace is not None:
+            from byoc_lab.passes.instrument import TraceInstrument
+
+            self.instruments.append(TraceInstrument(trace))
+
+    def __enter__(self) -> PassContext:
+        self._enter_instruments()
+        _active.set((*_active.get(), self))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _active.set(_active.get()[:-1])
+        self._exit_instruments()
+
+    @staticmethod
+    def current() -> PassContext:
+        """The innermost active context, or else the one that is always there."""
+        active = _active.get()
+        return active[-1] if active else _outermost
+
+    @staticmethod
+    def is_active() -> bool:
+        """Whether a `with PassContext(...)` is open."""
+        return bool(_active.get())
+
+    def enables(self, info: PassInfo) -> bool:
+        """Whether a Sequential under this context runs a pass."""
+        if info.name in self.disabled_pass:
+            return False
+        return info.name in self.required_pass or info.opt_level <= self.opt_level
+
+    # Instruments -------------------------------------------------------------------------------
+
+    def override_instruments(self, instruments: Sequence[PassInstrument] | None) -> None:
+        """Let the present instruments go (`exit_pass_ctx`), and take these (`enter_pass_ctx`)."""
+        self._exit_instruments()
+        self.instruments = list(instruments or ())
+        self._enter_instruments()
+
+    def _enter_instruments(self) -> None:
+        """When one raises, those that had entered exit, and the context is without instruments."""
+        entered = []
+        try:
+            for instrument in self.instruments:
+                instrument.enter_pass_ctx()
+                entered.append(instrument)
+        except BaseException:
+            self.instruments = []
+            for instrument in entered:
+                instrument.exit_pass_ctx()
+            raise
+
+    def _exit_instruments(self) -> None:
+        """When one raises, the rest are not asked, and the context is without instruments."""
+        try:
+            for instrument in self.instruments:
+                instrument.exit_pass_ctx()
+        except BaseException:
+            self.instruments = []
+            raise
+
+    def before_pass(self, mod: IRModule, info: PassInfo) -> bool:
+        """Whether all instruments let a pass run; all are asked, and then told that it begins.
+
+        A required pass runs without asking.
+        """
+        asked = () if info.name in self.required_pass else self.instruments
+        if not all([i.should_run(mod, info) for i in asked]):
+            return False
+        for instrument in self.instruments:
+            instrument.run_before_pass(mod, info)
+        return True
+
+    def after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        """Tell all instruments that a pass has run."""
+        for instrument in self.instruments:
+            instrument.run_after_pass(mod, info)
+
+
+_active: ContextVar[tuple[PassContext, ...]] = ContextVar("byoc_lab_contexts", default=())
+_outermost = PassContext()
