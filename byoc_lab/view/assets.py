@@ -12,7 +12,7 @@ from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
 # Each after those it imports.
-MODULES = ("relay_text", "diff_view", "graph_view", "stage_list", "panels", "stepper")
+MODULES = ("relay_text", "diff_view", "graph_view", "stage_list", "panels", "rewrites", "stepper")
 _IMPORT = re.compile(r'^import .* from "\./\w+\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 

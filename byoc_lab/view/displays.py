@@ -13,13 +13,14 @@ from byoc_lab.relay.expr import Expr
 from byoc_lab.relay.module import IRModule
 from byoc_lab.view import text
 from byoc_lab.view.html import iframe, page
-from byoc_lab.view.state import State, diff_state, module_state, trace_state
+from byoc_lab.view.rewrites import step_of, with_steps
+from byoc_lab.view.state import Builder, Ids, State, diff_state, module_state
 
 MOST_LINES = 50_000  # of all modules together; beyond it a browser would be busy for seconds
 LARGEST_HTML = 4_000_000  # characters; beyond it a notebook gets the widget and text only
 
-# A trace never changes, and is often shown and then saved.
-_states: WeakKeyDictionary[Any, State] = WeakKeyDictionary()
+# A trace never changes, and is often shown and then saved: its state, and the names of its nodes.
+_states: WeakKeyDictionary[Any, tuple[State, Ids]] = WeakKeyDictionary()
 
 
 def state_of(obj: Any) -> State:
@@ -32,9 +33,7 @@ def state_of(obj: Any) -> State:
     from byoc_lab.trace import Trace
 
     if isinstance(obj, Trace):
-        if obj not in _states:
-            _states[obj] = trace_state(obj)
-        return _states[obj]
+        return _state_and_ids(obj)[0]
     if isinstance(obj, Diff):
         return diff_state(obj)
     if isinstance(obj, Findings):
@@ -45,6 +44,18 @@ def state_of(obj: Any) -> State:
         f"byoc_lab.view shows traces, differences, findings, modules and functions; "
         f"found {type(obj).__name__}"
     )
+
+
+def _state_and_ids(trace: Any) -> tuple[State, Ids]:
+    if trace not in _states:
+        builder = Builder(True)
+        _states[trace] = builder.trace(trace), builder.ids
+    return _states[trace]
+
+
+def step_state(trace: Any, stage: int, rewrite: int) -> State:
+    """The module before and after one rewrite inside a stage (see `rewrites.py`)."""
+    return step_of(trace, _state_and_ids(trace)[1], stage, rewrite)
 
 
 def render_text(obj: Any, colour: bool = False) -> str:
@@ -76,18 +87,23 @@ def mimebundle(obj: Any) -> dict[str, Any]:
     if len(document) <= LARGEST_HTML:
         bundle["text/html"] = iframe(document)
     try:
-        from byoc_lab.view.stepper import View
+        from byoc_lab.view.stepper import widget
     except ImportError:  # no anywidget: the HTML shows the same
         return bundle
-    shown = View(state, bundle["text/plain"])._repr_mimebundle_()
+    shown = widget(obj, state, bundle["text/plain"])._repr_mimebundle_()
     data = shown[0] if isinstance(shown, tuple) else shown
     return {**(data or {}), **bundle}
 
 
 def export_html(obj: Any, path: str | os.PathLike[str]) -> Path:
     """Write an object as one self-contained HTML file and return its path."""
+    from byoc_lab.trace import Trace
+
     target = Path(path)
-    document = page(state_of(obj), render_text(obj))
+    state = state_of(obj)
+    if isinstance(obj, Trace):
+        state = with_steps(obj, _state_and_ids(obj)[1], state)
+    document = page(state, render_text(obj))
     target.write_text(document, encoding="utf-8", newline="\n")
     return target
 

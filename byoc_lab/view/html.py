@@ -64,7 +64,7 @@ async function unpacked(id) {{
   const source = new Blob([await unpacked("esm")], {{ type: "text/javascript" }});
   const {{ default: view }} = await import(URL.createObjectURL(source));
   const state = JSON.parse(await unpacked("state"));
-  const model = new Model({{ state, index: {index}, selected: "" }});
+  const model = new Model({{ state, index: {index}, selected: "", rewrite: 0, step: {{}} }});
   view.render({{ model, el: document.getElementById("stepper") }});
   document.querySelector(".byl").focus();
 }})();

@@ -21,6 +21,7 @@ The state is a JSON object (schema 1):
         hunks     [[sign, line before, line after, count], ...] with sign "=", "+", "-" or "~"
         changes   [{kind, text, before, after}] and changes_total
         events    [{rule, reason, before, after, before_text, after_text}] and events_total
+        steps     what `rewrites.py` says of the first events; there only in a saved page
         error     null or {type, message, node}
 
 Node ids ("n12") follow a node through the stages: while the same object survives, where the diff
@@ -61,19 +62,19 @@ def text_lines(obj: IRModule | Expr) -> list[Line]:
 
 def trace_state(trace: Any, graphs: bool = True) -> State:
     """The state of a `Trace`. `graphs=False` leaves out the drawings: most of the time."""
-    return _Builder(graphs).trace(trace)
+    return Builder(graphs).trace(trace)
 
 
 def module_state(
     mod: IRModule | Expr, findings: Iterable[Any] = (), title: str = "", tab: str = "graph"
 ) -> State:
     """The state of one module (or function, or expression), with findings to show in it."""
-    return {**_Builder(True).module_only(mod, list(findings), title), "tab": tab}
+    return {**Builder(True).module_only(mod, list(findings), title), "tab": tab}
 
 
 def diff_state(diff: Any, title: str = "") -> State:
     """The state of a `Diff`."""
-    return _Builder(True).diff_only(diff, title)
+    return Builder(True).diff_only(diff, title)
 
 
 class Ids:
@@ -101,10 +102,12 @@ class Ids:
         self._ids.setdefault(self._key(node), self.of(ancestor))
 
 
-class _Builder:
-    def __init__(self, graphs: bool):
+class Builder:
+    """Puts one state together. `ids`: those of an earlier state, where nodes are to keep theirs."""
+
+    def __init__(self, graphs: bool, ids: Ids | None = None):
         self.graphs = graphs
-        self.ids = Ids()
+        self.ids = ids or Ids()
         self.modules: list[State] = []
         self.known: dict[Hashable, int] = {}
 

@@ -8,7 +8,7 @@ import anywidget
 import traitlets
 
 from byoc_lab.view.assets import css, esm
-from byoc_lab.view.displays import state_of
+from byoc_lab.view.displays import state_of, step_state
 from byoc_lab.view.state import State
 from byoc_lab.view.text import stage_text, trace_text
 
@@ -20,6 +20,9 @@ class View(anywidget.AnyWidget):
         state: what to draw, sent once.
         index: the stage shown, from 0; set by both sides. TraitError when out of range.
         selected: id of the node that is chosen, "" for none; set by both sides.
+        rewrite: of the stage shown, after how many rewrites it is shown; 0 for the whole pass.
+            Set by both sides. TraitError when the stage has not so many.
+        step: the module around that rewrite (see `rewrites.py`), sent when `rewrite` is set.
     """
 
     _esm = esm()
@@ -27,6 +30,8 @@ class View(anywidget.AnyWidget):
     state = traitlets.Dict().tag(sync=True)
     index = traitlets.Int(0).tag(sync=True)
     selected = traitlets.Unicode("").tag(sync=True)
+    rewrite = traitlets.Int(0).tag(sync=True)
+    step = traitlets.Dict().tag(sync=True)
 
     def __init__(self, state: State, text: str = "", **more: Any):
         self._text = text
@@ -41,6 +46,17 @@ class View(anywidget.AnyWidget):
             )
         return proposal["value"]
 
+    @traitlets.validate("rewrite")
+    def _there(self, proposal: Any) -> int:
+        stages = self.state.get("stages", ())
+        count = stages[self.index]["events_total"] if stages else 0
+        if not 0 <= proposal["value"] <= count:
+            raise traitlets.TraitError(
+                f"rewrite must be in [0, {count}], the rewrites of this stage; "
+                f"got {proposal['value']}"
+            )
+        return proposal["value"]
+
     def __str__(self) -> str:
         return self._text
 
@@ -48,8 +64,16 @@ class View(anywidget.AnyWidget):
         return f"<{type(self).__name__} of {self.state['title']}>"
 
 
+def widget(obj: Any, state: State, text: str) -> View:
+    """What shows `obj`, whose state and text these are."""
+    from byoc_lab.trace import Trace
+
+    return Stepper(obj) if isinstance(obj, Trace) else View(state, text)
+
+
 class Stepper(View):
-    """Step through a `Trace`: by button, by key, or `stepper.index = 3`. `print` it for text.
+    """Step through a `Trace`: by button, by key, or `stepper.index = 3`; through the rewrites
+    inside the stage: `stepper.rewrite = 5`. `print` it for text.
 
     `stepper.stage` is the recorded stage that is shown. The synced state is that of `View`.
     """
@@ -57,6 +81,14 @@ class Stepper(View):
     def __init__(self, trace: Any, index: int = 0):
         self.trace = trace
         super().__init__(state_of(trace), index=index)
+
+    @traitlets.observe("index")
+    def _whole_pass(self, change: Any) -> None:
+        self.rewrite = 0
+
+    @traitlets.observe("rewrite")
+    def _send_step(self, change: Any) -> None:
+        self.step = step_state(self.trace, self.index, self.rewrite) if self.rewrite else {}
 
     @property
     def stage(self) -> Any:

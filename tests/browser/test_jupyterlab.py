@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 TRACE = """
 from byoc_lab import relay, trace
 x = relay.var("x", shape=(1, 4))
-mod = relay.IRModule.from_expr(relay.nn.relu(relay.exp(x) + relay.const(1.0)))
+mod = relay.IRModule.from_expr(relay.nn.relu(relay.exp(x) + relay.exp(relay.const(1.0))))
 recorded = trace(mod, ["InferType", "SimplifyInference", "FoldConstant"], title="a small one")
 """
 
@@ -53,6 +53,24 @@ def test_browser_and_kernel_agree(new_page: Callable[..., Any], jupyterlab: Jupy
     page.wait_for_selector('.byl:not([data-selected=""])')
     chosen = root.get_attribute("data-selected")
     assert jupyterlab.ask(page, "print(stepper.selected)").strip() == chosen
+
+
+def test_the_kernel_sends_the_module_after_a_rewrite(
+    new_page: Callable[..., Any], jupyterlab: JupyterLab
+) -> None:
+    write_notebook(jupyterlab.root / "rewrites.ipynb", f"{TRACE}recorded")
+    page = new_page()
+    jupyterlab.open(page, "rewrites.ipynb")
+    jupyterlab.run_all(page)
+    root = page.locator(".byl[data-ready]")
+    root.wait_for()
+    root.focus()
+    page.keyboard.press("End")
+    page.wait_for_selector('.byl[data-index="2"]')
+    page.keyboard.press(".")
+    page.wait_for_selector('.byl-diff[data-rewrite="1"]')
+    assert "rewrite 1 / 1" in root.locator(".byl-rewrites").text_content()
+    assert "2.71828f" in "".join(root.locator('.byl-diff code[data-side="a"]').all_text_contents())
 
 
 def test_jupyterlab_does_not_act_on_keys_meant_for_the_stepper(

@@ -48,7 +48,8 @@ def test_the_text_twin_follows_the_index() -> None:
 def test_nothing_else_is_synced() -> None:
     synced = set(Stepper(chain()).trait_names(sync=True, help=None))
     own = {n for n in synced if not n.startswith("_")}
-    assert own - {"comm", "keys", "layout", "tabbable", "tooltip"} == {"state", "index", "selected"}
+    ours = own - {"comm", "keys", "layout", "tabbable", "tooltip"}
+    assert ours == {"state", "index", "selected", "rewrite", "step"}
 
 
 def test_the_modules_are_joined_without_a_bundler() -> None:

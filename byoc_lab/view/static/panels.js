@@ -43,7 +43,7 @@ export function drawEvents(pane, stage) {
   pane.replaceChildren();
   let rule = null;
   let group = null;
-  for (const event of stage.events) {
+  for (const [n, event] of stage.events.entries()) {
     if (event.rule !== rule) {
       rule = event.rule;
       const count = make("span", { class: "byl-badge" });
@@ -51,7 +51,7 @@ export function drawEvents(pane, stage) {
       group.count = count;
       pane.append(group);
     }
-    group.append(eventCard(event));
+    group.append(eventCard(event, n + 1));
     group.count.textContent = String(group.children.length - 1);
   }
   const more = stage.events_total - stage.events.length;
@@ -59,9 +59,11 @@ export function drawEvents(pane, stage) {
   if (!stage.events.length) pane.append(empty(stage.changed ? "This pass reported no single rewrites." : "No rewrites."));
 }
 
-function eventCard(event) {
+/** Clicking it shows the module before and after this rewrite. */
+function eventCard(event, rewrite) {
   const words = [event.before_text, event.after_text].filter(Boolean).join(" → ");
-  return card("event", event.after ?? event.before, words && line("words", words), line("reason", event.reason));
+  return make("button", { class: "byl-card byl-event", type: "button", "data-node": event.after ?? event.before, "data-rewrite": rewrite },
+    words && line("words", words), line("reason", event.reason));
 }
 
 /** The structural differences between before and after. */

@@ -3,11 +3,13 @@ import { chooseInDiff, drawDiff, rowsOf, scrollInto } from "./diff_view.js";
 import { GraphView } from "./graph_view.js";
 import { drawChanges, drawEvents, drawFindings, Tabs } from "./panels.js";
 import { make } from "./relay_text.js";
+import { Rewrites } from "./rewrites.js";
 import { outcome, StageList, tally, time } from "./stage_list.js";
 
 const KEYS = [
   ["← →  or  k j", "previous / next stage"],
   ["Home  End", "first / last stage"],
+  [",  .", "previous / next rewrite inside the pass"],
   ["p  n", "previous / next change in the text"],
   ["/", "filter the stages"],
   ["c", "changed stages only"],
@@ -15,7 +17,7 @@ const KEYS = [
   ["t", "show / hide types"],
   ["w", "wrap long lines"],
   ["1 2 3 4", "graph, findings, rewrites, changes"],
-  ["Esc", "let go of the chosen node, close this"],
+  ["Esc", "back to the whole pass, let go of the chosen node, close this"],
   ["?", "this help"],
 ];
 const SPLIT_FROM = 1340; // narrower than this, before and after go below each other
@@ -65,16 +67,30 @@ function render({ model, el }) {
   const stages = new StageList(left, state, go, signal);
   const tabs = new Tabs(bar, panels, (name) => name === "Graph" && graph.settle(), signal);
   if (state.tab === "findings") tabs.show("Findings");
+  const rewrites = new Rewrites(model, state, { stage: () => stage(), index: () => index(), goTo: (k) => goToRewrite(k), changed: () => say(), button, signal });
 
   // ---- what is shown --------------------------------------------------------------------------
   const index = () => Math.max(0, Math.min(model.get("index"), state.stages.length - 1));
   const stage = () => state.stages[index()];
   const moduleOf = (which) => (stage()[which] === null ? null : state.modules[stage()[which]]);
+  /** What the text shows: the whole pass, or one rewrite inside it. */
+  const shownText = () => {
+    const { step } = rewrites;
+    return step ? { state: { ...state, modules: step.modules }, stage: { before: 0, after: 1, hunks: step.hunks } } : { state, stage: stage() };
+  };
   const isSplit = () => options.split ?? root.clientWidth >= SPLIT_FROM;
 
   function go(n) {
     if (n === index()) return;
+    model.set("rewrite", 0);
     model.set("index", n);
+    model.save_changes();
+  }
+
+  function goToRewrite(k) {
+    const wanted = Math.max(0, Math.min(k, stage().events_total));
+    if (wanted === rewrites.at) return;
+    model.set("rewrite", wanted);
     model.save_changes();
   }
 
@@ -106,9 +122,33 @@ function render({ model, el }) {
     }
     drawGraph();
     drawChoice();
-    const { word } = outcome(now);
-    live.textContent = `Stage ${index() + 1} of ${state.stages.length}: ${now.name}, ${word}, ${now.events_total} rewrites, ${shown.findings.length} findings`;
+    say();
     root.dataset.ready = "true";
+  }
+
+  /** Tell who cannot see it what is shown now. */
+  function say() {
+    const now = stage();
+    const shown = moduleOf("after") ?? moduleOf("before");
+    live.textContent = rewrites.at
+      ? `${rewrites.position.textContent} of ${now.name}. ${rewrites.words.textContent}`
+      : `Stage ${index() + 1} of ${state.stages.length}: ${now.name}, ${outcome(now).word}, ${now.events_total} rewrites, ${shown.findings.length} findings`;
+  }
+
+  /** Another rewrite inside the same stage: the text, and which card it is. */
+  function drawRewrite() {
+    rewrites.draw();
+    if (rewrites.at && !rewrites.step) return; // it is on its way
+    drawText();
+    for (const card of panels.Rewrites?.querySelectorAll("[data-rewrite]") ?? []) {
+      const here = Number(card.dataset.rewrite) === rewrites.at;
+      card.classList.toggle("byl-current", here);
+      if (here) scrollInto(panels.Rewrites, card);
+    }
+    const event = rewrites.step?.event;
+    if (event) choose(event.after ?? event.before ?? "", true);
+    else drawChoice(false);
+    say();
   }
 
   /** Not `disabled`: that would drop the focus, and with it the keys, at the last stage. */
@@ -128,7 +168,8 @@ function render({ model, el }) {
     if (now.error) {
       heading.append(make("div", { class: "byl-error-box", role: "alert" }, make("b", {}, now.error.type), make("span", {}, now.error.message)));
     }
-    heading.append(statsOf(moduleOf("before"), moduleOf("after") ?? moduleOf("before")));
+    heading.append(statsOf(moduleOf("before"), moduleOf("after") ?? moduleOf("before")), rewrites.bar);
+    rewrites.draw();
   }
 
   function statsOf(before, after) {
@@ -144,7 +185,9 @@ function render({ model, el }) {
   function drawText() {
     root.dataset.types = options.types ? "shown" : "hidden";
     root.dataset.wrap = options.wrap ? "on" : "off";
-    drawDiff(pane, state, stage(), { split: isSplit(), types: options.types });
+    const shown = shownText();
+    drawDiff(pane, shown.state, shown.stage, { split: isSplit(), types: options.types });
+    pane.dataset.rewrite = rewrites.step ? String(rewrites.at) : "";
     pane.scrollTop = 0;
     for (const [name, b] of Object.entries(toggles)) b.setAttribute("aria-pressed", String(name === "split" ? isSplit() : options[name]));
     toggles.split.hidden = state.kind === "module";
@@ -167,7 +210,8 @@ function render({ model, el }) {
   function drawChoice(reveal = true) {
     const id = model.get("selected") || "";
     root.dataset.selected = id;
-    chooseInDiff(pane, state, stage(), id, reveal);
+    const shown = shownText();
+    chooseInDiff(pane, shown.state, shown.stage, id, reveal);
     graph.mark(id, reveal);
     for (const c of side.querySelectorAll("[data-node]")) c.classList.toggle("byl-chosen", id !== "" && c.dataset.node === id);
   }
@@ -213,6 +257,8 @@ function render({ model, el }) {
     if (hit && !event.target.closest("button:not(.byl-mark)")) choose(hit.dataset.id, Boolean(mark));
   }, { signal });
   side.addEventListener("click", (event) => {
+    const rewrite = event.target.closest("[data-rewrite]");
+    if (rewrite) goToRewrite(Number(rewrite.dataset.rewrite));
     const clicked = event.target.closest("[data-node]");
     if (clicked) choose(clicked.dataset.node, true);
   }, { signal });
@@ -222,6 +268,8 @@ function render({ model, el }) {
     ArrowLeft: () => go(stages.next(index(), -1)),
     Home: () => go(stages.end(false)),
     End: () => go(stages.end(true)),
+    ",": () => goToRewrite(rewrites.at - 1),
+    ".": () => goToRewrite(rewrites.at + 1),
     n: () => nextChange(1),
     p: () => nextChange(-1),
     "/": () => several && stages.filter.focus(),
@@ -243,7 +291,8 @@ function render({ model, el }) {
         stages.filter.value = "";
         stages.sift();
         root.focus();
-      } else choose("", true);
+      } else if (rewrites.at) goToRewrite(0);
+      else choose("", true);
     } else if (typing) {
       if (event.key === "Enter") root.focus();
       return;
@@ -290,6 +339,8 @@ function render({ model, el }) {
   const rechoose = () => drawChoice();
   model.on("change:index", redraw);
   model.on("change:selected", rechoose);
+  model.on("change:rewrite", drawRewrite);
+  model.on("change:step", drawRewrite);
   theme();
   el.append(root);
   draw();
@@ -301,6 +352,8 @@ function render({ model, el }) {
     sized.disconnect();
     model.off("change:index", redraw);
     model.off("change:selected", rechoose);
+    model.off("change:rewrite", drawRewrite);
+    model.off("change:step", drawRewrite);
     root.remove();
   };
 }
