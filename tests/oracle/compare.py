@@ -40,6 +40,9 @@ ERRORS: dict[str, type[ByocLabError]] = {
     "Cannot find the corresponding region for end annotation": PartitionError,
     "annotation.compiler_begin doesn't have an FTVMStrategy registered": PassError,
     "SIGSEGV": PartitionError,
+    "Check failed: cgn->GetRefCount() == 0U": PassError,
+    "Check failed: (opt_global_symbol.defined())": PassError,
+    "Check failed: (function_node->GetAttr<String>(attr::kComposite).defined())": PassError,
 }
 
 

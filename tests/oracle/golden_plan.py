@@ -134,6 +134,7 @@ def plan() -> list[Golden]:
         *_tagged_calls(),
         *_let_and_functions(),
         *_data_types(),
+        *_functions_in_and_out(),
         *_dnnl_pipelines(),
     ]
     paths = [entry.path for entry in entries]
@@ -340,6 +341,33 @@ def _let_and_functions() -> Iterator[Golden]:
     entries = {"pass": "RemoveUnusedFunctions", "entry_functions": ["main", "unused"]}
     yield Golden("functions/unused", (), entries, "_two_entries")
     yield Golden("functions/external", (), "ToANormalForm")
+
+
+def _functions_in_and_out() -> Iterator[Golden]:
+    # Where TVM fails, and byoc_lab does not: a function that is called twice, or used as a value.
+    ours = ("nested_arguments", "twice", "value")
+    for name in cases.texts("inlining"):
+        if not name.endswith(ours):
+            yield Golden(name, (), "Inline")
+    outline = "OutlineCompilerFunctionsWithExistingGlobalSymbols"
+    extern = "MarkCompilerFunctionsAsExtern"
+    for name in cases.texts("outlining"):
+        yield Golden(name, (), outline)
+    for name in ("two_compilers", "globals"):
+        for step in (outline, extern):
+            only_a = {"pass": step, "compiler_filter": "A"}
+            yield Golden(f"outlining/{name}", (), only_a, "_only_a")
+    yield Golden("outlining/globals", (), extern)
+    yield Golden("outlining/two_compilers", (outline,), extern, "_outlined")
+    for name, undone in (
+        ("globals", ["a_0"]),
+        ("globals", ["a_0", "b_0"]),
+        ("used_twice", ["a_0"]),
+        ("no_composite", ["a_0"]),
+        ("used_twice", []),
+    ):
+        step = {"pass": "InlineCompilerFunctionsBoundTo", "names": undone}
+        yield Golden(f"outlining/{name}", (), step, "".join(f"_{n}" for n in undone) or "_none")
 
 
 def _data_types() -> Iterator[Golden]:

@@ -5,6 +5,7 @@ A step is one of
     "InferType"                                            a pass with its defaults
     {"pass": "PartitionGraph", "mod_name": "m"}            a pass with arguments
     {"pass": "MergeComposite", "table": "dnnl"}            a table of `tables.py` by its name
+    {"pass": "InlineCompilerFunctionsBoundTo", "names": ["a_0"]}
     {"pass": "FoldScaleAxis", "opt_level": 3}              run inside PassContext(opt_level=3)
     {"sequential": ["InferType", ...], "opt_level": 3}     run by tvm.transform.Sequential
     {"annotate": "conv_args", "compiler": "dnnl"}          an annotator of `annotators.py`
@@ -54,6 +55,8 @@ def _pass(arguments: dict[str, Any], relay: Any) -> Any:
         return make(table(arguments["table"], relay.dataflow_pattern))
     if name == "AnnotateTarget":
         return make(arguments.pop("targets"), **arguments)
+    if name == "InlineCompilerFunctionsBoundTo":
+        return lambda mod: make([mod.get_global_var(n) for n in arguments["names"]])(mod)
     return make(**arguments)
 
 

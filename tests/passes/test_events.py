@@ -9,6 +9,9 @@ from byoc_lab.transform import (
     AnnotateTarget,
     DeadCodeElimination,
     DefuseOps,
+    InlineCompilerFunctionsBoundTo,
+    MarkCompilerFunctionsAsExtern,
+    MergeComposite,
     PartitionGraph,
     RemoveUnusedFunctions,
     ToANormalForm,
@@ -23,13 +26,19 @@ from byoc_lab.relay import IRModule, assert_structural_equal
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.trace import Trace
 from tests import strategies
-from tests.passes.test_properties import PIPELINES, TARGET
+from tests.passes.test_properties import PIPELINES, TARGET, _table
 
 MORE: dict[str, list[Pass]] = {
     "normal forms": [ToANormalForm(), "InferType", ToGraphNormalForm()],  # type: ignore[list-item]
     "dead code": [DeadCodeElimination(inline_once=True)],
     "defuse": [*PIPELINES["MergeComposite"], DefuseOps()],
     "compat": [AnnotateTarget(TARGET, compat="0.16")],
+    "extern": [*PIPELINES["Partition"], MarkCompilerFunctionsAsExtern()],
+    "undone": [
+        MergeComposite(_table()),
+        *PIPELINES["Partition"],
+        InlineCompilerFunctionsBoundTo([f"tvmgen_default_{TARGET}_main_{n}" for n in (0, 1)]),
+    ],
     "unused": [*PIPELINES["Partition"], RemoveUnusedFunctions(["none"])],
 }
 ALL = {**PIPELINES, **MORE}

@@ -10,8 +10,10 @@ from byoc_lab.transform import (
     FoldConstant,
     ForwardFoldScaleAxis,
     InferType,
+    Inline,
     MergeCompilerRegions,
     MergeComposite,
+    OutlineCompilerFunctionsWithExistingGlobalSymbols,
     PartitionGraph,
     SimplifyInference,
 )
@@ -45,6 +47,13 @@ PIPELINES: dict[str, list[Pass]] = {
     "calls only": [AnnotateTarget(TARGET, include_non_call_ops=False)],
     "Merge": [AnnotateTarget(TARGET), MergeCompilerRegions()],
     "Partition": [AnnotateTarget(TARGET), PartitionGraph()],
+    "Inline": [AnnotateTarget(TARGET), PartitionGraph(), Inline()],
+    "Outline": [
+        AnnotateTarget(TARGET),
+        PartitionGraph(),
+        Inline(),
+        OutlineCompilerFunctionsWithExistingGlobalSymbols(TARGET),
+    ],
     "all": [
         FoldConstant(),
         MergeComposite(_table()),
