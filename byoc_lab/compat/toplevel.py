@@ -7,13 +7,14 @@ from typing import Any
 
 from byoc_lab.errors import ByocLabError, UnknownNameError
 from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.op.contrib import register_optimizer
 from byoc_lab.run.backends import backend_names, get_backend
 from byoc_lab.run.tvm_runtime import import_tvm
 
 TVMError = DiagnosticError = InternalError = OpError = OpNotImplemented = ByocLabError
 """TVM's errors are byoc_lab's, so that `except tvm.TVMError` catches what is raised here."""
 
-CODEGEN = "relay.ext."
+CODEGEN, OPTIMIZE = "relay.ext.", ".optimize"
 
 _functions: dict[str, Callable[..., Any]] = {}
 
@@ -32,6 +33,8 @@ def register_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
             if func_name in _functions and not override:
                 raise ValueError(f"global function {func_name} is already registered")
             _functions[func_name] = function
+            if func_name.startswith(CODEGEN) and func_name.endswith(OPTIMIZE):
+                register_optimizer(func_name[len(CODEGEN) : -len(OPTIMIZE)], function)
         else:
             import_tvm().register_global_func(func_name, function, override)
         return function

@@ -5,7 +5,8 @@
 1. An end around a tuple moves onto its fields; `default` marks are removed.
 2. Each begin becomes a parameter; begins over the same value share one.
 3. The first end of a region makes the function: its body is what the region computes, a tuple when
-   several values leave. The end becomes the call, or a projection of it.
+   several values leave. The end becomes the call, or a projection of it. What the compiler has
+   registered as its optimizer (`relay.op.contrib.register_optimizer`) is applied to the function.
 4. The functions get the names that the runtime links by.
 
 Source: src/relay/transforms/partition_graph.cc of TVM 0.16. A region that needs its own result,
@@ -45,8 +46,9 @@ from byoc_lab.relay.expr import (
 )
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.op.contrib import get_optimizer
 from byoc_lab.relay.regions import Region, RegionSet
-from byoc_lab.relay.types import TupleType
+from byoc_lab.relay.types import TupleType, Type
 from byoc_lab.relay.visit import rebuild, substitute, with_mapped_parts
 
 DEFAULT = "default"
@@ -224,13 +226,22 @@ class _FunctionPartitioner:
                 params.append(param)
                 args.append(arg)
         name = f"{region.target}_{self.name}_{region.id}"
+        body = substitute(body, bound)
+        ret_type: Type | None = types[0] if single else TupleType(types)
+        func = _optimized(Function(params, body, ret_type), region.target)
         attrs = {"global_symbol": name, "Primitive": 1, "Compiler": region.target, "Inline": 1}
-        ret_type = types[0] if single else TupleType(types)
-        func = Function(params, substitute(body, bound), ret_type, attrs=attrs)
-        call = Call(self.owner.add(name, func), args)
+        call = Call(self.owner.add(name, func.with_attr(attrs)), args)
         if single:
             return {values[0]: call}
         return {v: TupleGetItem(call, n) for n, v in enumerate(values)}
+
+
+def _optimized(func: Function, compiler: str) -> Function:
+    """What the compiler's own optimizer, if it registered one, makes of its function."""
+    optimize = get_optimizer(compiler)
+    if optimize is None:
+        return func
+    return optimize(infer_module(IRModule.from_expr(func)))["main"]
 
 
 def _is_flat_constant(arg: Expr) -> bool:

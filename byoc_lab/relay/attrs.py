@@ -247,4 +247,10 @@ def same_value(a: Any, b: Any) -> bool:
     if type(a) is type(b) and isinstance(x, NDArray) and isinstance(y, NDArray):
         x, y = x.numpy(), y.numpy()  # constants, as the bounds of arange are
         return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
-    return type(a) is type(b) and a == b
+    return _number_kind(a) is _number_kind(b) and bool(a == b)
+
+
+def _number_kind(value: Any) -> type:
+    """The type of a value; int for a subclass of it, such as an enumeration, but not for bool."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return int if whole else type(value)

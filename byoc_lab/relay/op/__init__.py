@@ -22,11 +22,11 @@ def get(name: str) -> Op:
     return Op.get(name)
 
 
-def register_op_attr(op_name: str, key: str, value: object = None, level: int = 10):
+def register_op_attr(op_name: str, attr_key: str, value: object = None, level: int = 10):
     """Set an attribute of an operator ("target.dnnl", ...); without a value, a decorator."""
 
     def register(v: object) -> object:
-        Op.get(op_name).set_attr(key, v, level)
+        Op.get(op_name).set_attr(attr_key, v, level)
         return v
 
     return register if value is None else register(value)

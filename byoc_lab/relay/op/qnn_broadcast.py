@@ -11,7 +11,9 @@ import numpy as np
 
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, attrs_type, integer
+from byoc_lab.relay.expr import Expr, Op, TupleWrapper
 from byoc_lab.relay.op.join import concatenate_relation
+from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.qnn_math import (
     check_dtype,
     check_scalar,
@@ -24,7 +26,7 @@ from byoc_lab.relay.op.qnn_math import (
     requantized,
     saturated,
 )
-from byoc_lab.relay.op.registry import OpPattern, define_op
+from byoc_lab.relay.op.registry import OpPattern, builder, define_op
 from byoc_lab.relay.op.relations import Types, broadcast, fail, tensors
 from byoc_lab.relay.op.relax_types import dtype_of, rank_of
 from byoc_lab.relay.types import TensorType, TupleType, Type
@@ -209,3 +211,21 @@ define_op(
     defaults={"axis": REQUIRED},
     doc="Quantized tensors brought to one scale and joined along one axis.",
 )
+
+
+@builds(CONCATENATE)
+def concatenate(
+    data: AnyValue,
+    input_scales: AnyValue,
+    input_zero_points: AnyValue,
+    output_scale: Expr,
+    output_zero_point: Expr,
+    axis: int,
+) -> AnyValue:
+    """Quantized tensors (a list, or something of tuple type) brought to one scale and joined.
+
+    Unlike `relay.concatenate`, it takes the tuple behind a TupleWrapper as it is, as TVM's does.
+    """
+    whole = data.tuple_value if isinstance(data, TupleWrapper) else data
+    own = builder(Op.get(CONCATENATE))
+    return own(whole, input_scales, input_zero_points, output_scale, output_zero_point, axis)

@@ -129,10 +129,10 @@ def builder(op: Op) -> Callable[..., Any]:
 
 
 def _operand(op: Op, name: str, value: Any) -> Expr:
+    if name.endswith("*") and not isinstance(value, Expr):
+        return Tuple(list(value))  # of a TupleWrapper, its projections: so does TVM
     if isinstance(value, TupleWrapper):
         return value.tuple_value
-    if name.endswith("*") and not isinstance(value, Expr):
-        return Tuple(list(value))
     if not isinstance(value, Expr):
         raise TypeError(
             f"{op.name}: argument {name!r} must be a Relay expression, found {value!r}; "

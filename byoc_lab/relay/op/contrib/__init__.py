@@ -1,9 +1,18 @@
-"""What external compilers ("bring your own codegen") register: tables of fusable patterns."""
+"""What external compilers ("bring your own codegen") register: tables of fusable patterns,
+and what optimizes the functions cut out for them."""
 
 from byoc_lab.relay.op.contrib.register import (
+    get_optimizer,
     get_pattern_table,
     pattern_table_names,
+    register_optimizer,
     register_pattern_table,
 )
 
-__all__ = ["get_pattern_table", "pattern_table_names", "register_pattern_table"]
+__all__ = [
+    "get_optimizer",
+    "get_pattern_table",
+    "pattern_table_names",
+    "register_optimizer",
+    "register_pattern_table",
+]

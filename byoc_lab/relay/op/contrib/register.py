@@ -1,14 +1,19 @@
-"""The registry of pattern tables, one for each external compiler."""
+"""What each external compiler registers for Relay's passes: a pattern table, an optimizer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from byoc_lab.relay.module import IRModule
+
 Entry = tuple[Any, ...]  # (name, pattern), (name, pattern, check) or (…, check, attributes)
 Table = Callable[[], Sequence[Entry]]
 
+Optimizer = Callable[[IRModule], IRModule]
+
 _TABLES: dict[str, Table] = {}
+_OPTIMIZERS: dict[str, Optimizer] = {}
 
 
 def register_pattern_table(compiler: str, table: Table | None = None) -> Any:
@@ -33,3 +38,19 @@ def get_pattern_table(compiler: str) -> Sequence[Entry] | None:
 def pattern_table_names() -> list[str]:
     """The compilers that have a pattern table."""
     return sorted(_TABLES)
+
+
+def register_optimizer(compiler: str, optimizer: Optimizer | None = None) -> Any:
+    """Register what PartitionGraph puts each function that it cuts out for `compiler` through, as
+    @main of a typed module; also a decorator. TVM's name: "relay.ext.<compiler>.optimize"."""
+
+    def register(function: Optimizer) -> Optimizer:
+        _OPTIMIZERS[compiler] = function
+        return function
+
+    return register if optimizer is None else register(optimizer)
+
+
+def get_optimizer(compiler: str) -> Optimizer | None:
+    """The optimizer of `compiler`, or None when it has registered none."""
+    return _OPTIMIZERS.get(compiler)
