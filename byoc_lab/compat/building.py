@@ -1,8 +1,7 @@
 """`relay.build` and what goes with it, on byoc_lab's builder.
 
 The host part is compiled by apache-tvm (Relay -> Relax -> LLVM), external functions by the back
-ends that byoc_lab knows. Regions of TVM's sample compiler "ccompiler", whose generated C computes
-what the region says, are compiled with the host part.
+ends that byoc_lab knows.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from byoc_lab.run.build import build as build_executable
 from byoc_lab.run.executable import Executable
 
 _FORMAT = "byoc_lab program"
-_HOST_COMPILED = {"ccompiler": None}
 _TARGET_KINDS = ("llvm", "c")
 
 
@@ -39,7 +37,7 @@ class Library:
     @property
     def executable(self) -> Executable:
         if self._executable is None:
-            self._executable = build_executable(self.ir_mod, backends=_HOST_COMPILED)
+            self._executable = build_executable(self.ir_mod)
         return self._executable
 
     @property
@@ -117,7 +115,7 @@ def build(
     """
     mod = as_module(ir_mod)
     check_target(target)
-    built = build_executable(mod, params, backends=_HOST_COMPILED)
+    built = build_executable(mod, params)
     return Library(built.mod, built, mod_name)
 
 

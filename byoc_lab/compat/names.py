@@ -30,6 +30,8 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.tir": (f"{_HERE}.tir", f"{APACHE}tvm.tirx"),
     "tvm.tir.expr": (f"{_HERE}.tir", f"{APACHE}tvm.tirx.expr"),
     "tvm.instrument": ("byoc_lab.passes.instrument",),
+    "tvm.script": (f"{APACHE}tvm.script",),
+    "tvm.script.tir": (f"{APACHE}tvm.script.tirx",),
     "tvm.transform": ("byoc_lab.passes",),
     # tvm.ir
     "tvm.ir": ("byoc_lab.ir", f"{_HERE}.ir", _RELAY, f"{_HERE}.tir", f"{APACHE}tvm.ir"),

@@ -4,10 +4,11 @@ A call is taken by the first listed target whose predicate (`target.<name>` of t
 accepts it, or whose name stands before the first dot of a composite function's name; all else is
 "default". Every edge into a call gets a begin, every edge out of one an end.
 
-Source: src/relay/transforms/annotate_target.cc of TVM 0.16. Two of its faults are mended unless
+Source: src/relay/transforms/annotate_target.cc of TVM 0.16. Three of its faults are mended unless
 compat="0.16" asks for them: the value of a `let` is closed but not opened again (a begin there has
-no end, and its region leaves a free variable), and begins that are there already keep their place
-among the arguments.
+no end, and its region leaves a free variable); begins that are there already keep their place
+among the arguments; and where a second run gives a call to a target, every "default" end of the
+first run goes over to that target (TVM: only at the end of a scope).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 from byoc_lab.passes.base import FunctionPass, PassContext
 from byoc_lab.passes.hook import keeps_in, report
-from byoc_lab.relay.annotate import BEGIN, begin, compiler_of, end, is_annotation
+from byoc_lab.relay.annotate import BEGIN, END, begin, compiler_of, end, is_annotation
 from byoc_lab.relay.expr import (
     Call,
     Expr,
@@ -103,7 +104,7 @@ class _Annotator:
 
     def _call(self, pre: Call, post: Call) -> Expr:
         if is_annotation(pre):
-            return post
+            return self._annotation(pre, post)
         first = pre.args[0] if pre.args else None
         if is_annotation(first, BEGIN) and compiler_of(first) != DEFAULT:
             return post  # annotated by hand, or by an earlier run
@@ -115,6 +116,22 @@ class _Annotator:
         taken = f"{target} takes it" if target != DEFAULT else "no target takes it"
         report(f"annotate {target}", taken, pre, new)
         return new
+
+    def _annotation(self, pre: Call, post: Call) -> Expr:
+        """A mark of an earlier run."""
+        if self.options.compat:
+            return post
+        new = self._taken_over(post)
+        if new is not post:
+            report("take over", "what ends here has a target by now", pre, new)
+        return new
+
+    def _taken_over(self, expr: Expr) -> Expr:
+        """An end of "default" around a call that a target takes by now: an end of that target."""
+        if is_annotation(expr, END) and compiler_of(expr) == DEFAULT:
+            target = self.target_of.get(expr.args[0], DEFAULT)
+            return expr if target == DEFAULT else end(expr.args[0], target)
+        return expr
 
     def _target(self, call: Call) -> str:
         if isinstance(call.op, Op):
@@ -159,7 +176,7 @@ class _Annotator:
         if isinstance(post, Call):
             parts = post.args
         if not self.options.include_non_call_ops:
-            new = [self._end(p) for p in parts]
+            new = [self._end(self._taken_over(p)) for p in parts]
             done = self._rebuilt(post, [post.op, *new] if isinstance(post, Call) else new)
             if done is not post:
                 report("close", "what a target computed leaves it here", pre, done)
@@ -179,7 +196,7 @@ class _Annotator:
     def _close(self, expr: Expr) -> Expr:
         """The result of a scope: behind an end when a target computed it."""
         if isinstance(expr, (Call, Tuple, TupleGetItem, RefCreate, RefRead, RefWrite)):
-            return self._end(expr)
+            return self._end(self._taken_over(expr))
         return expr
 
     def _let_value(self, value: Expr) -> Expr:

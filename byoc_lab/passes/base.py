@@ -75,15 +75,22 @@ def is_optimizable(func: Function) -> bool:
 
 
 class FunctionPass(Pass):
-    """Rewrites each optimizable function by itself, then infers types again."""
+    """Rewrites each optimizable function by itself, then infers types again.
+
+    A module that is not typed yet is typed first, unless `needs_types` is false.
+    """
+
+    needs_types = True
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        todo = {gv: func for gv, func in mod.functions.items() if is_optimizable(func)}
+        if self.needs_types and not all(func.is_typed for func in todo.values()):
+            mod = infer_module(mod)
+            todo = {gv: mod.functions[gv] for gv in todo}
         out = mod.copy()
-        for gv, func in mod.functions.items():
-            if is_optimizable(func):
-                self.require_types(func, gv.name_hint)
-                with rewriting(func, gv.name_hint):
-                    out.functions[gv] = self.run_function(func, out, ctx)
+        for gv, func in todo.items():
+            with rewriting(func, gv.name_hint):
+                out.functions[gv] = self.run_function(func, out, ctx)
         if ctx.instruments:  # who are to hear of InferType, as they do in TVM
             return make_pass("InferType")(out)
         if all(out.functions[gv] is func for gv, func in mod.functions.items()):
@@ -92,13 +99,6 @@ class FunctionPass(Pass):
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         raise NotImplementedError(f"{self.name} must define run_function()")
-
-    def require_types(self, func: Function, name: str) -> None:
-        if not func.is_typed:
-            raise PassError(
-                f"{self.name} needs types, and @{name} has none: "
-                f"run relay.transform.InferType() before it"
-            )
 
 
 class Sequential(Pass):

@@ -43,14 +43,13 @@ class _MadeModulePass(_Made, ModulePass):
 
 
 class _MadeFunctionPass(_Made, FunctionPass):
+    needs_types = False  # a user's pass asks for types itself, by `required`
+
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         made = self._function(func, mod, ctx)
         if not isinstance(made, Function):
             raise PassError(f"{self.name} must return a Function, found {type(made).__name__}")
         return made
-
-    def require_types(self, func: Function, name: str) -> None:
-        """A user's pass asks for types itself, by `required`."""
 
 
 def _of_class(cls: type, kind: type[_Made], method: str, info: PassInfo) -> type:

@@ -15,7 +15,8 @@ def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
     """`func` with the parameters named in `params` (name -> array) replaced by constants.
 
     Names that the function does not have are ignored, as in TVM. Raises DuplicateNameError when
-    two parameters share a name that is to be bound, InputError when a value does not fit.
+    two parameters share a name that is to be bound, InputError when a value has another shape. A
+    value of another dtype is bound, as in TVM: type inference says what it does not fit.
     """
     by_name: dict[str, list[Var]] = {}
     for p in func.params:
@@ -35,6 +36,6 @@ def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
 def _constant(param: Var, value: Any) -> Constant:
     data = array(value.numpy() if hasattr(value, "numpy") else value)
     expected, found = param.type_annotation, TensorType(data.shape, data.dtype)
-    if isinstance(expected, TensorType) and expected.is_static and expected != found:
+    if isinstance(expected, TensorType) and expected.is_static and expected.shape != found.shape:
         raise InputError(f"%{param.name_hint} must be {expected}, found {found}")
     return Constant(data)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.relay.adt import Constructor, Match, TypeData
+from byoc_lab.relay.attrs import same_value
 from byoc_lab.relay.collector import collector_paused
 from byoc_lab.relay.expr import (
     Call,
@@ -50,7 +51,7 @@ class Difference:
 
 
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
-    """Whether two expressions, types or modules have the same structure."""
+    """Whether two expressions, types or modules (or attributes, or lists) are structured alike."""
     return first_difference(lhs, rhs, map_free_vars) is None
 
 
@@ -74,6 +75,8 @@ def first_difference(
         return _modules(lhs, rhs, map_free_vars, constants)
     if isinstance(lhs, Type) or isinstance(rhs, Type):
         return None if lhs == rhs else Difference("<root>", lhs, rhs, "different types")
+    if not isinstance(lhs, Expr) or not isinstance(rhs, Expr):  # attributes, shapes, numbers
+        return None if same_value(lhs, rhs) else Difference("<root>", lhs, rhs, "different values")
     return _Comparison(map_free_vars, constants).run(lhs, rhs, "<root>")
 
 

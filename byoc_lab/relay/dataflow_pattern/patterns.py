@@ -252,6 +252,7 @@ class IfPattern(DFPattern):
     """An if."""
 
     def __init__(self, cond: DFPattern, true_branch: DFPattern, false_branch: DFPattern):
+        self.cond, self.true_branch, self.false_branch = cond, true_branch, false_branch
         self.parts = (cond, true_branch, false_branch)
 
     def children(self) -> Sequence[DFPattern]:
@@ -265,6 +266,7 @@ class LetPattern(DFPattern):
     """A let."""
 
     def __init__(self, var: DFPattern, value: DFPattern, body: DFPattern):
+        self.var, self.value, self.body = var, value, body
         self.parts = (var, value, body)
 
     def children(self) -> Sequence[DFPattern]:

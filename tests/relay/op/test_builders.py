@@ -178,3 +178,17 @@ def test_pattern_tables_are_registered_by_compiler() -> None:
     register_pattern_table("test_compiler", lambda: [])
     assert get_pattern_table("test_compiler") == []
     assert get_pattern_table("nobody") is None
+
+
+def test_a_list_of_results_is_joined_by_its_projections():
+    """As in TVM; qnn.concatenate takes the tuple behind it, as it does there."""
+    pieces = relay.split(relay.var("x", shape=(4, 2)), 2)
+    for joined in (relay.concatenate(pieces, 0), relay.stack(pieces, 0)):
+        (parts,) = joined.args
+        assert [(p.tuple_value, p.index) for p in parts.fields] == [
+            (pieces.astuple(), 0),
+            (pieces.astuple(), 1),
+        ]
+    scale, zero = relay.const(1.0), relay.const(0)
+    quantized = relay.qnn.op.concatenate(pieces, [scale] * 2, [zero] * 2, scale, zero, 0)
+    assert quantized.args[0] is pieces.astuple()

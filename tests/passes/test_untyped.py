@@ -1,0 +1,37 @@
+"""Passes on modules that nobody has run InferType on, as scripts often do."""
+
+from __future__ import annotations
+
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.errors import TypeInferenceError
+from byoc_lab.passes import FunctionPass, make_pass
+from byoc_lab.relay import IRModule, structural_equal
+from byoc_lab.relay.infer import infer_module
+
+
+def _module() -> IRModule:
+    x, w = relay.var("x", shape=(1, 3, 8, 8)), relay.const([[[[1.0]]]] * 3)
+    conv = relay.nn.conv2d(x, w, kernel_size=(1, 1), groups=3)
+    return IRModule.from_expr(relay.nn.relu(conv) + relay.const(1.0) * relay.const(2.0))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["DefuseOps", "FoldConstant", "MergeCompilerRegions", "SimplifyInference", "ToGraphNormalForm"],
+)
+def test_a_pass_types_what_it_needs_typed(name: str) -> None:
+    run = make_pass(name)
+    assert isinstance(run, FunctionPass)
+    out = run(_module())
+    assert out["main"].is_typed
+    assert structural_equal(out, run(infer_module(_module())))
+
+
+def test_what_cannot_be_typed_is_named() -> None:
+    untyped = IRModule.from_expr(relay.nn.relu(relay.var("x")) + relay.var("y", shape=(2,)))
+    bad = IRModule.from_expr(relay.var("x", shape=(3,)) + relay.var("y", shape=(2,)))
+    for mod in (untyped, bad):
+        with pytest.raises(TypeInferenceError):
+            make_pass("FoldConstant")(mod)

@@ -1,0 +1,53 @@
+"""Structural equality of values: attributes, numbers, lists."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.relay import assert_structural_equal, structural_equal, structural_hash
+
+
+class Level(IntEnum):
+    ONE = 1
+
+
+def _function(**attrs: object) -> relay.Function:
+    x = relay.var("x", shape=(2,))
+    return relay.Function([x], relay.nn.relu(x)).with_attr(attrs)
+
+
+def test_an_integer_is_an_integer_of_whatever_class() -> None:
+    assert structural_equal(_function(Primitive=1), _function(Primitive=Level.ONE))
+    assert not structural_equal(_function(Primitive=1), _function(Primitive=True))
+    assert not structural_equal(_function(Primitive=1), _function(Primitive=1.0))
+
+
+def test_numbers_that_were_float32_once_are_equal() -> None:
+    x, *stats = (relay.var(n, shape=(4,)) for n in "xabcd")
+    exact = relay.nn.batch_norm(x, *stats, epsilon=1e-5)[0]
+    rounded = relay.nn.batch_norm(x, *stats, epsilon=float(np.float32(1e-5)))[0]
+    other = relay.nn.batch_norm(x, *stats, epsilon=1.1e-5)[0]
+    assert structural_equal(exact, rounded)
+    assert structural_hash(exact) == structural_hash(rounded)
+    assert not structural_equal(exact, other)
+
+
+def test_lists_and_attributes() -> None:
+    assert structural_equal([1, [2, 3]], (1, (2, 3)))
+    assert structural_equal({"a": 1}, {"a": 1})
+    conv = relay.nn.conv2d(relay.var("x"), relay.var("w"), kernel_size=(3, 3))
+    assert structural_equal(conv.attrs, conv.attrs.replace(groups=1))
+    with pytest.raises(ValueError, match="different values"):
+        assert_structural_equal([1, 2], [1, 3])
+
+
+def test_patterns_of_branches_and_bindings_show_their_parts() -> None:
+    cond, left, right = (relay.dataflow_pattern.is_var(n) for n in "clr")
+    branch = relay.dataflow_pattern.is_if(cond, left, right)
+    assert (branch.cond, branch.true_branch, branch.false_branch) == (cond, left, right)
+    binding = relay.dataflow_pattern.is_let(cond, left, right)
+    assert (binding.var, binding.value, binding.body) == (cond, left, right)
