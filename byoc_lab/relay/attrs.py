@@ -98,10 +98,15 @@ def nested_integers(value: Any) -> tuple[tuple[int, ...], ...]:
 
 @dataclass(frozen=True, eq=False)
 class AttrsType:
-    """A schema: TVM's type key and the fields in print order."""
+    """A schema: TVM's type key and the fields in print order.
+
+    declared: whether TVM's operators say that they have attributes of this type. Those of others
+        cannot be read field by field by TVM's reader, so its printer puts them into the metadata.
+    """
 
     type_key: str
     fields: tuple[Attr, ...]
+    declared: bool = True
     by_name: Mapping[str, Attr] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 import struct
 from collections.abc import Mapping
 from typing import Any
@@ -42,6 +43,7 @@ _CODES = {"i": 0, "u": 1, "b": 1, "f": 2}
 _KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat"}
 _CPU = (1, 0)
 _MAX_DEPTH = 64
+_ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))")
 # What looking into JSON of the wrong shape raises, one way or the other.
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
@@ -117,7 +119,7 @@ def read_metadata(source: Source, start: int) -> tuple[MetaTable, int]:
     """
     begin = next((i for i in range(start, len(source.text)) if not source.text[i].isspace()), start)
     try:
-        graph, end = json.JSONDecoder().raw_decode(source.text, begin)
+        graph, end = json.JSONDecoder(strict=False).raw_decode(source.text, begin)
         return _Reader(graph).table(), end
     except json.JSONDecodeError as error:
         raise source.error(f"the metadata section is no JSON: {error.msg}", error.pos) from None
@@ -237,7 +239,13 @@ def write_metadata(table: Mapping[str, list[Any]]) -> str:
         "b64ndarrays": writer.arrays,
         "attrs": {"tvm_version": "0.16.0"},
     }
-    return json.dumps(graph, indent=2)
+    return _ESCAPE.sub(_raw, json.dumps(graph, indent=2, ensure_ascii=False))
+
+
+def _raw(escape: re.Match[str]) -> str:
+    """A control character as it is: TVM's reader knows few escapes and needs none for these."""
+    code, short = escape.groups()
+    return chr(int(code, 16)) if code else {"b": "\b", "f": "\f"}.get(short, escape[0])
 
 
 class _Writer:

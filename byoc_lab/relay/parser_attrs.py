@@ -8,7 +8,7 @@ from byoc_lab.errors import AttributeValueError
 from byoc_lab.relay.attrs import ATTRS_TYPES, Attrs, AttrsType, DictAttrs
 from byoc_lab.relay.expr import Expr, Op
 from byoc_lab.relay.lexer import Tokens
-from byoc_lab.relay.parser_cursor import Cursor, is_word, near
+from byoc_lab.relay.parser_cursor import Cursor, is_word, near, unescape
 from byoc_lab.relay.parser_meta import MetaEntries
 
 
@@ -19,14 +19,20 @@ class AttributeParser(Cursor):
         super().__init__(tokens, meta)
         self.dict_attrs: dict[int, DictAttrs] = {}  # one object for each entry of the metadata
 
+    def at_attribute(self) -> bool:
+        """Whether `key=` comes next. A key that is no name stands in quotes."""
+        token = self.tok
+        return self.peek() == "=" and (is_word(token) or (token[:1] == '"' and len(token) > 1))
+
     def attributes(self) -> tuple[dict[str, Any], dict[str, int]]:
         """`key=value, ... )` and, for each key, the number of its token."""
         values: dict[str, Any] = {}
         places: dict[str, int] = {}
         while not self.take(")"):
-            at, key = self.i, self.tok
-            if not is_word(key) or self.peek() != "=":
+            at = self.i
+            if not self.at_attribute():
                 self.unexpected("an attribute, key=value (arguments come before attributes)")
+            key = unescape(self.tok) if self.tok[:1] == '"' else self.tok
             if key in values:
                 line = self.line_of(places[key])
                 self.fail(f"the attribute {key!r} is given twice: first in line {line}", at)

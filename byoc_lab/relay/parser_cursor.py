@@ -37,10 +37,11 @@ MAX_NESTING = 100
 DTYPE = re.compile(r"(bool|u?int\d{1,3}|float\d{1,3}|bfloat16|handle)(x\d{1,5})?")
 _NUMBER = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?)([fi]\d*)?")
 _FLOAT_WORD = re.compile(r"(inf|nan)(f\d*)")
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPE = re.compile(r"((?:\\x[0-9A-Fa-f]{2})+)|\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 _META = re.compile(r"meta\[\s*([\w.]+)\s*\]\[\s*(\d{1,9})\s*\]")
 _TYPE_COMMENT = re.compile(r"\s*/\*\s*ty=(.*?)\s*(?:span=[^*]*)?\*/")
+_NAME_COMMENT = re.compile(r'\s*/\*\s*name=("[^"\\\n]*(?:\\.[^"\\\n]*)*")\s*\*/')
 _PLAIN_WORDS = {"True": True, "False": False, "None": None, "nullptr": None}
 
 
@@ -275,6 +276,11 @@ class Cursor:
             self.fail(f"a constant must have a tensor type with a known shape, found {ty}", at)
         return ty
 
+    def real_name(self, at: int) -> str | None:
+        """The name in the comment that follows token `at`: `/* name="input.1" */`, or None."""
+        comment = _NAME_COMMENT.match(self.source.text, self.tokens.end(at))
+        return unescape(comment[1]) if comment else None
+
     def number(self) -> tuple[int | float, str]:
         """A literal and its dtype; the sign is part of it."""
         at = self.i
@@ -317,7 +323,16 @@ def unescape(token: str) -> str:
     """The text of a string token; an unknown escape is left as it stands."""
     if "\\" not in token:
         return token[1:-1]
-    return _ESCAPE.sub(lambda m: _ESCAPED.get(m[1], m[0]), token[1:-1])
+    return _ESCAPE.sub(_unescaped, token[1:-1])
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    if found[1]:  # TVM writes what is not ASCII byte by byte
+        try:
+            return bytes.fromhex(found[1].replace("\\x", "")).decode("utf-8")
+        except UnicodeDecodeError:
+            return found[0]
+    return _ESCAPED.get(found[2], found[0])
 
 
 def _minus_hint(token: str, signs: int) -> str:

@@ -199,7 +199,7 @@ class ExprParser(DataTypeParser, AttributeParser):
                     args, attrs = [], None
                     self.i += 1
                     while not self.take(")"):
-                        if self.peek() == "=" and is_word(self.tok):
+                        if self.at_attribute():
                             attrs = self.call_attributes(value, at)
                             break
                         if self.tok.startswith("meta[") and "Attrs]" in self.tok:
@@ -261,7 +261,7 @@ class ExprParser(DataTypeParser, AttributeParser):
             self.i += 1
             name = token[1:]
             if name not in self.globals:
-                self.globals[name] = GlobalVar(name, self.span(at))
+                self.globals[name] = GlobalVar(self.real_name(at) or name, self.span(at))
             return self.globals[name]
         if token.startswith("meta["):
             return self.meta_value(("relay.Constant",))
@@ -323,7 +323,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         params: dict[str, Var] = {}
         attrs: Mapping[str, Any] = {}
         while not self.take(")"):
-            if is_word(self.tok) and self.peek() == "=":
+            if self.at_attribute():
                 attrs, _ = self.attributes()
                 break
             param_at = self.i

@@ -47,7 +47,8 @@ class NameParser(Cursor):
         name = token[1:].removesuffix(_MALFORMED)
         if token.endswith(_MALFORMED) and name in self.variables:
             return name, self.variables[name]  # bound twice: that is what the mark says
-        return name, Var(name, ty, self.span(at))
+        real = self.real_name(at)
+        return name, Var(name if real is None else real, ty, self.span(at))
 
     def variable(self, at: int) -> Expr:
         """The variable (or projection `%x.0`) that token `at` names."""

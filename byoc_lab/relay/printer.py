@@ -118,7 +118,7 @@ def print_lines(
     style: str = "0.0.5",
     show_types: bool = True,
     show_span: bool = False,
-    exact: bool = False,
+    exact: bool | None = None,
 ) -> list[Line]:
     """The lines of `print_text`, each with the expression it stands for.
 
@@ -129,8 +129,10 @@ def print_lines(
         style: "0.0.5", "0.7" or "0.0.4".
         show_types: whether types are noted in comments.
         show_span: whether places are noted in comments.
-        exact: whether scalars get as many digits as they need. TVM prints 6, so that 1/3 does not
-            survive a round trip through its text.
+        exact: whether the text is to be read again, by TVM or here, as the very same: scalars
+            get all their digits where TVM prints 6, what has no form in the text goes into the
+            metadata, and a name that TVM prints and cannot read is written as a similar one, with
+            the real one in a comment. Default: with the metadata, in style "0.0.5".
 
     Raises UnknownNameError for an unknown style.
     """
@@ -139,6 +141,7 @@ def print_lines(
     if style not in STYLES:
         raise UnknownNameError(f"no text style is named {style!r}; there are {', '.join(STYLES)}")
     chosen = STYLES[style]
+    exact = style == "0.0.5" and (show_meta_data if exact is None else exact)
     nodes = NodePrinter(chosen, show_meta_data, annotate, show_types, show_span, exact)
     lines = [Line(chosen.header)] if header else []
     if isinstance(obj, IRModule):
@@ -146,6 +149,7 @@ def print_lines(
         if chosen.sorted_functions:
             items.sort(key=lambda item: item[0].name_hint)
         blocks = [_flat(_definition(data), None) for data in _definitions(obj, chosen)]
+        nodes.name_globals(obj)
         for gv, func in items:
             blocks.append(_flat(nodes.global_function(gv.name_hint, func), gv.name_hint))
         for n, block in enumerate(blocks):

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from byoc_lab.relay import printer_exact
 from byoc_lab.relay.adt import Constructor, Match, pattern_text
 from byoc_lab.relay.expr import (
     Call,
@@ -28,8 +29,9 @@ from byoc_lab.relay.expr import (
     TupleGetItem,
     Var,
 )
+from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.printer import Indented, Line, Style
-from byoc_lab.relay.printer_values import Names, ValuePrinter
+from byoc_lab.relay.printer_values import Names, ValuePrinter, quoted, with_letter
 from byoc_lab.relay.rules import Rule, run
 from byoc_lab.relay.types import IncompleteType, Type
 from byoc_lab.relay.visit import post_order
@@ -58,6 +60,8 @@ class NodePrinter(ValuePrinter):
         self.show_types = show_types
         self.show_span = show_span
         self.names = Names()
+        self.global_names: dict[str, str] = {}  # what globals are called in the text
+        self.taken_globals: set[str] = set()
         self.next_number = 0
         self.type_texts: dict[Type, str] = {}
         self.start(None)
@@ -77,7 +81,7 @@ class NodePrinter(ValuePrinter):
 
     def global_function(self, name: str, func: Function) -> Block:
         self.start(func)
-        return run(self.function(func, f"def @{name}"))
+        return run(self.function(func, f"def {self.global_name(name)}"))
 
     def expression(self, expr: Expr) -> Block:
         self.start(expr)
@@ -114,7 +118,7 @@ class NodePrinter(ValuePrinter):
             name = f"%{self.next_number}"
             self.next_number += 1
             block = self.made.pop(node)
-            first, last = block[0], block[-1]
+            first, last = self.as_value(block)
             first.text, first.defines = f"{name} = {first.text}", name
             last.text += ";"
             self.buffers[-1].extend(block)
@@ -123,14 +127,14 @@ class NodePrinter(ValuePrinter):
         elif node in self.undeclared:
             self.undeclared.discard(node)  # type: ignore[arg-type]
             name, end = self.short[node], ";" * self.style.late_numbers
-            text = f"free_var {name}{self.annotation(node)}{end}"
+            text = f"free_var {name}{self.annotation(node, inferred=False)}{end}"
             self.buffers[-1].append(Line(text, node, None, {}, name))
             self.home[node] = self.scopes[-1]
         elif node in self.home:
             self.show_home(node)
         text = self.short[node]
         if isinstance(node, (Var, GlobalVar)) or text[:1] == "%":
-            refs[text] = node
+            refs[text.partition(" ")[0]] = node
         return text
 
     def show_home(self, node: Expr) -> None:
@@ -146,18 +150,57 @@ class NodePrinter(ValuePrinter):
         if home is not None and home in self.made:
             self.refer(home, {})
 
-    def bind(self, var: Var) -> str:
-        """A variable where it is bound: name, type, comment."""
+    def bind(self, var: Var, inferred: bool = True) -> str:
+        """A variable where it is bound: name, type (which may be `inferred`), comment."""
         if var in self.short and var not in self.undeclared:
             return f"{self.short[var]}-malformed-ir{self.note_new(var)}"
         self.undeclared.discard(var)
-        self.short[var] = self.names.fresh(var.name_hint)
-        return self.short[var] + self.annotation(var)
+        self.short[var] = self.names.fresh(self.readable(var.name_hint))
+        return self.short[var] + self.annotation(var, inferred)
 
-    def annotation(self, var: Any) -> str:
-        known = var.type_annotation
-        stated = known is not None and not isinstance(known, IncompleteType)
-        return (f": {self.type(known)}" if stated else "") + self.note_new(var)
+    def annotation(self, var: Any, inferred: bool) -> str:
+        """What follows a variable where it is bound: its name if that is another, type, comment."""
+        stated = self.is_stated(var.type_annotation, inferred)
+        real = self.real_name(self.readable(var.name_hint), var.name_hint)
+        ty = f": {self.type(var.type_annotation)}" if stated else ""
+        return real + ty + self.note_new(var)
+
+    def is_stated(self, ty: Type | None, inferred: bool) -> bool:
+        """Whether an annotation is written. One that TVM cannot read is left to inference."""
+        if ty is None or isinstance(ty, IncompleteType):
+            return False
+        return not (self.exact and inferred) or printer_exact.has_readable_type(ty)
+
+    # Names ---------------------------------------------------------------------------------------
+
+    def readable(self, hint: str) -> str:
+        return printer_exact.name(with_letter(hint)) if self.exact else hint
+
+    def real_name(self, shown: str, hint: str) -> str:
+        """A comment for `parse` when a name can be read by TVM in another form only."""
+        differs = self.exact and hint and shown != hint
+        return f" /* name={quoted(hint).replace('*', chr(92) + 'x2A')} */" if differs else ""
+
+    def name_globals(self, mod: IRModule) -> None:
+        """Give the globals of a module their names before others get similar ones."""
+        for gv in mod:
+            if self.readable_global(gv.name_hint) == gv.name_hint:
+                self.global_name(gv.name_hint)
+
+    def readable_global(self, hint: str) -> str:
+        return printer_exact.name(hint) if self.exact else hint
+
+    def global_name(self, hint: str) -> str:
+        """`@f`, where it is called and where it is defined."""
+        if hint not in self.global_names:
+            shown = base = self.readable_global(hint)
+            count = 0
+            while shown in self.taken_globals:
+                count += 1
+                shown = f"{base}_{count}"
+            self.taken_globals.add(shown)
+            self.global_names[hint] = f"@{shown}{self.real_name(shown, hint)}"
+        return self.global_names[hint]
 
     # The walk ------------------------------------------------------------------------------------
 
@@ -190,10 +233,10 @@ class NodePrinter(ValuePrinter):
     def name(self, node: Expr) -> bool:
         """Note how a node is written that never gets a line; whether it is such a node."""
         if isinstance(node, Var):
-            self.short[node] = self.names.fresh(node.name_hint)
+            self.short[node] = self.names.fresh(self.readable(node.name_hint))
             self.undeclared.add(node)
         elif isinstance(node, GlobalVar):
-            self.short[node] = f"@{node.name_hint}"
+            self.short[node] = self.global_name(node.name_hint)
         elif isinstance(node, Op):
             self.short[node] = node.name
         elif isinstance(node, Constructor):
@@ -250,10 +293,9 @@ class NodePrinter(ValuePrinter):
 
     def function(self, func: Function, prefix: str) -> Rule:
         generic = f"[{', '.join(map(str, func.type_params))}]" if func.type_params else ""
-        params = [self.bind(p) for p in func.params] + self.pairs(func.attrs)
-        result = func.ret_type
-        known = result is not None and not isinstance(result, IncompleteType)
-        arrow = f" -> {self.type(result)}" if known else ""  # type: ignore[arg-type]
+        params = [self.bind(p, inferred=False) for p in func.params] + self.pairs(func.attrs)
+        result: Any = func.ret_type
+        arrow = f" -> {self.type(result)}" if self.is_stated(result, inferred=True) else ""
         head = Line(f"{prefix}{generic}({', '.join(params)}){arrow} {{", func)
         body = yield self.scope(func.body)
         return [head, Indented(body), Line("}")]
@@ -272,17 +314,26 @@ class NodePrinter(ValuePrinter):
     def let(self, node: Let) -> Rule:
         """`let %x = value;`; what the value needs goes into the scope around it."""
         bound, value = self.bind(node.var), node.value
-        if isinstance(value, Let) and self.uses[value] <= 1 and self.let_depth < _MAX_LET_DEPTH:
+        # TVM's reader takes `let %x = let %y = ...` only in parentheses.
+        flat = not self.exact and self.let_depth < _MAX_LET_DEPTH
+        if flat and isinstance(value, Let) and self.uses[value] <= 1:
             self.let_depth += 1
             block = [*(yield self.let(value)), *(yield self.scope(value.body))]
             self.let_depth -= 1
         else:
             block = yield self.tail(value)
-        first, last = block[0], block[-1]
+        first, last = self.as_value(block)
         first.text = f"let {bound} = {first.text}"
         first.defines = self.short[node.var]
         last.text += ";"
         return block
+
+    def as_value(self, block: Block) -> tuple[Line, Line]:
+        """The first and the last line of what is bound to a name."""
+        first, last = block[0], block[-1]
+        if self.exact and isinstance(first.node, Match) and first is not last:
+            first.text, last.text = f"({first.text}", f"{last.text})"  # else TVM cannot read it
+        return first, last
 
     def scope(self, tail: Expr) -> Rule:
         """The lines that compute `tail` and end with it."""

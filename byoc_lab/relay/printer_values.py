@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from byoc_lab.errors import AttributeValueError
+from byoc_lab.relay import printer_exact
 from byoc_lab.relay.attrs import REQUIRED, Attrs, DictAttrs, same_value
 from byoc_lab.relay.expr import Call, Constant, Op
-from byoc_lab.relay.metadata import COMPILER_ATTRS_KEY, MetaTable, type_key
+from byoc_lab.relay.metadata import MetaTable, type_key
 from byoc_lab.relay.printer import Style
 
-_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"})
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_ESCAPED = re.compile(r'[\x00-\x1f"\\\x7f-\U0010ffff]')
+
+_WORD = re.compile(r"[^\W\d][\w/]*(?:\.[^\W\d][\w/]*)*")
+
+
+def quoted(text: str) -> str:
+    """A string between quotes as TVM writes it: what is not ASCII byte by byte, `\\xC3\\xA9`."""
+
+    def escape(found: re.Match[str]) -> str:
+        code = found[0].encode("utf-8", "surrogatepass")
+        return _ESCAPES.get(found[0]) or "".join(f"\\x{byte:02X}" for byte in code)
+
+    return f'"{_ESCAPED.sub(escape, text)}"'
 
 
 class ValuePrinter:
@@ -40,21 +55,22 @@ class ValuePrinter:
         """A constant as text, and whether that is an entry of the metadata."""
         array = node.data.numpy()
         if array.ndim == 0 and not node.elided:
-            name = array.dtype.name
-            if name == "bool":
-                return str(bool(array)), False
-            if name in self.style.suffixes:
-                value = array[()]
-                text = str(value) if array.dtype.kind == "i" else self.digits(value)
-                return text + self.style.suffixes[name], False
+            text = self.scalar(array[()])
+            if text is not None:
+                return text, False
         return self.meta("relay.Constant", node), True
 
-    def digits(self, value: Any) -> str:
-        """A floating point number without its suffix."""
-        text = f"{value:g}"
-        if self.exact and math.isfinite(value) and type(value)(text) != value:
-            text = str(value) if isinstance(value, np.floating) else repr(value)
-        return text
+    def scalar(self, value: Any) -> str | None:
+        """A scalar as it stands in the text; None when it has to go into the metadata."""
+        name = value.dtype.name
+        if name == "bool":
+            return str(bool(value))
+        suffix = self.style.suffixes.get(name)
+        if suffix is None:
+            return None
+        if self.exact:
+            return printer_exact.scalar(value, suffix)
+        return (str(value) if value.dtype.kind == "i" else f"{value:g}") + suffix
 
     def value(self, value: Any) -> str:
         """An attribute value. Raises AttributeValueError for one that has no text."""
@@ -63,18 +79,45 @@ class ValuePrinter:
         if isinstance(value, (bool, np.bool_)):
             return str(bool(value))
         if isinstance(value, str):
-            return f'"{value.translate(_ESCAPES)}"'
+            return self.string(value)
         if isinstance(value, (int, np.integer)):
-            return str(int(value))
+            out_of_range = self.exact and value == -(2**63)  # read as minus 2**63, which is none
+            return self.meta("IntImm", int(value)) if out_of_range else str(int(value))
         if isinstance(value, (float, np.floating)):
-            return self.digits(value) + "f"
+            return self.float(float(value))
         if isinstance(value, (tuple, list)):
             return f"[{', '.join(map(self.value, value))}]"
         if isinstance(value, (Mapping, DictAttrs)):
             return self.dictionary(value)
+        if isinstance(value, Attrs) and value.type_key == "VirtualDevice":
+            return self.device(value)
         if isinstance(value, (Constant, Attrs)):
             return self.meta(type_key(value), value)
         raise AttributeValueError(f"a {type(value).__name__} is no attribute value: {value!r}")
+
+    def string(self, value: str) -> str:
+        if self.exact and not printer_exact.is_plain(value):
+            return self.meta("runtime.String", value)
+        return quoted(value)
+
+    def float(self, value: float) -> str:
+        text = printer_exact.number(value) if self.exact else None
+        if text is None and self.exact and not math.isnan(value):  # NaN cannot be read at all
+            return self.meta("FloatImm", value)
+        return text or f"{value:g}f"
+
+    def device(self, value: Attrs) -> str:
+        """A virtual device; with the metadata it goes there, else it is written in words."""
+        if self.show_meta_data:
+            return self.meta("VirtualDevice", value)
+        words = []
+        if value.device_type_int != -1:
+            words.append(f"device_type={value.device_type_int}")
+        if value.virtual_device_id != -1:
+            words.append(f"virtual_device_id={value.virtual_device_id}")
+        if value.memory_scope:
+            words.append(f"memory_scope='{value.memory_scope}'")
+        return f"VirtualDevice({', '.join(words) or '?'})"
 
     def dictionary(self, value: Any) -> str:
         elided = getattr(value, "elided", False)
@@ -83,7 +126,7 @@ class ValuePrinter:
         return f"{{{', '.join(f'{self.value(k)}={self.value(v)}' for k, v in value.items())}}}"
 
     def pairs(self, values: Any) -> list[str]:
-        return [f"{key}={self.value(value)}" for key, value in values.items()]
+        return [f"{_key(key)}={self.value(value)}" for key, value in values.items()]
 
     def call_attributes(self, call: Call) -> list[str]:
         """What follows the arguments of a call."""
@@ -92,10 +135,7 @@ class ValuePrinter:
             return []
         if isinstance(call.op, Op):
             schema = call.op.definition.attrs
-            # TVM's annotation operators do not say that they have attributes, so its printer does
-            # not write them field by field where the text is to be read again.
-            known = schema is not None and schema.type_key != COMPILER_ATTRS_KEY
-            declared = schema.type_key if known else None
+            declared = schema.type_key if schema is not None and schema.declared else None
             if attrs.type_key != declared:
                 elided = getattr(attrs, "elided", False)
                 if self.show_meta_data or self.style.old_attributes or elided:
@@ -107,20 +147,31 @@ class ValuePrinter:
     def fields(self, attrs: Attrs) -> list[str]:
         """The fields that differ from their default, and those that have none."""
         if attrs.schema is None:
-            return [f"__dict__={self.dictionary(attrs)}"]
+            # TVM's reader takes the `__dict__` that its printer writes for an attribute.
+            as_pairs = self.exact and not getattr(attrs, "elided", False)
+            return self.pairs(attrs) if as_pairs else [f"__dict__={self.dictionary(attrs)}"]
         changed = {
             f.name: attrs[f.name]
             for f in attrs.schema.fields
-            if f.default is REQUIRED or not _is_default(attrs[f.name], f.default)
+            if f.default is REQUIRED or not self.is_default(attrs[f.name], f.default)
         }
         return self.pairs(changed)
 
+    def is_default(self, value: Any, default: Any) -> bool:
+        """Whether a value is left out: TVM's printer takes floats for it that are 1e-9 off."""
+        if not self.exact and isinstance(value, float) and isinstance(default, float):
+            return abs(value - default) < 1e-9 or value == default
+        return same_value(value, default)
 
-def _is_default(value: Any, default: Any) -> bool:
-    """Whether TVM's printer takes a value for the default: floats may be 1e-9 off."""
-    if isinstance(value, float) and isinstance(default, float):
-        return abs(value - default) < 1e-9 or value == default
-    return same_value(value, default)
+
+def _key(key: str) -> str:
+    """The name of an attribute; one that is no name in quotes, which only `parse` reads."""
+    return key if _WORD.fullmatch(key) else quoted(key)
+
+
+def with_letter(hint: str) -> str:
+    """`hint`, with a `v` in front unless it begins with a letter."""
+    return hint if hint[:1].isascii() and hint[:1].isalpha() else "v" + hint
 
 
 class Names:
@@ -131,7 +182,7 @@ class Names:
 
     def fresh(self, hint: str) -> str:
         """`%hint`, `%hint1`, ...; a hint that begins with no letter gets a `v` in front."""
-        name = hint if hint[:1].isascii() and hint[:1].isalpha() else "v" + hint
+        name = with_letter(hint)
         if name not in self.taken:
             self.taken[name] = 0
             return "%" + name

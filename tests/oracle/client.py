@@ -85,21 +85,21 @@ class Oracle:
 
     def run(
         self,
-        case_or_text: str,
+        source: str | dict[str, Any],
         steps: list[Any],
         *,
         constants_up_to: int | None = None,
         timeout: float = 300.0,
     ) -> list[StepResult]:
-        """Build a case (or parse a text, told by its `#[version` or `def`), then run the steps.
+        """Build a case or a recipe (or parse a text, told by its `#[version` or `def`), then run
+        the steps.
 
         `constants_up_to` is the size in bytes up to which a module's constants are written out;
         None writes them always. `timeout` is the longest wait for one step, in seconds. The first
         result is the module as built. Raises ValueError when there is no such case.
         """
-        is_text = "\n" in case_or_text or case_or_text.lstrip().startswith(("#[version", "def "))
         request = {
-            "text" if is_text else "case": case_or_text,
+            _kind(source): source,
             "steps": steps,
             "constants_up_to": constants_up_to,
         }
@@ -123,7 +123,7 @@ class Oracle:
             if "done" in answer:
                 return results
             if "refused" in answer:
-                raise ValueError(f"the oracle refused {case_or_text!r}: {answer['refused']}")
+                raise ValueError(f"the oracle refused {source!r}: {answer['refused']}")
             if "error" in answer:
                 error = StepError(answer["error"]["type"], answer["error"]["message"])
                 results.append(StepResult(answer["step"], error=error))
@@ -174,6 +174,13 @@ class Oracle:
         code = self._process.wait()
         self._process = None
         return signal.Signals(-code).name if code < 0 else f"exit status {code}"
+
+
+def _kind(source: str | dict[str, Any]) -> str:
+    if isinstance(source, dict):
+        return "recipe"
+    is_text = "\n" in source or source.lstrip().startswith(("#[version", "def "))
+    return "text" if is_text else "case"
 
 
 def _pump(process: subprocess.Popen[str], answers: queue.Queue[str | None]) -> None:

@@ -3,7 +3,8 @@
 Run by `client.py` under the oracle's Python, as `python -m oracle.server` with the `tests`
 folder on the path; never imports byoc_lab. After a first line {"ready": version}, each request
 
-    {"case": name} or {"text": relay text}, "steps": [...], "constants_up_to": bytes or null
+    {"case": name}, {"text": relay text} or {"recipe": see recipe.py},
+    "steps": [...], "constants_up_to": bytes or null
 
 is answered by one line for the module as built (step -1) and one for each step,
 
@@ -27,7 +28,7 @@ import tvm
 import tvm.relay.testing  # relay itself does not import it
 from tvm import relay
 
-from . import cases, steps, tables
+from . import cases, recipe, steps, tables
 
 SPAN = re.compile(r" ?span=[^\s*]+:\d+:\d+")
 FRESH = re.compile(r"%x_(\d+)")
@@ -49,14 +50,16 @@ def serve(requests, answers) -> None:
 
 def _run(request):
     limit = request.get("constants_up_to")
-    source = request.get("case") or request["text"]
     module = None
     for index, step in enumerate([None, *request["steps"]], start=-1):
         with _captured_stderr() as diagnostics:
             try:
                 if step is None:
-                    load = cases.load if "case" in request else cases.parse
-                    module = load(source, tvm, relay, np)
+                    module = _source(request)
+                elif "reads" in step:
+                    # Type variables of type definitions are free where constructors are used.
+                    read = relay.parse(step["reads"])
+                    tvm.ir.assert_structural_equal(read, module, map_free_vars=True)
                 else:
                     module = steps.apply(step, module, tvm, relay)
             except cases.NoSuchCase:
@@ -66,6 +69,14 @@ def _run(request):
                 yield {"step": index, "error": failure}
                 return
         yield {"step": index, **_texts(module, limit)}
+
+
+def _source(request):
+    if "recipe" in request:
+        return relay.transform.InferType()(recipe.build(request["recipe"], tvm, np))
+    if "case" in request:
+        return cases.load(request["case"], tvm, relay, np)
+    return cases.parse(request["text"], tvm, relay, np)
 
 
 def _texts(module, limit):

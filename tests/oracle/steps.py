@@ -11,6 +11,7 @@ A step is one of
     {"annotate": "conv_args", "compiler": "dnnl"}          an annotator of `annotators.py`
     {"equals": text}                                       nothing if it is that module
     "drop_let_begins"                                      its mender of annotated let values
+    {"reads": text}                  an error unless TVM reads the very module in `text` (server.py)
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def test_prints_what_tvm_prints(path):
     typed = "/* ty=" in text and path.stem not in PARTLY_TYPED
     mod = relay.parse(text, infer=typed)
     wanted = text.split("#[metadata]")[0]
-    printed = print_text(mod, show_meta_data=has_metadata).split("#[metadata]")[0]
+    printed = print_text(mod, show_meta_data=has_metadata, exact=False).split("#[metadata]")[0]
     if typed:
         assert words(printed) == words(wanted)
     else:
@@ -236,7 +236,10 @@ def test_call_attributes():
 def test_attributes_of_calls_of_functions():
     call = relay.Call(relay.GlobalVar("g"), [X], DictAttrs({"k": "v", "n": 1}))
     assert text_of(call).endswith('@g(%x, __dict__={"k"="v", "n"=1}, attrs_type_key="DictAttrs")')
-    assert '@g(%x, __dict__=meta[Map][0], attrs_type_key="DictAttrs")' in print_text(call)
+    as_tvm = print_text(call, exact=False)
+    assert '@g(%x, __dict__=meta[Map][0], attrs_type_key="DictAttrs")' in as_tvm
+    # TVM does not read that back as it was; this it does:
+    assert '@g(%x, k="v", n=1, attrs_type_key="DictAttrs")' in print_text(call)
     assert "@g(%x, __dict__=meta[Map][0])" in text_of(call, style="0.7")
     odd = relay.Call(relay.GlobalVar("g"), [X], relay.split(X, 3).astuple().attrs)
     assert text_of(odd).endswith(

@@ -11,7 +11,9 @@ from byoc_lab.relay.op.registry import builder, define_op, identity
 from byoc_lab.relay.op.shape import no_flops
 
 COMPILER_ATTRS = AttrsType(
-    "relay.attrs.CompilerAttrs", (Attr("compiler", string, doc="name of the external compiler"),)
+    "relay.attrs.CompilerAttrs",
+    (Attr("compiler", string, doc="name of the external compiler"),),
+    declared=False,
 )
 
 for _name, _doc in (

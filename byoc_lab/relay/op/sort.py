@@ -200,6 +200,11 @@ def _void_dtype(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
     return {**values, "dtype": values["dtype"] or NO_DTYPE}
 
 
+def flag(value: AnyValue) -> bool:
+    """A bool that TVM keeps as an object of its own, unlike other bools of attributes."""
+    return boolean(value)
+
+
 SCAN_ATTRS = AttrsType(
     "relay.attrs.ScanopAttrs",
     (
@@ -207,12 +212,13 @@ SCAN_ATTRS = AttrsType(
         Attr("dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
         Attr(
             "exclusive",
-            boolean,
+            flag,
             False,
             "whether an element itself is left out; None: no",
             may_be_none=True,
         ),
     ),
+    declared=False,
 )
 _scan("cumsum", np.cumsum, "The sums of all elements up to each one, along an axis.")
 _scan("cumprod", np.cumprod, "The products of all elements up to each one, along an axis.")
