@@ -250,6 +250,8 @@ def same_value(a: Any, b: Any) -> bool:
     """
     if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
         return len(a) == len(b) and all(map(same_value, a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same_value(v, b[k]) for k, v in a.items())
     if isinstance(a, str) and isinstance(b, str):
         return str(a) == str(b)
     if isinstance(a, float) and isinstance(b, float):

@@ -15,13 +15,13 @@ from itertools import accumulate
 from byoc_lab.errors import ParseError
 from byoc_lab.relay.expr import Span
 
-# A `/` is a letter of Relay's names. `.`, `:` and `::` are not, for TVM's reader; but its printer
-# writes such names, as they come from importers, so they are read where nothing else can be meant.
+# A `/` is a letter of Relay's names. `.`, `:`, `::` and `-` are not, for TVM's reader; but its
+# printer writes such names, as importers make them: they are read where nothing else can be meant.
 _WORD = r"[^\W\d](?:\w|/(?=\w))*"
 _SKIP = r"(?:\s|//[^\n]*|/\*[^*/]*(?:(?:\*(?!/)|/(?!\*))[^*/]*)*\*/)*"
 _TOKENS = (
     r"%\d+",
-    rf"%/?{_WORD}(?:(?:\.|::|:(?=\d))[\w/]+)*(?:-malformed-ir)?",
+    rf"%/?{_WORD}(?:(?:\.|::|:(?=\d)|-(?=[^\W\d]))[\w/]+)*",
     r"meta\[[^\]\n]*\]\[[^\]\n]*\]",
     r"METADATA:[\s\S]*",
     r"v\d+\.\d+\.\d+\b",
@@ -38,6 +38,8 @@ _TOKENS = (
 _MASTER = re.compile(f"({_SKIP})({'|'.join(_TOKENS)}|\\Z)")
 _COMMENT_OR_STRING = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|//[^\n]*|/\*')
 _COMMENT_MARK = re.compile(r"/\*|\*/")
+KEYWORDS = {"let", "fn", "def", "if", "else", "type", "match", "extern", "free_var"}
+KEYWORDS |= {"ref", "ref_read", "ref_write"}
 METADATA_MARKS = ("#[metadata]", "METADATA:")
 
 

@@ -176,6 +176,8 @@ class _Reader:
                 raise ValueError(f"there is no array {index}")
             return Constant(decode_array(self.arrays[index]))
         if key == "runtime.String":
+            if "repr_b64" in node:  # where a character is no plain ASCII: 8 bytes of length, bytes
+                return base64.b64decode(node["repr_b64"])[8:].decode("utf-8")
             return str(node.get("repr_str", ""))
         if key == "IntImm":
             return bool(int(attrs["value"])) if attrs["dtype"] == "bool" else int(attrs["value"])
@@ -270,7 +272,8 @@ class _Writer:
             fits = -(2**31) <= value < 2**31
             return self.number("IntImm", "int32" if fits else "int64", int(value))
         if isinstance(value, (float, np.floating)):
-            return self.number("FloatImm", "float32", float(value))
+            fits = abs(float(value)) <= float(np.finfo(np.float32).max)
+            return self.number("FloatImm", "float32" if fits else "float64", float(value))
         if isinstance(value, str):
             return self.reserve(
                 {"type_key": "runtime.String", **({"repr_str": value} if value else {})}

@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from byoc_lab.errors import AttributeValueError
-from byoc_lab.relay.attrs import ATTRS_TYPES, Attrs, AttrsType, DictAttrs
+from byoc_lab.relay.attrs import ATTRS_TYPES, Attrs, AttrsType, DictAttrs, attrs_type
 from byoc_lab.relay.expr import Expr, Op
 from byoc_lab.relay.lexer import Tokens
 from byoc_lab.relay.parser_cursor import Cursor, is_word, near, unescape
 from byoc_lab.relay.parser_meta import MetaEntries
+
+_DEVICE_FIELDS = {
+    "device_type": "device_type_int",
+    "virtual_device_id": "virtual_device_id",
+    "memory_scope": "memory_scope",
+}
 
 
 class AttributeParser(Cursor):
@@ -18,6 +24,38 @@ class AttributeParser(Cursor):
     def __init__(self, tokens: Tokens, meta: MetaEntries):
         super().__init__(tokens, meta)
         self.dict_attrs: dict[int, DictAttrs] = {}  # one object for each entry of the metadata
+
+    def value(self, depth: int = 0) -> Any:
+        if self.tok == "VirtualDevice" and self.peek() == "(":
+            self.i += 2
+            return self.virtual_device()
+        return super().value(depth)
+
+    def virtual_device(self) -> Attrs:
+        """device := 'VirtualDevice' '(' ('?' | (KEY '=' value),*) ')', text without metadata.
+
+        KEY is device_type, virtual_device_id or memory_scope: a target is told too little of.
+        """
+        at, values = self.i, {}
+        if self.take("?"):  # any device
+            self.expect(")", "after the '?' of a device")
+            return attrs_type("VirtualDevice").make()
+        while not self.take(")"):
+            key = self.tok
+            if key not in _DEVICE_FIELDS or self.peek() != "=":
+                self.unexpected(f"{', '.join(_DEVICE_FIELDS)} of a device")
+            self.i += 2
+            quoted = self.take("'")
+            values[_DEVICE_FIELDS[key]] = self.tok if quoted else self.value()
+            if quoted:
+                self.i += 1
+                self.expect("'", "after the memory scope")
+            if not self.take(",") and self.tok != ")":
+                self.unexpected("',' or ')' in a device")
+        try:
+            return attrs_type("VirtualDevice").make(values)
+        except AttributeValueError as error:
+            self.fail(str(error), at)
 
     def at_attribute(self) -> bool:
         """Whether `key=` comes next. A key that is no name stands in quotes."""

@@ -29,7 +29,7 @@ from byoc_lab.relay.expr import (
     TupleGetItem,
     Var,
 )
-from byoc_lab.relay.lexer import Tokens
+from byoc_lab.relay.lexer import KEYWORDS, Tokens
 from byoc_lab.relay.metadata import COMPILER_ATTRS_KEY
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.ndarray import NDArray
@@ -52,8 +52,6 @@ OPERATORS = {
     "==": (7, "equal"),
     "!=": (7, "not_equal"),
 }
-KEYWORDS = {"let", "fn", "def", "if", "else", "type", "match", "extern", "free_var"}
-KEYWORDS |= {"ref", "ref_read", "ref_write"}
 
 
 class ExprParser(DataTypeParser, AttributeParser):

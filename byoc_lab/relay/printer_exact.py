@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from byoc_lab.relay.lexer import KEYWORDS
 from byoc_lab.relay.types import FuncType, RefType, Type, parts_of
 
 _STRING = re.compile(r'[^"\\\x00-\x1f\x7f-\U0010ffff]*')
-_NAME = re.compile(r"[A-Za-z_/][\w/]*", re.ASCII)
-_NO_NAME = re.compile(r"[^\w/]", re.ASCII)
-KEYWORDS = {"let", "fn", "def", "if", "else", "type", "match", "extern", "free_var"}
-KEYWORDS |= {"ref", "ref_read", "ref_write"}
+_NAME = re.compile(r"[A-Za-z_]\w*(?:/\w+)*", re.ASCII)
+_NO_NAME = re.compile(r"\W", re.ASCII)
+MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 def scalar(value: Any, suffix: str) -> str | None:
@@ -32,11 +32,11 @@ def scalar(value: Any, suffix: str) -> str | None:
         # Infinity is read as float32 only, NaN not at all.
         is_read = value.dtype == np.float32 and not math.isnan(value)
         return f"{value:g}{suffix}" if is_read else None
-    # float32 is read as a double that must lie within the range of float32: 3.4028235e+38 does not.
-    for text in (f"{value:g}", str(value), f"{float(value):.9g}"):
-        with np.errstate(over="ignore"):
-            same = value.dtype.type(float(text)) == value
-        if same and abs(float(text)) <= np.finfo(value.dtype).max and _is_normal(float(text)):
+    # TVM reads a double, which must lie in the range of the dtype: 3.4028235e+38 is no float32.
+    largest = float(np.finfo(value.dtype).max)
+    for text in (f"{value:g}", str(value), repr(float(value))):
+        read = float(text)
+        if abs(read) <= largest and _is_normal(read) and value.dtype.type(read) == value:
             return text + suffix
     return None
 
@@ -46,7 +46,8 @@ def number(value: float) -> str | None:
     if math.isnan(value) or not _is_normal(value):
         return None
     text = f"{value:g}"
-    return (text if float(text) == value else repr(value)) + "f"
+    is_float32 = abs(value) <= MAX_FLOAT32 or math.isinf(value)
+    return (text if float(text) == value else repr(value)) + ("f" if is_float32 else "f64")
 
 
 def _is_normal(value: float) -> bool:

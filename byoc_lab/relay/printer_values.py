@@ -126,7 +126,17 @@ class ValuePrinter:
         return f"{{{', '.join(f'{self.value(k)}={self.value(v)}' for k, v in value.items())}}}"
 
     def pairs(self, values: Any) -> list[str]:
-        return [f"{_key(key)}={self.value(value)}" for key, value in values.items()]
+        """`key=value` for attributes that nobody declared."""
+        return [f"{_key(key)}={self.undeclared_value(value)}" for key, value in values.items()]
+
+    def undeclared_value(self, value: Any) -> str:
+        if isinstance(value, (tuple, list)):
+            return f"[{', '.join(map(self.undeclared_value, value))}]"
+        if self.exact and isinstance(value, (bool, np.bool_)):
+            return self.meta("IntImm", bool(value))  # TVM would read True as the number 1
+        if self.exact and isinstance(value, (float, np.floating)) and math.isinf(value):
+            return self.meta("FloatImm", float(value))  # which TVM takes for a float64
+        return self.value(value)
 
     def call_attributes(self, call: Call) -> list[str]:
         """What follows the arguments of a call."""
@@ -150,12 +160,11 @@ class ValuePrinter:
             # TVM's reader takes the `__dict__` that its printer writes for an attribute.
             as_pairs = self.exact and not getattr(attrs, "elided", False)
             return self.pairs(attrs) if as_pairs else [f"__dict__={self.dictionary(attrs)}"]
-        changed = {
-            f.name: attrs[f.name]
+        return [
+            f"{f.name}={self.value(attrs[f.name])}"
             for f in attrs.schema.fields
             if f.default is REQUIRED or not self.is_default(attrs[f.name], f.default)
-        }
-        return self.pairs(changed)
+        ]
 
     def is_default(self, value: Any, default: Any) -> bool:
         """Whether a value is left out: TVM's printer takes floats for it that are 1e-9 off."""

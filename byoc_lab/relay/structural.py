@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.relay.adt import Constructor, Match, TypeData
-from byoc_lab.relay.attrs import same_value
+from byoc_lab.relay.attrs import Attrs, same_value
 from byoc_lab.relay.collector import collector_paused
 from byoc_lab.relay.expr import (
     Call,
@@ -30,7 +30,15 @@ from byoc_lab.relay.expr import (
     Var,
 )
 from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.types import GlobalTypeVar, Type, TypeVar
+from byoc_lab.relay.types import (
+    GlobalTypeVar,
+    IncompleteType,
+    Type,
+    TypeKind,
+    TypeVar,
+    parts_of,
+    with_parts,
+)
 from byoc_lab.relay.unify import replace
 
 
@@ -73,6 +81,8 @@ def first_difference(
     """
     if isinstance(lhs, IRModule) and isinstance(rhs, IRModule):
         return _modules(lhs, rhs, map_free_vars, constants)
+    if isinstance(lhs, Type) and isinstance(rhs, Type):
+        lhs, rhs = _without_holes(lhs), _without_holes(rhs)
     if isinstance(lhs, Type) or isinstance(rhs, Type):
         return None if lhs == rhs else Difference("<root>", lhs, rhs, "different types")
     if not isinstance(lhs, Expr) or not isinstance(rhs, Expr):  # attributes, shapes, numbers
@@ -192,7 +202,7 @@ class _Comparison:
 
     def _call(self, a: Call, b: Call) -> str:
         if a.attrs != b.attrs:
-            return "different attributes"
+            return _attrs_difference(a.attrs, b.attrs)
         if isinstance(a.op, Op) or a.type_args == b.type_args:
             return ""
         if len(a.type_args) != len(b.type_args):
@@ -229,7 +239,7 @@ class _Comparison:
             if why:
                 return f"parameter %{p.name_hint}: {why}"
         if a.attrs != b.attrs:
-            return "different function attributes"
+            return _attrs_difference(a.attrs, b.attrs)
         return self._types(a.ret_type, b.ret_type)
 
     def _types(self, a: Type | None, b: Type | None) -> str:
@@ -237,7 +247,10 @@ class _Comparison:
             a = replace(a, self.type_vars)
         elif a is not None:
             a = self.type_vars.get(a, a)
-        return "" if a == b else f"type {a} against {b}"
+        same = a == b or (
+            a is not None and b is not None and _without_holes(a) == _without_holes(b)
+        )
+        return "" if same else f"type {a} against {b}"
 
 
 _OWN: dict[type, Any] = {
@@ -254,6 +267,18 @@ _OWN: dict[type, Any] = {
 }
 
 
+_HOLES = {kind: IncompleteType(kind) for kind in TypeKind}
+
+
+def _without_holes(ty: Type) -> Type:
+    """`ty` with one hole in place of all: where inference has something to find, they are alike."""
+    if not ty.has_holes:
+        return ty
+    if isinstance(ty, IncompleteType):
+        return _HOLES[ty.kind]
+    return with_parts(ty, [_without_holes(p) for p in parts_of(ty)])
+
+
 def _counts_sharing(node: Expr) -> bool:
     if isinstance(node, (TupleGetItem, Constant, Op, GlobalVar, Constructor)):
         return False
@@ -262,6 +287,17 @@ def _counts_sharing(node: Expr) -> bool:
 
 def _same_bits(x: np.ndarray, y: np.ndarray) -> bool:
     return x is y or x.tobytes() == y.tobytes()
+
+
+def _attrs_difference(a: Attrs | None, b: Attrs | None) -> str:
+    if a is None or b is None or a.type_key != b.type_key:
+        kinds = ("no attributes" if x is None else x.type_key for x in (a, b))
+        return "attributes: " + " against ".join(kinds)
+    for key in {**a, **b}:
+        one, other = (repr(x[key]) if key in x else "none" for x in (a, b))
+        if key not in a or key not in b or not same_value(a[key], b[key]):
+            return f"attribute {key!r}: {one} against {other}"
+    return ""
 
 
 def _excerpt(side: Any) -> str:
@@ -276,7 +312,7 @@ def structural_hash(node: Any, map_free_vars: bool = False) -> int:
         types = sorted(v.name_hint for v in node.type_definitions)
         return hash((*sorted(pairs), *types))
     if isinstance(node, Type):
-        return hash(node)
+        return hash(_without_holes(node))
     return _hash_expr(node, map_free_vars)
 
 

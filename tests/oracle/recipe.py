@@ -265,7 +265,9 @@ class _Builder:
             return value
         ((kind, content),) = value.items()
         if kind == "float":
-            return float.fromhex(content)
+            number = float.fromhex(content)
+            fits = abs(number) <= float(self.np.finfo("float32").max)
+            return self.tvm.tir.FloatImm("float32" if fits else "float64", number)
         if kind == "attrs":
             return self.attrs(content)
         if kind == "constant":

@@ -27,7 +27,7 @@ def test_names_do_not_count() -> None:
     ("old", "new", "why"),
     [
         ("multiply", "add", "different operators"),
-        ("alpha=0.1f", "alpha=0.2f", "different attributes"),
+        ("alpha=0.1f", "alpha=0.2f", "attribute 'alpha': 0.2 against 0.1"),
         ("(2, 2)", "(2, 3)", "type"),
         ("0.25f", "0.2501f", "values differ"),
         ("@main", "@other", "different sets of functions"),
