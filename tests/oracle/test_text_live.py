@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, note, settings
 
 from byoc_lab import relay
+from byoc_lab.errors import ParseError
 from tests.relay import rich
 
 from .client import Oracle, skip_reason
@@ -45,4 +46,12 @@ def test_tvm_reads_the_very_module_in_our_text(oracle: Oracle, mod: relay.IRModu
 @given(mod=rich.modules(of=rich.PRINTED_BY_TVM))
 def test_we_read_the_very_module_in_the_text_of_tvm(oracle: Oracle, mod: relay.IRModule) -> None:
     (built,) = oracle.run(recipe_of(mod), [])
-    relay.assert_structural_equal(relay.parse(built.text), mod)
+    note(built.text)
+    try:
+        read = relay.parse(built.text)
+    except ParseError:
+        # TVM writes a value that two scopes share into one of them, be it the later one.
+        _, own = oracle.run(recipe_of(mod), [{"reads": built.text}])
+        assert own.error is not None, "TVM reads it"
+    else:
+        relay.assert_structural_equal(read, mod)
