@@ -24,10 +24,15 @@ Dims AsInts(const std::string& where, const AttrSpec& spec, const ffi::Any& valu
   const size_t length = std::get<Dims>(spec.fallback).size();
   const auto list = value.as<ffi::Array<ffi::Any>>();
   if (!list.has_value()) {
-    TVM_FFI_THROW(TypeError) << where << ": " << spec.name << ": expected a list of " << length
-                             << " integers, found " << TypeName(value);
+    TVM_FFI_THROW(TypeError) << where << ": " << spec.name << ": expected a list of "
+                             << (spec.any_length ? "" : std::to_string(length) + " ")
+                             << "integers, found " << TypeName(value);
   }
-  if (list->size() != length) {
+  if (spec.any_length && list->size() > static_cast<size_t>(spec.max)) {
+    TVM_FFI_THROW(ValueError) << where << ": " << spec.name << ": expected at most " << spec.max
+                              << " integers, found " << list->size();
+  }
+  if (!spec.any_length && list->size() != length) {
     TVM_FFI_THROW(ValueError) << where << ": " << spec.name << ": expected " << length
                               << " integers, found " << list->size();
   }

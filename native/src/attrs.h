@@ -24,6 +24,7 @@ struct AttrSpec {
   int64_t min = 0;
   int64_t max = kMaxSize;
   bool required = false;  // then `fallback` tells only the type
+  bool any_length = false;  // an integer list of any length up to `max`
 };
 
 class Attrs {

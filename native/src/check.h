@@ -20,6 +20,7 @@ using ffi::TensorView;
 constexpr int64_t kMaxSize = (int64_t{1} << 31) - 1;
 constexpr int64_t kMaxBytes = int64_t{1} << 47;  // of one tensor: the address space of x86-64
 constexpr size_t kMaxRank = 6;
+constexpr size_t kMaxOperands = 64;  // of an operator that takes any number
 
 // An operand as messages name it, and its shape.
 struct Operand {

@@ -223,7 +223,9 @@ class GraphModule : public ffi::ModuleObj {
       const OpReport& report = plan_->reports()[i];
       ffi::Map<ffi::String, ffi::Any> inputs;
       for (size_t j = 0; j < report.layouts.size(); ++j) {
-        inputs.Set(op.def->inputs[j], ffi::String(report.layouts[j]));
+        const std::string name = op.def->variadic ? op.def->inputs[0] + std::to_string(j)
+                                                  : op.def->inputs[j];
+        inputs.Set(name, ffi::String(report.layouts[j]));
       }
       ffi::Array<ffi::String> fused, separate, separate_impls;
       for (size_t j = 0; j < op.post_ops.size(); ++j) {

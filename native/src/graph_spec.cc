@@ -1,5 +1,7 @@
 #include "graph_spec.h"
 
+#include <climits>
+
 namespace byoc_lab {
 namespace {
 
@@ -29,6 +31,29 @@ ffi::Any ParseJson(const std::string& text) {
   const ffi::Any value = json::Parse(text, &error);
   if (!error.empty()) TVM_FFI_THROW(ValueError) << "graph: not JSON: " << error;
   return value;
+}
+
+ffi::Any Get(const std::string& where, const JsonObject& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) TVM_FFI_THROW(ValueError) << where << ": key '" << key
+                                                       << "' is missing";
+  return (*found).second;
+}
+
+std::string Word(const std::string& where, const JsonObject& object, const char* key) {
+  const auto word = Get(where, object, key).as<ffi::String>();
+  if (!word.has_value() || word->empty()) {
+    TVM_FFI_THROW(TypeError) << where << ": " << key << ": expected a string of at least one "
+                             << "character";
+  }
+  return *word;
+}
+
+float Number(const std::string& where, const JsonObject& object, const char* key,
+                    float fallback) {
+  const auto found = object.find(key);
+  return found == object.end() ? fallback
+                               : static_cast<float>(AsNumber(where, key, (*found).second));
 }
 
 // Reads the parts of one graph; `Defined` knows which tensors have a value so far.
@@ -66,34 +91,11 @@ class Reader {
   }
 
  private:
-  static ffi::Any Get(const std::string& where, const JsonObject& object, const char* key) {
-    const auto found = object.find(key);
-    if (found == object.end()) TVM_FFI_THROW(ValueError) << where << ": key '" << key
-                                                         << "' is missing";
-    return (*found).second;
-  }
-
-  static std::string Word(const std::string& where, const JsonObject& object, const char* key) {
-    const auto word = Get(where, object, key).as<ffi::String>();
-    if (!word.has_value() || word->empty()) {
-      TVM_FFI_THROW(TypeError) << where << ": " << key << ": expected a string of at least one "
-                               << "character";
-    }
-    return *word;
-  }
-
   static ffi::Array<ffi::Any> List(const std::string& where, const JsonObject& object,
                                    const char* key) {
     const auto list = Get(where, object, key).as<ffi::Array<ffi::Any>>();
     if (!list.has_value()) TVM_FFI_THROW(TypeError) << where << ": " << key << ": expected a list";
     return *list;
-  }
-
-  static float Number(const std::string& where, const JsonObject& object, const char* key,
-                      float fallback) {
-    const auto found = object.find(key);
-    return found == object.end() ? fallback
-                                 : static_cast<float>(AsNumber(where, key, (*found).second));
   }
 
   std::string Label(int id) const { return "tensor '" + graph_.tensors[id].name + "'"; }
@@ -184,7 +186,7 @@ class Reader {
     op.output = Id(where, "output", Get(where, object, "output"));
     const Operand output{"output (" + Label(op.output) + ")", graph_.tensors[op.output].dims};
     const Dims inferred = op.def->infer(op.call);
-    if (op.def->make != nullptr) {
+    if (op.def->make != nullptr || !op.def->reshapes) {
       CheckShape(where, output, inferred, "what the op computes");
     } else if (Count(output.dims) != Count(inferred)) {
       TVM_FFI_THROW(ValueError) << where << ": " << output.name << ": expected a shape of "
@@ -192,50 +194,23 @@ class Reader {
     }
     if (object.find("post_ops") != object.end()) {
       for (const ffi::Any& post_op : List(where, object, "post_ops")) {
-        ReadPostOp(where + ", post-op " + std::to_string(op.post_ops.size()), post_op, &op);
+        AddPostOp(where + ", post-op " + std::to_string(op.post_ops.size()), post_op, &op);
       }
     }
     Define(where, op.output, "the output of op '" + op.name + "'");
     graph_.ops.push_back(std::move(op));
   }
 
-  void ReadPostOp(const std::string& where, const ffi::Any& value, OpSpec* op) {
+  void AddPostOp(const std::string& where, const ffi::Any& value, OpSpec* op) {
     if (op->def->make == nullptr) {
       TVM_FFI_THROW(ValueError) << where << ": a " << op->def->kind << " takes no post-ops";
     }
-    JsonObject object = AsObject(where, value, {"kind", "alg", "alpha", "beta", "input", "scale"});
-    const std::string kind = Word(where, object, "kind");
-    const Dims& result = graph_.tensors[op->output].dims;
-    PostOp post_op;
-    if (kind == "eltwise") {
-      AsObject(where, value, {"kind", "alg", "alpha", "beta"});
-      post_op.kind = PostOp::Kind::kEltwise;
-      post_op.alg = Word(where, object, "alg");
-      EltwiseAlgorithm(where, post_op.alg);
-      post_op.alpha = Number(where, object, "alpha", 0);
-      post_op.beta = Number(where, object, "beta", 0);
-    } else if (kind == "binary" || kind == "sum") {
-      const bool sum = kind == "sum";
-      AsObject(where, value, {"kind", sum ? "scale" : "alg", "input"});
-      post_op.kind = sum ? PostOp::Kind::kSum : PostOp::Kind::kBinary;
-      post_op.input = RequireDefined(where, Id(where, "input", Get(where, object, "input")));
+    PostOp post_op = ReadPostOp(where, value);
+    if (post_op.kind != PostOp::Kind::kEltwise) {
+      RequireDefined(where, Id(where, "input", post_op.input));
       post_op.input_dims = graph_.tensors[post_op.input].dims;
-      const Operand input{"input (" + Label(post_op.input) + ")", post_op.input_dims};
-      if (sum) {
-        post_op.scale = Number(where, object, "scale", 1);
-        CheckShape(where, input, result, "the op's result");
-      } else {
-        post_op.alg = Word(where, object, "alg");
-        BinaryAlgorithm(where, post_op.alg);
-        if (Broadcast(where, {"the result", result}, input) != result) {
-          TVM_FFI_THROW(ValueError) << where << ": " << input.name << ": expected a shape that "
-                                    << "broadcasts to the result's " << Text(result)
-                                    << ", found " << Text(input.dims);
-        }
-      }
-    } else {
-      TVM_FFI_THROW(ValueError) << where << ": unknown kind '" << kind
-                                << "'; known are eltwise, binary, sum";
+      CheckPostOpInput(where, post_op, {"input (" + Label(post_op.input) + ")", post_op.input_dims},
+                       {"the result", graph_.tensors[op->output].dims});
     }
     op->post_ops.push_back(post_op);
   }
@@ -254,5 +229,52 @@ class Reader {
 }  // namespace
 
 GraphSpec ReadGraph(const std::string& text) { return Reader().Read(text); }
+
+PostOp ReadPostOp(const std::string& where, const ffi::Any& value) {
+  const JsonObject object =
+      AsObject(where, value, {"kind", "alg", "alpha", "beta", "input", "scale"});
+  const std::string kind = Word(where, object, "kind");
+  PostOp post_op;
+  if (kind == "eltwise") {
+    AsObject(where, value, {"kind", "alg", "alpha", "beta"});
+    post_op.kind = PostOp::Kind::kEltwise;
+    post_op.alg = Word(where, object, "alg");
+    EltwiseAlgorithm(where, post_op.alg);
+    post_op.alpha = Number(where, object, "alpha", 0);
+    post_op.beta = Number(where, object, "beta", 0);
+    return post_op;
+  }
+  if (kind != "binary" && kind != "sum") {
+    TVM_FFI_THROW(ValueError) << where << ": unknown kind '" << kind
+                              << "'; known are eltwise, binary, sum";
+  }
+  const bool sum = kind == "sum";
+  AsObject(where, value, {"kind", sum ? "scale" : "alg", "input"});
+  post_op.kind = sum ? PostOp::Kind::kSum : PostOp::Kind::kBinary;
+  const auto input = Get(where, object, "input").as<int64_t>();
+  if (!input.has_value() || *input < 0 || *input > INT_MAX) {
+    TVM_FFI_THROW(TypeError) << where << ": input: expected a tensor id, found "
+                             << json::Stringify(Get(where, object, "input"));
+  }
+  post_op.input = static_cast<int>(*input);
+  if (sum) {
+    post_op.scale = Number(where, object, "scale", 1);
+  } else {
+    post_op.alg = Word(where, object, "alg");
+    BinaryAlgorithm(where, post_op.alg);
+  }
+  return post_op;
+}
+
+void CheckPostOpInput(const std::string& where, const PostOp& post_op, const Operand& input,
+                      const Operand& result) {
+  if (post_op.kind == PostOp::Kind::kSum) {
+    CheckShape(where, input, result.dims, "the op's result");
+  } else if (Broadcast(where, result, input) != result.dims) {
+    TVM_FFI_THROW(ValueError) << where << ": " << input.name << ": expected a shape that "
+                              << "broadcasts to the result's " << Text(result.dims) << ", found "
+                              << Text(input.dims);
+  }
+}
 
 }  // namespace byoc_lab

@@ -33,6 +33,12 @@ struct GraphSpec {
 // that overflow) is a ValueError or TypeError naming the op and the tensor.
 GraphSpec ReadGraph(const std::string& text);
 
+// One post-op of the list "post_ops". What its `input` stands for, and the input's shape, is for
+// the caller to say and to check with CheckPostOpInput.
+PostOp ReadPostOp(const std::string& where, const ffi::Any& value);
+void CheckPostOpInput(const std::string& where, const PostOp& post_op, const Operand& input,
+                      const Operand& result);
+
 }  // namespace byoc_lab
 
 #endif  // BYOC_LAB_GRAPH_SPEC_H_

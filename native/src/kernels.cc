@@ -7,140 +7,170 @@
 namespace byoc_lab {
 namespace {
 
-using Argument = ffi::AnyView;  // attributes: checked, by name, where they are read
-
 struct Named {
   std::string name;
   TensorView tensor;
 };
 
-PostOp Relu() {
-  PostOp op;
-  op.kind = PostOp::Kind::kEltwise;
-  op.alg = "relu";
-  return op;
-}
-
-void RunKernel(const std::string& kernel, const std::string& kind, const std::vector<Named>& inputs,
-               const JsonObject& attrs, const std::vector<PostOp>& post_ops, TensorView out) {
+// The post-ops read the tensors `post_op_inputs` in their order.
+void RunKernel(const std::string& where, const OpDef& def, const std::vector<Named>& inputs,
+               const JsonObject& attrs, std::vector<PostOp> post_ops,
+               const std::vector<Named>& post_op_inputs, TensorView out) {
   // 1. Check, without touching memory.
-  const std::string where = "byoc_lab.dnnl." + kernel;
-  const OpDef& def = FindOp(where, kind);
+  if (def.make == nullptr && !post_ops.empty()) {
+    TVM_FFI_THROW(ValueError) << where << ": a " << def.kind << " takes no post-ops";
+  }
   GraphSpec graph;
   std::vector<Dims> shapes;
-  for (const Named& input : inputs) {
-    shapes.push_back(ShapeOf(where, input.name, input.tensor));
+  const auto add = [&](const Named& given) {
+    const Dims dims = ShapeOf(where, given.name, given.tensor);
     graph.inputs.push_back(static_cast<int>(graph.tensors.size()));
-    graph.tensors.push_back({input.name, shapes.back()});
-  }
+    graph.tensors.push_back({given.name, dims});
+    return dims;
+  };
+  for (const Named& input : inputs) shapes.push_back(add(input));
+  const std::vector<int> operands = graph.inputs;
   const OpCall call = Bind(where, def, shapes, {}, attrs);
   const Operand result{"out", def.infer(call)};
+  auto given = post_op_inputs.begin();
+  for (PostOp& post_op : post_ops) {
+    if (post_op.kind == PostOp::Kind::kEltwise) continue;
+    post_op.input_dims = add(*given++);
+    post_op.input = graph.inputs.back();
+    CheckPostOpInput(where, post_op, graph.tensors.back(), result);
+  }
+  std::vector<Named> all = inputs;
+  all.insert(all.end(), post_op_inputs.begin(), post_op_inputs.end());
   std::vector<float*> data;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    data.push_back(DataOf(where, inputs[i].name, inputs[i].tensor, shapes[i]));
+  for (size_t i = 0; i < all.size(); ++i) {
+    data.push_back(DataOf(where, all[i].name, all[i].tensor, graph.tensors[i].dims));
   }
   float* out_data = DataOf(where, result.name, out, result.dims);
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    CheckNoOverlap(where, result.name, out_data, Count(result.dims), inputs[i].name, data[i],
-                   Count(shapes[i]));
+  for (size_t i = 0; i < all.size(); ++i) {
+    CheckNoOverlap(where, result.name, out_data, Count(result.dims), all[i].name, data[i],
+                   Count(graph.tensors[i].dims));
   }
   // 2. Describe.
   const int output = static_cast<int>(graph.tensors.size());
-  graph.symbol = kernel;
+  graph.symbol = where;
   graph.tensors.push_back(result);
   graph.outputs = {output};
-  graph.ops.push_back({kernel, &def, call, graph.inputs, output, post_ops});
+  graph.ops.push_back({where, &def, call, operands, output, std::move(post_ops)});
   // 3. Run.
   BuildPlan(graph, {})->Run(data, {out_data}, nullptr);
 }
 
-JsonObject ConvAttrs(Argument strides, Argument padding, Argument dilation, Argument groups) {
-  return {{"strides", strides}, {"padding", padding}, {"dilation", dilation}, {"groups", groups}};
+TensorView AsTensor(const std::string& where, const std::string& name, const ffi::AnyView& value) {
+  const auto view = value.try_cast<TensorView>();
+  if (!view.has_value()) {
+    TVM_FFI_THROW(TypeError) << where << ": " << name << ": expected a tensor, found "
+                             << TypeName(ffi::Any(value));
+  }
+  return *view;
 }
 
-void Conv2d(TensorView data, TensorView weight, Argument strides, Argument padding,
-            Argument dilation, Argument groups, TensorView out) {
-  RunKernel("conv2d", "conv2d", {{"data", data}, {"weight", weight}},
-            ConvAttrs(strides, padding, dilation, groups), {}, out);
+std::vector<Named> Inputs(const std::string& where, const OpDef& def,
+                          const ffi::Array<ffi::Tensor>& tensors) {
+  std::vector<Named> inputs;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const std::string name = def.variadic             ? def.inputs[0] + std::to_string(i)
+                             : i < def.inputs.size() ? def.inputs[i]
+                                                     : "operand " + std::to_string(i);
+    if (!tensors[i].defined()) AsTensor(where, name, nullptr);
+    inputs.push_back({name, tensors[i]});
+  }
+  return inputs;
 }
 
-void Conv2dRelu(TensorView data, TensorView weight, Argument strides, Argument padding,
-                Argument dilation, Argument groups, TensorView out) {
-  RunKernel("conv2d_relu", "conv2d", {{"data", data}, {"weight", weight}},
-            ConvAttrs(strides, padding, dilation, groups), {Relu()}, out);
+// Any operator with any post-ops: `post_ops` as in a graph, but that "input" counts the tensors in
+// `post_op_inputs`, all of which are used in order.
+void RunOp(const ffi::String& where, const ffi::String& kind,
+           const ffi::Array<ffi::Tensor>& tensors, const JsonObject& attrs,
+           const ffi::Array<ffi::Any>& post_ops, const ffi::Array<ffi::Tensor>& post_op_inputs,
+           TensorView out) {
+  const OpDef& def = FindOp(where, kind);
+  std::vector<PostOp> read;
+  std::vector<Named> extra;
+  for (const ffi::Any& post_op : post_ops) {
+    const std::string place = std::string(where) + ": post-op " + std::to_string(read.size());
+    read.push_back(ReadPostOp(place, post_op));
+    if (read.back().kind == PostOp::Kind::kEltwise) continue;
+    const size_t n = extra.size();
+    if (read.back().input != static_cast<int>(n) || n >= post_op_inputs.size()) {
+      TVM_FFI_THROW(ValueError) << place << ": input: expected " << n << ", one of "
+                                << post_op_inputs.size() << " tensors, found "
+                                << read.back().input;
+    }
+    extra.push_back({"the input of post-op " + std::to_string(read.size() - 1),
+                     post_op_inputs[n]});
+  }
+  RunKernel(where, def, Inputs(where, def, tensors), attrs, read, extra, out);
 }
 
-void Conv2dBias(TensorView data, TensorView weight, TensorView bias, Argument strides,
-                Argument padding, Argument dilation, Argument groups, TensorView out) {
-  RunKernel("conv2d_bias", "conv2d", {{"data", data}, {"weight", weight}, {"bias", bias}},
-            ConvAttrs(strides, padding, dilation, groups), {}, out);
+// A kernel by a name of its own: an operator, the attributes that the name stands for, whether it
+// has a bias, and relu behind it.
+struct Kernel {
+  std::string name, kind;
+  JsonObject fixed = {};
+  bool biased = false;
+  bool relu = false;
+};
+
+// Arguments: the operands, the attributes in the order of the operator's definition (those that
+// the name stands for left out), out.
+void Call(const Kernel& kernel, ffi::PackedArgs args) {
+  const std::string where = "byoc_lab.dnnl." + kernel.name;
+  const OpDef& def = FindOp(where, kernel.kind);
+  const size_t operands = def.required + (kernel.biased ? 1 : 0);
+  std::vector<std::string> names(def.inputs.begin(),
+                                 def.inputs.begin() + static_cast<std::ptrdiff_t>(operands));
+  for (const AttrSpec& spec : def.attrs) {
+    if (kernel.fixed.find(spec.name) == kernel.fixed.end()) names.push_back(spec.name);
+  }
+  if (static_cast<size_t>(args.size()) != names.size() + 1) {
+    TVM_FFI_THROW(TypeError) << where << ": expected " << names.size() + 1 << " arguments ("
+                             << Join(names) << ", out), found " << args.size();
+  }
+  std::vector<Named> inputs;
+  JsonObject attrs = kernel.fixed;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const ffi::AnyView argument = args[static_cast<int>(i)];
+    if (i < operands) {
+      inputs.push_back({names[i], AsTensor(where, names[i], argument)});
+    } else {
+      attrs.Set(names[i], ffi::Any(argument));
+    }
+  }
+  std::vector<PostOp> post_ops;
+  if (kernel.relu) post_ops.push_back({PostOp::Kind::kEltwise, "relu"});
+  RunKernel(where, def, inputs, attrs, post_ops, {},
+            AsTensor(where, "out", args[static_cast<int>(names.size())]));
 }
 
-void Conv2dBiasRelu(TensorView data, TensorView weight, TensorView bias, Argument strides,
-                    Argument padding, Argument dilation, Argument groups, TensorView out) {
-  RunKernel("conv2d_bias_relu", "conv2d", {{"data", data}, {"weight", weight}, {"bias", bias}},
-            ConvAttrs(strides, padding, dilation, groups), {Relu()}, out);
-}
-
-void Dense(TensorView data, TensorView weight, TensorView out) {
-  RunKernel("dense", "dense", {{"data", data}, {"weight", weight}}, {}, {}, out);
-}
-
-void DenseBias(TensorView data, TensorView weight, TensorView bias, TensorView out) {
-  RunKernel("dense_bias", "dense", {{"data", data}, {"weight", weight}, {"bias", bias}}, {}, {},
-            out);
-}
-
-void ReluKernel(TensorView data, TensorView out) {
-  RunKernel("relu", "eltwise", {{"data", data}}, {{"alg", ffi::String("relu")}}, {}, out);
-}
-
-void Add(TensorView a, TensorView b, TensorView out) {
-  RunKernel("add", "binary", {{"a", a}, {"b", b}}, {{"alg", ffi::String("add")}}, {}, out);
-}
-
-void Multiply(TensorView a, TensorView b, TensorView out) {
-  RunKernel("multiply", "binary", {{"a", a}, {"b", b}}, {{"alg", ffi::String("mul")}}, {}, out);
-}
-
-void BatchNorm(TensorView data, TensorView gamma, TensorView beta, TensorView mean,
-               TensorView variance, Argument epsilon, TensorView out) {
-  RunKernel("batch_norm", "batch_norm",
-            {{"data", data},
-             {"gamma", gamma},
-             {"beta", beta},
-             {"mean", mean},
-             {"variance", variance}},
-            {{"epsilon", epsilon}}, {}, out);
-}
-
-void MaxPool2d(TensorView data, Argument pool_size, Argument strides, Argument padding,
-               Argument dilation, TensorView out) {
-  RunKernel("max_pool2d", "max_pool2d", {{"data", data}},
-            {{"pool_size", pool_size},
-             {"strides", strides},
-             {"padding", padding},
-             {"dilation", dilation}},
-            {}, out);
-}
-
-void AvgPool2d(TensorView data, Argument pool_size, Argument strides, Argument padding,
-               Argument dilation, Argument count_include_pad, TensorView out) {
-  RunKernel("avg_pool2d", "avg_pool2d", {{"data", data}},
-            {{"pool_size", pool_size},
-             {"strides", strides},
-             {"padding", padding},
-             {"dilation", dilation},
-             {"count_include_pad", count_include_pad}},
-            {}, out);
-}
-
-void GlobalAvgPool2d(TensorView data, TensorView out) {
-  RunKernel("global_avg_pool2d", "global_avg_pool2d", {{"data", data}}, {}, {}, out);
-}
-
-void Softmax(TensorView data, Argument axis, TensorView out) {
-  RunKernel("softmax", "softmax", {{"data", data}}, {{"axis", axis}}, {}, out);
+std::vector<Kernel> Kernels() {
+  std::vector<Kernel> kernels = {
+      {"dense", "dense"},           {"dense_bias", "dense", {}, true},
+      {"matmul", "matmul"},         {"batch_norm", "batch_norm"},
+      {"layer_norm", "layer_norm"}, {"softmax", "softmax"},
+      {"log_softmax", "log_softmax"}};
+  for (const char* rank : {"1d", "2d", "3d"}) {
+    const std::string conv = std::string("conv") + rank;
+    kernels.insert(kernels.end(), {{conv, conv},
+                                   {conv + "_bias", conv, {}, true},
+                                   {conv + "_relu", conv, {}, false, true},
+                                   {conv + "_bias_relu", conv, {}, true, true},
+                                   {conv + "_transpose", conv + "_transpose"},
+                                   {std::string("resample") + rank, std::string("resample") + rank}});
+    for (const char* pool : {"max_pool", "avg_pool", "global_max_pool", "global_avg_pool"}) {
+      kernels.push_back({std::string(pool) + rank, std::string(pool) + rank});
+    }
+  }
+  for (const char* alg : {"relu", "tanh", "sigmoid", "exp", "log", "sqrt", "abs", "round"}) {
+    kernels.push_back({alg, "eltwise", {{"alg", ffi::String(alg)}, {"alpha", 0.0}, {"beta", 0.0}}});
+  }
+  kernels.push_back({"add", "binary", {{"alg", ffi::String("add")}}});
+  kernels.push_back({"multiply", "binary", {{"alg", ffi::String("mul")}}});
+  return kernels;
 }
 
 // Shape of the result of an op of a graph, from its kind, the shapes of its operands and its
@@ -158,22 +188,12 @@ ffi::Array<int64_t> InferShape(const ffi::String& where, const ffi::String& kind
 }  // namespace
 
 TVM_FFI_STATIC_INIT_BLOCK() {
-  ffi::reflection::GlobalDef()
-      .def("byoc_lab.dnnl.conv2d", Conv2d)
-      .def("byoc_lab.dnnl.conv2d_relu", Conv2dRelu)
-      .def("byoc_lab.dnnl.conv2d_bias", Conv2dBias)
-      .def("byoc_lab.dnnl.conv2d_bias_relu", Conv2dBiasRelu)
-      .def("byoc_lab.dnnl.dense", Dense)
-      .def("byoc_lab.dnnl.dense_bias", DenseBias)
-      .def("byoc_lab.dnnl.relu", ReluKernel)
-      .def("byoc_lab.dnnl.add", Add)
-      .def("byoc_lab.dnnl.multiply", Multiply)
-      .def("byoc_lab.dnnl.batch_norm", BatchNorm)
-      .def("byoc_lab.dnnl.max_pool2d", MaxPool2d)
-      .def("byoc_lab.dnnl.avg_pool2d", AvgPool2d)
-      .def("byoc_lab.dnnl.global_avg_pool2d", GlobalAvgPool2d)
-      .def("byoc_lab.dnnl.softmax", Softmax)
-      .def("byoc_lab.dnnl.infer_shape", InferShape);
+  ffi::reflection::GlobalDef registry;
+  registry.def("byoc_lab.dnnl.run_op", RunOp).def("byoc_lab.dnnl.infer_shape", InferShape);
+  for (const Kernel& kernel : Kernels()) {
+    registry.def_packed(("byoc_lab.dnnl." + kernel.name).c_str(),
+                        [kernel](ffi::PackedArgs args, ffi::Any*) { Call(kernel, args); });
+  }
 }
 
 }  // namespace byoc_lab

@@ -1,7 +1,5 @@
 #include "op.h"
 
-#include <map>
-
 namespace byoc_lab {
 namespace {
 
@@ -9,6 +7,8 @@ std::map<std::string, OpDef>& Registry() {
   static std::map<std::string, OpDef> registry;
   return registry;
 }
+
+}  // namespace
 
 dnnl::algorithm Algorithm(const std::string& where, const std::string& alg,
                           const std::map<std::string, dnnl::algorithm>& known) {
@@ -19,8 +19,6 @@ dnnl::algorithm Algorithm(const std::string& where, const std::string& alg,
   TVM_FFI_THROW(ValueError) << where << ": unknown alg '" << alg << "'; known are " << Join(names);
   TVM_FFI_UNREACHABLE();
 }
-
-}  // namespace
 
 bool DefineOp(OpDef def) { return Registry().emplace(def.kind, def).second; }
 
@@ -36,14 +34,15 @@ const OpDef& FindOp(const std::string& where, const std::string& kind) {
 
 OpCall Bind(const std::string& where, const OpDef& def, const std::vector<Dims>& inputs,
             const std::vector<std::string>& labels, const JsonObject& attrs) {
-  if (inputs.size() < def.required || inputs.size() > def.inputs.size()) {
+  const size_t most = def.variadic ? kMaxOperands : def.inputs.size();
+  if (inputs.size() < def.required || inputs.size() > most) {
     TVM_FFI_THROW(ValueError) << where << ": expected inputs " << Join(def.inputs) << " ("
                               << def.required << " at least), found " << inputs.size();
   }
   OpCall call{where, {}, Attrs::Read(where, def.attrs, attrs)};
   for (size_t i = 0; i < inputs.size(); ++i) {
-    call.inputs.push_back({labels.empty() ? def.inputs[i] : def.inputs[i] + " " + labels[i],
-                           inputs[i]});
+    const std::string name = def.variadic ? def.inputs[0] + std::to_string(i) : def.inputs[i];
+    call.inputs.push_back({labels.empty() ? name : name + " " + labels[i], inputs[i]});
     CheckDims(where, call.inputs.back());
   }
   return call;
@@ -68,6 +67,10 @@ dnnl::algorithm EltwiseAlgorithm(const std::string& where, const std::string& al
       {"swish", algorithm::eltwise_swish},      // x / (1 + exp(-alpha * x))
       {"mish", algorithm::eltwise_mish},        // x * tanh(log(1 + exp(x)))
       {"linear", algorithm::eltwise_linear},    // alpha * x + beta
+      {"pow", algorithm::eltwise_pow},          // alpha * x ** beta
+      {"softplus", algorithm::eltwise_soft_relu},  // log(1 + exp(alpha * x)) / alpha
+      {"hard_swish", algorithm::eltwise_hardswish},  // x * min(max(alpha * x + beta, 0), 1)
+      {"hard_sigmoid", algorithm::eltwise_hardsigmoid},  // min(max(alpha * x + beta, 0), 1)
   };
   return Algorithm(where, alg, known);
 }
@@ -117,17 +120,23 @@ void CheckBias(const std::string& where, const Operand& bias, int64_t channels) 
   CheckShape(where, bias, accepted[0], "one for each output channel; ones may surround it");
 }
 
-int64_t WindowedSize(const OpCall& call, size_t axis, int64_t taps) {
-  const Dims& pad = call.attrs.Ints("padding");
-  const int64_t size = call.inputs[0].dims[2 + axis] + pad[axis] + pad[axis + 2];
-  const int64_t extent = (taps - 1) * call.attrs.Ints("dilation")[axis] + 1;
-  if (extent > size) {
-    TVM_FFI_THROW(ValueError) << call.where << ": " << call.inputs[0].name << ": its padded "
-                              << (axis == 0 ? "height" : "width") << " " << size
-                              << " is smaller than the window's " << extent
-                              << "; pad more, or use a smaller window or dilation";
+size_t Axis(const OpCall& call) {
+  const int64_t rank = static_cast<int64_t>(call.inputs[0].dims.size());
+  const int64_t given = call.attrs.Int("axis"), axis = given < 0 ? given + rank : given;
+  if (axis < 0 || axis >= rank) {
+    TVM_FFI_THROW(ValueError) << call.where << ": axis: expected a value in [" << -rank << ", "
+                              << rank << ") for " << call.inputs[0].name << " "
+                              << Text(call.inputs[0].dims) << ", found " << given;
   }
-  return (size - extent) / call.attrs.Ints("strides")[axis] + 1;
+  return static_cast<size_t>(axis);
+}
+
+void CheckEpsilon(const OpCall& call) {
+  const double epsilon = call.attrs.Number("epsilon");
+  if (epsilon < 0) {
+    TVM_FFI_THROW(ValueError) << call.where << ": epsilon: expected a value of at least 0, found "
+                              << epsilon;
+  }
 }
 
 const dnnl::engine& Cpu() {
@@ -135,7 +144,8 @@ const dnnl::engine& Cpu() {
   return engine;
 }
 
-std::optional<Built> FinishBase(const dnnl::primitive_desc& desc, const dnnl::primitive& primitive,
+std::optional<Built> FinishBase(const dnnl::primitive_desc_base& desc,
+                                const dnnl::primitive& primitive,
                                 const std::vector<int>& args) {
   const auto query = [&](int arg) { return desc.query_md(dnnl::query::exec_arg_md, arg); };
   Built built;

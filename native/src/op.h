@@ -3,6 +3,7 @@
 #ifndef BYOC_LAB_OP_H_
 #define BYOC_LAB_OP_H_
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,8 +24,8 @@ struct OpCall {
 // An operation on the result, fused into the primitive where oneDNN can.
 struct PostOp {
   enum class Kind { kEltwise, kBinary, kSum };
-  Kind kind;
-  std::string alg;        // eltwise and binary
+  Kind kind = Kind::kEltwise;
+  std::string alg = "";   // eltwise and binary
   float alpha = 0;        // eltwise
   float beta = 0;         // eltwise
   float scale = 1;        // sum: result + scale * input
@@ -66,6 +67,11 @@ struct OpDef {
   // Whether oneDNN documents the sum post-op for it. Asking others is no test: pooling accepts a
   // sum and then leaves it out.
   bool fuses_sum = false;
+  // Whether it takes any number of operands, all named after the only one listed.
+  bool variadic = false;
+  // Of operators that compute nothing: whether the result has the shape that the graph declares
+  // (else the one inferred).
+  bool reshapes = true;
 };
 
 // Registered operators. `Define` is called while the library is loaded.
@@ -78,6 +84,8 @@ OpCall Bind(const std::string& where, const OpDef& def, const std::vector<Dims>&
             const std::vector<std::string>& labels, const JsonObject& attrs);
 
 // oneDNN's algorithms under the names graphs use; ValueError listing them when unknown.
+dnnl::algorithm Algorithm(const std::string& where, const std::string& alg,
+                          const std::map<std::string, dnnl::algorithm>& known);
 dnnl::algorithm EltwiseAlgorithm(const std::string& where, const std::string& alg);
 dnnl::algorithm BinaryAlgorithm(const std::string& where, const std::string& alg);
 
@@ -87,9 +95,12 @@ dnnl::primitive_attr FusedAttr(const std::vector<PostOp>& post_ops, size_t count
 // Refuses a bias that has not `channels` elements as (C,), (C, 1, 1), (1, C, 1, 1) or (1, C).
 void CheckBias(const std::string& where, const Operand& bias, int64_t channels);
 
-// Result's height (axis 0) or width (axis 1) when a window of `taps` slides over call.inputs[0]
-// (N, C, H, W) by the attributes strides, padding and dilation; ValueError when it does not fit.
-int64_t WindowedSize(const OpCall& call, size_t axis, int64_t taps);
+// The attribute `axis` of call.inputs[0], negative ones counted from the end; ValueError when there
+// is no such axis.
+size_t Axis(const OpCall& call);
+
+// Refuses an attribute `epsilon` below 0.
+void CheckEpsilon(const OpCall& call);
 
 // The one engine of this library.
 const dnnl::engine& Cpu();
@@ -101,7 +112,8 @@ std::optional<Built> Finish(const Desc& desc, const std::vector<int>& args);
 
 // ---- implementation of the template
 
-std::optional<Built> FinishBase(const dnnl::primitive_desc& desc, const dnnl::primitive& primitive,
+std::optional<Built> FinishBase(const dnnl::primitive_desc_base& desc,
+                                const dnnl::primitive& primitive,
                                 const std::vector<int>& args);
 
 template <typename Desc>

@@ -167,7 +167,7 @@ class Builder {
     for (size_t i = 0; i < built.inputs.size(); ++i) {
       const Built::Input& input = built.inputs[i];
       operands.push_back({input.arg, Provide(op.inputs[i], input.stored, index), input.desc});
-      report.layouts.push_back(LayoutName(input.desc, op.def->axes[i]));
+      report.layouts.push_back(LayoutName(input.desc, op.def->axes[op.def->variadic ? 0 : i]));
     }
     report.dst_layout = LayoutName(built.dst, op.def->dst_axes);
     auto binary_input = built.post_op_inputs.begin();
@@ -263,12 +263,31 @@ class Builder {
 
   void AddView(int index) {
     const OpSpec& op = graph_.ops[index];
-    const MemoryDesc from = Plain(graph_.tensors[op.inputs[0]].dims);
-    const MemoryDesc to = Plain(graph_.tensors[op.output].dims);
-    Record(op.output, to, Provide(op.inputs[0], from, index));
+    const int tensor = op.inputs[0];
+    MemoryDesc from = Plain(graph_.tensors[tensor].dims);
+    if (op.def->reshapes) {
+      const MemoryDesc to = Plain(graph_.tensors[op.output].dims);
+      Record(op.output, to, Provide(tensor, from, index));
+    } else {
+      // Any layout has its axes in another order too.
+      from = versions_[tensor].front().desc;
+      for (const Version& version : std::vector<Version>(versions_[tensor])) {
+        Record(op.output, version.desc.permute_axes(Positions(op)), version.buffer);
+      }
+    }
     reports_[index].impl = "view";
     reports_[index].layouts = {LayoutName(from, "")};
-    reports_[index].dst_layout = LayoutName(to, "");
+    reports_[index].dst_layout = LayoutName(versions_[op.output].front().desc, "");
+  }
+
+  // For each axis of a transposition's operand, where it stands in the result.
+  static std::vector<int> Positions(const OpSpec& op) {
+    const Dims& axes = op.call.attrs.Ints("axes");
+    std::vector<int> positions(axes.size());
+    for (size_t i = 0; i < axes.size(); ++i) {
+      positions[static_cast<size_t>(axes[i])] = static_cast<int>(i);
+    }
+    return positions;
   }
 
   // The output is written where the caller wants it, by the step that makes it if that can be.

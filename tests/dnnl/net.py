@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from byoc_lab.dnnl.native import Region
@@ -54,7 +56,9 @@ class Net:
         name = f"{kind}_{len(self.graph['ops'])}"
         output = self.tensor(value, name)
         entry = {"name": name, "kind": kind, "inputs": inputs, "output": output}
-        if kind != "reshape":
+        if kind == "transpose":
+            entry |= {"attrs": attrs}
+        elif kind != "reshape":
             entry |= {"attrs": attrs, "post_ops": post_ops or []}
         self.graph["ops"].append(entry)
         return output
@@ -92,6 +96,13 @@ def eltwise(x: Bounded, alg: str, alpha: float = 0.0, beta: float = 0.0) -> Boun
     return functions[alg]()
 
 
+def transposed(data: Bounded, weight: Bounded, bias: Bounded | None = None, **attrs) -> Bounded:
+    """The native weight (O, C / groups, ...) as Relay writes it: (C, O / groups, ...)."""
+    groups = attrs.get("groups", 1)
+    parts = weight.value.reshape(groups, -1, *weight.value.shape[1:]).swapaxes(1, 2)
+    return ref.conv_transpose(data, exact(parts.reshape(-1, *parts.shape[2:])), bias, **attrs)
+
+
 BINARY = {
     "add": ref.add,
     "sub": ref.subtract,
@@ -100,12 +111,23 @@ BINARY = {
     "min": lambda a, b: Bounded(np.minimum(a.value, b.value), np.maximum(a.error, b.error)),
 }
 COMPUTE = {
-    "conv2d": ref.conv2d,
+    **{f"conv{n}d": ref.conv for n in (1, 2, 3)},
+    **{f"conv{n}d_transpose": transposed for n in (1, 2, 3)},
+    **{f"max_pool{n}d": ref.max_pool for n in (1, 2, 3)},
+    **{f"avg_pool{n}d": ref.avg_pool for n in (1, 2, 3)},
+    **{f"global_avg_pool{n}d": ref.global_avg_pool for n in (1, 2, 3)},
+    **{f"global_max_pool{n}d": ref.global_max_pool for n in (1, 2, 3)},
+    **{f"resample{n}d": ref.resample for n in (1, 2, 3)},
+    "layer_norm": ref.layer_norm,
+    "log_softmax": ref.log_softmax,
+    "reduce": ref.reduce,
+    "concat": lambda *xs, axis: Bounded(
+        np.concatenate([x.value for x in xs], axis), np.concatenate([x.error for x in xs], axis)
+    ),
+    "sum": lambda *xs: functools.reduce(ref.add, xs),
+    "transpose": lambda x, axes: Bounded(x.value.transpose(axes), x.error.transpose(axes)),
     "dense": ref.dense,
     "matmul": ref.matmul,
-    "max_pool2d": ref.max_pool2d,
-    "avg_pool2d": ref.avg_pool2d,
-    "global_avg_pool2d": ref.global_avg_pool2d,
     "softmax": ref.softmax,
     "batch_norm": ref.batch_norm,
     "eltwise": eltwise,

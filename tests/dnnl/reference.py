@@ -40,37 +40,89 @@ def rounded(value: np.ndarray, inherited: np.ndarray, operations: float = 1) -> 
 
 
 def windows(data, taps, strides, dilation):
-    """(N, C, H', W', R, S): every window of data (N, C, H, W)."""
+    """(N, C, H', W', R, S): every window of data (N, C, H, W); with other spatial axes likewise."""
+    axes = range(2, data.ndim)
     extent = [(t - 1) * d + 1 for t, d in zip(taps, dilation, strict=True)]
-    view = sliding_window_view(data, extent, axis=(2, 3))
-    return view[:, :, :: strides[0], :: strides[1], :: dilation[0], :: dilation[1]]
+    view = sliding_window_view(data, extent, axis=tuple(axes))
+    steps = [slice(None, None, s) for s in (*strides, *dilation)]
+    return view[(slice(None), slice(None), *steps)]
 
 
 def pad(data, padding, fill=0.0):
-    top, left, bottom, right = padding
-    return np.pad(data, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=fill)
+    """Padding is all that before, then all that behind."""
+    axes = data.ndim - 2
+    sides = zip(padding[:axes], padding[axes:], strict=True)
+    return np.pad(data, ((0, 0), (0, 0), *sides), constant_values=fill)
 
 
-def conv2d(
-    data, weight, bias=None, strides=(1, 1), padding=(0, 0, 0, 0), dilation=(1, 1), groups=1
-):
+def each(value, axes):
+    """Attributes of two axes are the default; for others the first one is repeated."""
+    return value if len(value) == axes else (value[0],) * axes
+
+
+def conv(data, weight, bias=None, strides=(1,), padding=(0,), dilation=(1,), groups=1):
+    axes = data.value.ndim - 2
+    strides, padding = each(strides, axes), each(padding, 2 * axes)
+    dilation = each(dilation, axes)
+
     def plain(x, w):
         view = windows(pad(x, padding), w.shape[2:], strides, dilation)
-        n, _, h, w_out, r, s = view.shape
-        view = view.reshape(n, groups, -1, h, w_out, r, s)
+        view = view.reshape(view.shape[0], groups, -1, *view.shape[2:])
         kernel = w.reshape(groups, -1, *w.shape[1:])
-        result = np.einsum("ngihwrs,goirs->ngohw", view, kernel, optimize=True)
-        return result.reshape(n, -1, h, w_out)
+        out, taps = "hwd"[:axes], "rst"[:axes]
+        result = np.einsum(f"ngi{out}{taps},goi{taps}->ngo{out}", view, kernel, optimize=True)
+        return result.reshape(result.shape[0], -1, *result.shape[3:])
 
     return contraction(
-        plain,
-        data,
-        weight,
-        int(np.prod(weight.value.shape[1:])),
-        None
-        if bias is None
-        else Bounded(bias.value.reshape(1, -1, 1, 1), bias.error.reshape(1, -1, 1, 1)),
+        plain, data, weight, int(np.prod(weight.value.shape[1:])), channels(bias, axes)
     )
+
+
+def channels(bias, axes):
+    shape = (1, -1, *[1] * axes)
+    return bias and Bounded(bias.value.reshape(shape), bias.error.reshape(shape))
+
+
+conv2d = conv
+
+
+def conv_transpose(
+    data, weight, bias=None, strides=(1,), padding=(0,), dilation=(1,), groups=1,
+    output_padding=(0,),
+):  # fmt: skip
+    """Each element of data (N, C, ...) adds weight (C, O / groups, ...) times itself."""
+    axes = data.value.ndim - 2
+    strides, padding = each(strides, axes), each(padding, 2 * axes)
+    dilation, extra = each(dilation, axes), each(output_padding, axes)
+
+    def plain(x, w):
+        per = w.shape[0] // groups
+        taps = w.shape[2:]
+        full = [
+            (n - 1) * s + (t - 1) * d + 1 + e
+            for n, s, t, d, e in zip(x.shape[2:], strides, taps, dilation, extra, strict=True)
+        ]
+        result = np.zeros((x.shape[0], w.shape[1] * groups, *full))
+        for g in range(groups):
+            part = x[:, g * per : (g + 1) * per]
+            into = result[:, g * w.shape[1] : (g + 1) * w.shape[1]]
+            for tap in np.ndindex(*taps):
+                at = tuple(
+                    slice(t * d, t * d + (n - 1) * s + 1, s)
+                    for t, d, n, s in zip(tap, dilation, x.shape[2:], strides, strict=True)
+                )
+                product = np.einsum(
+                    "nc...,co->no...", part, w[(slice(g * per, (g + 1) * per), slice(None), *tap)]
+                )
+                into[(slice(None), slice(None), *at)] += product
+        inside = tuple(
+            slice(before, size - behind)
+            for before, behind, size in zip(padding[:axes], padding[axes:], full, strict=True)
+        )
+        return result[(slice(None), slice(None), *inside)]
+
+    length = int(np.prod(weight.value.shape)) // weight.value.shape[1] // groups
+    return contraction(plain, data, weight, length, channels(bias, axes))
 
 
 def dense(data, weight, bias=None):
@@ -146,26 +198,96 @@ def batch_norm(x, gamma, beta, mean, variance, epsilon):
     return Bounded(value, x.error * np.abs(scale) + 8 * U * largest)
 
 
-def max_pool2d(x, pool_size, strides=(1, 1), padding=(0, 0, 0, 0), dilation=(1, 1)):
+def max_pool(x, pool_size, strides=(1,), padding=(0,), dilation=(1,)):
+    axes = len(pool_size)
+    strides, padding, dilation = (
+        each(strides, axes), each(padding, 2 * axes), each(dilation, axes)
+    )  # fmt: skip
     view = windows(pad(x.value, padding, -np.inf), pool_size, strides, dilation)
     errors = windows(pad(x.error, padding), pool_size, strides, dilation)
-    return Bounded(view.max((4, 5)), errors.max((4, 5)))
+    taps = tuple(range(-axes, 0))
+    return Bounded(view.max(taps), errors.max(taps))
 
 
-def avg_pool2d(
-    x, pool_size, strides=(1, 1), padding=(0, 0, 0, 0), dilation=(1, 1), count_include_pad=False
-):
+def avg_pool(x, pool_size, strides=(1,), padding=(0,), dilation=(1,), count_include_pad=False):
+    axes = len(pool_size)
+    strides, padding, dilation = (
+        each(strides, axes), each(padding, 2 * axes), each(dilation, axes)
+    )  # fmt: skip
+
     def total(v):
-        return windows(pad(v, padding), pool_size, strides, dilation).sum((4, 5))
+        return windows(pad(v, padding), pool_size, strides, dilation).sum(tuple(range(-axes, 0)))
 
-    length = pool_size[0] * pool_size[1]
+    length = int(np.prod(pool_size))
     count = length if count_include_pad else total(np.ones_like(x.value))
     error = (total(x.error) + (length + 2) * U * total(x.magnitude)) / count
     return Bounded(total(x.value) / count, error)
 
 
-def global_avg_pool2d(x):
-    return avg_pool2d(x, x.value.shape[2:])
+def global_avg_pool(x):
+    return avg_pool(x, x.value.shape[2:])
+
+
+def global_max_pool(x):
+    return max_pool(x, x.value.shape[2:])
+
+
+max_pool2d, avg_pool2d, global_avg_pool2d = max_pool, avg_pool, global_avg_pool
+
+
+def layer_norm(x, gamma, beta, epsilon):
+    """Means and sums over n elements: each within n roundings of its magnitudes."""
+    length = x.value.shape[-1]
+    mean = x.value.mean(-1, keepdims=True)
+    variance = ((x.value - mean) ** 2).mean(-1, keepdims=True)
+    scale = gamma.value / np.sqrt(variance + epsilon)
+    value = (x.value - mean) * scale + beta.value
+    spread = np.abs(x.value).max(-1, keepdims=True)
+    # A relative error e of the variance is e / 2 of the scale; the mean's is that of the sum.
+    relative = (2 * length + 8) * U * (1 + spread**2 / (variance + epsilon))
+    error = (spread * np.abs(scale)) * relative + 8 * U * (np.abs(value) + np.abs(beta.value))
+    return Bounded(value, error)
+
+
+def log_softmax(x, axis=-1):
+    shifted = x.value - x.value.max(axis, keepdims=True)
+    value = shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))
+    length = x.value.shape[axis]
+    return Bounded(
+        value, 2 * x.error.max(initial=0) + (length + 8) * U + 4 * U * np.abs(value)
+        + 2 * TRANSCENDENTAL + 2 * U * np.abs(x.value).max(initial=0),
+    )  # fmt: skip
+
+
+def reduce(x, alg, axis):
+    length = x.value.shape[axis]
+    if alg in ("max", "min"):
+        value = getattr(np, alg)(x.value, axis, keepdims=True)
+        return Bounded(value, x.error.max(axis, keepdims=True))
+    if alg == "prod":
+        value = x.value.prod(axis, keepdims=True)
+        return Bounded(value, (length + 1) * U * np.abs(value))
+    share = length if alg == "mean" else 1
+    total = x.magnitude.sum(axis, keepdims=True)
+    error = x.error.sum(axis, keepdims=True) + (length + 2) * U * total
+    return Bounded(x.value.sum(axis, keepdims=True) / share, error / share)
+
+
+def resample(x, size, alg):
+    value = x.value
+    for axis, wanted in enumerate(size, start=2):
+        have = value.shape[axis]
+        at = (np.arange(wanted) + 0.5) * have / wanted - 0.5
+        if alg == "nearest":
+            value = value.take(np.clip(np.floor(at + 0.5).astype(int), 0, have - 1), axis)
+            continue
+        low = np.floor(at).astype(int)
+        part = (at - low).reshape([-1 if n == axis else 1 for n in range(value.ndim)])
+        first, second = (value.take(np.clip(low + k, 0, have - 1), axis) for k in (0, 1))
+        value = first * (1 - part) + second * part
+    steps = 0 if alg == "nearest" else 8 * (1 + max(x.value.shape[2:]))
+    return Bounded(value, np.full_like(value, x.error.max(initial=0) + steps * U
+                                       * np.abs(x.value).max(initial=0)))  # fmt: skip
 
 
 def softmax(x, axis=-1):

@@ -1,5 +1,5 @@
 // dst = (data - mean) / sqrt(variance + epsilon) * gamma + beta, each of the four having one
-// element for each channel: data (N, C) or (N, C, H, W), gamma, beta, mean, variance (C,).
+// element for each channel: data (N, C, ...), gamma, beta, mean, variance (C,).
 #include "../op.h"
 
 namespace byoc_lab {
@@ -7,14 +7,15 @@ namespace {
 
 Dims Infer(const OpCall& call) {
   const Operand& data = call.inputs[0];
-  if (data.dims.size() != 2) CheckRank(call.where, data, {"batch", "channels", "height", "width"});
+  if (data.dims.size() < 2 || data.dims.size() > 5) {
+    TVM_FFI_THROW(ValueError) << call.where << ": " << data.name << ": expected 2 to 5 dimensions "
+                              << "(batch, channels, up to 3 more), found shape "
+                              << Text(data.dims);
+  }
   for (size_t i = 1; i < call.inputs.size(); ++i) {
     CheckShape(call.where, call.inputs[i], {data.dims[1]}, "one for each channel of " + data.name);
   }
-  if (call.attrs.Number("epsilon") < 0) {
-    TVM_FFI_THROW(ValueError) << call.where << ": epsilon: expected a value of at least 0, found "
-                              << call.attrs.Number("epsilon");
-  }
+  CheckEpsilon(call);
   return data.dims;
 }
 

@@ -1,0 +1,76 @@
+"""oneDNN kernels to call by hand, on NumPy arrays or any float32 CPU tensor with DLPack.
+
+Each kernel returns `out`, or a new array (on a 64-byte boundary) where `out` is None. Read-only and
+strided inputs are copied first; `out` must be writable, row-major and apart from the inputs. Every
+argument is checked before memory is touched: TypeError for a wrong type or dtype, ValueError for a
+wrong shape, size or value, naming the argument, what was found and what was expected.
+
+Layouts are NCHW for data and OIHW for weights, as in Relay's operators of the same names.
+Formulas are those of oneDNN's primitives of the same names, stated in native/src/ops.
+
+`post_ops` is what happens to the result before it is stored, in one kernel where oneDNN can: a list
+of dicts as in native/README.md ({"kind": "eltwise", "alg": "relu"}, {"kind": "binary", "alg":
+"add", "input": array}, {"kind": "sum", "input": array}), with arrays as inputs.
+"""
+
+from byoc_lab.dnnl.kernels.convolution import (
+    conv1d,
+    conv1d_transpose,
+    conv2d,
+    conv2d_bias,
+    conv2d_bias_relu,
+    conv2d_relu,
+    conv2d_transpose,
+    conv3d,
+    conv3d_transpose,
+)
+from byoc_lab.dnnl.kernels.elementwise import (
+    abs,
+    add,
+    binary,
+    clip,
+    eltwise,
+    elu,
+    exp,
+    gelu,
+    gelu_tanh,
+    leaky_relu,
+    log,
+    mish,
+    multiply,
+    relu,
+    round,
+    sigmoid,
+    sqrt,
+    sum,
+    swish,
+    tanh,
+)
+from byoc_lab.dnnl.kernels.matrix import batch_matmul, dense, dense_bias, matmul
+from byoc_lab.dnnl.kernels.normalization import batch_norm, layer_norm, log_softmax, softmax
+from byoc_lab.dnnl.kernels.pooling import (
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    global_avg_pool1d,
+    global_avg_pool2d,
+    global_avg_pool3d,
+    global_max_pool1d,
+    global_max_pool2d,
+    global_max_pool3d,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+)
+from byoc_lab.dnnl.kernels.shape import concatenate, reduce, resample, transpose
+
+__all__ = [
+    "abs", "add", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_matmul", "batch_norm", "binary",
+    "clip", "concatenate", "conv1d", "conv1d_transpose", "conv2d", "conv2d_bias",
+    "conv2d_bias_relu", "conv2d_relu", "conv2d_transpose", "conv3d", "conv3d_transpose", "dense",
+    "dense_bias", "eltwise", "elu", "exp", "gelu", "gelu_tanh", "global_avg_pool1d",
+    "global_avg_pool2d", "global_avg_pool3d", "global_max_pool1d", "global_max_pool2d",
+    "global_max_pool3d", "layer_norm", "leaky_relu", "log", "log_softmax", "matmul", "max_pool1d",
+    "max_pool2d", "max_pool3d", "mish", "multiply", "reduce", "relu", "resample", "round",
+    "sigmoid", "softmax", "sqrt", "sum", "swish", "tanh", "transpose",
+]  # fmt: skip

@@ -1,0 +1,85 @@
+"""What every kernel does with its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.dnnl import native
+
+Ints = int | Sequence[int]
+PostOps = Sequence[Mapping[str, Any]]
+
+
+def run(
+    kernel: str,
+    kind: str,
+    tensors: Mapping[str, Any],
+    attrs: Mapping[str, Any] | None = None,
+    out: Any = None,
+    post_ops: PostOps = (),
+) -> Any:
+    """Run one native operation; tensors that are None are left out. The name is for messages."""
+    where = f"byoc_lab.dnnl.{kernel}"
+    held = [
+        native.as_input(where, name, value) for name, value in tensors.items() if value is not None
+    ]
+    plain = {name: _plain(value) for name, value in (attrs or {}).items()}
+    if out is None:
+        shapes = [[int(size) for size in value.shape] for value in held]
+        out = native.aligned_empty(native.function("infer_shape")(where, kind, shapes, plain))
+    target = native.as_output(where, "out", out)
+    read: list[Any] = []
+    chain = []
+    for n, post_op in enumerate(post_ops):
+        entry = dict(post_op)
+        if "input" in entry:
+            name = f"the input of post-op {n}"
+            read.append(
+                native.as_input(
+                    where,
+                    name,
+                    np.asarray(entry["input"]) if np.isscalar(entry["input"]) else entry["input"],
+                )
+            )
+            entry["input"] = len(read) - 1
+        chain.append(entry)
+    native.function("run_op")(where, kind, _tensors(held), plain, chain, _tensors(read), target)
+    return out
+
+
+def _tensors(values: Sequence[Any]) -> list[Any]:
+    import tvm_ffi
+
+    return [v if isinstance(v, tvm_ffi.Tensor) else tvm_ffi.from_dlpack(v) for v in values]
+
+
+def repeat(value: Any, times: int) -> Any:
+    """One number as `times` numbers; anything else as it is."""
+    return [value] * times if isinstance(value, int | np.integer) else value
+
+
+def sides(padding: Any, axes: int) -> Any:
+    """All before, all behind, from one number, one for each axis or both sides; else as it is."""
+    padding = repeat(padding, 2 * axes)
+    if isinstance(padding, list | tuple) and len(padding) == axes:
+        return [*padding, *padding]
+    return padding
+
+
+def window(strides: Ints, padding: Ints, dilation: Ints, axes: int) -> dict[str, Any]:
+    """The attributes that convolutions and poolings share."""
+    return {
+        "strides": repeat(strides, axes),
+        "padding": sides(padding, axes),
+        "dilation": repeat(dilation, axes),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's integers as Python's; everything else is left for the native check to name."""
+    if isinstance(value, list | tuple):
+        return [_plain(element) for element in value]
+    return int(value) if isinstance(value, np.integer) else value

@@ -1,0 +1,53 @@
+// What operators with sliding windows share: convolutions and poolings over one to three spatial
+// axes of data (N, C, [D, [H,]] W). Paddings are all those before, then all those behind:
+// (top, left, bottom, right).
+#ifndef BYOC_LAB_WINDOWS_H_
+#define BYOC_LAB_WINDOWS_H_
+
+#include <string>
+#include <vector>
+
+#include "op.h"
+
+namespace byoc_lab {
+
+// "ncw", "nchw", "ncdhw"; "oiw", ...: letters of layouts.
+std::string DataAxes(size_t spatial);
+std::string WeightAxes(size_t spatial);
+
+// "batch", "channels", "height", "width": names of the axes in messages.
+std::vector<std::string> AxisNames(size_t spatial);
+
+// strides, padding, dilation as every windowed operator has them.
+std::vector<AttrSpec> WindowAttrSpecs(size_t spatial);
+
+// The same with groups.
+std::vector<AttrSpec> ConvAttrSpecs(size_t spatial);
+
+// The number of spatial axes, told by the attributes; CheckRank of data has to pass first.
+size_t SpatialAxes(const OpCall& call);
+
+// The attributes in oneDNN's terms: gaps are what lies between taps, 0 without dilation.
+struct Window {
+  explicit Window(const OpCall& call);
+  Dims strides, gaps, before, after;
+};
+
+// Result's size along spatial axis `axis` when a window of `taps` slides over call.inputs[0] by the
+// attributes strides, padding and dilation; ValueError when it does not fit.
+int64_t WindowedSize(const OpCall& call, size_t axis, int64_t taps);
+
+// Checks data, weight (O, C / groups, ...) and bias of a convolution; the number of spatial axes.
+size_t CheckConvOperands(const OpCall& call);
+
+// What a convolution's primitive is asked for: weights in any layout, groups an axis of their own.
+MemoryDesc ConvWeights(const OpCall& call);
+MemoryDesc ConvBias(const OpCall& call);
+std::vector<int> ConvArgs(const OpCall& call);
+
+// Blocks of `block` channels: nCw16c, nChw16c, nCdhw16c.
+MemoryDesc Blocked(const Dims& dims, int block);
+
+}  // namespace byoc_lab
+
+#endif  // BYOC_LAB_WINDOWS_H_
