@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from byoc_lab.backends import register
 from byoc_lab.dnnl import kernels, native
-from byoc_lab.dnnl.codegen import RegionGraph, compile_region, region_graph
+from byoc_lab.dnnl.codegen import compile_region, region_graph
+from byoc_lab.dnnl.graph import RegionGraph
 from byoc_lab.dnnl.operators import OPERATORS, takes, why_not
 from byoc_lab.dnnl.partition import TARGET, full_pipeline, partition_for_dnnl, pipeline
 from byoc_lab.dnnl.patterns import Chain, chains, pattern_table

@@ -4,6 +4,10 @@ The walk is general. An operation of `operators.py` becomes a native operation; 
 whose operand was made by the operation before it, for it alone, is fused into that as a post-op
 (or as its bias). So conv2d + bias + relu is one kernel whether or not MergeComposite gave it a
 name, and so is every other chain oneDNN takes.
+
+The native runtime has one order of axes (NCHW, OIHW). A value in another order is kept as a tensor
+in that one and the order still to be put on it, which element-wise operations pass on; so a network
+in NHWC is fused as one in NCHW is, and turned at its edges alone.
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ import numpy as np
 
 from byoc_lab.dnnl import native
 from byoc_lab.dnnl.activations import SPELLINGS, Reading
+from byoc_lab.dnnl.graph import GraphWriter, RegionGraph
+from byoc_lab.dnnl.layouts import Axes, inverse, is_identity, ordered, then, to_layout
 from byoc_lab.dnnl.operators import DTYPE, OPERATORS, Operator, eltwise, why_not
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.expr import (
@@ -35,21 +41,11 @@ from byoc_lab.relay.types import TensorType
 from byoc_lab.relay.visit import post_order
 from byoc_lab.run.inline import inlined
 
-BIASED = ("conv2d", "dense")  # native operations with a bias operand
-MAX_POST_OPS = 32  # of one primitive in oneDNN
 COMMUTATIVE = ("add", "mul", "max", "min")  # native algorithms
 
 
-@dataclass(frozen=True)
-class RegionGraph:
-    """One region: the graph of native/README.md as a dict, and its constants in order (float32)."""
-
-    graph: dict[str, Any]
-    constants: list[np.ndarray]
-
-
 def compile_region(function: Function, symbol: str) -> native.Region:
-    """The compiled form of an external function: DNNL's entry in `run.backends`.
+    """The compiled form of an external function: DNNL's code generator.
 
     Raises BuildError, naming the operator and what to do, for what DNNL cannot compute.
     """
@@ -74,50 +70,42 @@ def region_graph(function: Function, symbol: str) -> RegionGraph:
     return _Builder(inlined(typed), symbol).build()
 
 
-def is_bias_shape(operand: Sequence[Any], result: Sequence[Any]) -> bool:
-    """Whether adding a tensor shaped `operand` adds one number for each channel (axis 1)."""
-    along_channels = (result[1], *[1] * (len(result) - 2))
-    return tuple(operand) in (along_channels, (1, *along_channels))
+@dataclass(frozen=True)
+class _Value:
+    """What a node computes: a tensor of the graph, after its axes are put in the order `axes`."""
+
+    tensor: int
+    axes: Axes | None = None
 
 
 class _Builder:
     def __init__(self, function: Function, symbol: str):
         self.function = function
         self.symbol = symbol
-        self.tensors: list[dict[str, Any]] = []
-        self.constants: dict[int, np.ndarray] = {}  # by tensor id
-        self.ops: list[dict[str, Any]] = []
-        self.id_of: dict[Expr, int] = {}
-        self.made_by: dict[int, int] = {}  # tensor id -> index of the operation that makes it
-        self.defined_at: dict[int, int] = {}  # tensor id -> number of operations before it exists
+        self.out = GraphWriter(symbol)
+        self.value_of: dict[Expr, _Value] = {}
         self.uses: Counter[Expr] = Counter()
+        self.lists: set[Expr] = set()  # tuples that are the operands of a call
         self.spelled: dict[Expr, Reading] = {}  # by the call it ends with
         self.inside: set[Expr] = set()  # what only spelled activations are made of
 
     def build(self) -> RegionGraph:
         nodes = list(post_order(self.function.body))
         self.uses = Counter(part for node in nodes for part in node.parts())
+        self.lists = {a for n in nodes if isinstance(n, Call) for a in n.args}
         self._find_spelled(nodes)
-        inputs = [self._input(p) for p in self.function.params]
+        for param in self.function.params:
+            shape = self._shape(param, param.checked_type)
+            self.value_of[param] = _Value(self.out.input(param.name_hint, shape, DTYPE))
         for node in nodes:
             if node in self.spelled:
                 self._activation(node, self.spelled[node])
             elif node not in self.inside:
                 self._visit(node)
         body = self.function.body
-        results = list(body.fields) if isinstance(body, Tuple) else [body]
-        outputs = self._outputs(results)
-        graph = {
-            "format": "byoc_lab.dnnl.graph",
-            "version": 1,
-            "symbol": self.symbol,
-            "tensors": self.tensors,
-            "inputs": inputs,
-            "constants": list(self.constants),
-            "outputs": outputs,
-            "ops": self.ops,
-        }
-        return RegionGraph(graph, list(self.constants.values()))
+        return self.out.graph(
+            self._outputs(list(body.fields) if isinstance(body, Tuple) else [body])
+        )
 
     def _refuse(self, node: Expr, reason: str, advice: str = "") -> BuildError:
         place = f"{node.span}: " if node.span else ""
@@ -126,6 +114,15 @@ class _Builder:
             f"operator an entry in byoc_lab.dnnl.operators.OPERATORS"
         )
         return BuildError(f"{place}region @{self.symbol}: {reason}. {advice}")
+
+    def _shape(self, node: Expr, ty: Any) -> tuple[int, ...]:
+        if not isinstance(ty, TensorType) or ty.dtype != DTYPE or not ty.is_static:
+            raise self._refuse(
+                node,
+                f"{describe(node)} must be a {DTYPE} tensor of known shape, found {ty}",
+                "DNNL computes with nothing else: cast before the region, or leave it to the host",
+            )
+        return ty.concrete_shape
 
     # Activations of several operators
 
@@ -158,197 +155,211 @@ class _Builder:
         assert isinstance(node, Call) and operand is not None
         # Its parts read the operand several times; the native operation does it once.
         self.uses[operand] -= reading.uses()[operand] - 1
-        operator = eltwise(spelling.alg)
         attrs = {"alg": spelling.alg, **spelling.parameters}
-        inputs = [self.id_of[operand]]
-        if not self._fuse(operator, node, inputs, attrs, [operand]):
-            self.id_of[node] = self._emit(operator, node, inputs, attrs)
-
-    # Tensors
-
-    def _tensor(self, name: str, node: Expr, ty: Any) -> int:
-        if not isinstance(ty, TensorType) or ty.dtype != DTYPE or not ty.is_static:
-            raise self._refuse(
-                node,
-                f"{describe(node)} must be a {DTYPE} tensor of known shape, found {ty}",
-                "DNNL computes with nothing else: cast before the region, or leave it to the host",
-            )
-        shape = list(ty.concrete_shape)
-        self.tensors.append({"name": name, "shape": shape, "dtype": DTYPE})
-        self.defined_at[len(self.tensors) - 1] = len(self.ops)
-        return len(self.tensors) - 1
-
-    def _input(self, param: Var) -> int:
-        self.id_of[param] = self._tensor(param.name_hint, param, param.checked_type)
-        return self.id_of[param]
-
-    def _constant(self, node: Expr, value: np.ndarray) -> int:
-        ty = TensorType(value.shape, value.dtype.name)
-        made = self._tensor(f"{self.symbol}_const_{len(self.constants)}", node, ty)
-        self.defined_at[made] = 0
-        self.constants[made] = value
-        return made
-
-    def _outputs(self, results: list[Expr]) -> list[int]:
-        found: list[int] = []
-        for result in results:
-            tensor = self.id_of[result]
-            if tensor in found or tensor not in self.made_by:
-                # An output is memory of its own: an input, or another output, is copied into it.
-                tensor = self._emit(Operator("reshape"), result, [tensor], {})
-            found.append(tensor)
-        return found
+        self._elementwise(eltwise(spelling.alg), node, [operand], attrs)
 
     # Nodes
 
     def _visit(self, node: Expr) -> None:
         if isinstance(node, Constant):
-            self.id_of[node] = self._constant(node, node.numpy())
+            self._shape(node, TensorType(node.numpy().shape, node.numpy().dtype.name))
+            self.value_of[node] = _Value(self.out.constant(node.numpy()))
         elif isinstance(node, Call) and isinstance(node.op, Op):
             reason = why_not(node)
             if reason:
                 raise self._refuse(node, reason)
-            self._call(node)
+            self._call(node, node.op)
         elif isinstance(node, TupleGetItem):
-            self.id_of[node] = self._projection(node)
+            self.value_of[node] = self._projection(node)
         elif isinstance(node, Var):
-            if node not in self.id_of:
+            if node not in self.value_of:
                 raise self._refuse(node, f"%{node.name_hint} is no parameter of the function")
         elif isinstance(node, Tuple):
-            if node is not self.function.body:
+            if node is not self.function.body and node not in self.lists:
                 raise self._refuse(node, "DNNL has no tuples but the result")
         elif not isinstance(node, Op):
             raise self._refuse(node, f"DNNL has no counterpart of {describe(node)}")
 
-    def _projection(self, node: TupleGetItem) -> int:
+    def _projection(self, node: TupleGetItem) -> _Value:
         call = node.tuple_value
         if not (isinstance(call, Call) and call.is_op("nn.batch_norm")):
             raise self._refuse(node, "DNNL has no tuples but the results of nn.batch_norm")
         # For inference, the new moving mean and variance are the old ones.
-        return self.id_of[(call, call.args[3], call.args[4])[node.index]]
+        return self.value_of[(call, call.args[3], call.args[4])[node.index]]
 
-    def _call(self, call: Call) -> None:
-        assert isinstance(call.op, Op)
-        operator = OPERATORS[call.op.name]
-        schema = call.op.definition.attrs
-        relay_attrs = call.attrs if call.attrs is not None else (schema.make() if schema else None)
-        attrs = dict(operator.attrs(relay_attrs))
-        inputs = [self.id_of[a] for a in call.args]
-        if call.is_op("nn.batch_norm"):
-            inputs = self._with_scale_and_shift(call, inputs)
-        if call.is_op("nn.bias_add"):
-            if self._takes_bias(call, call.args[0], inputs):
-                self._op_of(inputs[0])["inputs"].append(inputs[1])
-                self.id_of[call] = inputs[0]
-                return
-            inputs[1] = self._along_channels(call, inputs[1])
-        if not (operator.post_op and self._fuse(operator, call, inputs, attrs, call.args)):
-            self.id_of[call] = self._emit(operator, call, inputs, attrs)
+    def _call(self, call: Call, op: Op) -> None:
+        operator = OPERATORS[op.name]
+        schema = op.definition.attrs
+        given = call.attrs if call.attrs is not None else (schema.make() if schema else None)
+        attrs = dict(operator.attrs(given))
+        if op.name == "nn.bias_add":
+            self._bias_add(operator, call, attrs["axis"])
+        elif operator.post_op:
+            self._elementwise(operator, call, call.args, attrs)
+        elif operator.layouts is not None:
+            self._laid_out(operator, call, op.name, given, attrs)
+        elif operator.kind == "transpose":
+            self.value_of[call] = self._turned(call, attrs["axes"])
+        else:
+            inputs = [self._plain(a) for a in _operands(call)]
+            if op.name == "nn.batch_norm":
+                inputs = self._with_scale_and_shift(call, inputs)
+            self.value_of[call] = _Value(self._emit(operator.kind, op.name, call, inputs, attrs))
 
     def _emit(
-        self, operator: Operator, node: Expr, inputs: list[int], attrs: dict[str, Any]
+        self, kind: str, name: str, node: Expr, inputs: Sequence[int], attrs: dict[str, Any]
     ) -> int:
         ty = node.checked_type
         ty = ty if isinstance(ty, TensorType) else ty.fields[0]  # type: ignore[attr-defined]
-        name = node.op.name if isinstance(node, Call) and isinstance(node.op, Op) else "copy"
-        output = self._tensor(f"{name}_{len(self.ops)}", node, ty)
-        self._append(operator.kind, name, inputs, output, attrs)
-        return output
+        return self.out.op(kind, name, inputs, self._shape(node, ty), attrs)
 
-    def _append(
-        self, kind: str, name: str, inputs: list[int], output: int, attrs: dict[str, Any]
-    ) -> None:
-        self.made_by[output] = len(self.ops)
-        self.ops.append(
-            {
-                "name": f"{name}_{len(self.ops)}",
-                "kind": kind,
-                "inputs": inputs,
-                "output": output,
-                "attrs": attrs,
-                "post_ops": [],
-            }
-        )
-        self.defined_at[output] = len(self.ops)
+    def _outputs(self, results: list[Expr]) -> list[int]:
+        found: list[int] = []
+        for result in results:
+            tensor = self._plain(result)
+            if tensor in found or tensor not in self.out.made_by:
+                # An output is memory of its own: an input, or another output, is copied into it.
+                tensor = self.out.op("reshape", "copy", [tensor], self.out.shape(tensor))
+            found.append(tensor)
+        return found
 
     def _with_scale_and_shift(self, call: Call, inputs: list[int]) -> list[int]:
         """oneDNN always scales and shifts: by 1 and 0 where the attributes say not to."""
         assert call.attrs is not None
         data, gamma, beta, *statistics = inputs
-        shape = self.tensors[gamma]["shape"]
+        shape = self.out.shape(gamma)
         if not call.attrs.scale:
-            gamma = self._constant(call, np.ones(shape, np.float32))
+            gamma = self.out.constant(np.ones(shape, np.float32))
         if not call.attrs.center:
-            beta = self._constant(call, np.zeros(shape, np.float32))
+            beta = self.out.constant(np.zeros(shape, np.float32))
         return [data, gamma, beta, *statistics]
 
-    def _along_channels(self, call: Call, vector: int) -> int:
-        """A vector (C,) as (C, 1, 1), which broadcasts along the channels of (N, C, H, W)."""
-        rank = len(call.checked_type.shape)  # type: ignore[attr-defined]
-        shape = [*self.tensors[vector]["shape"], *[1] * (rank - 2)]
-        if vector in self.constants:
-            return self._constant(call, self.constants[vector].reshape(shape))
-        laid = self._tensor(f"bias_{len(self.ops)}", call, TensorType(shape, DTYPE))
-        self._append("reshape", "bias", [vector], laid, {})
-        return laid
+    # Orders of axes
+
+    def _plain(self, node: Expr) -> int:
+        """The tensor that a node computes, its axes as Relay has them."""
+        value = self.value_of[node]
+        if value.axes is not None:
+            value = _Value(self.out.transposed(value.tensor, value.axes))
+            self.value_of[node] = value
+        return value.tensor
+
+    def _in_order(self, node: Expr, axes: Axes) -> int:
+        """What a node computes with its axes in another order."""
+        value = self.value_of[node]
+        axes = axes if value.axes is None else then(value.axes, axes)
+        return self.out.transposed(value.tensor, axes)
+
+    def _turned(self, call: Call, axes: Sequence[int] | None) -> _Value:
+        value = self.value_of[call.args[0]]
+        rank = len(self.out.shape(value.tensor))
+        order = tuple(axis % rank for axis in (range(rank)[::-1] if axes is None else axes))
+        order = order if value.axes is None else then(value.axes, order)
+        return _Value(value.tensor, None if is_identity(order) else order)
+
+    def _laid_out(
+        self, operator: Operator, call: Call, name: str, given: Any, attrs: dict[str, Any]
+    ) -> None:
+        """A convolution or pooling: its operands in the runtime's order, its result from there."""
+        assert operator.layouts is not None
+        layouts = operator.layouts(given)
+        inputs = [self._in_order(call.args[0], to_layout(layouts.data, layouts.canonical))]
+        if len(call.args) == 2:
+            inputs.append(operator.weight(self.out, self._plain(call.args[1]), given))
+        back = to_layout(layouts.canonical, layouts.result)
+        shape = ordered(self._shape(call, call.checked_type), inverse(back))
+        made = self.out.op(operator.kind, name, inputs, shape, attrs)
+        self.value_of[call] = _Value(made, None if is_identity(back) else back)
 
     # Fusion
 
-    def _op_of(self, tensor: int) -> dict[str, Any]:
-        return self.ops[self.made_by[tensor]]
+    def _elementwise(
+        self, operator: Operator, call: Call, operands: Sequence[Expr], attrs: dict[str, Any]
+    ) -> None:
+        shape = self._shape(call, call.checked_type)
+        values = [self.value_of[operand] for operand in operands]
+        axes = next((v.axes for v in values if v.axes and len(v.axes) == len(shape)), None)
+        tensors = [self._aligned(operand, axes) for operand in operands]
+        if axes is not None:
+            shape = tuple(ordered(shape, inverse(axes)))
+        made = self._fused(operator, operands, tensors, attrs, shape)
+        if made is None:
+            name = call.op.name if isinstance(call.op, Op) else operator.kind
+            made = self.out.op(operator.kind, name, tensors, shape, attrs)
+        self.value_of[call] = _Value(made, axes)
 
-    def _fuse(
+    def _aligned(self, operand: Expr, axes: Axes | None) -> int:
+        """An operand as it broadcasts with tensors on which the order `axes` is still to be put."""
+        value = self.value_of[operand]
+        if axes is None or value.axes == axes:
+            return self._plain(operand) if axes is None else value.tensor
+        if value.axes is not None and len(value.axes) == len(axes):
+            return self._in_order(operand, inverse(axes))
+        plain = self._plain(operand)
+        shape = self.out.shape(plain)
+        padded = self.out.reshaped(plain, [*[1] * (len(axes) - len(shape)), *shape])
+        return self.out.transposed(padded, inverse(axes))
+
+    def _bias_add(self, operator: Operator, call: Call, axis: int) -> None:
+        """A vector along one axis: a bias where the operation before takes one there."""
+        data, vector = call.args
+        value, other = self.value_of[data], self._plain(vector)
+        shape = self.out.shape(value.tensor)
+        axis %= len(shape)
+        axis = axis if value.axes is None else value.axes[axis]
+        made = value.tensor
+        if self._may_fuse(data, value.tensor, [other]) and self.out.takes_bias(value.tensor, axis):
+            self.out.add_bias(value.tensor, other)
+        else:
+            laid = self.out.reshaped(other, [shape[axis], *[1] * (len(shape) - 1 - axis)])
+            tensors, attrs = [value.tensor, laid], {"alg": "add"}
+            fused = self._fused(operator, call.args, tensors, attrs, shape)
+            if fused is None:
+                fused = self.out.op(operator.kind, "nn.bias_add", tensors, shape, attrs)
+            made = fused
+        self.value_of[call] = _Value(made, value.axes)
+
+    def _fused(
         self,
         operator: Operator,
-        call: Call,
-        inputs: list[int],
-        attrs: dict[str, Any],
         operands: Sequence[Expr],
-    ) -> bool:
-        """Make `call` part of what made one of its operands; whether that was possible."""
-        order = list(range(len(inputs)))
-        if len(inputs) == 2 and attrs["alg"] not in COMMUTATIVE:
+        tensors: list[int],
+        attrs: dict[str, Any],
+        shape: Sequence[int],
+    ) -> int | None:
+        """The operand whose operation now does this one too; None where that is impossible."""
+        order = list(range(len(tensors)))
+        if len(tensors) == 2 and attrs["alg"] not in COMMUTATIVE:
             order = [0]
         # The later operand first: what made it can read the other one.
-        for n in sorted(order, key=lambda n: -self.defined_at[inputs[n]]):
-            tensor, others = inputs[n], inputs[:n] + inputs[n + 1 :]
-            if not self._may_fuse(call, operands[n], tensor, others):
+        for n in sorted(order, key=lambda n: -self.out.defined_at[tensors[n]]):
+            tensor, others = tensors[n], tensors[:n] + tensors[n + 1 :]
+            if list(shape) != self.out.shape(tensor):
                 continue
-            op = self._op_of(tensor)
+            if not self._may_fuse(operands[n], tensor, others):
+                continue
             if operator.kind == "eltwise":
-                op["post_ops"].append({"kind": "eltwise", **attrs})
-            elif attrs["alg"] == "add" and self._is_bias(tensor, others[0]):
-                op["inputs"].append(others[0])
+                self.out.add_post_op(tensor, "eltwise", **attrs)
+            elif attrs["alg"] == "add" and self.out.is_bias(tensor, others[0]):
+                self.out.add_bias(tensor, others[0])
             else:
-                op["post_ops"].append({"kind": "binary", "input": others[0], **attrs})
-            self.id_of[call] = tensor
-            return True
-        return False
+                self.out.add_post_op(tensor, "binary", input=others[0], **attrs)
+            return tensor
+        return None
 
-    def _may_fuse(self, call: Call, operand: Expr, tensor: int, others: list[int]) -> bool:
-        maker = self.made_by.get(tensor)
-        return (
-            maker is not None
-            and self.ops[maker]["kind"] != "reshape"
-            and len(self.ops[maker]["post_ops"]) < MAX_POST_OPS
-            and self._used_once(operand)
-            and call.checked_type.shape == tuple(self.tensors[tensor]["shape"])  # type: ignore[attr-defined]
-            and all(self.defined_at[o] <= maker for o in others)
-        )
-
-    def _takes_bias(self, call: Call, operand: Expr, inputs: list[int]) -> bool:
-        return self._may_fuse(call, operand, inputs[0], inputs[1:]) and self._is_unbiased(inputs[0])
-
-    def _is_unbiased(self, tensor: int) -> bool:
-        op = self._op_of(tensor)
-        return op["kind"] in BIASED and len(op["inputs"]) == 2 and not op["post_ops"]
-
-    def _is_bias(self, tensor: int, other: int) -> bool:
-        shapes = self.tensors[other]["shape"], self.tensors[tensor]["shape"]
-        return self._is_unbiased(tensor) and is_bias_shape(*shapes)
+    def _may_fuse(self, operand: Expr, tensor: int, others: list[int]) -> bool:
+        return self._used_once(operand) and self.out.takes_post_op(tensor, others)
 
     def _used_once(self, node: Expr) -> bool:
         """Whether `node` has a single user; a projection is used with what it projects from."""
         if isinstance(node, TupleGetItem) and self.uses[node.tuple_value] != 1:
             return False
         return self.uses[node] == 1
+
+
+def _operands(call: Call) -> list[Expr]:
+    """The operands of a call, a tuple of them opened."""
+    found: list[Expr] = []
+    for arg in call.args:
+        found += arg.fields if isinstance(arg, Tuple) else [arg]
+    return found

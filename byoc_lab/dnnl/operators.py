@@ -9,19 +9,29 @@ The native operations and their attributes are listed in native/README.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from byoc_lab.backends.registry import Refused
-from byoc_lab.relay.expr import Call, Op
-from byoc_lab.relay.op.windows import four_pads
+from byoc_lab.dnnl.graph import GraphWriter
+from byoc_lab.dnnl.layouts import DATA, WEIGHT, is_order, to_layout
+from byoc_lab.relay.expr import Call, Op, Tuple
 from byoc_lab.relay.types import TensorType, TupleType, Type
 
 DTYPE = "float32"
 MAX_RANK = 6
 
 Check = Callable[[Call], str | None]
+
+
+@dataclass(frozen=True)
+class Layouts:
+    """Orders of the axes of data and result, and the one that the runtime has: "NCHW"."""
+
+    data: str
+    result: str
+    canonical: str
 
 
 @dataclass(frozen=True)
@@ -34,6 +44,8 @@ class Operator:
     post_op: whether it can be fused into the operation that makes its (first) operand.
     offered: whether AnnotateTarget takes it. Those that are not (TVM's DNNL leaves them to the
         host as well) still compile inside a region that was annotated by hand.
+    layouts(attributes of the call): for operators whose data may lie in several orders of axes.
+    weight(graph, tensor, attributes of the call): a weight of any layout as the runtime has it.
     """
 
     kind: str
@@ -41,6 +53,8 @@ class Operator:
     check: Check = lambda call: None
     post_op: bool = False
     offered: bool = True
+    layouts: Callable[[Any], Layouts] | None = None
+    weight: Callable[[GraphWriter, int, Any], int] = lambda out, tensor, attrs: tensor
 
 
 def why_not(call: Call) -> str | None:
@@ -52,9 +66,11 @@ def why_not(call: Call) -> str | None:
     if name not in OPERATORS:
         return f"DNNL has no counterpart of {name or 'a call of a function'}"
     for n, arg in enumerate(call.args):
-        reason = _why_not_type(f"argument {n}", arg.checked_type)
-        if reason:
-            return f"{name}: {reason}"
+        # A tuple that is written in place is a list of operands.
+        for operand in arg.fields if isinstance(arg, Tuple) else [arg]:
+            reason = _why_not_type(f"argument {n}", operand.checked_type)
+            if reason:
+                return f"{name}: {reason}"
     result = call.checked_type
     reason = _why_not_type(
         "the result", result.fields[0] if isinstance(result, TupleType) else result
@@ -87,14 +103,22 @@ def _only(attrs: Any, **wanted: tuple[Any, ...]) -> str | None:
     return None
 
 
-def _check_conv2d(call: Call) -> str | None:
-    return _only(
-        call.attrs,
-        data_layout=("NCHW",),
-        kernel_layout=("OIHW",),
-        out_layout=("", "NCHW"),
-        out_dtype=("", DTYPE),
-    )
+def _check_layouts(attrs: Any, axes: int) -> str | None:
+    """Layouts of data and result: any order of N, C and the spatial axes."""
+    for name in ("data_layout", "layout", "out_layout"):
+        layout = attrs.get(name, "")
+        if layout and not is_order(layout, DATA[axes]):
+            return f"{name} must be an order of {DATA[axes]}, found {layout!r}"
+    return None
+
+
+def _check_conv(call: Call, axes: int) -> str | None:
+    attrs = call.attrs
+    assert attrs is not None
+    kernel = WEIGHT[axes]
+    if not any(is_order(attrs.kernel_layout, wanted) for wanted in (kernel, f"G{kernel}")):
+        return f"kernel_layout must be an order of {kernel}, found {attrs.kernel_layout!r}"
+    return _check_layouts(attrs, axes) or _only(attrs, out_dtype=("", DTYPE))
 
 
 def _check_dense(call: Call) -> str | None:
@@ -105,38 +129,34 @@ def _check_dense(call: Call) -> str | None:
     return _only(call.attrs, out_dtype=("", DTYPE))
 
 
-def _check_pool2d(call: Call) -> str | None:
+def _check_pool(call: Call, axes: int) -> str | None:
     attrs = call.attrs
     assert attrs is not None
     window = [(s - 1) * d + 1 for s, d in zip(attrs.pool_size, attrs.dilation, strict=True)]
-    pads = four_pads(attrs.padding)
-    if any(pad >= window[side % 2] for side, pad in enumerate(pads)):
-        return f"each padding must be smaller than the window {tuple(window)}, found {pads}"
-    dilated, padded = tuple(attrs.dilation) != (1, 1), any(pads)
+    pads = _both_sides(attrs.padding, axes)
+    if any(pad >= window[side % axes] for side, pad in enumerate(pads)):
+        return f"each padding must be smaller than the window {tuple(window)}, found {tuple(pads)}"
+    dilated, padded = any(d != 1 for d in attrs.dilation), any(pads)
     if dilated and padded and "count_include_pad" in attrs and not attrs.count_include_pad:
         return "a dilated, padded mean must count the padding, found count_include_pad=False"
-    return _only(attrs, ceil_mode=(False,), layout=("NCHW",), out_layout=("", "NCHW"))
+    return _only(attrs, ceil_mode=(False,)) or _check_layouts(attrs, axes)
 
 
-def _check_global_pool2d(call: Call) -> str | None:
-    return _only(call.attrs, layout=("NCHW",), out_layout=("", "NCHW"))
+def _check_layer_norm(call: Call) -> str | None:
+    data, attrs = call.args[0].checked_type, call.attrs
+    assert isinstance(data, TensorType) and attrs is not None
+    if len(data.shape) < 2 or attrs.axis % len(data.shape) != len(data.shape) - 1:
+        return f"it must be along the last of at least 2 axes, found axis {attrs.axis} of {data}"
+    return _only(attrs, center=(True,), scale=(True,))
 
 
 def _check_batch_norm(call: Call) -> str | None:
     data, attrs = call.args[0].checked_type, call.attrs
     assert isinstance(data, TensorType) and attrs is not None
-    if len(data.shape) not in (2, 4):
-        return f"the data must have 2 or 4 dimensions, found {data}"
+    if not 2 <= len(data.shape) <= 5:
+        return f"the data must have 2 to 5 dimensions, found {data}"
     if attrs.axis % len(data.shape) != 1:
         return f"the channels must be along axis 1, found axis {attrs.axis}"
-    return None
-
-
-def _check_bias_add(call: Call) -> str | None:
-    data, attrs = call.args[0].checked_type, call.attrs
-    assert isinstance(data, TensorType) and attrs is not None
-    if len(data.shape) not in (2, 4) or attrs.axis % len(data.shape) != 1:
-        return f"the bias must lie along axis 1 of 2 or 4 axes, found axis {attrs.axis} of {data}"
     return None
 
 
@@ -152,25 +172,98 @@ def channel_axis(call: Call) -> int:
 # The table ---------------------------------------------------------------------------------------
 
 
-def _conv2d_attrs(attrs: Any) -> dict[str, Any]:
+def _both_sides(padding: Sequence[int], axes: int) -> list[int]:
+    """All before, all behind, of the paddings that Relay takes: one, one for each axis, or both."""
+    pads = list(padding)
+    if len(pads) == 1:
+        pads *= axes
+    return pads * 2 if len(pads) == axes else pads
+
+
+def _window(attrs: Any, axes: int) -> dict[str, Any]:
     return {
         "strides": list(attrs.strides),
-        "padding": list(four_pads(attrs.padding)),
+        "padding": _both_sides(attrs.padding, axes),
         "dilation": list(attrs.dilation),
-        "groups": attrs.groups,
     }
 
 
-def _pool2d_attrs(attrs: Any) -> dict[str, Any]:
-    shared = {
-        "pool_size": list(attrs.pool_size),
-        "strides": list(attrs.strides),
-        "padding": list(four_pads(attrs.padding)),
-        "dilation": list(attrs.dilation),
-    }
-    if "count_include_pad" in attrs:
-        shared["count_include_pad"] = attrs.count_include_pad
-    return shared
+def _layouts(attrs: Any, axes: int) -> Layouts:
+    data = attrs.data_layout if "data_layout" in attrs else attrs.layout
+    result = attrs.out_layout if "out_layout" in attrs else ""
+    return Layouts(data, result or data, DATA[axes])
+
+
+def _conv_weight(out: GraphWriter, weight: int, attrs: Any, axes: int) -> int:
+    """A weight of any layout as the runtime has it: (O, C / groups, ...)."""
+    layout, wanted = attrs.kernel_layout, WEIGHT[axes]
+    if "G" in layout:
+        turned = out.transposed(weight, to_layout(layout, f"G{wanted}"))
+        groups, channels, *rest = out.shape(turned)
+        return out.reshaped(turned, [groups * channels, *rest])
+    turned = out.transposed(weight, to_layout(layout, wanted))
+    if layout == "HWOI" and attrs.groups > 1 and out.shape(turned)[1] != 1:
+        first, second, *taps = out.shape(turned)  # a depthwise kernel: O counts the data's channels
+        return out.reshaped(turned, [first * second, 1, *taps])
+    return turned
+
+
+def _transposed_weight(out: GraphWriter, weight: int, attrs: Any, axes: int) -> int:
+    """A weight (C, O / groups, ...) of any layout as the runtime has it: (O, C / groups, ...)."""
+    layout, wanted = attrs.kernel_layout, WEIGHT[axes].replace("OI", "IO")
+    groups, taps = attrs.groups, tuple(range(3, 3 + axes))
+    if "G" in layout:
+        parts = out.transposed(weight, to_layout(layout, f"G{wanted}"))
+    else:
+        turned = out.transposed(weight, to_layout(layout, wanted))
+        channels, *rest = out.shape(turned)
+        parts = out.reshaped(turned, [groups, channels // groups, *rest])
+    swapped = out.transposed(parts, (0, 2, 1, *taps))
+    _, first, *rest = out.shape(swapped)
+    return out.reshaped(swapped, [groups * first, *rest])
+
+
+def _conv(axes: int, transposed: bool = False, offered: bool = True) -> Operator:
+    def attrs_of(attrs: Any) -> dict[str, Any]:
+        found = {**_window(attrs, axes), "groups": attrs.groups}
+        if transposed:
+            found["output_padding"] = list(attrs.output_padding)
+        return found
+
+    weight = _transposed_weight if transposed else _conv_weight
+    return Operator(
+        f"conv{axes}d{'_transpose' if transposed else ''}",
+        attrs_of,
+        lambda call: _check_conv(call, axes),
+        offered=offered,
+        layouts=lambda attrs: _layouts(attrs, axes),
+        weight=lambda out, tensor, attrs: weight(out, tensor, attrs, axes),
+    )
+
+
+def _pool(name: str, axes: int, offered: bool = True) -> Operator:
+    def attrs_of(attrs: Any) -> dict[str, Any]:
+        found = {"pool_size": list(attrs.pool_size), **_window(attrs, axes)}
+        if "count_include_pad" in attrs:
+            found["count_include_pad"] = attrs.count_include_pad
+        return found
+
+    return Operator(
+        f"{name}_pool{axes}d",
+        attrs_of,
+        lambda call: _check_pool(call, axes),
+        offered=offered,
+        layouts=lambda attrs: _layouts(attrs, axes),
+    )
+
+
+def _global_pool(name: str, offered: bool) -> Operator:
+    return Operator(
+        f"global_{name}_pool2d",
+        check=lambda call: _check_layouts(call.attrs, 2),
+        offered=offered,
+        layouts=lambda attrs: _layouts(attrs, 2),
+    )
 
 
 def _matmul_attrs(attrs: Any) -> dict[str, Any]:
@@ -189,7 +282,12 @@ def _binary(alg: str, offered: bool = True) -> Operator:
 _RESHAPE = Operator("reshape", offered=False)
 
 OPERATORS: dict[str, Operator] = {
-    "nn.conv2d": Operator("conv2d", _conv2d_attrs, _check_conv2d),
+    "nn.conv1d": _conv(1),
+    "nn.conv2d": _conv(2),
+    "nn.conv3d": _conv(3),
+    "nn.conv1d_transpose": _conv(1, transposed=True, offered=False),
+    "nn.conv2d_transpose": _conv(2, transposed=True),
+    "nn.conv3d_transpose": _conv(3, transposed=True),
     "nn.dense": Operator("dense", check=_check_dense),
     "nn.batch_matmul": Operator(
         "matmul", _matmul_attrs, lambda call: _only(call.attrs, out_dtype=("", DTYPE))
@@ -197,10 +295,19 @@ OPERATORS: dict[str, Operator] = {
     "nn.batch_norm": Operator(
         "batch_norm", lambda attrs: {"epsilon": attrs.epsilon}, _check_batch_norm
     ),
-    "nn.max_pool2d": Operator("max_pool2d", _pool2d_attrs, _check_pool2d),
-    "nn.avg_pool2d": Operator("avg_pool2d", _pool2d_attrs, _check_pool2d),
-    "nn.global_avg_pool2d": Operator("global_avg_pool2d", check=_check_global_pool2d),
+    "nn.layer_norm": Operator(
+        "layer_norm", lambda attrs: {"epsilon": attrs.epsilon}, _check_layer_norm
+    ),
+    "nn.max_pool1d": _pool("max", 1, offered=False),
+    "nn.max_pool2d": _pool("max", 2),
+    "nn.max_pool3d": _pool("max", 3),
+    "nn.avg_pool1d": _pool("avg", 1, offered=False),
+    "nn.avg_pool2d": _pool("avg", 2),
+    "nn.avg_pool3d": _pool("avg", 3),
+    "nn.global_avg_pool2d": _global_pool("avg", offered=True),
+    "nn.global_max_pool2d": _global_pool("max", offered=False),
     "nn.softmax": Operator("softmax", lambda attrs: {"axis": attrs.axis}),
+    "nn.log_softmax": Operator("log_softmax", lambda attrs: {"axis": attrs.axis}, offered=False),
     "nn.relu": eltwise("relu"),
     "nn.leaky_relu": eltwise("relu", lambda attrs: {"alpha": attrs.alpha}),
     "clip": eltwise("clip", lambda attrs: {"alpha": attrs.a_min, "beta": attrs.a_max}),
@@ -210,13 +317,18 @@ OPERATORS: dict[str, Operator] = {
     "exp": eltwise("exp"),
     "log": eltwise("log"),
     "sqrt": eltwise("sqrt"),
+    "round": eltwise("round"),
     "add": _binary("add"),
     "multiply": _binary("mul"),
     "subtract": _binary("sub", offered=False),
     "divide": _binary("div", offered=False),
     "maximum": _binary("max", offered=False),
     "minimum": _binary("min", offered=False),
-    "nn.bias_add": Operator("binary", lambda attrs: {"alg": "add"}, _check_bias_add, post_op=True),
+    "nn.bias_add": Operator(
+        "binary", lambda attrs: {"alg": "add", "axis": attrs.axis}, post_op=True
+    ),
+    "concatenate": Operator("concat", lambda attrs: {"axis": attrs.axis}, offered=False),
+    "transpose": Operator("transpose", lambda attrs: {"axes": attrs.axes}, offered=False),
     "nn.batch_flatten": _RESHAPE,
     "reshape": _RESHAPE,
     "expand_dims": _RESHAPE,

@@ -1,5 +1,7 @@
 #include "op.h"
 
+#include <algorithm>
+
 namespace byoc_lab {
 namespace {
 
@@ -113,11 +115,12 @@ dnnl::primitive_attr FusedAttr(const std::vector<PostOp>& post_ops, size_t count
 }
 
 void CheckBias(const std::string& where, const Operand& bias, int64_t channels) {
-  const Dims accepted[] = {{channels}, {channels, 1, 1}, {1, channels, 1, 1}, {1, channels}};
-  for (const Dims& dims : accepted) {
-    if (bias.dims == dims) return;
-  }
-  CheckShape(where, bias, accepted[0], "one for each output channel; ones may surround it");
+  Dims others = bias.dims;
+  const auto found = std::find(others.begin(), others.end(), channels);
+  if (found != others.end()) others.erase(found);
+  const bool alone = std::all_of(others.begin(), others.end(), [](int64_t n) { return n == 1; });
+  if (others.size() + 1 == bias.dims.size() && alone) return;
+  CheckShape(where, bias, {channels}, "one for each output channel; ones may surround it");
 }
 
 size_t Axis(const OpCall& call) {

@@ -92,7 +92,7 @@ dnnl::algorithm BinaryAlgorithm(const std::string& where, const std::string& alg
 // Attributes of a primitive with the first `count` of `post_ops` fused, whose result is `dst`.
 dnnl::primitive_attr FusedAttr(const std::vector<PostOp>& post_ops, size_t count, const Dims& dst);
 
-// Refuses a bias that has not `channels` elements as (C,), (C, 1, 1), (1, C, 1, 1) or (1, C).
+// Refuses a bias that is no vector of `channels` elements; axes of size 1 may surround it.
 void CheckBias(const std::string& where, const Operand& bias, int64_t channels);
 
 // The attribute `axis` of call.inputs[0], negative ones counted from the end; ValueError when there

@@ -82,6 +82,20 @@ def mish(x: Expr) -> Expr:
     return x * tanh(relay.log(relay.exp(x) + relay.const(1.0)))
 
 
+series = relay.var("series", shape=(2, 4, 9))
+volume = relay.var("volume", shape=(1, 4, 3, 6, 5))
+last = relay.var("last", shape=(2, 6, 6, 8))
+
+
+def nhwc(x: Expr) -> Expr:
+    weight = relay.const(random(3, 3, 8, 8))
+    return nn.conv2d(x, weight, padding=1, data_layout="NHWC", kernel_layout="HWIO")
+
+
+def nhwc_block(x: Expr) -> Expr:
+    return relu(nhwc(x) + relay.const(random(8)) + x)
+
+
 CASES: dict[str, tuple[Expr, list[tuple[Any, ...]]]] = {
     "bias and activation": (relu(conv + bias), [("conv2d", 3, "relu")]),
     "the bias from the left": (bias + conv, [("conv2d", 3)]),
@@ -151,6 +165,81 @@ CASES: dict[str, tuple[Expr, list[tuple[Any, ...]]]] = {
     "batch_matmul": (
         relu(nn.batch_matmul(relay.var("a", shape=(2, 3, 4)), relay.const(random(2, 5, 4)))),
         [("matmul", 2, "relu")],
+    ),
+    "conv1d, bias, relu": (
+        relu(nn.conv1d(series, relay.const(random(6, 4, 3))) + relay.const(random(6, 1))),
+        [("conv1d", 3, "relu")],
+    ),
+    "conv3d": (
+        tanh(nn.conv3d(volume, relay.const(random(6, 2, 1, 3, 3)), padding=(0, 1, 1), groups=2)),
+        [("conv3d", 2, "tanh")],
+    ),
+    "transposed": (
+        relu(
+            nn.conv2d_transpose(
+                image, relay.const(random(8, 3, 3, 2)), strides=(2, 2), padding=1,
+                output_padding=(1, 0)
+            )
+            + relay.const(random(3, 1, 1))
+        ),
+        [("conv2d_transpose", 3, "relu")],
+    ),
+    "transposed, grouped, weight at run time": (
+        nn.conv1d_transpose(series, relay.var("w", shape=(4, 3, 2)), groups=2),
+        [("reshape", 1), ("transpose", 1), ("reshape", 1), ("conv1d_transpose", 2)],
+    ),
+    "transposed in 3-D, OIDHW": (
+        nn.conv3d_transpose(
+            volume, relay.const(random(5, 4, 2, 2, 1)), kernel_layout="OIDHW", strides=(1, 2, 2)
+        ),
+        [("conv3d_transpose", 2)],
+    ),
+    "pools of other ranks": (
+        relay.Tuple([
+            nn.max_pool1d(series, 2, 2),
+            nn.avg_pool3d(volume, (1, 2, 2), padding=(0, 1, 1)),
+            nn.global_max_pool2d(image),
+        ]),
+        [("max_pool1d", 1), ("avg_pool3d", 1), ("global_max_pool2d", 1)],
+    ),
+    "layer_norm, log_softmax": (
+        nn.log_softmax(nn.layer_norm(rows, relay.const(random(5)), relay.const(random(5)))),
+        [("layer_norm", 3), ("log_softmax", 1)],
+    ),
+    "round": (relay.round(dense), [("dense", 2, "round")]),
+    "concatenate": (
+        relu(relay.concatenate([image, tanh(image)], axis=1)),
+        [("eltwise", 1), ("concat", 2, "relu")],
+    ),
+    "NHWC: bias, residual, relu, twice": (
+        nhwc_block(nhwc_block(last)),
+        [("transpose", 1), ("conv2d", 3, "add", "relu"), ("conv2d", 3, "add", "relu"),
+         ("transpose", 1)],
+    ),
+    "NHWC: bias_add, gelu, pool, softmax": (
+        nn.softmax(
+            nn.max_pool2d(gelu(nn.bias_add(nhwc(last), relay.const(random(8)), axis=3)), (2, 2),
+                          layout="NHWC")
+        ),
+        [("transpose", 1), ("conv2d", 3, "gelu"), ("max_pool2d", 1), ("transpose", 1),
+         ("softmax", 1)],
+    ),
+    "NHWC from NCHW by hand": (
+        nhwc(relay.transpose(image, (0, 2, 3, 1))) * relay.const(random(6, 8)),
+        [("conv2d", 2, "mul"), ("transpose", 1)],
+    ),
+    "HWOI of a depthwise convolution": (
+        nn.conv2d(last, relay.const(random(3, 3, 8, 2)), groups=8, channels=16, data_layout="NHWC",
+                  kernel_layout="HWOI"),
+        [("transpose", 1), ("conv2d", 2), ("transpose", 1)],
+    ),
+    "out_layout": (
+        nn.conv2d(image, relay.const(random(8, 8, 1, 1)), out_layout="NHWC"),
+        [("conv2d", 2), ("transpose", 1)],
+    ),
+    "transposed without axes": (
+        tanh(relay.transpose(relu(rows))),
+        [("eltwise", 1, "tanh"), ("transpose", 1)],
     ),
     "grouped, strided, dilated": (
         relu(

@@ -55,7 +55,8 @@ POST_OPS = [
 ]
 HEADS = [
     *["conv2d", "depthwise", "dense", "matmul", "max_pool2d", "avg_pool2d", "batch_norm"],
-    *["binary", "eltwise", "softmax"],
+    *["binary", "eltwise", "softmax", "log_softmax", "layer_norm"],
+    *["conv2d_transpose", "concat", "sum", "resample2d"],
 ]
 
 
@@ -87,6 +88,9 @@ def test_any_chain_of_post_ops(head, chain, role, channels) -> None:
             net.const(channels, positive=True),
         ],
         "binary": lambda: [data, net.const(*shape)],
+        "sum": lambda: [data, net.const(*shape)],
+        "layer_norm": lambda: [data, net.const(shape[-1]), net.const(shape[-1])],
+        "conv2d_transpose": lambda: [data, net.const(channels, channels, 3, 3)],
     }.get(head, lambda: [data])()
     attrs = {
         "conv2d": {"padding": [1, 1, 1, 1]},
@@ -94,6 +98,11 @@ def test_any_chain_of_post_ops(head, chain, role, channels) -> None:
         "max_pool2d": {"pool_size": [3, 3], "padding": [1, 1, 1, 1]},
         "avg_pool2d": {"pool_size": [3, 3], "padding": [1, 1, 1, 1]},
         "softmax": {"axis": 1},
+        "log_softmax": {"axis": 1},
+        "layer_norm": {"epsilon": 1e-3},
+        "conv2d_transpose": {"padding": [1, 1, 1, 1]},
+        "concat": {"axis": 0},
+        "resample2d": {"size": [5, 6], "alg": "nearest"},
         "batch_norm": {"epsilon": 1e-3},
         "binary": {"alg": "mul"},
         "eltwise": {"alg": "square"},
