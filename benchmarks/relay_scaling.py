@@ -9,6 +9,7 @@ Each n has a process of its own, `--repeat` times in turn; medians.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
@@ -65,6 +66,7 @@ class Meter:
         self.measured: dict[str, dict[str, float]] = {}
 
     def __call__(self, label: str, run: Callable[[], Any]) -> Any:
+        gc.collect()  # what earlier stages left behind is not this one's cost
         _forget_peak()
         result, spent = timed(run, time.process_time)
         self.measured[label] = {"seconds": spent, "bytes": _peak_bytes()}
