@@ -12,10 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from byoc_lab.errors import BuildError
-from byoc_lab.passes import InferType
-from byoc_lab.relay.expr import Expr, Function
+from byoc_lab.passes import (
+    BackwardFoldScaleAxis,
+    FoldConstant,
+    ForwardFoldScaleAxis,
+    InferType,
+    OutlineCompilerFunctionsWithExistingGlobalSymbols,
+    Sequential,
+    SimplifyInference,
+)
+from byoc_lab.relay.build_module import bind_params_by_name
+from byoc_lab.relay.expr import Call, Expr, Function
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.parser import parse
+from byoc_lab.relay.visit import post_order
 from byoc_lab.run.build import build as build_executable
 from byoc_lab.run.executable import Executable
 
@@ -113,10 +123,45 @@ def build(
 
     Raises BuildError for a target that is no CPU, and what `byoc_lab.build` raises.
     """
-    mod = as_module(ir_mod)
     check_target(target)
-    built = build_executable(mod, params)
+    built = build_executable(outlined(as_module(ir_mod)), params)
     return Library(built.mod, built, mod_name)
+
+
+def outlined(mod: IRModule) -> IRModule:
+    """`mod` with the external functions that are written in place made global."""
+    called = [n.op for f in mod.functions.values() for n in post_order(f) if isinstance(n, Call)]
+    compilers = {f.attrs["Compiler"] for f in called if isinstance(f, Function) and _external(f)}
+    for compiler in sorted(compilers):
+        mod = OutlineCompilerFunctionsWithExistingGlobalSymbols(compiler)(mod)
+    return mod
+
+
+def _external(function: Function) -> bool:
+    return "Compiler" in function.attrs and "global_symbol" in function.attrs
+
+
+def optimize(
+    mod: IRModule | Function, target: Any = None, params: Mapping[str, Any] | None = None
+) -> tuple[IRModule, dict[str, Any]]:
+    """The module as it is optimized before code is generated, and the parameters left: none.
+
+    The passes of Relay's default pipeline that byoc_lab has; those above the level of the active
+    PassContext do not run. `build` needs none of them: Relax has its own.
+    """
+    made = as_module(mod).copy()
+    check_target(target)
+    if params:
+        made["main"] = bind_params_by_name(made["main"], params)
+    steps = [
+        InferType(),
+        SimplifyInference(),
+        FoldConstant(),
+        BackwardFoldScaleAxis(),
+        ForwardFoldScaleAxis(),
+        FoldConstant(),
+    ]
+    return Sequential(steps, name="optimize")(made), {}
 
 
 def as_module(program: Any) -> IRModule:
@@ -159,4 +204,4 @@ class Runtime:
 from byoc_lab.compat.executors import create_executor  # noqa: E402 (it builds with this module)
 
 __all__ = ["Executor", "Library", "Runtime", "as_module", "build", "check_target",
-           "create_executor", "load_library"]  # fmt: skip
+           "create_executor", "load_library", "optimize"]  # fmt: skip

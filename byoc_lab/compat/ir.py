@@ -1,4 +1,4 @@
-"""Names of `tvm.ir` that only scripts of TVM use: nodes as JSON."""
+"""Names of `tvm.ir` that only scripts of TVM use: base classes, nodes as JSON."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import json
 from typing import Any
 
 from byoc_lab.errors import ParseError
-from byoc_lab.relay.expr import Expr
+from byoc_lab.relay.expr import Expr, Function
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.parser import parse, parse_expr
+
+BaseExpr = RelayExpr = Expr
+BaseFunc = Function
 
 _FORMAT = "byoc_lab relay"
 
@@ -39,4 +42,4 @@ def load_json(json_str: str) -> Any:
     return (parse if document["module"] else parse_expr)(document["text"])
 
 
-__all__ = ["load_json", "save_json"]
+__all__ = ["BaseExpr", "BaseFunc", "RelayExpr", "load_json", "save_json"]

@@ -3,7 +3,9 @@
 `SOURCES` lists for a module of TVM where its names are looked up, in this order. A source is a
 module of byoc_lab or, after "apache-tvm:", one of the installed apache-tvm. A submodule that has no
 row here is the source's submodule of the same name, if there is one; so `tvm.relay.testing.resnet`
-needs no row. `WHOLE` says which modules are not looked into but taken as they are.
+needs no row. A row without sources is a module that scripts import at their top, whether they use
+it or not: the import goes through, its names are not there. `WHOLE` says which modules are not
+looked into but taken as they are.
 
 `INSTEAD` says what to do about a name that is not carried; the longest prefix counts.
 """
@@ -20,11 +22,15 @@ _BUILDERS = (f"{_RELAY}.op", _RELAY)  # `relay.op.add` is `relay.add`
 SOURCES: dict[str, tuple[str, ...]] = {
     "tvm": (f"{_HERE}.toplevel", f"{APACHE}tvm"),
     "tvm._ffi": (f"{_HERE}.toplevel",),
+    "tvm.auto_scheduler": (),
+    "tvm.autotvm": (),
+    "tvm.meta_schedule": (),
     "tvm._ffi.base": (f"{_HERE}.toplevel",),
     "tvm._ffi.registry": (f"{_HERE}.toplevel",),
     "tvm.error": (f"{_HERE}.toplevel", f"{APACHE}tvm.error"),
     "tvm.nd": (f"{_HERE}.nd",),
     "tvm.parser": (f"{_HERE}.parser",),
+    "tvm.te": (f"{_HERE}.te", f"{APACHE}tvm.te"),
     "tvm.testing": (f"{_HERE}.testing", f"{APACHE}tvm.testing"),
     "tvm.testing.utils": (f"{_HERE}.testing", f"{APACHE}tvm.testing.utils"),
     "tvm.tir": (f"{_HERE}.tir", f"{APACHE}tvm.tirx"),
@@ -49,9 +55,16 @@ SOURCES: dict[str, tuple[str, ...]] = {
     # tvm.relay
     "tvm.relay": (f"{_HERE}.building", f"{_HERE}.relay_names", _RELAY),
     "tvm.relay.adt": (f"{_RELAY}.adt", f"{_RELAY}.expr"),
-    "tvm.relay.analysis": (f"{_RELAY}.analysis",),
-    "tvm.relay.analysis.analysis": (f"{_RELAY}.analysis",),
+    "tvm.relay.analysis": (f"{_RELAY}.analysis", f"{_HERE}.analysis"),
+    "tvm.relay.analysis.analysis": (f"{_RELAY}.analysis", f"{_HERE}.analysis"),
+    "tvm.relay.analysis.annotated_regions": (f"{_HERE}.analysis",),
     "tvm.relay.backend": (),
+    "tvm.relay.collage": (),
+    "tvm.relay.data_dep_optimization": (),
+    "tvm.relay.debug": (),
+    "tvm.relay.frontend": (),
+    "tvm.relay.prelude": (),
+    "tvm.relay.quantize": (),
     "tvm.relay.backend.executor": (f"{_HERE}.building",),
     "tvm.relay.backend.interpreter": (f"{_HERE}.executors", f"{_HERE}.containers"),
     "tvm.relay.backend.runtime": (f"{_HERE}.building",),
@@ -60,8 +73,8 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.backend.vm": (f"{_HERE}.vm",),
     "tvm.relay.base": (f"{_HERE}.relay_names", f"{_RELAY}.expr"),
     "tvm.relay.build_module": (f"{_HERE}.building", f"{_RELAY}.build_module"),
-    "tvm.relay.expr": (f"{_RELAY}.expr", f"{_HERE}.relay_names"),
-    "tvm.relay.function": (f"{_RELAY}.expr",),
+    "tvm.relay.expr": (f"{_RELAY}.expr", f"{_RELAY}.with_fields", f"{_HERE}.relay_names"),
+    "tvm.relay.function": (f"{_RELAY}.expr", f"{_RELAY}.with_fields"),
     "tvm.relay.nn": (f"{_RELAY}.nn",),
     "tvm.relay.op": _BUILDERS,
     "tvm.relay.op._make": _BUILDERS,
@@ -112,6 +125,8 @@ INSTEAD: dict[str, str] = {
     "(mod.astext()) and read that with relay.parse",
     "tvm.relay.op.contrib": "byoc_lab has one back end, dnnl; register a pattern table of your own "
     "with relay.op.contrib.register_pattern_table",
+    "tvm.relay.prelude": "byoc_lab reads and checks data types, but has no library of them: parse "
+    "the definitions you need",
     "tvm.relay.quantize": "quantize before importing; byoc_lab reads qnn operators",
     "tvm.relay.transform": "byoc_lab has the passes that relay.transform lists (dir), and what "
     "they need",

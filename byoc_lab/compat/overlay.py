@@ -41,14 +41,14 @@ class Overlay(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
             return sorted(n for n in self.__dir__() if not n.startswith("_"))
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__version__":
             raise AttributeError(name)
         child = f"{self.__name__}.{name}"
         if child in SOURCES:
             return module(child)
         for source in self.__sources__:
             found = getattr(_source(source), name, self)
-            if found is not self and not _leaks(found, name):
+            if found is not self and not _leaks(_source(source), found, name):
                 return found
         below = _find(child)
         if below is None:
@@ -62,7 +62,7 @@ class Overlay(ModuleType):
         for source in self.__sources__:
             found = _source(source)
             public = getattr(found, "__all__", None) or vars(found)
-            names.update(n for n in public if not _leaks(getattr(found, n, None), n))
+            names.update(n for n in public if not _leaks(found, getattr(found, n, None), n))
         return sorted(names)
 
 
@@ -120,8 +120,10 @@ def _import_apache(name: str) -> ModuleType | None:
             raise
 
 
-def _leaks(found: Any, name: str) -> bool:
+def _leaks(source: ModuleType, found: Any, name: str) -> bool:
     """Whether a name is only what a source happens to import: `np`, `typing.Any`, ..."""
+    if name in getattr(source, "__all__", ()):
+        return False
     if isinstance(found, ModuleType):
         return found.__name__.rpartition(".")[2] != name
     home = getattr(found, "__module__", None)

@@ -15,10 +15,15 @@ def load_module(path: Any, fmt: str = "") -> Any:
     return load_library(path)
 
 
+def enabled(target: str) -> bool:
+    """Whether programs can be compiled for a target: the CPU."""
+    return str(target).split(" ")[0] == "llvm"
+
+
 def convert(value: Any) -> Any:
     """A value as TVM's containers hold it: here Python's own, lists as tuples."""
     return tuple(map(convert, value)) if isinstance(value, list) else value
 
 
 __all__ = ["ADT", "NDArray", "ShapeTuple", "String", "convert", "cpu", "device",
-           "load_module", "load_param_dict", "save_param_dict"]  # fmt: skip
+           "enabled", "load_module", "load_param_dict", "save_param_dict"]  # fmt: skip

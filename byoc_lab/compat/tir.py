@@ -5,22 +5,8 @@ A number in an attribute or a shape is Python's own, with TVM's `value` and `dty
 
 from __future__ import annotations
 
+from byoc_lab.relay.integers import IntImm
 from byoc_lab.relay.types import Any
-
-
-class IntImm(int):
-    """An integer with a dtype: `IntImm("int32", 1) == 1`."""
-
-    dtype: str
-
-    def __new__(cls, dtype: str, value: int, span: object = None) -> IntImm:
-        made = super().__new__(cls, int(value))
-        made.dtype = dtype
-        return made
-
-    @property
-    def value(self) -> int:
-        return int(self)
 
 
 class FloatImm(float):

@@ -14,6 +14,9 @@ from byoc_lab.run.tvm_runtime import import_tvm
 TVMError = DiagnosticError = InternalError = OpError = OpNotImplemented = ByocLabError
 """TVM's errors are byoc_lab's, so that `except tvm.TVMError` catches what is raised here."""
 
+__version__ = "0.16.0"
+"""The version whose Relay byoc_lab follows."""
+
 CODEGEN, OPTIMIZE = "relay.ext.", ".optimize"
 
 _functions: dict[str, Callable[..., Any]] = {}
@@ -66,6 +69,7 @@ __all__ = [
     "OpError",
     "OpNotImplemented",
     "TVMError",
+    "__version__",
     "get_global_func",
     "register_func",
 ]

@@ -60,6 +60,10 @@ class Expr:
             )
         return self._checked_type
 
+    def same_as(self, other: object) -> bool:
+        """Whether `other` is this very node."""
+        return self is other
+
     @property
     def is_typed(self) -> bool:
         return self._checked_type is not None
@@ -164,6 +168,15 @@ def _operator(name: str, lhs: Expr, rhs: Any) -> Call:
     return Call(Op.get(name), [lhs, rhs])
 
 
+class VarId:
+    """What variables of one origin share; compared by identity."""
+
+    __slots__ = ("name_hint",)
+
+    def __init__(self, name_hint: str):
+        self.name_hint = name_hint
+
+
 class Var(Expr):
     """A local variable: parameter, let-bound, or free. Two of one name are different.
 
@@ -183,8 +196,10 @@ class Var(Expr):
         vid: object = None,
     ):
         super().__init__(span)
+        if not isinstance(name_hint, str):
+            raise TypeError(f"a variable is named by a string, found {name_hint!r}")
         _set(self, "name_hint", str(name_hint))
-        _set(self, "vid", vid if vid is not None else object())
+        _set(self, "vid", vid if vid is not None else VarId(name_hint))
         _set(self, "type_annotation", type_annotation)
 
     def with_annotation(self, ty: Type) -> Var:
@@ -494,6 +509,13 @@ class RefWrite(Expr):
         return RefWrite(parts[0], parts[1], self.span)
 
 
+@dataclass(frozen=True)
+class Argument:
+    """An argument of an operator."""
+
+    name: str
+
+
 class Op(Expr):
     """An operator. There is one object per name; `definition` is its entry in the registry."""
 
@@ -533,6 +555,16 @@ class Op(Expr):
         """An attribute such as "target.dnnl", or None."""
         value, _ = self._attributes.get(key, (None, 0))
         return value
+
+    @property
+    def num_inputs(self) -> int:
+        """How many arguments the operator takes."""
+        return len(self.definition.inputs)
+
+    @property
+    def arguments(self) -> list[Argument]:
+        """The arguments, by name."""
+        return [Argument(name.rstrip("*")) for name in self.definition.inputs]
 
     def set_attr(self, key: str, value: Any, plevel: int = 10) -> None:
         """Set an attribute; one that was set with a higher `plevel` stays."""
@@ -594,11 +626,11 @@ def const(value: Any, dtype: str | None = None, span: Span | None = None) -> Con
     if isinstance(value, NDArray):
         return Constant(value, span)
     data = np.array(value, dtype=dtype)
+    if data.dtype.kind in "OSU":
+        raise TypeError(f"relay.const takes numbers or arrays of them, found {value!r}")
     if dtype is None:
         narrow = {"int64": "int32", "float64": "float32"}
         data = data.astype(narrow.get(data.dtype.name, data.dtype))
-    if data.dtype == object:
-        raise TypeError(f"relay.const takes numbers or arrays of them, found {value!r}")
     return Constant(data, span)
 
 

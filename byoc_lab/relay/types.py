@@ -5,10 +5,12 @@ Source: the Relay type system of TVM 0.16 (`relay.TensorType`, `relay.TupleType`
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
 from byoc_lab.errors import TypeInferenceError
+from byoc_lab.relay.integers import IntImm
 
 MAX_DEPTH = 100
 
@@ -78,7 +80,11 @@ class Type:
 
 
 class TensorType(Type):
-    """A tensor of `shape` (ints or `Any`) and `dtype` ("float32", ...); shape () is a scalar."""
+    """A tensor of `shape` (ints or `Any`) and `dtype` ("float32", ...); shape () is a scalar.
+
+    The ints are `IntImm`s, for scripts that ask for their `value`. A symbolic dimension of
+    apache-tvm (`te.var("n")`) becomes `Any`.
+    """
 
     __slots__ = ("dtype", "shape")
     shape: tuple[int | Any, ...]
@@ -108,15 +114,25 @@ class TensorType(Type):
 
 
 def _dim(d: object) -> int | Any:
-    if isinstance(d, Any):
+    if isinstance(d, (Any, IntImm)):
         return d
     try:
-        value = int(d)  # type: ignore[call-overload]
-    except (TypeError, ValueError):
-        raise TypeInferenceError(f"a dimension must be an int or Any(), found {d!r}") from None
+        value = operator.index(d)  # type: ignore[arg-type]
+    except TypeError:
+        return _foreign_dim(d)
     if value < 0:
         raise TypeInferenceError(f"a dimension must not be negative, found {value}")
-    return value
+    return IntImm("int32", value)
+
+
+def _foreign_dim(d: object) -> int | Any:
+    """A dimension made with apache-tvm: a constant, or a variable, known at run time only."""
+    if type(d).__module__.partition(".")[0] == "tvm":
+        value = getattr(d, "value", None)
+        return Any() if value is None else _dim(value)
+    if isinstance(d, float) and d.is_integer():
+        return _dim(int(d))
+    raise TypeInferenceError(f"a dimension must be an int or Any(), found {d!r}")
 
 
 def scalar_type(dtype: str) -> TensorType:

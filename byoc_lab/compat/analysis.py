@@ -1,0 +1,122 @@
+"""Names of `relay.analysis` that need more than the language, or that only scripts use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from byoc_lab.compat.nd import NDArray
+from byoc_lab.relay.analysis import free_vars
+from byoc_lab.relay.expr import Call, Constant, Expr, Function, GlobalVar, Op, Tuple
+from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.regions import Region, RegionSet
+from byoc_lab.relay.types import TensorType, parts_of
+from byoc_lab.relay.visit import post_order
+from byoc_lab.run.reference import evaluate
+
+MACS = ("nn.batch_matmul", "nn.conv2d", "nn.conv2d_transpose", "nn.dense")
+
+
+class AnnotatedRegion:
+    """A region between `compiler_begin` and `compiler_end`.
+
+    id, target; nodes (marks included), args (its begins) and rets (its ends).
+    """
+
+    def __init__(self, region: Region):
+        self._region = region
+
+    def __getattr__(self, name: str) -> Any:
+        own = {"args": "inputs", "rets": "outputs"}.get(name, name)
+        return getattr(self._region, own)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AnnotatedRegion) and other._region is self._region
+
+    def __hash__(self) -> int:
+        return hash(self._region)
+
+
+class AnnotatedRegionSet:
+    """The regions of an expression: `len`, iteration, and `get_region(node)` (or None)."""
+
+    def __init__(self, expr: Expr, region_begin_op: Op, region_end_op: Op):
+        func = expr if isinstance(expr, Function) else Function(free_vars(expr), expr)
+        self._regions = RegionSet(func)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._regions)
+
+    def __iter__(self) -> Iterator[AnnotatedRegion]:
+        return map(AnnotatedRegion, self._regions)
+
+    def get_region(self, expr: Expr) -> AnnotatedRegion | None:
+        found = self._regions.of(expr)
+        return None if found is None else AnnotatedRegion(found)
+
+
+def get_calibration_data(
+    mod: IRModule, data: Mapping[str, Any]
+) -> dict[GlobalVar, dict[str, list[NDArray]]]:
+    """For each external function of a partitioned module, the values that go in and come out.
+
+    data: the inputs of @main by name. {function: {"inputs": [...], "outputs": [...]}}; a function
+    that is called several times has the values of its last call. Runs the NumPy reference.
+    """
+    typed = infer_module(mod)
+    values = evaluate(typed, data, keep=True).values
+    found: dict[GlobalVar, dict[str, list[NDArray]]] = {}
+    for gv, function in typed.functions.items():
+        if "Compiler" in function.attrs:
+            result = values[function.body]
+            outputs = result if isinstance(function.body, Tuple) else (result,)
+            found[mod.get_global_var(gv.name_hint)] = {
+                "inputs": [NDArray(values[p]) for p in function.params],
+                "outputs": [NDArray(v) for v in outputs],
+            }
+    return found
+
+
+def get_total_mac_number(expr: Expr) -> int:
+    """Multiply-accumulates of the convolutions and products of a typed expression."""
+    calls = (n for n in post_order(expr) if isinstance(n, Call) and n.op_name in MACS)
+    return sum(_operations(call) // 2 for call in calls)
+
+
+def _operations(call: Call) -> int:
+    types = [a.checked_type for a in call.args]
+    assert isinstance(call.op, Op)
+    return call.op.definition.flops(call.attrs, types, call.checked_type)
+
+
+def count_layers(expr: Expr | IRModule, valid_ops: list[str]) -> int:
+    """The most calls of `valid_ops` that any path through an expression has."""
+    root = expr["main"] if isinstance(expr, IRModule) else expr
+    depth: dict[Expr, int] = {}
+    for node in post_order(root):
+        below = max((depth[p] for p in node.parts() if p in depth), default=0)
+        depth[node] = below + (isinstance(node, Call) and node.op_name in valid_ops)
+    return depth[root]
+
+
+def check_constant(expr: Expr) -> bool:
+    """Whether an expression is a constant, or a tuple of constants."""
+    fields = expr.fields if isinstance(expr, Tuple) else (expr,)
+    return all(isinstance(f, Constant) or (f is not expr and check_constant(f)) for f in fields)
+
+
+def all_dtypes(expr: Expr) -> set[str]:
+    """The dtypes of the tensors in a typed expression."""
+    found: set[str] = set()
+    todo = [n.checked_type for n in post_order(expr) if n.is_typed]
+    while todo:
+        ty = todo.pop()
+        if isinstance(ty, TensorType):
+            found.add(ty.dtype)
+        todo += parts_of(ty)
+    return found
+
+
+__all__ = ["AnnotatedRegion", "AnnotatedRegionSet", "all_dtypes", "check_constant",
+           "count_layers", "get_calibration_data", "get_total_mac_number"]  # fmt: skip
