@@ -19,6 +19,9 @@ __version__ = "0.16.0"
 
 CODEGEN, OPTIMIZE = "relay.ext.", ".optimize"
 
+RUNTIMES = {"runtime.DNNLJSONRuntimeCreate": "dnnl"}
+"""What scripts look for to see whether a back end is there."""
+
 _functions: dict[str, Callable[..., Any]] = {}
 
 
@@ -52,8 +55,9 @@ def get_global_func(name: str, allow_missing: bool = False) -> Any:
     """
     if name in _functions:
         return _functions[name]
-    if name.startswith(CODEGEN) and name[len(CODEGEN) :] in backend_names():
-        return get_backend(name[len(CODEGEN) :])
+    compiler = name[len(CODEGEN) :] if name.startswith(CODEGEN) else RUNTIMES.get(name)
+    if compiler in backend_names():
+        return get_backend(str(compiler))
     found = None
     if not name.startswith("relay."):
         found = import_tvm().get_global_func(name, allow_missing=True)

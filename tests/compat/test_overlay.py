@@ -165,6 +165,7 @@ def test_arrays_and_numbers() -> None:
 
 def test_functions_by_name() -> None:
     assert tvm.get_global_func("relay.ext.dnnl") is byoc_lab.run.get_backend("dnnl")
+    assert tvm.get_global_func("runtime.DNNLJSONRuntimeCreate", True) is not None
     assert tvm.get_global_func("relay.ext.none", True) is None
     with pytest.raises(UnknownNameError):
         tvm.get_global_func("relay.ext.none")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
 import numpy as np
@@ -86,15 +87,17 @@ class Constant(Initializer):
 
 
 def create_workload(
-    net: Expr, initializer: Initializer | None = None, seed: int = 0
+    net: Expr, initializer: Callable[[str, np.ndarray], None] | None = None, seed: int = 0
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """(typed module with `net` as @main, its parameters by name); "data" is an input, not one.
 
+    initializer: `initializer(name, array)` fills the array, which holds zeros; Xavier's when None.
     Raises TypeInferenceError when the network cannot be typed.
     """
     mod = infer_module(IRModule.from_expr(net))
     initializer = initializer or Xavier()
-    initializer.seed(seed)
+    if isinstance(initializer, Initializer):
+        initializer.seed(seed)
     params = {}
     for parameter in mod["main"].params:
         ty = parameter.checked_type
