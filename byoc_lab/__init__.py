@@ -24,6 +24,7 @@ from byoc_lab import passes as transform
 
 # TVM's name for the passes. They are built on relay, which therefore cannot import them itself.
 relay.transform = transform  # type: ignore[attr-defined]
+relay.analysis.extract_fused_functions = passes.extract_fused_functions.extract_fused_functions
 _sys.modules["byoc_lab.relay.transform"] = _sys.modules["byoc_lab.transform"] = transform
 
 # The view needs notebook packages, so it is loaded when something is shown.

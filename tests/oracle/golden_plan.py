@@ -135,6 +135,7 @@ def plan() -> list[Golden]:
         *_let_and_functions(),
         *_data_types(),
         *_functions_in_and_out(),
+        *_fusing(),
         *_dnnl_pipelines(),
     ]
     paths = [entry.path for entry in entries]
@@ -368,6 +369,24 @@ def _functions_in_and_out() -> Iterator[Golden]:
     ):
         step = {"pass": "InlineCompilerFunctionsBoundTo", "names": undone}
         yield Golden(f"outlining/{name}", (), step, "".join(f"_{n}" for n in undone) or "_none")
+
+
+def _fusing() -> Iterator[Golden]:
+    typed, folded = ("InferType",), ("InferType", "FoldConstant")
+    for name in cases.texts("fusing"):
+        yield Golden(name, typed, "FuseOps")
+    apart = {"pass": "FuseOps", "fuse_opt_level": 0}
+    short = {"pass": "FuseOps", "config": {"relay.FuseOps.max_depth": 3}}
+    linked = {"pass": "FuseOps", "config": {"relay.FuseOps.link_params": True}}
+    for name in ("diamond", "tuples", "scopes"):
+        yield Golden(f"fusing/{name}", typed, apart, "_level_0")
+        yield Golden(f"fusing/{name}", typed, short, "_short")
+        yield Golden(f"fusing/{name}", (*typed, "FuseOps"), "DefuseOps")
+    yield Golden("fusing/constants", folded, "FuseOps", "_folded")
+    yield Golden("fusing/constants", folded, linked, "_linked")
+    for name in ("networks.small_net", "networks.mobilenet", "conv_bn_relu.two_blocks_constants"):
+        yield Golden(name, ("InferType", "SimplifyInference"), "FuseOps")
+    yield Golden("networks.small_net_constants", DNNL_PIPELINE, "FuseOps", "_partitioned")
 
 
 def _data_types() -> Iterator[Golden]:

@@ -7,6 +7,7 @@ A step is one of
     {"pass": "MergeComposite", "table": "dnnl"}            a table of `tables.py` by its name
     {"pass": "InlineCompilerFunctionsBoundTo", "names": ["a_0"]}
     {"pass": "FoldScaleAxis", "opt_level": 3}              run inside PassContext(opt_level=3)
+    {"pass": "FuseOps", "config": {"relay.FuseOps.max_depth": 3}}
     {"sequential": ["InferType", ...], "opt_level": 3}     run by tvm.transform.Sequential
     {"annotate": "conv_args", "compiler": "dnnl"}          an annotator of `annotators.py`
     {"equals": text}                                       nothing if it is that module
@@ -36,15 +37,15 @@ def apply(step: Step, mod: Any, tvm: Any, relay: Any) -> Any:
         return mod
     if "annotate" in arguments:
         return annotate(mod, relay, arguments["annotate"], arguments.get("compiler", "dnnl"))
-    level = arguments.pop("opt_level", None)
+    level, config = arguments.pop("opt_level", None), arguments.pop("config", None)
     if "sequential" in arguments:
         passes = [_pass({"pass": name}, relay) for name in arguments["sequential"]]
         run = tvm.transform.Sequential(passes)
     else:
         run = _pass(arguments, relay)
-    if level is None:
+    if level is None and config is None:
         return run(mod)
-    with tvm.transform.PassContext(opt_level=level):
+    with tvm.transform.PassContext(opt_level=2 if level is None else level, config=config):
         return run(mod)
 
 

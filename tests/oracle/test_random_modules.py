@@ -32,17 +32,20 @@ pytestmark = [
 A_THEN_B = {"pass": "AnnotateTarget", "targets": ["A", "B"]}
 CALLS_ONLY = {**A_THEN_B, "include_non_call_ops": False}
 CUT = ["MergeCompilerRegions", "PartitionGraph"]
+OUTLINE = "OutlineCompilerFunctionsWithExistingGlobalSymbols"
 COMPOSITES = ["InferType", {"pass": "MergeComposite", "table": "diamond"}]
 PIPELINES: dict[str, list[Any]] = {
     "constants": ["InferType", "FoldConstant", {"pass": "FoldScaleAxis", "opt_level": 3}],
     "normal forms": ["InferType", "ToANormalForm", "InferType", "ToGraphNormalForm"],
     "dead code": ["InferType", {"pass": "DeadCodeElimination", "inline_once": True}],
     "composites": COMPOSITES,
+    "fusing": ["InferType", {"pass": "FuseOps", "fuse_opt_level": 2}],
 }
 ANNOTATING = {
     "partition": ["InferType", A_THEN_B, *CUT],
     "calls only": ["InferType", CALLS_ONLY, *CUT],
     "composites": [*COMPOSITES, A_THEN_B, *CUT],
+    "inlined": ["InferType", A_THEN_B, *CUT, "Inline", OUTLINE],
 }
 
 

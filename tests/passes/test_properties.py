@@ -9,6 +9,7 @@ from byoc_lab.transform import (
     BackwardFoldScaleAxis,
     FoldConstant,
     ForwardFoldScaleAxis,
+    FuseOps,
     InferType,
     Inline,
     MergeCompilerRegions,
@@ -47,6 +48,7 @@ PIPELINES: dict[str, list[Pass]] = {
     "calls only": [AnnotateTarget(TARGET, include_non_call_ops=False)],
     "Merge": [AnnotateTarget(TARGET), MergeCompilerRegions()],
     "Partition": [AnnotateTarget(TARGET), PartitionGraph()],
+    "FuseOps": [FuseOps(2)],
     "Inline": [AnnotateTarget(TARGET), PartitionGraph(), Inline()],
     "Outline": [
         AnnotateTarget(TARGET),

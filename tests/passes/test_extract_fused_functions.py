@@ -1,0 +1,23 @@
+"""The functions that FuseOps makes, as `relay.analysis.extract_fused_functions` gives them."""
+
+from __future__ import annotations
+
+from byoc_lab import relay
+from byoc_lab.relay import IRModule
+
+
+def test_equal_functions_are_given_once() -> None:
+    x = relay.var("x", shape=(2, 3))
+    once = relay.nn.relu(relay.exp(x))
+    again = relay.nn.relu(relay.exp(relay.nn.softmax(once)))
+    found = relay.analysis.extract_fused_functions(
+        relay.transform.InferType()(IRModule.from_expr(again))
+    )
+    operators = [[op.name for op in relay.analysis.all_ops(f)] for f in found.values()]
+    assert sorted(operators) == [["nn.relu", "exp"], ["nn.softmax"]]
+    assert all(gv.name_hint.isdecimal() for gv in found)
+
+
+def test_a_network_needs_as_many_kernels_as_in_tvm() -> None:
+    mod, _ = relay.testing.mobilenet.get_workload()
+    assert len(relay.analysis.extract_fused_functions(mod)) == 29  # TVM 0.16's count
