@@ -21,10 +21,13 @@ from typing import Any as _Any
 
 from byoc_lab import display, errors, passes, relay
 from byoc_lab import passes as transform
+from byoc_lab.passes.extract_fused_functions import (
+    extract_fused_functions as _extract_fused_functions,
+)
 
 # TVM's name for the passes. They are built on relay, which therefore cannot import them itself.
 relay.transform = transform  # type: ignore[attr-defined]
-relay.analysis.extract_fused_functions = passes.extract_fused_functions.extract_fused_functions
+relay.analysis.extract_fused_functions = _extract_fused_functions  # type: ignore[attr-defined]
 _sys.modules["byoc_lab.relay.transform"] = _sys.modules["byoc_lab.transform"] = transform
 
 # The view needs notebook packages, so it is loaded when something is shown.

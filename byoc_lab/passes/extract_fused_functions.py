@@ -36,7 +36,7 @@ class _Extract(ModulePass):
         primitive = [
             n for n in post_order(mod["main"]) if isinstance(n, Function) and _is_primitive(n)
         ]
-        found = {str(structural_hash(func)): func for func in primitive}
+        found = {str(structural_hash(func) % 2**64): func for func in primitive}
         for gv, func in mod.functions.items():
             reason = "only fused functions are wanted"
             report_function("remove function", reason, gv.name_hint, func, None)
