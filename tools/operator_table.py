@@ -19,14 +19,22 @@ FAMILIES = {
     "": "Tensors",
     "nn": "Neural networks",
     "image": "Images",
+    "vision": "Boxes in images",
+    "random": "Random numbers",
     "qnn": "Quantized numbers",
     "annotation": "Annotations",
+    "memory": "Memory",
+    "vm": "Virtual machine",
+    "dyn": "Tensors, with arguments for attributes",
+    "dyn.nn": "Neural networks, with arguments for attributes",
+    "dyn.image": "Images, with arguments for attributes",
 }
 HEAD = """# Operators
 
 Every operator of `byoc_lab.relay`, from its definition in `byoc_lab/relay/op`; this file is written
-by `tools/operator_table.py`. All have type inference, a cost in floating point operations and a
-NumPy reference; Relax says whether a module with it can be built. The pattern is TVM's class for
+by `tools/operator_table.py`. All have type inference and a cost in floating point operations, and a
+NumPy reference unless the description says why not; Relax says whether a module with it can be
+built, or why not. The pattern is TVM's class for
 operator fusion.
 """
 
@@ -37,6 +45,8 @@ def table() -> str:
     parts = [HEAD]
     for prefix, title in FAMILIES.items():
         members = sorted(n for n in names if _family(n) == prefix)
+        if not members:
+            continue
         parts.append(f"\n## {title}\n\n| Operator | Computes | Attributes | Pattern | Relax |\n")
         parts.append("|---|---|---|---|---|\n")
         parts += [_row(Op.get(name).definition) for name in members]
@@ -56,8 +66,9 @@ def _row(d: OpDef) -> str:
     fields = d.attrs.fields if d.attrs else ()
     attributes = "<br>".join(map(_attribute, fields)) or "none"
     pattern = OpPattern(d.pattern).name.lower().replace("_", " ")
-    relax = "yes" if d.relax else "no"
-    cells = (f"`{d.name}({arguments})`", _escaped(d.doc), attributes, pattern, relax)
+    relax = "yes" if d.relax else f"no: {d.why_no('relax')}"
+    doc = d.doc if d.reference else f"{d.doc} No reference: {d.why_no('reference')}."
+    cells = (f"`{d.name}({arguments})`", _escaped(doc), attributes, pattern, relax)
     return f"| {' | '.join(cells)} |\n"
 
 

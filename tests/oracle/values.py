@@ -71,6 +71,10 @@ def _run(program: str, inputs: list[Any]) -> list[Any]:
     mod = _typed(program, inputs)
     if "qnn." in program:
         mod = relay.qnn.transform.CanonicalizeOps()(mod)
+    if "?" in mod.astext(show_meta_data=False):  # sizes that only its virtual machine can handle
+        machine = relay.create_executor("vm", mod, tvm.cpu(), tvm.target.Target(TARGET))
+        value = machine.evaluate()(*inputs)
+        return [v.numpy() for v in ([value] if hasattr(value, "numpy") else value)]
     with tvm.transform.PassContext(opt_level=1):
         library = relay.build(mod, target=tvm.target.Target(TARGET))
     runner = graph_executor.GraphModule(library["default"](tvm.cpu()))

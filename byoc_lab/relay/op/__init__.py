@@ -12,9 +12,11 @@ from byoc_lab.relay.expr import Op
 from byoc_lab.relay.op.registry import OpDef, OpPattern, builder, builders, define_op
 
 _HELPERS = {"registry"}
-for _module in pkgutil.iter_modules(__path__):
-    if _module.name not in _HELPERS:
-        importlib.import_module(f"{__name__}.{_module.name}")
+# These refer by name to operators that the others define.
+_LAST = ("nn_packed", "qnn_unary", "qnn_linear", "dyn")
+_families = [m.name for m in pkgutil.iter_modules(__path__) if m.name not in (*_HELPERS, *_LAST)]
+for _name in (*_families, *_LAST):
+    importlib.import_module(f"{__name__}.{_name}")
 
 
 def get(name: str) -> Op:

@@ -41,6 +41,17 @@ define_op(
     doc="An identity that operators are not fused across.",
 )
 
+define_op(
+    "annotation.checkpoint",
+    "data",
+    identity,
+    reference=lambda attrs, x: x,
+    flops=no_flops,
+    relax=lambda R, attrs, x: x,
+    doc="An identity that says that training computes data again instead of keeping it.",
+)
+
 compiler_begin = builder(Op.get("annotation.compiler_begin"))
 compiler_end = builder(Op.get("annotation.compiler_end"))
 stop_fusion = builder(Op.get("annotation.stop_fusion"))
+checkpoint = builder(Op.get("annotation.checkpoint"))

@@ -148,6 +148,8 @@ def broadcast_to_relation(attrs: Any, data: Type | None) -> Types:
     (x,) = tensors("broadcast_to", "data", data)
     if x is None:
         return None, None
+    if attrs.shape is None:
+        fail("broadcast_to", "attribute shape must be given")
     wide = TensorType(attrs.shape, x.dtype)
     if broadcast("broadcast_to", x, wide) != wide.shape:
         fail("broadcast_to", f"{x} does not broadcast to {tuple(attrs.shape)}")

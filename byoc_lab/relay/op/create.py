@@ -23,7 +23,7 @@ from byoc_lab.relay.types import Any, TensorType, Type
 INIT_ATTRS = AttrsType(
     "relay.attrs.InitOpAttrs",
     (
-        Attr("shape", integers, doc="shape of the result"),
+        Attr("shape", integers, REQUIRED, "shape of the result", may_be_none=True),
         Attr("dtype", dtype, NO_DTYPE, "dtype of the result"),
     ),
 )
@@ -32,23 +32,29 @@ INIT_ATTRS = AttrsType(
 def _filled(op: str, make, doc: str) -> None:
     def relation(attrs: AnyValue) -> Types:
         """A tensor of the attributes' shape and dtype."""
-        if not attrs.dtype:
-            fail(op, "attribute dtype must be given")
+        if not attrs.dtype or attrs.shape is None:
+            fail(op, "attributes shape and dtype must be given")
         return (TensorType(attrs.shape, attrs.dtype),)
 
-    define_op(
+    defined = define_op(
         op,
         "",
         relation,
         reference=lambda attrs: make(attrs.shape, attrs.dtype),
         attrs=INIT_ATTRS,
-        defaults={"dtype": REQUIRED},
-        normalize=listed("shape"),
         flops=no_flops,
         relax=lambda R, attrs: getattr(R, op)(attrs.shape, attrs.dtype),
         pattern=OpPattern.ELEMWISE,
         doc=doc,
     )
+
+    def build(shape: AnyValue, dtype: str) -> Call:
+        lengths = (shape,) if isinstance(shape, int) else shape
+        return Call(defined, [], INIT_ATTRS.make(shape=lengths, dtype=dtype))
+
+    build.__name__ = build.__qualname__ = op
+    build.__doc__ = f"{doc} `shape`: ints, or one."
+    builds(op)(build)
 
 
 _filled("zeros", np.zeros, "A tensor of zeros.")
@@ -62,6 +68,8 @@ def full_relation(attrs: AnyValue, fill_value: Type | None) -> Types:
         return None, None
     if v.shape:
         fail("full", f"fill_value must be a scalar, found {v}")
+    if attrs.shape is None:
+        fail("full", "attribute shape must be given")
     return v, TensorType(attrs.shape, attrs.dtype or v.dtype)
 
 

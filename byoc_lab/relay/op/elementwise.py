@@ -49,6 +49,12 @@ def round_half_away(x: np.ndarray) -> np.ndarray:
 # NumPy has no error function. math.erf is exact to the last digit and quick enough for checking.
 _erf = np.frompyfunc(erf, 1, 1)
 
+
+def error_function(x: np.ndarray) -> np.ndarray:
+    """The error function of each element, float64: NumPy has none."""
+    return np.asarray(_erf(x), np.float64)
+
+
 _unary("abs", np.abs, "abs", "out = |data|, element by element.")
 _unary("exp", np.exp, "exp", "out = e to the power of data.")
 _unary("log", np.log, "log", "out = natural logarithm of data.")
@@ -57,7 +63,7 @@ _unary("rsqrt", lambda x: 1 / np.sqrt(x), "rsqrt", "out = 1 / square root of dat
 _unary("negative", np.negative, "negative", "out = -data.")
 _unary("tanh", np.tanh, "tanh", "out = hyperbolic tangent of data.")
 _unary("sigmoid", sigmoid, "sigmoid", "out = 1 / (1 + exp(-data)).")
-_unary("erf", lambda x: np.asarray(_erf(x), np.float64), "erf", "out = error function of data.")
+_unary("erf", error_function, "erf", "out = error function of data.")
 _unary("floor", np.floor, "floor", "out = greatest integer that is not above data.")
 _unary("ceil", np.ceil, "ceil", "out = least integer that is not below data.")
 _unary("round", round_half_away, "round", "out = nearest integer; halves go away from zero.")
@@ -80,7 +86,7 @@ _unary("fast_exp", np.exp, "exp", "out = e to the power of data; TVM approximate
 _unary("fast_tanh", np.tanh, "tanh", "out = hyperbolic tangent of data; TVM approximates it.")
 _unary(
     "fast_erf",
-    lambda x: np.asarray(_erf(x), np.float64),
+    error_function,
     "erf",
     "out = error function of data; TVM approximates it.",
 )

@@ -38,6 +38,8 @@ def slices_of(attrs: AnyValue, shape: AnyValue) -> dict[int, slice]:
     holds lengths (-1: all that is left) and the strides are 1.
     """
     op = "strided_slice"
+    if attrs.begin is None or attrs.end is None:
+        fail(op, "attributes begin and end must be given")
     axes = range(len(attrs.begin)) if attrs.axes is None else attrs.axes
     axes = axes_of(op, axes, len(shape))
     if len(attrs.begin) != len(axes) or len(attrs.end) != len(axes):
@@ -100,9 +102,9 @@ SLICE = define_op(
     attrs=AttrsType(
         "relay.attrs.StridedSliceAttrs",
         (
-            Attr("begin", integers, doc="first element along each axis"),
-            Attr("end", integers, doc="past the last element along each axis, or the lengths"),
-            Attr("strides", integers, doc="steps; one number counts for every axis"),
+            Attr("begin", integers, REQUIRED, "first element along each axis", may_be_none=True),
+            Attr("end", integers, REQUIRED, "past the last element, or lengths", may_be_none=True),
+            Attr("strides", integers, REQUIRED, "steps; one counts for all", may_be_none=True),
             Attr("slice_mode", string, "end", "what `end` holds: 'end' indices, or the 'size'"),
             Attr("axes", integers, REQUIRED, "axes; None: the first ones", may_be_none=True),
         ),

@@ -19,6 +19,7 @@ from byoc_lab.relay.attrs import (
 )
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, axis_of, differ, dim, fail, product, tensors
+from byoc_lab.relay.op.relax_types import rank_of, shape_of
 from byoc_lab.relay.op.shape import no_flops
 from byoc_lab.relay.types import Any, TensorType, TupleType, Type
 
@@ -249,4 +250,46 @@ define_op(
     relax=lambda R, attrs, x: R.flip(x, attrs.axis),
     pattern=OpPattern.INJECTIVE,
     doc="The elements in the opposite order along one axis.",
+)
+
+
+def fifo_relation(attrs: AnyValue, data: Type | None, buffer: Type | None) -> Types:
+    """data and buffer differ along `axis` at most; typed as the buffer."""
+    op = "nn.fifo_buffer"
+    x, b = tensors(op, "data buffer", data, buffer)
+    if b is not None:
+        axis = axis_of(op, attrs.axis, len(b.shape))
+        if x is not None and not _goes_with(x, b.dtype, list(b.shape), axis):
+            fail(op, f"data {x} must be as buffer {b}, but for axis {axis}")
+        if x is not None and dim(lambda a, b: a > b, x.shape[axis], b.shape[axis]) is True:
+            fail(op, f"data {x} is longer than buffer {b} along axis {axis}")
+    return x, b, b
+
+
+def fifo_reference(attrs: AnyValue, x: np.ndarray, buffer: np.ndarray) -> np.ndarray:
+    axis = attrs.axis % buffer.ndim
+    both = np.concatenate([buffer, x], axis)
+    return np.take(both, range(x.shape[axis], both.shape[axis]), axis)
+
+
+def _fifo_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, buffer: AnyValue) -> AnyValue:
+    axis = attrs.axis % rank_of(buffer)
+    new, kept = shape_of(x)[axis], shape_of(buffer)[axis]
+    both = R.concat([buffer, x], axis=axis)
+    return R.strided_slice(both, [axis], [new], [new + kept])
+
+
+define_op(
+    "nn.fifo_buffer",
+    "data buffer",
+    fifo_relation,
+    reference=fifo_reference,
+    attrs=AttrsType(
+        "relay.attrs.FIFOBufferAttrs", (Attr("axis", integer, 0, "axis that is moved along"),)
+    ),
+    defaults={"axis": REQUIRED},
+    flops=no_flops,
+    relax=_fifo_relax,
+    pattern=OpPattern.OPAQUE,
+    doc="The buffer, moved on by data: the oldest elements go, data is the newest.",
 )

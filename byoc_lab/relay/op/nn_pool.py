@@ -97,13 +97,13 @@ def _pool_reference(op: str, rank: int, pool):
         order = _order(op, attrs, rank)
         x = data.transpose(order)
         size = static_result(op, x.shape[2:], attrs.pool_size, attrs)
-        pads = _with_overhang(attrs, x.shape[2:], size)
+        pads = overhanging(attrs, x.shape[2:], size)
         return np.ascontiguousarray(pool(attrs, x, pads, size).transpose(np.argsort(order)))
 
     return reference
 
 
-def _with_overhang(attrs: AnyValue, data: AnyValue, size: AnyValue) -> Pads:
+def overhanging(attrs: AnyValue, data: AnyValue, size: AnyValue) -> Pads:
     """The pads, with what the last windows of ceil_mode hang over the end."""
     before, after = pads_of(attrs.padding, len(size))
     ends = [
@@ -134,21 +134,29 @@ def _max(attrs: AnyValue, x: np.ndarray, pads: Pads, size: AnyValue) -> np.ndarr
     return out
 
 
+def window_divisor(
+    attrs: AnyValue, data: AnyValue, pads: Pads, size: AnyValue, kind: AnyValue
+) -> np.ndarray:
+    """How many elements count in each window over spatial axes `data`; 1 at least."""
+    # An element counts when it is data or, on request, padding, but never when it is overhang.
+    none = (0,) * len(size)
+    before, after = pads_of(attrs.padding, len(size))
+    counted = np.ones((1, 1, *data), kind)
+    counted = padded(counted, (before, after), 1 if attrs.count_include_pad else 0)
+    overhang = tuple(all_of - a for all_of, a in zip(pads[1], after, strict=True))
+    counted = padded(counted, (none, overhang), 0)
+    divisor = np.zeros((1, 1, *size), kind)
+    for view in _windows(attrs, counted, (none, none), 0, size):
+        divisor += view
+    return np.maximum(divisor, 1)
+
+
 def _average(attrs: AnyValue, x: np.ndarray, pads: Pads, size: AnyValue) -> np.ndarray:
     total = np.zeros((*x.shape[:2], *size), x.dtype)
     for view in _windows(attrs, x, pads, 0, size):
         total += view
-    # An element counts when it is data or, on request, padding, but never when it is overhang.
-    none = (0,) * len(size)
-    before, after = pads_of(attrs.padding, len(size))
-    counted = np.ones((1, 1, *x.shape[2:]), x.dtype)
-    counted = padded(counted, (before, after), 1 if attrs.count_include_pad else 0)
-    overhang = tuple(all_of - a for all_of, a in zip(pads[1], after, strict=True))
-    counted = padded(counted, (none, overhang), 0)
-    divisor = np.zeros((1, 1, *size), x.dtype)
-    for view in _windows(attrs, counted, (none, none), 0, size):
-        divisor += view
-    return (total / np.maximum(divisor, 1)).astype(x.dtype, copy=False)
+    divisor = window_divisor(attrs, x.shape[2:], pads, size, x.dtype)
+    return (total / divisor).astype(x.dtype, copy=False)
 
 
 def _pool_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:

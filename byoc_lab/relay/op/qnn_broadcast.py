@@ -15,6 +15,7 @@ from byoc_lab.relay.expr import Expr, Op, TupleWrapper
 from byoc_lab.relay.op.join import concatenate_relation
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.qnn_math import (
+    along,
     check_dtype,
     check_scalar,
     check_vector,
@@ -112,30 +113,42 @@ for _op, _sign, _doc in (
     )
 
 
-def _need_scalars(op: str, *arrays: np.ndarray) -> None:
-    if any(np.size(a) > 1 for a in arrays):
-        raise ValueError(f"{op} takes scalar scales and zero points only")
+def _product_scale(attrs: AnyValue, a_scale: np.ndarray, b_scale: np.ndarray) -> AnyValue:
+    """(scale of the product, the axis that it lies along). Raises ValueError for two axes."""
+    both = a_scale.size > 1 and b_scale.size > 1
+    if both and attrs.lhs_axis != attrs.rhs_axis:
+        raise ValueError(
+            f"qnn.mul: vectors of scales must lie along one axis, found lhs_axis={attrs.lhs_axis} "
+            f"and rhs_axis={attrs.rhs_axis}"
+        )
+    product = a_scale.reshape(-1) * b_scale.reshape(-1)
+    return product, attrs.lhs_axis if a_scale.size > 1 else attrs.rhs_axis
 
 
 def mul_reference(attrs: AnyValue, *args: np.ndarray) -> np.ndarray:
     """The product without zero points, int32, is in the product of the scales."""
     a, b, a_scale, a_zero, b_scale, b_zero, scale, zero = args
-    _need_scalars("qnn.mul", a_scale, a_zero, b_scale, b_zero)
-    product = (a.astype(np.int32) - a_zero) * (b.astype(np.int32) - b_zero)
-    return requantized(product, (a_scale * b_scale, scale), (0, zero), a.dtype.name)
+    lhs = a.astype(np.int32) - along(a_zero, attrs.lhs_axis, a.ndim)
+    rhs = b.astype(np.int32) - along(b_zero, attrs.rhs_axis, b.ndim)
+    both, axis = _product_scale(attrs, a_scale, b_scale)
+    return requantized(lhs * rhs, (both, scale), (0, zero), a.dtype.name, axis)
 
 
 def _mul_relax(R: AnyValue, attrs: AnyValue, a: AnyValue, b: AnyValue, *rest: AnyValue) -> AnyValue:
     op, names = "qnn.mul", NAMES.split(" ", 2)[2]
     a_scale, a_zero, b_scale, b_zero, scale, zero = constants(op, names, *rest)
-    if any(np.size(v) > 1 for v in (a_scale, a_zero, b_scale, b_zero)):
-        raise BuildError(f"{op}: vectors of scales are not translated to Relax")
-    lhs = R.subtract(R.astype(a, "int32"), relax_constant(a_zero.reshape(()), "int32"))
-    rhs = R.subtract(R.astype(b, "int32"), relax_constant(b_zero.reshape(()), "int32"))
-    product = R.multiply(lhs, rhs)
-    pairs = (a_scale * b_scale, scale), (np.int32(0), zero)
+    a_across = along(a_zero, attrs.lhs_axis, rank_of(a))
+    b_across = along(b_zero, attrs.rhs_axis, rank_of(b))
+    lhs = R.subtract(R.astype(a, "int32"), relax_constant(a_across, "int32"))
+    rhs = R.subtract(R.astype(b, "int32"), relax_constant(b_across, "int32"))
+    try:
+        both, axis = _product_scale(attrs, a_scale, b_scale)
+    except ValueError as error:
+        raise BuildError(str(error)) from None
+    pairs = (both, scale), (np.int32(0), zero)
     rank = max(rank_of(a), rank_of(b))
-    return relax_requantized(R, op, product, *pairs, dtype_of(a), rank=rank)
+    product = R.multiply(lhs, rhs)
+    return relax_requantized(R, op, product, *pairs, dtype_of(a), axis, rank=rank)
 
 
 define_op(

@@ -9,8 +9,8 @@ import numpy as np
 
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integers
-from byoc_lab.relay.expr import Call, Expr, Op
-from byoc_lab.relay.op.namespace import builds, reordered
+from byoc_lab.relay.expr import Call, Expr, Op, Tuple, TupleWrapper
+from byoc_lab.relay.op.namespace import builds, function, reordered
 from byoc_lab.relay.op.registry import OpPattern, builder, define_op
 from byoc_lab.relay.op.relations import Types, axes_of, tensors
 from byoc_lab.relay.op.relax_types import dtype_of, rank_of, scalar, shape_of
@@ -45,7 +45,7 @@ def reduced_type(op: str, attrs: AnyValue, x: TensorType) -> TensorType:
     return TensorType([d for n, d in enumerate(x.shape) if n not in gone], x.dtype)
 
 
-def _reduction(op: str, function, doc: str) -> None:
+def _reduction(op: str, compute, doc: str) -> None:
     def relation(attrs: AnyValue, data: Type | None) -> Types:
         """data without the reduced axes."""
         (x,) = tensors(op, "data", data)
@@ -53,7 +53,7 @@ def _reduction(op: str, function, doc: str) -> None:
 
     def reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
         axes = reduced_axes(op, attrs, x.ndim)
-        result = np.asarray(function(x, axis=axes, keepdims=attrs.keepdims))
+        result = np.asarray(compute(x, axis=axes, keepdims=attrs.keepdims))
         return result.astype(x.dtype, copy=False)
 
     def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
@@ -151,10 +151,38 @@ def std(
     return Call(Op.get("sqrt"), [variance(data, axis, keepdims, exclude, unbiased)])
 
 
+@builds("mean_variance")
+def mean_variance(
+    data: Expr,
+    axis: AnyValue = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+    unbiased: bool = False,
+) -> TupleWrapper:
+    """(mean, variance) of `data` over `axis`."""
+    middle = function("mean")(data, axis, True, exclude)
+    spread = builder(VARIANCE)(data, middle, axis, keepdims, exclude, unbiased)
+    if not keepdims:
+        middle = function("squeeze")(middle, axis)
+    return TupleWrapper(Tuple([middle, spread]), 2)
+
+
+@builds("mean_std")
+def mean_std(
+    data: Expr, axis: AnyValue = None, keepdims: bool = False, exclude: bool = False
+) -> TupleWrapper:
+    """(mean, standard deviation) of `data` over `axis`."""
+    middle = function("mean")(data, axis, True, exclude)
+    spread = builder(VARIANCE)(data, middle, axis, keepdims, exclude, False)
+    if not keepdims:  # TVM squeezes every axis of length 1 here
+        middle = function("squeeze")(middle)
+    return TupleWrapper(Tuple([middle, Call(Op.get("sqrt"), [spread])]), 2)
+
+
 # all, any: of bool; TVM takes any dtype and gives the same -------------------------------------
 
 
-def _logical(op: str, function, doc: str) -> None:
+def _logical(op: str, compute, doc: str) -> None:
     def relation(attrs: AnyValue, data: Type | None) -> Types:
         """data without the reduced axes."""
         (x,) = tensors(op, "data", data)
@@ -162,7 +190,7 @@ def _logical(op: str, function, doc: str) -> None:
 
     def reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
         axes = reduced_axes(op, attrs, x.ndim)
-        return np.asarray(function(x, axis=axes, keepdims=attrs.keepdims)).astype(x.dtype)
+        return np.asarray(compute(x, axis=axes, keepdims=attrs.keepdims)).astype(x.dtype)
 
     def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
         axes = list(reduced_axes(op, attrs, rank_of(x)))
@@ -201,7 +229,7 @@ ARG_ATTRS = AttrsType(
 )
 
 
-def _arg_reduction(op: str, function, doc: str) -> None:
+def _arg_reduction(op: str, compute, doc: str) -> None:
     def relation(attrs: AnyValue, data: Type | None) -> Types:
         """int32, data without the reduced axes; of several axes the index is that of all, flat."""
         (x,) = tensors(op, "data", data)
@@ -214,9 +242,9 @@ def _arg_reduction(op: str, function, doc: str) -> None:
         kept = [n for n in range(x.ndim) if n not in axes]
         flat = x.transpose(*kept, *axes).reshape(*(x.shape[n] for n in kept), -1)
         if attrs.select_last_index:
-            found = flat.shape[-1] - 1 - function(flat[..., ::-1], axis=-1)
+            found = flat.shape[-1] - 1 - compute(flat[..., ::-1], axis=-1)
         else:
-            found = function(flat, axis=-1)
+            found = compute(flat, axis=-1)
         shape = [1 if n in axes else d for n, d in enumerate(x.shape)]
         found = np.asarray(found).astype(np.int32)
         return found.reshape(shape) if attrs.keepdims else found

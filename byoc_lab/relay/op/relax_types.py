@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from byoc_lab.errors import BuildError
 
 
@@ -32,6 +34,13 @@ def scalar(value: float, dtype: str) -> Any:
     from tvm import relax
 
     return relax.const(value, dtype)
+
+
+def constant_of(array: np.ndarray) -> Any:
+    """A Relax constant of an array, in its dtype (`relax.const` makes int32 of int64)."""
+    from tvm import relax
+
+    return relax.const(array, array.dtype.name)
 
 
 def by_topi(path: str, *args: Any, **options: Any) -> Any:

@@ -15,14 +15,15 @@ from byoc_lab.relay.attrs import (
     REQUIRED,
     Attr,
     AttrsType,
+    attrs_type,
     boolean,
-    dtype,
     integer,
     integers,
 )
+from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
-    NO_DTYPE,
     Types,
     axes_of,
     axis_of,
@@ -286,7 +287,7 @@ define_op(
     doc="The axes in another order.",
 )
 
-# reshape_like, shape_of ---------------------------------------------------------------------------
+# reshape_like -------------------------------------------------------------------------------------
 
 
 def liked(attrs: AnyValue, shape: Sequence[int | Any], like: Sequence[int | Any]):
@@ -335,30 +336,42 @@ define_op(
     doc="The same elements in the shape, or part of it, of another tensor.",
 )
 
-
-def shape_of_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """A vector as long as data has axes."""
-    (x,) = tensors("shape_of", "data", data)
-    return x, None if x is None else TensorType((len(x.shape),), attrs.dtype)
+# contrib_reverse_reshape --------------------------------------------------------------------------
 
 
-def _shape_of_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-    from tvm import relax
+def reversed_reshape(shape: Sequence[int | Any], newshape: Sequence[int]) -> tuple[int | Any, ...]:
+    """As `reshaped`, both lists read from the right; only 0, -1 and -3 have a meaning."""
+    other = [n for n in newshape if n < 0 and n not in (-1, -3)]
+    if other:
+        fail("contrib_reverse_reshape", f"newshape={list(newshape)}: {other[0]} has no meaning")
+    return reshaped(shape[::-1], newshape[::-1])[::-1]
 
-    return relax.const(np.array(shape_of(x), attrs.dtype), attrs.dtype)
+
+def reverse_reshape_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """As `reversed_reshape` says."""
+    (x,) = tensors("contrib_reverse_reshape", "data", data)
+    if x is None:
+        return None, None
+    return x, TensorType(reversed_reshape(x.shape, attrs.newshape), x.dtype)
 
 
 define_op(
-    "shape_of",
+    "contrib_reverse_reshape",
     "data",
-    shape_of_relation,
-    reference=lambda attrs, x: np.array(x.shape, attrs.dtype),
-    attrs=AttrsType(
-        "relay.attrs.ShapeOfAttrs", (Attr("dtype", dtype, NO_DTYPE, "dtype of the result"),)
-    ),
-    defaults={"dtype": "int32"},
+    reverse_reshape_relation,
+    reference=lambda attrs, x: x.reshape(reversed_reshape(x.shape, attrs.newshape)),
+    attrs=attrs_type("relay.attrs.ReshapeAttrs"),
+    normalize=listed("newshape"),
     flops=no_flops,
-    relax=_shape_of_relax,
-    pattern=OpPattern.OPAQUE,
-    doc="The shape of data as a vector.",
+    relax=lambda R, attrs, x: R.reshape(x, reversed_reshape(shape_of(x), attrs.newshape)),
+    pattern=OpPattern.INJECTIVE,
+    doc="The same elements in another shape; 0, -1 and -3 count from the right.",
 )
+
+
+@builds("reverse_reshape")
+def reverse_reshape(data: Expr, newshape: AnyValue) -> Call:
+    """`data` in another shape, `newshape` read from the right: a sequence of ints, or one."""
+    op = Op.get("contrib_reverse_reshape")
+    lengths = (newshape,) if isinstance(newshape, int) else tuple(newshape)
+    return Call(op, [data], op.definition.attrs.make(newshape=lengths))

@@ -104,6 +104,8 @@ def topk_relation(attrs: AnyValue, data: Type | None) -> Types:
     if attrs.ret_type not in RETURNS:
         wanted = ", ".join(RETURNS)
         fail(op, f"attribute ret_type must be one of {wanted}, found {attrs.ret_type!r}")
+    if attrs.k is None:
+        fail(op, "attribute k must be given")
     axis = axis_of(op, attrs.axis, len(x.shape))
     whole = x.shape[axis]
     if not isinstance(whole, Any) and attrs.k > whole:
@@ -136,7 +138,7 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.TopkAttrs",
         (
-            Attr("k", integer, REQUIRED, "how many; 0: all"),
+            Attr("k", integer, REQUIRED, "how many; 0: all", may_be_none=True),
             AXIS,
             Attr("ret_type", string, "both", "what comes out: values, indices, or both"),
             Attr("is_ascend", boolean, False, "whether the smallest are wanted"),

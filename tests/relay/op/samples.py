@@ -10,9 +10,12 @@ from typing import Any
 
 from byoc_lab import relay
 from byoc_lab.relay import nn
+from tests.relay.op.array_samples import ARRAY_SAMPLES
+from tests.relay.op.dyn_samples import DYN_SAMPLES
 from tests.relay.op.image_samples import IMAGE_SAMPLES
 from tests.relay.op.index_samples import INDEX_SAMPLES
 from tests.relay.op.more_samples import MORE_SAMPLES
+from tests.relay.op.qnn_samples import QNN_SAMPLES
 from tests.relay.op.sample import Sample, Shape, binary, unary
 
 
@@ -164,6 +167,9 @@ SAMPLES = [
     Sample("annotation.compiler_end", lambda x: relay.annotation.compiler_end(x, "dnnl")),
     Sample("annotation.stop_fusion", relay.annotation.stop_fusion),
     *MORE_SAMPLES,
+    *ARRAY_SAMPLES,
+    *DYN_SAMPLES,
+    *QNN_SAMPLES,
     *IMAGE_SAMPLES,
     *INDEX_SAMPLES,
 ]

@@ -96,10 +96,13 @@ NOT_RUN = {
     "annotation.compiler_end": "annotation.compiler_end doesn't have",
     "nn.conv1d-grouped": "InternalError: Check failed: (reporter->AssertEQ",
     "nn.conv2d_transpose-dilated": "not support dilate now",
+    "sparse_reshape": "Cannot infer output type",
+    "qnn.contrib_dense_pack": "TVMError: Canonicalization function",
     "device_copy": "TVMError: No target is specified for device type 2",
 }
 # TVM's convolution computes in data_layout whatever its type says.
-COMPUTED_OTHERWISE = {"nn.conv2d-out_layout"}
+# Its gradient of a grouped convolution for the weight is not the one: `test_gradients.py`.
+COMPUTED_OTHERWISE = {"nn.conv2d-out_layout", "nn.conv2d_backward_weight-grouped"}
 
 
 @pytest.fixture(scope="module")

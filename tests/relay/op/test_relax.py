@@ -33,9 +33,12 @@ def translated(function: Function) -> Any:
             for node in post_order(function.body):
                 if isinstance(node, Call):
                     args = [made[a] for a in node.args]
-                    made[node] = block.emit(node.op.definition.relax(relax.op, node.attrs, *args))
+                    definition = node.op.definition
+                    if definition.relax is None:
+                        raise BuildError(definition.why_no("relax"))
+                    made[node] = block.emit(definition.relax(relax.op, node.attrs, *args))
                 elif isinstance(node, Constant):
-                    made[node] = relax.const(node.numpy())
+                    made[node] = relax.const(node.numpy(), node.data.dtype)
                 elif isinstance(node, Tuple):
                     made[node] = relax.Tuple([made[f] for f in node.fields])
                 elif isinstance(node, TupleGetItem):

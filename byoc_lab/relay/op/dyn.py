@@ -1,0 +1,334 @@
+"""Operators that take as an argument what others have as an attribute: dyn.reshape, dyn.tile, ...
+
+What they compute is what the operator with the attribute computes, once the argument is known. So
+each is defined by the other one, and `relay.reshape` and its like make whichever fits: the one with
+the attribute for numbers and constants, this one for any other expression.
+
+Source: src/relay/op/dyn of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.errors import TypeInferenceError
+from byoc_lab.relay.attrs import Attr, Attrs, AttrsType, integer
+from byoc_lab.relay.expr import Call, Constant, Expr, Op, TupleWrapper, const
+from byoc_lab.relay.op.layout import positions
+from byoc_lab.relay.op.namespace import builds, function
+from byoc_lab.relay.op.registry import OpDef, OpPattern, define_op
+from byoc_lab.relay.op.relations import Types, fail, need_rank, tensors
+from byoc_lab.relay.op.relax_types import constant_array
+from byoc_lab.relay.op.windows import SPATIAL
+from byoc_lab.relay.types import Any, TensorType, TupleType, Type
+
+# A class for fusion that is another one than without an argument.
+INJECTIVE_HERE = dict.fromkeys(("tile", "expand_dims"), OpPattern.INJECTIVE)
+SCALAR = 0  # the rank of an argument; None: any
+Shape = Callable[..., "Type | None"]
+
+
+def _dynamic(
+    name: str,
+    inputs: str,
+    given: Mapping[str, int | None],
+    result: Shape,
+    empty: Mapping[str, AnyValue] | None = None,
+    attrs: AttrsType | None = None,
+) -> Op:
+    """Define dyn.<name>. `given`: the arguments that are attributes elsewhere, and their ranks;
+    `result(attrs, *types)`: the type of the result, all arguments known; `empty`: what TVM leaves
+    in the attributes of the same names."""
+    op, static = f"dyn.{name}", Op.get(name).definition
+    names = inputs.split()
+
+    def relation(attrs: AnyValue, *types: Type | None) -> Types:
+        known = tensors(op, inputs, *types)
+        for argument, ty in zip(names, known, strict=True):
+            rank = given.get(argument)
+            if ty is None:
+                continue
+            if rank == SCALAR:
+                if ty.shape not in ((), (1,)):
+                    fail(op, f"{argument} must be a scalar, found {ty}")
+            elif rank is not None:
+                need_rank(op, argument, ty, rank)
+                if isinstance(ty.shape[0], Any):
+                    fail(op, f"{argument} must be of a known length, found {ty}")
+        if any(ty is None for ty in known):
+            return *known, None
+        return *known, result(attrs, *known)
+
+    def attributes(attrs: AnyValue, arrays: Mapping[str, np.ndarray]) -> Attrs | None:
+        """The record of the operator with attributes."""
+        assert static.attrs is not None
+        values = {f.name: attrs[f.name] for f in static.attrs.fields if attrs and f.name in attrs}
+        for argument, array in arrays.items():
+            scalar = given[argument] == SCALAR
+            values[argument] = array.reshape(()).item() if scalar else array.tolist()
+        return static.attrs.make(values)
+
+    def split(args: tuple[AnyValue, ...], array: Callable[..., np.ndarray]) -> AnyValue:
+        """(the arguments that stay, the arrays that become attributes)."""
+        pairs = list(zip(names, args, strict=True))
+        arrays = {n: array(a, op, n) for n, a in pairs if n in given}
+        return [a for n, a in pairs if n not in given], arrays
+
+    def reference(attrs: AnyValue, *args: np.ndarray) -> AnyValue:
+        stay, arrays = split(args, lambda array, op, name: array)
+        assert static.reference is not None
+        return static.reference(attributes(attrs, arrays), *stay)
+
+    def relax(R: AnyValue, attrs: AnyValue, *args: AnyValue) -> AnyValue:
+        stay, arrays = split(args, constant_array)
+        assert static.relax is not None
+        return static.relax(R, attributes(attrs, arrays), *stay)
+
+    def flops(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
+        """Like the operator with attributes, 0 while the size of the result is unknown."""
+        if not _is_static(result):
+            return 0
+        kept = [t for n, t in zip(names, args, strict=True) if n not in given]
+        return static.flops(attrs, kept, result) if static.flops else 0
+
+    schema = attrs if attrs is not None else static.attrs if empty is not None else None
+    DYNAMIC[op] = (given, dict(empty or {}))
+    return define_op(
+        op,
+        inputs,
+        relation,
+        reference=reference,
+        attrs=schema,
+        flops=flops,
+        relax=relax,
+        pattern=INJECTIVE_HERE.get(name, static.pattern),
+        results=static.results,
+        doc=f"`{name}`, with {' and '.join(given)} known only at run time.",
+    )
+
+
+DYNAMIC: dict[str, tuple[Mapping[str, int | None], dict[str, AnyValue]]] = {}
+
+
+def _is_static(ty: AnyValue) -> bool:
+    fields = ty.fields if isinstance(ty, TupleType) else (ty,)
+    return all(isinstance(t, TensorType) and t.is_static for t in fields)
+
+
+def unknown(rank: int | Any, dtype: str) -> TensorType:
+    """A tensor of `rank` axes of unknown lengths."""
+    if isinstance(rank, Any):
+        raise TypeInferenceError("the number of dimensions must be known")
+    return TensorType([Any()] * rank, dtype)
+
+
+def _as_shape(data: int, shape: int) -> Shape:
+    """A result with as many axes as argument `shape` has elements, of the dtype of `data`."""
+    return lambda attrs, *types: unknown(
+        types[shape].shape[0], (attrs and attrs.get("dtype")) or types[data].dtype
+    )
+
+
+def _sized(attrs: AnyValue, data: TensorType, *rest: AnyValue) -> TensorType:
+    """data, its spatial axes of unknown lengths."""
+    wanted = f"NC{SPATIAL[len(data.shape) - 2]}" if 3 <= len(data.shape) <= 5 else "NCHW"
+    order = positions("dyn", "layout", attrs.layout, wanted)
+    kept = order[:2]
+    return TensorType([d if n in kept else Any() for n, d in enumerate(data.shape)], data.dtype)
+
+
+def _topk(attrs: AnyValue, data: TensorType, k: TensorType) -> Type:
+    shape = list(data.shape)
+    shape[attrs.axis] = Any()
+    values, indices = TensorType(shape, data.dtype), TensorType(shape, attrs.dtype)
+    both = TupleType((values, indices))
+    return {"both": both, "values": values, "indices": indices}[attrs.ret_type]
+
+
+def _one_hot(attrs: AnyValue, indices: TensorType, *rest: TensorType) -> TensorType:
+    at = attrs.axis % (len(indices.shape) + 1)
+    return TensorType((*indices.shape[:at], Any(), *indices.shape[at:]), attrs.dtype)
+
+
+_dynamic("reshape", "data newshape", {"newshape": 1}, _as_shape(0, 1), {"newshape": ()})
+_dynamic("broadcast_to", "data shape", {"shape": 1}, _as_shape(0, 1), {"shape": None})
+_dynamic("full", "fill_value shape", {"shape": 1}, _as_shape(0, 1), {"shape": None})
+for _name in ("zeros", "ones"):
+    _dynamic(_name, "shape", {"shape": 1}, _as_shape(0, 0), {"shape": None})
+_dynamic(
+    "tile",
+    "data reps",
+    {"reps": 1},
+    lambda attrs, x, reps: unknown(max(len(x.shape), reps.shape[0]), x.dtype),
+    {"reps": ()},
+)
+_dynamic(
+    "one_hot",
+    "indices on_value off_value depth",
+    {"depth": SCALAR},
+    _one_hot,
+    {"depth": 0},
+)
+_dynamic("topk", "data k", {"k": SCALAR}, _topk, {"k": None})
+_dynamic(
+    "squeeze",
+    "data axis",
+    {"axis": 1},
+    lambda attrs, x, axis: unknown(len(x.shape) - axis.shape[0], x.dtype),
+    {"axis": ()},
+)
+_dynamic(
+    "expand_dims",
+    "data axis",
+    {"axis": SCALAR},
+    lambda attrs, x, axis: unknown(len(x.shape) + attrs.num_newaxis, x.dtype),
+    attrs=AttrsType(
+        "relay.attrs.DynExpandDimsAttrs", (Attr("num_newaxis", integer, 1, "how many new axes"),)
+    ),
+)
+_dynamic(
+    "nn.pad",
+    "data pad_width pad_value",
+    {"pad_width": 2},
+    lambda attrs, x, width, value: unknown(len(x.shape), x.dtype),
+    {"pad_width": ()},
+)
+_dynamic(
+    "image.resize2d",
+    "data size roi",
+    {"size": 1, "roi": 1},
+    lambda attrs, x, size, roi: TensorType(_sized(attrs, x).shape, attrs.out_dtype or x.dtype),
+    {"size": (), "roi": ()},
+)
+_dynamic(
+    "nn.upsampling",
+    "data scale_h scale_w",
+    {"scale_h": SCALAR, "scale_w": SCALAR},
+    _sized,
+    {"scale_h": 0.0, "scale_w": 0.0},
+)
+_dynamic(
+    "nn.upsampling3d",
+    "data scale_d scale_h scale_w",
+    {"scale_d": SCALAR, "scale_h": SCALAR, "scale_w": SCALAR},
+    _sized,
+    {"scale_d": 0.0, "scale_h": 0.0, "scale_w": 0.0},
+)
+_dynamic(
+    "strided_slice",
+    "data begin end strides",
+    {"begin": 1, "end": 1, "strides": 1},
+    lambda attrs, x, *bounds: unknown(len(x.shape), x.dtype),
+    {"begin": None, "end": None, "strides": None},
+)
+_dynamic(
+    "sparse_to_dense",
+    "sparse_indices sparse_values default_value output_shape",
+    {"output_shape": 1},
+    lambda attrs, i, v, default, shape: unknown(shape.shape[0], v.dtype),
+)
+
+# The functions that choose -----------------------------------------------------------------------
+
+# What numbers beside an expression are made constants of, where that is not as `const` has it.
+KINDS = {
+    **dict.fromkeys(("scale_d", "scale_h", "scale_w"), "float64"),
+    "size": "int64",
+    "roi": "float32",
+}
+
+
+def _number(value: AnyValue, rank: int | None) -> AnyValue:
+    """What a constant holds: a number or a list."""
+    array = value.numpy()
+    return array.reshape(()).item() if rank == SCALAR else array.tolist()
+
+
+def _chooser(name: str, fold: bool = True, prepare: Callable[..., None] | None = None) -> None:
+    """Make `relay.<name>` choose between the two; without `fold` a constant is an expression too.
+
+    `prepare(values)` is what TVM does to the arguments of the dynamic one.
+    """
+    op = Op.get(f"dyn.{name}")
+    definition: OpDef = op.definition
+    given, empty = DYNAMIC[op.name]
+    static = function(name)
+    signature = inspect.signature(static)
+
+    def build(*args: AnyValue, **kwargs: AnyValue) -> AnyValue:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        values = bound.arguments
+        for argument, rank in given.items():
+            if fold and isinstance(values[argument], Constant):
+                values[argument] = _number(values[argument], rank)
+        if not any(isinstance(values[argument], Expr) for argument in given):
+            return static(**values)
+        if prepare is not None:
+            prepare(values)
+        for argument in given:
+            if not isinstance(values[argument], Expr):
+                values[argument] = const(values[argument], KINDS.get(argument))
+        operands = [values[n] for n in definition.inputs]
+        fields = definition.attrs.fields if definition.attrs else ()
+        chosen = {f.name: values[f.name] for f in fields if f.name in values} | empty
+        attrs = definition.attrs.make(chosen) if definition.attrs else None
+        call = Call(op, operands, attrs)
+        count = definition.results
+        count = count if isinstance(count, int) else count(attrs)
+        return TupleWrapper(call, count) if count != 1 else call
+
+    build.__name__ = build.__qualname__ = name.rpartition(".")[2]
+    build.__signature__ = signature  # type: ignore[attr-defined]
+    build.__doc__ = f"{static.__doc__}\n\n{' and '.join(given)} may be an expression."
+    builds(name)(build)
+
+
+def _slice_bounds(values: dict[str, AnyValue]) -> None:
+    """A begin below 0 counts from the end, one beyond the end stops there.
+
+    Raises ValueError for axes, which TVM has no place for here.
+    """
+    if values["axes"] is not None:
+        raise ValueError("strided_slice: axes must be None when a bound is an expression")
+    call = function
+    for bound in ("begin", "end", "strides"):
+        given = [1] if bound == "strides" and values[bound] is None else values[bound]
+        values[bound] = given if isinstance(given, Expr) else const(list(given))
+    begin = values["begin"]
+    whole = call("cast_like")(call("shape_of")(values["data"]), begin)
+    lengths = call("slice_like")(whole, begin)
+    zero = call("cast_like")(const(0), begin)
+    begin = call("where")(call("less")(begin, zero), call("add")(begin, lengths), begin)
+    beyond = call("greater_equal")(begin, lengths)
+    values["begin"] = call("where")(beyond, lengths, begin)
+
+
+def _pad_value(values: dict[str, AnyValue]) -> None:
+    if not isinstance(values["pad_value"], Expr):
+        values["pad_value"] = const(values["pad_value"])
+
+
+def _region(values: dict[str, AnyValue]) -> None:
+    values["roi"] = [0.0] * 4 if values["roi"] is None else values["roi"]
+    values["out_dtype"] = values["out_dtype"] or ""
+
+
+def _default(values: dict[str, AnyValue]) -> None:
+    if isinstance(values["default_value"], int):
+        values["default_value"] = const(0)
+
+
+for _name in ("reshape", "broadcast_to", "full", "zeros", "ones", "tile", "one_hot", "topk"):
+    _chooser(_name)
+for _name in ("squeeze", "nn.upsampling", "nn.upsampling3d"):
+    _chooser(_name)
+_chooser("expand_dims", fold=False)
+_chooser("nn.pad", prepare=_pad_value)
+_chooser("image.resize2d", prepare=_region)
+_chooser("strided_slice", prepare=_slice_bounds)
+_chooser("sparse_to_dense", fold=False, prepare=_default)

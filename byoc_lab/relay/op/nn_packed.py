@@ -1,0 +1,227 @@
+"""Convolution and dense on blocked layouts: contrib_conv2d_NCHWc, contrib_depthwise_conv2d_NCHWc,
+contrib_dense_pack. They are what the plain operators are, with the blocks undone and made again.
+
+Source: `Conv2DNCHWcRel`, `DensePackRel` of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.relay.attrs import Attr, Attrs, AttrsType, dtype, integer, string
+from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.op.namespace import builds
+from byoc_lab.relay.op.registry import OpDef, OpPattern, define_op
+from byoc_lab.relay.op.relations import NO_DTYPE, Types, tensors
+from byoc_lab.relay.op.relax_types import shape_of, typed
+from byoc_lab.relay.op.relayout import relaid
+from byoc_lab.relay.op.windows import window_normalize
+from byoc_lab.relay.types import TensorType, Type
+
+
+def plain_layout(layout: str) -> str:
+    """ "NCHW16c" -> "NCHW"."""
+    return re.sub(r"\d+[a-z]", "", layout)
+
+
+def _type(op: str, ty: TensorType, source: str, target: str) -> TensorType:
+    return TensorType(relaid(op, ty.shape, source, target)[2], ty.dtype)
+
+
+def _array(op: str, x: np.ndarray, source: str, target: str) -> np.ndarray:
+    parts, order, result = relaid(op, x.shape, source, target)
+    return np.ascontiguousarray(x.reshape(parts).transpose(order).reshape(result))
+
+
+def _relax(R: AnyValue, op: str, x: AnyValue, source: str, target: str) -> AnyValue:
+    if source == target:
+        return x
+    parts, order, result = relaid(op, shape_of(x), source, target)
+    return typed(R.reshape(R.permute_dims(R.reshape(x, parts), list(order)), result))
+
+
+CONV: OpDef = Op.get("nn.conv2d").definition
+
+
+def _plain(attrs: AnyValue) -> tuple[Attrs, str]:
+    """The attributes of the plain convolution, and the layout of the result."""
+    result = attrs.out_layout or attrs.data_layout
+    data, kernel = plain_layout(attrs.data_layout), plain_layout(attrs.kernel_layout)
+    return attrs.replace(data_layout=data, kernel_layout=kernel, out_layout=""), result
+
+
+def _conv(op: str, word: str, doc: str) -> None:
+    def relation(attrs: AnyValue, data: Type | None, weight: Type | None) -> Types:
+        """data (N, C / c, H, W, c) and a weight in blocks give the result in blocks."""
+        x, w = tensors(op, "data weight", data, weight)
+        if x is None or w is None:
+            return x, w, None
+        plain, result = _plain(attrs)
+        flat = _type(op, x, attrs.data_layout, plain.data_layout)
+        kernel = _type(op, w, attrs.kernel_layout, plain.kernel_layout)
+        *_, out = CONV.relation(plain, flat, kernel)
+        assert isinstance(out, TensorType)
+        return x, w, _type(op, out, plain.data_layout, result)
+
+    def reference(attrs: AnyValue, x: np.ndarray, w: np.ndarray) -> np.ndarray:
+        plain, result = _plain(attrs)
+        assert CONV.reference is not None
+        flat = _array(op, x, attrs.data_layout, plain.data_layout)
+        kernel = _array(op, w, attrs.kernel_layout, plain.kernel_layout)
+        return _array(op, CONV.reference(plain, flat, kernel), plain.data_layout, result)
+
+    def relax(R: AnyValue, attrs: AnyValue, x: AnyValue, w: AnyValue) -> AnyValue:
+        plain, result = _plain(attrs)
+        assert CONV.relax is not None
+        flat = _relax(R, op, x, attrs.data_layout, plain.data_layout)
+        kernel = _relax(R, op, w, attrs.kernel_layout, plain.kernel_layout)
+        out = typed(CONV.relax(R, plain, flat, kernel))
+        return _relax(R, op, out, plain.data_layout, result)
+
+    def flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
+        plain, blocked = _plain(attrs)
+        assert CONV.flops is not None
+        types = [
+            _type(op, args[0], attrs.data_layout, plain.data_layout),
+            _type(op, args[1], attrs.kernel_layout, plain.kernel_layout),
+        ]
+        return CONV.flops(plain, types, _type(op, result, blocked, plain.data_layout))
+
+    defined = define_op(
+        op,
+        "data weight",
+        relation,
+        reference=reference,
+        attrs=CONV.attrs,
+        flops=flops,
+        relax=relax,
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        normalize=window_normalize(2),
+        doc=doc,
+    )
+
+    @builds(f"nn.{word}")
+    def build(
+        data: Expr,
+        kernel: Expr,
+        strides: AnyValue = (1, 1),
+        padding: AnyValue = (0, 0),
+        dilation: AnyValue = (1, 1),
+        groups: int = 1,
+        channels: int | None = None,
+        kernel_size: AnyValue = None,
+        data_layout: str = "NCHW8c",
+        kernel_layout: str = "OIHW",
+        out_layout: str = "",
+        out_dtype: str = "",
+    ) -> Call:
+        values = {
+            "strides": strides,
+            "padding": padding,
+            "dilation": dilation,
+            "groups": groups,
+            "channels": channels,
+            "kernel_size": kernel_size,
+            "data_layout": data_layout,
+            "kernel_layout": kernel_layout,
+            "out_layout": out_layout,
+            "out_dtype": out_dtype or NO_DTYPE,
+        }
+        return Call(
+            defined, [data, kernel], defined.definition.attrs.make(window_normalize(2)(values))
+        )
+
+    build.__name__ = build.__qualname__ = word
+    build.__doc__ = f"{doc} See `nn.conv2d` for the attributes."
+
+
+_conv(
+    "nn.contrib_conv2d_NCHWc",
+    "contrib_conv2d_nchwc",
+    "Convolution of data and weight in blocked layouts, such as NCHW8c and OIHW8i8o.",
+)
+_conv(
+    "nn.contrib_depthwise_conv2d_NCHWc",
+    "contrib_depthwise_conv2d_nchwc",
+    "Depthwise convolution of data and weight in blocked layouts, such as NCHW8c and OIHW1i8o.",
+)
+
+# nn.contrib_dense_pack ---------------------------------------------------------------------------
+
+PACK = "nn.contrib_dense_pack"
+DENSE: OpDef = Op.get("nn.dense").definition
+
+
+def _dense_attrs(attrs: AnyValue) -> Attrs:
+    assert DENSE.attrs is not None
+    return DENSE.attrs.make(units=attrs.units, out_dtype=attrs.out_dtype)
+
+
+def pack_relation(attrs: AnyValue, data: Type | None, weight: Type | None) -> Types:
+    """data (M, K) and a weight (units, K) in blocks, such as NC8n, give (M, units)."""
+    x, w = tensors(PACK, "data weight", data, weight)
+    if x is None or w is None:
+        return x, w, None
+    flat = _type(PACK, w, attrs.weight_layout, "NC")
+    *_, result = DENSE.relation(_dense_attrs(attrs), x, flat)
+    return x, w, result
+
+
+def pack_reference(attrs: AnyValue, x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    assert DENSE.reference is not None
+    return DENSE.reference(_dense_attrs(attrs), x, _array(PACK, w, attrs.weight_layout, "NC"))
+
+
+def _pack_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, w: AnyValue) -> AnyValue:
+    assert DENSE.relax is not None
+    flat = _relax(R, PACK, typed(w), attrs.weight_layout, "NC")
+    return DENSE.relax(R, _dense_attrs(attrs), x, flat)
+
+
+def _pack_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
+    assert DENSE.flops is not None
+    flat = _type(PACK, args[1], attrs.weight_layout, "NC")
+    return DENSE.flops(_dense_attrs(attrs), [args[0], flat], result)
+
+
+DENSE_PACK = define_op(
+    PACK,
+    "data weight",
+    pack_relation,
+    reference=pack_reference,
+    attrs=AttrsType(
+        "relay.attrs.DensePackAttrs",
+        (
+            Attr(
+                "units",
+                integer,
+                doc="number of output units; None: as the weight has",
+                may_be_none=True,
+            ),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
+            Attr("weight_layout", string, "NC", "order and blocks of the axes of the weight"),
+        ),
+    ),
+    flops=_pack_flops,
+    relax=_pack_relax,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    doc="As nn.dense, the weight in blocks.",
+)
+
+
+@builds(PACK)
+def contrib_dense_pack(
+    data: Expr,
+    weight: Expr,
+    weight_layout: str = "NC",
+    units: int | None = None,
+    out_dtype: str = "",
+) -> Call:
+    """The product of data (M, K) and a weight in blocks, such as "NC8n"."""
+    attrs = DENSE_PACK.definition.attrs.make(
+        units=units, out_dtype=out_dtype or NO_DTYPE, weight_layout=weight_layout
+    )
+    return Call(DENSE_PACK, [data, weight], attrs)

@@ -1,0 +1,154 @@
+"""Quantization in floating point, of a dtype that is an argument: qnn.simulated_quantize and
+qnn.simulated_dequantize.
+
+Source: src/relay/qnn/op/simulated_quantize.cc and simulated_dequantize.cc of TVM 0.16,
+topi/nn/qnn.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.relay.attrs import AttrsType, attrs_type
+from byoc_lab.relay.expr import Call, Expr, const
+from byoc_lab.relay.op.elementwise import round_half_away
+from byoc_lab.relay.op.namespace import builds, function
+from byoc_lab.relay.op.nn_dense import lay_along
+from byoc_lab.relay.op.qnn_convert import AXIS
+from byoc_lab.relay.op.qnn_math import elements
+from byoc_lab.relay.op.registry import OpPattern, define_op
+from byoc_lab.relay.op.relations import NO_DTYPE, Types, axis_of, differ, fail, tensors
+from byoc_lab.relay.op.relax_types import constant_value, dtype_of, rank_of
+from byoc_lab.relay.types import Type
+
+CODES = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
+KINDS = {code: kind for kind, code in CODES.items() if code}
+
+
+def _along(R: AnyValue, vector: AnyValue, axis: int, rank: int) -> AnyValue:
+    """A Relax vector laid along one axis; one of length 1 goes with everything."""
+    return R.reshape(vector, [-1 if n == axis % rank else 1 for n in range(rank)])
+
+
+def _simulated(name: str, direction: str, doc: str) -> None:
+    op = f"qnn.simulated_{name}"
+    other = "output" if direction == "out" else "input"
+    names = f"data {direction}_dtype {other}_scale {other}_zero_point"
+
+    def relation(attrs: AnyValue, *types: Type | None) -> Types:
+        """float32 data, the code of a dtype, vectors of one element or one per channel."""
+        known = tensors(op, names, *types)
+        x, code, *vectors = known
+        if code is not None and (code.shape or code.dtype != "int32"):
+            fail(op, f"{direction}_dtype must be a scalar of int32, found {code}")
+        if x is not None and x.dtype != "float32":
+            fail(op, f"data must be of float32, found {x}")
+        if x is not None and x.shape:
+            channels = x.shape[axis_of(op, attrs.axis, len(x.shape))]
+            for word, ty in zip(names.split()[2:], vectors, strict=True):
+                if ty is not None and (
+                    len(ty.shape) > 1
+                    or (ty.shape and ty.shape[0] != 1 and differ(ty.shape[0], channels))
+                ):
+                    fail(op, f"{word} must be a vector of {channels}, or of 1, found {ty}")
+        return *known, x
+
+    def laid(attrs: AnyValue, x: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        return lay_along(vector.reshape(-1), attrs.axis, x.ndim) if vector.size > 1 else vector
+
+    def reference(
+        attrs: AnyValue, x: np.ndarray, code: np.ndarray, scale: np.ndarray, zero: np.ndarray
+    ) -> np.ndarray:
+        """Code 0 hands the data on as it is."""
+        kind = KINDS.get(int(code))
+        if kind is None:
+            return x
+        scale, zero = laid(attrs, x, scale), laid(attrs, x, zero)
+        if name == "quantize":
+            limits = np.iinfo(kind)
+            moved = round_half_away(x / scale) + zero
+            return np.clip(moved, limits.min, limits.max).astype(x.dtype).reshape(x.shape)
+        return ((x - zero) * scale).astype(x.dtype).reshape(x.shape)
+
+    def relax(
+        R: AnyValue,
+        attrs: AnyValue,
+        x: AnyValue,
+        code: AnyValue,
+        scale: AnyValue,
+        zero: AnyValue,
+    ) -> AnyValue:
+        kind = KINDS.get(int(constant_value(code, op, f"{direction}_dtype")))
+        if kind is None:
+            return x
+        rank = rank_of(x)
+        scale = _along(R, scale, attrs.axis, rank)
+        zero = R.astype(_along(R, zero, attrs.axis, rank), dtype_of(x))
+        if name == "dequantize":
+            return R.multiply(R.subtract(x, zero), scale)
+        limits = np.iinfo(kind)
+        moved = R.add(R.round(R.divide(x, scale)), zero)
+        return R.clip(moved, float(limits.min), float(limits.max))
+
+    SIMULATED[name] = define_op(
+        op,
+        names,
+        relation,
+        reference=reference,
+        attrs=ATTRS[name],
+        flops=lambda attrs, args, result: 3 * elements(result),
+        relax=relax,
+        pattern=OpPattern.ELEMWISE,
+        doc=doc,
+    )
+
+
+SIMULATED: dict[str, AnyValue] = {}
+ATTRS = {
+    "quantize": AttrsType("relay.attrs.SimulatedQuantizeAttrs", (AXIS,)),
+    "dequantize": attrs_type("relay.attrs.DequantizeAttrs"),
+}
+_simulated("quantize", "out", "Data on the grid of a quantized dtype, still in floating point.")
+_simulated("dequantize", "in", "What simulated_quantize gave, as real numbers again.")
+
+
+def _code(kind: AnyValue) -> Expr:
+    """The code of a dtype as a constant. Raises ValueError for one that has none."""
+    if isinstance(kind, Expr):
+        return kind
+    if kind not in CODES:
+        raise ValueError(f"a simulated dtype must be one of {', '.join(CODES)}, found {kind!r}")
+    return const(CODES[kind], "int32")
+
+
+def _vectors(*scales: Expr) -> list[Expr]:
+    return [function("reshape")(s, [-1]) for s in scales]
+
+
+@builds("qnn.simulated_quantize")
+def simulated_quantize(
+    data: Expr,
+    output_scale: Expr,
+    output_zero_point: Expr,
+    axis: int = -1,
+    out_dtype: str | Expr = "int8",
+) -> Call:
+    """`data` rounded as a quantization to `out_dtype` does it; that may be an expression."""
+    args = [data, _code(out_dtype), *_vectors(output_scale, output_zero_point)]
+    return Call(SIMULATED["quantize"], args, ATTRS["quantize"].make(axis=axis))
+
+
+@builds("qnn.simulated_dequantize")
+def simulated_dequantize(
+    data: Expr,
+    input_scale: Expr,
+    input_zero_point: Expr,
+    axis: int = -1,
+    in_dtype: str | Expr = "int8",
+) -> Call:
+    """The real numbers that simulated quantized `data` stands for."""
+    args = [data, _code(in_dtype), *_vectors(input_scale, input_zero_point)]
+    attrs = ATTRS["dequantize"].make(axis=axis, out_dtype=NO_DTYPE)
+    return Call(SIMULATED["dequantize"], args, attrs)
