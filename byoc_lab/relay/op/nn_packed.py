@@ -15,7 +15,7 @@ from byoc_lab.relay.attrs import Attr, Attrs, AttrsType, dtype, integer, string
 from byoc_lab.relay.expr import Call, Expr, Op
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpDef, OpPattern, define_op
-from byoc_lab.relay.op.relations import NO_DTYPE, Types, tensors
+from byoc_lab.relay.op.relations import NO_DTYPE, Types, relation_of, tensors
 from byoc_lab.relay.op.relax_types import shape_of, typed
 from byoc_lab.relay.op.relayout import relaid
 from byoc_lab.relay.op.windows import window_normalize
@@ -62,7 +62,7 @@ def _conv(op: str, word: str, doc: str) -> None:
         plain, result = _plain(attrs)
         flat = _type(op, x, attrs.data_layout, plain.data_layout)
         kernel = _type(op, w, attrs.kernel_layout, plain.kernel_layout)
-        *_, out = CONV.relation(plain, flat, kernel)
+        *_, out = relation_of(op, CONV, plain, flat, kernel)
         assert isinstance(out, TensorType)
         return x, w, _type(op, out, plain.data_layout, result)
 
@@ -166,7 +166,7 @@ def pack_relation(attrs: AnyValue, data: Type | None, weight: Type | None) -> Ty
     if x is None or w is None:
         return x, w, None
     flat = _type(PACK, w, attrs.weight_layout, "NC")
-    *_, result = DENSE.relation(_dense_attrs(attrs), x, flat)
+    *_, result = relation_of(PACK, DENSE, _dense_attrs(attrs), x, flat)
     return x, w, result
 
 

@@ -22,7 +22,7 @@ from byoc_lab.relay.op.qnn_math import (
     relax_constant,
 )
 from byoc_lab.relay.op.registry import OpDef, OpPattern, define_op
-from byoc_lab.relay.op.relations import Types, tensors
+from byoc_lab.relay.op.relations import Types, relation_of, tensors
 from byoc_lab.relay.op.relax_types import rank_of
 from byoc_lab.relay.op.windows import window_normalize
 from byoc_lab.relay.types import TensorType, Type
@@ -52,7 +52,7 @@ def _linear(op: str, outputs, doc: str, names: str = NAMES) -> Op:
         check_dtype(op, words[0], x.dtype, *NARROW)
         check_dtype(op, words[1], w.dtype, *NARROW)
         # The two need not have the same dtype, so the plain operator is asked about one.
-        *_, result = plain.relation(attrs, x, TensorType(w.shape, x.dtype))
+        *_, result = relation_of(op, plain, attrs, x, TensorType(w.shape, x.dtype))
         axis = outputs(attrs)
         channels = 1 if axis is None else w.shape[axis]
         check_vector(op, words[3], kernel_zero, "int32", channels)

@@ -31,7 +31,7 @@ from byoc_lab.relay.op.qnn_math import (
     saturated,
 )
 from byoc_lab.relay.op.registry import OpDef, OpPattern, define_op
-from byoc_lab.relay.op.relations import Types, axis_of, tensors
+from byoc_lab.relay.op.relations import Types, axis_of, relation_of, tensors
 from byoc_lab.relay.op.relax_types import dtype_of
 from byoc_lab.relay.types import Type
 
@@ -251,7 +251,7 @@ PLAIN: OpDef = Op.get("nn.avg_pool2d").definition
 def pool_relation(attrs: AnyValue, *types: Type | None) -> Types:
     """As nn.avg_pool2d of int8 or uint8; scales float32 and zero points int32, scalars."""
     known = _check(POOL, POOL_INPUTS, ("int8", "uint8"), *types)
-    _, result = PLAIN.relation(attrs, known[0])
+    _, result = relation_of(POOL, PLAIN, attrs, known[0])
     return *known, result
 
 

@@ -101,6 +101,14 @@ def broadcast(op: str, lhs: TensorType, rhs: TensorType) -> tuple[int | Any, ...
     return tuple(shape[::-1])
 
 
+def relation_of(op: str, other: AnyValue, attrs: AnyValue, *types: Type | None) -> Types:
+    """What the relation of the definition `other` says; an error bears the name of `op`."""
+    try:
+        return other.relation(attrs, *types)
+    except TypeInferenceError as error:
+        raise TypeInferenceError(str(error).replace(f"{other.name}:", f"{op}:", 1)) from None
+
+
 def out_dtype(attrs: AnyValue, data: TensorType) -> str:
     """The dtype of the result: attribute out_dtype, or that of the data when it is empty."""
     return attrs.out_dtype or data.dtype

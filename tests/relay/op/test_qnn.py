@@ -219,10 +219,25 @@ def test_refusal_says_what_is_wrong(build, message) -> None:
         typed(build())
 
 
-def test_mul_with_vectors_of_scales_is_not_computed() -> None:
-    args = [f32(*[0.5] * 8), i32(0), f32(1.0), i32(0), f32(1.0), i32(0)]
-    function = relay.Function([q], qnn.mul(q, q, *args))
-    with pytest.raises(EvaluationError, match="scalar scales"):
+def test_mul_with_a_vector_of_scales_computes_each_channel_with_its_own() -> None:
+    data = integers(1, 4, 8, 3)
+    scales = (0.5, 0.25, 0.03)
+
+    def product(x: relay.Var, *scale: float) -> relay.Expr:
+        rest = [i32(1), f32(1.0), i32(0), f32(0.7), i32(2)]
+        return qnn.mul(x, x, f32(*scale), *rest, lhs_axis=-1)
+
+    x = relay.var("x", shape=(1, 4, 8, 3), dtype="int8")
+    whole = evaluate(relay.Function([x], product(x, *scales)), [data]).value
+    for n, scale in enumerate(scales):
+        alone = evaluate(relay.Function([x], product(x, scale)), [data]).value
+        np.testing.assert_array_equal(whole[..., n], alone[..., n])
+
+
+def test_mul_with_scales_along_two_axes_is_not_computed() -> None:
+    args = [f32(*[0.5] * 4), i32(0), f32(*[1.0] * 8), i32(0), f32(1.0), i32(0)]
+    function = relay.Function([q], qnn.mul(q, q, *args, lhs_axis=1, rhs_axis=2))
+    with pytest.raises(EvaluationError, match="along one axis, found lhs_axis=1 and rhs_axis=2"):
         evaluate(function, [integers(1, 4, 8, 8)])
 
 
