@@ -14,9 +14,9 @@ from byoc_lab.errors import BuildError, InputError
 from byoc_lab.passes import InferType
 from byoc_lab.relay.analysis import free_vars
 from byoc_lab.relay.build_module import bind_params_by_name
-from byoc_lab.relay.expr import Expr, Function, GlobalVar, TupleWrapper
+from byoc_lab.relay.expr import Expr, Function, GlobalVar, TupleWrapper, Var
 from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.types import TupleType
+from byoc_lab.relay.types import TensorType, TupleType
 from byoc_lab.run.reference import ConstructorValue, evaluate
 
 KINDS = ("graph", "vm", "aot", "debug")
@@ -47,6 +47,14 @@ def plain(value: Any) -> Any:
     if isinstance(value, (tuple, list)) and not isinstance(value, np.ndarray):
         return tuple(map(plain, value)) if isinstance(value, ADT) else _list(value)
     return value.numpy() if hasattr(value, "numpy") else value
+
+
+def cast(value: Any, parameter: Var) -> Any:
+    """An array in the dtype of the parameter it is for: TVM's graph executor copies inputs so."""
+    ty = parameter.checked_type
+    if isinstance(ty, TensorType) and not isinstance(value, tuple):
+        return np.asarray(value, dtype=ty.dtype)
+    return value
 
 
 def _list(value: Any) -> Any:
@@ -103,8 +111,11 @@ class Executor:
         if self.kind == "debug":
             return lambda values: evaluate(mod, values).value
         executable = building.build(mod).executable
-        result = executable.mod["main"].body.checked_type
-        return lambda values: nested(executable.run(values), result)
+        main = executable.mod["main"]
+        result = main.body.checked_type
+        if self.kind != "graph":
+            return lambda values: nested(executable.run(values), result)
+        return lambda values: nested(executable.run(list(map(cast, values, main.params))), result)
 
 
 def create_executor(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from byoc_lab.compat.building import Library
-from byoc_lab.compat.executors import plain
+from byoc_lab.compat.executors import cast, plain
 from byoc_lab.compat.nd import NDArray
 from byoc_lab.compat.params import load_param_dict
 from byoc_lab.errors import InputError
@@ -28,18 +28,20 @@ class GraphModule:
             raise TypeError(f"GraphModule takes what relay.build gave, found {module!r}")
         self.module = module
         self.executable: Executable = module.executable
-        self._names = [p.name_hint for p in self.executable.mod["main"].params]
+        self._parameters = {p.name_hint: p for p in self.executable.mod["main"].params}
+        self._names = list(self._parameters)
         self._values: dict[str, Any] = {}
         self._outputs: list[Any] = []
 
     def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
         """Set one input (by name or index), or several by name; unknown names among the several
-        are ignored, as in TVM. Raises InputError."""
+        are ignored, and values cast to the dtype of the input, as in TVM. Raises InputError."""
         if key is not None:
-            self._values[self._name(key)] = plain(value)
+            name = self._name(key)
+            self._values[name] = cast(plain(value), self._parameters[name])
         for name, array in params.items():
             if name in self._names:
-                self._values[name] = plain(array)
+                self.set_input(name, array)
 
     set_input_zero_copy = set_input
 

@@ -60,7 +60,8 @@ def parameters(*value_sets: Sequence[Any], ids: Any = None) -> list[Any]:
 
 
 def _column(group: int, values: list[Any], ids: Any) -> Any:
-    def value(request: pytest.FixtureRequest) -> Any:
+    # The first argument is there when the parameter is an attribute of a test class.
+    def value(*instance: Any, request: pytest.FixtureRequest) -> Any:
         return request.param
 
     setattr(value, GROUP, (group, values, ids))

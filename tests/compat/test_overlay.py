@@ -127,6 +127,8 @@ def test_graph_module(tmp_path: typing.Any) -> None:
         out = tvm.nd.empty((2, 3))
         run.get_output(1, out)
         np.testing.assert_allclose(out.numpy(), x * y, rtol=1e-6)
+        run.set_input("x", x.astype("float64"))
+        assert run.get_input("x").dtype == "float32"
         with pytest.raises(InputError, match="no input is called 'z'"):
             run.set_input("z", x)
     (tmp_path / "other.so").write_bytes(b"\x7fELF\x80")

@@ -23,6 +23,13 @@ def test_fixtures(target, dev, executor_kind, data, axis):
     tvm.testing.assert_allclose(result.numpy(), data.sum(axis=axis), rtol=1e-5)
 
 
+class TestParameters:
+    number, name = tvm.testing.parameters((1, "one"), (2, "two"), ids=["first", "second"])
+
+    def test_of_a_class(self, number, name):
+        assert (number, name) in ((1, "one"), (2, "two"))
+
+
 @tvm.testing.parametrize_targets("llvm", "cuda")
 def test_targets(target, dev):
     assert target == "llvm"
