@@ -70,6 +70,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.backend.runtime": (f"{_HERE}.building",),
     "tvm.relay.backend.te_compiler": (f"{_HERE}.te_compiler",),
     "tvm.relay.backend.compile_engine": (f"{_HERE}.te_compiler",),
+    "tvm.relay.backend.utils": (f"{_HERE}.relay_names",),
     "tvm.relay.backend.vm": (f"{_HERE}.vm",),
     "tvm.relay.base": (f"{_HERE}.relay_names", f"{_RELAY}.expr"),
     "tvm.relay.build_module": (f"{_HERE}.building", f"{_RELAY}.build_module"),
@@ -92,8 +93,8 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.testing": (f"{_HERE}.relay_testing", f"{_RELAY}.testing"),
     "tvm.relay.testing.byoc": (f"{_HERE}.relay_testing",),
     "tvm.relay.testing.temp_op_attr": (f"{_HERE}.relay_testing",),
-    "tvm.relay.transform": ("byoc_lab.passes",),
-    "tvm.relay.transform.transform": ("byoc_lab.passes",),
+    "tvm.relay.transform": ("byoc_lab.passes", f"{_HERE}.relay_names"),
+    "tvm.relay.transform.transform": ("byoc_lab.passes", f"{_HERE}.relay_names"),
     "tvm.relay.ty": (f"{_RELAY}.types",),
     "tvm.relay.vm": (f"{_HERE}.vm",),
     # Running

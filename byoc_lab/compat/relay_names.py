@@ -11,6 +11,11 @@ from byoc_lab.relay.printer import print_text
 build_config = PassContext
 
 
+def mangle_module_name(mod_name: str | None) -> str:
+    """What the names of a module's functions begin with in a library."""
+    return "tvmgen" if mod_name is None else f"tvmgen_{mod_name}"
+
+
 def astext(expr: Any, unified_symbols: bool = True, annotate: Any = None) -> str:
     """A module or expression as text, metadata included."""
     return print_text(expr, annotate=annotate)
@@ -21,4 +26,11 @@ def pretty_print(obj: Any) -> str:
     return print_text(obj, show_meta_data=False)
 
 
-__all__ = ["astext", "build_config", "load_param_dict", "pretty_print", "save_param_dict"]
+__all__ = [
+    "astext",
+    "build_config",
+    "load_param_dict",
+    "mangle_module_name",
+    "pretty_print",
+    "save_param_dict",
+]

@@ -49,6 +49,7 @@ def test_names_are_byoc_labs() -> None:
     assert relay.op.contrib.register.get_pattern_table("dnnl")
     assert relay.op.nn.conv2d is relay.nn.conv2d
     assert relay.testing.resnet.get_workload is byoc_lab.relay.testing.resnet.get_workload
+    assert relay.backend.utils.mangle_module_name("default") == "tvmgen_default"
     assert relay.Any is tvm.tir.Any is byoc_lab.relay.Any, "not typing's"
     assert issubclass(byoc_lab.errors.ParseError, tvm.TVMError)
 
@@ -171,8 +172,8 @@ def test_functions_by_name() -> None:
     assert tvm.get_global_func("relay.ext.none", True) is None
     with pytest.raises(UnknownNameError):
         tvm.get_global_func("relay.ext.none")
-    tvm.register_func("relay.ext.sample.optimize", len, override=True)
-    assert tvm.get_global_func("relay.ext.sample.optimize") is len
+    tvm.register_func("relay.ext.of_this_test.optimize", len, override=True)
+    assert tvm.get_global_func("relay.ext.of_this_test.optimize") is len
 
 
 def test_json() -> None:
