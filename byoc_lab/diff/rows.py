@@ -74,7 +74,7 @@ def _common_prefix(a: Sequence[Any], b: Sequence[Any]) -> int:
 
 def _key(line: Line) -> Any:
     """What a line says, whatever its numbers are."""
-    text = _NUMBER.sub("", line.text)
+    text = _NUMBER.sub(lambda number: number[0][0], line.text)
     constants = [p for p in line.node.parts() if isinstance(p, Constant)] if line.node else []
     return (text, tuple(_value_key(c) for c in constants)) if constants else text
 

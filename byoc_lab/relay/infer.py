@@ -252,12 +252,14 @@ class _Solver(DataTypeRules):
                 f"{definition.name} takes {len(definition.inputs)} arguments ({names}), "
                 f"found {len(call.args)}",
             )
+        attrs, schema = call.attrs, definition.attrs
+        if schema is not None and attrs is not None and attrs.type_key != schema.type_key:
+            _fail(call, f"{definition.name} takes {schema.type_key}, found {attrs.type_key}")
         args = [self.types[a] for a in call.args]
         if definition.relation is identity:
             return args[0]  # be it a hole: what fills the one fills the other
-        attrs = call.attrs
-        if attrs is None and definition.attrs:
-            attrs = definition.attrs.make()
+        if attrs is None and schema is not None:
+            attrs = schema.make()
         if not any(t.has_holes for t in args):  # the usual case: known operands, known result
             *wanted, result = self._relate(call, definition, attrs, args)
             self._check_arguments(call, definition, args, wanted)
@@ -285,6 +287,8 @@ class _Solver(DataTypeRules):
             return definition.relation(attrs, *known)
         except TypeInferenceError as error:
             _fail(call, str(error), error)
+        except ArithmeticError as error:  # a stride of 0, a scale that is infinite
+            _fail(call, f"{definition.name}: an attribute is out of range ({error})", error)
 
     def _check_arguments(
         self, call: Call, definition: OpDef, args: Sequence[Type], wanted: Sequence[Type | None]

@@ -51,6 +51,13 @@ def test_the_same_text_with_other_operands_is_a_difference() -> None:
     assert _kinds(before, after) == ["operands changed"]
 
 
+def test_a_call_of_a_number_and_the_empty_tuple_are_no_twins() -> None:
+    """Without their numbers `%1 = %0()` and `%0 = ()` read the same; they are different lines."""
+    call = _module("%0 = fn () { () };", "%1 = %0();", "(%1, %1)")
+    plain = _module("%0 = ();", "(%0, %0)")
+    assert byoc_lab.diff(call, plain).changes
+
+
 def test_another_constant_is_a_difference() -> None:
     x = relay.var("x", shape=(3,))
     mods = [

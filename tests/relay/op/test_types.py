@@ -288,3 +288,17 @@ REFUSED = [  # build, arguments, what the message must say
 def test_refusal_says_what_is_wrong(build, given, message) -> None:
     with pytest.raises(TypeInferenceError, match=f"(?s){message}"):
         infer(build, *given)
+
+
+def test_attributes_of_another_operator_are_refused() -> None:
+    x = relay.var("x", shape=(2, 3))
+    wrong = relay.Call(relay.op.get("clip"), [x], relay.nn.softmax(x).attrs)
+    message = "clip takes relay.attrs.ClipAttrs, found relay.attrs.SoftmaxAttrs"
+    with pytest.raises(TypeInferenceError, match=message):
+        infer_module(IRModule.from_expr(wrong))
+
+
+def test_attributes_out_of_range_are_an_error_of_types() -> None:
+    x = relay.var("x", shape=(1, 2, 3, 4))
+    with pytest.raises(TypeInferenceError, match=r"nn\.upsampling: an attribute is out of range"):
+        infer_module(IRModule.from_expr(nn.upsampling(x, scale_h=float("inf"))))

@@ -1,0 +1,159 @@
+"""Everything that is done with a text: `examine` returns, or raises what must not be raised."""
+
+from __future__ import annotations
+
+import inspect
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import prod
+from typing import Any
+
+import numpy as np
+
+import byoc_lab
+from byoc_lab import passes, relay
+from byoc_lab.dnnl import patterns
+from byoc_lab.errors import ByocLabError
+from byoc_lab.relay.visit import post_order
+from byoc_lab.run.reference import evaluate
+
+SECONDS = 20.0  # of CPU time for one text; the slowest that is well takes less than one
+MOST_NUMBERS = 100_000  # in one tensor of a module that is evaluated
+
+# Passes that cannot be made without arguments.
+ARGUMENTS: dict[str, Callable[[], Any]] = {
+    "MergeComposite": lambda: passes.MergeComposite(patterns.pattern_table()),
+    "AnnotateTarget": lambda: passes.AnnotateTarget(["dnnl"]),
+}
+LEFT_OUT = {"PrintIR"}  # writes to the terminal, what `astext` is tested with
+
+
+class TookTooLong(Exception):
+    """A text kept the tools busy for longer than they may be."""
+
+
+def all_passes() -> dict[str, Any]:
+    """One of each pass. Raises KeyError for one that needs arguments which `ARGUMENTS` lacks."""
+    found = {}
+    for name in passes._NAMES:
+        needs = [
+            p.name
+            for p in inspect.signature(getattr(passes, name)).parameters.values()
+            if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
+        ]
+        if name not in LEFT_OUT:
+            found[name] = ARGUMENTS[name]() if needs else passes.make_pass(name)
+    found["PartitionGraph of 2020"] = passes.PartitionGraph(era="2020-01")
+    return found
+
+
+def examine(text: str) -> int:
+    """Read a text and do with the module what can be done; how many steps went well.
+
+    Raises whatever is no ByocLabError, and TookTooLong.
+    """
+    steps = _Steps()
+    with _time_limit(SECONDS), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        untyped = steps.do(relay.parse, text, infer=False)
+        if untyped is not None:
+            _look_at(untyped, steps)
+        typed = steps.do(relay.parse, text)
+        if typed is not None:
+            _look_at(typed, steps)
+            _run(typed, steps)
+            _transform(typed, steps)
+    return steps.done
+
+
+class _Steps:
+    """What is done, and how much of it ended without an error."""
+
+    def __init__(self) -> None:
+        self.done = 0
+
+    def do(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """The result, or None after an error of byoc_lab, which must be able to say what it is."""
+        try:
+            result = function(*args, **options)
+        except ByocLabError as error:
+            str(error)
+            return None
+        self.done += 1
+        return result
+
+
+def _look_at(mod: relay.IRModule, steps: _Steps) -> None:
+    """Print it, read that again, lint and analyse it."""
+    for style in ("0.0.5", "0.7", "0.0.4"):
+        steps.do(mod.astext, show_meta_data=False, style=style)
+    text = steps.do(mod.astext)
+    again = steps.do(relay.parse, text, infer=False) if text is not None else None
+    if again is not None:
+        relay.structural_hash(again)
+        relay.structural_equal(again, mod)
+    findings = steps.do(byoc_lab.lint, mod)
+    if findings is not None:
+        str(findings)
+    for func in mod.functions.values():
+        relay.analysis.well_formed(func)
+        relay.analysis.free_vars(func)
+        relay.analysis.detect_feature(func)
+
+
+def _transform(mod: relay.IRModule, steps: _Steps) -> None:
+    """Every pass by itself, and the pipelines; what comes out is looked at."""
+    for one in all_passes().values():
+        after = steps.do(one, mod)
+        if after is not None and after is not mod:
+            steps.do(relay.transform.InferType(), after)
+            str(byoc_lab.diff(mod, after).summary)
+            steps.do(after.astext)
+            str(steps.do(byoc_lab.lint, after))
+    for name in passes.pipeline_names():
+        trace = steps.do(byoc_lab.trace, mod, pipeline=name)
+        if trace is not None:
+            str(trace)
+
+
+def _run(mod: relay.IRModule, steps: _Steps) -> None:
+    """The NumPy reference, unless that would need much memory."""
+    if "main" not in mod:
+        return
+    inputs = {}
+    for func in mod.functions.values():
+        for node in post_order(func):
+            shape = getattr(getattr(node, "_checked_type", None), "shape", ())
+            if prod(d if isinstance(d, int) else 1 for d in shape) > MOST_NUMBERS:
+                return
+    for param in mod["main"].params:
+        ty = param.checked_type
+        if not isinstance(ty, relay.TensorType) or not ty.is_static:
+            return
+        try:
+            inputs[param.name_hint] = np.ones(ty.concrete_shape, ty.dtype)
+        except TypeError:  # bfloat16 and the like
+            return
+    steps.do(evaluate, mod, inputs)
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Raise TookTooLong in what runs for longer; without effect outside of the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise TookTooLong(f"{seconds:g} s were not enough")
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
