@@ -36,6 +36,8 @@ class Golden:
             folder = "print"
         elif isinstance(self.step, str):
             folder = self.step
+        elif "dnnl" in self.step:
+            folder = self.step["dnnl"]
         else:
             folder = self.step.get("pass", "Sequential")
         stem = self.case.replace("/", "_").replace(".", "_")
@@ -43,6 +45,7 @@ class Golden:
 
 
 FOLD_SCALE_AXIS = {"pass": "FoldScaleAxis", "opt_level": 3}
+DNNL_WHOLE_TABLE = {"pass": "MergeComposite", "table": "contrib.dnnl"}
 DNNL_TABLE = {"pass": "MergeComposite", "table": "dnnl"}
 TO_DNNL = {"pass": "AnnotateTarget", "targets": ["dnnl"]}
 FOLDED = ("InferType", "SimplifyInference", "FoldConstant", FOLD_SCALE_AXIS)
@@ -137,6 +140,7 @@ def plan() -> list[Golden]:
         *_functions_in_and_out(),
         *_fusing(),
         *_dnnl_pipelines(),
+        *_dnnl_integration(),
     ]
     paths = [entry.path for entry in entries]
     if doubles := {path for path in paths if paths.count(path) > 1}:
@@ -404,3 +408,18 @@ def _dnnl_pipelines() -> Iterator[Golden]:
         for stage in range(1, len(DNNL_PIPELINE)):
             before, step = DNNL_PIPELINE[:stage], DNNL_PIPELINE[stage]
             yield Golden(f"networks.{name}", before, step)
+
+
+def _dnnl_integration() -> Iterator[Golden]:
+    """TVM's whole table on every chain; its rewrites; regions that do not pay."""
+    chains = [f"{root}_chains" for root in ("conv1d", "conv2d", "conv3d", "deconv2d", "dense")]
+    sums = ("sums", "residual_blocks", "residual_without_bias", "residual_before_tanh")
+    for name in (*chains, *sums, "light_regions"):
+        yield Golden(f"dnnl.{name}", ("InferType",), DNNL_WHOLE_TABLE)
+    for name in ("layer_norm", "layer_norm_by_variance"):
+        yield Golden(f"dnnl.{name}", (), {"dnnl": "rewrite_layer_norm"})
+    for name in ("dense_reshape_bias", "dense_reshape_bias_gelu"):
+        yield Golden(f"dnnl.{name}", (), {"dnnl": "rewrite_dense_bias_gelu_reshape_last"})
+    cut = ("InferType", DNNL_WHOLE_TABLE, TO_DNNL, "MergeCompilerRegions", "PartitionGraph")
+    for name in ("sums", "light_regions"):
+        yield Golden(f"dnnl.{name}", cut, {"dnnl": "prune_dnnl_subgraphs"})

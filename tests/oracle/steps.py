@@ -9,6 +9,8 @@ A step is one of
     {"pass": "FoldScaleAxis", "opt_level": 3}              run inside PassContext(opt_level=3)
     {"pass": "FuseOps", "config": {"relay.FuseOps.max_depth": 3}}
     {"sequential": ["InferType", ...], "opt_level": 3}     run by tvm.transform.Sequential
+    {"pass": "MergeComposite", "table": "contrib.dnnl"}    the whole table of relay.op.contrib.dnnl
+    {"dnnl": "rewrite_layer_norm"}                         a function of relay.op.contrib.dnnl
     {"annotate": "conv_args", "compiler": "dnnl"}          an annotator of `annotators.py`
     {"equals": text}                                       nothing if it is that module
     "drop_let_begins"                                      its mender of annotated let values
@@ -17,6 +19,7 @@ A step is one of
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from .annotators import annotate, drop_let_begins
@@ -37,6 +40,8 @@ def apply(step: Step, mod: Any, tvm: Any, relay: Any) -> Any:
         return mod
     if "annotate" in arguments:
         return annotate(mod, relay, arguments["annotate"], arguments.get("compiler", "dnnl"))
+    if "dnnl" in arguments:
+        return getattr(_contrib_dnnl(relay), arguments["dnnl"])(mod)
     level, config = arguments.pop("opt_level", None), arguments.pop("config", None)
     if "sequential" in arguments:
         passes = [_pass({"pass": name}, relay) for name in arguments["sequential"]]
@@ -53,6 +58,8 @@ def _pass(arguments: dict[str, Any], relay: Any) -> Any:
     arguments = dict(arguments)
     name = arguments.pop("pass")
     make = getattr(relay.transform, name)
+    if name == "MergeComposite" and arguments["table"] == "contrib.dnnl":
+        return make(_contrib_dnnl(relay).pattern_table())
     if name == "MergeComposite":
         return make(table(arguments["table"], relay.dataflow_pattern))
     if name == "AnnotateTarget":
@@ -62,12 +69,18 @@ def _pass(arguments: dict[str, Any], relay: Any) -> Any:
     return make(**arguments)
 
 
+def _contrib_dnnl(relay: Any) -> Any:
+    return import_module(f"{relay.__name__}.op.contrib.dnnl")
+
+
 def describe(step: Step) -> str:
     """The step in one line, for the head of a golden file."""
     if isinstance(step, str):
         return step
     if "annotate" in step:
         return f"annotate({step['annotate']})"
+    if "dnnl" in step:
+        return str(step["dnnl"])
     name = step.get("pass") or "Sequential[" + ", ".join(step["sequential"]) + "]"
     rest = {key: value for key, value in step.items() if key not in ("pass", "sequential")}
     inside = ", ".join(f"{key}={value!r}" for key, value in rest.items())
