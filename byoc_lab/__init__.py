@@ -39,9 +39,15 @@ from byoc_lab.diff import Diff, diff  # noqa: E402
 from byoc_lab.dnnl import contrib as _contrib  # noqa: E402
 from byoc_lab.lint import Finding, Findings, lint  # noqa: E402
 from byoc_lab.passes import PassContext, Sequential  # noqa: E402
+from byoc_lab.relax.registration import (  # noqa: E402
+    register_codegen_when_possible as _register_codegen,
+)
 from byoc_lab.relay import IRModule  # noqa: E402
 from byoc_lab.relay.structural import assert_structural_equal, structural_equal  # noqa: E402
 from byoc_lab.trace import Trace, trace  # noqa: E402
+
+# DNNL for Relax: registered now, or when TVM-FFI is imported.
+_register_codegen()
 
 # TVM's name for what DNNL defines; Relay itself knows no back end.
 relay.op.contrib.dnnl = _contrib  # type: ignore[attr-defined]

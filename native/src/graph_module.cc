@@ -48,6 +48,11 @@ class GraphModule : public ffi::ModuleObj {
     threads_ = GetNumThreads();
   }
 
+  bool ready() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return plan_ != nullptr;
+  }
+
   // Keeps copies of the constants to be saved with the module. Without this, whoever delivers
   // the constants through __init_<symbol> is the one to save them.
   void Own(const ffi::Array<ffi::Tensor>& constants) {
@@ -73,7 +78,8 @@ class GraphModule : public ffi::ModuleObj {
     }
     if (name == "__init_" + graph_.symbol) {
       return ffi::Function::FromTyped([self](const ffi::Array<ffi::Tensor>& constants) {
-        self->Initialize(constants);
+        // TVM's loader calls this even when get_const_vars asked for nothing.
+        if (!(constants.empty() && self->ready())) self->Initialize(constants);
         return 0;
       });
     }
@@ -159,6 +165,7 @@ class GraphModule : public ffi::ModuleObj {
  private:
   ffi::Array<ffi::String> ConstantNames() const {
     ffi::Array<ffi::String> names;
+    if (!owned_.empty()) return names;  // nothing is left to be delivered
     for (int id : graph_.constants) names.push_back(graph_.tensors[id].name);
     return names;
   }

@@ -1,0 +1,85 @@
+"""Cutting out of a Relax module what DNNL takes."""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import Any
+
+from byoc_lab import relay
+from byoc_lab.dnnl.operators import why_not
+from byoc_lab.errors import BuildError, ByocLabError
+from byoc_lab.relax.registration import register_codegen
+from byoc_lab.relax.to_relay import OPERATORS, translated, type_of
+from byoc_lab.relay.expr import Call, Function, Op
+from byoc_lab.relay.infer import infer_expr
+from byoc_lab.relay.visit import post_order
+from byoc_lab.run.tvm_runtime import import_tvm
+
+TARGET = "dnnl"
+INSIDE_SPELLINGS = ("erf",)  # computed as part of an activation, and by nothing else
+
+
+def patterns() -> list[tuple[Any, ...]]:
+    """For FuseOpsByPattern: (name, pattern, annotations, check) of each operator by itself.
+
+    Operators that follow one another end in one function (MergeCompositeFunctions), and what is
+    fused in there is for the code generator to decide; so no chain needs a pattern.
+    """
+    dpl = import_tvm().relax.dpl
+    table: list[tuple[Any, ...]] = []
+    for name, translation in OPERATORS.items():
+        operands = [dpl.wildcard() for _ in list(signature(translation).parameters)[1:]]
+        pattern = dpl.is_op(f"relax.{name}")(*operands)
+        table.append((f"{TARGET}.{name.removeprefix('nn.')}", pattern, {}, takes))
+    return table
+
+
+def takes(context: Any) -> bool:
+    """Whether DNNL takes the call of a match: the check of every pattern."""
+    return why_not_relax(context.matched_expr) is None
+
+
+def why_not_relax(call: Any) -> str | None:
+    """Why DNNL does not take a call of a Relax operator, in words; None when it does."""
+    tvm = import_tvm()
+
+    def operand(n: int, arg: Any) -> Any:
+        if isinstance(arg, tvm.relax.Tuple):
+            return relay.Tuple([operand(n, field) for field in arg.fields])
+        try:
+            return relay.var(f"x{n}", type_of(arg))
+        except (BuildError, AttributeError):
+            return arg  # a shape, a number
+
+    try:
+        made = translated(call, [operand(n, arg) for n, arg in enumerate(call.args)])
+        typed = infer_expr(Function(relay.analysis.free_vars(made), made))
+    except ByocLabError as error:
+        return str(error)
+    assert isinstance(typed, Function)
+    for node in post_order(typed.body):
+        if isinstance(node, Call) and isinstance(node.op, Op):
+            if node.op.name in INSIDE_SPELLINGS:
+                continue
+            reason = why_not(node)
+            if reason:
+                return reason
+    return None
+
+
+def partition_for_dnnl(mod: Any) -> Any:
+    """A Relax module with what DNNL can run in functions for it, batch norms folded before.
+
+    `relax.transform.RunCodegen()` then compiles them; what is left is compiled as ever.
+    """
+    tvm = import_tvm()
+    register_codegen()
+    transform = tvm.relax.transform
+    passes = [
+        transform.FoldBatchnormToConv2D(),
+        transform.DecomposeOpsForInference(),
+        transform.FoldConstant(),
+        transform.FuseOpsByPattern(patterns(), bind_constants=True, annotate_codegen=False),
+        transform.MergeCompositeFunctions(),
+    ]
+    return tvm.transform.Sequential(passes)(mod)

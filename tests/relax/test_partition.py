@@ -1,0 +1,208 @@
+"""DNNL under Relax: what is cut out, compiled by RunCodegen, run, exported and loaded."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from byoc_lab.dnnl import native
+from byoc_lab.errors import BuildError
+from byoc_lab.relax import partition_for_dnnl, why_not_relax
+from byoc_lab.relax.to_relay import to_relay
+from byoc_lab.run import evaluate
+
+tvm = pytest.importorskip("tvm")
+relax = pytest.importorskip("tvm.relax")
+op = relax.op
+pytestmark = [
+    pytest.mark.native,
+    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
+]
+
+
+def random(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(np.float32)
+
+
+def const(*shape: int, seed: int = 0) -> Any:
+    return relax.const(random(*shape, seed=seed) / np.float32(max(1, np.prod(shape[1:])) ** 0.5))
+
+
+def var(name: str, *shape: int, dtype: str = "float32") -> Any:
+    kind = relax.TensorType if hasattr(relax, "TensorType") else relax.TensorStructInfo
+    return relax.Var(name, kind(shape, dtype))
+
+
+def module(params: list[Any], build: Any) -> Any:
+    """main(params) whose body `build(emit, *params)` writes; it gives one result or a list."""
+    builder = relax.BlockBuilder()
+    with builder.function("main", params):
+        with builder.dataflow():
+            made = build(builder.emit, *params)
+            results = made if isinstance(made, list) else [made]
+            outputs = [builder.emit_output(r) for r in results]
+        builder.emit_func_output(relax.Tuple(outputs) if len(outputs) > 1 else outputs[0])
+    return builder.get()
+
+
+def regions(mod: Any) -> list[Any]:
+    return [f for f in mod.functions.values() if f.attrs and "Codegen" in f.attrs]
+
+
+def run(mod: Any, *inputs: np.ndarray) -> list[np.ndarray]:
+    compiled = tvm.compile(mod, tvm.target.Target("llvm")).mod
+    machine = relax.VirtualMachine(compiled, tvm.cpu())
+    result = machine["main"](*[tvm.runtime.tensor(i) for i in inputs])
+    return [r.numpy() for r in (result if not hasattr(result, "numpy") else [result])]
+
+
+def check(mod: Any, *inputs: np.ndarray, count: int = 1) -> Any:
+    """Cut out, compile, run; the same numbers as TVM alone gives."""
+    cut = partition_for_dnnl(mod)
+    assert len(regions(cut)) == count
+    compiled = relax.transform.RunCodegen()(cut)
+    for got, wanted in zip(run(compiled, *inputs), run(mod, *inputs), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+    return cut
+
+
+def block(emit: Any, x: Any, channels: int, seed: int) -> Any:
+    """conv, batch norm, relu, conv, residual, relu."""
+    weight = const(channels, channels, 3, 3, seed=seed)
+    y = emit(op.nn.conv2d(x, weight, padding=1))
+    vectors = [relax.const(np.abs(random(channels, seed=seed + n)) + 0.5) for n in range(4)]
+    normal = emit(op.nn.batch_norm(y, *vectors, axis=1, training=False))
+    y = emit(op.nn.relu(emit(relax.TupleGetItem(normal, 0))))
+    y = emit(op.nn.conv2d(y, const(channels, channels, 3, 3, seed=seed + 9), padding=1))
+    y = emit(op.add(y, const(1, channels, 1, 1, seed=seed)))
+    return emit(op.nn.relu(emit(op.add(y, x))))
+
+
+def residual_network() -> Any:
+    def build(emit: Any, image: Any) -> Any:
+        x = emit(op.nn.conv2d(image, const(16, 3, 3, 3), strides=2, padding=1))
+        x = emit(op.nn.max_pool2d(emit(op.nn.relu(x)), (2, 2), (2, 2)))
+        for n in range(2):
+            x = block(emit, x, 16, 10 * n)
+        x = emit(op.nn.adaptive_avg_pool2d(x, (1, 1)))
+        x = emit(op.reshape(x, (1, 16)))
+        x = emit(op.add(emit(op.matmul(x, emit(op.permute_dims(const(10, 16))))), const(10)))
+        return emit(op.nn.softmax(x, axis=-1))
+
+    return module([var("image", 1, 3, 32, 32)], build)
+
+
+def test_a_residual_network_is_one_call() -> None:
+    cut = check(residual_network(), random(1, 3, 32, 32))
+    (region,) = regions(cut)
+    assert sum(len(block.bindings) for block in cut["main"].body.blocks) == 1
+    made, _ = to_relay(region.with_attr("global_symbol", "region"))
+    (result,) = evaluate(made, [random(1, 3, 32, 32)]).outputs
+    assert result.shape == (1, 10) and abs(result.sum() - 1) < 1e-5
+
+
+def test_host_operators_between_and_several_outputs() -> None:
+    def build(emit: Any, x: Any) -> list[Any]:
+        first = emit(op.nn.relu(emit(op.nn.conv2d(x, const(4, 4, 3, 3), padding=1))))
+        host = emit(op.cumsum(first, axis=3))
+        second = emit(op.nn.gelu(emit(op.nn.conv2d(host, const(4, 4, 1, 1)))))
+        return [first, second, emit(op.tanh(second))]
+
+    cut = check(module([var("x", 1, 4, 6, 6)], build), random(1, 4, 6, 6), count=2)
+    assert "cumsum" in str(cut["main"])
+
+
+def test_weights_may_come_at_run_time() -> None:
+    def build(emit: Any, x: Any, weight: Any, bias: Any) -> Any:
+        y = emit(op.nn.conv2d(x, weight, padding=1))
+        return emit(op.nn.relu(emit(op.add(y, bias))))
+
+    params = [var("x", 1, 4, 6, 6), var("weight", 8, 4, 3, 3), var("bias", 1, 8, 1, 1)]
+    check(module(params, build), random(1, 4, 6, 6), random(8, 4, 3, 3), random(1, 8, 1, 1))
+
+
+def test_products_norms_and_activations_of_a_transformer() -> None:
+    def build(emit: Any, tokens: Any) -> Any:
+        x = emit(op.nn.layer_norm(tokens, const(16), const(16, seed=1), axes=[-1]))
+        query = emit(op.matmul(x, const(16, 16)))
+        key = emit(op.permute_dims(emit(op.matmul(x, const(16, 16, seed=1))), (0, 2, 1)))
+        weights = emit(op.nn.softmax(emit(op.matmul(query, key)), axis=-1))
+        y = emit(op.add(emit(op.matmul(weights, x)), tokens))
+        z = emit(op.nn.silu(emit(op.matmul(y, const(16, 32)))))
+        return emit(op.matmul(emit(op.nn.gelu(z)), const(32, 16)))
+
+    check(module([var("tokens", 2, 5, 16)], build), random(2, 5, 16))
+
+
+def test_nhwc_pooling_and_joining() -> None:
+    def build(emit: Any, x: Any) -> Any:
+        y = emit(op.nn.conv2d(x, const(3, 3, 4, 8), data_layout="NHWC", kernel_layout="HWIO"))
+        y = emit(op.clip(y, 0.0, 1.0))
+        pools = [
+            emit(op.nn.avg_pool2d(y, (2, 2), (2, 2), layout="NHWC", count_include_pad=True)),
+            emit(op.nn.max_pool2d(y, (2, 2), (2, 2), layout="NHWC")),
+        ]
+        return emit(op.concat(pools, axis=3))
+
+    check(module([var("x", 1, 8, 8, 4)], build), random(1, 8, 8, 4))
+
+
+def test_what_dnnl_does_not_take_stays_with_the_reason() -> None:
+    def call(made: Any) -> Any:
+        return relax.BlockBuilder().normalize(made)
+
+    doubles = var("d", 2, 3, dtype="float64")
+    assert "float32" in str(why_not_relax(call(op.nn.relu(doubles))))
+    image = var("x", 1, 4, 8, 8)
+    ceil = call(op.nn.max_pool2d(image, (3, 3), (2, 2), ceil_mode=True))
+    assert "ceil_mode" in str(why_not_relax(ceil))
+    pooled = call(op.nn.adaptive_avg_pool2d(image, (2, 2)))
+    assert "adaptive pooling to (1, 1)" in str(why_not_relax(pooled))
+    assert why_not_relax(call(op.nn.relu(image))) is None
+
+    def build(emit: Any, x: Any) -> Any:
+        return emit(op.nn.relu(x))
+
+    assert regions(partition_for_dnnl(module([doubles], build))) == []
+
+
+def test_an_operator_without_counterpart_in_a_region_is_named() -> None:
+    mod = module([var("x", 2, 3)], lambda emit, x: emit(op.cumsum(x, axis=1)))
+    with pytest.raises(BuildError, match=r"region @main: DNNL has no counterpart of relax\.cumsum"):
+        to_relay(mod["main"])
+
+
+def test_exported_and_loaded_in_a_new_process(tmp_path) -> None:
+    mod = residual_network()
+    compiled = relax.transform.RunCodegen()(partition_for_dnnl(mod))
+    image = random(1, 3, 32, 32)
+    (wanted,) = run(compiled, image)
+    tvm.compile(compiled, tvm.target.Target("llvm")).export_library(str(tmp_path / "net.so"))
+    np.save(tmp_path / "image.npy", image)
+    script = """
+import sys, numpy as np, byoc_lab, tvm
+from tvm import relax
+from byoc_lab.dnnl import native
+native.load()
+machine = relax.VirtualMachine(tvm.runtime.load_module(sys.argv[1] + "/net.so"), tvm.cpu())
+result = machine["main"](tvm.runtime.tensor(np.load(sys.argv[1] + "/image.npy")))
+np.save(sys.argv[1] + "/result.npy", result.numpy())
+"""
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, timeout=120)
+    np.testing.assert_array_equal(np.load(tmp_path / "result.npy"), wanted)
+
+
+def test_importing_byoc_lab_is_enough() -> None:
+    """RunCodegen finds DNNL whichever of the two is imported first."""
+    script = """
+import {first}, {second}
+import tvm_ffi
+assert tvm_ffi.get_global_func("relax.ext.dnnl", allow_missing=True) is not None
+"""
+    for first, second in (("byoc_lab", "tvm"), ("tvm", "byoc_lab")):
+        code = script.format(first=first, second=second)
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
