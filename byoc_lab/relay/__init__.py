@@ -50,7 +50,6 @@ from byoc_lab.relay.expr import (
     RefRead,
     RefWrite,
     RelayExpr,
-    Span,
     Tuple,
     TupleGetItem,
     TupleWrapper,
@@ -73,6 +72,7 @@ from byoc_lab.relay.op.namespace import namespace as _namespace
 from byoc_lab.relay.parser import fromtext, parse, parse_expr, parse_file, parse_programs
 from byoc_lab.relay.printer import print_lines, print_text
 from byoc_lab.relay.scope_builder import ScopeBuilder
+from byoc_lab.relay.span import SequentialSpan, SourceName, Span
 from byoc_lab.relay.structural import assert_structural_equal, structural_equal, structural_hash
 from byoc_lab.relay.type_functor import TypeFunctor, TypeMutator, TypeVisitor
 from byoc_lab.relay.types import (

@@ -21,23 +21,10 @@ from byoc_lab import display
 from byoc_lab.errors import DuplicateNameError, TypeInferenceError, UnknownNameError
 from byoc_lab.relay.attrs import Attrs, DictAttrs
 from byoc_lab.relay.ndarray import NDArray
+from byoc_lab.relay.span import Span
 from byoc_lab.relay.types import TensorType, Type
 
 _set = object.__setattr__
-
-
-@dataclass(frozen=True)
-class Span:
-    """Where in a text a node was read; lines and columns count from 1, the end is exclusive."""
-
-    source_name: str
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-
-    def __str__(self) -> str:
-        return f"{self.source_name}:{self.line}:{self.column}"
 
 
 class Expr:
@@ -342,6 +329,8 @@ class Function(Expr):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return display.mimebundle(self)
+
+    with_attrs = with_attr  # TVM has a function for a dict alone
 
     def without_attr(self, key: str) -> Function:
         kept = {k: v for k, v in self.attrs.items() if k != key}

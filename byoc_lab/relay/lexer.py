@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from byoc_lab.errors import ParseError
-from byoc_lab.relay.expr import Span
+from byoc_lab.relay.span import SourceName, Span
 
 # A `/` is a letter of Relay's names. `.`, `:`, `::` and `-` are not, for TVM's reader; but its
 # printer writes such names, as importers make them: they are read where nothing else can be meant.
@@ -66,7 +66,8 @@ class Source:
         return starts[min(line, len(starts)) - 1] + column - 1
 
     def span(self, start: int, end: int) -> Span:
-        return Span(self.name, *self.place(start), *self.place(end))
+        (line, column), (end_line, end_column) = self.place(start), self.place(end)
+        return Span(SourceName(self.name), line, end_line, column, end_column)
 
     def error(self, reason: str, offset: int) -> ParseError:
         """A ParseError that shows the line at `offset`."""

@@ -149,7 +149,13 @@ class _Reader:
     def table(self) -> MetaTable:
         root = self.node(self.root)
         entries = zip(root.get("keys", ()), root.get("data", ()), strict=True)
-        return {k: [self.value(i) for i in self.node(n).get("data", ())] for k, n in entries}
+        return {k: [self.entry(k, i) for i in self.node(n).get("data", ())] for k, n in entries}
+
+    def entry(self, key: str, index: Any) -> Any:
+        value, found = self.value(index), self.node(index).get("type_key")
+        if found != key:
+            raise ValueError(f"among the entries of type {key!r} is one of type {found!r}")
+        return value
 
     def node(self, index: Any) -> dict[str, Any]:
         number = int(index)

@@ -49,14 +49,19 @@ class IRModule:
         expr: Expr, functions: Mapping[Any, Function] | None = None, type_defs: Any = None
     ) -> IRModule:
         """A module with `expr` as @main (or under its global_symbol); free variables of anything
-        but a Function become parameters."""
+        but a Function become parameters. A name that `functions` have already gets a number."""
         from byoc_lab.relay.analysis import free_vars
 
         mod = IRModule(functions, type_defs)
         if isinstance(expr, TupleWrapper):
             expr = expr.tuple_value
         func = expr if isinstance(expr, Function) else Function(free_vars(expr), expr)
-        mod[func.attrs.get("global_symbol", "main")] = func
+        name = base = func.attrs.get("global_symbol", "main")
+        count = 0
+        while name in mod:
+            count += 1
+            name = f"{base}_{count}"
+        mod[name] = func
         return mod
 
     @staticmethod
@@ -130,11 +135,21 @@ class IRModule:
         self._put(var, func)
 
     def update(self, other: IRModule | Mapping[Any, Function]) -> None:
-        """Take over (and overwrite with) the functions of another module or mapping."""
+        """Take over (and overwrite with) the functions and types of another module or mapping.
+
+        Each name stays one GlobalVar of this module: calls between the functions that come in are
+        made calls of those.
+        """
         if isinstance(other, IRModule):
             self.type_definitions.update(other.type_definitions)
+            self.declared.update(other.declared)
+        mine: dict[Expr, Expr] = {}
+        for gv in other:
+            name = gv if isinstance(gv, str) else gv.name_hint
+            own = gv if isinstance(gv, GlobalVar) else GlobalVar(name)
+            mine[own] = self._by_name.setdefault(name, own)
         for gv, func in other.items():
-            self._put(gv, func)
+            self._put(gv, rebuild(func, lambda pre, post: post, memo=dict(mine)))
 
     def get_global_type_var(self, name: str) -> GlobalTypeVar:
         """The module's type of that name. Raises UnknownNameError."""
@@ -196,8 +211,19 @@ class IRModule:
         return self.attrs.get(key)
 
     def with_attr(self, key: str, value: Any) -> IRModule:
+        """A copy with one attribute set."""
+        return self.with_attrs({key: value})
+
+    def with_attrs(self, attr_map: Mapping[str, Any]) -> IRModule:
+        """A copy with more attributes, or other values of those it has."""
         twin = self.copy()
-        twin.attrs = DictAttrs({**self.attrs, key: value})
+        twin.attrs = DictAttrs({**self.attrs, **attr_map})
+        return twin
+
+    def without_attr(self, attr_key: str) -> IRModule:
+        """A copy without an attribute; the same when there is none of that name."""
+        twin = self.copy()
+        twin.attrs = DictAttrs({k: v for k, v in self.attrs.items() if k != attr_key})
         return twin
 
     def astext(self, show_meta_data: bool = True, annotate: Any = None, **options: Any) -> str:
@@ -206,8 +232,12 @@ class IRModule:
 
         return print_text(self, show_meta_data=show_meta_data, annotate=annotate, **options)
 
+    def script(self, *, show_meta: bool = False) -> str:
+        """The module's text, without a header; `show_meta`: with the metadata."""
+        return self.astext(show_meta_data=show_meta, header=False)
+
     def __str__(self) -> str:
-        return self.astext(show_meta_data=False, header=False)
+        return self.script()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return display.mimebundle(self)

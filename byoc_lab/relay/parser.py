@@ -61,7 +61,7 @@ _OLD_VERSIONS = ("v0.0.1", "v0.0.2", "v0.0.3", "v0.0.4")
 
 
 def parse(
-    text: str,
+    source: str,
     source_name: str = "from_string",
     init_module: IRModule | None = None,
     init_meta_table: Mapping[str, Sequence[Any]] | None = None,
@@ -72,7 +72,7 @@ def parse(
     """The module that a Relay text describes, with types unless `infer` is False.
 
     Args:
-        text: one program, of any version from 0.0.4 on; with several, see `parse_programs`.
+        source: the text of one program, of any version from 0.0.4 on; `parse_programs` reads more.
         source_name: what spans and errors call the text.
         init_module: functions that the text may use; they are part of the result.
         init_meta_table: what `meta[T][i]` stands for, by T, if the text has no metadata itself.
@@ -83,7 +83,9 @@ def parse(
     use global functions that it does not define (`IRModule.declared` has their types then).
     """
     with collector_paused():
-        return _parse(text, source_name, init_module, init_meta_table, infer, compiler, _CALLER + 1)
+        return _parse(
+            source, source_name, init_module, init_meta_table, infer, compiler, _CALLER + 1
+        )
 
 
 fromtext = parse
@@ -107,13 +109,15 @@ def parse_file(
     return _parse(text, str(path), init_module, init_meta_table, infer, compiler, _CALLER + 1)
 
 
-def parse_expr(text: str, source_name: str = "from_string", *, compiler: str | None = None) -> Expr:
+def parse_expr(
+    source: str, source_name: str = "from_string", *, compiler: str | None = None
+) -> Expr:
     """The expression that a text describes, with or without a header; types are not inferred.
 
     Raises ParseError. Variables must be declared: `free_var %x: Tensor[(1, 3), float32];`.
     """
-    source = _source(text, source_name)
-    reader = _reader(source, 0, len(source.text), None, None, compiler)
+    named = _source(source, source_name)
+    reader = _reader(named, 0, len(named.text), None, None, compiler)
     _header(reader)
     expr = _read(reader, reader.expr())
     reader.end_of_program()

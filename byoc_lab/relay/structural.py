@@ -97,6 +97,8 @@ def _modules(a: IRModule, b: IRModule, free: bool, constants: bool) -> Differenc
     found = _type_definitions(a, b)
     if found:
         return found
+    if a.attrs != b.attrs:
+        return Difference("<root>.attrs", a.attrs, b.attrs, _attrs_difference(a.attrs, b.attrs))
     for name in sorted(mine):
         found = _Comparison(free, constants).run(a[name], b[name], f'<root>["{name}"]')
         if found:

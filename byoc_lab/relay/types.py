@@ -191,8 +191,8 @@ class TypeVar(Type):
     name_hint: str
     kind: TypeKind
 
-    def __init__(self, name: str, kind: TypeKind = TypeKind.Type):
-        object.__setattr__(self, "name_hint", name)
+    def __init__(self, name_hint: str, kind: TypeKind = TypeKind.Type):
+        object.__setattr__(self, "name_hint", name_hint)
         object.__setattr__(self, "kind", TypeKind(kind))
         self._seal(id(self))
 
@@ -242,10 +242,10 @@ class GlobalTypeVar(Type):
     name_hint: str
     kind: TypeKind
 
-    def __init__(self, name: str, kind: TypeKind = TypeKind.AdtHandle):
-        object.__setattr__(self, "name_hint", name)
+    def __init__(self, name_hint: str, kind: TypeKind = TypeKind.AdtHandle):
+        object.__setattr__(self, "name_hint", name_hint)
         object.__setattr__(self, "kind", TypeKind(kind))
-        self._seal(name)
+        self._seal(name_hint)
 
     def __call__(self, *args: Type) -> TypeCall:
         return TypeCall(self, args)

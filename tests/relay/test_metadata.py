@@ -248,3 +248,12 @@ def test_an_entry_that_the_section_lacks():
         relay.parse(text.replace("[0]", "[3]", 1))
     with pytest.raises(ParseError, match="entry of type Map"):
         relay.parse(text.replace("relay.Constant][0]", "Map][0]", 1))
+
+
+def test_entries_are_of_the_type_they_stand_under():
+    text = relay.const(np.ones(2, "int8")).astext()
+    wrong = text.replace('"relay.Constant"\n      ]', '"relay.attrs.ClipAttrs"\n      ]')
+    assert wrong != text
+    message = "among the entries of type 'relay.attrs.ClipAttrs' is one of type 'relay.Constant'"
+    with pytest.raises(ParseError, match=message):
+        relay.parse_expr(wrong)

@@ -21,7 +21,7 @@ from byoc_lab.relay.expr import Call, Constant, Expr, Op, TupleWrapper, const
 from byoc_lab.relay.op.layout import positions
 from byoc_lab.relay.op.namespace import builds, function
 from byoc_lab.relay.op.registry import OpDef, OpPattern, define_op
-from byoc_lab.relay.op.relations import Types, fail, need_rank, tensors
+from byoc_lab.relay.op.relations import Types, axis_of, fail, need_rank, tensors
 from byoc_lab.relay.op.relax_types import constant_array
 from byoc_lab.relay.op.windows import SPATIAL
 from byoc_lab.relay.types import Any, TensorType, TupleType, Type
@@ -143,14 +143,17 @@ def _sized(attrs: AnyValue, data: TensorType, *rest: AnyValue) -> TensorType:
 
 def _topk(attrs: AnyValue, data: TensorType, k: TensorType) -> Type:
     shape = list(data.shape)
-    shape[attrs.axis] = Any()
+    shape[axis_of("dyn.topk", attrs.axis, len(shape))] = Any()
     values, indices = TensorType(shape, data.dtype), TensorType(shape, attrs.dtype)
     both = TupleType((values, indices))
-    return {"both": both, "values": values, "indices": indices}[attrs.ret_type]
+    results: dict[str, Type] = {"both": both, "values": values, "indices": indices}
+    if attrs.ret_type not in results:
+        fail("dyn.topk", f"ret_type must be one of {', '.join(results)}, found {attrs.ret_type!r}")
+    return results[attrs.ret_type]
 
 
 def _one_hot(attrs: AnyValue, indices: TensorType, *rest: TensorType) -> TensorType:
-    at = attrs.axis % (len(indices.shape) + 1)
+    at = axis_of("dyn.one_hot", attrs.axis, len(indices.shape) + 1)
     return TensorType((*indices.shape[:at], Any(), *indices.shape[at:]), attrs.dtype)
 
 

@@ -1,0 +1,59 @@
+"""Where in a text a node was read. Source: `tvm.ir.Span`, `SourceName`, `SequentialSpan`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+class SourceName(str):
+    """What a text is called: a string that also has its own as `.name`, as in TVM."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True)
+class Span:
+    """Where in a text a node was read; lines and columns count from 1, the end is exclusive."""
+
+    source_name: SourceName
+    line: int
+    end_line: int
+    column: int
+    end_column: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.source_name, SourceName):
+            object.__setattr__(self, "source_name", SourceName(self.source_name))
+
+    def __str__(self) -> str:
+        return f"{self.source_name}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, init=False)
+class SequentialSpan(Span):
+    """The places of all the nodes that a pass made one of; as a single place, that of the first.
+
+    A sequence among `spans` is taken apart. Raises ValueError when there are none.
+    """
+
+    spans: tuple[Span, ...]
+
+    def __init__(self, spans: Iterable[Span]):
+        flat: list[Span] = []
+        for span in spans:
+            flat += span.spans if isinstance(span, SequentialSpan) else [span]
+        if not flat:
+            raise ValueError("a sequence of spans needs at least one")
+        first = flat[0]
+        super().__init__(
+            first.source_name, first.line, first.end_line, first.column, first.end_column
+        )
+        object.__setattr__(self, "spans", tuple(flat))
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.spans))
