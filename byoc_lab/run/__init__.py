@@ -9,6 +9,7 @@ from byoc_lab.run.backends import (
 from byoc_lab.run.build import OffloadWarning, build
 from byoc_lab.run.cards import Cards, OpCard, RegionCard
 from byoc_lab.run.executable import Executable, Timing, compare_times
+from byoc_lab.run.library import LoadedLibrary, load_library
 from byoc_lab.run.reference import Result, evaluate
 from byoc_lab.run.validate import Comparison, Report, validate
 
@@ -17,6 +18,7 @@ __all__ = [
     "Comparison",
     "CompiledRegion",
     "Executable",
+    "LoadedLibrary",
     "OffloadWarning",
     "OpCard",
     "RegionCard",
@@ -28,6 +30,7 @@ __all__ = [
     "compare_times",
     "evaluate",
     "get_backend",
+    "load_library",
     "register_backend",
     "validate",
 ]

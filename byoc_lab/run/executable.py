@@ -7,11 +7,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import InputError, OffloadError
+from byoc_lab.errors import BuildError, InputError, OffloadError
 from byoc_lab.relay.expr import Call, Function, Op
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.types import TensorType
@@ -20,7 +21,7 @@ from byoc_lab.run.backends import CompiledRegion
 from byoc_lab.run.cards import Cards, OpCard, RegionCard
 from byoc_lab.run.inline import inlined
 from byoc_lab.run.inputs import bind_inputs
-from byoc_lab.run.tvm_runtime import import_tvm, to_device
+from byoc_lab.run.tvm_runtime import flat_outputs, import_tvm, to_device
 
 HOST = "llvm"
 
@@ -77,6 +78,7 @@ class Executable:
         self.linked = tuple(regions)
         self.runs = 0
         """How often @main ran."""
+        self._compiled = compiled
         self._times: dict[str, list[float | None]] = {}
         self._errors: dict[str, tuple[float, float]] = {}
         tvm = import_tvm()
@@ -96,7 +98,7 @@ class Executable:
         Raises InputError naming the input, what was found and what was expected.
         """
         prepared = self._prepare(named if inputs is None else inputs)
-        return [out.numpy() for out in self._flat(self._execute(prepared))]
+        return [out.numpy() for out in flat_outputs(self._execute(prepared))]
 
     def _prepare(self, inputs: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
         bound = bind_inputs(self.mod["main"], inputs)
@@ -107,14 +109,22 @@ class Executable:
         self.runs += 1
         return result
 
-    def _flat(self, value: Any) -> Iterator[Any]:
-        todo = [value]
-        while todo:
-            item = todo.pop()
-            if hasattr(item, "numpy"):
-                yield item
-            else:
-                todo += reversed(list(item))
+    def export_library(self, path: str | Path) -> None:
+        """Write everything into one shared library; `run.load_library(path)` reads it back.
+
+        Raises BuildError when the code of a region cannot be saved, or no C compiler is found.
+        """
+        for region in self.linked:
+            if region.compiled is not None and not _is_saved(region.compiled.module):
+                raise BuildError(
+                    f"the code that {region.compiler} made of @{region.symbol} cannot be exported: "
+                    f"its module has no way to be saved. build(offload=False) makes all of it "
+                    f"exportable"
+                )
+        try:
+            self._compiled.export_library(str(path))
+        except (RuntimeError, ValueError, OSError) as error:
+            raise BuildError(f"TVM cannot export to {path}: {error}") from error
 
     # Time
 
@@ -219,6 +229,12 @@ def is_external(function: Function) -> bool:
 def operator_count(function: Function) -> int:
     """How many operator calls a function has, composites included."""
     return sum(isinstance(n, Call) and isinstance(n.op, Op) for n in post_order(function))
+
+
+def _is_saved(module: Any) -> bool:
+    """Whether a TVM-FFI module goes into an exported library; a loaded library does not."""
+    saved = module.is_binary_serializable() or module.is_compilation_exportable()
+    return saved and module.kind != "library"
 
 
 def _convert(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from byoc_lab.errors import MissingDependencyError
@@ -47,3 +48,14 @@ def to_device(array: Any) -> Any:
     """A TVM tensor with a copy of a NumPy array, aligned as compiled code wants it."""
     runtime = import_tvm().runtime
     return (runtime.tensor if hasattr(runtime, "tensor") else runtime.ndarray.array)(array)
+
+
+def flat_outputs(value: Any) -> Iterator[Any]:
+    """The tensors of what a function of TVM's gave, tuples made flat."""
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if hasattr(item, "numpy"):
+            yield item
+        else:
+            todo += reversed(list(item))

@@ -42,6 +42,8 @@ class GraphModule : public ffi::ModuleObj {
       }
       data.push_back(DataOf(where_, "constant '" + tensor.name + "'", constants[i], tensor.dims));
     }
+    CheckNotForked(where_, GetNumThreads());
+    NoteRun(GetNumThreads());  // constants are reordered by primitives
     std::unique_ptr<Plan> plan = BuildPlan(graph_, data);
     const std::lock_guard<std::mutex> lock(mutex_);
     plan_ = std::move(plan);
@@ -156,6 +158,7 @@ class GraphModule : public ffi::ModuleObj {
         self->owned_.push_back(std::move(constant));
       }
       for (const std::vector<float>& constant : self->owned_) data.push_back(constant.data());
+      CheckNotForked(kKind, GetNumThreads());
       self->plan_ = BuildPlan(graph, data);
       self->threads_ = GetNumThreads();
     }
@@ -201,6 +204,8 @@ class GraphModule : public ffi::ModuleObj {
       TVM_FFI_THROW(RuntimeError) << where_ << ": its constants have not been delivered; call '"
                                   << "__init_" << graph_.symbol << "' with them first";
     }
+    CheckNotForked(where_, threads_);
+    NoteRun(threads_);
     if (profiling_) op_seconds_.assign(graph_.ops.size() + 1, 0.0);
     plan_->Run(inputs, outputs, profiling_ ? &op_seconds_ : nullptr);
     ++calls_;

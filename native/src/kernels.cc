@@ -3,6 +3,7 @@
 // region goes through. The caller allocates `out`, the last argument. Operands and attributes are
 // documented in ops/.
 #include "plan.h"
+#include "threads.h"
 
 namespace byoc_lab {
 namespace {
@@ -50,6 +51,7 @@ void RunKernel(const std::string& where, const OpDef& def, const std::vector<Nam
     CheckNoOverlap(where, result.name, out_data, Count(result.dims), all[i].name, data[i],
                    Count(graph.tensors[i].dims));
   }
+  CheckNotForked(where, GetNumThreads());
   // 2. Describe.
   const int output = static_cast<int>(graph.tensors.size());
   graph.symbol = where;
@@ -57,6 +59,7 @@ void RunKernel(const std::string& where, const OpDef& def, const std::vector<Nam
   graph.outputs = {output};
   graph.ops.push_back({where, &def, call, operands, output, std::move(post_ops)});
   // 3. Run.
+  NoteRun(GetNumThreads());
   BuildPlan(graph, {})->Run(data, {out_data}, nullptr);
 }
 

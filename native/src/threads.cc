@@ -1,12 +1,36 @@
 #include "threads.h"
 
 #include <omp.h>
+#include <pthread.h>
+
+#include <atomic>
 
 #include "check.h"
 
 namespace byoc_lab {
 
+namespace {
+
+std::atomic<bool> ran_with_threads{false};
+std::atomic<bool> lost_threads{false};  // in a child of a process that ran with threads
+
+const int watching = pthread_atfork(nullptr, nullptr, [] { lost_threads = ran_with_threads.load(); });
+
+}  // namespace
+
 int64_t GetNumThreads() { return omp_get_max_threads(); }
+
+void CheckNotForked(const std::string& where, int64_t threads) {
+  if (threads == 1 || !lost_threads) return;
+  TVM_FFI_THROW(RuntimeError) << where << ": this process was forked from one in which DNNL had run "
+                              << "with several threads, which are gone here. Start processes with "
+                              << "multiprocessing's method 'spawn', or call set_num_threads(1) in "
+                              << "this one and make its regions anew";
+}
+
+void NoteRun(int64_t threads) {
+  if (threads > 1) ran_with_threads = true;
+}
 
 namespace {
 

@@ -3,10 +3,18 @@
 #define BYOC_LAB_THREADS_H_
 
 #include <cstdint>
+#include <string>
 
 namespace byoc_lab {
 
 int64_t GetNumThreads();
+
+// OpenMP's threads do not survive a fork: whoever then asks for them waits forever. So a process
+// that was forked after a run with several threads gets a RuntimeError when it asks for several.
+void CheckNotForked(const std::string& where, int64_t threads);
+
+// To be called before a run with `threads`.
+void NoteRun(int64_t threads);
 
 }  // namespace byoc_lab
 

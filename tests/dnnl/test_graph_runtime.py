@@ -280,6 +280,34 @@ def test_many_threads_may_call_one_region() -> None:
     assert region.stats()["calls"] == 2 + 1 + 4 * 20
 
 
+FORKED = """
+import os, sys, numpy as np
+from byoc_lab.dnnl import kernels, native
+data, weight = np.ones((1, 16, 32, 32), np.float32), np.ones((16, 16, 3, 3), np.float32)
+native.set_num_threads(int(sys.argv[1]))
+kernels.conv2d(data, weight)
+child = os.fork()
+if child == 0:
+    try:
+        kernels.conv2d(data, weight)
+    except RuntimeError as error:
+        assert "this process was forked" in str(error) and "spawn" in str(error)
+        native.set_num_threads(1)
+        kernels.conv2d(data, weight)  # one thread needs none of those that are gone
+        os._exit(3)
+    os._exit(4)
+_, status = os.waitpid(child, 0)
+kernels.conv2d(data, weight)  # the parent goes on as before
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.parametrize(("threads", "exit_code"), [(2, 3), (1, 4)])
+def test_a_forked_process_gets_an_error_and_never_hangs(threads, exit_code) -> None:
+    done = subprocess.run([sys.executable, "-c", FORKED, str(threads)], timeout=60)
+    assert done.returncode == exit_code
+
+
 # ---- constants delivered later, saving and loading
 
 

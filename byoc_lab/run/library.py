@@ -1,0 +1,77 @@
+"""Reading back what `Executable.export_library` wrote, in this process or another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import BuildError, InputError
+from byoc_lab.run.tvm_runtime import flat_outputs, import_tvm, to_device
+
+
+class LoadedLibrary:
+    """An exported module: `library(x)`, `library.run(data=x)` give a list of arrays.
+
+    inputs: the names of @main's parameters. Their types went with the module they were built from:
+    TVM itself checks shapes and dtypes, with a RuntimeError or ValueError of its own.
+    """
+
+    def __init__(self, path: Path):
+        tvm = import_tvm()
+        _load_back_ends()
+        try:
+            module = tvm.runtime.load_module(str(path))
+        except (RuntimeError, ValueError, OSError) as error:
+            raise BuildError(f"{path} is no library that TVM can load: {error}") from error
+        self._machine = tvm.relax.VirtualMachine(module, tvm.cpu())
+        self._main = self._machine["main"]
+        inspect = self._machine.module
+        count = inspect["get_function_arity"]("main")
+        names = [str(inspect["get_function_param_name"]("main", n)) for n in range(count)]
+        self.inputs = [re.sub(r"^p\d+_", "", name) for name in names]  # see `to_relax`
+
+    def __call__(self, *inputs: Any, **named: Any) -> list[np.ndarray]:
+        if inputs and named:
+            raise InputError("give the inputs in order or by name, not both")
+        return self.run(inputs if inputs else named)
+
+    def run(
+        self, inputs: Mapping[str, Any] | Sequence[Any] | None = None, /, **named: Any
+    ) -> list[np.ndarray]:
+        """The outputs, as new arrays, for inputs by name or in order. Raises InputError."""
+        given = named if inputs is None else inputs
+        if isinstance(given, Mapping):
+            if set(given) != set(self.inputs):
+                raise InputError(
+                    f"expected the inputs {', '.join(self.inputs)}, found {', '.join(given)}"
+                )
+            given = [given[name] for name in self.inputs]
+        if len(given) != len(self.inputs):
+            raise InputError(
+                f"expected {len(self.inputs)} inputs ({', '.join(self.inputs)}), found {len(given)}"
+            )
+        result = self._main(*(to_device(np.asarray(value)) for value in given))
+        return [out.numpy() for out in flat_outputs(result)]
+
+    def __repr__(self) -> str:
+        return f"<LoadedLibrary: {', '.join(self.inputs)}>"
+
+
+def _load_back_ends() -> None:
+    """Make the loaders of saved regions known."""
+    from byoc_lab.dnnl import native
+
+    if native.available():
+        native.load()
+
+
+def load_library(path: str | Path) -> LoadedLibrary:
+    """What `Executable.export_library(path)` wrote, ready to run.
+
+    Raises BuildError for a file that is none, MissingDependencyError without apache-tvm.
+    """
+    return LoadedLibrary(Path(path))

@@ -1,0 +1,89 @@
+"""Exporting what was built, and loading it where nothing of it is known."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from byoc_lab import backends, build, dnnl, relay
+from byoc_lab.dnnl import native
+from byoc_lab.errors import BuildError, InputError
+from byoc_lab.relay import IRModule, nn
+from byoc_lab.relay.infer import infer_module
+from byoc_lab.run import load_library
+
+pytest.importorskip("tvm")
+pytestmark = [
+    pytest.mark.native,
+    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
+]
+
+
+def random(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(np.float32)
+
+
+def network() -> IRModule:
+    """Two regions, an operator of the host between, two results."""
+    image, other = relay.var("image", shape=(1, 4, 8, 8)), relay.var("other", shape=(1, 4, 8, 8))
+    first = nn.relu(nn.conv2d(image, relay.const(random(4, 4, 3, 3)), padding=1, channels=4))
+    host = relay.erf(first) + relay.erf(other)
+    second = nn.conv2d(host, relay.const(random(2, 4, 1, 1)), channels=2)
+    return infer_module(IRModule.from_expr(relay.Tuple([relay.tanh(second), first])))
+
+
+LOADED = """
+import sys, numpy as np
+from byoc_lab.run import load_library
+folder = sys.argv[1]
+library = load_library(folder + "/net.so")
+assert library.inputs == ["image", "other"], library.inputs
+image, other = np.load(folder + "/image.npy"), np.load(folder + "/other.npy")
+for n, (a, b) in enumerate(zip(library(image, other), library.run(other=other, image=image))):
+    np.testing.assert_array_equal(a, b)
+    np.save(f"{folder}/result{n}.npy", a)
+"""
+
+
+def test_exported_and_loaded_in_a_new_process(tmp_path) -> None:
+    program = build(dnnl.partition_for_dnnl(network()))
+    assert len(program.cards()) == 2
+    image, other = random(1, 4, 8, 8), random(1, 4, 8, 8, seed=1)
+    wanted = program(image, other)
+    program.export_library(tmp_path / "net.so")
+    np.save(tmp_path / "image.npy", image)
+    np.save(tmp_path / "other.npy", other)
+    subprocess.run([sys.executable, "-c", LOADED, str(tmp_path)], check=True, timeout=120)
+    for n, want in enumerate(wanted):
+        np.testing.assert_array_equal(np.load(tmp_path / f"result{n}.npy"), want)
+
+
+def test_inputs_of_a_library_are_named(tmp_path) -> None:
+    data = relay.var("data", shape=(2, 3))
+    program = build(infer_module(IRModule.from_expr(relay.erf(data))))
+    program.export_library(tmp_path / "net.so")
+    library = load_library(tmp_path / "net.so")
+    np.testing.assert_array_equal(library(random(2, 3)), program(random(2, 3)))
+    with pytest.raises(InputError, match="expected the inputs data, found image"):
+        library.run(image=random(2, 3))
+    with pytest.raises(InputError, match=r"expected 1 inputs \(data\), found 2"):
+        library(random(2, 3), random(2, 3))
+    with pytest.raises(InputError, match="not both"):
+        library(random(2, 3), data=random(2, 3))
+
+
+def test_what_is_no_library_is_refused(tmp_path) -> None:
+    (tmp_path / "net.so").write_text("hello")
+    with pytest.raises(BuildError, match=r"net\.so is no library that TVM can load"):
+        load_library(tmp_path / "net.so")
+
+
+def test_a_region_that_cannot_be_saved_is_named(tmp_path) -> None:
+    data = relay.var("data", shape=(2, 3))
+    mod = backends.partition(infer_module(IRModule.from_expr(relay.exp(data))), "ccompiler")
+    program = build(mod)
+    with pytest.raises(BuildError, match="ccompiler made of @tvmgen_default_ccompiler_main_0"):
+        program.export_library(tmp_path / "net.so")
