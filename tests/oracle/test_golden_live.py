@@ -6,6 +6,7 @@ import pytest
 
 from .client import Oracle, skip_reason
 from .golden_files import GOLDEN, WRITER
+from .operator_facts import OPERATORS
 from .write_golden import expected_files
 
 pytestmark = [
@@ -20,10 +21,8 @@ def test_golden_files_are_what_the_oracle_writes() -> None:
     assert oracle is not None
     with oracle:
         expected = dict(expected_files(oracle))
-    found = {
-        str(path.relative_to(GOLDEN)): path.read_text(encoding="utf-8")
-        for path in GOLDEN.rglob("*.relay")
-    }
+    paths = [*GOLDEN.rglob("*.relay"), GOLDEN / OPERATORS]
+    found = {str(p.relative_to(GOLDEN)): p.read_text(encoding="utf-8") for p in paths}
     changed = sorted(name for name in expected if found.get(name) != expected[name])
     stale = sorted(found.keys() - expected.keys())
     assert not changed and not stale, f"run `{WRITER}`: changed {changed}, stale {stale}"

@@ -13,11 +13,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.relay.op.calls import CALLS
+from tests.relay.op.holes import holes
+
 from . import cases
 from .client import Oracle, StepResult, skip_reason
 from .fork import TUPLE_TARGETS
 from .golden_files import GOLDEN, GoldenFile
 from .golden_plan import Golden, longest_runs, plan
+from .operator_facts import OPERATORS, golden_text, operator_facts
 
 # Constants are written out up to this many bytes a module; beyond, their types alone.
 CONSTANTS_UP_TO = 16_384
@@ -38,6 +42,7 @@ def expected_files(oracle: Oracle) -> Iterator[tuple[str, str]]:
             yield from _printed(results, entry)
         else:
             yield entry.path, str(_golden(results, entry))
+    yield OPERATORS, golden_text(operator_facts(CALLS, holes()))
 
 
 def _run(oracle: Oracle, entries: list[Golden]) -> Results:

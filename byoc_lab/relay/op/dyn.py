@@ -335,3 +335,27 @@ _chooser("nn.pad", prepare=_pad_value)
 _chooser("image.resize2d", prepare=_region)
 _chooser("strided_slice", prepare=_slice_bounds)
 _chooser("sparse_to_dense", fold=False, prepare=_default)
+
+
+@builds("segment_sum")
+def segment_sum(data: Expr, segment_ids: Expr, num_segments: AnyValue = None) -> Expr:
+    """The sums of the rows of `data` that have one id; `num_segments` of them, or as many as ids.
+
+    It is a scatter, into zeros of a shape that is computed.
+    """
+    call = function
+    one = call("cast_like")(const([1]), segment_ids)
+    if num_segments:
+        given = const([num_segments]) if isinstance(num_segments, int) else num_segments
+        count = call("cast_like")(given, segment_ids)
+    else:
+        greatest = call("reshape")(call("max")(segment_ids, [0], False, False), -1)
+        count = call("add")(greatest, one)
+    whole = call("shape_of")(data, "int32")
+    rest = call("strided_slice")(whole, [1], [-1], slice_mode="size")
+    rest = call("cast_like")(rest, count)
+    shape = call("concatenate")([count, rest], 0)
+    ids_shape = call("concatenate")([call("reverse")(rest, 0), one], 0)
+    places = call("transpose")(call("tile")(segment_ids, ids_shape))
+    zeros = call("cast_like")(call("zeros")(shape, "float64"), data)
+    return call("scatter_elements")(zeros, places, data, axis=0, reduction="add")

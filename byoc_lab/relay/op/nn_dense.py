@@ -20,13 +20,14 @@ from byoc_lab.relay.op.relations import (
     Types,
     axis_of,
     differ,
+    dim,
     fail,
     need_rank,
     out_dtype,
     tensors,
 )
 from byoc_lab.relay.op.relax_types import rank_of
-from byoc_lab.relay.types import Any, TensorType, Type
+from byoc_lab.relay.types import TensorType, Type
 
 
 def dense_relation(attrs: AnyValue, data: Type | None, weight: Type | None) -> Types:
@@ -169,7 +170,7 @@ def batch_matmul_relation(attrs: AnyValue, a: Type | None, b: Type | None) -> Ty
         fail(op, f"the batches of tensor_a and tensor_b must agree or be 1, found {x} and {y}")
     if differ(k, k2):
         fail(op, f"tensor_a has {k} columns and tensor_b {k2} rows to sum over: {x} and {y}")
-    wider = other if batch == 1 or isinstance(batch, Any) else batch
+    wider = dim(max, batch, other)  # TVM gives `?` for a `?` beside any length
     return x, y, TensorType((wider, m, n), out_dtype(attrs, x))
 
 

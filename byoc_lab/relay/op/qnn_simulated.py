@@ -101,6 +101,7 @@ def _simulated(name: str, direction: str, doc: str) -> None:
         flops=lambda attrs, args, result: 3 * elements(result),
         relax=relax,
         pattern=OpPattern.ELEMWISE,
+        non_computational=False,
         doc=doc,
     )
 

@@ -280,6 +280,7 @@ AVG_POOL2D = define_op(
     flops=lambda attrs, args, result: PLAIN.flops(attrs, args[:1], result) if PLAIN.flops else 0,
     relax=_pool_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    non_computational=False,
     doc="The average of each window of a quantized tensor, brought to another scale first.",
 )
 

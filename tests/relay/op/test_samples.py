@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from byoc_lab import relay
 from byoc_lab.relay import Any, IRModule, Op, TensorType, TupleType
+from byoc_lab.relay.attrs import Attr
 from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.op import OpDef
 from byoc_lab.run.reference import evaluate
 from tests.relay.op.sample import Sample, called_op
 from tests.relay.op.samples import SAMPLES
@@ -22,6 +27,32 @@ def typed(sample: Sample) -> relay.Function:
 def test_every_operator_has_a_sample() -> None:
     defined = {n for n in Op.list_op_names() if not n.startswith("test.")}
     assert defined == {s.op for s in SAMPLES}
+
+
+def missing_parts(definition: OpDef) -> list[str]:
+    """What a definition has neither nor gives a reason for."""
+    missing = [] if definition.doc else ["doc"]
+    fields = definition.attrs.fields if definition.attrs else ()
+    missing += [f"doc of {f.name}" for f in fields if not f.doc]
+    parts = {"reference": definition.reference, "relax": definition.relax}
+    missing += [name for name, part in parts.items() if not part and not definition.lacks.get(name)]
+    if definition.flops is None:
+        missing.append("flops")
+    doubled = [name for name in definition.lacks if parts.get(name)]
+    return missing + [f"a reason for {name}, which it has" for name in doubled]
+
+
+@pytest.mark.parametrize("name", [n for n in Op.list_op_names() if not n.startswith("test.")])
+def test_definition_has_every_part_or_says_why_not(name: str) -> None:
+    assert missing_parts(Op.get(name).definition) == []
+
+
+def test_missing_parts_are_found() -> None:
+    schema = SimpleNamespace(fields=(Attr("axis", int),))
+    bare = OpDef("test.bare", ("x",), lambda attrs, x: (x, x), None, attrs=schema)
+    assert missing_parts(bare) == ["doc", "doc of axis", "reference", "relax", "flops"]
+    says = replace(bare, lacks={"relax": "reasons"}, relax=lambda *a: None)
+    assert missing_parts(says)[-1] == "a reason for relax, which it has"
 
 
 @each_sample

@@ -1,0 +1,104 @@
+"""Operators, functions and calls against what TVM 0.16 says of them (golden/operators.json)."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.errors import ByocLabError
+from byoc_lab.relay import IRModule, Op
+from byoc_lab.relay.infer import infer_module
+from tests.oracle.golden_files import GOLDEN
+from tests.oracle.operator_facts import OPERATORS, hole_of, printed
+from tests.relay.op.holes import holes
+from tests.relay.op.left_out import FUNCTIONS, LEFT_OUT, OTHERWISE, SOLVED, STRICTER
+
+FACTS: dict[str, dict[str, Any]] = json.loads((GOLDEN / OPERATORS).read_text(encoding="utf-8"))
+
+HOLES = holes()
+
+
+def reason(name: str) -> str | None:
+    """Why an operator of TVM is not here, by its name or the beginning of it."""
+    if name in LEFT_OUT:
+        return LEFT_OUT[name]
+    beginnings = (start for start in LEFT_OUT if start.endswith((".", "_")))
+    return next((LEFT_OUT[start] for start in beginnings if name.startswith(start)), None)
+
+
+@pytest.mark.parametrize("name", FACTS["operators"])
+def test_operator_is_that_of_tvm_or_left_out_for_a_reason(name: str) -> None:
+    if name not in Op.list_op_names():
+        assert reason(name), f"{name} is neither defined nor in left_out.py"
+        return
+    assert not reason(name), f"{name} is defined: take it out of left_out.py"
+    wanted, op = FACTS["operators"][name], Op.get(name)
+    if wanted["TOpPattern"] is not None:
+        assert op.get_attr("TOpPattern") == wanted["TOpPattern"]
+    assert bool(op.get_attr("TNonComputational")) == bool(wanted["TNonComputational"])
+    assert bool(op.get_attr("TOpIsStateful")) == bool(wanted["TOpIsStateful"])
+
+
+def test_there_is_no_operator_that_tvm_does_not_have() -> None:
+    ours = {name for name in Op.list_op_names() if not name.startswith("test.")}
+    assert ours <= FACTS["operators"].keys()
+
+
+@pytest.mark.parametrize("name", FACTS["signatures"])
+def test_function_has_the_signature_of_tvm_or_is_left_out(name: str) -> None:
+    home: Any = relay
+    *path, word = name.split(".")
+    for part in path:
+        home = getattr(home, part, None)
+    function = getattr(home, word, None)
+    if name in FUNCTIONS:
+        assert FUNCTIONS[name]
+        own = name == "qnn.op.leaky_relu"
+        assert (function is None) != own, f"{name} is there: take it out of left_out.py"
+        return
+    assert function is not None, f"relay.{name} is missing"
+    bare = [
+        p.replace(annotation=inspect.Parameter.empty)
+        for p in inspect.signature(function).parameters.values()
+    ]
+    assert str(inspect.Signature(bare)) == FACTS["signatures"][name]
+
+
+@pytest.mark.parametrize("call", FACTS["calls"])
+def test_call_is_typed_and_printed_as_by_tvm(call: str) -> None:
+    wanted = FACTS["calls"][call]
+
+    def infer(function: relay.Function) -> IRModule:
+        return infer_module(IRModule.from_expr(function))
+
+    if wanted is None or call in STRICTER:
+        with pytest.raises((ByocLabError, ValueError)) as caught:
+            printed(relay, np, infer, call)
+        assert "found" in str(caught.value) or len(str(caught.value)) > 30
+        return
+    found = printed(relay, np, infer, call)
+    assert (found == wanted) == (call not in OTHERWISE), found
+
+
+@pytest.mark.parametrize("name", FACTS["holes"])
+def test_argument_without_a_type_gets_the_one_of_tvm(name: str) -> None:
+    text = HOLES[name]
+    wanted = FACTS["holes"][name]
+    try:
+        main = infer_module(relay.parse(text, infer=False))["main"]
+        found = str(main.params[hole_of(text)].checked_type)
+    except ByocLabError:
+        found = None
+    if name in SOLVED:
+        assert found is not None and wanted is None
+    else:
+        assert found == wanted
+
+
+def test_every_hole_has_a_fact() -> None:
+    assert HOLES.keys() == FACTS["holes"].keys()
