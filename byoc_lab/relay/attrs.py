@@ -6,6 +6,7 @@ an `Attrs` one record of it. Functions, and calls of anything but an operator, c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -68,13 +69,18 @@ def string(value: Any) -> str:
     return str(value)
 
 
+DTYPE = re.compile(r"(bool|u?int\d{1,3}|float\d{1,3}|bfloat16|handle)(x\d{1,5})?")
+# What an attribute may say, too: "as the data", and types that TVM is told of.
+_OTHER_DTYPE = re.compile(r"(void)?|custom\[.*")
+
+
 class DType(str):
     """The name of a dtype; differs from a plain string only in that the parser reads it bare."""
 
 
 def dtype(value: Any) -> DType:
     """ "float32", numpy.float32, numpy.dtype("float32") -> DType("float32")."""
-    if isinstance(value, str):
+    if isinstance(value, str) and (DTYPE.fullmatch(value) or _OTHER_DTYPE.fullmatch(value)):
         return DType(value)
     name = getattr(value, "name", None) or getattr(value, "__name__", None)
     if not isinstance(name, str):

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from byoc_lab.errors import TypeInferenceError, UnknownNameError
+from byoc_lab.errors import ByocLabError, TypeInferenceError, UnknownNameError
 from byoc_lab.relay.adt import Constructor, Match
 from byoc_lab.relay.adt_kinds import check_kind
 from byoc_lab.relay.analysis import check_well_formed
@@ -287,7 +287,10 @@ class _Solver(DataTypeRules):
             return definition.relation(attrs, *known)
         except TypeInferenceError as error:
             _fail(call, str(error), error)
-        except ArithmeticError as error:  # a stride of 0, a scale that is infinite
+        except ByocLabError:
+            raise
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            # A stride of 0, a scale that is infinite, a dtype that NumPy has not.
             _fail(call, f"{definition.name}: an attribute is out of range ({error})", error)
 
     def _check_arguments(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from byoc_lab.errors import UnknownNameError
-from byoc_lab.relay.attrs import DType
+from byoc_lab.relay.attrs import DTYPE, DType
 from byoc_lab.relay.expr import Span
 from byoc_lab.relay.lexer import Tokens, tokenize
 from byoc_lab.relay.parser_meta import MetaEntries
@@ -34,7 +34,6 @@ from byoc_lab.relay.types import (
 # Types and attribute values are small in any program; deeper nesting is an accident or an attack.
 MAX_NESTING = 100
 
-DTYPE = re.compile(r"(bool|u?int\d{1,3}|float\d{1,3}|bfloat16|handle)(x\d{1,5})?")
 _NUMBER = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?)([fi]\d*)?")
 _FLOAT_WORD = re.compile(r"(inf|nan)(f\d*)")
 _ESCAPE = re.compile(r"((?:\\x[0-9A-Fa-f]{2})+)|\\(.)", re.DOTALL)

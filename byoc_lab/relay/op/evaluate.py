@@ -26,7 +26,7 @@ def evaluate_op(op: Op, attrs: Attrs | None, args: Sequence[Any]) -> Any:
     try:
         with np.errstate(all="ignore"):
             value = definition.reference(attrs, *args)
-    except (ValueError, TypeError, IndexError, ZeroDivisionError) as error:
+    except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError) as error:
         shown = ", ".join(map(_describe, args))
         raise EvaluationError(f"{op.name} cannot be computed on ({shown}): {error}") from error
     return value if isinstance(value, tuple) else np.asarray(value)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.errors import TypeInferenceError
+from byoc_lab.errors import AttributeValueError, TypeInferenceError
 from byoc_lab.relay import Function, IRModule, TensorType, nn
 from byoc_lab.relay.infer import infer_module
 
@@ -302,3 +302,12 @@ def test_attributes_out_of_range_are_an_error_of_types() -> None:
     x = relay.var("x", shape=(1, 2, 3, 4))
     with pytest.raises(TypeInferenceError, match=r"nn\.upsampling: an attribute is out of range"):
         infer_module(IRModule.from_expr(nn.upsampling(x, scale_h=float("inf"))))
+
+
+def test_a_dtype_has_the_name_of_one() -> None:
+    x = relay.var("x", shape=(2,))
+    for good in ("float32", "int4", "bfloat16", "uint8x4", "bool"):
+        assert relay.cast(x, good).attrs.dtype == good
+    for bad in ("flot32", "f32", "float", "int8 ", "dnnl"):
+        with pytest.raises(AttributeValueError, match=f"'dtype' must be dtype, found {bad!r}"):
+            relay.cast(x, bad)
