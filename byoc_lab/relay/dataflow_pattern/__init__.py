@@ -22,6 +22,9 @@ from byoc_lab.relay.dataflow_pattern.patterns import (
     TypePattern,
     VarPattern,
     WildcardPattern,
+)
+from byoc_lab.relay.dataflow_pattern.rewriting import DFPatternCallback, rewrite
+from byoc_lab.relay.dataflow_pattern.short_forms import (
     dominates,
     has_attr,
     has_dtype,
@@ -37,7 +40,6 @@ from byoc_lab.relay.dataflow_pattern.patterns import (
     is_var,
     wildcard,
 )
-from byoc_lab.relay.dataflow_pattern.rewriting import DFPatternCallback, rewrite
 from byoc_lab.relay.expr import Expr
 
 

@@ -1,4 +1,4 @@
-"""The words of the pattern language: what each class matches, and the short forms to write it.
+"""The words of the pattern language: what each class matches (`short_forms.py` writes them).
 
 Source: `tvm.relay.dataflow_pattern` of TVM 0.16 (names, sugar and meaning).
 """
@@ -56,16 +56,16 @@ class DFPattern:
         return AltPattern(self, other)
 
     def __add__(self, other: DFPattern) -> CallPattern:
-        return is_op("add")(self, other)
+        return _operator("add", self, other)
 
     def __sub__(self, other: DFPattern) -> CallPattern:
-        return is_op("subtract")(self, other)
+        return _operator("subtract", self, other)
 
     def __mul__(self, other: DFPattern) -> CallPattern:
-        return is_op("multiply")(self, other)
+        return _operator("multiply", self, other)
 
     def __truediv__(self, other: DFPattern) -> CallPattern:
-        return is_op("divide")(self, other)
+        return _operator("divide", self, other)
 
     def has_attr(self, attrs: Mapping[str, Any]) -> AttrPattern:
         """This, where the operator, call or function also has these attributes."""
@@ -86,7 +86,7 @@ class DFPattern:
 
     def dominates(self, parent: DFPattern, path: DFPattern | None = None) -> DominatorPattern:
         """This, where all it is made of comes from one `parent`, through nodes that fit `path`."""
-        return DominatorPattern(parent, wildcard() if path is None else path, self)
+        return DominatorPattern(parent, WildcardPattern() if path is None else path, self)
 
     def match(self, expr: Expr) -> bool:
         """Whether `expr` as a whole fits this pattern. Raises PassError if nested too deeply."""
@@ -105,6 +105,10 @@ class DFPattern:
         from byoc_lab.relay.dataflow_pattern.grouping import partition
 
         return partition(self, expr, attrs, check)
+
+
+def _operator(name: str, lhs: DFPattern, rhs: DFPattern) -> CallPattern:
+    return ExprPattern(Op.get(name))(lhs, rhs)
 
 
 class ExprPattern(DFPattern):
@@ -386,63 +390,6 @@ class ShapePattern(_Refined):
     def holds(self, matcher: Matcher, expr: Expr) -> bool:
         ty = matcher.type_of(expr)
         return isinstance(ty, TensorType) and ty.shape == self.shape
-
-
-def is_var(name: str = "") -> VarPattern:
-    return VarPattern(name)
-
-
-def is_constant() -> ConstantPattern:
-    return ConstantPattern()
-
-
-def is_expr(expr: Expr) -> ExprPattern:
-    return ExprPattern(expr)
-
-
-def is_op(op_name: str) -> ExprPattern:
-    """The operator of that name, to be called with patterns. Raises UnknownNameError."""
-    return ExprPattern(Op.get(op_name))
-
-
-def is_tuple(fields: Sequence[DFPattern] | None) -> TuplePattern:
-    return TuplePattern(fields)
-
-
-def is_tuple_get_item(tuple_value: DFPattern, index: int | None = None) -> TupleGetItemPattern:
-    return TupleGetItemPattern(tuple_value, index)
-
-
-def is_if(cond: DFPattern, true_branch: DFPattern, false_branch: DFPattern) -> IfPattern:
-    return IfPattern(cond, true_branch, false_branch)
-
-
-def is_let(var: DFPattern, value: DFPattern, body: DFPattern) -> LetPattern:
-    return LetPattern(var, value, body)
-
-
-def wildcard() -> WildcardPattern:
-    return WildcardPattern()
-
-
-def has_attr(attrs: Mapping[str, Any], pattern: DFPattern | None = None) -> AttrPattern:
-    return AttrPattern(pattern or wildcard(), attrs)
-
-
-def has_type(ttype: Type, pattern: DFPattern | None = None) -> TypePattern:
-    return TypePattern(pattern or wildcard(), ttype)
-
-
-def has_dtype(dtype: str, pattern: DFPattern | None = None) -> DataTypePattern:
-    return DataTypePattern(pattern or wildcard(), dtype)
-
-
-def has_shape(shape: Sequence[Any], pattern: DFPattern | None = None) -> ShapePattern:
-    return ShapePattern(pattern or wildcard(), shape)
-
-
-def dominates(parent: DFPattern, path: DFPattern, child: DFPattern) -> DominatorPattern:
-    return DominatorPattern(parent, path, child)
 
 
 def root_operators(pattern: DFPattern) -> frozenset[str] | None:
