@@ -95,3 +95,28 @@ def test_what_is_no_name_and_no_number_is_refused() -> None:
         relay.var(1)
     with pytest.raises(TypeError, match="numbers or arrays of them, found 'text'"):
         relay.const("text")
+
+
+def test_nodes_in_words_are_few_words():
+    x, f = relay.var("x", shape=(2,)), relay.GlobalVar("f")
+    pair = relay.Tuple([x, x])
+    first = relay.TupleGetItem(pair, 0)
+    chain: relay.Expr = f
+    for _ in range(5_000):
+        chain = relay.TupleGetItem(relay.Call(chain, [x]), 0)
+    words = {
+        "variable %x": x,
+        "call of global @f": f(x),
+        "call of a call": relay.Call(f(x), [x]),
+        "projection .0 of Tuple": first,
+        "projection .1 of a projection": relay.TupleGetItem(first, 1),
+        "projection .0 of abs(...)": relay.TupleGetItem(relay.abs(x), 0),
+        "projection .0 of a call": chain,
+        "function of 1 parameters": relay.Function([x], x),
+        "function dnnl.conv": relay.Function([x], x, attrs={"Composite": "dnnl.conv"}),
+        "constant Tensor[(2), int8]": relay.const([1, 2], "int8"),
+        "let %x": relay.Let(x, x, x),
+        "If": relay.If(x, x, x),
+    }
+    assert {text: relay.describe(node) for text, node in words.items()} == {t: t for t in words}
+    assert relay.describe(5) == "int"

@@ -1,0 +1,237 @@
+"""What all nodes have in common (`Expr`), and operators (`Op`), which most nodes call.
+
+Source: `tvm.ir.RelayExpr`, `tvm.ir.Op`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from byoc_lab.errors import DuplicateNameError, TypeInferenceError, UnknownNameError
+from byoc_lab.relay.span import Span
+from byoc_lab.relay.types import Type
+
+if TYPE_CHECKING:
+    from byoc_lab.relay.dataflow import Call, Var
+
+set_field = object.__setattr__
+
+
+class Expr:
+    """Base of all nodes. `==` is identity, as in Relay; use `structural_equal` to compare."""
+
+    __slots__ = ("__weakref__", "_checked_type", "span")
+    _checked_type: Type | None
+    span: Span | None
+
+    def __init__(self, span: Span | None = None):
+        set_field(self, "_checked_type", None)
+        set_field(self, "span", span)
+
+    @property
+    def checked_type(self) -> Any:
+        """The inferred `Type`. Raises TypeInferenceError before InferType ran."""
+        if self._checked_type is None:
+            raise TypeInferenceError(
+                f"{self.in_words()} has no type yet: run relay.transform.InferType() on its module"
+            )
+        return self._checked_type
+
+    def same_as(self, other: object) -> bool:
+        """Whether `other` is this very node."""
+        return self is other
+
+    @property
+    def is_typed(self) -> bool:
+        return self._checked_type is not None
+
+    def parts(self) -> tuple[Expr, ...]:
+        """The expressions this node is made of, in evaluation order."""
+        return ()
+
+    def with_parts(self, parts: Sequence[Expr]) -> Expr:
+        """This node made of other parts: a new node, not typed yet, from the same place."""
+        return self
+
+    def part_names(self) -> tuple[str, ...]:
+        """For each of `parts`, the field it is found in, as a path shows it: `.args[1]`."""
+        return tuple(f".{name}" for name, _ in zip(self.__slots__, self.parts(), strict=False))
+
+    def binds(self) -> tuple[Var, ...]:
+        """The variables that this node itself gives a meaning, in some of its parts."""
+        return ()
+
+    def with_type(self, ty: Type, **fields: Any) -> Any:
+        """A copy of this node of checked type `ty`, and with other `fields` (those that type
+        inference fills in); the node itself when all of that holds already."""
+        fields["_checked_type"] = ty
+        if all(getattr(self, name) == value for name, value in fields.items()):
+            return self
+        twin = object.__new__(type(self))
+        cls: Any = type(self)
+        for name in _all_slots(cls):
+            set_field(twin, name, fields[name] if name in fields else getattr(self, name))
+        return twin
+
+    def in_words(self) -> str:
+        """This node in a few words, for messages: kind and name, never the whole text."""
+        name = getattr(self, "name_hint", None)
+        return f"{type(self).__name__.lower()} {name}" if name else type(self).__name__
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} is immutable: cannot set {name!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} is immutable: cannot delete {name!r}")
+
+    def __call__(self, *args: Any) -> Call:
+        from byoc_lab.relay.dataflow import Call
+
+        return Call(self, args)
+
+    def astext(self, show_meta_data: bool = True, annotate: Any = None, **options: Any) -> str:
+        """This expression as Relay text (see `relay.print_text` for the options)."""
+        from byoc_lab.relay.printer import print_text
+
+        return print_text(self, show_meta_data=show_meta_data, annotate=annotate, **options)
+
+    def __str__(self) -> str:
+        return self.astext(show_meta_data=False, header=False)
+
+    def __repr__(self) -> str:
+        return f"<{self.in_words()}>"
+
+    # Python's operators stand for Relay's broadcasting ones; a bare number has no dtype, so it is
+    # refused as TVM does.
+    def __add__(self, other: Any) -> Call:
+        return _operator("add", self, other)
+
+    def __sub__(self, other: Any) -> Call:
+        return _operator("subtract", self, other)
+
+    def __mul__(self, other: Any) -> Call:
+        return _operator("multiply", self, other)
+
+    def __truediv__(self, other: Any) -> Call:
+        return _operator("divide", self, other)
+
+    def __lt__(self, other: Any) -> Call:
+        return _operator("less", self, other)
+
+    def __le__(self, other: Any) -> Call:
+        return _operator("less_equal", self, other)
+
+    def __gt__(self, other: Any) -> Call:
+        return _operator("greater", self, other)
+
+    def __ge__(self, other: Any) -> Call:
+        return _operator("greater_equal", self, other)
+
+    def __neg__(self) -> Call:
+        from byoc_lab.relay.dataflow import Call
+
+        return Call(Op.get("negative"), [self])
+
+    def astype(self, dtype: str) -> Call:
+        from byoc_lab.relay.dataflow import Call
+
+        op = Op.get("cast")
+        return Call(op, [self], op.definition.attrs.make(dtype=dtype))
+
+
+RelayExpr = Expr
+
+
+def describe(expr: object) -> str:
+    """A node in a few words, for messages; the kind of anything else."""
+    return expr.in_words() if isinstance(expr, Expr) else type(expr).__name__
+
+
+@cache
+def _all_slots(cls: Any) -> list[str]:
+    slots = [s for c in cls.__mro__ for s in getattr(c, "__slots__", ())]
+    return [s for s in slots if s != "__weakref__"]
+
+
+def _operator(name: str, lhs: Expr, rhs: Any) -> Call:
+    from byoc_lab.relay.dataflow import Call, TupleWrapper
+
+    if isinstance(rhs, TupleWrapper):
+        rhs = rhs.tuple_value
+    if not isinstance(rhs, Expr):
+        raise TypeError(f"{name}: found {rhs!r}; make it an expression first: relay.const({rhs!r})")
+    return Call(Op.get(name), [lhs, rhs])
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of an operator."""
+
+    name: str
+
+
+class Op(Expr):
+    """An operator. There is one object per name; `definition` is its entry in the registry."""
+
+    __slots__ = ("_attributes", "definition", "name")
+    name: str
+    definition: Any  # an OpDef; its module builds on this one
+    _attributes: dict[str, tuple[Any, int]]
+    _registry: dict[str, Op] = {}
+
+    def __init__(self, name: str, definition: Any):
+        super().__init__()
+        if name in Op._registry:
+            raise DuplicateNameError(f"operator {name!r} is defined twice")
+        set_field(self, "name", name)
+        set_field(self, "definition", definition)
+        set_field(self, "_attributes", {})
+        Op._registry[name] = self
+
+    def in_words(self) -> str:
+        return f"operator {self.name}"
+
+    @staticmethod
+    def get(name: str) -> Op:
+        """The operator of that name. Raises UnknownNameError with the nearest names."""
+        try:
+            return Op._registry[name]
+        except KeyError:
+            near = difflib.get_close_matches(name, Op._registry, n=3)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise UnknownNameError(f"no operator is named {name!r}{hint}") from None
+
+    @staticmethod
+    def list_op_names() -> list[str]:
+        return sorted(Op._registry)
+
+    def has_attr(self, key: str) -> bool:
+        return key in self._attributes
+
+    def get_attr(self, key: str) -> Any:
+        """An attribute such as "target.dnnl", or None."""
+        value, _ = self._attributes.get(key, (None, 0))
+        return value
+
+    @property
+    def num_inputs(self) -> int:
+        """How many arguments the operator takes."""
+        return len(self.definition.inputs)
+
+    @property
+    def arguments(self) -> list[Argument]:
+        """The arguments, by name."""
+        return [Argument(name.rstrip("*")) for name in self.definition.inputs]
+
+    def set_attr(self, key: str, value: Any, plevel: int = 10) -> None:
+        """Set an attribute; one that was set with a higher `plevel` stays."""
+        _, known = self._attributes.get(key, (None, plevel))
+        if plevel >= known:
+            self._attributes[key] = (value, plevel)
+
+    def reset_attr(self, key: str) -> None:
+        self._attributes.pop(key, None)
