@@ -30,17 +30,26 @@ class ToANormalForm(ModulePass):
         for gv, func in mod.functions.items():
             if is_optimizable(func):
                 with rewriting(func, gv.name_hint):
-                    out.functions[gv] = _Normaliser(func).run()
+                    out.functions[gv] = Normaliser(func).run()
         return out
 
 
 @dataclass(eq=False)
-class _Scope:
+class Scope:
     """A function body or a branch, and the bindings that belong to it."""
 
-    parent: _Scope | None
+    parent: Scope | None
     bindings: list[tuple[Var, Expr]] = field(default_factory=list)
     depth: int = 0
+    far: Scope | None = None  # an ancestor further away, so that looking up takes few steps
+
+    def __post_init__(self) -> None:
+        if self.parent is not None:
+            self.depth = self.parent.depth + 1
+            one, two = self.parent, self.parent.far
+            three = two.far if two else None
+            even = two and three and one.depth - two.depth == two.depth - three.depth
+            self.far = three if even else one
 
     def close(self, result: Expr) -> Expr:
         for variable, value in reversed(self.bindings):
@@ -48,26 +57,34 @@ class _Scope:
         return result
 
 
-def _common(a: _Scope, b: _Scope) -> _Scope:
-    """The innermost scope around both."""
+def _common(a: Scope, b: Scope) -> Scope:
+    """The innermost scope around both; the function's is around all."""
+    if a.depth < b.depth:
+        a, b = b, a
+    while a.depth > b.depth:
+        assert a.far is not None and a.parent is not None
+        a = a.far if a.far.depth >= b.depth else a.parent
     while a is not b:
-        if a.depth < b.depth:
-            a, b = b, a
-        assert a.parent is not None  # all scopes share the function's
-        a = a.parent
+        assert a.far and b.far and a.parent and b.parent
+        a, b = (a.far, b.far) if a.far is not b.far else (a.parent, b.parent)
     return a
 
 
-class _Normaliser:
+LET_BODY = 2  # the last of a let's parts
+
+
+class Normaliser:
+    """Names the values of one function. A subclass may leave some of them without a name."""
+
     def __init__(self, func: Function):
         self.func = func
-        self.scope_of: dict[Expr, _Scope] = {}
-        self.inner: dict[tuple[Expr, int], _Scope] = {}  # by owner and which of its parts
+        self.scope_of: dict[Expr, Scope] = {}
+        self.inner: dict[tuple[Expr, int], Scope] = {}  # by owner and which of its parts
         self.memo: dict[Expr, Expr] = {}
         self.count = 0
 
     def run(self) -> Function:
-        root = _Scope(None)
+        root = Scope(None)
         self._place(root)
         self._fill(self.func.body)
         new = self.func.replace(body=root.close(self.memo[self.func.body]))
@@ -76,17 +93,19 @@ class _Normaliser:
 
     # Where each value belongs ------------------------------------------------------------------
 
-    def _place(self, root: _Scope) -> None:
+    def _place(self, root: Scope) -> None:
         self.scope_of[self.func.body] = root
-        for node in reversed(list(post_order(self.func.body, enter=_is_open))):
+        for node in reversed(list(post_order(self.func.body, enter=is_open))):
             scope = self.scope_of[node]
-            if not _is_open(node):
+            if not is_open(node):
                 continue
             for n, part in enumerate(node.parts()):
                 used_in = scope
-                if _opens(node, n):
-                    used_in = _Scope(scope, depth=scope.depth + 1)
-                    self.inner[node, n] = used_in
+                owner = self.opens(node, n)
+                if owner is not None:
+                    if (node, owner) not in self.inner:
+                        self.inner[node, owner] = Scope(scope)
+                    used_in = self.inner[node, owner]
                 known = self.scope_of.get(part)
                 self.scope_of[part] = used_in if known is None else _common(known, used_in)
 
@@ -107,25 +126,43 @@ class _Normaliser:
                     stack += [(node.body, None, False), (node.value, node.var, False)]
                 elif isinstance(node, Call):  # here, unlike elsewhere, the callee comes last
                     stack += [(p, None, False) for p in (node.op, *reversed(node.args))]
-                elif _is_open(node):
+                elif is_open(node):
                     stack += [(p, None, False) for p in reversed(node.parts())]
+
+    def opens(self, node: Expr, part: int) -> int | None:
+        """Whether a part of a node belongs to a scope of its own: which part that scope ends in.
+
+        Of a match also the pattern variables do, which need no binding.
+        """
+        if isinstance(node, (If, Match)):
+            return part or None
+        is_body = isinstance(node, Function) and part == len(node.params)
+        return part if is_body else None
+
+    def needs_name(self, node: Expr) -> bool:
+        """Whether a node that no let names gets a name."""
+        return not isinstance(node, (Var, GlobalVar, Op, Constructor))
 
     def _bind(self, node: Expr, name: Var | None) -> Expr:
         scope = self.scope_of[node]
         value = self._value(node)
-        if isinstance(node, (Var, GlobalVar, Op, Constructor)) and name is None:
+        if name is None and not self.needs_name(node):
             return value
         if name is None:
             name = Var(f"x_{self.count}")
             self.count += 1
+        while isinstance(value, Let):  # its bindings come before, instead of inside the value
+            scope.bindings.append((value.var, value.value))
+            value = value.body
         scope.bindings.append((name, value))
         return name
 
     def _value(self, node: Expr) -> Expr:
         """The node over the names of its parts."""
         if isinstance(node, Let):
-            return self.memo[node.body]
-        if not _is_open(node):
+            scope = self.inner.get((node, LET_BODY))
+            return scope.close(self.memo[node.body]) if scope else self.memo[node.body]
+        if not is_open(node):
             return node
         new = []
         for n, part in enumerate(node.parts()):
@@ -134,12 +171,5 @@ class _Normaliser:
         return node.with_parts(new)  # always anew: nobody may share what has a name now
 
 
-def _is_open(node: Expr) -> bool:
+def is_open(node: Expr) -> bool:
     return not (isinstance(node, Function) and bool(node.attrs.get("Primitive")))
-
-
-def _opens(node: Expr, part: int) -> bool:
-    """Whether a part of a node is a scope of its own."""
-    if isinstance(node, (If, Match)):
-        return part > 0  # of a match also the pattern variables, which need no binding
-    return isinstance(node, Function) and part == len(node.params)

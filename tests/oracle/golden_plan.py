@@ -336,7 +336,12 @@ def _tagged_calls() -> Iterator[Golden]:
 
 def _let_and_functions() -> Iterator[Golden]:
     for name in cases.texts("lets"):
-        for step in ("ToANormalForm", "ToGraphNormalForm", "DeadCodeElimination"):
+        for step in (
+            "ToANormalForm",
+            "ToBasicBlockNormalForm",
+            "ToGraphNormalForm",
+            "DeadCodeElimination",
+        ):
             yield Golden(name, (), step)
         inline = {"pass": "DeadCodeElimination", "inline_once": True}
         yield Golden(name, (), inline, "_inline_once")
@@ -346,6 +351,8 @@ def _let_and_functions() -> Iterator[Golden]:
     entries = {"pass": "RemoveUnusedFunctions", "entry_functions": ["main", "unused"]}
     yield Golden("functions/unused", (), entries, "_two_entries")
     yield Golden("functions/external", (), "ToANormalForm")
+    for name in cases.texts("scopes"):
+        yield Golden(name, (), "ToBasicBlockNormalForm")
 
 
 def _functions_in_and_out() -> Iterator[Golden]:

@@ -37,6 +37,7 @@ COMPOSITES = ["InferType", {"pass": "MergeComposite", "table": "diamond"}]
 PIPELINES: dict[str, list[Any]] = {
     "constants": ["InferType", "FoldConstant", {"pass": "FoldScaleAxis", "opt_level": 3}],
     "normal forms": ["InferType", "ToANormalForm", "InferType", "ToGraphNormalForm"],
+    "basic blocks": ["InferType", "ToBasicBlockNormalForm"],
     "dead code": ["InferType", {"pass": "DeadCodeElimination", "inline_once": True}],
     "composites": COMPOSITES,
     "fusing": ["InferType", {"pass": "FuseOps", "fuse_opt_level": 2}],

@@ -48,7 +48,7 @@ def _check(trace: Trace) -> None:
     if trace.error is not None:
         raise trace.error
     for stage in trace:
-        if stage.name == "ToANormalForm":  # leaves its result without types, as TVM does
+        if stage.name in ("ToANormalForm", "ToBasicBlockNormalForm"):  # leaves its result without types, as TVM does
             again = stage.state_after(len(stage.events))
         else:
             again = infer_module(stage.state_after(len(stage.events)))

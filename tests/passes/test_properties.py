@@ -17,6 +17,7 @@ from byoc_lab.transform import (
     OutlineCompilerFunctionsWithExistingGlobalSymbols,
     PartitionGraph,
     SimplifyInference,
+    ToBasicBlockNormalForm,
 )
 from hypothesis import given, settings
 
@@ -49,6 +50,7 @@ PIPELINES: dict[str, list[Pass]] = {
     "Merge": [AnnotateTarget(TARGET), MergeCompilerRegions()],
     "Partition": [AnnotateTarget(TARGET), PartitionGraph()],
     "FuseOps": [FuseOps(2)],
+    "ToBasicBlockNormalForm": [ToBasicBlockNormalForm(), InferType()],
     "Inline": [AnnotateTarget(TARGET), PartitionGraph(), Inline()],
     "Outline": [
         AnnotateTarget(TARGET),
