@@ -12,8 +12,8 @@ from math import sqrt
 from typing import Any
 
 from byoc_lab.dnnl.activations import GELU
-from byoc_lab.dnnl.rewriting import PatternRewrite
 from byoc_lab.passes.base import register_pass
+from byoc_lab.passes.pattern_rewrite import PatternRewrite
 from byoc_lab.relay import nn
 from byoc_lab.relay.dataflow_pattern import DFPattern, DFPatternCallback, is_expr, is_op, wildcard
 from byoc_lab.relay.expr import Call, Constant, Expr, Op, const

@@ -22,9 +22,10 @@ from byoc_lab.passes.base import (
 from byoc_lab.passes.context import PassContext, PassInfo
 from byoc_lab.passes.hook import Event, listening
 from byoc_lab.passes.made import function_pass, module_pass
+from byoc_lab.passes.pattern_rewrite import PatternRewrite
 from byoc_lab.passes.pipelines import named_pipeline, pipeline_names, register_pipeline
 
-_BASES = {Pass, ModulePass, FunctionPass, Sequential}
+_BASES = {Pass, ModulePass, FunctionPass, PatternRewrite, Sequential}
 
 
 def _discover() -> list[str]:

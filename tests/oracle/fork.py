@@ -8,6 +8,8 @@
    (`%data`), where TVM 0.16 says `%dnnl_0_i0` for all. Names of bound variables are no part of
    structural equality, so comparing results needs no exception; the names of free variables in
    error messages do differ, so messages are compared without them.
+3. Roots. Its SimplifyExpr has no rule `divide(%x, sqrt(%y))` -> `multiply(%x, rsqrt(%y))`, which
+   TVM 0.16 has; no case of SimplifyExpr divides by a root.
 """
 
 from __future__ import annotations

@@ -139,6 +139,7 @@ def plan() -> list[Golden]:
         *_data_types(),
         *_functions_in_and_out(),
         *_fusing(),
+        *_simplifying_expressions(),
         *_dnnl_pipelines(),
         *_dnnl_integration(),
     ]
@@ -398,6 +399,20 @@ def _fusing() -> Iterator[Golden]:
     for name in ("networks.small_net", "networks.mobilenet", "conv_bn_relu.two_blocks_constants"):
         yield Golden(name, ("InferType", "SimplifyInference"), "FuseOps")
     yield Golden("networks.small_net_constants", DNNL_PIPELINE, "FuseOps", "_partitioned")
+
+
+def _simplifying_expressions() -> Iterator[Golden]:
+    typed = ("InferType",)
+    yield Golden("canonical/bias_add", typed, "CanonicalizeOps")
+    for name in cases.texts("canonical"):
+        yield Golden(name, typed, "EliminateCommonSubexpr")
+    for name in cases.texts("simplifying"):
+        yield Golden(name, typed, "SimplifyExpr")
+    folded = (*FOLDED, "CanonicalizeOps", "InferType")
+    for name in ("small_net_constants", "mobilenet_constants"):
+        yield Golden(f"networks.{name}", folded, "SimplifyExpr")
+        yield Golden(f"networks.{name}", FOLDED, "EliminateCommonSubexpr")
+        yield Golden(f"networks.{name}", FOLDED, "CanonicalizeOps")
 
 
 def _data_types() -> Iterator[Golden]:

@@ -40,6 +40,8 @@ PIPELINES: dict[str, list[Any]] = {
     "basic blocks": ["InferType", "ToBasicBlockNormalForm"],
     "dead code": ["InferType", {"pass": "DeadCodeElimination", "inline_once": True}],
     "composites": COMPOSITES,
+    "common subexpressions": ["InferType", "EliminateCommonSubexpr"],
+    "simplifying": ["InferType", "SimplifyExpr"],
     "fusing": ["InferType", {"pass": "FuseOps", "fuse_opt_level": 2}],
 }
 ANNOTATING = {

@@ -44,11 +44,14 @@ MORE: dict[str, list[Pass]] = {
 ALL = {**PIPELINES, **MORE}
 
 
+UNTYPED_AFTER = ("ToANormalForm", "ToBasicBlockNormalForm")  # as in TVM
+
+
 def _check(trace: Trace) -> None:
     if trace.error is not None:
         raise trace.error
     for stage in trace:
-        if stage.name in ("ToANormalForm", "ToBasicBlockNormalForm"):  # leaves its result without types, as TVM does
+        if stage.name in UNTYPED_AFTER:
             again = stage.state_after(len(stage.events))
         else:
             again = infer_module(stage.state_after(len(stage.events)))

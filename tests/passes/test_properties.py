@@ -7,6 +7,7 @@ import pytest
 from byoc_lab.transform import (
     AnnotateTarget,
     BackwardFoldScaleAxis,
+    EliminateCommonSubexpr,
     FoldConstant,
     ForwardFoldScaleAxis,
     FuseOps,
@@ -16,6 +17,7 @@ from byoc_lab.transform import (
     MergeComposite,
     OutlineCompilerFunctionsWithExistingGlobalSymbols,
     PartitionGraph,
+    SimplifyExpr,
     SimplifyInference,
     ToBasicBlockNormalForm,
 )
@@ -50,6 +52,8 @@ PIPELINES: dict[str, list[Pass]] = {
     "Merge": [AnnotateTarget(TARGET), MergeCompilerRegions()],
     "Partition": [AnnotateTarget(TARGET), PartitionGraph()],
     "FuseOps": [FuseOps(2)],
+    "EliminateCommonSubexpr": [EliminateCommonSubexpr()],
+    "SimplifyExpr": [SimplifyExpr()],
     "ToBasicBlockNormalForm": [ToBasicBlockNormalForm(), InferType()],
     "Inline": [AnnotateTarget(TARGET), PartitionGraph(), Inline()],
     "Outline": [

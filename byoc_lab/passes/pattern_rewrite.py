@@ -1,4 +1,4 @@
-"""Passes that replace what a dataflow pattern finds, reporting each replacement as an event."""
+"""The driver of passes that replace what a dataflow pattern finds; each replacement is an event."""
 
 from __future__ import annotations
 
@@ -19,26 +19,29 @@ MOST_ROUNDS = 100
 
 
 class PatternRewrite(FunctionPass):
-    """Apply callbacks until none changes anything. A subclass lists them and says why.
+    """Apply callbacks until none changes anything. A subclass lists them.
 
-    A callback sees typed expressions, and returns `post` where it leaves a match alone. As in TVM's
-    `rewrite`, the callbacks take turns, each over the whole function.
+    A callback sees typed expressions, and returns `post` where it leaves a match alone. It may say
+    why in a `reason` of its own; otherwise it is the pass's. As in TVM's `rewrite`, the callbacks
+    take turns, each over the whole function.
     """
 
     required = ("InferType",)
-    reason: str
+    reason: str = ""
 
     def callbacks(self) -> Sequence[DFPatternCallback]:
         raise NotImplementedError(f"{self.name} must define callbacks()")
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         callbacks = self.callbacks()
+        graph = IndexedGraph(func)
         for _ in range(MOST_ROUNDS):
             before = func
             for callback in callbacks:
-                after = self._round(callback, func)
+                after = self._round(callback, func, graph)
                 if after is not func:
                     func = _typed(after, mod)
+                    graph = IndexedGraph(func)
             if func is before:
                 return func
         raise PassError(
@@ -46,8 +49,8 @@ class PatternRewrite(FunctionPass):
             f"callback makes matches its own pattern again"
         )
 
-    def _round(self, callback: DFPatternCallback, func: Function) -> Function:
-        groups = {g.root: g for g in find_groups(callback.pattern, IndexedGraph(func))}
+    def _round(self, callback: DFPatternCallback, func: Function, graph: IndexedGraph) -> Function:
+        groups = {g.root: g for g in find_groups(callback.pattern, graph)}
         if not groups:
             return func
         made: dict[Expr, Expr] = {}
@@ -60,7 +63,7 @@ class PatternRewrite(FunctionPass):
                 pre, post, {p: [made.get(e, post) for e in es] for p, es in taken.items()}
             )
             if new is not post:
-                report(type(callback).__name__, self.reason, pre, new)
+                report(type(callback).__name__, getattr(callback, "reason", self.reason), pre, new)
             return new
 
         with rewriting(func):

@@ -1,0 +1,33 @@
+"""Where SimplifyExpr does what the oracle does not (see tests/oracle/fork.py), or better."""
+
+from __future__ import annotations
+
+import pytest
+from byoc_lab.transform import InferType, SimplifyExpr
+
+from byoc_lab.relay import IRModule, assert_structural_equal, parse
+
+X = "%x: Tensor[(4), {}], %y: Tensor[(4), {}]"
+
+
+def _module(body: str, dtype: str = "float32") -> IRModule:
+    params = X.replace("{}", dtype)
+    return InferType()(parse(f'#[version = "0.0.5"]\ndef @main({params}) {{ {body} }}'))
+
+
+def test_a_quotient_by_a_root_is_a_product() -> None:
+    after = SimplifyExpr()(_module("divide(%x, sqrt(%y))"))
+    assert_structural_equal(after, _module("multiply(%x, rsqrt(%y))"))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "body"),
+    [
+        ("int32", "add(add(multiply(%x, %x), multiply(3, multiply(%x, %y))), multiply(%y, %y))"),
+        ("float32", "add(add(multiply(%x, %x), multiply(%x, %y)), multiply(%y, %y))"),
+    ],
+)
+def test_squares_without_real_or_exact_roots_stay(dtype: str, body: str) -> None:
+    """x*x + 3xy + y*y has irrational factors, which integers cannot hold; the other has none."""
+    mod = _module(body, dtype)
+    assert_structural_equal(SimplifyExpr()(mod), mod)
