@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from byoc_lab.dnnl.legalize import legalize_group_conv, legalize_pad_avg_pool
 from byoc_lab.dnnl.partition import partition_for_dnnl
 from byoc_lab.dnnl.patterns import ACTIVATIONS, Chain, pattern_table
 from byoc_lab.dnnl.pruning import is_valid_subgraph, prune_dnnl_subgraphs
@@ -63,6 +64,8 @@ __all__ = [
     "DenseReshapeBiasGeluRewrite",
     "LayerNormRewrite",
     "is_valid_subgraph",
+    "legalize_group_conv",
+    "legalize_pad_avg_pool",
     "make_conv_bias_sum_relu_pattern",
     "make_conv_pattern",
     "make_dense_bias_sum_pattern",

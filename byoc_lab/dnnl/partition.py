@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from byoc_lab.dnnl.legalize import LegalizeGroupConv
 from byoc_lab.dnnl.patterns import pattern_table
 from byoc_lab.dnnl.pruning import PruneSubgraphs
 from byoc_lab.dnnl.rewrites import RewriteDenseBiasGeluReshapeLast, RewriteLayerNorm
@@ -54,6 +55,8 @@ def full_pipeline(prune_subgraphs: bool = True) -> list[Pass]:
         SimplifyInference(),
         FoldConstant(),
         FoldScaleAxis(),
+        FoldConstant(),
+        LegalizeGroupConv(),
         FoldConstant(),
     ]
     fit = [RewriteLayerNorm(), RewriteDenseBiasGeluReshapeLast(), FoldConstant()]

@@ -27,6 +27,7 @@ from byoc_lab.relay.op.relations import (
     out_dtype,
     tensors,
 )
+from byoc_lab.relay.op.relax_types import shape_of, typed
 from byoc_lab.relay.op.windows import (
     SPATIAL,
     axes_in_words,
@@ -67,14 +68,22 @@ def conv_attrs(rank: int, padding: int) -> AttrsType:
 def orders(op: str, attrs: AnyValue, rank: int) -> tuple[tuple[int, ...], ...]:
     """Where the axes (N, C, spatial) are in data and result, and (O, I, spatial) in the weight.
 
-    In the order data, weight, result. Raises TypeInferenceError for layouts that are no order.
+    In the order data, weight, result. A weight whose groups are an axis of its own ("GOIHW", which
+    DNNL's legalisation writes) has that axis in front. Raises TypeInferenceError for layouts that
+    are no order.
     """
     data, kernel = f"NC{SPATIAL[rank]}", f"OI{SPATIAL[rank]}"
+    kernel = f"G{kernel}" if has_group_axis(attrs) else kernel
     return (
         positions(op, "data_layout", attrs.data_layout, data),
         positions(op, "kernel_layout", attrs.kernel_layout, kernel),
         positions(op, "out_layout", attrs.out_layout or attrs.data_layout, data),
     )
+
+
+def has_group_axis(attrs: AnyValue) -> bool:
+    """Whether the groups are an axis of the weight: (G, O / G, I / G, spatial)."""
+    return "G" in attrs.kernel_layout
 
 
 def depthwise_swap(attrs: AnyValue, channels: int | Any) -> bool:
@@ -113,10 +122,17 @@ def conv_relation(
         first, second = (
             (c, channels // groups) if swapped else (channels, dim(groups.__rfloordiv__, c))
         )
-        w = TensorType(unpick((first, second, *kernel), kernel_order), x.dtype)
+        shape = (first, second, *kernel)
+        if has_group_axis(attrs):
+            shape = (groups, channels // groups, second, *kernel)
+        w = TensorType(unpick(shape, kernel_order), x.dtype)
     else:
-        need_rank(op, "weight", w, rank + 2)
+        need_rank(op, "weight", w, rank + 2 + has_group_axis(attrs))
         first, second, *sizes = pick(w.shape, kernel_order)
+        if has_group_axis(attrs):
+            if differ(first, groups):
+                fail(op, f"weight must have groups={groups} groups, found {first} in {w}")
+            first, second, *sizes = (dim(groups.__mul__, second), *sizes)
         kernel = tuple(sizes)
         channels = dim(groups.__mul__, second) if swapped else first
         inputs, expected = (first, c) if swapped else (second, dim(groups.__rfloordiv__, c))
@@ -155,6 +171,8 @@ def conv_reference(
     inner = np.result_type(data.dtype, work)
     x = data.transpose(order).astype(inner, copy=False)
     w = weight.transpose(kernel_order).astype(inner, copy=False)
+    if has_group_axis(attrs):
+        w = w.reshape(w.shape[0] * w.shape[1], *w.shape[2:])
     n, c = x.shape[:2]
     groups = attrs.groups
     if depthwise_swap(attrs, c):
@@ -183,11 +201,20 @@ def _conv(rank: int, padding: int, doc: str) -> None:
     op = f"nn.conv{rank}d"
 
     def relax(R: AnyValue, attrs: AnyValue, data: AnyValue, weight: AnyValue) -> AnyValue:
-        options = ("strides", "padding", "dilation", "groups", "data_layout", "kernel_layout")
+        options = {
+            name: attrs[name]
+            for name in ("strides", "padding", "dilation", "groups", "data_layout", "kernel_layout")
+        }
+        if has_group_axis(attrs):  # which Relax has not
+            kernel = f"OI{SPATIAL[rank]}"
+            ordered = typed(with_layout(R, weight, attrs.kernel_layout, f"G{kernel}"))
+            groups, channels, *rest = shape_of(ordered)
+            weight = R.reshape(ordered, (groups * channels, *rest))
+            options["kernel_layout"] = kernel
         result = getattr(R.nn, f"conv{rank}d")(
             data,
             weight,
-            **{name: attrs[name] for name in options},
+            **options,
             out_dtype=attrs.out_dtype or None,
         )
         # Relax types an out_layout of its own but cannot lower it.

@@ -1,0 +1,110 @@
+"""Legalisations: another form, the same numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from byoc_lab.relay.op.contrib.dnnl import legalize_group_conv, legalize_pad_avg_pool
+
+from byoc_lab import build, dnnl, relay, validate
+from byoc_lab.dnnl import native
+from byoc_lab.dnnl.legalize import LegalizeGroupConv
+from byoc_lab.errors import TypeInferenceError
+from byoc_lab.relay import IRModule, nn, structural_equal
+from byoc_lab.relay.expr import Call
+from byoc_lab.relay.infer import infer_module
+from byoc_lab.run import evaluate
+
+
+def random(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+def module(expr: relay.Expr) -> IRModule:
+    return infer_module(IRModule.from_expr(expr))
+
+
+def grouped(groups: int, weight: relay.Expr, **attrs: str) -> relay.Expr:
+    data = relay.var("data", shape=(1, 8, 6, 6))
+    return nn.conv2d(
+        data, weight, padding=1, groups=groups, channels=16, kernel_size=(3, 3), **attrs
+    )
+
+
+@pytest.mark.parametrize("groups", [2, 8])
+def test_groups_become_an_axis_of_the_weight(groups: int) -> None:
+    weight = random(16, 8 // groups, 3, 3)
+    before = module(grouped(groups, relay.const(weight)))
+    after = LegalizeGroupConv()(before)
+    shape = (groups, 16 // groups, 8 // groups, 3, 3)
+    parted = relay.reshape(relay.const(weight), shape)
+    assert structural_equal(after, module(grouped(groups, parted, kernel_layout="GOIHW")))
+    data = [random(1, 8, 6, 6)]
+    np.testing.assert_array_equal(evaluate(after, data).outputs, evaluate(before, data).outputs)
+    assert LegalizeGroupConv()(after) is after
+
+
+def test_one_group_and_other_layouts_stay() -> None:
+    for expr in (
+        grouped(1, relay.const(random(16, 8, 3, 3))),
+        grouped(2, relay.const(random(3, 3, 4, 16)), kernel_layout="HWIO"),
+    ):
+        mod = module(expr)
+        assert LegalizeGroupConv()(mod) is mod
+    call = module(grouped(1, relay.const(random(16, 8, 3, 3))))["main"].body
+    assert isinstance(call, Call)
+    types = [a.checked_type for a in call.args]
+    assert legalize_group_conv(call.attrs, call.args, types) is None
+
+
+def test_a_weight_in_goihw_is_solved_and_checked() -> None:
+    solved = module(grouped(2, relay.var("w"), kernel_layout="GOIHW"))
+    assert str(solved["main"].params[1].checked_type) == "Tensor[(2, 8, 4, 3, 3), float32]"
+    with pytest.raises(TypeInferenceError, match="must have groups=2 groups, found 4"):
+        module(grouped(2, relay.const(random(4, 4, 4, 3, 3)), kernel_layout="GOIHW"))
+
+
+@pytest.mark.native
+@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
+@pytest.mark.parametrize("offload", [True, False])
+def test_it_runs_on_dnnl_and_on_the_host(offload: bool) -> None:
+    pytest.importorskip("tvm")
+    mod = module(nn.relu(grouped(2, relay.const(random(16, 4, 3, 3)))))
+    cut = dnnl.partition_for_dnnl(mod)
+    assert 'kernel_layout="GOIHW"' in str(cut)
+    program = build(cut, offload=offload)
+    assert validate(mod, program, [random(1, 8, 6, 6)]).ok
+
+
+def pooled(width, value: float = 0.0, **attrs) -> relay.Expr:
+    data = relay.var("data", shape=(1, 2, 6, 6))
+    return nn.avg_pool2d(nn.pad(data, width, relay.const(value)), (3, 3), **attrs)
+
+
+def legalized(expr: relay.Expr) -> relay.Expr | None:
+    call = module(expr)["main"].body
+    assert isinstance(call, Call)
+    return legalize_pad_avg_pool(call.attrs, call.args, [a.checked_type for a in call.args])
+
+
+@pytest.mark.parametrize("width", [(1, 1, 1, 1), (0, 2, 1, 0)])
+def test_a_pad_goes_into_the_pooling(width: tuple[int, ...]) -> None:
+    top, bottom, left, right = width
+    expr = pooled(((0, 0), (0, 0), (top, bottom), (left, right)), strides=(2, 2))
+    new = legalized(expr)
+    assert new is not None
+    after = module(new)
+    data = [random(1, 2, 6, 6)]
+    np.testing.assert_allclose(
+        evaluate(after, data).outputs, evaluate(module(expr), data).outputs, rtol=1e-6
+    )
+    assert "nn.pad" not in str(after) and "count_include_pad=True" in str(after)
+
+
+@pytest.mark.parametrize(
+    ("width", "value"),
+    [(((0, 0), (1, 1), (1, 1), (1, 1)), 0.0), (((0, 0), (0, 0), (1, 1), (1, 1)), 1.0)],
+    ids=["channels", "ones"],
+)
+def test_another_pad_stays(width, value: float) -> None:
+    assert legalized(pooled(width, value)) is None
