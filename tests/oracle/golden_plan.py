@@ -442,6 +442,9 @@ def _dnnl_integration() -> Iterator[Golden]:
         yield Golden(f"dnnl.{name}", (), {"dnnl": "rewrite_layer_norm"})
     for name in ("dense_reshape_bias", "dense_reshape_bias_gelu"):
         yield Golden(f"dnnl.{name}", (), {"dnnl": "rewrite_dense_bias_gelu_reshape_last"})
+    legalize = {"dnnl": "legalize_group_conv"}
+    yield Golden("networks.small_net_constants", FOLDED, legalize)
+    yield Golden("networks.small_net", ("InferType",), legalize)
     cut = ("InferType", DNNL_WHOLE_TABLE, TO_DNNL, "MergeCompilerRegions", "PartitionGraph")
     for name in ("sums", "light_regions"):
         yield Golden(f"dnnl.{name}", cut, {"dnnl": "prune_dnnl_subgraphs"})

@@ -40,6 +40,8 @@ def apply(step: Step, mod: Any, tvm: Any, relay: Any) -> Any:
         return mod
     if "annotate" in arguments:
         return annotate(mod, relay, arguments["annotate"], arguments.get("compiler", "dnnl"))
+    if arguments.get("dnnl") == "legalize_group_conv":
+        return _legalize_group_conv(mod, relay)
     if "dnnl" in arguments:
         return getattr(_contrib_dnnl(relay), arguments["dnnl"])(mod)
     level, config = arguments.pop("opt_level", None), arguments.pop("config", None)
@@ -67,6 +69,16 @@ def _pass(arguments: dict[str, Any], relay: Any) -> Any:
     if name == "InlineCompilerFunctionsBoundTo":
         return lambda mod: make([mod.get_global_var(n) for n in arguments["names"]])(mod)
     return make(**arguments)
+
+
+def _legalize_group_conv(mod: Any, relay: Any) -> Any:
+    """A function of operators, not of modules: put in place for one run of TVM's Legalize."""
+    if relay.__name__.startswith("byoc_lab"):
+        return import_module("byoc_lab.dnnl.legalize").LegalizeGroupConv()(mod)
+    temporary = import_module("tvm.relay.testing.temp_op_attr").TempOpAttr
+    legalize = _contrib_dnnl(relay).legalize_group_conv
+    with temporary("nn.conv2d", "FTVMLegalize", legalize):
+        return relay.transform.Legalize()(mod)
 
 
 def _contrib_dnnl(relay: Any) -> Any:
