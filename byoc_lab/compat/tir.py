@@ -6,6 +6,7 @@ A number in an attribute or a shape is Python's own, with TVM's `value` and `dty
 from __future__ import annotations
 
 from byoc_lab.relay.integers import IntImm
+from byoc_lab.relay.layout import Layout
 from byoc_lab.relay.types import Any
 
 
@@ -32,4 +33,6 @@ class StringImm(str):
         return str(self)
 
 
-__all__ = ["Any", "FloatImm", "IntImm", "StringImm"]
+layout = Layout  # as tvm.tir.layout("NCHW") makes one
+
+__all__ = ["Any", "FloatImm", "IntImm", "Layout", "StringImm", "layout"]

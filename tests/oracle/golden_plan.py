@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import cases
+from .cases import layouts
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,13 @@ SCALES = (
     "before_two_convs",
     "before_conv_shared",
 )
+TO_CHANNELS_FIRST = {
+    "nn.conv2d": ["NCHW", "default"],
+    "qnn.conv2d": ["NCHW", "default"],
+    "nn.conv2d_transpose": ["NCHW", "default"],
+    "nn.conv3d": ["NCDHW", "default"],
+}
+TO_CHANNELS_LAST = {"nn.conv2d": ["NHWC", "default"], "nn.max_pool2d": ["NHWC"]}
 NORMS = (
     "plain",
     "channels_last",
@@ -117,6 +125,10 @@ NORMS = (
 
 def targets(*names: str, **options: Any) -> dict[str, Any]:
     return {"pass": "AnnotateTarget", "targets": list(names), **options}
+
+
+def registered(name: str, functions: str) -> dict[str, str]:
+    return {"pass": name, "registered": functions}
 
 
 def annotate(rule: str) -> dict[str, str]:
@@ -142,6 +154,7 @@ def plan() -> list[Golden]:
         *_simplifying_expressions(),
         *_dnnl_pipelines(),
         *_dnnl_integration(),
+        *_layouts(),
     ]
     paths = [entry.path for entry in entries]
     if doubles := {path for path in paths if paths.count(path) > 1}:
@@ -448,3 +461,19 @@ def _dnnl_integration() -> Iterator[Golden]:
     cut = ("InferType", DNNL_WHOLE_TABLE, TO_DNNL, "MergeCompilerRegions", "PartitionGraph")
     for name in ("sums", "light_regions"):
         yield Golden(f"dnnl.{name}", cut, {"dnnl": "prune_dnnl_subgraphs"})
+
+
+def _layouts() -> Iterator[Golden]:
+    to_first = {"pass": "ConvertLayout", "desired_layouts": TO_CHANNELS_FIRST}
+    to_last = {"pass": "ConvertLayout", "desired_layouts": TO_CHANNELS_LAST}
+    typed = ("InferType",)
+    for name in layouts.NAMES:
+        yield Golden(f"layouts.{name}", typed, to_first)
+    for name in ("depthwise", "channels_first", "blocks"):
+        yield Golden(f"layouts.{name}", typed, to_last, "_to_last")
+    for name in ("relu", "pooled", "channels"):
+        yield Golden(f"layouts.{name}", typed, registered("AlterOpLayout", "channels_first"))
+    yield Golden("layouts.chain", typed, registered("AlterOpLayout", "weight_only"))
+    yield Golden("layouts.blocks", typed, registered("AlterOpLayout", "pool_in_blocks"))
+    for name in ("chain", "channels_first"):
+        yield Golden(f"layouts.{name}", typed, registered("Legalize", "scaled"))

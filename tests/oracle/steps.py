@@ -8,6 +8,7 @@ A step is one of
     {"pass": "InlineCompilerFunctionsBoundTo", "names": ["a_0"]}
     {"pass": "FoldScaleAxis", "opt_level": 3}              run inside PassContext(opt_level=3)
     {"pass": "FuseOps", "config": {"relay.FuseOps.max_depth": 3}}
+    {"pass": "Legalize", "registered": "scaled"}           functions of `registered.py`
     {"sequential": ["InferType", ...], "opt_level": 3}     run by tvm.transform.Sequential
     {"pass": "MergeComposite", "table": "contrib.dnnl"}    the whole table of relay.op.contrib.dnnl
     {"dnnl": "rewrite_layer_norm"}                         a function of relay.op.contrib.dnnl
@@ -23,6 +24,7 @@ from importlib import import_module
 from typing import Any
 
 from .annotators import annotate, drop_let_begins
+from .registered import registered
 from .tables import table
 
 Step = Any  # str or dict, see above
@@ -68,6 +70,9 @@ def _pass(arguments: dict[str, Any], relay: Any) -> Any:
         return make(arguments.pop("targets"), **arguments)
     if name == "InlineCompilerFunctionsBoundTo":
         return lambda mod: make([mod.get_global_var(n) for n in arguments["names"]])(mod)
+    if "registered" in arguments:
+        key = arguments.pop("registered")
+        return lambda mod: _with_registered(make(**arguments), mod, relay, name, key)
     return make(**arguments)
 
 
@@ -83,6 +88,11 @@ def _legalize_group_conv(mod: Any, relay: Any) -> Any:
 
 def _contrib_dnnl(relay: Any) -> Any:
     return import_module(f"{relay.__name__}.op.contrib.dnnl")
+
+
+def _with_registered(run: Any, mod: Any, relay: Any, name: str, key: str) -> Any:
+    with registered(relay, name, key):
+        return run(mod)
 
 
 def describe(step: Step) -> str:

@@ -18,7 +18,7 @@ import byoc_lab as tvm
 from byoc_lab import relay
 from byoc_lab.errors import ByocLabError, ParseError
 from byoc_lab.relay.visit import rebuild
-from tests import strategies
+from tests import image_strategies, strategies
 
 from .client import Oracle, skip_reason
 from .compare import difference, is_misplaced_value, run, targets_registered
@@ -50,6 +50,8 @@ ANNOTATING = {
     "composites": [*COMPOSITES, A_THEN_B, *CUT],
     "inlined": ["InferType", A_THEN_B, *CUT, "Inline", OUTLINE],
 }
+
+TO_LAST = {"nn.conv2d": ["NHWC", "default"], "nn.max_pool2d": ["NHWC"]}
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +110,15 @@ def test_composites_are_made_and_undone_as_by_tvm(oracle: Oracle, mod: tvm.IRMod
 @given(mod=strategies.modules(tuples=False))
 def test_annotating_does_what_tvm_does(oracle: Oracle, name: str, mod: tvm.IRModule) -> None:
     _compare(oracle, mod, ANNOTATING[name])
+
+
+@pytest.mark.parametrize("layouts", ({"nn.conv2d": ["NCHW", "default"]}, TO_LAST), ids=str)
+@THOROUGH
+@given(mod=image_strategies.modules())
+def test_layouts_are_converted_as_by_tvm(
+    oracle: Oracle, layouts: dict[str, list[str]], mod: tvm.IRModule
+) -> None:
+    _compare(oracle, mod, ["InferType", {"pass": "ConvertLayout", "desired_layouts": layouts}])
 
 
 @st.composite

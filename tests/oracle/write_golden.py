@@ -117,10 +117,10 @@ def _about(case: str) -> str:
         return _sentence(title[0].upper() + title[1:])
     module, _, function = case.partition(".")
     tree = ast.parse((cases.HERE / f"{module}.py").read_text(encoding="utf-8"))
-    builder = next(
-        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function
-    )
-    described = ast.get_docstring(builder)
+    builders = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+    # A case that another function makes has no words of its own.
+    builder = next((node for node in builders if node.name == function), None)
+    described = ast.get_docstring(builder) if builder is not None else None
     if described is None:
         return _sentence(f"{function.replace('_', ' ')}: {_first_line(ast.get_docstring(tree))}")
     return _sentence(_first_line(described))

@@ -34,6 +34,26 @@ def register_op_attr(op_name: str, attr_key: str, value: object = None, level: i
     return register if value is None else register(value)
 
 
+def register_legalize(op_name: str, legal_op: object = None, level: int = 10):
+    """Say what the pass Legalize makes of an operator: see there."""
+    return register_op_attr(op_name, "FTVMLegalize", legal_op, level)
+
+
+def register_alter_op_layout(op_name: str, alter_layout: object = None, level: int = 10):
+    """Say what the pass AlterOpLayout makes of an operator: see there."""
+    return register_op_attr(op_name, "FTVMAlterOpLayout", alter_layout, level)
+
+
+def register_convert_op_layout(op_name: str, convert_layout: object = None, level: int = 10):
+    """Say how the pass ConvertLayout gives an operator the layouts that are wanted: see there."""
+    return register_op_attr(op_name, "FTVMConvertOpLayout", convert_layout, level)
+
+
+def register_infer_correct_layout(op_name: str, infer_layout: object = None, level: int = 10):
+    """Say how an operator follows when its arguments change layout: see `layout_rules`."""
+    return register_op_attr(op_name, "FInferCorrectLayout", infer_layout, level)
+
+
 __all__ = [
     "Op",
     "OpDef",
@@ -42,5 +62,9 @@ __all__ = [
     "builders",
     "define_op",
     "get",
+    "register_alter_op_layout",
+    "register_convert_op_layout",
+    "register_infer_correct_layout",
+    "register_legalize",
     "register_op_attr",
 ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from byoc_lab.relay.attrs import Attr, AttrsType, string
 from byoc_lab.relay.expr import Op
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.registry import builder, define_op, identity
 from byoc_lab.relay.op.shape import no_flops
 
@@ -28,6 +29,7 @@ for _name, _doc in (
         attrs=COMPILER_ATTRS,
         flops=no_flops,
         relax=lambda R, attrs, x: x,
+        layout=layout_rules.elementwise,
         doc=_doc,
     )
 
@@ -38,6 +40,7 @@ define_op(
     reference=lambda attrs, x: x,
     flops=no_flops,
     relax=lambda R, attrs, x: x,
+    layout=layout_rules.elementwise,
     doc="An identity that operators are not fused across.",
 )
 

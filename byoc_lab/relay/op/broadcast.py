@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.create import INIT_ATTRS
 from byoc_lab.relay.op.elementwise import one_per_element
 from byoc_lab.relay.op.namespace import builds
@@ -50,6 +51,7 @@ def _binary(
         flops=one_per_element,
         relax=lambda R, attrs, lhs, rhs: getattr(R, relax)(lhs, rhs),
         pattern=OpPattern.BROADCAST,
+        layout=layout_rules.broadcast,
         doc=doc,
     )
 
@@ -111,6 +113,7 @@ define_op(
         R.trunc(R.divide(lhs, rhs)) if "float" in dtype_of(lhs) else R.divide(lhs, rhs)
     ),
     pattern=OpPattern.BROADCAST,
+    layout=layout_rules.broadcast,
     doc="out = lhs / rhs, cut towards zero.",
 )
 

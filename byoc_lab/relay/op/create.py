@@ -13,6 +13,7 @@ import numpy as np
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, dtype, integers
 from byoc_lab.relay.expr import Call, Constant, Expr, const
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op, identity
 from byoc_lab.relay.op.relations import NO_DTYPE, Types, fail, tensors
@@ -97,6 +98,7 @@ def _like(op: str, make, doc: str) -> None:
         flops=no_flops,
         relax=lambda R, attrs, x: getattr(R, op)(x),
         pattern=OpPattern.ELEMWISE,
+        layout=layout_rules.elementwise,
         doc=doc,
     )
 

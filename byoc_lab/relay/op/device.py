@@ -9,6 +9,7 @@ from typing import Any as AnyValue
 
 from byoc_lab.relay.attrs import Attr, Attrs, AttrsType, boolean, integer, string
 from byoc_lab.relay.expr import Call, Expr
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op, identity
 from byoc_lab.relay.op.shape import no_flops
@@ -80,6 +81,7 @@ def _identity(op: str, attrs: AttrsType, doc: str):
         relax=lambda R, attrs, x: x,
         pattern=OpPattern.OPAQUE,
         non_computational=op == "on_device",
+        layout=layout_rules.elementwise,
         doc=doc,
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, dtype, number
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.registry import OpPattern, define_op, identity, same_result
 from byoc_lab.relay.op.relations import Types, tensors
 from byoc_lab.relay.op.relax_types import dtype_of, scalar
@@ -30,6 +31,7 @@ def _unary(name: str, function: Callable[..., Any], relax: str, doc: str) -> Non
         flops=one_per_element,
         relax=lambda R, attrs, x: attrgetter(relax)(R)(x),
         pattern=OpPattern.ELEMWISE,
+        layout=layout_rules.elementwise,
         doc=doc,
     )
 
@@ -105,6 +107,7 @@ def _logarithm(name: str, function: Callable[..., Any], base: float, doc: str) -
         flops=one_per_element,
         relax=relax,
         pattern=OpPattern.ELEMWISE,
+        layout=layout_rules.elementwise,
         doc=doc,
     )
 
@@ -127,6 +130,7 @@ def _test(name: str, function: Callable[..., Any], doc: str) -> None:
         flops=one_per_element,
         relax=lambda R, attrs, x: getattr(R, name)(x),
         pattern=OpPattern.ELEMWISE,
+        layout=layout_rules.elementwise,
         doc=doc,
     )
 
@@ -151,6 +155,7 @@ define_op(
     flops=one_per_element,
     relax=lambda R, attrs, x: R.astype(x, attrs.dtype),
     pattern=OpPattern.ELEMWISE,
+    layout=layout_rules.elementwise,
     doc="out = data, converted to another dtype.",
 )
 
@@ -166,6 +171,7 @@ define_op(
     flops=lambda attrs, args, result: 2 * prod(result.shape),
     relax=lambda R, attrs, x: R.clip(x, attrs.a_min, attrs.a_max),
     pattern=OpPattern.ELEMWISE,
+    layout=layout_rules.elementwise,
     doc="out = min(max(a, a_min), a_max).",
 )
 
@@ -182,6 +188,7 @@ define_op(
     flops=lambda attrs, args, result: 2 * prod(result.shape),
     relax=lambda R, attrs, x: R.nn.leakyrelu(x, attrs.alpha),
     pattern=OpPattern.ELEMWISE,
+    layout=layout_rules.elementwise,
     doc="out = data where data > 0, alpha * data elsewhere.",
 )
 
@@ -193,6 +200,7 @@ define_op(
     flops=lambda attrs, args, result: 0,
     relax=lambda R, attrs, x: x,
     pattern=OpPattern.ELEMWISE,
+    layout=layout_rules.elementwise,
     doc="out = data.",
 )
 
@@ -211,5 +219,6 @@ define_op(
     flops=one_per_element,
     relax=lambda R, attrs, x, like: R.astype(x, dtype_of(like)),
     pattern=OpPattern.ELEMWISE,
+    layout=layout_rules.elementwise,
     doc="out = data, converted to the dtype of another tensor.",
 )

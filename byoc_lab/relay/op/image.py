@@ -15,6 +15,7 @@ import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, dtype, integer, integers, number, string
 from byoc_lab.relay.expr import Call, Constant, Expr
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.layout import pick, positions, unpick
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
@@ -234,6 +235,7 @@ def _define(rank: int) -> None:
         flops=resize_flops,
         relax=relax,
         pattern=OpPattern.INJECTIVE,
+        layout=layout_rules.resize if rank < 3 else None,  # as TVM has it
         doc=f"Data of {rank} spatial {'axis' if rank == 1 else 'axes'} in another size.",
     )
 

@@ -21,6 +21,7 @@ from byoc_lab.relay.attrs import (
     string,
 )
 from byoc_lab.relay.expr import Call, Expr
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.namespace import builds, reordered
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, axes_of, axis_of, differ, fail, tensors
@@ -112,6 +113,7 @@ SLICE = define_op(
     flops=no_flops,
     relax=_slice_relax,
     pattern=OpPattern.INJECTIVE,
+    layout=layout_rules.strided_slice,
     doc="Every so-many-th element between two places, along some axes.",
 )
 
@@ -177,6 +179,7 @@ define_op(
     flops=no_flops,
     relax=_slice_like_relax,
     pattern=OpPattern.INJECTIVE,
+    layout=layout_rules.slice_like,
     doc="The front part of data that is as long as another tensor.",
 )
 

@@ -17,6 +17,7 @@ from byoc_lab.relay.attrs import (
     integer_or_integers,
     integers,
 )
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, axis_of, differ, dim, fail, product, tensors
 from byoc_lab.relay.op.relax_types import rank_of, shape_of
@@ -71,6 +72,7 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, tensors: R.concat(tensors, axis=attrs.axis),
     pattern=OpPattern.INJECTIVE,
+    layout=layout_rules.concatenate,
     doc="Tensors joined along one axis.",
 )
 
@@ -124,6 +126,7 @@ define_op(
     ),
     pattern=OpPattern.INJECTIVE,
     results=_split_results,
+    layout=layout_rules.split,
     doc="A tensor cut along one axis; a tuple of the parts.",
 )
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, integer, number
 from byoc_lab.relay.expr import Expr, TupleGetItem
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.nn_dense import lay_along
 from byoc_lab.relay.op.registry import OpPattern, builder, define_op
@@ -87,6 +88,7 @@ define_op(
     flops=lambda attrs, args, result: 2 * prod(result.shape),
     relax=lambda R, attrs, x, a: R.nn.prelu(x, a, axis=attrs.axis),
     pattern=OpPattern.BROADCAST,
+    layout=layout_rules.fixed("? C", "?"),
     doc="out = data where data > 0, alpha * data elsewhere; one alpha for each channel.",
 )
 
@@ -115,6 +117,7 @@ DROPOUT = define_op(
     relax=_dropout_relax,
     results=2,
     stateful=True,
+    layout=layout_rules.elementwise_pair,
     doc="Inference: (data as it is, a mask of ones). The builder gives the projection .0.",
 )
 

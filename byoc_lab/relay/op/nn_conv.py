@@ -14,6 +14,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, dtype, integer, integers, string
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.layout import pick, positions, unpick, with_layout
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
@@ -233,6 +234,7 @@ def _conv(rank: int, padding: int, doc: str) -> None:
         defaults={"strides": 1, "padding": 0, "dilation": 1}
         if rank == 1
         else {"padding": (0,) * rank},
+        layout=layout_rules.convolution,
         doc=doc,
     )
 

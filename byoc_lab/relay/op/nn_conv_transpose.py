@@ -15,6 +15,7 @@ from typing import cast
 import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, dtype, integer, integers, string
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.layout import pick, positions, unpick, with_layout
 from byoc_lab.relay.op.namespace import reordered
 from byoc_lab.relay.op.nn_conv import check_weight
@@ -204,6 +205,7 @@ def _conv_transpose(rank: int, doc: str) -> None:
         relax=relax,
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         normalize=_normalize(rank),
+        layout=layout_rules.convolution if rank > 1 else None,  # as TVM has it
         doc=doc,
     )
     reordered(

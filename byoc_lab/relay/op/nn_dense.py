@@ -12,6 +12,7 @@ import numpy as np
 
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, boolean, dtype, integer
 from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.elementwise import one_per_element
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, builder, define_op
@@ -74,6 +75,7 @@ define_op(
     flops=lambda attrs, args, result: 2 * prod(result.shape) * args[0].shape[-1],
     relax=lambda R, attrs, x, w: R.matmul(x, R.permute_dims(w), out_dtype=attrs.out_dtype or None),
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    layout=layout_rules.fixed("NC NC", "NC"),
     doc="out[..., u] = sum over k of data[..., k] * weight[u, k].",
 )
 

@@ -20,6 +20,7 @@ from byoc_lab.relay.attrs import (
     number,
     string,
 )
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.nn_dense import lay_along
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, axes_of, axis_of, fail, tensors
@@ -105,6 +106,7 @@ define_op(
     ),
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     results=3,
+    layout=layout_rules.along_axis(vectors=4, vector_results=2),
     doc="(data - moving_mean) / sqrt(moving_var + epsilon) * gamma + beta, by channel; and the "
     "moving mean and variance, unchanged.",
 )
@@ -156,6 +158,7 @@ define_op(
         axes=[attrs.axis],
         epsilon=attrs.epsilon,
     ),
+    layout=layout_rules.along_axis(vectors=2),
     doc="Normalisation over one axis to mean 0 and variance 1, then gamma and beta.",
 )
 
@@ -223,6 +226,7 @@ define_op(
         axes=list(_instance_axes(rank_of(x), attrs.axis)),
         epsilon=attrs.epsilon,
     ),
+    layout=layout_rules.along_axis(vectors=2),
     doc="Normalisation over all axes but the batch and the channels, then gamma and beta.",
 )
 
@@ -260,6 +264,7 @@ define_op(
     ),
     flops=lambda attrs, args, result: 3 * prod(result.shape),
     relax=_l2_normalize_relax,
+    layout=layout_rules.along_axis(),
     doc="out = data / sqrt(max(sum of squares over axis, eps)).",
 )
 

@@ -19,6 +19,7 @@ from byoc_lab.relay.attrs import (
     string,
 )
 from byoc_lab.relay.expr import Call, Expr, const
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.namespace import builds, reordered
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, dim, fail, need_length, tensors
@@ -77,6 +78,7 @@ PAD = define_op(
     flops=no_flops,
     relax=_pad_relax,
     pattern=OpPattern.INJECTIVE,
+    layout=layout_rules.pad,
     doc="Elements added around a tensor: the pad value, or what stands at the edge.",
 )
 

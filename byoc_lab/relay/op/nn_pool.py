@@ -14,6 +14,7 @@ import numpy as np
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integers, string
 from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.layout import pick, positions, unpick
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
@@ -184,6 +185,7 @@ def _pool(kind: str, rank: int, more: tuple[Attr, ...], compute, doc: str) -> No
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         normalize=window_normalize(rank),
         defaults={"pool_size": (1,) * rank},
+        layout=layout_rules.pooling,
         doc=doc,
     )
 
@@ -231,6 +233,7 @@ def _global(kind: str, compute, doc: str) -> None:
         flops=lambda attrs, args, result: prod(args[0].shape),
         relax=relax,
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        layout=layout_rules.pooling,
         doc=doc,
     )
 
@@ -304,6 +307,7 @@ def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) ->
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         normalize=listed("output_size") if rank == 1 else None,
         defaults={"output_size": None},
+        layout=layout_rules.pooling,
         doc=doc,
     )
 

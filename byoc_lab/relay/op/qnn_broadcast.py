@@ -12,6 +12,7 @@ import numpy as np
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, attrs_type, integer
 from byoc_lab.relay.expr import Expr, Op, TupleWrapper
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.join import concatenate_relation
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.qnn_math import (
@@ -109,6 +110,7 @@ for _op, _sign, _doc in (
         flops=lambda attrs, args, result: 9 * elements(result),
         relax=_sum_relax(_op, _sign),
         pattern=OpPattern.BROADCAST,
+        layout=layout_rules.quantized(layout_rules.broadcast),
         doc=_doc,
     )
 
@@ -160,6 +162,7 @@ define_op(
     flops=lambda attrs, args, result: 7 * elements(result),
     relax=_mul_relax,
     pattern=OpPattern.BROADCAST,
+    layout=layout_rules.quantized(layout_rules.broadcast),
     doc="The product of two quantized tensors.",
 )
 
@@ -222,6 +225,7 @@ define_op(
     relax=_qnn_concatenate_relax,
     pattern=OpPattern.INJECTIVE,
     defaults={"axis": REQUIRED},
+    layout=layout_rules.quantized(layout_rules.concatenate),
     doc="Quantized tensors brought to one scale and joined along one axis.",
 )
 

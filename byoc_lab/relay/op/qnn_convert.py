@@ -10,6 +10,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, dtype, integer, string
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.elementwise import round_half_away
 from byoc_lab.relay.op.namespace import reordered
 from byoc_lab.relay.op.qnn_math import (
@@ -193,5 +194,6 @@ define_op(
     flops=lambda attrs, args, result: 4 * elements(result),
     relax=_requantize_relax,
     pattern=OpPattern.ELEMWISE,
+    layout=layout_rules.requantize,
     doc="The same real numbers in another scale and zero point, by integer arithmetic.",
 )

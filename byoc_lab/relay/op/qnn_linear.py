@@ -12,6 +12,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.qnn_math import (
     along,
@@ -87,6 +88,7 @@ def _linear(op: str, outputs, doc: str, names: str = NAMES) -> Op:
         flops=flops,
         relax=relax,
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        layout=layout_rules.quantized(plain.layout) if plain.layout else None,
         doc=doc,
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integers
 from byoc_lab.relay.expr import Call, Expr, Op, Tuple, TupleWrapper
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.namespace import builds, function, reordered
 from byoc_lab.relay.op.registry import OpPattern, builder, define_op
 from byoc_lab.relay.op.relations import Types, axes_of, tensors
@@ -70,6 +71,7 @@ def _reduction(op: str, compute, doc: str) -> None:
         flops=lambda attrs, args, result: prod(args[0].shape),
         relax=relax,
         pattern=OpPattern.COMM_REDUCE,
+        layout=layout_rules.reduction,
         doc=doc,
     )
 
@@ -120,6 +122,7 @@ VARIANCE = define_op(
     flops=lambda attrs, args, result: 3 * prod(args[0].shape),
     relax=_variance_relax,
     pattern=OpPattern.COMM_REDUCE,
+    layout=layout_rules.reduction,
     doc="The mean square distance from `mean` over some axes.",
 )
 
@@ -209,6 +212,7 @@ def _logical(op: str, compute, doc: str) -> None:
         flops=lambda attrs, args, result: prod(args[0].shape),
         relax=relax,
         pattern=OpPattern.COMM_REDUCE,
+        layout=layout_rules.reduction if op == "all" else None,  # as TVM has it
         doc=doc,
     )
 
@@ -270,6 +274,7 @@ def _arg_reduction(op: str, compute, doc: str) -> None:
         flops=lambda attrs, args, result: prod(args[0].shape),
         relax=relax,
         pattern=OpPattern.COMM_REDUCE,
+        layout=layout_rules.reduction,
         doc=doc,
     )
     reordered(defined, "data axis keepdims exclude select_last_index")

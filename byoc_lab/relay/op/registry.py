@@ -18,6 +18,7 @@ import numpy as np
 from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay.attrs import REQUIRED, AttrsType
 from byoc_lab.relay.expr import Call, Expr, Op, Tuple, TupleWrapper
+from byoc_lab.relay.op.layout_rules import Rule as LayoutRule
 from byoc_lab.relay.types import TensorType, Type
 
 
@@ -49,6 +50,8 @@ class OpDef:
     relax(R, attrs, *relax_exprs) -> Relax expression, where R is the module `tvm.relax.op`.
     inputs: argument names; a tuple-typed one ends in "*" and its builder takes a list.
     normalize(values) -> values: what TVM's Python helper does to attributes (padding to 4 numbers).
+    layout: how it follows when its arguments come in other layouts (`layout_rules`); None: it does
+        not. It is the operator's attribute "FInferCorrectLayout".
     lacks: "reference", "relax" -> why the definition has none; the errors and the docs say it.
     results: number of results, when fixed; more than one makes the builder give a TupleWrapper.
     non_computational: it stands for what others compute, and is not fused (TVM:
@@ -68,6 +71,7 @@ class OpDef:
     defaults: dict[str, Any] | None = None
     stateful: bool = False
     non_computational: bool | None = None
+    layout: LayoutRule | None = None
     lacks: Mapping[str, str] = field(default_factory=dict)
     doc: str = ""
 
@@ -87,6 +91,8 @@ def define_op(name: str, inputs: Iterable[str] | str, relation: Relation, **opti
     if stands_for_others is None:
         stands_for_others = name.startswith("qnn.")
     op.set_attr("TNonComputational", stands_for_others)
+    if definition.layout is not None:
+        op.set_attr("FInferCorrectLayout", definition.layout)
     return op
 
 

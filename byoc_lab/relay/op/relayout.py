@@ -5,15 +5,16 @@ Source: `LayoutTransformRel`, `DepthToSpaceRel`, `SpaceToDepthRel` of TVM 0.16.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
 
+from byoc_lab.errors import AttributeValueError
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, integer, string
 from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.layout import Axis, Layout
 from byoc_lab.relay.op.layout import pick, positions, unpick
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
@@ -24,22 +25,16 @@ from byoc_lab.relay.types import Any, TensorType, Type
 
 # layout_transform --------------------------------------------------------------------------------
 
-Axes = list[tuple[str, int]]  # letter and, for a blocked part such as 16c, its length (else 0)
 
-
-def axes_of_layout(op: str, layout: str) -> Axes:
-    """ "NCHW16c" -> [("N", 0), ("C", 0), ("H", 0), ("W", 0), ("c", 16)].
+def axes_of_layout(op: str, layout: str) -> tuple[Axis, ...]:
+    """ "NCHW16c" -> (("N", 0), ("C", 0), ("H", 0), ("W", 0), ("c", 16)).
 
     Raises TypeInferenceError for what is no layout.
     """
-    axes = [(letter, int(size or 0)) for size, letter in re.findall(r"(\d*)([A-Za-z])", layout)]
-    letters = [letter for letter, _ in axes]
-    whole = "".join(f"{size or ''}{letter}" for letter, size in axes) == layout
-    blocked = all((size > 0) == letter.islower() for letter, size in axes)
-    complete = all(letter.upper() in letters for letter in letters)
-    if not layout or not whole or not blocked or not complete or len(set(letters)) < len(letters):
-        fail(op, f"{layout!r} is no layout such as NCHW or NCHW16c")
-    return axes
+    try:
+        return Layout(layout).axes
+    except AttributeValueError as error:
+        fail(op, str(error))
 
 
 def relaid(op: str, shape: Sequence[int | Any], source: str, target: str) -> AnyValue:

@@ -21,6 +21,7 @@ from byoc_lab.relay.attrs import (
     integers,
 )
 from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
@@ -128,6 +129,7 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, x: R.squeeze(x, None if attrs.axis is None else list(attrs.axis)),
     pattern=OpPattern.INJECTIVE,
+    layout=layout_rules.squeeze,
     doc="Drops axes of length 1.",
 )
 
@@ -284,6 +286,7 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, x: R.permute_dims(x, list(attrs.axes) if attrs.axes else None),
     pattern=OpPattern.INJECTIVE,
+    layout=layout_rules.transpose,
     doc="The axes in another order.",
 )
 

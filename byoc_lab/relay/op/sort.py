@@ -9,6 +9,7 @@ import numpy as np
 
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, boolean, dtype, integer, string
 from byoc_lab.relay.expr import Call, Expr
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import NO_DTYPE, Types, axis_of, fail, product, tensors
@@ -150,6 +151,7 @@ define_op(
     relax=_topk_relax,
     pattern=OpPattern.OPAQUE,
     results=lambda attrs: 2 if attrs.ret_type == "both" else 1,
+    layout=layout_rules.along_axis(results=lambda attrs: 2 if attrs.ret_type == "both" else 1),
     doc="The k greatest elements along one axis, in order.",
 )
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, number, string
 from byoc_lab.relay.expr import Op
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.image import MODES
 from byoc_lab.relay.op.layout import pick, positions, unpick
 from byoc_lab.relay.op.registry import OpPattern, define_op
@@ -92,6 +93,7 @@ def _define(op: str, rank: int, more: Attr) -> None:
         flops=upsampling_flops,
         relax=relax,
         pattern=OpPattern.INJECTIVE,
+        layout=layout_rules.upsampling,
         doc="Data enlarged by a factor along each spatial axis.",
     )
 

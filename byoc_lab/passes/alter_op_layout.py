@@ -1,0 +1,49 @@
+"""AlterOpLayout: operators take the layouts that somebody registered for them.
+
+The function that `relay.op.register_alter_op_layout("nn.conv2d")` sets (an operator's attribute
+"FTVMAlterOpLayout") is called as `function(attrs, args, arg_types, out_type)` and gives a call in
+another layout, of the same or another operator, or None. Operators around it follow, or get
+`layout_transform`s.
+
+Source: src/relay/transforms/alter_op_layout.cc of TVM 0.16. TVM brings such functions for its
+targets; byoc_lab brings none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from byoc_lab.passes.base import FunctionPass, PassContext
+from byoc_lab.passes.legalize import replacement
+from byoc_lab.passes.transform_layout import LayoutRewriter
+from byoc_lab.relay.expr import Call, Expr, Function, Op
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.types import TupleType, Type
+
+
+class AlterOpLayout(FunctionPass):
+    """Put operators into the layouts that are registered for them."""
+
+    opt_level = 3
+    required = ("InferType",)
+
+    def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        return LayoutRewriter(func, _altered).run()
+
+
+def _altered(call: Call, args: Sequence[Expr]) -> Call | None:
+    assert isinstance(call.op, Op)
+    function = call.op.get_attr("FTVMAlterOpLayout")
+    if function is None:
+        return None
+    new = function(call.attrs, list(args), flat_types(call), call.checked_type)
+    return None if new is None else replacement(new, "FTVMAlterOpLayout", call)
+
+
+def flat_types(call: Call) -> list[Type]:
+    """The types of the arguments of a call, the fields of tuples one by one."""
+    flat: list[Type] = []
+    for arg in call.args:
+        ty = arg.checked_type
+        flat += ty.fields if isinstance(ty, TupleType) else [ty]
+    return flat

@@ -1,0 +1,53 @@
+"""Legalize: operators become what somebody registered for them.
+
+The function that `relay.op.register_legalize("nn.dense")` sets (an operator's attribute
+"FTVMLegalize") is called as `function(attrs, args, types)`, with the types of the arguments and,
+last, of the result, and gives the call to put there, or None to leave the operator as it is.
+
+Source: src/relay/transforms/legalize.cc of TVM 0.16. TVM brings such functions for its targets;
+byoc_lab brings none: what is legal is for a back end to say.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab.errors import PassError
+from byoc_lab.passes.base import FunctionPass, PassContext
+from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.relay.expr import Call, Expr, Function, Op
+from byoc_lab.relay.module import IRModule
+
+
+class Legalize(FunctionPass):
+    """Replace operators by what their attribute `legalize_map_attr_name` gives."""
+
+    opt_level = 1
+    required = ("InferType",)
+
+    def __init__(self, legalize_map_attr_name: str = "FTVMLegalize"):
+        self.attribute = legalize_map_attr_name
+
+    def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        reason = f"the operator's {self.attribute} says so"
+        return rewrite(func, [Rule("legalize", reason, self._legalized)])
+
+    def _legalized(self, pre: Any, post: Any) -> Expr | None:
+        if not (isinstance(pre, Call) and isinstance(pre.op, Op)):
+            return None
+        function = pre.op.get_attr(self.attribute)
+        if function is None:
+            return None
+        types = [*(arg.checked_type for arg in pre.args), pre.checked_type]
+        new = function(pre.attrs, list(post.args), types)
+        return None if new is None else replacement(new, self.attribute, pre)
+
+
+def replacement(new: object, attribute: str, call: Call) -> Call:
+    """What a function registered for an operator gave; it must be a call. Raises PassError."""
+    if not isinstance(new, Call):
+        raise PassError(
+            f"the {attribute} of {call.op_name} must give a call or None, found "
+            f"{type(new).__name__}"
+        )
+    return new

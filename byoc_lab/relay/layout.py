@@ -1,0 +1,95 @@
+"""Layouts: what the axes of a tensor are, as in "NCHW" or, with channels in blocks, "NCHW16c"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from byoc_lab.errors import AttributeValueError
+
+Axis = tuple[str, int]
+"""A letter and, for a lower case one such as the c of 16c, the length of a block (else 0)."""
+
+
+class Layout:
+    """Axes in order. `Layout("NCHW16c")[4]` is "c"; two of one name are equal.
+
+    An upper case letter is an axis, a lower case one the place within a block of that axis. A
+    scalar has the layout `SCALAR`, without axes. Source: `tir::Layout` of TVM 0.16.
+    """
+
+    __slots__ = ("axes", "name")
+    axes: tuple[Axis, ...]
+    name: str
+
+    def __init__(self, name: str):
+        """Raises AttributeValueError for what is no layout."""
+        axes = [(letter, int(size or 0)) for size, letter in re.findall(r"(\d*)([A-Za-z])", name)]
+        letters = [letter for letter, _ in axes]
+        whole = _name(axes) == name
+        blocked = all((size > 0) == letter.islower() for letter, size in axes)
+        complete = all(letter.upper() in letters for letter in letters)
+        if not axes or not whole or not blocked or not complete or len(set(letters)) < len(letters):
+            raise AttributeValueError(f"{name!r} is no layout such as NCHW or NCHW16c")
+        self.axes, self.name = tuple(axes), name
+
+    @classmethod
+    def of(cls, axes: Iterable[Axis]) -> Layout:
+        """The layout of these axes, which may be part of another's."""
+        made = object.__new__(cls)
+        made.axes = tuple(axes)
+        made.name = _name(made.axes)
+        return made
+
+    @property
+    def rank(self) -> int:
+        """How many axes a tensor so laid out has if it is not in blocks."""
+        return sum(letter.isupper() for letter, _ in self.axes)
+
+    @property
+    def plain(self) -> Layout:
+        """The same order without blocks: NHWC of NHWC4c."""
+        return Layout.of(axis for axis in self.axes if axis[0].isupper())
+
+    def index_of(self, letter: str) -> int:
+        """The position of an axis, -1 if there is none."""
+        return next((n for n, axis in enumerate(self.axes) if axis[0] == letter), -1)
+
+    def block_of(self, letter: str) -> int:
+        """The length of the blocks that an axis is in; 0 if it is in none."""
+        return dict(self.axes).get(letter.lower(), 0)
+
+    def last(self, count: int) -> Layout:
+        """The last `count` axes, all when there are fewer."""
+        return Layout.of(self.axes[max(len(self.axes) - count, 0) :])
+
+    def widened(self, wide: Layout) -> Layout:
+        """This layout behind the axes that `wide` has and it has not: NHWC of C for NCHW16c."""
+        mine = {letter for letter, _ in self.axes}
+        missing = [a for a in wide.axes if a[0].isupper() and a[0] not in mine]
+        return Layout.of([*missing, *self.axes])
+
+    def __getitem__(self, index: int) -> str:
+        return self.axes[index][0]
+
+    def __len__(self) -> int:
+        return len(self.axes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Layout) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __str__(self) -> str:
+        return self.name or "scalar"
+
+    def __repr__(self) -> str:
+        return f"Layout({self.name!r})"
+
+
+def _name(axes: Iterable[Axis]) -> str:
+    return "".join(f"{size or ''}{letter}" for letter, size in axes)
+
+
+SCALAR = Layout.of(())
