@@ -10,10 +10,11 @@
     mod = byoc_lab.backends.partition(mod, "npu")     # or byoc_lab.trace(mod, "npu")
     byoc_lab.build(mod).run(...)
 
-Both back ends of this package come in by it: `byoc_lab.dnnl`, and `ccompiler`, short enough to
-start one's own from.
+`ModuleRegion` makes of a TVM-FFI module what `codegen` has to give. Both back ends of this package
+come in by this door: `byoc_lab.dnnl`, and `ccompiler`, short enough to start one's own from.
 """
 
+from byoc_lab.backends.module_region import ModuleRegion
 from byoc_lab.backends.registry import (
     Backend,
     Refused,
@@ -23,4 +24,4 @@ from byoc_lab.backends.registry import (
     register,
 )
 
-__all__ = ["Backend", "Refused", "get", "names", "partition", "register"]
+__all__ = ["Backend", "ModuleRegion", "Refused", "get", "names", "partition", "register"]

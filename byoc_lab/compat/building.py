@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from byoc_lab.compat.codegens import check_hooks
 from byoc_lab.errors import BuildError
 from byoc_lab.passes import (
     BackwardFoldScaleAxis,
@@ -132,6 +133,7 @@ def outlined(mod: IRModule) -> IRModule:
     """`mod` with the external functions that are written in place made global."""
     called = [n.op for f in mod.functions.values() for n in post_order(f) if isinstance(n, Call)]
     compilers = {f.attrs["Compiler"] for f in called if isinstance(f, Function) and _external(f)}
+    check_hooks(mod)
     for compiler in sorted(compilers):
         mod = OutlineCompilerFunctionsWithExistingGlobalSymbols(compiler)(mod)
     return mod

@@ -114,6 +114,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.contrib.util": (f"{APACHE}tvm.support.utils",),
     "tvm.contrib.utils": (f"{APACHE}tvm.support.utils",),
     "tvm.runtime": (f"{_HERE}.runtime", f"{APACHE}tvm.runtime"),
+    "tvm.runtime._ffi_api": (f"{_HERE}.codegens", f"{APACHE}tvm.runtime._ffi_api"),
     "tvm.runtime.container": (f"{_HERE}.containers",),
     "tvm.runtime.ndarray": (f"{_HERE}.nd",),
     "tvm.runtime.vm": (f"{_HERE}.vm",),

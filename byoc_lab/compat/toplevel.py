@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from byoc_lab.compat.codegens import CODEGEN, CSourceModule, register_codegen, register_hook
 from byoc_lab.errors import ByocLabError, UnknownNameError
 from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.op.contrib import register_optimizer
 from byoc_lab.run.backends import backend_names, get_backend
 from byoc_lab.run.tvm_runtime import import_tvm
 
@@ -17,19 +17,20 @@ TVMError = DiagnosticError = InternalError = OpError = OpNotImplemented = ByocLa
 __version__ = "0.16.0"
 """The version whose Relay byoc_lab follows."""
 
-CODEGEN, OPTIMIZE = "relay.ext.", ".optimize"
-
 RUNTIMES = {"runtime.DNNLJSONRuntimeCreate": "dnnl"}
 """What scripts look for to see whether a back end is there."""
 
-_functions: dict[str, Callable[..., Any]] = {}
+_functions: dict[str, Callable[..., Any]] = {
+    "runtime.CSourceModuleCreate": CSourceModule,
+    "module.csource_module_create": CSourceModule,
+}
 
 
 def register_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
     """Register a function by name; also a decorator, with or without the name.
 
-    Those of Relay ("relay.ext.<compiler>.optimize", ...) are kept here, others are handed on to
-    apache-tvm's registry.
+    "relay.ext.<compiler>" becomes the code generator of a back end, "relay.ext.<compiler>.optimize"
+    its optimizer. What is Relay's is kept here, others are handed on to apache-tvm's registry.
     """
     if callable(func_name):
         return register_func(func_name.__name__, func_name, override)
@@ -39,8 +40,12 @@ def register_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
             if func_name in _functions and not override:
                 raise ValueError(f"global function {func_name} is already registered")
             _functions[func_name] = function
-            if func_name.startswith(CODEGEN) and func_name.endswith(OPTIMIZE):
-                register_optimizer(func_name[len(CODEGEN) : -len(OPTIMIZE)], function)
+            if func_name.startswith(CODEGEN):
+                compiler, _, hook = func_name[len(CODEGEN) :].partition(".")
+                if hook:
+                    register_hook(compiler, hook, function)
+                else:
+                    register_codegen(compiler, function)
         else:
             import_tvm().register_global_func(func_name, function, override)
         return function

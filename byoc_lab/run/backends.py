@@ -30,9 +30,9 @@ class CompiledRegion(Protocol):
         """Run by itself: new arrays."""
 
     def stats(self) -> dict[str, Any]:
-        """How it runs. "calls" (so far), "threads", and "ops": for each a dict with "name",
-        "impl" (the kernel), "post_ops_fused", "post_ops_separate", "time_us"; what a back end
-        does not know it leaves out."""
+        """How it runs. "calls" (so far; the executable's runs when left out), "threads", and
+        "ops": for each a dict with "name", "impl" (the kernel), "post_ops_fused",
+        "post_ops_separate", "time_us"; what a back end does not know it leaves out."""
 
     def set_profiling(self, on: bool) -> None:
         """Whether later calls are timed op by op."""

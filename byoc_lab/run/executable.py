@@ -170,7 +170,7 @@ class Executable:
             times = self._times.get(region.symbol, [None] * len(ops))
             facts = {
                 "ran_on": region.compiler,
-                "calls": stats["calls"],
+                "calls": stats.get("calls", self.runs),
                 "threads": stats.get("threads"),
                 "ops": tuple(OpCard.of(op, t) for op, t in zip(ops, times, strict=True)),
             }

@@ -1,0 +1,52 @@
+"""A region whose code is a function of a TVM-FFI module, whatever made that module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import BuildError
+from byoc_lab.relay.expr import Function
+from byoc_lab.relay.infer import infer_expr
+from byoc_lab.relay.types import TensorType, TupleType
+
+
+class ModuleRegion:
+    """An external function and the module that has its code under the name `symbol`.
+
+    The code takes the inputs and then the outputs, as `run.CompiledRegion` says. How often it is
+    called is not counted here: `Executable` knows how often it ran.
+    """
+
+    def __init__(self, function: Function, symbol: str, module: Any):
+        """Raises BuildError when the module has no function `symbol`."""
+        typed = function if function.is_typed else infer_expr(function)
+        assert isinstance(typed, Function)
+        self.symbol = symbol
+        self.module = module
+        if not module.implements_function(symbol, True):
+            raise BuildError(
+                f"region @{symbol}: the module that was generated for it ({module.kind}) has no "
+                f"function {symbol!r}; the region's code must be there under the region's name"
+            )
+        self._function = module.get_function(symbol, True)
+        result = typed.ret_type if typed.ret_type is not None else typed.body.checked_type
+        fields = result.fields if isinstance(result, TupleType) else (result,)
+        self._inputs = [p.checked_type for p in typed.params]
+        self._outputs = [f for f in fields if isinstance(f, TensorType)]
+
+    def __call__(self, *inputs: Any) -> list[np.ndarray]:
+        outputs = [np.empty(ty.concrete_shape, ty.dtype) for ty in self._outputs]
+        held = [
+            np.require(value, getattr(ty, "dtype", None), ["C", "W"])
+            for value, ty in zip(inputs, self._inputs, strict=True)
+        ]
+        self._function(*held, *outputs)
+        return outputs
+
+    def stats(self) -> dict[str, Any]:
+        return {}
+
+    def set_profiling(self, on: bool) -> None:
+        """Such regions are not timed operator by operator."""

@@ -1,0 +1,150 @@
+"""Code generators that scripts of TVM bring along, as back ends of byoc_lab.
+
+    @tvm.register_func("relay.ext.npu")
+    def compile_for_npu(function):
+        return tvm.runtime._ffi_api.CSourceModuleCreate(text, "c", [symbol], [])
+
+What is returned may also be a module that apache-tvm compiled. C and C++ are compiled by the
+system's compiler, for TVM 0.16's calling convention, which `include/` beside this file has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from byoc_lab.backends import ModuleRegion
+from byoc_lab.backends.c_library import c_library
+from byoc_lab.errors import BuildError
+from byoc_lab.relay.expr import Function
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.op.contrib import register_optimizer
+from byoc_lab.run.backends import CompiledRegion, backend_names, register_backend
+from byoc_lab.run.tvm_runtime import import_tvm
+
+CODEGEN = "relay.ext."
+OPTIMIZE, CONSTANTS = "optimize", "constant_updater"
+INCLUDE = Path(__file__).parent / "include"
+_SUFFIXES = {"c": ".c", "cc": ".cc", "cpp": ".cc", "cxx": ".cc"}
+_hooks: dict[str, set[str]] = {}
+
+
+class CSourceModule:
+    """A module that is C ("c") or C++ ("cc", "cpp") still: TVM's CSourceModuleCreate.
+
+    func_names: the packed functions that it defines; by default the one it is made for.
+    const_vars: constants that TVM would hand to the code when it is loaded; BuildError if there
+        are any, for a region's constants are in its function (`relay.Constant`).
+    """
+
+    type_key = kind = "c"
+
+    def __init__(
+        self,
+        code: str,
+        fmt: str = "c",
+        func_names: Sequence[str] = (),
+        const_vars: Sequence[str] = (),
+    ):
+        self.code, self.format = str(code), str(fmt)
+        self.func_names, self.const_vars = list(func_names), list(const_vars)
+        self.imported_modules: list[CSourceModule] = []
+
+    def get_source(self, fmt: str = "") -> str:
+        return self.code
+
+    inspect_source = get_source
+
+    def import_module(self, module: CSourceModule) -> None:
+        """Compile another source into the same library."""
+        if not isinstance(module, CSourceModule):
+            raise BuildError(
+                f"a C source can be linked with other C sources, found {type(module).__name__}; "
+                f"return one module for each region"
+            )
+        self.imported_modules.append(module)
+
+
+CSourceModuleCreate = CSourceModule
+
+
+def register_codegen(compiler: str, generate: Callable[[Function], Any]) -> None:
+    """Let `generate`, TVM's "relay.ext.<compiler>", compile the regions of a compiler.
+
+    Only that: patterns and predicates come by TVM's own doors (`register_pattern_table`,
+    `register_op_attr`), before or after.
+    """
+
+    def codegen(function: Function, symbol: str) -> CompiledRegion:
+        return linked(generate(function), function, symbol, compiler)
+
+    register_backend(compiler, codegen)
+
+
+def register_hook(compiler: str, hook: str, function: Callable[..., Any]) -> None:
+    """Take note of "relay.ext.<compiler>.<hook>"; the optimizer goes to PartitionGraph."""
+    if hook == OPTIMIZE:
+        register_optimizer(compiler, function)
+    else:
+        _hooks.setdefault(compiler, set()).add(hook)
+
+
+def check_hooks(mod: IRModule) -> None:
+    """Raise BuildError for regions that only a hook which is not called here could compile."""
+    for function in mod.functions.values():
+        compiler = str(function.attrs.get("Compiler", ""))
+        hooks = _hooks.get(compiler, set()) - {CONSTANTS}
+        if hooks and compiler not in backend_names():
+            names = ", ".join(f"{CODEGEN}{compiler}.{hook}" for hook in sorted(hooks))
+            raise BuildError(
+                f"{names}: registered, but byoc_lab has nothing that would call it; regions of "
+                f"{compiler!r} are compiled by {CODEGEN}{compiler}, a function from the region's "
+                f"Relay function to a module"
+            )
+
+
+def linked(generated: Any, function: Function, symbol: str, compiler: str) -> CompiledRegion:
+    """A region of what a code generator returned. Raises BuildError for what cannot be linked."""
+    if isinstance(generated, CSourceModule):
+        return ModuleRegion(function, symbol, _compiled(generated, symbol, compiler))
+    runtime = import_tvm().runtime
+    if isinstance(generated, runtime.Module):
+        generated = runtime.Executable(generated)
+    if isinstance(generated, runtime.Executable):
+        return ModuleRegion(function, symbol, generated.jit())
+    if hasattr(generated, "module") and hasattr(generated, "stats"):
+        return generated  # type: ignore[no-any-return]
+    raise BuildError(
+        f"{CODEGEN}{compiler} returned {type(generated).__name__} for region @{symbol}, not a "
+        f"module: return runtime.CSourceModuleCreate(...), what tvm.build made, or a "
+        f"byoc_lab.backends.ModuleRegion"
+    )
+
+
+def _compiled(module: CSourceModule, symbol: str, compiler: str) -> Any:
+    sources, todo = {}, [module]
+    while todo:
+        one = todo.pop()
+        todo += one.imported_modules
+        if one.const_vars:
+            raise BuildError(
+                f"{CODEGEN}{compiler}: the source of region @{symbol} wants the constants "
+                f"{', '.join(map(str, one.const_vars))} when it is loaded (const_vars), which "
+                f"byoc_lab does not hand over, nor does it call {CODEGEN}{compiler}.{CONSTANTS}; "
+                f"write the constants of the function into the source"
+            )
+        if one.format not in _SUFFIXES:
+            raise BuildError(
+                f"{CODEGEN}{compiler}: region @{symbol} is written in {one.format!r}; sources "
+                f"are compiled in {', '.join(map(repr, _SUFFIXES))}"
+            )
+        names = one.func_names or ([symbol] if one is module else [])
+        exports = "".join(f"BYOC_LAB_EXPORT({name})\n" for name in names)
+        text = f"{one.code}\n#include <tvm/runtime/c_runtime_api.h>\n{exports}"
+        sources[f"{symbol}_{len(sources)}{_SUFFIXES[one.format]}"] = text
+    return c_library(symbol, sources, includes=[INCLUDE])
+
+
+__all__ = ["CSourceModule", "CSourceModuleCreate", "check_hooks", "linked", "register_codegen",
+           "register_hook"]  # fmt: skip
