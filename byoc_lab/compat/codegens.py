@@ -123,7 +123,8 @@ def linked(generated: Any, function: Function, symbol: str, compiler: str) -> Co
 
 
 def _compiled(module: CSourceModule, symbol: str, compiler: str) -> Any:
-    sources, todo = {}, [module]
+    sources: dict[str, str] = {}
+    todo = [module]
     while todo:
         one = todo.pop()
         todo += one.imported_modules
