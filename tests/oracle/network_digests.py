@@ -55,6 +55,13 @@ NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "resnet-20 CIFAR": ("resnet.get_workload", {"num_layers": 20, **CIFAR}),
     "resnet-164 CIFAR": ("resnet.get_workload", {"num_layers": 164, **CIFAR}),
+    "synthetic": ("synthetic.get_workload", {}),
+    "synthetic of bytes": (
+        "synthetic.get_net",
+        {"input_shape": (2, 4, 6, 8), "dtype": "int8", "wtype": "int8"},
+    ),
+    "lstm": ("lstm.get_workload", {"iterations": 2, "num_hidden": 4}),
+    "lstm batch 3": ("lstm.get_workload", {"iterations": 1, "num_hidden": 2, "batch_size": 3}),
     **{f"vgg-{n}": ("vgg.get_net", _vgg(num_layers=n)) for n in (11, 13, 16, 19)},
     "vgg-16 batch norm": ("vgg.get_net", _vgg(num_layers=16, batch_norm=True)),
     "vgg-11 small": ("vgg.get_workload", {"batch_size": 1, **SMALL}),
