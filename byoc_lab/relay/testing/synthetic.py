@@ -11,7 +11,7 @@ from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.ndarray import NDArray
 from byoc_lab.relay.op.namespace import function
 from byoc_lab.relay.testing import layers
-from byoc_lab.relay.testing.init import create_workload
+from byoc_lab.relay.testing.init import Constant, create_workload
 from byoc_lab.relay.types import TensorType
 
 
@@ -56,5 +56,5 @@ def get_workload(
     dtype: str = "float32",
     wtype: str | None = None,
 ) -> tuple[IRModule, dict[str, NDArray]]:
-    """(typed module, parameters by name)."""
-    return create_workload(get_net(input_shape, dtype, wtype))
+    """(typed module, parameters by name: of each weight all elements are equal, 1 in sum)."""
+    return create_workload(get_net(input_shape, dtype, wtype), Constant())
