@@ -28,7 +28,7 @@ from byoc_lab.relay.op.relations import (
     out_dtype,
     tensors,
 )
-from byoc_lab.relay.op.relax_types import by_topi
+from byoc_lab.relay.op.relax_types import by_topi, constant_of, shape_of, typed
 from byoc_lab.relay.op.windows import SPATIAL, axes_in_words
 from byoc_lab.relay.types import TensorType, Type
 
@@ -136,6 +136,16 @@ def region_of(attrs: AnyValue, axis: int, rank: int) -> Region:
     return attrs.roi[at], attrs.roi[at + rank]
 
 
+def looked_up(attrs: AnyValue, length: int, target: int, region: Region, rank: int) -> np.ndarray:
+    """As `places`; but of two axes TVM may find a nearest pixel by dividing whole numbers."""
+    mode = attrs.coordinate_transformation_mode
+    if (rank, mode, attrs.method) == (2, "asymmetric", "nearest_neighbor"):
+        factor, rest = divmod(target, length)
+        if factor and not rest:
+            return np.arange(target) // factor
+    return places(length, target, mode, region)
+
+
 def resized(attrs: AnyValue, x: np.ndarray, regions: Sequence[Region]) -> np.ndarray:
     """`x` (N, C, spatial axes) in the attributes' size; what lies outside is extrapolated.
 
@@ -144,7 +154,7 @@ def resized(attrs: AnyValue, x: np.ndarray, regions: Sequence[Region]) -> np.nda
     mode = attrs.coordinate_transformation_mode
     for n, (target, region) in enumerate(zip(attrs.size, regions, strict=True)):
         length = x.shape[n + 2]
-        at = places(length, target, mode, region)
+        at = looked_up(attrs, length, target, region, len(regions))
         matrix = resizing(length, at, attrs).astype(x.dtype)
         x = np.moveaxis(x, n + 2, -1) @ matrix.T
         if mode == "tf_crop_and_resize" and (n or len(regions) < 3):
@@ -193,7 +203,26 @@ def _define(rank: int) -> None:
         kind = np.dtype(attrs.out_dtype or data.dtype)
         return np.ascontiguousarray(out.transpose(np.argsort(order)).astype(kind))
 
+    def halfway(attrs: AnyValue, x: AnyValue) -> list[tuple[int, np.ndarray]]:
+        """The axes, and the indices along each, when a place lies between two pixels: TVM 0.16
+        rounds it away from zero, later ones to the even pixel."""
+        order = positions(op, "layout", attrs.layout, f"NC{spatial}")
+        mode, found, between = attrs.coordinate_transformation_mode, [], False
+        for n, axis in enumerate(order[2:]):
+            length = shape_of(x)[axis]
+            region = region_of(attrs, n, rank)
+            at = looked_up(attrs, length, attrs.size[n], region, rank)
+            between = between or bool((at % 1 == 0.5).any())
+            index = nearest(at, attrs.rounding_method, mode)
+            found.append((axis, index.clip(0, length - 1)))
+        return found if between and mode != "tf_crop_and_resize" else []
+
     def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+        indices = halfway(attrs, x) if attrs.method == "nearest_neighbor" else []
+        if indices:
+            for axis, along in indices:
+                x = typed(R.take(x, constant_of(along), axis))
+            return R.astype(x, attrs.out_dtype) if attrs.out_dtype else x
         if rank == 1:  # Relax resizes two axes or three
             more = attrs.cubic_alpha, attrs.cubic_exclude, attrs.extrapolation_value
             mode = attrs.coordinate_transformation_mode

@@ -10,7 +10,6 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.errors import BuildError
 from byoc_lab.relay.attrs import (
     REQUIRED,
     Attr,
@@ -25,7 +24,15 @@ from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.namespace import builds, reordered
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, axes_of, axis_of, differ, fail, tensors
-from byoc_lab.relay.op.relax_types import constant_value, dtype_of, rank_of, shape_of
+from byoc_lab.relay.op.relax_types import (
+    constant_of,
+    constant_value,
+    dtype_of,
+    rank_of,
+    scalar,
+    shape_of,
+    typed,
+)
 from byoc_lab.relay.op.shape import no_flops
 from byoc_lab.relay.types import Any, TensorType, Type
 
@@ -88,8 +95,13 @@ def slice_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
 def _slice_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
     shape = shape_of(x)
     cuts = slices_of(attrs, shape)
-    before = {n: -shape[n] - 1 for n in cuts}  # an end in front of the first element
-    ends = [before[n] if c.stop is None else c.stop for n, c in cuts.items()]
+    ends = []
+    for n, cut in cuts.items():
+        if cut.stop is None:
+            ends.append(-shape[n] - 1)  # in front of the first element
+        else:  # Relax wants an empty slice to end where it begins
+            least = cut.step > 0
+            ends.append(max(cut.start, cut.stop) if least else min(cut.start, cut.stop))
     return R.strided_slice(
         x, list(cuts), [c.start for c in cuts.values()], ends, [c.step for c in cuts.values()]
     )
@@ -225,11 +237,27 @@ def take_reference(attrs: AnyValue, x: np.ndarray, indices: np.ndarray) -> np.nd
 
 
 def _take_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue) -> AnyValue:
-    if attrs.batch_dims:
-        raise BuildError("take: Relax has no batch_dims")
     if attrs.axis is None:
         return R.take(R.reshape(x, (-1,)), indices, 0, mode=attrs.mode)
-    return R.take(x, indices, attrs.axis, mode=attrs.mode)
+    if not attrs.batch_dims:
+        return R.take(x, indices, attrs.axis, mode=attrs.mode)
+    # Relax has no batch_dims: all batches are made one long axis, and the indices count along it.
+    whole, asked = shape_of(x), shape_of(indices)
+    axis, batch = attrs.axis % len(whole), attrs.batch_dims % len(asked)
+    count, length = prod(whole[:batch]), whole[axis]
+    before, after = prod(whole[batch:axis]), prod(whole[axis + 1 :])
+    kind = dtype_of(indices)
+    if attrs.mode == "wrap":
+        inside = R.floor_mod(indices, scalar(length, kind))
+    else:
+        inside = R.minimum(R.maximum(indices, scalar(0, kind)), scalar(length - 1, kind))
+    starts = (np.arange(count) * length).astype(kind).reshape(count, 1)
+    flat = R.add(R.reshape(inside, (count, prod(asked[batch:]))), constant_of(starts))
+    rows = R.permute_dims(R.reshape(x, (count, before, length, after)), [0, 2, 1, 3])
+    rows = R.reshape(rows, (count * length, before, after))
+    picked = R.take(typed(rows), typed(flat), 0)
+    shape = (*whole[:axis], *asked[batch:], *whole[axis + 1 :])
+    return R.reshape(R.permute_dims(typed(picked), [0, 2, 1, 3]), shape)
 
 
 TAKE = define_op(

@@ -11,7 +11,6 @@ from typing import cast
 
 import numpy as np
 
-from byoc_lab.errors import BuildError
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integers, string
 from byoc_lab.relay.expr import Call, Expr, Op
 from byoc_lab.relay.op import layout_rules
@@ -19,7 +18,7 @@ from byoc_lab.relay.op.layout import pick, positions, unpick
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, fail, need_length, need_rank, tensors
-from byoc_lab.relay.op.relax_types import shape_of
+from byoc_lab.relay.op.relax_types import by_topi, shape_of
 from byoc_lab.relay.op.shape import listed
 from byoc_lab.relay.op.windows import (
     SPATIAL,
@@ -293,7 +292,8 @@ def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) ->
         elif kind == "avg":
             pooled = getattr(R.nn, f"adaptive_avg_pool{rank}d")(x, size, attrs.layout)
         else:
-            raise BuildError(f"{name}: Relax has only the adaptive average, or an output_size of 1")
+            function = "nn.adaptive_pool" if rank == 2 else f"nn.adaptive_pool{rank}d"
+            pooled = by_topi(function, x, list(size), kind, attrs.layout)
         return pooled
 
     define_op(

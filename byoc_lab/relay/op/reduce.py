@@ -7,7 +7,6 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.errors import BuildError
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integers
 from byoc_lab.relay.expr import Call, Expr, Op, Tuple, TupleWrapper
 from byoc_lab.relay.op import layout_rules
@@ -255,14 +254,19 @@ def _arg_reduction(op: str, compute, doc: str) -> None:
 
     def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
         axes = reduced_axes(op, attrs, rank_of(x))
-        if attrs.select_last_index:
-            raise BuildError(f"{op}: Relax always gives the first of equal elements")
-        if len(axes) == rank_of(x) > 1:
-            shape = [1] * rank_of(x) if attrs.keepdims else []
-            return R.reshape(R.astype(getattr(R, op)(x), "int32"), shape)
-        if len(axes) != 1:
-            raise BuildError(f"{op}: Relax reduces one axis or all, found axis={list(axes)}")
-        return R.astype(getattr(R, op)(x, axes[0], attrs.keepdims), "int32")
+        shape = shape_of(x)
+        kept = [n for n in range(len(shape)) if n not in axes]
+        count = prod(shape[n] for n in axes)
+        flat = R.reshape(R.permute_dims(x, [*kept, *axes]), [*(shape[n] for n in kept), count])
+        last = len(kept)
+        if attrs.select_last_index:  # the first from the other end
+            found = getattr(R, op)(R.flip(flat, last), last)
+            found = R.subtract(scalar(count - 1, "int64"), found)
+        else:
+            found = getattr(R, op)(flat, last)
+        kept_shape = [1 if n in axes else d for n, d in enumerate(shape)]
+        found = R.reshape(found, kept_shape) if attrs.keepdims else found
+        return R.astype(found, "int32")
 
     defined = define_op(
         op,

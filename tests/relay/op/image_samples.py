@@ -64,6 +64,23 @@ IMAGE_SAMPLES = [
     resize(3, "roi", (1, 2, 3, 4, 5), (3, 3, 4), roi=(0, 0.1, 0.2, 1, 0.8, 1.3), **ROI),
     resize(2, "roi", (1, 2, 6, 7), (4, 5), roi=(0.1, 0, 0.8, 1.2), **ROI),
     resize(2, "roi-cubic", (1, 2, 6, 7), (4, 5), roi=(0.1, 0, 0.8, 1.2), method="cubic", **ROI),
+    *[
+        resize(
+            2,
+            f"{mode}-{rounding}",
+            (1, 2, 4, 4),
+            (7, 8),
+            method="nearest_neighbor",
+            coordinate_transformation_mode=mode,
+            rounding_method=rounding,
+        )
+        for mode, rounding in (
+            ("align_corners", "round"),
+            ("asymmetric", "round"),
+            ("asymmetric", "ceil"),
+            ("half_pixel", "round_prefer_floor"),
+        )
+    ],
     Sample(
         "nn.upsampling3d",
         lambda x: nn.upsampling3d(x, 2, 1.5, 2),

@@ -11,54 +11,70 @@ from byoc_lab.errors import BuildError
 from byoc_lab.relay import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, Var
 from byoc_lab.relay.analysis import post_order
 from byoc_lab.run.reference import evaluate
+from tests.relay.op.grids import GRIDS, Grid
 from tests.relay.op.sample import Sample
 from tests.relay.op.samples import SAMPLES
 
 pytestmark = pytest.mark.slow
 
 
-def translated(function: Function) -> Any:
-    """A Relax module whose @main is `function`: dataflow of operators only."""
+def translated(functions: dict[str, Function]) -> Any:
+    """A Relax module with these functions: dataflow of operators only."""
     from tvm import relax
 
     block = relax.BlockBuilder()
-    made: dict[Expr, Any] = {}
     # apache-tvm 0.27 has TensorType where 0.25 and 0.26 have TensorStructInfo.
     tensor_type = getattr(relax, "TensorType", None) or relax.TensorStructInfo
-    for p in function.params:
-        ty = p.type_annotation
-        made[p] = relax.Var(p.name_hint, tensor_type(ty.shape, ty.dtype))
-    with block.function("main", [made[p] for p in function.params]):
-        with block.dataflow():
-            for node in post_order(function.body):
-                if isinstance(node, Call):
-                    args = [made[a] for a in node.args]
-                    definition = node.op.definition
-                    if definition.relax is None:
-                        raise BuildError(definition.why_no("relax"))
-                    made[node] = block.emit(definition.relax(relax.op, node.attrs, *args))
-                elif isinstance(node, Constant):
-                    made[node] = relax.const(node.numpy(), node.data.dtype)
-                elif isinstance(node, Tuple):
-                    made[node] = relax.Tuple([made[f] for f in node.fields])
-                elif isinstance(node, TupleGetItem):
-                    made[node] = block.emit(relax.TupleGetItem(made[node.tuple_value], node.index))
-                else:
-                    assert isinstance(node, (Var, Op))
-            result = block.emit_output(made[function.body])
-        block.emit_func_output(result)
+    for name, function in functions.items():
+        made: dict[Expr, Any] = {}
+        for p in function.params:
+            ty = p.type_annotation
+            made[p] = relax.Var(p.name_hint, tensor_type(ty.shape, ty.dtype))
+        with block.function(name, [made[p] for p in function.params]):
+            with block.dataflow():
+                for node in post_order(function.body):
+                    if isinstance(node, Call):
+                        args = [made[a] for a in node.args]
+                        definition = node.op.definition
+                        if definition.relax is None:
+                            raise BuildError(definition.why_no("relax"))
+                        made[node] = block.emit(definition.relax(relax.op, node.attrs, *args))
+                    elif isinstance(node, Constant):
+                        made[node] = relax.const(node.numpy(), node.data.dtype)
+                    elif isinstance(node, Tuple):
+                        made[node] = relax.Tuple([made[f] for f in node.fields])
+                    elif isinstance(node, TupleGetItem):
+                        field = relax.TupleGetItem(made[node.tuple_value], node.index)
+                        made[node] = block.emit(field)
+                    else:
+                        assert isinstance(node, (Var, Op))
+                result = block.emit_output(made[function.body])
+            block.emit_func_output(result)
     return block.get()
 
 
-def run_relax(function: Function, data: list[np.ndarray]) -> list[np.ndarray]:
+def run_relax(samples: dict[str, Sample]) -> dict[str, list[np.ndarray]]:
+    """What each sample computes, all of them compiled at once."""
     import tvm
     from tvm import relax
 
-    executable = tvm.compile(translated(function), target="llvm")
+    functions = {name: s.function() for name, s in samples.items()}
+    executable = tvm.compile(translated(functions), target="llvm")
     machine = relax.VirtualMachine(executable, tvm.cpu())
-    result = machine["main"](*[tvm.runtime.tensor(d) for d in data])
-    whole = isinstance(result, tvm.runtime.Tensor)
-    return [np.asarray(r.numpy()) for r in ([result] if whole else result)]
+    found = {}
+    for name, sample in samples.items():
+        result = machine[name](*[tvm.runtime.tensor(d) for d in sample.data()])
+        whole = isinstance(result, tvm.runtime.Tensor)
+        found[name] = [np.asarray(r.numpy()) for r in ([result] if whole else result)]
+    return found
+
+
+def assert_as_reference(sample: Sample, found: list[np.ndarray]) -> None:
+    wanted = evaluate(sample.function(), sample.data()).outputs
+    assert len(found) == len(wanted)
+    for a, b in zip(found, wanted, strict=True):
+        assert a.dtype == b.dtype and a.shape == b.shape
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.label)
@@ -66,11 +82,25 @@ def test_relax_agrees_with_the_reference(sample: Sample) -> None:
     pytest.importorskip("tvm")
     if sample.relax:
         with pytest.raises(BuildError, match=sample.relax):
-            translated(sample.function())
+            translated({"main": sample.function()})
         return
-    wanted = evaluate(sample.function(), sample.data()).outputs
-    found = run_relax(sample.function(), sample.data())
-    assert len(found) == len(wanted)
-    for a, b in zip(found, wanted, strict=True):
-        assert a.dtype == b.dtype and a.shape == b.shape
-        np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
+    assert_as_reference(sample, run_relax({"main": sample})["main"])
+
+
+@pytest.mark.parametrize("grid", GRIDS, ids=lambda g: g.label)
+def test_every_accepted_combination_of_attributes_agrees(grid: Grid) -> None:
+    """What the type relation accepts is computed alike, or refused (`to_relax` makes a BuildError
+    of what Relax says)."""
+    pytest.importorskip("tvm")
+    accepted = grid.accepted()
+    assert len(accepted) >= grid.least
+    built, refused = {}, {}
+    for name, sample in accepted.items():
+        try:
+            translated({name: sample.function()})
+            built[name] = sample
+        except (BuildError, ValueError) as error:
+            refused[name] = str(error)
+    assert all(grid.refused and grid.refused in message for message in refused.values()), refused
+    for name, found in run_relax(built).items():
+        assert_as_reference(built[name], found)
