@@ -129,8 +129,8 @@ def dense(data, weight, bias=None):
     return contraction(lambda x, w: x @ w.T, data, weight, data.value.shape[1], bias)
 
 
-def matmul(a, b):
-    return contraction(np.matmul, a, b, a.value.shape[-1], None)
+def matmul(a, b, bias=None):
+    return contraction(np.matmul, a, b, a.value.shape[-1], bias)
 
 
 def contraction(plain, a, b, length, bias):
