@@ -44,6 +44,10 @@ class TypeInferenceError(ByocLabError, TypeError):
         self.span = getattr(node, "span", None)
 
 
+class UntypedError(TypeInferenceError, ValueError):
+    """The type of an expression was asked for before type inference gave it one."""
+
+
 class AttributeValueError(ByocLabError, ValueError):
     """An operator attribute is unknown, missing, or has a value of the wrong kind."""
 
@@ -65,6 +69,14 @@ class UnknownNameError(ByocLabError, KeyError):
 
     def __str__(self) -> str:  # KeyError would show the repr of the message
         return str(self.args[0]) if self.args else ""
+
+
+class UnknownAttributeError(UnknownNameError, AttributeError):
+    """A name that an attributes record does not have."""
+
+
+class UnknownFunctionError(UnknownNameError, ValueError):
+    """A name under which no function is registered."""
 
 
 class DuplicateNameError(ByocLabError, ValueError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from byoc_lab.compat.nd import NDArray
+from byoc_lab.compat.nd import HostArray
 from byoc_lab.relay.analysis import free_vars
 from byoc_lab.relay.expr import Call, Constant, Expr, Function, GlobalVar, Op, Tuple
 from byoc_lab.relay.infer import infer_module
@@ -58,7 +58,7 @@ class AnnotatedRegionSet:
 
 def get_calibration_data(
     mod: IRModule, data: Mapping[str, Any]
-) -> dict[GlobalVar, dict[str, list[NDArray]]]:
+) -> dict[GlobalVar, dict[str, list[HostArray]]]:
     """For each external function of a partitioned module, the values that go in and come out.
 
     data: the inputs of @main by name. {function: {"inputs": [...], "outputs": [...]}}; a function
@@ -66,14 +66,14 @@ def get_calibration_data(
     """
     typed = infer_module(mod)
     values = evaluate(typed, data, keep=True).values
-    found: dict[GlobalVar, dict[str, list[NDArray]]] = {}
+    found: dict[GlobalVar, dict[str, list[HostArray]]] = {}
     for gv, function in typed.functions.items():
         if "Compiler" in function.attrs:
             result = values[function.body]
             outputs = result if isinstance(function.body, Tuple) else (result,)
             found[mod.get_global_var(gv.name_hint)] = {
-                "inputs": [NDArray(values[p]) for p in function.params],
-                "outputs": [NDArray(v) for v in outputs],
+                "inputs": [HostArray(values[p]) for p in function.params],
+                "outputs": [HostArray(v) for v in outputs],
             }
     return found
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from byoc_lab.compat.codegens import check_hooks
+from byoc_lab.compat.nd import kind_name
 from byoc_lab.errors import BuildError
 from byoc_lab.passes import (
     BackwardFoldScaleAxis,
@@ -125,7 +126,8 @@ def build(
     Raises BuildError for a target that is no CPU, and what `byoc_lab.build` raises.
     """
     check_target(target)
-    built = build_executable(outlined(as_module(ir_mod)), params)
+    mod = InferType()(as_module(ir_mod))  # a pass, so that instruments hear of the build
+    built = build_executable(outlined(mod), params)
     return Library(built.mod, built, mod_name)
 
 
@@ -177,13 +179,12 @@ def as_module(program: Any) -> IRModule:
 
 def check_target(target: Any) -> None:
     """Raise BuildError for a target (string, Target, or mapping of those) that is no CPU."""
-    if isinstance(target, Mapping):
+    if isinstance(target, Mapping) and "kind" not in target:
         targets = list(target.values())
     else:
         targets = list(target) if isinstance(target, (list, tuple)) else [target]
     for one in targets:
-        kind = getattr(getattr(one, "kind", None), "name", None) or str(one).split(" ")[0]
-        if one is not None and kind not in _TARGET_KINDS:
+        if one is not None and kind_name(one) not in _TARGET_KINDS:
             raise BuildError(f"byoc_lab compiles for this machine's CPU ('llvm'), found {one!r}")
 
 

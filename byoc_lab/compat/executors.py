@@ -9,7 +9,7 @@ import numpy as np
 
 from byoc_lab.compat import building
 from byoc_lab.compat.containers import ADT
-from byoc_lab.compat.nd import NDArray
+from byoc_lab.compat.nd import HostArray
 from byoc_lab.errors import BuildError, InputError
 from byoc_lab.passes import InferType
 from byoc_lab.relay.analysis import free_vars
@@ -29,7 +29,7 @@ def as_result(value: Any) -> Any:
         return ADT(fields, value.constructor.tag, value.constructor)
     if isinstance(value, (tuple, list)):
         return ADT(as_result(v) for v in value)
-    return NDArray(value) if isinstance(value, (np.ndarray, np.generic)) else value
+    return HostArray(value) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 def nested(flat: list[np.ndarray], ty: Any) -> Any:

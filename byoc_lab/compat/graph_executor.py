@@ -2,19 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from byoc_lab.compat.building import Library
 from byoc_lab.compat.executors import cast, plain
-from byoc_lab.compat.nd import NDArray
+from byoc_lab.compat.nd import HostArray
 from byoc_lab.compat.params import load_param_dict
 from byoc_lab.errors import InputError
-from byoc_lab.run.executable import Executable, Timing
+from byoc_lab.run.executable import Executable
 
 
 def create(graph_json_str: str, libmod: Library, device: Any = None) -> GraphModule:
     """A runnable graph of what `relay.build` gave: the library holds all of it."""
     return GraphModule(libmod)
+
+
+class BenchmarkResult:
+    """Seconds per run: `results`, one for each repetition, and their `mean`, `median`, `std`,
+    `min` and `max`."""
+
+    def __init__(self, results: Sequence[float]):
+        self.results = tuple(results)
+        self.mean, self.median = float(np.mean(results)), float(np.median(results))
+        self.std, self.min, self.max = float(np.std(results)), min(results), max(results)
+
+    def __str__(self) -> str:
+        names = ("mean", "median", "max", "min", "std")
+        head = " ".join(f"{f'{name} (ms)':^12}" for name in names)
+        row = " ".join(f"{getattr(self, name) * 1000:^12.4f}" for name in names)
+        return f"Execution time summary:\n{head}\n{row}"
+
+
+class _Running:
+    """What `GraphModule.module` gives: the library, and functions of the graph by name."""
+
+    def __init__(self, library: Library, graph: GraphModule):
+        self._library, self._graph = library, graph
+
+    def time_evaluator(
+        self, func_name: str, dev: Any = None, number: int = 10, repeat: int = 1, **options: Any
+    ) -> Callable[..., BenchmarkResult]:
+        """A function that runs the graph `repeat` times `number` times. Raises InputError for
+        another function than "run"."""
+        if func_name != "run":
+            raise InputError(f"only the function 'run' can be timed, found {func_name!r}")
+        return lambda *inputs: self._graph._time(number, repeat)
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self._graph, name)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._library, name)
 
 
 class GraphModule:
@@ -26,7 +67,7 @@ class GraphModule:
     def __init__(self, module: Library):
         if not isinstance(module, Library):
             raise TypeError(f"GraphModule takes what relay.build gave, found {module!r}")
-        self.module = module
+        self.module = _Running(module, self)
         self.executable: Executable = module.executable
         self._parameters = {p.name_hint: p for p in self.executable.mod["main"].params}
         self._names = list(self._parameters)
@@ -75,8 +116,8 @@ class GraphModule:
         """The place of an input, -1 for an unknown name."""
         return self._names.index(name) if name in self._names else -1
 
-    def get_input(self, index: Any, out: NDArray | None = None) -> NDArray:
-        value = NDArray(self._values[self._name(index)])
+    def get_input(self, index: Any, out: HostArray | None = None) -> HostArray:
+        value = HostArray(self._values[self._name(index)])
         return value if out is None else out.copyfrom(value)
 
     def get_input_info(self) -> tuple[dict[str, Any], dict[str, str]]:
@@ -84,12 +125,12 @@ class GraphModule:
         types = {p.name_hint: p.checked_type for p in self.executable.mod["main"].params}
         return {n: t.shape for n, t in types.items()}, {n: t.dtype for n, t in types.items()}
 
-    def get_output(self, index: int, out: NDArray | None = None) -> NDArray:
+    def get_output(self, index: int, out: HostArray | None = None) -> HostArray:
         """An output of the last run. Raises InputError when there was none."""
         if not 0 <= index < len(self._outputs):
             have = len(self._outputs)
             raise InputError(f"there is no output {index}: the last run gave {have}; call run()")
-        value = NDArray(self._outputs[index])
+        value = HostArray(self._outputs[index])
         return value if out is None else out.copyfrom(value)
 
     def load_params(self, params_bytes: bytes) -> None:
@@ -99,12 +140,15 @@ class GraphModule:
     def benchmark(
         self, device: Any = None, func_name: str = "run", repeat: int = 5, number: int = 5,
         **options: Any,
-    ) -> Timing:  # fmt: skip
+    ) -> BenchmarkResult:  # fmt: skip
         """Seconds per run with the inputs that are set."""
+        return self._time(number, repeat)
+
+    def _time(self, number: int, repeat: int) -> BenchmarkResult:
         values = [self._values[n] for n in self._checked_names()]
-        return self.executable.time(values, number=number, repeat=repeat)
+        return BenchmarkResult(self.executable.time(values, number=number, repeat=repeat).seconds)
 
 
 GraphModuleDebug = GraphModule
 
-__all__ = ["GraphModule", "GraphModuleDebug", "create"]
+__all__ = ["BenchmarkResult", "GraphModule", "GraphModuleDebug", "create"]

@@ -17,7 +17,7 @@ APACHE = "apache-tvm:"
 _LAB = "byoc_lab"
 _RELAY = "byoc_lab.relay"
 _HERE = "byoc_lab.compat"
-_BUILDERS = (f"{_RELAY}.op", _RELAY)  # `relay.op.add` is `relay.add`
+_BUILDERS = (f"{_HERE}.operators", f"{_RELAY}.op", _RELAY)  # `relay.op.add` is `relay.add`
 
 SOURCES: dict[str, tuple[str, ...]] = {
     "tvm": (f"{_HERE}.toplevel", f"{APACHE}tvm"),
@@ -30,6 +30,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.error": (f"{_HERE}.toplevel", f"{APACHE}tvm.error"),
     "tvm.nd": (f"{_HERE}.nd",),
     "tvm.parser": (f"{_HERE}.parser",),
+    "tvm.target": (f"{_HERE}.target", f"{APACHE}tvm.target"),
     "tvm.te": (f"{_HERE}.te", f"{APACHE}tvm.te"),
     "tvm.testing": (f"{_HERE}.testing", f"{APACHE}tvm.testing"),
     "tvm.testing.utils": (f"{_HERE}.testing", f"{APACHE}tvm.testing.utils"),
@@ -59,7 +60,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.analysis": (f"{_RELAY}.analysis", f"{_HERE}.analysis"),
     "tvm.relay.analysis.analysis": (f"{_RELAY}.analysis", f"{_HERE}.analysis"),
     "tvm.relay.analysis.annotated_regions": (f"{_HERE}.analysis",),
-    "tvm.relay.backend": (),
+    "tvm.relay.backend": (f"{_HERE}.building",),
     "tvm.relay.collage": (),
     "tvm.relay.data_dep_optimization": (),
     "tvm.relay.debug": (),

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from byoc_lab.relay import ndarray
+from byoc_lab.relay.ndarray import NDArray
 from byoc_lab.run.tvm_runtime import import_tvm
 
+_CPU_KINDS = ("cpu", "llvm", "c", "stackvm", 1)
 
-class NDArray(ndarray.NDArray):
-    """An array that a script may fill: `x.copyfrom(numpy_array)`, `x[...] = value`."""
+
+class HostArray(NDArray):
+    """An array that a script may fill, or is given: `x.copyfrom(numpy_array)`, `x[...] = value`."""
 
     __slots__ = ()
 
@@ -22,22 +26,15 @@ class NDArray(ndarray.NDArray):
 
     ctx = device
 
-    @property
-    def ndim(self) -> int:
-        return self._array.ndim
-
-    def __getitem__(self, index: Any) -> NDArray:
-        return NDArray(self._array[index])
+    def __getitem__(self, index: Any) -> HostArray:
+        return HostArray(self._array[index])
 
     def __setitem__(self, index: Any, value: Any) -> None:
         changed = self._array.copy()
         changed[index] = np.asarray(value)
         self.copyfrom(changed)
 
-    def __len__(self) -> int:
-        return len(self._array)
-
-    def copyfrom(self, source: Any) -> NDArray:
+    def copyfrom(self, source: Any) -> HostArray:
         """Take the values of an array of the same shape. Raises ValueError for another shape."""
         values = np.array(source, dtype=self.dtype)
         if values.shape != self.shape:
@@ -46,9 +43,9 @@ class NDArray(ndarray.NDArray):
         self._array = values
         return self
 
-    def copyto(self, target: Any, mem_scope: Any = None) -> NDArray:
+    def copyto(self, target: Any, mem_scope: Any = None) -> HostArray:
         """A copy in `target`: an array, or a device (a new array then)."""
-        return target.copyfrom(self) if isinstance(target, NDArray) else NDArray(self._array)
+        return target.copyfrom(self) if isinstance(target, HostArray) else HostArray(self._array)
 
     def __dlpack__(self, **options: Any) -> Any:
         return self._array.copy().__dlpack__(**options)
@@ -57,26 +54,64 @@ class NDArray(ndarray.NDArray):
         return (1, 0)
 
 
-def array(arr: Any, device: Any = None, ctx: Any = None, mem_scope: Any = None) -> NDArray:
-    """An `NDArray` of anything NumPy understands."""
-    return NDArray(arr.numpy() if hasattr(arr, "numpy") else np.array(arr))
+def array(arr: Any, device: Any = None, ctx: Any = None, mem_scope: Any = None) -> HostArray:
+    """An `HostArray` of anything NumPy understands."""
+    return HostArray(arr.numpy() if hasattr(arr, "numpy") else np.array(arr))
 
 
 def empty(
     shape: Sequence[int] | int, dtype: str = "float32", device: Any = None, mem_scope: Any = None
-) -> NDArray:
+) -> HostArray:
     """An array of `shape` to be filled; zeros."""
-    return NDArray(np.zeros(shape, dtype))
+    return HostArray(np.zeros(shape, dtype))
 
 
 def cpu(dev_id: int = 0) -> Any:
     """The device on which everything runs."""
-    return import_tvm().cpu(dev_id)
+    return _device_class()("cpu", dev_id)
 
 
 def device(dev_type: Any, dev_id: int = 0) -> Any:
-    """A device by name, as apache-tvm has them."""
-    return import_tvm().device(dev_type, dev_id)
+    """A device by the name of its kind or of a target ("cpu", "llvm -mcpu=core-avx2"), or number;
+    one that is no CPU is apache-tvm's."""
+    kind = dev_type if isinstance(dev_type, int) else kind_name(dev_type)
+    return cpu(dev_id) if kind in _CPU_KINDS else import_tvm().device(kind, dev_id)
 
 
-__all__ = ["NDArray", "array", "cpu", "device", "empty"]
+context = device
+
+
+def kind_name(target: Any) -> str:
+    """ "llvm" of a target in any of its forms: an object, its options, its text."""
+    if isinstance(target, str):
+        text = target.strip()
+        target = json.loads(text) if text.startswith("{") else {"kind": text.partition(" ")[0]}
+    if isinstance(target, Mapping):
+        return str(target.get("kind"))
+    return str(getattr(getattr(target, "kind", None), "name", None))
+
+
+@cache
+def _device_class() -> type:
+    base: Any = type(import_tvm().cpu())
+
+    class Device(base):
+        """A device as it printed, and with the names it had, while there was Relay."""
+
+        @property
+        def device_type(self) -> int:
+            return self.dlpack_device_type()
+
+        @property
+        def device_id(self) -> int:
+            return self.index
+
+        def __repr__(self) -> str:
+            return f"{self.type}({self.index})"
+
+        __str__ = __repr__
+
+    return Device
+
+
+__all__ = ["HostArray", "NDArray", "array", "context", "cpu", "device", "empty", "kind_name"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.compat.nd import NDArray
+from byoc_lab.compat.nd import HostArray
 from byoc_lab.errors import InputError
 
 
@@ -20,11 +20,11 @@ def save_param_dict(params: Mapping[str, Any]) -> bytearray:
     return bytearray(out.getvalue())
 
 
-def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, NDArray]:
+def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, HostArray]:
     """What `save_param_dict` wrote. Raises InputError for other bytes."""
     try:
         with np.load(io.BytesIO(bytes(param_bytes)), allow_pickle=False) as archive:
-            return {name: NDArray(archive[name]) for name in archive.files}
+            return {name: HostArray(archive[name]) for name in archive.files}
     except (ValueError, OSError, EOFError) as error:
         raise InputError(
             f"these are no parameters that byoc_lab's save_param_dict wrote: {error}"

@@ -6,9 +6,11 @@ from typing import Any
 
 from byoc_lab.compat.params import load_param_dict, save_param_dict
 from byoc_lab.passes import PassContext
+from byoc_lab.relay.expr import Expr
 from byoc_lab.relay.printer import print_text
 
 build_config = PassContext
+ExprWithOp = Expr
 
 
 def mangle_module_name(mod_name: str | None) -> str:
@@ -27,6 +29,7 @@ def pretty_print(obj: Any) -> str:
 
 
 __all__ = [
+    "ExprWithOp",
     "astext",
     "build_config",
     "load_param_dict",

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.compat.nd import NDArray, array
+from byoc_lab.compat.nd import HostArray, array
 from byoc_lab.relay.expr import Call, Expr, Op
 from byoc_lab.relay.visit import post_order
 
 
-def rand(dtype: str, *shape: int) -> NDArray:
+def rand(dtype: str, *shape: int) -> HostArray:
     """Uniform numbers from 0 to 1."""
     return array(np.random.rand(*shape).astype(dtype))
 

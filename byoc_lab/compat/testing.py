@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from byoc_lab.compat.nd import cpu
+from byoc_lab.compat.nd import cpu, kind_name
 
 TARGET = "llvm"
 GROUP = "byoc_lab_parameter_group"
@@ -36,11 +36,7 @@ def enabled_targets() -> list[tuple[str, Any]]:
 
 def device_enabled(target: Any) -> bool:
     """Whether programs can be run for a target."""
-    return _kind(target) == TARGET
-
-
-def _kind(target: Any) -> str:
-    return getattr(getattr(target, "kind", None), "name", None) or str(target).split(" ")[0]
+    return kind_name(target) == TARGET
 
 
 # Parameters and fixtures
@@ -80,7 +76,9 @@ def parametrize_targets(*targets: Any) -> Any:
     """Run a test for each of these targets; those that are not the CPU are skipped."""
     if len(targets) == 1 and inspect.isfunction(targets[0]):
         return pytest.mark.parametrize("target", [TARGET])(targets[0])
-    marked = [t if device_enabled(t) else pytest.param(t, marks=_skip(_kind(t))) for t in targets]
+    marked = [
+        t if device_enabled(t) else pytest.param(t, marks=_skip(kind_name(t))) for t in targets
+    ]
     return pytest.mark.parametrize("target", marked)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from byoc_lab.compat.codegens import CODEGEN, CSourceModule, register_codegen, register_hook
-from byoc_lab.errors import ByocLabError, UnknownNameError
+from byoc_lab.compat.nd import context, cpu, device
+from byoc_lab.errors import ByocLabError, UnknownFunctionError
 from byoc_lab.relay.module import IRModule
 from byoc_lab.run.backends import backend_names, get_backend
 from byoc_lab.run.tvm_runtime import import_tvm
@@ -56,7 +57,7 @@ def register_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
 def get_global_func(name: str, allow_missing: bool = False) -> Any:
     """The function of that name; "relay.ext.<compiler>" is the code generator of a back end.
 
-    Raises UnknownNameError, or gives None with `allow_missing`.
+    Raises UnknownFunctionError, or gives None with `allow_missing`.
     """
     if name in _functions:
         return _functions[name]
@@ -67,8 +68,13 @@ def get_global_func(name: str, allow_missing: bool = False) -> Any:
     if not name.startswith("relay."):
         found = import_tvm().get_global_func(name, allow_missing=True)
     if found is None and not allow_missing:
-        raise UnknownNameError(f"no global function is registered as {name!r}")
+        raise UnknownFunctionError(f"no global function is registered as {name!r}")
     return found
+
+
+def list_global_func_names() -> list[str]:
+    """The names of what is registered, here and with apache-tvm."""
+    return sorted({*_functions, *import_tvm().ffi.registry.list_global_func_names()})
 
 
 __all__ = [
@@ -79,6 +85,10 @@ __all__ = [
     "OpNotImplemented",
     "TVMError",
     "__version__",
+    "context",
+    "cpu",
+    "device",
     "get_global_func",
+    "list_global_func_names",
     "register_func",
 ]

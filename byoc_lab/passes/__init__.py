@@ -22,6 +22,7 @@ from byoc_lab.passes.base import (
 from byoc_lab.passes.context import PassContext, PassInfo
 from byoc_lab.passes.convert_layout import LayoutConfig
 from byoc_lab.passes.hook import Event, listening
+from byoc_lab.passes.infer_type import InferTypeLocal
 from byoc_lab.passes.made import function_pass, module_pass
 from byoc_lab.passes.pattern_rewrite import PatternRewrite
 from byoc_lab.passes.pipelines import named_pipeline, pipeline_names, register_pipeline
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "Event", "FunctionPass", "LayoutConfig", "ModulePass", "Pass", "PassContext", "PassInfo",
-    "Sequential", "function_pass", "listening", "make_pass", "module_pass", "named_pipeline",
-    "pipeline_names", "register_pass", "register_pipeline", *_NAMES,
+    "Event", "FunctionPass", "InferTypeLocal", "LayoutConfig", "ModulePass", "Pass", "PassContext",
+    "PassInfo", "Sequential", "function_pass", "listening", "make_pass", "module_pass",
+    "named_pipeline", "pipeline_names", "register_pass", "register_pipeline", *_NAMES,
 ]  # fmt: skip

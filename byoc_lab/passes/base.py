@@ -93,7 +93,8 @@ class FunctionPass(Pass):
                 out.functions[gv] = self.run_function(func, out, ctx)
         if ctx.instruments:  # who are to hear of InferType, as they do in TVM
             return make_pass("InferType")(out)
-        if all(out.functions[gv] is func for gv, func in mod.functions.items()):
+        same = all(out.functions[gv] is func for gv, func in mod.functions.items())
+        if same and all(func.is_typed for func in todo.values()):
             return mod
         return infer_module(out)
 

@@ -57,6 +57,15 @@ _CONFIGS: dict[str, type] = {
 # them, so they are taken as they are.
 _LATER = ("te.", "tir.", "relax.")
 
+# What TVM calls the kinds.
+_TYPE_NAMES = {
+    bool: "IntImm",
+    int: "IntImm",
+    float: "FloatImm",
+    str: "runtime.String",
+    list: "Array",
+}
+
 
 def register_config(name: str, kind: type = object) -> None:
     """Make a setting known that a pass or a back end of one's own reads from `ctx.config`."""
@@ -89,10 +98,12 @@ class PassContext:
         instruments.
     """
 
-    list_configs = staticmethod(
-        lambda: {name: {"type": kind.__name__} for name, kind in sorted(_CONFIGS.items())}
-    )
     register_config = staticmethod(register_config)
+
+    @staticmethod
+    def list_configs() -> dict[str, dict[str, str]]:
+        """What settings there are: by name, `{"type": ...}` in TVM's words."""
+        return {n: {"type": _TYPE_NAMES.get(k, k.__name__)} for n, k in sorted(_CONFIGS.items())}
 
     def __init__(
         self,

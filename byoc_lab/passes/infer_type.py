@@ -6,8 +6,10 @@ The work is done by `relay/infer.py`, which other passes call after they changed
 from __future__ import annotations
 
 from byoc_lab.passes.base import ModulePass, PassContext
+from byoc_lab.relay.expr import Expr, Function
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.types import Type
 
 
 class InferType(ModulePass):
@@ -15,3 +17,9 @@ class InferType(ModulePass):
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         return infer_module(mod)
+
+
+def InferTypeLocal(expr: Expr) -> Type:
+    """The type of an expression. Raises TypeInferenceError."""
+    main = infer_module(IRModule.from_expr(expr))["main"]
+    return main.checked_type if isinstance(expr, Function) else main.ret_type

@@ -11,7 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from byoc_lab.errors import AttributeValueError, DuplicateNameError, UnknownNameError
+from byoc_lab.errors import (
+    AttributeValueError,
+    DuplicateNameError,
+    UnknownAttributeError,
+    UnknownNameError,
+)
 from byoc_lab.relay.ndarray import NDArray
 
 FLOAT_TOLERANCE = 1e-9
@@ -183,7 +188,7 @@ class Attrs:
         try:
             return self._values[name]
         except KeyError:
-            raise UnknownNameError(f"{self.type_key} has no attribute {name!r}") from None
+            raise UnknownAttributeError(f"{self.type_key} has no attribute {name!r}") from None
 
     def __contains__(self, name: object) -> bool:
         return name in self._values

@@ -239,6 +239,12 @@ class IRModule:
     def __str__(self) -> str:
         return self.script()
 
+    script = __str__
+
+    def show(self) -> None:
+        """Print the module, without its metadata."""
+        print(self)
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return display.mimebundle(self)
 

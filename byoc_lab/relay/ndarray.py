@@ -32,9 +32,22 @@ class NDArray:
     def dtype(self) -> str:
         return self._array.dtype.name
 
+    @property
+    def ndim(self) -> int:
+        return self._array.ndim
+
+    def same_as(self, other: object) -> bool:
+        return self is other
+
+    def __len__(self) -> int:
+        return len(self._array)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self._array if dtype is None else self._array.astype(dtype)
         return array.copy() if copy else array
+
+    def __str__(self) -> str:
+        return str(self._array)
 
     def __repr__(self) -> str:
         return f"NDArray({self._array!r})"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from byoc_lab.errors import DuplicateNameError, TypeInferenceError, UnknownNameError
+from byoc_lab.errors import DuplicateNameError, UnknownNameError, UntypedError
 from byoc_lab.relay.span import Span
 from byoc_lab.relay.types import Type
 
@@ -34,9 +34,9 @@ class Expr:
 
     @property
     def checked_type(self) -> Any:
-        """The inferred `Type`. Raises TypeInferenceError before InferType ran."""
+        """The inferred `Type`. Raises UntypedError before InferType ran."""
         if self._checked_type is None:
-            raise TypeInferenceError(
+            raise UntypedError(
                 f"{self.in_words()} has no type yet: run relay.transform.InferType() on its module"
             )
         return self._checked_type

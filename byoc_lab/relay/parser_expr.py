@@ -277,10 +277,13 @@ class ExprParser(DataTypeParser, AttributeParser):
         key = (repr(value), dtype)  # -0.0 and 0.0 are equal, and two literals
         if key not in self.literals:
             try:
-                with np.errstate(over="ignore"):  # 1e10f16 is infinity, as in TVM
-                    self.literals[key] = NDArray(np.array(value, dtype))
+                with np.errstate(over="ignore"):
+                    read = np.array(value, dtype)
             except OverflowError:
                 self.fail(f"{value} does not fit {dtype}", at)
+            if np.isinf(read) and not np.isinf(value):  # 1e10f16
+                self.fail(f"{value} does not fit {dtype}", at)
+            self.literals[key] = NDArray(read)
         return Constant(self.literals[key], self.span(at))
 
     def branch(self) -> Rule:

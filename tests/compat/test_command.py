@@ -27,6 +27,23 @@ def test_tests_run_as_they_are() -> None:
     assert "7 passed, 3 skipped" in done.stdout, done.stdout + done.stderr
 
 
+def test_a_back_end_of_a_users_own() -> None:
+    done = _run(str(SCRIPTS / "own_backend.py"))
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.split()[1] for line in lines[:3]] == [
+        "RemoveDropout",
+        "MergeComposite",
+        "PartitionGraph",
+    ]
+    regions = [line for line in lines if line.startswith("npu ")]
+    assert [r.split()[1] for r in regions] == [r.split()[2] for r in regions]
+    assert len(regions) == 2
+    assert "('npu.conv2d_relu', 1), ('npu.mix', 1)" in done.stdout
+    assert "nn.dropout" not in done.stdout and "nn.leaky_relu" not in done.stdout
+    assert lines[-1] == "True True"
+
+
 def test_usage() -> None:
     for arguments in ((), ("-m",), ("--help",)):
         done = _run(*arguments)

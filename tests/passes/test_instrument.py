@@ -116,7 +116,7 @@ def test_an_unknown_setting_is_named_and_can_be_made_known() -> None:
         PassContext(config={"relay.ext.mine.tiles": 4})
     PassContext.register_config("relay.ext.mine.tiles", int)
     assert PassContext(config={"relay.ext.mine.tiles": 4}).config == {"relay.ext.mine.tiles": 4}
-    assert PassContext.list_configs()["relay.ext.mine.tiles"] == {"type": "int"}
+    assert PassContext.list_configs()["relay.ext.mine.tiles"] == {"type": "IntImm"}
     with pytest.raises(ConfigError, match="must be int, found 'four'"):
         PassContext(config={"relay.ext.mine.tiles": "four"})
 

@@ -78,6 +78,8 @@ FAULTS = [
     ("5i128", 1, 1, ["'5i128' is no number"]),
     ("1f8", 1, 1, ["'1f8' is no number"]),
     ("300i8", 1, 1, ["300 does not fit int8"]),
+    ("3.5e38f", 1, 1, ["3.5e+38 does not fit float32"]),
+    ("1e10f16", 1, 1, ["does not fit float16"]),
     ("99999999999999999999", 1, 1, ["does not fit 64 bits"]),
     ('fn (a="x) { 1 }', 1, 7, ["a string is not closed"]),
     ("/* never\nclosed", 1, 1, ["this comment never ends"]),

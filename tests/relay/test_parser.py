@@ -163,7 +163,6 @@ def @main(%x: int32) -> int32 { %0 = @f(%x); @f(%0) }"""
         ("1e3", 1000.0, "float32"),
         ("inff", math.inf, "float32"),
         ("-inff", -math.inf, "float32"),
-        ("1e10f16", math.inf, "float16"),
         ("True", True, "bool"),
     ],
 )

@@ -1,0 +1,149 @@
+"""`relay.op.register_...`: what a script says about operators, its own ones included.
+
+An operator made by `register` has types; it can be printed, matched, partitioned and offloaded. One
+that is to run outside of regions, or is to have attributes of its own, is to be defined with
+`byoc_lab.relay.op.define_op`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from byoc_lab.errors import DuplicateNameError, TypeInferenceError, UnknownNameError
+from byoc_lab.relay.attrs import attrs_type
+from byoc_lab.relay.expr import Op
+from byoc_lab.relay.op import OpDef, register_op_attr
+from byoc_lab.relay.op.registry import identity
+from byoc_lab.relay.op.relations import broadcast
+from byoc_lab.relay.types import TensorType
+
+
+def register(op_name: str, describe: str = "") -> None:
+    """A new operator. `relay.op.get(op_name)` has methods that say more about it: those below.
+
+    Raises DuplicateNameError.
+    """
+    if op_name in Op.list_op_names():
+        raise DuplicateNameError(f"operator {op_name!r} is registered already")
+    Op(op_name, OpDef(op_name, (), _no_relation, None, doc=describe))
+    register_stateful(op_name, False)
+
+
+def _no_relation(attrs: Any, *types: Any) -> Any:
+    raise TypeInferenceError(
+        "the operator was registered without a type relation; "
+        "call relay.op.get(name).add_type_rel(name, function)"
+    )
+
+
+# The methods of an operator
+
+
+def _change(op: Op, **fields: Any) -> None:
+    object.__setattr__(op, "definition", replace(op.definition, **fields))
+
+
+def set_num_inputs(op: Op, n: int) -> None:
+    """How many arguments the operator takes; `add_argument` names them."""
+    names = [*op.definition.inputs, *(f"arg{i}" for i in range(len(op.definition.inputs), n))]
+    _change(op, inputs=tuple(names[:n]))
+
+
+def add_argument(op: Op, name: str, type: str = "Tensor", description: str = "") -> None:
+    """One more argument, or the name of the next that `set_num_inputs` counted."""
+    names = list(op.definition.inputs)
+    unnamed = (i for i, n in enumerate(names) if n == f"arg{i}")
+    place = next(unnamed, len(names))
+    names[place : place + 1] = [name]
+    _change(op, inputs=tuple(names))
+
+
+def add_type_rel(op: Op, rel_name: str, type_rel_func: Callable[..., Any] | None = None) -> None:
+    """How the type of the result follows: `type_rel_func(arg_types, attrs)`, or without it one of
+    TVM's own, "Identity" or "Broadcast". Raises UnknownNameError for another."""
+    if type_rel_func is not None:
+        _change(op, relation=_relation(type_rel_func))
+    elif rel_name in _RELATIONS:
+        _change(op, relation=_RELATIONS[rel_name])
+    else:
+        raise UnknownNameError(
+            f"no type relation is called {rel_name!r}; give add_type_rel a function "
+            f"(arg_types, attrs) -> type, or one of {', '.join(_RELATIONS)}"
+        )
+
+
+def _relation(function: Callable[..., Any]) -> Callable[..., Any]:
+    def relation(attrs: Any, *types: Any) -> Any:
+        known = all(t is not None for t in types)
+        return (*types, function(list(types), attrs) if known else None)
+
+    return relation
+
+
+def _broadcast(attrs: Any, *types: Any) -> Any:
+    result = types[0]
+    for other in types[1:]:
+        if result is None or other is None:
+            return (*types, None)
+        result = TensorType(broadcast("Broadcast", result, other), result.dtype)
+    return (*types, result)
+
+
+_RELATIONS: dict[str, Callable[..., Any]] = {"Identity": identity, "Broadcast": _broadcast}
+
+
+def set_attrs_type_key(op: Op, key: str) -> None:
+    """The kind of attributes that calls have, by its TVM name. Raises UnknownNameError."""
+    _change(op, attrs=attrs_type(key))
+
+
+def set_support_level(op: Op, level: int) -> None:
+    """Where TVM's documentation lists the operator; kept as its attribute "support_level"."""
+    op.set_attr("support_level", level)
+
+
+for _method in (
+    set_num_inputs,
+    add_argument,
+    add_type_rel,
+    set_attrs_type_key,
+    set_support_level,
+):
+    setattr(Op, _method.__name__, _method)  # only scripts that import this define step by step
+
+
+# Attributes
+
+
+def register_pattern(op_name: str, pattern: int, level: int = 10) -> None:
+    """How an operator is fused: one of `OpPattern`."""
+    register_op_attr(op_name, "TOpPattern", int(pattern), level)
+
+
+def register_stateful(op_name: str, stateful: bool, level: int = 10) -> None:
+    """Whether calls of an operator do more than give a result."""
+    register_op_attr(op_name, "TOpIsStateful", stateful, level)
+
+
+def _registers(key: str) -> Callable[..., Any]:
+    def function(op_name: str, value: Any = None, level: int = 10) -> Any:
+        return register_op_attr(op_name, key, value, level)
+
+    function.__doc__ = f"""Set the operator's attribute "{key}"; without a value, a decorator."""
+    return function
+
+
+register_alter_op_layout = _registers("FTVMAlterOpLayout")
+register_convert_op_layout = _registers("FTVMConvertOpLayout")
+register_legalize = _registers("FTVMLegalize")
+
+__all__ = [
+    "register",
+    "register_alter_op_layout",
+    "register_convert_op_layout",
+    "register_legalize",
+    "register_pattern",
+    "register_stateful",
+]

@@ -1,0 +1,61 @@
+"""`tvm.target`: apache-tvm's, which no longer reads targets written as a command line."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+from byoc_lab.errors import BuildError
+from byoc_lab.run.tvm_runtime import import_tvm
+
+_LISTS = ("keys", "libs", "mattr")
+
+
+class Target(import_tvm().target.Target):  # type: ignore[misc]
+    """A target: "llvm", "llvm -mcpu=core-avx2 -num-cores 4", or a mapping of its options.
+
+    Raises BuildError for an option that apache-tvm does not know any more.
+    """
+
+    def __init__(self, target: Any, host: Any = None):
+        super().__init__(options(target), None if host is None else options(host))
+
+    @staticmethod
+    def current(allow_none: bool = True) -> Any:
+        """The target of the innermost `with` block."""
+        return import_tvm().target.Target.current(allow_none)
+
+
+def options(target: Any) -> Any:
+    """A target's text as the mapping that apache-tvm takes; anything else as it is."""
+    if not isinstance(target, str):
+        return target
+    if target.lstrip().startswith("{"):
+        return json.loads(target)
+    kind, *words = shlex.split(target)
+    found: dict[str, Any] = {"kind": kind}
+    while words:
+        name, equals, value = words.pop(0).lstrip("-").partition("=")
+        if not equals:
+            value = words.pop(0) if words and not words[0].startswith("-") else "1"
+        found[name] = _value(name, value)
+    try:
+        import_tvm().target.Target(found)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise BuildError(f"apache-tvm does not take the target {target!r}: {error}") from error
+    return found
+
+
+def _value(name: str, text: str) -> Any:
+    if name in _LISTS:
+        return text.split(",")
+    return int(text) if text.lstrip("-").isdigit() else text
+
+
+def create(target: Any) -> Any:
+    """A `Target`, by its name of before 0.7."""
+    return Target(target)
+
+
+__all__ = ["Target", "create"]

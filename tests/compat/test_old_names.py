@@ -1,0 +1,123 @@
+"""Names, and what values print as, in the ways that scripts have used."""
+
+from __future__ import annotations
+
+import typing
+
+import numpy as np
+import pytest
+
+from byoc_lab.compat import relay, transform, tvm
+from byoc_lab.errors import BuildError, DuplicateNameError, InputError, UnknownNameError
+
+
+def _relu() -> typing.Any:
+    x = relay.var("x", shape=(2, 3))
+    return tvm.IRModule.from_expr(relay.Function([x], relay.nn.relu(x)))
+
+
+@pytest.mark.parametrize("name", ["llvm", "cpu", "llvm -mcpu=core-avx2", 1])
+def test_devices_of_targets(name: typing.Any) -> None:
+    dev = tvm.device(name, 0)
+    assert str(dev) == "cpu(0)" and dev == tvm.cpu()
+    assert (dev.device_type, dev.device_id, dev.exist) == (1, 0, True)
+    assert tvm.device(tvm.target.Target("llvm")) == tvm.device(str(tvm.target.Target("llvm")))
+
+
+def test_targets_as_command_lines() -> None:
+    target = tvm.target.Target("llvm -mcpu=core-avx2 -mattr=+avx2,+fma -num-cores 4", host="llvm")
+    assert isinstance(target, tvm.target.Target)
+    assert target.kind.name == "llvm" and target.attrs["num-cores"] == 4
+    assert list(target.attrs["mattr"]) == ["+avx2", "+fma"]
+    with tvm.target.create("llvm") as inner:
+        assert tvm.target.Target.current() == inner
+    with pytest.raises(BuildError, match=r"'llvm --link-params'.*link-params"):
+        tvm.target.Target("llvm --link-params")
+    relay.build(_relu(), target=target)
+    relay.build(_relu(), target={"kind": "llvm", "mcpu": "core-avx2"})
+    with pytest.raises(BuildError, match="found 'cuda -arch=sm_80'"):
+        relay.build(_relu(), target="cuda -arch=sm_80")
+
+
+def test_arrays() -> None:
+    values = np.array([[1.0, 2.0]], np.float32)
+    array = tvm.nd.array(values, tvm.cpu())
+    assert str(array) == str(values) and array.ndim == 2 and len(array) == 1
+    assert array.same_as(array) and not array.same_as(tvm.nd.array(values))
+    assert isinstance(relay.const(values).data, tvm.nd.NDArray)
+    assert isinstance(array, tvm.runtime.NDArray) and array.device == tvm.cpu()
+
+
+def test_timing() -> None:
+    module = tvm.contrib.graph_executor.GraphModule(relay.build(_relu(), "llvm")["default"]())
+    module.set_input("x", np.ones((2, 3), np.float32))
+    timed = module.module.time_evaluator("run", tvm.cpu(), number=2, repeat=3)()
+    assert len(timed.results) == 3 and timed.min <= timed.mean <= timed.max
+    assert module.benchmark(tvm.cpu(), repeat=2, number=1).median > 0
+    assert "mean (ms)" in str(timed)
+    module.module["run"]()
+    assert module.get_output(0).numpy().sum() == 6
+    with pytest.raises(InputError, match="found 'other'"):
+        module.module.time_evaluator("other", tvm.cpu())
+
+
+def test_errors_are_also_those_that_tvm_raised() -> None:
+    x = relay.var("x", shape=(2, 3))
+    with pytest.raises(ValueError, match="InferType"):
+        _ = relay.nn.relu(x).checked_type
+    for look_up in (lambda a: a.nope, lambda a: a["nope"]):
+        with pytest.raises(AttributeError, match="nope"):
+            look_up(relay.nn.softmax(x).attrs)
+    with pytest.raises(ValueError, match="nope"):
+        tvm.get_global_func("relay.ext.nope")
+
+
+def test_modules_and_passes() -> None:
+    mod = _relu()
+    assert mod.script() == str(mod)
+    # A function pass types what it gives, even if it changes nothing.
+    assert transform.function_pass(lambda f, m, c: f, opt_level=0)(mod)["main"].is_typed
+    assert str(transform.InferTypeLocal(mod["main"].body)) == "Tensor[(2, 3), float32]"
+    assert str(transform.InferTypeLocal(mod["main"])).startswith("fn (Tensor")
+    spans = transform.AnnotateSpans()(mod)["main"]
+    assert str(spans.body.span).startswith("GeneratedSource:3:")
+    types = {v["type"] for v in tvm.transform.PassContext.list_configs().values()}
+    assert types >= {"IntImm", "Array", "runtime.String"}
+
+
+def test_building_is_heard_of(capsys: pytest.CaptureFixture[str]) -> None:
+    @tvm.instrument.pass_instrument
+    class Names:
+        def run_after_pass(self, mod: typing.Any, info: typing.Any) -> None:
+            print(info.name)
+
+    with tvm.transform.PassContext(opt_level=3, instruments=[Names()]):
+        relay.build(_relu(), "llvm")
+    assert "InferType" in capsys.readouterr().out
+    _relu().show()
+    assert capsys.readouterr().out == f"{_relu()}\n"
+
+
+def test_operators_of_a_script() -> None:
+    name = "test_old_names.outer"
+    relay.op.op.register(name, "An outer sum.")
+    op = relay.op.get(name)
+    x, y = relay.var("x", shape=(2, 1)), relay.var("y", shape=(3,))
+    with pytest.raises(tvm.TVMError):
+        relay.testing.run_infer_type(relay.Call(op, [x, y]))
+    op.add_argument("lhs", "Tensor", "")
+    op.set_num_inputs(2)
+    op.add_argument("rhs", "Tensor", "")
+    assert [a.name for a in op.arguments] == ["lhs", "rhs"]
+    op.add_type_rel("Broadcast")
+    op.set_attrs_type_key("relay.attrs.SoftmaxAttrs")
+    op.set_support_level(1)
+    relay.op.register_legalize(name, lambda attrs, inputs, types: inputs[0])
+    call = relay.Call(op, [x, y], relay.nn.softmax(x).attrs)
+    assert tuple(relay.testing.run_infer_type(call).checked_type.shape) == (2, 3)
+    assert (op.num_inputs, op.get_attr("TOpIsStateful")) == (2, False)
+    assert op.get_attr("FTVMLegalize")(None, [1], None) == 1
+    with pytest.raises(UnknownNameError, match="no type relation is called 'Concat'"):
+        op.add_type_rel("Concat")
+    with pytest.raises(DuplicateNameError, match=name):
+        relay.op.op.register(name)
