@@ -239,8 +239,6 @@ class IRModule:
     def __str__(self) -> str:
         return self.script()
 
-    script = __str__
-
     def show(self) -> None:
         """Print the module, without its metadata."""
         print(self)
