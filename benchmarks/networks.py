@@ -12,6 +12,7 @@ NETWORKS = {
 # A pass, and after a comma which run of it.
 STAGES = (
     "InferType",
+    "CanonicalizeOps",
     "SimplifyInference",
     "FoldConstant",
     "FoldScaleAxis",

@@ -19,7 +19,6 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import dnnl_table
 from networks import NETWORKS, STAGES
 from report import arguments, seconds, table, timed, verdict, write_json
 
@@ -51,9 +50,9 @@ class Tvm:
         )
         self.version = self._answer()["ready"]
 
-    def run(self, network: str, quantised: bool) -> dict[str, Any]:
+    def run(self, network: str) -> dict[str, Any]:
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"network": network, "quantised": quantised}) + "\n")
+        self.process.stdin.write(json.dumps({"network": network}) + "\n")
         self.process.stdin.flush()
         return self._answer()
 
@@ -79,7 +78,8 @@ def workload(name: str) -> relay.IRModule:
 
 def run(mod: relay.IRModule) -> tuple[dict[str, float], dict[str, relay.IRModule]]:
     """Seconds and result of each stage."""
-    given = {"MergeComposite": (dnnl_table.pattern_table(),), "AnnotateTarget": ("dnnl",)}
+    dnnl_table = relay.op.contrib.dnnl.pattern_table()
+    given = {"MergeComposite": (dnnl_table,), "AnnotateTarget": ("dnnl",)}
     spent, after = {}, {}
     with PassContext(opt_level=3):
         for stage in STAGES:
@@ -106,14 +106,13 @@ def differences(ours: dict[str, relay.IRModule], texts: dict[str, str]) -> list[
 def compare(tvm: Tvm, network: str, repeat: int) -> dict[str, Any]:
     """Times of both, stage by stage, one run here and one there in turn."""
     mod = workload(network)
-    quantised = all(name in relay.Op.list_op_names() for name in dnnl_table.QUANTISED)
     ours: dict[str, list[float]] = {s: [] for s in (*STAGES, WHOLE)}
     theirs: dict[str, list[float]] = {s: [] for s in (*STAGES, WHOLE)}
     different: list[str] = []
     run(mod)  # what is built when first used (operator tables, caches) is no part of a stage
     for _ in range(repeat):
         spent, after = run(mod)
-        answer = tvm.run(network, quantised)
+        answer = tvm.run(network)
         if answer["texts"]:
             different = differences(after, answer["texts"])
         for collected, found in ((ours, spent), (theirs, answer["seconds"])):
@@ -170,7 +169,6 @@ def main() -> int:
     parser.add_argument("--networks", nargs="+", default=list(NETWORKS), choices=NETWORKS)
     parser.add_argument("--repeat", type=int, default=3, help="runs of each side")
     options = parser.parse_args()
-    dnnl_table.register_predicates()
     tvm = Tvm()
     results, missed = {}, []
     for network in options.networks:

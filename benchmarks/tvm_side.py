@@ -2,7 +2,7 @@
 
 Imports nothing of byoc_lab. A JSON line in, a JSON line out:
 
-    {"network": "mobilenet", "quantised": bool}
+    {"network": "mobilenet"}
     -> {"seconds": {stage: t}, "texts": {stage: text without constants}}
 
 The network is built once and kept; its texts come with the first answer only.
@@ -33,7 +33,7 @@ def main() -> None:
         first = name not in built
         if first:
             built[name] = workload(name)
-        say(channel, run(built[name], request["quantised"], keep_texts=first))
+        say(channel, run(built[name], keep_texts=first))
 
 
 def workload(name: str):
@@ -43,9 +43,8 @@ def workload(name: str):
     return mod
 
 
-def run(mod, quantised: bool, keep_texts: bool) -> dict:
-    table = [e for e in dnnl.pattern_table() if quantised or not e[0].startswith("dnnl.qnn.")]
-    given = {"MergeComposite": (table,), "AnnotateTarget": ("dnnl",)}
+def run(mod, keep_texts: bool) -> dict:
+    given = {"MergeComposite": (dnnl.pattern_table(),), "AnnotateTarget": ("dnnl",)}
     seconds, texts = {}, {}
     with tvm.transform.PassContext(opt_level=3):
         for stage in STAGES:
