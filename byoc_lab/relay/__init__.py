@@ -85,7 +85,9 @@ from byoc_lab.relay.types import (
     TupleType,
     Type,
     TypeCall,
+    TypeConstraint,
     TypeKind,
+    TypeRelation,
     TypeVar,
     scalar_type,
 )

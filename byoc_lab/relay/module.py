@@ -214,10 +214,10 @@ class IRModule:
         """A copy with one attribute set."""
         return self.with_attrs({key: value})
 
-    def with_attrs(self, attr_map: Mapping[str, Any]) -> IRModule:
+    def with_attrs(self, attr_map: Mapping[str, Any] | Attrs) -> IRModule:
         """A copy with more attributes, or other values of those it has."""
         twin = self.copy()
-        twin.attrs = DictAttrs({**self.attrs, **attr_map})
+        twin.attrs = DictAttrs({**self.attrs, **dict(attr_map.items())})
         return twin
 
     def without_attr(self, attr_key: str) -> IRModule:

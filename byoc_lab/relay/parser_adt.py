@@ -72,6 +72,10 @@ class DataTypeParser(NameParser):
             self.fail(f"type {name} is defined in init_module already")
         if name in self.type_lines:
             self.fail(f"type {name} is defined twice: first in line {self.type_lines[name]}")
+        if name in self.constructors:
+            self.fail(
+                f"{name} is a constructor of type {self.constructors[name].belong_to} already"
+            )
         self.type_lines[name] = self.line_of(at)
         self.i += 1
         header, outer = self.type_names[name], self.type_vars
@@ -94,6 +98,8 @@ class DataTypeParser(NameParser):
         if name in self.constructors:
             other = self.constructors[name].belong_to
             self.fail(f"{name} is a constructor of type {other} already", at)
+        if name in self.type_names:
+            self.fail(f"{name} is the name of a type; a constructor needs another", at)
         self.i += 1
         inputs = []
         if self.take("("):

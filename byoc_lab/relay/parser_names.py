@@ -7,6 +7,7 @@ from byoc_lab.relay.expr import Expr, Op, TupleGetItem, Var
 from byoc_lab.relay.lexer import Tokens
 from byoc_lab.relay.parser_cursor import Cursor, near
 from byoc_lab.relay.parser_meta import MetaEntries
+from byoc_lab.relay.types import Type
 
 _MALFORMED = "-malformed-ir"
 
@@ -43,12 +44,16 @@ class NameParser(Cursor):
         if self.tok == "{" and what == "a parameter":  # a virtual device, which means nothing here
             while self.tok and not self.take("}"):
                 self.i += 1
-        ty = self.type() if self.take(":") else None
+        ty = self.annotation() if self.take(":") else None
         name = token[1:].removesuffix(_MALFORMED)
         if token.endswith(_MALFORMED) and name in self.variables:
             return name, self.variables[name]  # bound twice: that is what the mark says
         real = self.real_name(at)
         return name, Var(name if real is None else real, ty, self.span(at))
+
+    def annotation(self) -> Type | None:
+        """A type; a lone `_` says as much as no annotation."""
+        return None if self.take("_") else self.type()
 
     def variable(self, at: int) -> Expr:
         """The variable (or projection `%x.0`) that token `at` names."""

@@ -20,14 +20,14 @@ class SourceName(str):
 class Span:
     """Where in a text a node was read; lines and columns count from 1, the end is exclusive."""
 
-    source_name: SourceName
+    source_name: SourceName | None
     line: int
     end_line: int
     column: int
     end_column: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.source_name, SourceName):
+        if isinstance(self.source_name, str) and not isinstance(self.source_name, SourceName):
             object.__setattr__(self, "source_name", SourceName(self.source_name))
 
     def __str__(self) -> str:

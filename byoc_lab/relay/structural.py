@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.relay.adt import Constructor, Match, TypeData
+from byoc_lab.relay.adt import Clause, Constructor, Match, Pattern, TypeData
 from byoc_lab.relay.attrs import Attrs, same_value
 from byoc_lab.relay.collector import collector_paused
 from byoc_lab.relay.expr import (
@@ -81,13 +81,24 @@ def first_difference(
     """
     if isinstance(lhs, IRModule) and isinstance(rhs, IRModule):
         return _modules(lhs, rhs, map_free_vars, constants)
+    if isinstance(lhs, TypeData) and isinstance(rhs, TypeData):
+        same = lhs.header == rhs.header and _definition_key(lhs) == _definition_key(rhs)
+        return None if same else Difference("<root>", lhs, rhs, "different definitions")
     if isinstance(lhs, Type) and isinstance(rhs, Type):
         lhs, rhs = _without_holes(lhs), _without_holes(rhs)
     if isinstance(lhs, Type) or isinstance(rhs, Type):
         return None if lhs == rhs else Difference("<root>", lhs, rhs, "different types")
+    lhs, rhs = _as_expression(lhs), _as_expression(rhs)
     if not isinstance(lhs, Expr) or not isinstance(rhs, Expr):  # attributes, shapes, numbers
         return None if same_value(lhs, rhs) else Difference("<root>", lhs, rhs, "different values")
     return _Comparison(map_free_vars, constants).run(lhs, rhs, "<root>")
+
+
+def _as_expression(side: Any) -> Any:
+    """A pattern as a match that has it alone: it binds variables, which are not free then."""
+    if isinstance(side, Pattern):
+        return Match(Tuple([]), [Clause(side, Tuple([]))])
+    return side
 
 
 def _modules(a: IRModule, b: IRModule, free: bool, constants: bool) -> Difference | None:
@@ -313,8 +324,13 @@ def structural_hash(node: Any, map_free_vars: bool = False) -> int:
         pairs = ((gv.name_hint, structural_hash(f, map_free_vars)) for gv, f in node.items())
         types = sorted(v.name_hint for v in node.type_definitions)
         return hash((*sorted(pairs), *types))
+    if isinstance(node, TypeData):
+        return hash((node.header, str(_definition_key(node))))
     if isinstance(node, Type):
         return hash(_without_holes(node))
+    node = _as_expression(node)
+    if not isinstance(node, Expr):
+        return hash(repr(node))
     return _hash_expr(node, map_free_vars)
 
 

@@ -14,6 +14,7 @@ from byoc_lab.relay.types import (
     TupleType,
     Type,
     TypeCall,
+    TypeRelation,
     TypeVar,
 )
 
@@ -27,6 +28,7 @@ _METHODS: dict[type, str] = {
     GlobalTypeVar: "visit_global_type_var",
     TypeCall: "visit_type_call",
     TypeData: "visit_type_data",
+    TypeRelation: "visit_type_relation",
 }
 
 
@@ -46,7 +48,7 @@ class TypeFunctor:
 
     visit_type_var = visit_incomplete_type = visit_tensor_type = visit_func_type = _unhandled
     visit_tuple_type = visit_ref_type = visit_global_type_var = _unhandled
-    visit_type_call = visit_type_data = _unhandled
+    visit_type_call = visit_type_data = visit_type_relation = _unhandled
 
 
 class TypeVisitor(TypeFunctor):
@@ -62,7 +64,7 @@ class TypeVisitor(TypeFunctor):
         pass
 
     def visit_func_type(self, ft: FuncType) -> Any:
-        for part in (*ft.arg_types, ft.ret_type, *ft.type_params):
+        for part in (*ft.arg_types, ft.ret_type, *ft.type_params, *ft.type_constraints):
             self.visit(part)
 
     def visit_tuple_type(self, tt: TupleType) -> Any:
@@ -83,6 +85,10 @@ class TypeVisitor(TypeFunctor):
         for part in (td.header, *td.type_vars, *(t for c in td.constructors for t in c.inputs)):
             self.visit(part)
 
+    def visit_type_relation(self, tr: TypeRelation) -> Any:
+        for part in tr.args:
+            self.visit(part)
+
 
 class TypeMutator(TypeFunctor):
     """Rebuilds everything; override what you want to change."""
@@ -101,7 +107,7 @@ class TypeMutator(TypeFunctor):
             [self.visit(t) for t in ft.arg_types],
             self.visit(ft.ret_type),
             [self.visit(t) for t in ft.type_params],
-            ft.type_constraints,
+            [self.visit(t) for t in ft.type_constraints],
         )
 
     def visit_tuple_type(self, tt: TupleType) -> Any:
@@ -123,3 +129,6 @@ class TypeMutator(TypeFunctor):
             for c in td.constructors
         ]
         return TypeData(header, [self.visit(v) for v in td.type_vars], constructors, td.extern)
+
+    def visit_type_relation(self, tr: TypeRelation) -> Any:
+        return TypeRelation(tr.func, [self.visit(a) for a in tr.args], tr.num_inputs, tr.attrs)

@@ -162,14 +162,14 @@ class FuncType(Type):
     arg_types: tuple[Type, ...]
     ret_type: Type
     type_params: tuple[Type, ...]
-    type_constraints: tuple[object, ...]
+    type_constraints: tuple[Type, ...]
 
     def __init__(
         self,
         arg_types: Sequence[Type],
         ret_type: Type,
         type_params: Sequence[Type] = (),
-        type_constraints: Sequence[object] = (),
+        type_constraints: Sequence[Type] = (),
     ):
         object.__setattr__(self, "arg_types", tuple(arg_types))
         object.__setattr__(self, "ret_type", ret_type)
@@ -270,6 +270,36 @@ class TypeCall(Type):
         return f"{self.func}[{', '.join(map(str, self.args))}]"
 
 
+class TypeConstraint(Type):
+    """What has to hold between the types of a function; base of TypeRelation."""
+
+    __slots__ = ()
+
+
+class TypeRelation(TypeConstraint):
+    """`func` holds between `args`, of which `num_inputs` come in and the others are results.
+
+    It is a record, as in TVM's function types: inference asks the operators themselves.
+    """
+
+    __slots__ = ("args", "attrs", "func", "num_inputs")
+    func: object
+    args: tuple[Type, ...]
+    num_inputs: int
+    attrs: object
+
+    def __init__(self, func: object, args: Sequence[Type], num_inputs: int, attrs: object):
+        object.__setattr__(self, "func", func)
+        object.__setattr__(self, "args", tuple(args))
+        object.__setattr__(self, "num_inputs", int(num_inputs))
+        object.__setattr__(self, "attrs", attrs)
+        self._seal(func, self.args, self.num_inputs, attrs, parts=self.args)
+
+    def __str__(self) -> str:
+        name = getattr(self.func, "name", self.func)
+        return f"{name}({', '.join(map(str, self.args))})"
+
+
 def parts_of(ty: Type) -> tuple[Type, ...]:
     """The types that `ty` is directly made of, in print order."""
     if isinstance(ty, TupleType):
@@ -280,6 +310,8 @@ def parts_of(ty: Type) -> tuple[Type, ...]:
         return (ty.value,)
     if isinstance(ty, TypeCall):
         return (ty.func, *ty.args)
+    if isinstance(ty, TypeRelation):
+        return ty.args
     return ()
 
 
@@ -293,4 +325,6 @@ def with_parts(ty: Type, parts: Sequence[Type]) -> Type:
         return RefType(parts[0])
     if isinstance(ty, TypeCall):
         return TypeCall(parts[0], parts[1:])
+    if isinstance(ty, TypeRelation):
+        return TypeRelation(ty.func, parts, ty.num_inputs, ty.attrs)
     return ty

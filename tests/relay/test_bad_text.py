@@ -137,6 +137,7 @@ MODULE_FAULTS = [
     ("def @main() { 1 } extra", 2, 19, "expected the end of the program"),
     ("type A { X }\ntype A { Y }", 3, 6, "type A is defined twice: first in line 2"),
     ("type A { X }\ntype B { X }", 3, 10, "X is a constructor of type A already"),
+    ("type A { B }\ntype B { X }", 2, 10, "B is the name of a type"),
     ("type int8 { X }", 2, 6, "expected the name of a new type"),
     ("type A { X(Y) }", 2, 12, "expected a type, found 'Y'"),
     ("type A { X, 1 }", 2, 13, "expected the name of a constructor of A"),

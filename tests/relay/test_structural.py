@@ -51,3 +51,26 @@ def test_patterns_of_branches_and_bindings_show_their_parts() -> None:
     assert (branch.cond, branch.true_branch, branch.false_branch) == (cond, left, right)
     binding = relay.dataflow_pattern.is_let(cond, left, right)
     assert (binding.var, binding.value, binding.body) == (cond, left, right)
+
+
+def test_patterns_are_equal_whatever_their_variables_are_called():
+    def pair(*names: str, ty: str = "int8") -> relay.Pattern:
+        made = [relay.PatternVar(relay.Var(n, relay.scalar_type(ty))) for n in names]
+        return relay.PatternTuple([*made, relay.PatternWildcard()])
+
+    relay.assert_structural_equal(pair("a", "b"), pair("c", "d"))
+    assert relay.structural_hash(pair("a", "b")) == relay.structural_hash(pair("c", "d"))
+    assert not relay.structural_equal(pair("a", "b"), pair("a"))
+    assert not relay.structural_equal(pair("a"), pair("a", ty="int16"))
+    assert not relay.structural_equal(pair("a"), relay.var("a"))
+
+
+def test_type_definitions_are_equal_whatever_their_variables_are_called():
+    def box(var: str, constructor: str) -> relay.TypeData:
+        header, a = relay.GlobalTypeVar("Box"), relay.TypeVar(var)
+        return relay.TypeData(header, [a], [relay.Constructor(constructor, [a], header)])
+
+    relay.assert_structural_equal(box("A", "Put"), box("B", "Put"))
+    assert relay.structural_hash(box("A", "Put")) == relay.structural_hash(box("B", "Put"))
+    with pytest.raises(ValueError, match="different definitions"):
+        relay.assert_structural_equal(box("A", "Put"), box("A", "Keep"))

@@ -18,6 +18,8 @@ TYPES = [
     relay.IncompleteType(),
     relay.TupleType([F32, A]),
     relay.FuncType([F32, A], A, [A]),
+    relay.TypeRelation("same", [F32, A], 1, None),
+    relay.FuncType([F32], A, [A], [relay.TypeRelation("same", [F32, A], 1, None)]),
     relay.RefType(F32),
     LIST,
     LIST(A),
@@ -44,7 +46,8 @@ def test_a_visitor_meets_every_part():
     for ty in TYPES:
         Names().visit(ty)
         met.append("/")
-    assert "".join(met) == "A/float32/_/float32A/float32AAA/float32/List/ListA/ListAAListA/"
+    functions = "float32AAA/float32A/float32AAfloat32A/"
+    assert "".join(met) == f"A/float32/_/float32A/{functions}float32/List/ListA/ListAAListA/"
 
 
 @pytest.mark.parametrize("ty", TYPES, ids=lambda ty: type(ty).__name__)
