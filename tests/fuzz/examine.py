@@ -26,6 +26,7 @@ MOST_NUMBERS = 100_000  # in one tensor of a module that is evaluated
 # Passes that cannot be made without arguments.
 ARGUMENTS: dict[str, Callable[[], Any]] = {
     "MergeComposite": lambda: passes.MergeComposite(patterns.pattern_table()),
+    "ConvertLayout": lambda: passes.ConvertLayout({"nn.conv2d": ["NHWC", "default"]}),
     "AnnotateTarget": lambda: passes.AnnotateTarget(["dnnl"]),
 }
 LEFT_OUT = {"PrintIR"}  # writes to the terminal, what `astext` is tested with
@@ -44,6 +45,8 @@ def all_passes() -> dict[str, Any]:
             for p in inspect.signature(getattr(passes, name)).parameters.values()
             if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
         ]
+        if needs and name not in ARGUMENTS:
+            raise KeyError(f"{name} needs {', '.join(needs)}: say in ARGUMENTS what to run it with")
         if name not in LEFT_OUT:
             found[name] = ARGUMENTS[name]() if needs else passes.make_pass(name)
     found["PartitionGraph of 2020"] = passes.PartitionGraph(era="2020-01")
