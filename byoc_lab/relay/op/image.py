@@ -203,22 +203,23 @@ def _define(rank: int) -> None:
         kind = np.dtype(attrs.out_dtype or data.dtype)
         return np.ascontiguousarray(out.transpose(np.argsort(order)).astype(kind))
 
-    def halfway(attrs: AnyValue, x: AnyValue) -> list[tuple[int, np.ndarray]]:
-        """The axes, and the indices along each, when a place lies between two pixels: TVM 0.16
-        rounds it away from zero, later ones to the even pixel."""
+    def own_rounding(attrs: AnyValue, x: AnyValue) -> list[tuple[int, np.ndarray]]:
+        """The axes, and the indices along each, where TVM 0.16 finds another nearest pixel than its
+        successors: halfway between two (away from zero, not the even one), and by division."""
         order = positions(op, "layout", attrs.layout, f"NC{spatial}")
-        mode, found, between = attrs.coordinate_transformation_mode, [], False
+        mode, found, differs = attrs.coordinate_transformation_mode, [], False
         for n, axis in enumerate(order[2:]):
-            length = shape_of(x)[axis]
-            region = region_of(attrs, n, rank)
+            length, region = shape_of(x)[axis], region_of(attrs, n, rank)
             at = looked_up(attrs, length, attrs.size[n], region, rank)
-            between = between or bool((at % 1 == 0.5).any())
+            plain = places(length, attrs.size[n], mode, region)
             index = nearest(at, attrs.rounding_method, mode)
+            differs |= bool((at % 1 == 0.5).any())
+            differs |= not np.array_equal(index, nearest(plain, attrs.rounding_method, mode))
             found.append((axis, index.clip(0, length - 1)))
-        return found if between and mode != "tf_crop_and_resize" else []
+        return found if differs and mode != "tf_crop_and_resize" else []
 
     def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-        indices = halfway(attrs, x) if attrs.method == "nearest_neighbor" else []
+        indices = own_rounding(attrs, x) if attrs.method == "nearest_neighbor" else []
         if indices:
             for axis, along in indices:
                 x = typed(R.take(x, constant_of(along), axis))
