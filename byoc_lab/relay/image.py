@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from byoc_lab.relay.op.namespace import namespace as _namespace
 
-globals().update(_namespace("image."))
-__all__ = sorted(_namespace("image."))
+_functions = _namespace("image.")
+globals().update(_functions)
+__all__ = sorted(_functions)
 
 if TYPE_CHECKING:
 

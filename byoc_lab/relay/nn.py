@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from byoc_lab.relay.op.namespace import namespace as _namespace
 
-globals().update(_namespace("nn."))
-__all__ = sorted(_namespace("nn."))
+_functions = _namespace("nn.")
+globals().update(_functions)
+__all__ = sorted(_functions)
 
 if TYPE_CHECKING:
 

@@ -87,7 +87,8 @@ def _linear(op: str, outputs, doc: str, names: str = NAMES) -> Op:
         attrs=plain.attrs,
         flops=flops,
         relax=relax,
-        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        # TVM gives the transposed convolution no class.
+        pattern=OpPattern.OPAQUE if "transpose" in op else OpPattern.OUT_ELEMWISE_FUSABLE,
         layout=layout_rules.quantized(plain.layout) if plain.layout else None,
         doc=doc,
     )

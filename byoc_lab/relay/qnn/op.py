@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from byoc_lab.relay.op.namespace import namespace as _namespace
 
-globals().update(_namespace("qnn."))
-__all__ = sorted(_namespace("qnn."))
+_functions = _namespace("qnn.")
+globals().update(_functions)
+__all__ = sorted(_functions)
 
 if TYPE_CHECKING:
 

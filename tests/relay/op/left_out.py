@@ -6,10 +6,7 @@ FORK = "the fork has it, upstream TVM 0.16 does not"
 WINOGRAD = "made by AlterOpLayout for one target's schedule; no importer emits it"
 VM = "made by the lowering to TVM's virtual machine, which is not carried here"
 BITS = "bit-serial arithmetic of one research schedule; no importer emits it"
-SSD = (
-    "a TOPI kernel of the SSD and Faster R-CNN models; no importer of a CNN or transformer needs it"
-)
-
+SSD = "a kernel of detection networks, which neither importers nor back end handle here"
 ETHOS = "a layer of the Arm Ethos-U back end, made by its own passes"
 RANDOM = "random numbers by Threefry; no importer of a network for inference emits them"
 TUNING = "made by a tuner for the layout that it found"

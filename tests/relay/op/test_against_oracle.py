@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from byoc_lab.relay import IRModule, Op, parse, structural_equal
+from byoc_lab.relay import IRModule, parse, structural_equal
 from byoc_lab.relay.infer import infer_module
-from byoc_lab.relay.op import OpPattern
 from byoc_lab.run.reference import evaluate
-from tests.oracle.client import Oracle, python_path, skip_reason
+from tests.oracle.client import Oracle, skip_reason
 from tests.oracle.values import tvm_typed, tvm_values
 from tests.relay.op.sample import Sample
 from tests.relay.op.samples import SAMPLES
@@ -67,25 +64,6 @@ def test_tvm_reads_and_types_the_call_alike(
         assert structural_equal(parse(results[-1].text), typed)
     else:
         assert results[-1].bare.strip() == typed.astext(show_meta_data=False).strip()
-
-
-def test_operators_are_fused_as_in_tvm() -> None:
-    """Each operator's TOpPattern and TNonComputational; TVM has no pattern for some norms, which
-    its FuseOps therefore refuses, and which are opaque here."""
-    reason = skip_reason()
-    if reason is not None:
-        pytest.skip(reason)
-    asked = (
-        "import json, tvm.relay; from tvm.ir import Op; print(json.dumps({str(n): "
-        "[Op.get(n).get_attr(k) for k in ('TOpPattern', 'TNonComputational')] "
-        "for n in Op.list_op_names()}))"
-    )
-    done = subprocess.run([python_path(), "-c", asked], check=True, capture_output=True, text=True)
-    theirs = json.loads(done.stdout.splitlines()[-1])
-    for op in map(Op.get, Op.list_op_names()):
-        pattern, is_nothing = theirs[op.name]
-        assert op.definition.pattern == (OpPattern.OPAQUE if pattern is None else pattern), op.name
-        assert bool(op.get_attr("TNonComputational")) == bool(is_nothing), op.name
 
 
 # Calls that TVM 0.16 does not run on a CPU, and how what it says begins.
