@@ -20,10 +20,12 @@ The grammar, which is that of TVM 0.16's reader of version 0.0.5 with some of it
 What is read that TVM 0.16 refuses or reads wrongly: `%N` begins anew in each global function (TVM
 keeps the first meaning of a number for the whole file); `1.0` and `1e-5` are float32; several
 projections in a row; a block or a match as the value of a binding; extern types above others;
-escapes in strings; `nanf`; names with `.` or `::`, as importers make them; annotations without
-`attrs_type_key`; and the text of printers up to 0.8: no header or `v0.0.4`, a bare function (taken
-as @main), metadata left out, `%r^`, `(%r := %v)`, `;;`. What is refused that TVM takes silently: a
-number, parameter or global function that is defined twice; a type that is not defined.
+escapes in strings; `nanf`; names with `.`, `::` or `-`, as importers make them; annotations without
+`attrs_type_key`; devices in words; keys of attributes in quotes; a comment `/* name="..." */`
+behind a variable or global function, which is its real name (see `print_lines`); and the text of
+printers up to 0.8: no header or `v0.0.4`, a bare function (taken as @main), metadata left out,
+`%r^`, `(%r := %v)`, `;;`. What is refused that TVM takes silently: a number, parameter or global
+function that is defined twice; a type that is not defined.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def test_spoiled_texts(seed: int):
 
 
 @pytest.mark.slow
-@settings(max_examples=10_000)
+@settings(max_examples=4_000)
 @given(seeded)
 def test_many_spoiled_texts(seed: int):
     examine(spoiled(random.Random(seed)))
