@@ -15,6 +15,7 @@ from byoc_lab.dnnl.pruning import PruneSubgraphs
 from byoc_lab.dnnl.rewrites import RewriteDenseBiasGeluReshapeLast, RewriteLayerNorm
 from byoc_lab.passes.annotate_target import AnnotateTarget
 from byoc_lab.passes.base import Pass, PassContext, Sequential
+from byoc_lab.passes.canonicalize_ops import CanonicalizeOps
 from byoc_lab.passes.fold_constant import FoldConstant
 from byoc_lab.passes.fold_scale_axis import FoldScaleAxis
 from byoc_lab.passes.infer_type import InferType
@@ -22,6 +23,7 @@ from byoc_lab.passes.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.merge_composite import MergeComposite
 from byoc_lab.passes.partition_graph import PartitionGraph
 from byoc_lab.passes.pipelines import register_pipeline
+from byoc_lab.passes.simplify_expr import SimplifyExpr
 from byoc_lab.passes.simplify_inference import SimplifyInference
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.module import IRModule
@@ -51,10 +53,12 @@ def pipeline() -> list[Pass]:
 def full_pipeline(prune_subgraphs: bool = True) -> list[Pass]:
     """The passes of `partition_for_dnnl`; run them under PassContext(opt_level=3)."""
     simplify = [
+        CanonicalizeOps(),
         InferType(),
         SimplifyInference(),
         FoldConstant(),
         FoldScaleAxis(),
+        SimplifyExpr(),
         FoldConstant(),
         LegalizeGroupConv(),
         FoldConstant(),

@@ -455,6 +455,12 @@ def _dnnl_integration() -> Iterator[Golden]:
         yield Golden(f"dnnl.{name}", (), {"dnnl": "rewrite_layer_norm"})
     for name in ("dense_reshape_bias", "dense_reshape_bias_gelu"):
         yield Golden(f"dnnl.{name}", (), {"dnnl": "rewrite_dense_bias_gelu_reshape_last"})
+    whole = {"dnnl": "partition_for_dnnl"}
+    rewritten = ("layer_norm", "dense_reshape_bias_gelu")
+    for name in (*chains, *sums, *rewritten, "light_regions"):
+        yield Golden(f"dnnl.{name}", (), whole)
+    for name in ("small_net", "resnet18", "squeezenet", "mlp", "dqn", "dcgan"):
+        yield Golden(f"networks.{name}_constants", (), whole)
     legalize = {"dnnl": "legalize_group_conv"}
     yield Golden("networks.small_net_constants", FOLDED, legalize)
     yield Golden("networks.small_net", ("InferType",), legalize)

@@ -25,7 +25,16 @@ from typing import Any
 
 from .annotators import annotate, drop_let_begins
 from .registered import registered
-from .tables import table
+from .tables import register_targets, table
+
+# What TVM's DNNL integration takes one by one.
+DNNL_OPERATORS = (
+    "nn.batch_norm", "nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv2d_transpose",
+    "nn.conv3d_transpose", "nn.dense", "nn.max_pool2d", "nn.avg_pool2d", "nn.global_avg_pool2d",
+    "nn.max_pool3d", "nn.avg_pool3d", "abs", "clip", "exp", "log", "sqrt", "round", "nn.relu",
+    "nn.leaky_relu", "tanh", "sigmoid", "nn.softmax", "add", "multiply", "nn.layer_norm",
+    "nn.batch_matmul",
+)  # fmt: skip
 
 Step = Any  # str or dict, see above
 
@@ -42,6 +51,8 @@ def apply(step: Step, mod: Any, tvm: Any, relay: Any) -> Any:
         return mod
     if "annotate" in arguments:
         return annotate(mod, relay, arguments["annotate"], arguments.get("compiler", "dnnl"))
+    if arguments.get("dnnl") == "partition_for_dnnl":
+        return _partition_for_dnnl(mod, tvm, relay)
     if arguments.get("dnnl") == "legalize_group_conv":
         return _legalize_group_conv(mod, relay)
     if "dnnl" in arguments:
@@ -84,6 +95,52 @@ def _legalize_group_conv(mod: Any, relay: Any) -> Any:
     legalize = _contrib_dnnl(relay).legalize_group_conv
     with temporary("nn.conv2d", "FTVMLegalize", legalize):
         return relay.transform.Legalize()(mod)
+
+
+def _partition_for_dnnl(mod: Any, tvm: Any, relay: Any) -> Any:
+    """TVM keeps this with its tests: the steps are those of tests/python/contrib/test_dnnl.py."""
+    _register_own_predicates(tvm, relay)
+    try:
+        if relay.__name__.startswith("byoc_lab"):
+            return _contrib_dnnl(relay).partition_for_dnnl(mod, alter_layout=False)
+        return _partition_with_tvm(mod, tvm, relay)
+    finally:
+        register_targets(tvm)
+
+
+def _partition_with_tvm(mod: Any, tvm: Any, relay: Any) -> Any:
+    dnnl, transform = _contrib_dnnl(relay), relay.transform
+    before = (
+        transform.CanonicalizeOps(), transform.InferType(), transform.SimplifyInference(),
+        transform.FoldConstant(), transform.FoldScaleAxis(), transform.SimplifyExpr(),
+        transform.FoldConstant(),
+    )  # fmt: skip
+    with tvm.transform.PassContext(opt_level=3):
+        for step in before:
+            mod = step(mod)
+        mod = transform.FoldConstant()(_legalize_group_conv(mod, relay))
+    mod = dnnl.rewrite_dense_bias_gelu_reshape_last(dnnl.rewrite_layer_norm(mod))
+    after = (
+        transform.InferType(), transform.FoldConstant(),
+        transform.MergeComposite(dnnl.pattern_table()), transform.AnnotateTarget("dnnl"),
+        transform.MergeCompilerRegions(), transform.PartitionGraph(),
+    )  # fmt: skip
+    with tvm.transform.PassContext(opt_level=3):
+        for step in after:
+            mod = step(mod)
+        return dnnl.prune_dnnl_subgraphs(mod)
+
+
+def _register_own_predicates(tvm: Any, relay: Any) -> None:
+    """DNNL's own answers to AnnotateTarget, in place of those of `tables.py`."""
+    for name in tvm.ir.Op.list_op_names():
+        tvm.ir.Op.get(name).reset_attr("target.dnnl")
+    if relay.__name__.startswith("byoc_lab"):
+        for name, takes in import_module("byoc_lab.backends").get("dnnl").supports.items():
+            tvm.ir.Op.get(name).set_attr("target.dnnl", takes)
+        return
+    for name in DNNL_OPERATORS:
+        _contrib_dnnl(relay)._register_external_op_helper(name)
 
 
 def _contrib_dnnl(relay: Any) -> Any:

@@ -94,3 +94,38 @@ def _bound(relay, workload):
     mod, params = workload
     mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
     return relay.transform.InferType()(mod)
+
+
+def _testing_network(tvm, relay, np, name, **options):
+    mod, _ = getattr(relay.testing, name).get_workload(batch_size=1, **options)
+    return with_constants(relay, np, mod)
+
+
+def resnet18_constants(tvm, relay, np):
+    """ResNet-18 for small images, its weights as constants."""
+    return _testing_network(
+        tvm, relay, np, "resnet", num_layers=18, image_shape=(3, 32, 32), num_classes=10
+    )
+
+
+def squeezenet_constants(tvm, relay, np):
+    """SqueezeNet 1.1 for small images, its weights as constants."""
+    return _testing_network(
+        tvm, relay, np, "squeezenet", version="1.1", image_shape=(3, 64, 64), num_classes=10
+    )
+
+
+def mlp_constants(tvm, relay, np):
+    """A perceptron of three layers, its weights as constants."""
+    return _testing_network(tvm, relay, np, "mlp")
+
+
+def dqn_constants(tvm, relay, np):
+    """The network of deep Q-learning, its weights as constants."""
+    return _testing_network(tvm, relay, np, "dqn")
+
+
+def dcgan_constants(tvm, relay, np):
+    """The generator of a DCGAN (transposed convolutions), its weights as constants."""
+    mod, _ = relay.testing.dcgan.get_workload(batch_size=1, oshape=(3, 64, 64), ngf=8)
+    return with_constants(relay, np, mod)
