@@ -159,7 +159,8 @@ class _Writer:
 
 def _shape(expr: Expr) -> tuple[int, ...]:
     ty = expr.checked_type
-    assert isinstance(ty, TensorType)
+    if not isinstance(ty, TensorType) or ty.dtype != "float32" or not ty.is_static:
+        raise BuildError(f"ccompiler computes with float32 tensors of known shape, found {ty}")
     return ty.concrete_shape
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from byoc_lab.compat.nd import HostArray
+from byoc_lab.errors import UnknownFunctionError
 from byoc_lab.relay.analysis import free_vars
 from byoc_lab.relay.expr import Call, Constant, Expr, Function, GlobalVar, Op, Tuple
 from byoc_lab.relay.infer import infer_module
@@ -100,6 +101,49 @@ def count_layers(expr: Expr | IRModule, valid_ops: list[str]) -> int:
     return depth[root]
 
 
+class CallGraph:
+    """Which function of a module calls which; a function is asked for by GlobalVar or name."""
+
+    def __init__(self, module: IRModule):
+        self.module = module
+        self._called = {
+            gv.name_hint: [n.name_hint for n in post_order(f) if isinstance(n, GlobalVar)]
+            for gv, f in module.functions.items()
+        }
+
+    def _name(self, var: GlobalVar | str) -> str:
+        name = var.name_hint if isinstance(var, GlobalVar) else var
+        if name not in self._called:
+            raise UnknownFunctionError(
+                f"the module has no function @{name}; it has {', '.join(self._called)}"
+            )
+        return name
+
+    def global_call_count(self, var: GlobalVar | str) -> int:
+        """How many functions of the module it calls. Raises UnknownFunctionError."""
+        return len(self._called[self._name(var)])
+
+    def ref_count(self, var: GlobalVar | str) -> int:
+        """How many functions call it, itself included. Raises UnknownFunctionError."""
+        name = self._name(var)
+        return sum(called.count(name) for called in self._called.values())
+
+    def is_recursive(self, var: GlobalVar | str) -> bool:
+        """Whether it calls itself. Raises UnknownFunctionError."""
+        name = self._name(var)
+        return name in self._called[name]
+
+    def print_var(self, var: GlobalVar | str) -> str:
+        """What is known about a function, in words. Raises UnknownFunctionError."""
+        name = self._name(var)
+        lines = [f"Call graph node: {name},  #refs = {self.ref_count(name)}"]
+        lines += [f"  call site: <{name}> calls {callee}" for callee in self._called[name]]
+        return "\n".join([*lines, ""])
+
+    def __str__(self) -> str:
+        return "\n".join(map(self.print_var, self._called))
+
+
 def check_constant(expr: Expr) -> bool:
     """Whether an expression is a constant, or a tuple of constants."""
     fields = expr.fields if isinstance(expr, Tuple) else (expr,)
@@ -118,5 +162,5 @@ def all_dtypes(expr: Expr) -> set[str]:
     return found
 
 
-__all__ = ["AnnotatedRegion", "AnnotatedRegionSet", "all_dtypes", "check_constant",
+__all__ = ["AnnotatedRegion", "AnnotatedRegionSet", "CallGraph", "all_dtypes", "check_constant",
            "count_layers", "get_calibration_data", "get_total_mac_number"]  # fmt: skip

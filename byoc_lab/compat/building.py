@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from byoc_lab.backends import ccompiler
+from byoc_lab.backends.c_source import c_source
 from byoc_lab.compat.codegens import check_hooks
 from byoc_lab.compat.nd import kind_name
 from byoc_lab.errors import BuildError
@@ -24,12 +26,14 @@ from byoc_lab.passes import (
     SimplifyInference,
 )
 from byoc_lab.relay.build_module import bind_params_by_name
-from byoc_lab.relay.expr import Call, Expr, Function
+from byoc_lab.relay.expr import Call, Expr, Function, Var
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.parser import parse
-from byoc_lab.relay.visit import post_order
+from byoc_lab.relay.visit import post_order, substitute
+from byoc_lab.run.backends import get_backend
 from byoc_lab.run.build import build as build_executable
 from byoc_lab.run.executable import Executable
+from byoc_lab.run.inline import inlined
 
 _FORMAT = "byoc_lab program"
 _TARGET_KINDS = ("llvm", "c")
@@ -49,7 +53,7 @@ class Library:
     @property
     def executable(self) -> Executable:
         if self._executable is None:
-            self._executable = build_executable(self.ir_mod)
+            self._executable = _compiled(self.ir_mod)
         return self._executable
 
     @property
@@ -61,8 +65,12 @@ class Library:
     @property
     def graph_json(self) -> str:
         """A JSON document that names the module's functions; its text is under "relay"."""
-        functions = [gv.name_hint for gv in self.ir_mod.get_global_vars()]
-        document = {"format": _FORMAT, "functions": functions, "relay": self.ir_mod.astext()}
+        document = {
+            "format": _FORMAT,
+            "functions": [gv.name_hint for gv in self.ir_mod.get_global_vars()],
+            "inputs": [p.name_hint for p in self.ir_mod["main"].params],
+            "relay": self.ir_mod.astext(),
+        }
         return json.dumps(document)
 
     def get_graph_json(self) -> str:
@@ -107,7 +115,15 @@ def load_library(path: Any) -> Library:
             f"{path} is no library that relay.build(...).export_library wrote with byoc_lab; "
             f"one of TVM's own is to be loaded by the TVM that made it"
         )
-    return Library(InferType()(parse(document["relay"])))
+    mod = parse(document["relay"])
+    # A text tells variables apart by their names, so it may have others than the program had.
+    old = mod["main"]
+    params = [
+        Var(name, p.type_annotation) for name, p in zip(document["inputs"], old.params, strict=True)
+    ]
+    body = substitute(old.body, dict(zip(old.params, params, strict=True)))
+    mod["main"] = Function(params, body, old.ret_type, old.type_params, old.attrs)
+    return Library(InferType()(mod))
 
 
 def build(
@@ -127,8 +143,26 @@ def build(
     """
     check_target(target)
     mod = InferType()(as_module(ir_mod))  # a pass, so that instruments hear of the build
-    built = build_executable(outlined(mod), params)
+    built = _compiled(outlined(mod), params)
     return Library(built.mod, built, mod_name)
+
+
+def _compiled(mod: IRModule, params: Mapping[str, Any] | None = None) -> Executable:
+    return build_executable(mod, params, backends=None if _has_c(mod) else {ccompiler.NAME: None})
+
+
+def _has_c(mod: IRModule) -> bool:
+    """Whether the back end "ccompiler" can compile its regions. It is to be like TVM's sample of
+    that name, which takes more operators and dtypes: TVM compiles the others, with the rest."""
+    if get_backend(ccompiler.NAME) is not ccompiler.CRegion:  # the script has one of its own
+        return True
+    try:
+        for gv, function in mod.functions.items():
+            if function.attrs.get("Compiler") == ccompiler.NAME:
+                c_source(inlined(function), gv.name_hint)
+    except BuildError:
+        return False
+    return True
 
 
 def outlined(mod: IRModule) -> IRModule:

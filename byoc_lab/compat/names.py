@@ -60,6 +60,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.analysis": (f"{_RELAY}.analysis", f"{_HERE}.analysis"),
     "tvm.relay.analysis.analysis": (f"{_RELAY}.analysis", f"{_HERE}.analysis"),
     "tvm.relay.analysis.annotated_regions": (f"{_HERE}.analysis",),
+    "tvm.relay.analysis.call_graph": (f"{_HERE}.analysis",),
     "tvm.relay.backend": (f"{_HERE}.building",),
     "tvm.relay.collage": (),
     "tvm.relay.data_dep_optimization": (),

@@ -121,3 +121,42 @@ def test_operators_of_a_script() -> None:
         op.add_type_rel("Concat")
     with pytest.raises(DuplicateNameError, match=name):
         relay.op.op.register(name)
+
+
+def _external(dtype: str) -> typing.Any:
+    x, inner = (relay.var("data", shape=(4,), dtype=dtype) for _ in range(2))
+    region = relay.Function([inner], relay.add(inner, inner))
+    for key, value in (("Primitive", 1), ("Compiler", "ccompiler"), ("global_symbol", "twice_0")):
+        region = region.with_attr(key, value)
+    return tvm.IRModule.from_expr(relay.Function([x], relay.Call(region, [x])))
+
+
+@pytest.mark.parametrize(("dtype", "where"), [("float32", "ccompiler"), ("int32", "llvm")])
+def test_the_sample_compiler_takes_every_region(
+    tmp_path: typing.Any, dtype: str, where: str
+) -> None:
+    """And a saved program has its inputs' names, though a text must tell them from a region's."""
+    values = np.arange(4).astype(dtype)
+    library = relay.build(_external(dtype), "llvm")
+    library.export_library(tmp_path / "lib.tar")
+    for lib in (library, tvm.runtime.load_module(tmp_path / "lib.tar")):
+        module = tvm.contrib.graph_executor.GraphModule(lib["default"](tvm.cpu()))
+        module.run(data=values)
+        assert module.get_output(0).numpy().tolist() == [0, 2, 4, 6]
+        assert [card.ran_on for card in module.executable.cards()] == [where]
+
+
+def test_call_graph() -> None:
+    mod = tvm.IRModule()
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    f, g = relay.GlobalVar("f"), relay.GlobalVar("g")
+    mod[f] = relay.Function([x], relay.exp(x))
+    mod[g] = relay.Function([y], relay.add(f(y), g(y)), relay.TensorType((2,)))
+    graph = relay.analysis.CallGraph(mod)
+    assert graph.module is mod
+    assert [graph.global_call_count(v) for v in (f, "g")] == [0, 2]
+    assert [graph.ref_count(v) for v in (f, "g")] == [1, 1]
+    assert [graph.is_recursive(v) for v in (f, "g")] == [False, True]
+    assert "call site: <g> calls f" in str(graph) and "#refs = 1" in graph.print_var("f")
+    with pytest.raises(ValueError, match="@main; it has f, g"):
+        graph.ref_count("main")
