@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import cases
-from .cases import layouts
+from .cases import layouts, padding
 
 
 @dataclass(frozen=True)
@@ -155,6 +155,7 @@ def plan() -> list[Golden]:
         *_dnnl_pipelines(),
         *_dnnl_integration(),
         *_layouts(),
+        *_other_rewrites(),
     ]
     paths = [entry.path for entry in entries]
     if doubles := {path for path in paths if paths.count(path) > 1}:
@@ -479,7 +480,16 @@ def _layouts() -> Iterator[Golden]:
         yield Golden(f"layouts.{name}", typed, to_last, "_to_last")
     for name in ("relu", "pooled", "channels"):
         yield Golden(f"layouts.{name}", typed, registered("AlterOpLayout", "channels_first"))
+    canonical = ("InferType", "CanonicalizeOps")
+    for name in ("bias_add", "quantized"):
+        yield Golden(f"layouts.{name}", canonical, to_first, "_canonical")
     yield Golden("layouts.chain", typed, registered("AlterOpLayout", "weight_only"))
     yield Golden("layouts.blocks", typed, registered("AlterOpLayout", "pool_in_blocks"))
     for name in ("chain", "channels_first"):
         yield Golden(f"layouts.{name}", typed, registered("Legalize", "scaled"))
+
+
+def _other_rewrites() -> Iterator[Golden]:
+    for name in padding.NAMES:
+        yield Golden(f"padding.{name}", ("InferType",), "FoldExplicitPadding")
+    yield Golden("functions/costly", ("InferType",), "FastMath")
