@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 import byoc_lab
 from byoc_lab import relay
-from byoc_lab.passes import Pass
+from byoc_lab.passes import Pass, PassContext
 from byoc_lab.relay import IRModule, assert_structural_equal
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.run.reference import evaluate
@@ -21,7 +21,8 @@ from tests.oracle.cases import padding
 
 def _checked(mod: IRModule, one: Pass) -> IRModule:
     """`mod` after a pass, whose events have been found to be enough."""
-    trace = byoc_lab.trace(mod, [one])
+    with PassContext(opt_level=4):
+        trace = byoc_lab.trace(mod, [one])
     if trace.error is not None:
         raise trace.error
     (stage,) = trace
