@@ -54,6 +54,16 @@ def test_pads_fold_into_operators_that_pad_alike(name: str) -> None:
     _assert_same_values(mod, _checked(mod, FoldExplicitPadding()), _inputs(mod))
 
 
+@pytest.mark.parametrize(
+    ("name", "folds"),
+    [("max_pool", True), ("max_pool_of_zeros", False), ("avg_pool_padded", False)],
+)
+def test_a_pool_pads_with_the_number_that_cannot_win(name: str, folds: bool) -> None:
+    mod = InferType()(cases.load(f"padding.{name}", byoc_lab, relay, np))
+    after = FoldExplicitPadding()(mod)
+    assert ("nn.pad" not in relay.analysis.list_op_freqs(after)) == folds
+
+
 @settings(max_examples=30)
 @given(mod=images.modules())
 def test_padding_of_random_graphs(mod: IRModule) -> None:
