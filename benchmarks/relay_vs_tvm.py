@@ -19,6 +19,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import dnnl_table
 from networks import NETWORKS, STAGES
 from report import arguments, seconds, table, timed, verdict, write_json
 
@@ -78,8 +79,7 @@ def workload(name: str) -> relay.IRModule:
 
 def run(mod: relay.IRModule) -> tuple[dict[str, float], dict[str, relay.IRModule]]:
     """Seconds and result of each stage."""
-    dnnl_table = relay.op.contrib.dnnl.pattern_table()
-    given = {"MergeComposite": (dnnl_table,), "AnnotateTarget": ("dnnl",)}
+    given = {"MergeComposite": (dnnl_table.pattern_table(),), "AnnotateTarget": ("dnnl",)}
     spent, after = {}, {}
     with PassContext(opt_level=3):
         for stage in STAGES:
