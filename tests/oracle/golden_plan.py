@@ -122,6 +122,19 @@ NORMS = (
     "dropout",
 )
 
+QUANTIZED = (
+    "quantize",
+    "quantize_channels",
+    "dequantize",
+    "requantize",
+    "convolution",
+    "dense",
+    "add",
+    "mul",
+    "concatenate",
+    "weights",
+)
+
 
 def targets(*names: str, **options: Any) -> dict[str, Any]:
     return {"pass": "AnnotateTarget", "targets": list(names), **options}
@@ -151,6 +164,7 @@ def plan() -> list[Golden]:
         *_data_types(),
         *_functions_in_and_out(),
         *_fusing(),
+        *_quantized(),
         *_simplifying_expressions(),
         *_dnnl_pipelines(),
         *_dnnl_integration(),
@@ -413,6 +427,13 @@ def _fusing() -> Iterator[Golden]:
     for name in ("networks.small_net", "networks.mobilenet", "conv_bn_relu.two_blocks_constants"):
         yield Golden(name, ("InferType", "SimplifyInference"), "FuseOps")
     yield Golden("networks.small_net_constants", DNNL_PIPELINE, "FuseOps", "_partitioned")
+
+
+def _quantized() -> Iterator[Golden]:
+    for name in QUANTIZED:
+        whole = {"pass": "FoldConstant", "fold_qnn": True}
+        yield Golden(f"quantized.{name}", ("InferType",), "FoldConstant")
+        yield Golden(f"quantized.{name}", ("InferType",), whole, "_folded")
 
 
 def _simplifying_expressions() -> Iterator[Golden]:
