@@ -1,0 +1,134 @@
+"""What does it cost that passes can be watched, when nobody watches?
+
+Every pass on MobileNet v1, as it is and with all reporting taken out of its source: a process that
+loads `byoc_lab.passes` without the statements that report rewrites and keep what they are made of.
+Both take turns, `--repeat` times; processor time, medians of the pairs. A third process listens, so
+that it is seen what watching costs.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.machinery
+import json
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from report import arguments, seconds, table, timed, verdict, write_json
+
+LIMIT = 1.02  # of the whole, with reporting beside without
+ROUNDS = 5  # of each pass in a process; the least counts
+NEGLIGIBLE = 0.005  # seconds; below, a share says nothing
+WHOLE = "all passes"
+REPORTING = {"report", "report_function", "keeps_in"}
+KINDS = ("as it is", "without", "listening")
+
+
+class WithoutReporting(ast.NodeTransformer):
+    """Takes out what only matters to a listener."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        call = node.value
+        named = isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+        return ast.copy_location(ast.Pass(), node) if named and call.func.id in REPORTING else node
+
+    def visit_With(self, node: ast.With) -> Any:
+        self.generic_visit(node)
+        calls = [item.context_expr for item in node.items]
+        names = [getattr(getattr(c, "func", None), "id", None) for c in calls]
+        return node.body if names == ["rewriting"] else node
+
+
+class Loader(importlib.machinery.SourceFileLoader):
+    def get_code(self, fullname: str) -> Any:  # never the cached bytecode
+        tree = ast.parse(self.get_data(self.path))
+        return compile(ast.fix_missing_locations(WithoutReporting().visit(tree)), self.path, "exec")
+
+
+class Finder:
+    """Finds the modules of `byoc_lab.passes` for `Loader`, all but the hook itself."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if not name.startswith("byoc_lab.passes.") or name.endswith(".hook"):
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path)
+        if spec is not None and spec.origin:
+            spec.loader = Loader(name, spec.origin)
+        return spec
+
+
+def measure(kind: str) -> None:
+    """In a process of its own: the least time of each pass, as JSON."""
+    if kind == "without":
+        sys.meta_path.insert(0, Finder())  # type: ignore[arg-type]
+    from byoc_lab import dnnl, relay, transform
+    from byoc_lab.lessons import mobilenet
+    from byoc_lab.passes import PassContext, listening
+
+    heard: list[Any] = []
+    with listening(heard.append):
+        transform.SimplifyInference()(transform.InferType()(mobilenet.module()))
+    if bool(heard) == (kind == "without"):
+        raise AssertionError(f"passes {kind}: {len(heard)} events were heard")
+    heard.clear()
+    mod = transform.InferType()(mobilenet.module())
+    simplified = transform.SimplifyInference()(mod)
+    steps: list[tuple[Any, relay.IRModule]] = []
+    current = mod
+    with PassContext(opt_level=3):
+        for p in dnnl.pipeline():
+            steps.append((p, current))
+            current = p(current)
+        for name in ("FuseOps", "SimplifyExpr", "EliminateCommonSubexpr", "ToANormalForm"):
+            steps.append((getattr(transform, name)(), simplified))
+        times: dict[str, float] = {}
+        for p, given in steps:
+            rounds = []
+            for _ in range(ROUNDS):
+                if kind == "listening":
+                    with listening(heard.append):
+                        rounds.append(
+                            timed(lambda p=p, given=given: p(given), time.process_time)[1]
+                        )
+                    heard.clear()
+                else:
+                    rounds.append(timed(lambda p=p, given=given: p(given), time.process_time)[1])
+            times[p.name] = min(rounds)
+    print(json.dumps({**times, WHOLE: sum(times.values())}))
+
+
+def run(kind: str) -> dict[str, float]:
+    command = [sys.executable, str(Path(__file__).resolve()), "--measure", kind]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main() -> int:
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--repeat", type=int, default=9, help="processes of each kind")
+    parser.add_argument("--measure", choices=KINDS, help="measure in this process (used by itself)")
+    options = parser.parse_args()
+    if options.measure:
+        measure(options.measure)
+        return 0
+    # Who goes first changes from turn to turn.
+    turns = [{k: run(k) for k in KINDS[:: 1 if n % 2 else -1]} for n in range(options.repeat)]
+    rows, shares = [], {}
+    for name in turns[0]["without"]:
+        typical = {k: statistics.median(t[k][name] for t in turns) for k in KINDS}
+        share = statistics.median(t["as it is"][name] / t["without"][name] for t in turns)
+        shares[name] = share
+        shown = f"{share:.3f}" if typical["without"] >= NEGLIGIBLE else "-"
+        rows.append([name, *(seconds(typical[k]) for k in KINDS), shown])
+    print(table(["pass", *KINDS, "as it is / without"], rows))
+    write_json(options.out / "driver_cost.json", {"turns": turns, "shares": shares, "limit": LIMIT})
+    miss = f"all passes take {shares[WHOLE]:.3f} times as long, limit {LIMIT:g}"
+    return verdict([miss] * (shares[WHOLE] > LIMIT))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

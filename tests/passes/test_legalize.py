@@ -1,0 +1,49 @@
+"""Functions that operators have for Legalize, set and taken away by a back end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from byoc_lab.transform import InferType, Legalize
+
+from byoc_lab import relay
+from byoc_lab.errors import PassError
+from byoc_lab.relay import IRModule
+
+ATTRIBUTE = "FTestLegalize"
+
+
+@pytest.fixture(autouse=True)
+def _restored() -> Iterator[None]:
+    yield
+    relay.op.get("exp").reset_attr(ATTRIBUTE)
+
+
+def _module() -> IRModule:
+    x = relay.var("x", shape=(2, 3))
+    return InferType()(IRModule.from_expr(relay.exp(relay.exp(x))))
+
+
+def test_without_a_function_nothing_changes() -> None:
+    mod = _module()
+    assert Legalize(ATTRIBUTE)(mod) is mod
+
+
+def test_the_function_gets_rewritten_arguments_and_types() -> None:
+    seen = []
+
+    def by_sigmoid(attrs: object, inputs: list, types: list) -> relay.Call:
+        seen.append((attrs, [t.shape for t in types], inputs[0].op_name if seen else "x"))
+        return relay.sigmoid(inputs[0])
+
+    relay.op.get("exp").set_attr(ATTRIBUTE, by_sigmoid)
+    after = Legalize(ATTRIBUTE)(_module())
+    assert [op.name for op in relay.analysis.all_ops(after["main"])] == ["sigmoid"]
+    assert seen == [(None, [(2, 3), (2, 3)], "x"), (None, [(2, 3), (2, 3)], "sigmoid")]
+
+
+def test_what_is_no_call_is_refused() -> None:
+    relay.op.get("exp").set_attr(ATTRIBUTE, lambda attrs, inputs, types: types[0])
+    with pytest.raises(PassError, match="FTestLegalize of exp must give a call or None, found"):
+        Legalize(ATTRIBUTE)(_module())
