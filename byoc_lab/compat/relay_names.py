@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from byoc_lab.compat.params import load_param_dict, save_param_dict
-from byoc_lab.passes import PassContext
+from byoc_lab.passes import FoldConstant, PassContext
 from byoc_lab.relay.expr import Expr
+from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.printer import print_text
 
 build_config = PassContext
@@ -16,6 +17,11 @@ ExprWithOp = Expr
 def mangle_module_name(mod_name: str | None) -> str:
     """What the names of a module's functions begin with in a library."""
     return "tvmgen" if mod_name is None else f"tvmgen_{mod_name}"
+
+
+def FoldConstantExpr(expr: Expr, mod: IRModule, fold_qnn: bool = False) -> Expr:
+    """An expression that is no function of `mod` yet, with its constant parts evaluated."""
+    return FoldConstant(fold_qnn).fold(expr)
 
 
 def astext(expr: Any, unified_symbols: bool = True, annotate: Any = None) -> str:
@@ -30,6 +36,7 @@ def pretty_print(obj: Any) -> str:
 
 __all__ = [
     "ExprWithOp",
+    "FoldConstantExpr",
     "astext",
     "build_config",
     "load_param_dict",

@@ -2,9 +2,11 @@
 
 A call of an operator whose arguments are all constants (or tuples of them) becomes the constant
 that it evaluates to; so do projections of literal tuples, ifs with a constant condition, and lets
-of a constant value. Left alone: calls without arguments (`zeros`), calls of functions, stateful
-and opaque operators, quantised arithmetic unless `fold_qnn`, and whatever is inside a Primitive
-function, which belongs to somebody else.
+of a constant value. `shape_of` and `ndarray_size` become constants where the shape is known. An
+`on_device` stays around its constant, which counts as a constant all the same. Left alone: calls
+without arguments (`zeros`), calls of functions, stateful and opaque operators, quantised
+arithmetic unless `fold_qnn`, and whatever is inside a Primitive function, which belongs to
+somebody else.
 
 Source: src/relay/transforms/fold_constant.cc of TVM 0.16.
 """
@@ -28,12 +30,16 @@ from byoc_lab.relay.expr import (
     Op,
     Tuple,
     TupleGetItem,
+    Var,
 )
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.op.evaluate import evaluate_op
+from byoc_lab.relay.types import TensorType
 from byoc_lab.relay.visit import post_order
 
 ANNOTATIONS = ("annotation.compiler_begin", "annotation.compiler_end")
+ON_DEVICE = "on_device"
+SHAPES = ("shape_of", "ndarray_size")
 
 
 class FoldConstant(FunctionPass):
@@ -50,24 +56,33 @@ class FoldConstant(FunctionPass):
         self.era = era
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        folded = self.fold(func)
+        assert isinstance(folded, Function)
+        return folded
+
+    def fold(self, expr: Expr) -> Expr:
+        """`expr` with its constant parts evaluated; where it is typed, shapes are known."""
+
         def enter(node: Expr) -> bool:
             closed = isinstance(node, Function) and bool(node.attrs.get("Primitive"))
-            return self.era is not None or not closed or node is func
+            return self.era is not None or not closed or node is expr
 
         memo: dict[Expr, Expr] = {}
-        value_of = {n.var: n.value for n in post_order(func) if isinstance(n, Let)}
+        value_of = {n.var: n.value for n in post_order(expr) if isinstance(n, Let)}
 
         def use_constant(pre: Any, post: Any) -> Expr:
             value = memo.get(value_of[pre]) if pre in value_of else None
-            return value if isinstance(value, Constant) else post
+            return value if value is not None and _is_literal(value) else post
 
         rules = (
             Rule("evaluate", "all arguments are constants", self._evaluate),
+            state_shape,
             drop_let,
             pick_field,
             pick_branch,
         )
-        return rewrite(func, rules, enter, memo, use_constant)
+        folded: Expr = rewrite(expr, rules, enter, memo, use_constant)
+        return folded
 
     def _evaluate(self, pre: Expr, post: Expr) -> Expr | None:
         if not isinstance(post, Call) or not isinstance(post.op, Op) or not post.args:
@@ -75,6 +90,8 @@ class FoldConstant(FunctionPass):
         if not all(map(_is_constant, post.args)):
             return None
         op = post.op
+        if op.name == ON_DEVICE:
+            return None
         if op.name in ANNOTATIONS:
             raise PassError(
                 f"FoldConstant found {op.name} of a constant, which cannot be evaluated. Fold "
@@ -87,6 +104,19 @@ class FoldConstant(FunctionPass):
         return _to_expr(evaluate_op(op, post.attrs, [_to_value(a) for a in post.args]))
 
 
+@rule("state shape", "the shape is known")
+def state_shape(pre: Expr, post: Expr) -> Expr | None:
+    """Not that of a scalar, which TVM 0.16 gets wrong."""
+    if not (isinstance(pre, Call) and isinstance(pre.op, Op) and pre.op.name in SHAPES):
+        return None
+    ty = pre.args[0].checked_type if pre.args[0].is_typed else None
+    if not isinstance(ty, TensorType) or not ty.is_static or not ty.shape:
+        return None
+    shape = np.array(ty.concrete_shape)
+    found = shape if pre.op.name == "shape_of" else shape.prod()
+    return Constant(np.asarray(found, pre.attrs["dtype"]))
+
+
 @rule("pick field", "a field of a literal tuple is that field")
 def pick_field(pre: Expr, post: Expr) -> Expr | None:
     if isinstance(post, TupleGetItem) and isinstance(post.tuple_value, Tuple):
@@ -96,15 +126,25 @@ def pick_field(pre: Expr, post: Expr) -> Expr | None:
 
 @rule("pick branch", "the condition is a constant")
 def pick_branch(pre: Expr, post: Expr) -> Expr | None:
-    if isinstance(post, If) and isinstance(post.cond, Constant):
-        return post.true_branch if bool(post.cond.numpy()) else post.false_branch
+    if isinstance(post, If) and _is_literal(post.cond):
+        return post.true_branch if _to_value(post.cond) else post.false_branch
     return None
 
 
 @rule("drop let", "a constant needs no name")
 def drop_let(pre: Expr, post: Expr) -> Expr | None:
     # The constant has taken the variable's place everywhere, also where it was bound.
-    return post.body if isinstance(post, Let) and isinstance(post.var, Constant) else None
+    return post.body if isinstance(post, Let) and not isinstance(post.var, Var) else None
+
+
+def _is_literal(expr: Expr) -> bool:
+    """Whether an expression is a constant, on a device or not."""
+    return isinstance(expr, Constant) or (
+        isinstance(expr, Call)
+        and isinstance(expr.op, Op)
+        and expr.op.name == ON_DEVICE
+        and isinstance(expr.args[0], Constant)
+    )
 
 
 def _is_constant(expr: Expr) -> bool:
@@ -113,7 +153,7 @@ def _is_constant(expr: Expr) -> bool:
         node = todo.pop()
         if isinstance(node, Tuple):
             todo += node.fields
-        elif not isinstance(node, Constant):
+        elif not _is_literal(node):
             return False
     return True
 
@@ -121,6 +161,8 @@ def _is_constant(expr: Expr) -> bool:
 def _to_value(expr: Expr) -> object:
     if isinstance(expr, Constant):
         return expr.numpy()
+    if isinstance(expr, Call):
+        return _to_value(expr.args[0])
     return tuple(map(_to_value, expr.parts()))
 
 
