@@ -17,10 +17,10 @@ import numpy as np
 
 from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay.attrs import Attr, Attrs, AttrsType, integer
-from byoc_lab.relay.expr import Call, Constant, Expr, Op, TupleWrapper, const
+from byoc_lab.relay.expr import Call, Constant, Expr, Op, const
 from byoc_lab.relay.op.layout import positions
 from byoc_lab.relay.op.namespace import builds, function
-from byoc_lab.relay.op.registry import OpDef, OpPattern, define_op
+from byoc_lab.relay.op.registry import OpDef, OpPattern, define_op, wrapped
 from byoc_lab.relay.op.relations import Types, axis_of, fail, need_rank, tensors
 from byoc_lab.relay.op.relax_types import constant_array
 from byoc_lab.relay.op.windows import SPATIAL
@@ -280,10 +280,7 @@ def _chooser(name: str, fold: bool = True, prepare: Callable[..., None] | None =
         fields = definition.attrs.fields if definition.attrs else ()
         chosen = {f.name: values[f.name] for f in fields if f.name in values} | empty
         attrs = definition.attrs.make(chosen) if definition.attrs else None
-        call = Call(op, operands, attrs)
-        count = definition.results
-        count = count if isinstance(count, int) else count(attrs)
-        return TupleWrapper(call, count) if count != 1 else call
+        return wrapped(Call(op, operands, attrs))
 
     build.__name__ = build.__qualname__ = name.rpartition(".")[2]
     build.__signature__ = signature  # type: ignore[attr-defined]

@@ -104,6 +104,15 @@ def _split_results(attrs: AnyValue) -> int:
     return cuts if isinstance(cuts, int) else len(cuts) + 1
 
 
+def _split_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+    cuts = attrs.indices_or_sections
+    if _split_results(attrs) == 1:  # for which Relax gives no tuple
+        from tvm import relax
+
+        return relax.Tuple([x])
+    return R.split(x, cuts if isinstance(cuts, int) else list(cuts), attrs.axis)
+
+
 define_op(
     "split",
     "data",
@@ -117,13 +126,7 @@ define_op(
         ),
     ),
     flops=no_flops,
-    relax=lambda R, attrs, x: R.split(
-        x,
-        attrs.indices_or_sections
-        if isinstance(attrs.indices_or_sections, int)
-        else list(attrs.indices_or_sections),
-        attrs.axis,
-    ),
+    relax=_split_relax,
     pattern=OpPattern.INJECTIVE,
     results=_split_results,
     layout=layout_rules.split,

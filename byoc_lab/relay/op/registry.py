@@ -53,7 +53,8 @@ class OpDef:
     layout: how it follows when its arguments come in other layouts (`layout_rules`); None: it does
         not. It is the operator's attribute "FInferCorrectLayout".
     lacks: "reference", "relax" -> why the definition has none; the errors and the docs say it.
-    results: number of results, when fixed; more than one makes the builder give a TupleWrapper.
+    results: number of results, or a function of the attributes that gives it; the builder then
+        gives a TupleWrapper. None: the result is no tuple.
     non_computational: it stands for what others compute, and is not fused (TVM:
         TNonComputational). By default so are qnn's operators.
     """
@@ -66,7 +67,7 @@ class OpDef:
     flops: Callable[..., int] | None = None
     relax: Callable[..., Any] | None = None
     pattern: OpPattern = OpPattern.OPAQUE
-    results: int | Callable[[Any], int] = 1
+    results: int | Callable[[Any], int | None] | None = None
     normalize: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     defaults: dict[str, Any] | None = None
     stateful: bool = False
@@ -94,6 +95,13 @@ def define_op(name: str, inputs: Iterable[str] | str, relation: Relation, **opti
     if definition.layout is not None:
         op.set_attr("FInferCorrectLayout", definition.layout)
     return op
+
+
+def wrapped(call: Call) -> Call | TupleWrapper:
+    """What a builder gives of its call: a TupleWrapper, if the operator gives a tuple."""
+    results = call.op.definition.results  # type: ignore[attr-defined]
+    count = results(call.attrs) if callable(results) else results
+    return call if count is None else TupleWrapper(call, count)
 
 
 def builder(op: Op) -> Callable[..., Any]:
@@ -125,8 +133,7 @@ def builder(op: Op) -> Callable[..., Any]:
             chosen = d.normalize(chosen)
         attrs = d.attrs.make(chosen) if d.attrs else None
         call = Call(op, exprs, attrs)
-        count = d.results if isinstance(d.results, int) else d.results(attrs)
-        return TupleWrapper(call, count) if count != 1 else call
+        return wrapped(call)
 
     build.__name__ = build.__qualname__ = op.name.rpartition(".")[2]
     build.__signature__ = signature  # type: ignore[attr-defined]

@@ -147,6 +147,7 @@ SAMPLES = [
     Sample("concatenate", lambda x, y: relay.concatenate([x, y], -1), ((2, 3), (2, 4))),
     Sample("split", lambda x: relay.split(x, 3, axis=1), ((2, 6),)),
     Sample("split", lambda x: relay.split(x, (1, 4), axis=-1), ((2, 6),), note="cuts"),
+    Sample("split", lambda x: relay.split(x, 1, axis=1), ((2, 6),), note="one part"),
     Sample("repeat", lambda x: relay.repeat(x, 3, -1)),
     Sample("zeros", lambda: relay.zeros((2, 3), "float32"), ()),
     Sample("ones", lambda: relay.ones((2, 3), "int32"), ()),
