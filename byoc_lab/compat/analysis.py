@@ -7,16 +7,26 @@ from typing import Any
 
 from byoc_lab.compat.nd import HostArray
 from byoc_lab.errors import UnknownFunctionError
+from byoc_lab.passes.to_basic_block_normal_form import ToBasicBlockNormalForm
 from byoc_lab.relay.analysis import free_vars
 from byoc_lab.relay.expr import Call, Constant, Expr, Function, GlobalVar, Op, Tuple
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.regions import Region, RegionSet
+from byoc_lab.relay.structural import structural_equal
 from byoc_lab.relay.types import TensorType, parts_of
 from byoc_lab.relay.visit import post_order
 from byoc_lab.run.reference import evaluate
 
 MACS = ("nn.batch_matmul", "nn.conv2d", "nn.conv2d_transpose", "nn.dense")
+
+
+def check_basic_block_normal_form(expr: Expr) -> bool:
+    """Whether each value is computed in the block of its users: ToBasicBlockNormalForm would change
+    nothing. Raises what type inference raises."""
+    func = expr if isinstance(expr, Function) else Function(free_vars(expr), expr)
+    mod = infer_module(IRModule.from_expr(func))
+    return structural_equal(ToBasicBlockNormalForm()(mod), mod)
 
 
 class AnnotatedRegion:
@@ -162,5 +172,8 @@ def all_dtypes(expr: Expr) -> set[str]:
     return found
 
 
-__all__ = ["AnnotatedRegion", "AnnotatedRegionSet", "CallGraph", "all_dtypes", "check_constant",
-           "count_layers", "get_calibration_data", "get_total_mac_number"]  # fmt: skip
+__all__ = [
+    "AnnotatedRegion", "AnnotatedRegionSet", "CallGraph", "all_dtypes",
+    "check_basic_block_normal_form", "check_constant", "count_layers", "get_calibration_data",
+    "get_total_mac_number",
+]  # fmt: skip

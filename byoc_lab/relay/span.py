@@ -30,6 +30,10 @@ class Span:
         if isinstance(self.source_name, str) and not isinstance(self.source_name, SourceName):
             object.__setattr__(self, "source_name", SourceName(self.source_name))
 
+    def same_as(self, other: object) -> bool:
+        """Whether `other` is this very span."""
+        return self is other
+
     def __str__(self) -> str:
         return f"{self.source_name}:{self.line}:{self.column}"
 

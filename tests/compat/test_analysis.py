@@ -54,3 +54,13 @@ def test_counts() -> None:
     one = relay.const(1.0)
     assert relay.analysis.check_constant(relay.Tuple([one, relay.Tuple([one])]))
     assert not relay.analysis.check_constant(relay.Tuple([one, x]))
+
+
+def test_basic_blocks_are_checked() -> None:
+    shared = relay.abs(relay.var("x", shape=(2,)))
+    test = relay.var("c", relay.scalar_type("bool"))
+    inside = relay.If(test, relay.exp(shared), relay.tanh(shared))
+    assert not relay.analysis.check_basic_block_normal_form(inside)
+    name = relay.var("v")
+    lifted = relay.If(test, relay.exp(name), relay.tanh(name))
+    assert relay.analysis.check_basic_block_normal_form(relay.Let(name, shared, lifted))

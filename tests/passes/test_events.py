@@ -70,6 +70,13 @@ def test_the_dnnl_pipeline_on_mobilenet_can_be_replayed() -> None:
     _check(byoc_lab.trace(mobilenet.module(image_size=32, classes=10), "dnnl"))
 
 
+def test_canonicalizing_can_be_replayed() -> None:
+    mod, _ = byoc_lab.relay.testing.mlp.get_workload(1)
+    trace = byoc_lab.trace(mod, ["InferType", "CanonicalizeOps", "SimplifyExpr"])
+    _check(trace)
+    assert len(trace["CanonicalizeOps"].events) == 3  # three layers, a bias each
+
+
 def test_the_nested_partition_can_be_replayed() -> None:
     wrong = nested_partition.annotate(nested_partition.network(3), begins_on_conv_data=False)
     trace = byoc_lab.trace(wrong, PartitionGraph(era="2020-01"))
