@@ -99,7 +99,7 @@ def test_building_is_heard_of(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_operators_of_a_script() -> None:
-    name = "test_old_names.outer"
+    name = "test.outer"
     relay.op.op.register(name, "An outer sum.")
     op = relay.op.get(name)
     x, y = relay.var("x", shape=(2, 1)), relay.var("y", shape=(3,))
