@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib.metadata
 import json
 import os
 import platform
@@ -12,6 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
+PACKAGES = ("apache-tvm", "apache-tvm-ffi", "numpy", "onnxruntime", "torch")
+INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8")
 RESULTS = Path(__file__).resolve().parents[1] / "build" / "benchmarks"
 
 
@@ -42,11 +46,32 @@ def seconds(value: float) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """What a number has to be read with."""
+    """What a number has to be read with: the processor, and versions of what runs on it."""
+    versions = {}
+    for name in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
     return {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "processors": os.cpu_count(),
+        **processor(),
+        "versions": versions,
+    }
+
+
+def processor() -> dict[str, Any]:
+    """The processor's name and the vector instructions that kernels choose by, as Linux says."""
+    facts = {}
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        key, _, value = line.partition(":")
+        facts.setdefault(key.strip(), value.strip())
+    flags = facts.get("flags", "").split()
+    cache = facts.get("cache size", "unknown")
+    return {
+        "processor": facts.get("model name", "unknown"),
+        "instructions": [name for name in INSTRUCTIONS if name in flags],
+        "cache": cache,
     }
 
 

@@ -1,0 +1,192 @@
+"""How fast is a network on DNNL, beside others?
+
+MobileNet v1, ResNet-18 and ResNet-50, one image at a time, float32: byoc_lab's regions against ONNX
+Runtime, torch.compile, torch eager and the same module compiled by TVM's LLVM alone; and against
+the machine's own limit, oneDNN's product of two large matrices. All run the same weights, and their
+results have to agree. See `turns.py` for how it is measured.
+
+`--networks` and `--threads` choose a part; its numbers replace those in the JSON, which is kept for
+one machine.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import contenders
+import numpy as np
+from report import arguments, machine, table, verdict, write_json
+from turns import Contender, Turns, take_turns
+
+OURS, PEAK = "byoc_lab", "sgemm peak"
+# Times of byoc_lab's time that each takes at least.
+CLAIMS = {"ONNX Runtime": 1.0, "torch.compile": 1.15, "torch eager": 1.4, "LLVM only": 10.0}
+PEAK_CLAIM = 0.9  # of the peak, with one thread
+THREADS = (1, 2)
+TOLERANCE = 1e-3  # of the largest score; float32 differs by its order of summation
+
+
+def measure(
+    network: str, threads: int, against: Sequence[str], rounds: int, seconds: float
+) -> dict[str, Any]:
+    """Times, ratios and the share of the peak; {"missing": ...} for who is not installed."""
+    at = (network, threads)
+    entered = {
+        OURS: Contender(contenders.byoc_lab, at),
+        "ONNX Runtime": Contender(contenders.onnxruntime, at),
+        "torch.compile": Contender(contenders.torch_compile, at),
+        "torch eager": Contender(contenders.torch_eager, at),
+        "LLVM only": Contender(contenders.byoc_lab, (*at, False)),
+        PEAK: Contender(contenders.sgemm, (threads,)),
+    }
+    needs = {"ONNX Runtime": "onnxruntime", "torch.compile": "torch", "torch eager": "torch"}
+    missing = [n for n, package in needs.items() if importlib.util.find_spec(package) is None]
+    for name in CLAIMS:
+        if name in missing or name not in against:
+            del entered[name]
+    turns = take_turns(entered, threads=threads, rounds=rounds, seconds=seconds)
+    _check_agreement(turns)
+    share = peak_share(network, turns)
+    return {
+        "seconds": {name: turns.seconds(name) for name in entered},
+        "ratios": {n: _spread(turns.ratios(n, OURS)) for n in CLAIMS if n in entered},
+        "gflop": contenders.flop(network) / 1e9,
+        "peak_gflop_per_second": contenders.sgemm_flop() / turns.seconds(PEAK) / 1e9,
+        "peak_share": _spread(share),
+        "missing": missing,
+        "blocks": turns.blocks,
+    }
+
+
+def peak_share(network: str, turns: Turns) -> list[float]:
+    """FLOP per second over those of the matrix product, in each round."""
+    work = contenders.flop(network) / contenders.sgemm_flop()
+    return [work * ratio for ratio in turns.ratios(PEAK, OURS)]
+
+
+def _check_agreement(turns: Turns) -> None:
+    wanted = turns.results[OURS]
+    for name, found in turns.results.items():
+        if name != PEAK and not np.allclose(found, wanted, atol=TOLERANCE * wanted.max(), rtol=0):
+            error = np.abs(found - wanted).max()
+            raise AssertionError(f"{name} computes something else: off by {error:.2g}")
+
+
+def _spread(values: list[float]) -> dict[str, float]:
+    """The median and the quartiles."""
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
+    return {"median": middle, "low": low, "high": high}
+
+
+def misses(results: dict[str, Any]) -> list[str]:
+    """The claims that the numbers do not bear out, and those that nothing was measured for."""
+    found = []
+    for network, by_threads in results.items():
+        for threads, result in by_threads.items():
+            place = f"{network}, {threads} thread{'s' * (threads != '1')}"
+            for name, least in CLAIMS.items():
+                ratio = result["ratios"].get(name, {}).get("median")
+                if ratio is None:
+                    found.append(f"{place}: {name} was not measured, claimed {least:g} times")
+                elif ratio < least:
+                    found.append(f"{place}: {name} takes {ratio:.2f} times, claimed {least:g}")
+            share = result["peak_share"]["median"]
+            if threads == "1" and share < PEAK_CLAIM:
+                found.append(f"{place}: {share:.0%} of the peak, claimed {PEAK_CLAIM:.0%}")
+    return found
+
+
+def rows(results: dict[str, Any]) -> list[list[str]]:
+    lines = []
+    for network, by_threads in results.items():
+        for threads, result in by_threads.items():
+            ratios = result["ratios"]
+            cells = [f"{ratios[n]['median']:.2f}x" if n in ratios else "-" for n in CLAIMS]
+            ours = f"{result['seconds'][OURS] * 1e3:.2f} ms"
+            share = f"{result['peak_share']['median']:.0%}"
+            lines.append([network, threads, ours, *cells, share])
+    return lines
+
+
+def plot(results: dict[str, Any], path: Path) -> None:
+    """Bars: how many times byoc_lab's time each takes, what is claimed as a black tick."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    groups = [(n, t) for n, by_threads in results.items() for t in by_threads]
+    figure, axes = pyplot.subplots(figsize=(9, 1.5 + len(groups)), layout="constrained")
+    height = 0.8 / len(CLAIMS)
+    for k, (name, least) in enumerate(CLAIMS.items()):
+        found = [
+            (place, results[n][t]["ratios"][name])
+            for place, (n, t) in enumerate(groups)
+            if name in results[n][t]["ratios"]
+        ]
+        places = [place + k * height for place, _ in found]
+        medians = [ratio["median"] for _, ratio in found]
+        around = [
+            [m - ratio["low"] for m, (_, ratio) in zip(medians, found, strict=True)],
+            [ratio["high"] - m for m, (_, ratio) in zip(medians, found, strict=True)],
+        ]
+        bars = axes.barh(places, medians, height, label=name, xerr=around, ecolor="gray")
+        axes.bar_label(bars, [f"{m:.2f}" for m in medians], padding=4, fontsize=7)
+        axes.vlines(
+            [least] * len(places),
+            [p - height / 2 for p in places],
+            [p + height / 2 for p in places],
+            colors="black",
+        )
+    axes.set_xscale("log")
+    labels = [f"{n}, {t} thread{'s' * (t != '1')}" for n, t in groups]
+    axes.set_yticks([n + 0.4 - height / 2 for n in range(len(groups))], labels)
+    axes.invert_yaxis()
+    axes.set_xlabel(
+        "time / time of byoc_lab (medians and quartiles; black: at least this is claimed)"
+    )
+    axes.legend()
+    figure.savefig(path, dpi=120)
+    print(f"written: {path}")
+
+
+def main() -> int:
+    parser = arguments(__doc__ or "")
+    parser.add_argument(
+        "--networks", nargs="+", default=contenders.NETWORKS, choices=contenders.NETWORKS
+    )
+    parser.add_argument("--threads", nargs="+", type=int, default=THREADS)
+    parser.add_argument("--against", nargs="+", default=list(CLAIMS), choices=CLAIMS)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--block", type=float, default=0.15, help="seconds of a block")
+    options = parser.parse_args()
+    path = options.out / "inference.json"
+    results = kept(path)
+    for network in options.networks:
+        for threads in options.threads:
+            found = measure(network, threads, options.against, options.rounds, options.block)
+            results.setdefault(network, {})[str(threads)] = found
+            print(f"measured: {network}, threads {threads}", flush=True)
+    results = {n: dict(sorted(results[n].items())) for n in contenders.NETWORKS if n in results}
+    print(table(["network", "threads", OURS, *CLAIMS, "of peak"], rows(results)))
+    write_json(path, {"claims": {**CLAIMS, "share of peak": PEAK_CLAIM}, "results": results})
+    plot(results, options.out / "inference.png")
+    return verdict(misses(results))
+
+
+def kept(path: Path) -> dict[str, Any]:
+    """What was measured before on this very machine."""
+    if not path.exists():
+        return {}
+    found = json.loads(path.read_text())
+    return found["results"] if found["machine"] == machine() else {}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""A Relay module as ONNX, operator by operator, its parameters as initializers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto, checker, helper, numpy_helper
+
+from byoc_lab import relay
+from byoc_lab.relay.expr import Call, TupleGetItem, Var
+from byoc_lab.relay.visit import post_order
+
+
+def translate(mod: relay.IRModule, params: Mapping[str, Any]) -> bytes:
+    """The serialized model: what of @main's parameters is in `params` is constant."""
+    arrays = {name: value.numpy() for name, value in params.items()}
+    names: dict[Any, str] = {}
+    nodes = []
+    for node in post_order(mod["main"].body):
+        if isinstance(node, Var):
+            names[node] = node.name_hint
+        elif isinstance(node, TupleGetItem):
+            names[node] = names[node.tuple_value]
+        elif isinstance(node, Call):
+            inputs = [names[a] for a in node.args]
+            if node.is_op("nn.batch_norm") and not node.attrs.scale:
+                arrays[inputs[1]] = np.ones_like(arrays[inputs[1]])
+            names[node] = f"t{len(nodes)}"
+            kind, attributes = _operator(node)
+            nodes.append(helper.make_node(kind, inputs, [names[node]], **attributes))
+    free = [p for p in mod["main"].params if p.name_hint not in params]
+    graph = helper.make_graph(
+        nodes,
+        "main",
+        [_value(p.name_hint, p.checked_type) for p in free],
+        [_value(names[mod["main"].body], mod["main"].body.checked_type)],
+        [numpy_helper.from_array(array, name) for name, array in arrays.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    checker.check_model(model)
+    return model.SerializeToString()
+
+
+def _value(name: str, ty: Any) -> Any:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, ty.concrete_shape)
+
+
+def _operator(call: Call) -> tuple[str, dict[str, Any]]:
+    """ONNX's name of an operator, and its attributes."""
+    a: Any = call.attrs
+    name = call.op.name
+    if name == "nn.conv2d":
+        windows = {"strides": a.strides, "pads": a.padding, "dilations": a.dilation}
+        return "Conv", {**windows, "group": a.groups, "kernel_shape": a.kernel_size}
+    if name == "nn.max_pool2d":
+        return "MaxPool", {"strides": a.strides, "pads": a.padding, "kernel_shape": a.pool_size}
+    if name == "nn.batch_norm":
+        return "BatchNormalization", {"epsilon": a.epsilon}
+    return {
+        "add": ("Add", {}),
+        "nn.relu": ("Relu", {}),
+        "nn.global_avg_pool2d": ("GlobalAveragePool", {}),
+        "nn.batch_flatten": ("Flatten", {"axis": 1}),
+        "nn.dense": ("Gemm", {"transB": 1}),
+        "nn.bias_add": ("Add", {}),
+        "nn.softmax": ("Softmax", {"axis": -1}),
+    }[name]

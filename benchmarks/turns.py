@@ -1,0 +1,133 @@
+"""Contenders in processes of their own, timed in turns: the frame of every comparison of speed.
+
+A machine that others use too is never twice the same, so absolute times mean little and only ratios
+within one run count. A round is one block of calls for each contender, one after the other; who
+begins changes from round to round. A block's time is the median of its calls, a ratio is that of
+two blocks of one round, and what is told is the median of the rounds. Each contender has a process
+of its own: the thread pools of several libraries in one process would take the processors from
+each other.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+Call = Callable[[], Any]
+SLOW = 5  # a call that takes so many blocks makes its contender a slow one,
+SLOW_ROUNDS = 3  # which takes part in so many rounds only
+
+
+@dataclass(frozen=True)
+class Contender:
+    """`make(*args)` gives what is timed, in a new process; both have to be picklable."""
+
+    make: Callable[..., Call]
+    args: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Turns:
+    """results: what the first call of each contender gave. blocks: for each contender and round the
+    seconds of a call, None where it did not take part."""
+
+    results: dict[str, Any]
+    blocks: dict[str, list[float | None]]
+
+    def seconds(self, name: str) -> float:
+        """A contender's median over its blocks."""
+        return statistics.median(b for b in self.blocks[name] if b is not None)
+
+    def ratios(self, name: str, base: str) -> list[float]:
+        """How many times the time of `base` it took, in each round that has both."""
+        pairs = zip(self.blocks[name], self.blocks[base], strict=True)
+        return [b / a for b, a in pairs if a is not None and b is not None]
+
+    def ratio(self, name: str, base: str) -> float:
+        """The median of `ratios`."""
+        return statistics.median(self.ratios(name, base))
+
+
+def set_threads(threads: int) -> None:
+    """What OpenMP (oneDNN, torch) and TVM read when a process starts; children inherit it."""
+    os.environ.update(OMP_NUM_THREADS=str(threads), TVM_NUM_THREADS=str(threads))
+
+
+def take_turns(
+    contenders: Mapping[str, Contender], *, threads: int, rounds: int = 15, seconds: float = 0.15
+) -> Turns:
+    """Time `rounds` rounds with blocks of `seconds`, after calls that are not counted.
+
+    Raises ChildProcessError when a contender ends; its own message is on stderr.
+    """
+    set_threads(threads)
+    workers = {name: _Worker(name, contender) for name, contender in contenders.items()}
+    try:
+        first = {name: worker.receive() for name, worker in workers.items()}
+        slow = {name for name, (_, taken) in first.items() if taken > SLOW * seconds}
+        blocks: dict[str, list[float | None]] = {name: [None] * rounds for name in workers}
+        names = list(workers)
+        for n in range(rounds):
+            for name in names[n % len(names) :] + names[: n % len(names)]:
+                if name in slow and n >= SLOW_ROUNDS:
+                    continue
+                blocks[name][n] = workers[name].ask(0.0 if name in slow else seconds)
+        return Turns({name: result for name, (result, _) in first.items()}, blocks)
+    finally:
+        for worker in workers.values():
+            worker.close()
+
+
+class _Worker:
+    def __init__(self, name: str, contender: Contender):
+        context = multiprocessing.get_context("spawn")
+        self.name = name
+        self.connection, there = context.Pipe()
+        self.process = context.Process(target=_serve, args=(there, contender), daemon=True)
+        self.process.start()
+        there.close()
+
+    def ask(self, question: Any) -> Any:
+        self.connection.send(question)
+        return self.receive()
+
+    def receive(self) -> Any:
+        try:
+            return self.connection.recv()
+        except EOFError:
+            raise ChildProcessError(f"the process of contender {self.name!r} ended") from None
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.join()
+
+
+def _serve(connection: Connection, contender: Contender) -> None:
+    """Send (result, seconds of a call), then a block's median for each number of seconds asked."""
+    call = contender.make(*contender.args)
+    result = call()
+    gc.collect()
+    gc.disable()
+    connection.send((result, _timed(call)))
+    while True:
+        seconds = connection.recv()
+        warm_up = time.perf_counter() + seconds / 4
+        while time.perf_counter() < warm_up:
+            call()
+        taken = [_timed(call)]
+        while sum(taken) < seconds:
+            taken.append(_timed(call))
+        connection.send(statistics.median(taken))
+
+
+def _timed(call: Call) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
