@@ -21,6 +21,7 @@ from typing import Any as _Any
 
 from byoc_lab import display, errors, passes, relay
 from byoc_lab import passes as transform
+from byoc_lab.passes import qnn_transform as _qnn_transform
 from byoc_lab.passes.extract_fused_functions import (
     extract_fused_functions as _extract_fused_functions,
 )
@@ -29,6 +30,8 @@ from byoc_lab.passes.extract_fused_functions import (
 relay.transform = transform  # type: ignore[attr-defined]
 relay.analysis.extract_fused_functions = _extract_fused_functions  # type: ignore[attr-defined]
 _sys.modules["byoc_lab.relay.transform"] = _sys.modules["byoc_lab.transform"] = transform
+relay.qnn.transform = _qnn_transform  # type: ignore[attr-defined]
+_sys.modules["byoc_lab.relay.qnn.transform"] = _qnn_transform
 
 # The view needs notebook packages, so it is loaded when something is shown.
 display.provide(lambda: _import_module("byoc_lab.view"))

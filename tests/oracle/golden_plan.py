@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import cases
-from .cases import layouts, padding
+from .cases import layouts, lowering, padding
 
 
 @dataclass(frozen=True)
@@ -165,6 +165,7 @@ def plan() -> list[Golden]:
         *_functions_in_and_out(),
         *_fusing(),
         *_quantized(),
+        *_lowering(),
         *_simplifying_expressions(),
         *_dnnl_pipelines(),
         *_dnnl_integration(),
@@ -434,6 +435,20 @@ def _quantized() -> Iterator[Golden]:
         whole = {"pass": "FoldConstant", "fold_qnn": True}
         yield Golden(f"quantized.{name}", ("InferType",), "FoldConstant")
         yield Golden(f"quantized.{name}", ("InferType",), whole, "_folded")
+
+
+def _lowering() -> Iterator[Golden]:
+    typed = ("InferType",)
+    plain = {"pass": "Legalize", "legalize_map_attr_name": "FTVMQnnCanonicalize"}
+    tables = {"pass": "Legalize", "legalize_map_attr_name": "FTVMQnnLegalize"}
+    for name in lowering.NAMES:
+        yield Golden(f"lowering.{name}", typed, plain, "_plain")
+    for name in cases.texts("quantizing"):
+        yield Golden(name, typed, plain, "_plain")
+    # TVM rounds reals by casts on a machine that has no SSE 4.1.
+    yield Golden("lowering.requantize_real", typed, {**plain, "target": "c"}, "_plain")
+    yield Golden("lowering.transposed", typed, tables, "_tables")
+    yield Golden("quantizing/functions", typed, tables, "_tables")
 
 
 def _simplifying_expressions() -> Iterator[Golden]:

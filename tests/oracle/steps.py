@@ -8,6 +8,7 @@ A step is one of
     {"pass": "InlineCompilerFunctionsBoundTo", "names": ["a_0"]}
     {"pass": "FoldScaleAxis", "opt_level": 3}              run inside PassContext(opt_level=3)
     {"pass": "FuseOps", "config": {"relay.FuseOps.max_depth": 3}}
+    {"pass": "Legalize", "target": "c"}                    run inside TVM's Target("c")
     {"pass": "Legalize", "registered": "scaled"}           functions of `registered.py`
     {"sequential": ["InferType", ...], "opt_level": 3}     run by tvm.transform.Sequential
     {"pass": "MergeComposite", "table": "contrib.dnnl"}    the whole table of relay.op.contrib.dnnl
@@ -57,6 +58,12 @@ def apply(step: Step, mod: Any, tvm: Any, relay: Any) -> Any:
         return _legalize_group_conv(mod, relay)
     if "dnnl" in arguments:
         return getattr(_contrib_dnnl(relay), arguments["dnnl"])(mod)
+    if "target" in arguments:
+        target = arguments.pop("target")
+        if relay.__name__.startswith("byoc_lab"):  # it knows no targets
+            return apply(arguments, mod, tvm, relay)
+        with tvm.target.Target(target):
+            return apply(arguments, mod, tvm, relay)
     level, config = arguments.pop("opt_level", None), arguments.pop("config", None)
     if "sequential" in arguments:
         passes = [_pass({"pass": name}, relay) for name in arguments["sequential"]]

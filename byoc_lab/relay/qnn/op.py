@@ -1,14 +1,34 @@
-"""`relay.qnn.op`: the builders of the quantized operators, from their definitions."""
+"""`relay.qnn.op`: the builders of the quantized operators, from their definitions; how they are
+lowered."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from byoc_lab.relay.op import register_op_attr as _register_op_attr
 from byoc_lab.relay.op.namespace import namespace as _namespace
+from byoc_lab.relay.qnn.requantize_config import RequantizeConfig as RequantizeConfig
+from byoc_lab.relay.qnn.requantize_config import (
+    current_requantize_config as current_requantize_config,
+)
+from byoc_lab.relay.qnn.requantize_config import requantize_config as requantize_config
 
 _functions = _namespace("qnn.")
 globals().update(_functions)
-__all__ = sorted(_functions)
+
+
+def register_qnn_legalize(op_name: str, legal_op: object = None, level: int = 10):
+    """Say what relay.qnn.transform.Legalize makes of an operator: see there."""
+    return _register_op_attr(op_name, "FTVMQnnLegalize", legal_op, level)
+
+
+def register_qnn_canonicalize(op_name: str, legal_op: object = None, level: int = 10):
+    """Say what relay.qnn.transform.CanonicalizeOps makes of an operator: see there."""
+    return _register_op_attr(op_name, "FTVMQnnCanonicalize", legal_op, level)
+
+
+_names = {n for n in globals() if n.startswith(("register_", "requantize_", "current_"))}
+__all__ = sorted({*_functions, *_names, "RequantizeConfig"})
 
 if TYPE_CHECKING:
 

@@ -1,0 +1,54 @@
+"""`relay.qnn.op.requantize_config(rounding="TONEAREST", compute_dtype="float32")`: how the
+requantize operators that say "None" are lowered inside a `with`.
+
+Source: python/tvm/relay/qnn/op/qnn.py, src/relay/qnn/op/requantize_config.h of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar, Token
+
+ROUNDINGS = ("UPWARD", "TONEAREST")
+COMPUTE_DTYPES = ("int64", "float32", "float64")
+
+
+class RequantizeConfig:
+    """What a requantize operator takes for its rounding and compute_dtype when it names none.
+
+    Raises ValueError for an option, or a value, that there is not.
+    """
+
+    def __init__(self, rounding: str = "UPWARD", compute_dtype: str = "int64"):
+        for name, value, known in (
+            ("rounding", rounding, ROUNDINGS),
+            ("compute_dtype", compute_dtype, COMPUTE_DTYPES),
+        ):
+            if value not in known:
+                raise ValueError(f"{name} must be one of {', '.join(known)}, found {value!r}")
+        self.rounding, self.compute_dtype = rounding, compute_dtype
+        self._tokens: list[Token[RequantizeConfig]] = []
+
+    def __enter__(self) -> RequantizeConfig:
+        self._tokens.append(_current.set(self))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _current.reset(self._tokens.pop())
+
+    def __repr__(self) -> str:
+        return (
+            f"requantize_config(rounding={self.rounding!r}, compute_dtype={self.compute_dtype!r})"
+        )
+
+
+_current: ContextVar[RequantizeConfig] = ContextVar("byoc_lab_requantize_config")
+
+
+def requantize_config(rounding: str = "UPWARD", compute_dtype: str = "int64") -> RequantizeConfig:
+    """A configuration to enter by `with`; see RequantizeConfig."""
+    return RequantizeConfig(rounding, compute_dtype)
+
+
+def current_requantize_config() -> RequantizeConfig:
+    """The innermost configuration that was entered, or the default one."""
+    return _current.get(None) or RequantizeConfig()
