@@ -138,5 +138,9 @@ class UnsupportedModuleError(ByocLabError, ImportError):
     """A module of TVM, or a name imported from one, that byoc_lab does not carry."""
 
 
+class InterpretedWarning(UserWarning):
+    """A program that cannot be compiled is computed by the NumPy reference instead."""
+
+
 class ElidedMetadataWarning(UserWarning):
     """Text without its metadata section was read; stand-ins took the place of what is missing."""

@@ -1,7 +1,12 @@
-"""`relay.create_executor`: "graph", "vm" and "aot" compile, "debug" is the NumPy reference."""
+"""`relay.create_executor`: "graph", "vm" and "aot" compile, "debug" is the NumPy reference.
+
+TVM's executors also run what Relax cannot compile: unknown shapes, shapes that are computed, data
+types. Such a program is computed by the reference, with an InterpretedWarning that says why.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,13 +15,14 @@ import numpy as np
 from byoc_lab.compat import building
 from byoc_lab.compat.containers import ADT
 from byoc_lab.compat.nd import HostArray
-from byoc_lab.errors import BuildError, InputError
+from byoc_lab.errors import BuildError, InputError, InterpretedWarning
 from byoc_lab.passes import InferType
 from byoc_lab.relay.analysis import free_vars
 from byoc_lab.relay.build_module import bind_params_by_name
-from byoc_lab.relay.expr import Expr, Function, GlobalVar, TupleWrapper, Var
+from byoc_lab.relay.expr import Expr, Function, GlobalVar, TupleWrapper, Var, const
 from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.types import TensorType, TupleType
+from byoc_lab.relay.scope_builder import ScopeBuilder
+from byoc_lab.relay.types import TensorType, TupleType, Type
 from byoc_lab.run.reference import ConstructorValue, evaluate
 
 KINDS = ("graph", "vm", "aot", "debug")
@@ -62,6 +68,22 @@ def _list(value: Any) -> Any:
     return tuple(map(plain, value)) if arrays else value
 
 
+def bound(program: Expr, binds: Mapping[Var, Any]) -> Expr:
+    """The expression in a scope where these variables have these values."""
+    scope = ScopeBuilder()
+    for variable, value in binds.items():
+        scope.let(variable, value if isinstance(value, Expr) else const(plain(value)))
+    scope.ret(program)
+    return scope.get()
+
+
+def is_static(ty: Type) -> bool:
+    """Whether every tensor of the type has a known shape."""
+    if isinstance(ty, TupleType):
+        return all(map(is_static, ty.fields))
+    return not isinstance(ty, TensorType) or ty.is_static
+
+
 class Executor:
     """Evaluates expressions with the functions of a module around them."""
 
@@ -69,10 +91,13 @@ class Executor:
         self.kind, self.mod, self.params = kind, mod, params
 
     def evaluate(self, expr: Any = None, binds: Mapping[Any, Any] | None = None) -> Any:
-        """A function (or None: @main) as a callable of arrays; of an expression, its value."""
+        """A function (or None: @main) as a callable of arrays; of an expression, its value.
+
+        binds: values of the free variables of an expression, arrays or expressions.
+        """
         program = expr.tuple_value if isinstance(expr, TupleWrapper) else expr
         if binds:
-            raise InputError("binds are not supported: give the values to what evaluate() gives")
+            program = bound(program, binds)
         if isinstance(program, GlobalVar):
             program = self.mod[program]
         is_function = program is None or isinstance(program, Function)
@@ -110,7 +135,20 @@ class Executor:
     def _runner(self, mod: IRModule) -> Callable[[list[Any]], Any]:
         if self.kind == "debug":
             return lambda values: evaluate(mod, values).value
-        executable = building.build(mod).executable
+        result = mod["main"].body.checked_type
+        if self.kind == "graph" and not is_static(result):
+            raise InputError(
+                f"Graph Executor only supports static graphs, got output type {result}; "
+                f'relay.create_executor("vm") takes shapes that are not known'
+            )
+        try:
+            executable = building.build(mod).executable
+        except BuildError as error:
+            if any("Compiler" in f.attrs for f in mod.functions.values()):
+                raise  # the back end is what the program is run for
+            reason = f"computed by NumPy, for it cannot be compiled: {error}"
+            warnings.warn(reason, InterpretedWarning, stacklevel=4)
+            return lambda values: evaluate(mod, values).value
         main = executable.mod["main"]
         result = main.body.checked_type
         if self.kind != "graph":

@@ -120,7 +120,7 @@ UNIQUE = define_op(
     ),
     relax=_unique_relax,
     pattern=OpPattern.OPAQUE,
-    results=lambda attrs: 5 if attrs.return_counts else 4,
+    results=lambda call: 5 if call.attrs.return_counts else 4,
     doc="The distinct values, where each comes first, which each is, how many, how often.",
 )
 

@@ -99,14 +99,13 @@ def split_relation(attrs: AnyValue, data: Type | None) -> Types:
     return x, TupleType([TensorType(s, x.dtype) for s in shapes])
 
 
-def _split_results(attrs: AnyValue) -> int:
-    cuts = attrs.indices_or_sections
+def _parts(cuts: AnyValue) -> int:
     return cuts if isinstance(cuts, int) else len(cuts) + 1
 
 
 def _split_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
     cuts = attrs.indices_or_sections
-    if _split_results(attrs) == 1:  # for which Relax gives no tuple
+    if _parts(cuts) == 1:  # for which Relax gives no tuple
         from tvm import relax
 
         return relax.Tuple([x])
@@ -128,7 +127,7 @@ define_op(
     flops=no_flops,
     relax=_split_relax,
     pattern=OpPattern.INJECTIVE,
-    results=_split_results,
+    results=lambda call: _parts(call.attrs.indices_or_sections),
     layout=layout_rules.split,
     doc="A tensor cut along one axis; a tuple of the parts.",
 )

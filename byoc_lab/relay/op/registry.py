@@ -53,8 +53,8 @@ class OpDef:
     layout: how it follows when its arguments come in other layouts (`layout_rules`); None: it does
         not. It is the operator's attribute "FInferCorrectLayout".
     lacks: "reference", "relax" -> why the definition has none; the errors and the docs say it.
-    results: number of results, or a function of the attributes that gives it; the builder then
-        gives a TupleWrapper. None: the result is no tuple.
+    results: number of results, or a function of the call that gives it; the builder then gives a
+        TupleWrapper. None: the result is no tuple.
     non_computational: it stands for what others compute, and is not fused (TVM:
         TNonComputational). By default so are qnn's operators.
     """
@@ -67,7 +67,7 @@ class OpDef:
     flops: Callable[..., int] | None = None
     relax: Callable[..., Any] | None = None
     pattern: OpPattern = OpPattern.OPAQUE
-    results: int | Callable[[Any], int | None] | None = None
+    results: int | Callable[[Call], int | None] | None = None
     normalize: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     defaults: dict[str, Any] | None = None
     stateful: bool = False
@@ -100,7 +100,7 @@ def define_op(name: str, inputs: Iterable[str] | str, relation: Relation, **opti
 def wrapped(call: Call) -> Call | TupleWrapper:
     """What a builder gives of its call: a TupleWrapper, if the operator gives a tuple."""
     results = call.op.definition.results  # type: ignore[attr-defined]
-    count = results(call.attrs) if callable(results) else results
+    count = results(call) if callable(results) else results
     return call if count is None else TupleWrapper(call, count)
 
 

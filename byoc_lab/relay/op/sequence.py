@@ -13,6 +13,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, dtype, integer, integers, number, string
+from byoc_lab.relay.expr import Call, Tuple
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
     Types,
@@ -84,7 +85,14 @@ def reverse_sequence_relation(attrs: AnyValue, data: Type | None, lengths: Type 
         axis_of(op, attrs.seq_axis, len(x.shape), "seq_axis")
         batch = x.shape[axis_of(op, attrs.batch_axis, len(x.shape), "batch_axis")]
         if n is not None and (len(n.shape) != 1 or differ(n.shape[0], batch)):
-            fail(op, f"seq_lengths must be a vector of {batch}, as data {x} has, found {n}")
+            # A known length is told in TVM's words, which its own tests look for.
+            told = (
+                f"For reverse_sequnece seq_lengths size should match with dimension of batch axis, "
+                f"but got dimension of batch_axis = {batch}, and seq_length size = {n.shape[0]}"
+                if len(n.shape) == 1
+                else f"found {n}"
+            )
+            fail(op, f"seq_lengths must be a vector of {batch}, as data {x} has; {told}")
     return x, n, x
 
 
@@ -208,6 +216,12 @@ def meshgrid_relation(attrs: AnyValue, data: Type | None) -> Types:
     return data, TupleType([TensorType(lengths, kinds[0])] * len(kinds))
 
 
+def _meshgrid_results(call: Call) -> int | None:
+    """One for each vector; None when the operand is not written as a tuple of them."""
+    vectors = call.args[0]
+    return len(vectors.fields) if isinstance(vectors, Tuple) else None
+
+
 define_op(
     "meshgrid",
     "data*",
@@ -222,6 +236,7 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, data: by_topi("meshgrid", list(data), attrs.indexing),
     pattern=OpPattern.INJECTIVE,
+    results=_meshgrid_results,
     doc="Vectors made coordinates of a grid, a tensor for each.",
 )
 

@@ -150,7 +150,7 @@ define_op(
     flops=sorting_flops,
     relax=_topk_relax,
     pattern=OpPattern.OPAQUE,
-    results=lambda attrs: 2 if attrs.ret_type == "both" else None,
+    results=lambda call: 2 if call.attrs.ret_type == "both" else None,
     layout=layout_rules.along_axis(results=lambda attrs: 2 if attrs.ret_type == "both" else 1),
     doc="The k greatest elements along one axis, in order.",
 )
