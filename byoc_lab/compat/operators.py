@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from byoc_lab.errors import DuplicateNameError, TypeInferenceError, UnknownNameError
+from byoc_lab.relay import scatter_elements
 from byoc_lab.relay.attrs import attrs_type
-from byoc_lab.relay.expr import Op
+from byoc_lab.relay.expr import Expr, Op
 from byoc_lab.relay.op import OpDef, register_op_attr
 from byoc_lab.relay.op.registry import identity
 from byoc_lab.relay.op.relations import broadcast
@@ -104,6 +105,18 @@ def set_support_level(op: Op, level: int) -> None:
     op.set_attr("support_level", level)
 
 
+def scatter(data: Expr, indices: Expr, updates: Expr, axis: int) -> Expr:
+    """`relay.scatter_elements` under the name that it had before TVM 0.11."""
+    made: Expr = scatter_elements(data, indices, updates, axis, "update")
+    return made
+
+
+def scatter_add(data: Expr, indices: Expr, updates: Expr, axis: int) -> Expr:
+    """`relay.scatter_elements(..., reduction="add")` under its name before TVM 0.11."""
+    made: Expr = scatter_elements(data, indices, updates, axis, "add")
+    return made
+
+
 for _method in (
     set_num_inputs,
     add_argument,
@@ -146,4 +159,6 @@ __all__ = [
     "register_legalize",
     "register_pattern",
     "register_stateful",
+    "scatter",
+    "scatter_add",
 ]

@@ -13,7 +13,7 @@ from byoc_lab.relay.op.registry import OpDef, OpPattern, builder, builders, defi
 
 _HELPERS = {"registry"}
 # These refer by name to operators that the others define.
-_LAST = ("nn_packed", "qnn_unary", "qnn_linear", "dyn")
+_LAST = ("nn_packed", "qnn_unary", "qnn_linear", "dyn", "gradients", "gradients_nn")
 _families = [m.name for m in pkgutil.iter_modules(__path__) if m.name not in (*_HELPERS, *_LAST)]
 for _name in (*_families, *_LAST):
     importlib.import_module(f"{__name__}.{_name}")
@@ -49,6 +49,11 @@ def register_convert_op_layout(op_name: str, convert_layout: object = None, leve
     return register_op_attr(op_name, "FTVMConvertOpLayout", convert_layout, level)
 
 
+def register_gradient(op_name: str, fgradient: object = None, level: int = 10):
+    """Say what the gradient of an operator is: see `gradients`."""
+    return register_op_attr(op_name, "FPrimalGradient", fgradient, level)
+
+
 def register_infer_correct_layout(op_name: str, infer_layout: object = None, level: int = 10):
     """Say how an operator follows when its arguments change layout: see `layout_rules`."""
     return register_op_attr(op_name, "FInferCorrectLayout", infer_layout, level)
@@ -64,6 +69,7 @@ __all__ = [
     "get",
     "register_alter_op_layout",
     "register_convert_op_layout",
+    "register_gradient",
     "register_infer_correct_layout",
     "register_legalize",
     "register_op_attr",

@@ -57,7 +57,7 @@ def _written(out: np.ndarray, place: AnyValue, updates: np.ndarray, reduction: s
 def scatter_elements_relation(
     attrs: AnyValue, data: Type | None, indices: Type | None, updates: Type | None
 ) -> Types:
-    """indices and updates of one shape, no longer than data but along the axis; typed as data."""
+    """indices no longer than data but along the axis, updates no shorter; typed as data."""
     op = "scatter_elements"
     x, i, u = tensors(op, "data indices updates", data, indices, updates)
     need_integers(op, "indices", i)
@@ -76,6 +76,7 @@ def scatter_elements_reference(
     attrs: AnyValue, x: np.ndarray, indices: np.ndarray, updates: np.ndarray
 ) -> np.ndarray:
     axis = attrs.axis % x.ndim
+    updates = updates[tuple(slice(n) for n in indices.shape)]  # TVM goes through the indices
     place: list[np.ndarray] = list(np.indices(indices.shape, sparse=True))
     whole = indices.astype(np.int64)
     place[axis] = np.where(whole < 0, whole + x.shape[axis], whole)

@@ -1,0 +1,161 @@
+"""`gradient`: a function made one that gives its result and the gradient for each parameter.
+
+Reverse accumulation over the dataflow graph. Source: `relay.transform.gradient` of TVM 0.16, whose
+mode "first_order" this is; "higher_order" there gives the same values, and its results can be
+differentiated again here too, for they are ordinary functions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab.errors import PassError
+from byoc_lab.passes.base import Pass
+from byoc_lab.passes.infer_type import InferType
+from byoc_lab.passes.to_graph_normal_form import ToGraphNormalForm
+from byoc_lab.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    Let,
+    Op,
+    Tuple,
+    TupleGetItem,
+    TupleWrapper,
+    Var,
+)
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.op.gradients import ATTRIBUTE
+from byoc_lab.relay.op.namespace import function as builder
+from byoc_lab.relay.types import TupleType, Type
+from byoc_lab.relay.visit import post_order
+
+MODES = ("first_order", "higher_order")
+
+
+def gradient(expr: Expr, mod: IRModule | None = None, mode: str = "higher_order") -> Function:
+    """`fn (params) -> (result, (gradient for each param, ...))` of a function of tensors.
+
+    The gradient is that of the sum of all elements of the result. Raises PassError for an operator
+    without a gradient, and for what is no dataflow graph: branches, closures, references.
+    """
+    if mode not in MODES:
+        raise PassError(f"mode must be one of {', '.join(MODES)}, found {mode!r}")
+    if not isinstance(expr, Function):
+        raise PassError(f"gradient takes a relay.Function, found {type(expr).__name__}")
+    whole = IRModule() if mod is None else mod.copy()
+    whole["main"] = expr
+    steps: list[Pass] = [InferType()]
+    if any(isinstance(node, Let) for node in post_order(expr)):
+        steps += [ToGraphNormalForm(), InferType()]
+    for step in steps:
+        whole = step(whole)
+    main = whole["main"]
+    adjoints = _Adjoints()
+    adjoints.add(main.body, _ones(main.body))
+    for node in reversed(list(post_order(main.body))):
+        adjoints.pass_on(node)
+    found = [_joined(adjoints.of(p), p) for p in main.params]
+    return Function(main.params, Tuple([main.body, Tuple(found)]), None, main.type_params)
+
+
+class _Adjoints:
+    """The adjoint of each node so far: an expression; of a tuple, a list of its fields'.
+
+    None stands for zero.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[Expr, Any] = {}
+
+    def of(self, node: Expr) -> Any:
+        return self._found.get(node)
+
+    def add(self, node: Expr, value: Any) -> None:
+        self._found[node] = _sum(self.of(node), _fields(value, node.checked_type))
+
+    def pass_on(self, node: Expr) -> None:
+        """Give the adjoint of a node to the nodes that it is made of."""
+        value = self.of(node)
+        if value is None or isinstance(node, (Var, Constant)):
+            return
+        if isinstance(node, Tuple):
+            for field, part in zip(node.fields, value, strict=True):
+                if part is not None:
+                    self.add(field, part)
+        elif isinstance(node, TupleGetItem):
+            parts: list[Any] = [None] * len(node.tuple_value.checked_type.fields)
+            parts[node.index] = value
+            self.add(node.tuple_value, parts)
+        elif isinstance(node, Call) and isinstance(node.op, Op):
+            rule = node.op.get_attr(ATTRIBUTE)
+            if rule is None:
+                raise PassError(
+                    f"{node.op.name} has no gradient; give it one with "
+                    f'relay.op.get("{node.op.name}").set_attr("{ATTRIBUTE}", function), where '
+                    f"function(call, adjoint) gives an adjoint for each argument"
+                )
+            for argument, part in zip(node.args, rule(node, _joined(value, node)), strict=True):
+                self.add(argument, part)
+        else:
+            raise PassError(
+                f"gradient is for graphs of operator calls, found {type(node).__name__}; inline "
+                f"functions (relay.transform.Inline) and take branches out first"
+            )
+
+
+def _fields(value: Any, ty: Type) -> Any:
+    """The adjoint of a tuple as a list of its fields', down to tensors."""
+    if isinstance(value, TupleWrapper):
+        value = value.tuple_value
+    if not isinstance(ty, TupleType) or value is None:
+        return value
+    if isinstance(value, Tuple):
+        parts = list(value.fields)
+    elif isinstance(value, Expr):
+        parts = [TupleGetItem(value, n) for n in range(len(ty.fields))]
+    else:
+        parts = value
+    return [_fields(p, t) for p, t in zip(parts, ty.fields, strict=True)]
+
+
+def _sum(a: Any, b: Any) -> Any:
+    if a is None or b is None:
+        return b if a is None else a
+    if isinstance(a, list):
+        return [_sum(x, y) for x, y in zip(a, b, strict=True)]
+    return builder("add")(a, b)
+
+
+def _joined(value: Any, node: Expr) -> Expr:
+    """The adjoint as one expression; zeros where it is zero."""
+    if isinstance(node.checked_type, TupleType):
+        count = len(node.checked_type.fields)
+        parts = [None] * count if value is None else value
+        return Tuple([_joined_field(p, node, n) for n, p in enumerate(parts)])
+    made: Expr = builder("zeros_like")(node) if value is None else value
+    return made
+
+
+def _joined_field(value: Any, node: Expr, index: int) -> Expr:
+    field = node.fields[index] if isinstance(node, Tuple) else TupleGetItem(node, index)
+    field_type = node.checked_type.fields[index]
+    if isinstance(field_type, TupleType):
+        raise PassError(f"gradient takes tuples of tensors, found {node.checked_type}")
+    made: Expr = builder("zeros_like")(field) if value is None else value
+    return made
+
+
+def _ones(result: Expr) -> Any:
+    ty = result.checked_type
+    if not isinstance(ty, TupleType):
+        return builder("ones_like")(result)
+    parts = (
+        result.fields[n] if isinstance(result, Tuple) else TupleGetItem(result, n)
+        for n in range(len(ty.fields))
+    )
+    return [builder("ones_like")(part) for part in parts]
+
+
+__all__ = ["MODES", "gradient"]

@@ -1,0 +1,102 @@
+"""Executors as TVM's operator tests use them, and the names that those tests import."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from byoc_lab.compat import relay, tvm
+from byoc_lab.compat.overlay import module
+from byoc_lab.errors import BuildError, EvaluationError, InputError, InterpretedWarning
+
+check_grad = relay.testing.check_grad
+
+
+def test_free_variables_get_values() -> None:
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    values = {x: relay.const([1.0, 2.0]), y: np.array([3.0, 4.0], "float32")}
+    found = relay.create_executor().evaluate(x * y, values).numpy()
+    np.testing.assert_array_equal(found, [3, 8])
+
+
+def test_what_relax_cannot_compile_is_interpreted_and_says_so() -> None:
+    x = relay.var("x", shape=(relay.Any(),))
+    function = relay.Function([x], relay.exp(x))
+    with pytest.warns(InterpretedWarning, match="cannot be compiled: %x must be a tensor of known"):
+        run = relay.create_executor("vm").evaluate(function)
+    np.testing.assert_allclose(run(np.ones(3, "float32")).numpy(), np.e, rtol=1e-6)
+    with pytest.raises(InputError, match="only supports static graphs"):
+        relay.create_executor("graph").evaluate(function)
+
+
+def test_a_region_that_cannot_be_built_is_not_interpreted() -> None:
+    p, x = relay.var("p", shape=(relay.Any(),)), relay.var("x", shape=(relay.Any(),))
+    inner = relay.Function([p], relay.exp(p))
+    inner = inner.with_attr("Compiler", "dnnl").with_attr("global_symbol", "dnnl_0")
+    inner = inner.with_attr("Primitive", 1)
+    with pytest.raises(BuildError):
+        relay.create_executor("vm").evaluate(relay.Function([x], inner(x)))
+
+
+def test_check_grad_finds_a_wrong_gradient() -> None:
+    x = relay.var("x", shape=(2, 3))
+    check_grad(relay.Function([x], relay.tanh(x)))
+    wrong = relay.testing.TempOpAttr("tanh", "FPrimalGradient", lambda call, grad: [grad])
+    with wrong, pytest.raises(AssertionError):
+        check_grad(relay.Function([x], relay.tanh(x)), scale=1.0)
+
+
+def test_old_names_of_scatter_elements() -> None:
+    d, i, u = (relay.var(name, shape=(3,), dtype="int32") for name in "diu")
+    data, places, new = (np.array(v, "int32") for v in ([1, 2, 3], [2, 0, 0], [5, 6, 7]))
+    for op, expected in (
+        (relay.op.scatter, [7, 2, 5]),
+        (relay.op.scatter_add, [14, 2, 8]),
+    ):
+        run = relay.create_executor().evaluate(relay.Function([d, i, u], op(d, i, u, 0)))
+        np.testing.assert_array_equal(run(data, places, new).numpy(), expected)
+
+
+def test_updates_beyond_the_indices_are_left() -> None:
+    data, ids = relay.const(np.ones((4, 2), "float32")), relay.const([0, 0, 1])
+    found = relay.create_executor().evaluate(relay.op.segment_sum(data, ids, 3)).numpy()
+    np.testing.assert_array_equal(found, [[2, 2], [1, 1], [0, 0]])
+
+
+def test_meshgrid_gives_a_tuple_of_as_many() -> None:
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(3,))
+    grids = relay.meshgrid([x, y])
+    assert len(grids) == 2
+    ty = relay.testing.run_infer_type(grids.astuple()).checked_type
+    assert str(ty) == "(Tensor[(2, 3), float32], Tensor[(2, 3), float32])"
+
+
+def test_folding_leaves_what_has_no_value() -> None:
+    data, row = relay.const(np.zeros((1, 2), "float32")), relay.const([[1]])
+    call = relay.op.scatter_nd(data, row, relay.const([[1.0, 2.0]]))
+    mod = relay.transform.FoldConstant()(tvm.IRModule.from_expr(relay.Function([], call)))
+    assert isinstance(mod["main"].body, relay.Call)
+    with pytest.raises(EvaluationError, match="scatter_nd cannot be computed"):
+        relay.create_executor().evaluate(call)
+
+
+def test_lengths_that_do_not_fit_are_told_in_tvms_words() -> None:
+    x = relay.var("x", shape=(4, 4))
+    with pytest.raises(tvm.TVMError) as caught:
+        relay.testing.run_infer_type(relay.reverse_sequence(x, relay.const([1, 2, 3]), 1, 0))
+    words = "got dimension of batch_axis = 4, and seq_length size = 3"
+    assert words in caught.value.args[0]
+
+
+def test_contexts_of_tuning_change_nothing() -> None:
+    class Fallback(tvm.autotvm.FallbackContext):
+        pass
+
+    with Fallback(), tvm.autotvm.apply_history_best("no.log"):
+        assert relay.create_executor().evaluate(relay.const(3)).numpy() == 3
+
+
+def test_winograd_tile() -> None:
+    tile = module("tvm.topi.cuda.conv3d_winograd")._infer_tile_size
+    assert tile(np.zeros((1, 2, 3, 16, 5)), None) == 4
+    assert tile(np.zeros((1, 3, 9, 5, 2)), None, "NDHWC") == 2
