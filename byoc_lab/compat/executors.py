@@ -23,6 +23,7 @@ from byoc_lab.relay.expr import Expr, Function, GlobalVar, TupleWrapper, Var, co
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.scope_builder import ScopeBuilder
 from byoc_lab.relay.types import TensorType, TupleType, Type
+from byoc_lab.relay.visit import post_order
 from byoc_lab.run.reference import ConstructorValue, evaluate
 
 KINDS = ("graph", "vm", "aot", "debug")
@@ -75,6 +76,12 @@ def bound(program: Expr, binds: Mapping[Var, Any]) -> Expr:
         scope.let(variable, value if isinstance(value, Expr) else const(plain(value)))
     scope.ret(program)
     return scope.get()
+
+
+def offloads(mod: IRModule) -> bool:
+    """Whether the module has external functions, global or in place."""
+    nodes = post_order(*mod.functions.values())
+    return any(isinstance(n, Function) and "Compiler" in n.attrs for n in nodes)
 
 
 def is_static(ty: Type) -> bool:
@@ -144,7 +151,7 @@ class Executor:
         try:
             executable = building.build(mod).executable
         except BuildError as error:
-            if any("Compiler" in f.attrs for f in mod.functions.values()):
+            if offloads(mod):
                 raise  # the back end is what the program is run for
             reason = f"computed by NumPy, for it cannot be compiled: {error}"
             warnings.warn(reason, InterpretedWarning, stacklevel=4)
