@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from byoc_lab.view.state import trace_state
+from tests.view.samples import chain, mobilenet
+
 from .chromium import launched
 from .jupyterlab import JupyterLab
+from .widget_page import NewPage
 
 
 @pytest.fixture(scope="session")
@@ -19,7 +23,7 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def new_page(browser: Any) -> Iterator[Callable[..., Any]]:
+def new_page(browser: Any) -> Iterator[NewPage]:
     """Makes pages; keyword arguments are playwright's (`color_scheme`, `viewport`, ...).
 
     An error that a page's script does not catch fails the test.
@@ -46,3 +50,15 @@ def jupyterlab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterLab]
     root: Path = tmp_path_factory.mktemp("jupyterlab")
     with JupyterLab(root) as lab:
         yield lab
+
+
+@pytest.fixture(scope="session")
+def chain_state() -> dict[str, Any]:
+    """What a widget of the annotated chain's trace holds; not to be changed in place."""
+    return trace_state(chain())
+
+
+@pytest.fixture(scope="session")
+def mobilenet_state() -> dict[str, Any]:
+    """What a widget of MobileNet's trace holds; not to be changed in place."""
+    return trace_state(mobilenet())

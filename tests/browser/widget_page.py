@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from byoc_lab.view.assets import css, esm
+
+NewPage = Callable[..., Any]
 
 _PAGE = """<!doctype html><html><head><meta charset="utf-8"><style>body{margin:0}</style></head>
 <body><div id="here"></div></body></html>"""
@@ -31,7 +34,8 @@ _MOUNT = """async ({ esm, css, state, index }) => {
   const url = URL.createObjectURL(new Blob([esm], { type: "text/javascript" }));
   const { default: widget } = await import(url);
   window.model = new Model({ state, index, selected: "" });
-  window.cleanup = widget.render({ model, el: document.getElementById("here") });
+  window.show = (el) => widget.render({ model: window.model, el });
+  window.cleanup = window.show(document.getElementById("here"));
 }"""
 
 
@@ -48,3 +52,8 @@ def mount(page: Any, state: dict[str, Any], index: int = 0) -> Any:
 def model(page: Any, expression: str) -> Any:
     """The value of an expression about `model`, in the page."""
     return json.loads(page.evaluate(f"() => JSON.stringify({expression}) ?? 'null'"))
+
+
+def lines(root: Any, side: str = "a") -> list[str]:
+    """The lines of the text on one side of the difference: "b" before, "a" after."""
+    return root.locator(f'code[data-side="{side}"]').all_text_contents()

@@ -20,7 +20,19 @@ export function parseDrawing(text) {
     if (element.namespaceURI !== SVG || !ALLOWED.has(element.localName)) element.remove();
     else for (const { name } of [...element.attributes]) if (/^on|href/i.test(name)) element.removeAttribute(name);
   }
+  ownNames(root);
   return document.importNode(root, true);
+}
+
+/** Rename what a drawing defines: arrows that point to another drawing's heads lose them with it. */
+function ownNames(root) {
+  const own = `byl${Math.random().toString(36).slice(2, 8)}`;
+  for (const defined of root.querySelectorAll("defs > [id]")) {
+    const name = defined.id.replace(/^byl-/, "");
+    for (const user of root.querySelectorAll(`[fill="url(#${defined.id})"]`)) user.setAttribute("fill", `url(#${own}-${name})`);
+    if (defined.localName === "marker") root.style.setProperty(`--byl-${name}`, `url(#${own}-${name})`);
+    defined.id = `${own}-${name}`;
+  }
 }
 
 /** A pannable drawing in `pane`. `choose(id)` is called with a node that was clicked. */

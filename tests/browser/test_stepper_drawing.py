@@ -1,0 +1,157 @@
+"""The stepper in a browser: what it draws of a stage."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from byoc_lab.diff import diff
+from byoc_lab.passes.infer_type import InferType
+from byoc_lab.view.state import diff_state, module_state, trace_state
+from tests.view.samples import annotated, chain, network
+
+from .widget_page import NewPage, lines, mount
+
+pytestmark = pytest.mark.browser
+
+
+def test_it_draws_the_stages_and_the_difference(new_page: NewPage, chain_state: Any) -> None:
+    root = mount(new_page(), chain_state, index=1)
+    assert root.get_attribute("data-ready") == "true"
+    assert root.get_attribute("data-index") == "1"
+    assert root.locator("[role=option]").count() == 3
+    assert root.locator('[role=option][aria-selected="true"]').get_attribute("data-index") == "1"
+    assert root.locator(".byl-position").text_content() == "2 / 3"
+    added = root.locator('.byl-row[data-kind="added"]')
+    assert added.count() > 5
+    assert {t.strip() for t in added.locator(".byl-sign").all_text_contents()} == {"+"}
+    tint = "(line) => getComputedStyle(line).backgroundColor"
+    same = root.locator('.byl-row[data-kind="same"] code').first
+    new = root.locator('.byl-row[data-kind="added"] code').first
+    assert new.evaluate(tint) != same.evaluate(tint), "the line itself is coloured, not its number"
+    chip = root.locator('[data-stat="regions"]')
+    assert chip.text_content() == "0 → 2 regions"
+
+
+def test_the_text_on_the_page_is_the_module(new_page: NewPage, chain_state: Any) -> None:
+    root = mount(new_page(), chain_state, index=2)  # the stage that failed: one module, nothing cut
+    for button in root.locator(".byl-more").all():
+        button.click()
+    module = chain_state["modules"][chain_state["stages"][2]["before"]]
+    assert lines(root, "b") == [text for text, _ in module["lines"]]
+
+
+def test_side_by_side_and_below_each_other(new_page: NewPage, chain_state: Any) -> None:
+    root = mount(new_page(), chain_state, index=1)
+    pane = root.locator(".byl-diff")
+    assert pane.get_attribute("data-layout") == "split"
+    assert len(lines(root, "b")) > 0
+    root.press("s")
+    assert pane.get_attribute("data-layout") == "unified"
+    root.locator('[data-toggle="split"]').click()
+    assert pane.get_attribute("data-layout") == "split"
+
+
+def test_words_that_changed_are_marked_and_numbers_are_not(
+    new_page: NewPage, chain_state: Any
+) -> None:
+    root = mount(new_page(), chain_state, index=1)
+    row = root.locator('.byl-row[data-kind="changed"]').first
+    before = row.locator('code[data-side="b"] .byl-word').all_text_contents()
+    assert before == ["%data", "%layer1_weight"]
+    after = row.locator('code[data-side="a"] .byl-word').all_text_contents()
+    assert after == ["%0", "%1"]
+
+
+def test_types_are_hidden_until_asked_for(new_page: NewPage, chain_state: Any) -> None:
+    root = mount(new_page(), chain_state, index=1)
+    types = root.locator(".byl-row.byl-added .byl-t-type").first
+    assert not types.is_visible()
+    root.press("t")
+    assert root.locator(".byl-row.byl-added .byl-t-type").first.is_visible()
+
+
+def test_a_change_of_types_alone_is_shown(new_page: NewPage) -> None:
+    state = trace_state(chain(), graphs=False)
+    stage = state["stages"][1]
+    lines_ = state["modules"][stage["after"]]["lines"]
+    lines_[1][0] = "  %0 = f(%x) /* ty=int8 */;"
+    state["modules"][stage["before"]]["lines"][1][0] = "  %0 = f(%x) /* ty=int32 */;"
+    stage["hunks"] = [["~", 1, 1, 1]]
+    root = mount(new_page(), state, index=1)
+    assert root.locator(".byl-typed .byl-t-type").first.is_visible()
+
+
+def test_lines_that_moved_are_told_from_new_ones(new_page: NewPage) -> None:
+    """PartitionGraph moves operators out into functions; the annotations it drops are gone."""
+    root = mount(new_page(), trace_state(chain(fixed=True)), index=2)
+    went = root.locator('.byl-moved-row[data-kind="removed"]')
+    came = root.locator('.byl-moved-row[data-kind="added"]')
+    assert went.count() == came.count() == 8
+    assert set(went.locator(".byl-sign").all_text_contents()) == {"↗"}
+    assert set(came.locator(".byl-sign").all_text_contents()) == {"↘"}
+    assert "compiler_begin" not in " ".join(went.all_text_contents())
+    assert root.locator(".byl-fresh").count() == 0, "no operator is new"
+    went.first.locator("code .byl-t-op").click()
+    assert came.first.locator("code.byl-chosen").is_visible()
+
+
+def test_the_operand_that_a_finding_is_about_is_underlined(
+    new_page: NewPage, chain_state: Any
+) -> None:
+    root = mount(new_page(), chain_state, index=1)
+    assert root.locator(".byl-wrong").all_text_contents() == ["%10"]
+
+
+def test_unchanged_runs_are_folded_and_open(new_page: NewPage, mobilenet_state: Any) -> None:
+    state = copy.deepcopy(mobilenet_state)
+    stage = state["stages"][0]
+    count = len(state["modules"][stage["after"]]["lines"])
+    stage["hunks"] = [["=", 0, 0, 40], ["~", 40, 40, 1], ["=", 41, 41, count - 41]]
+    root = mount(new_page(), state)
+    folds = root.locator(".byl-fold")
+    assert folds.all_text_contents() == [
+        "⋯ 37 unchanged lines",
+        f"⋯ {count - 41 - 3} unchanged lines",
+    ]
+    shown = root.locator(".byl-row").count()
+    folds.first.click()
+    assert root.locator(".byl-row").count() == shown + 37
+    assert folds.count() == 1
+
+
+def test_a_very_long_line_is_cut_until_asked_for(new_page: NewPage, chain_state: Any) -> None:
+    root = mount(new_page(), chain_state, index=1)
+    header = root.locator('code[data-side="a"]').first
+    shown = header.text_content()
+    assert "more characters" in shown and "%layer1_bn_var" not in shown
+    assert shown.endswith(" {"), "both ends are kept"
+    header.locator(".byl-more").click()
+    assert "%layer1_bn_var" in header.text_content()
+
+
+def test_a_stage_that_failed_says_why(new_page: NewPage, chain_state: Any) -> None:
+    root = mount(new_page(), chain_state, index=2)
+    box = root.locator(".byl-error-box[role=alert]")
+    assert "FreeVariableError" in box.text_content()
+    assert root.locator("[role=option]").last.locator(".byl-failed").text_content() == "✖ failed"
+    assert root.locator(".byl-diff").get_attribute("data-layout") == "single"
+
+
+def test_one_module_has_no_stages(new_page: NewPage) -> None:
+    mod = annotated(fixed=True)
+    root = mount(new_page(), module_state(mod))
+    assert not root.locator(".byl-stages").is_visible()
+    assert not root.locator(".byl-nav").count()
+    assert [t.get_attribute("data-tab") for t in root.locator("[role=tab]").all()] == [
+        "graph",
+        "findings",
+    ]
+    assert root.locator("code").count() == len(mod.astext(False, header=False).splitlines())
+
+
+def test_a_difference_alone(new_page: NewPage) -> None:
+    root = mount(new_page(), diff_state(diff(InferType()(network()), annotated(fixed=True))))
+    assert root.locator('.byl-row[data-kind="added"]').count() > 5

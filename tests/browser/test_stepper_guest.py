@@ -1,0 +1,147 @@
+"""The stepper in a browser: it leaves the page, the reader's settings and other widgets alone."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from .widget_page import NewPage, model, mount
+
+pytestmark = pytest.mark.browser
+
+
+HOSTILE = '<img src=x onerror="window.hurt=1"><script>window.hurt=1</script>'
+
+
+def test_text_from_a_module_is_never_markup(new_page: NewPage, chain_state: Any) -> None:
+    state = copy.deepcopy(chain_state)
+    state["title"] = HOSTILE
+    for module in state["modules"]:
+        for line in module["lines"]:
+            line[0] += HOSTILE
+        module["names"][HOSTILE] = HOSTILE
+        for finding in module["findings"]:
+            finding.update(message=HOSTILE, what_to_do=HOSTILE, name=HOSTILE)
+        module["graph"] = (
+            '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" onload="window.hurt=1">'
+            '<script>window.hurt=1</script><g class="byl-zoom"><foreignObject>'
+            '<body xmlns="http://www.w3.org/1999/xhtml"><img src="x" onerror="window.hurt=1"/>'
+            '</body></foreignObject><a href="javascript:window.hurt=1"><text>t</text></a></g></svg>'
+        )
+    for stage in state["stages"]:
+        stage.update(name=HOSTILE, summary=HOSTILE, skipped=HOSTILE, group=HOSTILE)
+        stage["changes"] = [{"kind": HOSTILE, "text": HOSTILE, "before": HOSTILE, "after": HOSTILE}]
+        stage["events"] = [
+            {"rule": HOSTILE, "reason": HOSTILE, "before": None, "after": HOSTILE,
+             "before_text": HOSTILE, "after_text": HOSTILE}
+        ]  # fmt: skip
+        if stage["error"]:
+            stage["error"].update(type=HOSTILE, message=HOSTILE)
+    page = new_page()
+    root = mount(page, state)
+    for key in ("2", "3", "4", "1", "End"):
+        root.press(key)
+    assert HOSTILE in root.locator(".byl-title").text_content()
+    assert root.locator("img, script, foreignObject, a, iframe").count() == 0
+    assert page.evaluate("() => window.hurt") is None
+
+
+def test_cleaning_up_leaves_nothing_behind(new_page: NewPage, chain_state: Any) -> None:
+    page = new_page()
+    mount(page, chain_state)
+    assert model(page, "model.listening") == 4
+    page.evaluate("() => cleanup()")
+    assert model(page, "model.listening") == 0
+    assert page.locator(".byl").count() == 0
+    page.evaluate("() => model.set('index', 1)")
+    page.emulate_media(color_scheme="dark")
+
+
+def test_two_widgets_of_one_trace_do_not_disturb_each_other(
+    new_page: NewPage, chain_state: Any
+) -> None:
+    page = new_page()
+    mount(page, chain_state)
+    page.evaluate(
+        "() => { window.end = show(document.body.appendChild(document.createElement('div'))); }"
+    )
+    assert page.locator(".byl").count() == 2
+    ids = page.evaluate("() => [...document.querySelectorAll('.byl [id]')].map((e) => e.id)")
+    assert ids and len(ids) == len(set(ids))
+    page.evaluate("() => end()")
+    assert page.locator(".byl").count() == 1
+    page.locator(".byl").press("ArrowRight")
+    assert model(page, "model.get('index')") == 1
+
+
+def test_light_and_dark(new_page: NewPage, chain_state: Any) -> None:
+    page = new_page(color_scheme="dark")
+    root = mount(page, chain_state)
+    assert root.get_attribute("data-theme") == "dark"
+    ground = "() => getComputedStyle(document.querySelector('.byl')).backgroundColor"
+    dark = page.evaluate(ground)
+    page.emulate_media(color_scheme="light")
+    page.wait_for_selector('.byl[data-theme="light"]')
+    assert page.evaluate(ground) != dark
+    page.evaluate("() => document.body.setAttribute('data-jp-theme-light', 'false')")
+    page.wait_for_selector('.byl[data-theme="dark"]')
+
+
+CONTRAST = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const rgb = (css) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = css;
+    canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data]; };
+  const ground = (e) => { for (; e; e = e.parentElement) {
+    const c = rgb(getComputedStyle(e).backgroundColor); if (c[3] > 250) return c; }
+    return [255, 255, 255, 255]; };
+  const light = ([r, g, b]) => { const f = (c) => ((c /= 255) <= 0.03928 ? c / 12.92
+    : ((c + 0.055) / 1.055) ** 2.4); return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b); };
+  const bad = [];
+  for (const e of document.querySelectorAll(".byl *:not(svg *)")) {
+    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+    if (!own || !e.checkVisibility({ opacityProperty: true })) continue;
+    const [a, b] = [light(rgb(getComputedStyle(e).color)), light(ground(e))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5 && !e.closest("[aria-disabled=true]"))
+      bad.push(`${e.className}: ${ratio.toFixed(2)}`);
+  }
+  return [...new Set(bad)];
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("tab", ["1", "2", "4"])
+def test_all_text_can_be_read(new_page: NewPage, chain_state: Any, scheme: str, tab: str) -> None:
+    """WCAG 2.2, 1.4.3: at least 4.5 to 1 between text and what is behind it."""
+    page = new_page(color_scheme=scheme)
+    root = mount(page, chain_state, index=1)
+    root.press("t")
+    root.locator(".byl-mark").first.click()
+    root.press(tab)
+    assert page.evaluate(CONTRAST) == []
+    page.add_style_tag(content=".byl-position { color: #888 !important; background: #999; }")
+    assert [found.split(":")[0] for found in page.evaluate(CONTRAST)] == ["byl-position"]
+
+
+@pytest.mark.parametrize("width", [1600, 1000, 700])
+def test_nothing_sticks_out_at_any_width(new_page: NewPage, chain_state: Any, width: int) -> None:
+    page = new_page(viewport={"width": width, "height": 800})
+    root = mount(page, chain_state, index=1)
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    for part in (".byl-stages", ".byl-diff", ".byl-side", ".byl-next", ".byl-tools"):
+        box = root.locator(part).bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width + 1, part
+        assert box["width"] > 40 and box["height"] > 20, part
+
+
+def test_roles_for_readers(new_page: NewPage, chain_state: Any) -> None:
+    root = mount(new_page(), chain_state)
+    assert root.get_attribute("data-lm-suppress-shortcuts") == "true"
+    assert root.locator("[role=listbox]").get_attribute("aria-activedescendant")
+    assert root.locator("[role=tablist] [role=tab][aria-selected=true]").count() == 1
+    assert root.locator("[role=tabpanel]:visible").count() == 1
+    assert root.locator("svg[role=img]").get_attribute("aria-label").startswith("Dataflow graph")
+    for button in root.locator("button").all():
+        assert (button.text_content() or button.get_attribute("aria-label")).strip()

@@ -1,0 +1,62 @@
+"""The stepper in a browser: the rewrites inside a pass."""
+
+from __future__ import annotations
+
+import pytest
+
+from byoc_lab.view.rewrites import step_of, with_steps
+from byoc_lab.view.state import Builder, Ids, trace_state
+from tests.view.samples import mobilenet
+
+from .widget_page import NewPage, lines, model, mount
+
+pytestmark = pytest.mark.browser
+
+
+def test_stepping_through_the_rewrites_of_a_saved_page(new_page: NewPage) -> None:
+    trace = mobilenet()
+    builder = Builder(False)
+    state = with_steps(trace, builder.ids, builder.trace(trace))
+    page = new_page()
+    root = mount(page, state, index=1)
+    bar, pane = root.locator(".byl-rewrites"), root.locator(".byl-diff")
+    whole = lines(root)
+    assert "27 rewrites inside" in bar.text_content()
+    root.press(".")
+    assert "rewrite 1 / 27" in bar.text_content()
+    assert state["stages"][1]["events"][0]["reason"] in bar.text_content()
+    assert pane.get_attribute("data-rewrite") == "1"
+    for fold in root.locator(".byl-fold").all():
+        fold.click()
+    after = state["stages"][1]["steps"][0]["modules"][1]
+    assert lines(root) == [text for text, _ in after["lines"]]
+    assert root.get_attribute("data-selected") == state["stages"][1]["events"][0]["after"]
+    root.press("3")
+    root.locator('[data-panel="rewrites"] .byl-card').nth(4).click()
+    assert "rewrite 5 / 27" in bar.text_content()
+    assert root.locator(".byl-card.byl-current").get_attribute("data-rewrite") == "5"
+    assert "rewrite 5 / 27" in root.locator(".byl-live").text_content()
+    root.focus()
+    root.press(",")
+    assert "rewrite 4 / 27" in bar.text_content()
+    root.press("Escape")
+    assert lines(root) == whole
+    root.press(".")
+    root.press("ArrowRight")
+    assert model(page, "[model.get('index'), model.get('rewrite')]") == [2, 0]
+
+
+def test_a_step_is_shown_when_it_comes_and_said_to_be_missing_when_not(new_page: NewPage) -> None:
+    trace = mobilenet()
+    page = new_page()
+    state = trace_state(trace, graphs=False)
+    root = mount(page, state, index=1)
+    before = lines(root)
+    root.press(".")
+    assert lines(root) == before, "the text stays until the step is there"
+    step = step_of(trace, Ids(), 1, 1)
+    page.evaluate("(step) => model.set('step', step)", step)
+    assert root.locator(".byl-diff").get_attribute("data-rewrite") == "1"
+    assert step["event"]["reason"] in root.locator(".byl-rewrites").text_content()
+    root.press(".")
+    root.locator(".byl-rewrites").get_by_text("in a running notebook").wait_for()
