@@ -59,3 +59,15 @@ def test_without_a_drawing_the_reason_is_shown(new_page: NewPage) -> None:
         module["graph_note"] = "drawing graphs needs a layout program"
     root = mount(new_page(), state)
     assert "needs a layout program" in root.locator('[data-panel="graph"]').text_content()
+
+
+def test_a_graph_wider_than_the_panel_begins_at_its_top(
+    new_page: NewPage, mobilenet_state: Any
+) -> None:
+    page = new_page()
+    root = mount(page, mobilenet_state, index=3)  # each weight is scaled in a branch of its own
+    room = root.locator(".byl-canvas").bounding_box()
+    boxes = [box.bounding_box() for box in root.locator(".byl-canvas .byl-box").all()]
+    assert max(b["x"] for b in boxes) - min(b["x"] for b in boxes) > room["width"]
+    top = min(boxes, key=lambda b: b["y"])
+    assert room["x"] <= top["x"] and top["x"] + top["width"] <= room["x"] + room["width"]

@@ -126,14 +126,15 @@ export class GraphView {
     }
   }
 
-  /** Place a new drawing once the panel has a size: as wide as the panel, never larger than life. */
+  /** Place a new drawing once the panel has a size: as wide as the panel, never larger than life; begin where it begins. */
   settle() {
     if (!this.drawing || !this.canvas.clientWidth) return;
     if (!this.placed) {
       this.placed = true;
       this.scale = Math.max(this.least(), Math.min(1, this.canvas.clientWidth / this.width, 1));
       if (this.scale < 0.45) this.scale = 0.45; // legible before complete
-      this.x = (this.canvas.clientWidth - this.width * this.scale) / 2;
+      const top = [...this.drawing.querySelectorAll(".byl-box")].map(centre).sort((a, b) => a.y - b.y)[0];
+      this.x = this.canvas.clientWidth / 2 - (top?.x ?? this.width / 2) * this.scale;
       this.y = 0;
     }
     this.apply();
