@@ -18,19 +18,26 @@ from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.op import builder
 from byoc_lab.relay.types import TensorType, Type
 
-GROUP_LAYOUT = "GOIHW"
+GROUPED = {  # operators, the layout of their weights, and the one with groups as an axis
+    "nn.conv2d": ("OIHW", "GOIHW"),
+    "nn.conv2d_transpose": ("IOHW", "GIOHW"),
+}
 
 
 def legalize_group_conv(attrs: Any, inputs: Sequence[Expr], types: Sequence[Type]) -> Expr | None:
-    """A grouped nn.conv2d with its groups as an axis of the weight: OIHW becomes GOIHW."""
+    """A grouped nn.conv2d or nn.conv2d_transpose with its groups as an axis of the weight.
+
+    OIHW becomes GOIHW, and IOHW of the transposed one GIOHW.
+    """
     weight = types[1]
-    if attrs.groups == 1 or attrs.kernel_layout != "OIHW" or not isinstance(weight, TensorType):
+    name = "nn.conv2d_transpose" if "output_padding" in attrs else "nn.conv2d"
+    plain, parted = GROUPED[name]
+    if attrs.groups == 1 or attrs.kernel_layout != plain or not isinstance(weight, TensorType):
         return None
     channels, *rest = weight.concrete_shape
     split = (attrs.groups, channels // attrs.groups, *rest)
-    parted = builder(Op.get("reshape"))(inputs[1], newshape=split)
-    changed = attrs.replace(kernel_layout=GROUP_LAYOUT)
-    return Call(Op.get("nn.conv2d"), [inputs[0], parted], changed)
+    reshaped = builder(Op.get("reshape"))(inputs[1], newshape=split)
+    return Call(Op.get(name), [inputs[0], reshaped], attrs.replace(kernel_layout=parted))
 
 
 def legalize_pad_avg_pool(attrs: Any, inputs: Sequence[Expr], types: Sequence[Type]) -> Expr | None:
@@ -60,14 +67,14 @@ def legalize_pad_avg_pool(attrs: Any, inputs: Sequence[Expr], types: Sequence[Ty
 
 @rule("legalize group conv", "DNNL's weights have groups as an axis of their own")
 def _group_conv(pre: Expr, post: Expr) -> Expr | None:
-    if not (isinstance(pre, Call) and pre.is_op("nn.conv2d")):
+    if not (isinstance(pre, Call) and isinstance(pre.op, Op) and pre.op.name in GROUPED):
         return None
     assert isinstance(post, Call)
     return legalize_group_conv(pre.attrs, post.args, [a.checked_type for a in pre.args])
 
 
 class LegalizeGroupConv(FunctionPass):
-    """Every grouped nn.conv2d in OIHW gets a weight in GOIHW."""
+    """Every grouped nn.conv2d and nn.conv2d_transpose gets a weight with groups as an axis."""
 
     required = ("InferType",)
 

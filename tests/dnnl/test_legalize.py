@@ -44,6 +44,49 @@ def test_groups_become_an_axis_of_the_weight(groups: int) -> None:
     assert LegalizeGroupConv()(after) is after
 
 
+TRANSPOSED = {
+    "IOHW": (8, 3, 3, 2),
+    "GIOHW": (2, 4, 3, 3, 2),
+    "GOIHW": (2, 3, 4, 3, 2),
+    "HWIO": (3, 2, 8, 3),
+    "OHWI": (3, 3, 2, 8),
+}
+
+
+def transposed(layout: str, weight: relay.Expr | None = None) -> relay.Expr:
+    """Two groups of four channels of the data and three of the result."""
+    weight = relay.const(random(*TRANSPOSED[layout])) if weight is None else weight
+    attrs = {"groups": 2, "channels": 6, "kernel_size": (3, 2), "kernel_layout": layout}
+    data = relay.var("data", shape=(1, 8, 6, 6))
+    return nn.conv2d_transpose(data, weight, strides=(2, 1), output_padding=(1, 0), **attrs)
+
+
+def test_a_transposed_convolution_gets_its_groups_too() -> None:
+    before = module(transposed("IOHW"))
+    after = LegalizeGroupConv()(before)
+    weight = relay.reshape(relay.const(random(*TRANSPOSED["IOHW"])), TRANSPOSED["GIOHW"])
+    assert structural_equal(after, module(transposed("GIOHW", weight)))
+    data = [random(1, 8, 6, 6)]
+    np.testing.assert_array_equal(evaluate(after, data).outputs, evaluate(before, data).outputs)
+    solved = module(transposed("GIOHW", relay.var("w")))
+    assert str(solved["main"].params[1].checked_type) == "Tensor[(2, 4, 3, 3, 2), float32]"
+    with pytest.raises(TypeInferenceError, match="must have groups=2 groups, found 1"):
+        module(transposed("GIOHW", relay.const(random(1, 8, 3, 3, 2))))
+
+
+@pytest.mark.native
+@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
+@pytest.mark.parametrize("layout", TRANSPOSED)
+def test_transposed_weights_of_any_layout(layout: str) -> None:
+    pytest.importorskip("tvm")
+    mod = module(nn.relu(transposed(layout)))
+    cut = dnnl.partition_for_dnnl(mod)
+    program, host = build(cut), build(cut, offload=False)
+    assert validate(mod, program, [random(1, 8, 6, 6)]).ok
+    assert validate(mod, host, [random(1, 8, 6, 6)]).ok
+    program.assert_offloaded()
+
+
 def test_one_group_and_other_layouts_stay() -> None:
     for expr in (
         grouped(1, relay.const(random(16, 8, 3, 3))),

@@ -191,6 +191,17 @@ def conv_reference(
     )
 
 
+def without_group_axis(
+    R: AnyValue, weight: AnyValue, attrs: AnyValue, kernel: str
+) -> tuple[AnyValue, str]:
+    """A weight in Relax, which has no groups as an axis, and its layout; `kernel`: without them."""
+    if not has_group_axis(attrs):
+        return weight, attrs.kernel_layout
+    ordered = typed(with_layout(R, weight, attrs.kernel_layout, f"G{kernel}"))
+    groups, channels, *rest = shape_of(ordered)
+    return R.reshape(ordered, (groups * channels, *rest)), kernel
+
+
 def conv_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
     """Two (multiply, add) per result element and weight element that it meets."""
     channel = (attrs.out_layout or attrs.data_layout).index("C")
@@ -202,20 +213,13 @@ def _conv(rank: int, padding: int, doc: str) -> None:
     op = f"nn.conv{rank}d"
 
     def relax(R: AnyValue, attrs: AnyValue, data: AnyValue, weight: AnyValue) -> AnyValue:
-        options = {
-            name: attrs[name]
-            for name in ("strides", "padding", "dilation", "groups", "data_layout", "kernel_layout")
-        }
-        if has_group_axis(attrs):  # which Relax has not
-            kernel = f"OI{SPATIAL[rank]}"
-            ordered = typed(with_layout(R, weight, attrs.kernel_layout, f"G{kernel}"))
-            groups, channels, *rest = shape_of(ordered)
-            weight = R.reshape(ordered, (groups * channels, *rest))
-            options["kernel_layout"] = kernel
+        options = ("strides", "padding", "dilation", "groups", "data_layout")
+        weight, kernel_layout = without_group_axis(R, weight, attrs, f"OI{SPATIAL[rank]}")
         result = getattr(R.nn, f"conv{rank}d")(
             data,
             weight,
-            **options,
+            **{name: attrs[name] for name in options},
+            kernel_layout=kernel_layout,
             out_dtype=attrs.out_dtype or None,
         )
         # Relax types an out_layout of its own but cannot lower it.

@@ -18,7 +18,7 @@ from byoc_lab.relay.attrs import Attr, AttrsType, dtype, integer, integers, stri
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.layout import pick, positions, unpick, with_layout
 from byoc_lab.relay.op.namespace import reordered
-from byoc_lab.relay.op.nn_conv import check_weight
+from byoc_lab.relay.op.nn_conv import check_weight, has_group_axis, without_group_axis
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
     NO_DTYPE,
@@ -67,8 +67,9 @@ def transpose_attrs(rank: int) -> AttrsType:
 
 
 def orders(op: str, attrs: AnyValue, rank: int) -> tuple[tuple[int, ...], ...]:
-    """As `nn_conv.orders`, the weight as (I, O, spatial)."""
+    """As `nn_conv.orders`, the weight as (I, O, spatial), or (G, I, O, spatial)."""
     data, kernel = f"NC{SPATIAL[rank]}", f"IO{SPATIAL[rank]}"
+    kernel = f"G{kernel}" if has_group_axis(attrs) else kernel
     return (
         positions(op, "data_layout", attrs.data_layout, data),
         positions(op, "kernel_layout", attrs.kernel_layout, kernel),
@@ -128,9 +129,15 @@ def transpose_relation(
         if attrs.channels % groups:
             fail(op, f"channels={attrs.channels} do not split into groups={groups}")
         shape = (c, attrs.channels // groups, *attrs.kernel_size)
+        if has_group_axis(attrs):
+            shape = (groups, dim(groups.__rfloordiv__, c), *shape[1:])
         w = TensorType(unpick(shape, kernel_order), x.dtype)
-    need_rank(op, "weight", w, rank + 2)
+    need_rank(op, "weight", w, rank + 2 + has_group_axis(attrs))
     inputs, per_group, *kernel = pick(w.shape, kernel_order)
+    if has_group_axis(attrs):
+        if differ(inputs, groups):
+            fail(op, f"weight must have groups={groups} groups, found {inputs} in {w}")
+        inputs, per_group, *kernel = dim(groups.__mul__, per_group), *kernel
     if differ(inputs, c):
         fail(op, f"weight must have {c} input channels for data {x}, found {inputs} in {w}")
     channels = dim(groups.__mul__, per_group)
@@ -148,6 +155,8 @@ def transpose_reference(
     inner = np.result_type(data.dtype, work)
     x = data.transpose(order).astype(inner, copy=False)
     w = weight.transpose(kernel_order).astype(inner, copy=False)
+    if has_group_axis(attrs):
+        w = w.reshape(w.shape[0] * w.shape[1], *w.shape[2:])
     n, c, *size = x.shape
     _, per_group, *kernel = w.shape
     groups = attrs.groups
@@ -186,14 +195,18 @@ def _conv_transpose(rank: int, doc: str) -> None:
 
     def relax(R: AnyValue, attrs: AnyValue, data: AnyValue, weight: AnyValue) -> AnyValue:
         options = ("strides", "padding", "output_padding", "dilation", "groups")
-        layouts = ("data_layout", "kernel_layout")
+        # Relax types other layouts but can lower only these.
+        plain, kernel = f"NC{SPATIAL[rank]}", f"IO{SPATIAL[rank]}"
+        weight, kernel_layout = without_group_axis(R, weight, attrs, kernel)
         result = getattr(R.nn, f"conv{rank}d_transpose")(
-            data,
-            weight,
-            **{name: attrs[name] for name in (*options, *layouts)},
+            with_layout(R, data, attrs.data_layout, plain),
+            with_layout(R, weight, kernel_layout, kernel),
+            **{name: attrs[name] for name in options},
+            data_layout=plain,
+            kernel_layout=kernel,
             out_dtype=attrs.out_dtype or None,
         )
-        return with_layout(R, result, attrs.data_layout, attrs.out_layout)
+        return with_layout(R, result, plain, attrs.out_layout or attrs.data_layout)
 
     defined = define_op(
         op,
