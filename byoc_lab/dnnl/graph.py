@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from byoc_lab import display
 from byoc_lab.dnnl.layouts import Axes, is_identity, ordered
 
 FORMAT, VERSION = "byoc_lab.dnnl.graph", 1
@@ -19,11 +20,23 @@ BIASED = ("dense", "matmul", *(f"conv{n}d{kind}" for n in (1, 2, 3) for kind in 
 MAX_POST_OPS = 32  # of one primitive in oneDNN
 
 
+class Graph(dict[str, Any]):
+    """A region as data (native/README.md); shows itself as a drawing of its operations."""
+
+    def __str__(self) -> str:
+        return display.text(self)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return display.mimebundle(self)
+
+
 @dataclass(frozen=True)
 class RegionGraph:
     """One region: the graph of native/README.md as a dict, and its constants in order."""
 
-    graph: dict[str, Any]
+    graph: Graph
     constants: list[np.ndarray]
 
 
@@ -42,16 +55,16 @@ class GraphWriter:
 
     def graph(self, outputs: Sequence[int]) -> RegionGraph:
         """What was written, with these results, each of them made by an operation of its own."""
-        graph = {
-            "format": FORMAT,
-            "version": VERSION,
-            "symbol": self.symbol,
-            "tensors": self.tensors,
-            "inputs": self.inputs,
-            "constants": list(self.constants),
-            "outputs": list(outputs),
-            "ops": self.ops,
-        }
+        graph = Graph(
+            format=FORMAT,
+            version=VERSION,
+            symbol=self.symbol,
+            tensors=self.tensors,
+            inputs=self.inputs,
+            constants=list(self.constants),
+            outputs=list(outputs),
+            ops=self.ops,
+        )
         return RegionGraph(graph, list(self.constants.values()))
 
     # Tensors

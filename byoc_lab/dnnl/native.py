@@ -10,12 +10,13 @@ import functools
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from byoc_lab.dnnl.graph import Graph
+from byoc_lab.dnnl.kernel_table import Kernel, Kernels
 from byoc_lab.errors import NativeExtensionError
 
 LIBRARY = "byoc_lab_dnnl"
@@ -130,45 +131,6 @@ def _from_dlpack(where: str, name: str, value: Any) -> Any:
         ) from error
 
 
-@dataclass(frozen=True)
-class Kernel:
-    """How one operation runs.
-
-    impl: oneDNN's name of the kernel. layouts: of each operand and, last, of the result ("nChw16c":
-    blocks of 16 channels). fused: post-ops inside the kernel; separate: those behind it. time_us:
-    of the last profiled call.
-    """
-
-    name: str
-    impl: str
-    layouts: dict[str, str]
-    fused: tuple[str, ...]
-    separate: tuple[str, ...]
-    time_us: float | None
-
-    @classmethod
-    def of(cls, op: dict[str, Any]) -> Kernel:
-        layouts = {**op["input_layouts"], "result": op["dst_layout"]}
-        fused, separate = tuple(op["post_ops_fused"]), tuple(op["post_ops_separate"])
-        return cls(op["name"], op["impl"], layouts, fused, separate, op["time_us"])
-
-    def __str__(self) -> str:
-        fused = "".join(f" + {alg}" for alg in self.fused)
-        apart = f", then {', '.join(self.separate)}" if self.separate else ""
-        laid = ", ".join(f"{name} {layout}" for name, layout in self.layouts.items())
-        took = f", {self.time_us:.0f} us" if self.time_us is not None else ""
-        return f"{self.name}{fused}: {self.impl}{apart} ({laid}){took}"
-
-
-class Kernels(tuple[Kernel, ...]):
-    """The kernels of a region, one a line when shown."""
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self))
-
-    __repr__ = __str__
-
-
 class Region:
     """A region of a network, compiled: `Region(graph, constants)(*inputs)` gives its outputs.
 
@@ -190,8 +152,8 @@ class Region:
             raise ValueError(
                 f"{where}: expected {len(graph['constants'])} constants, found {len(held)}"
             )
-        self.graph = graph
-        """The region as data: native/README.md documents it."""
+        self.graph = Graph(graph)
+        """The region as data (native/README.md documents it), and drawn when it is shown."""
         self.symbol: str = graph["symbol"]
         self._where = where
         self._function = self.module[self.symbol]
@@ -226,7 +188,8 @@ class Region:
 
     @property
     def kernels(self) -> Kernels:
-        """How each operation runs, as oneDNN says; with times while profiling is on."""
+        """How each operation runs, as oneDNN says: a table. Times are those of the last run while
+        profiling was on (`set_profiling`)."""
         return Kernels(map(Kernel.of, self.stats()["ops"]))
 
     def set_profiling(self, on: bool) -> None:

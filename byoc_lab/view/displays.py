@@ -1,4 +1,4 @@
-"""Which display belongs to which kind of object: traces, differences, findings, modules."""
+"""Which display belongs to which kind of object: traces, differences, findings, modules, graphs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from byoc_lab.errors import PassError
 from byoc_lab.relay.expr import Expr
 from byoc_lab.relay.module import IRModule
 from byoc_lab.view import text
+from byoc_lab.view.graph import graph
 from byoc_lab.view.html import iframe, page
 from byoc_lab.view.rewrites import step_of, with_steps
 from byoc_lab.view.state import Builder, Ids, State, diff_state, module_state
@@ -61,17 +62,27 @@ def step_state(trace: Any, stage: int, rewrite: int) -> State:
 def render_text(obj: Any, colour: bool = False) -> str:
     """An object's display for a terminal; whether in colour: `text.wants_colour()`."""
     from byoc_lab.diff import Diff
+    from byoc_lab.dnnl.graph import Graph
     from byoc_lab.trace import Trace
 
     if isinstance(obj, Trace):
         return text.trace_text(obj, colour)
     if isinstance(obj, Diff):
         return text.diff_text(obj, colour=colour)
+    if isinstance(obj, Graph):
+        return str(graph(obj))
     return str(obj)
 
 
 def mimebundle(obj: Any) -> dict[str, Any]:
-    """What Jupyter is given: the widget, the same as HTML for where no kernel runs, and text."""
+    """What Jupyter is given: the widget, the same as HTML for where no kernel runs, and text.
+
+    The graph of a compiled region is a drawing, and text.
+    """
+    from byoc_lab.dnnl.graph import Graph
+
+    if isinstance(obj, Graph):
+        return {**graph(obj)._repr_mimebundle_()}
     bundle: dict[str, Any] = {"text/plain": render_text(obj)}
     if _in_terminal():
         return bundle

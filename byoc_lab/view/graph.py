@@ -1,8 +1,11 @@
-"""`graph(mod)`: the dataflow graph of a module, function or expression, regions in colour."""
+"""`graph(mod)`: the dataflow graph of a module, function or expression, regions in colour.
+
+The graph that a DNNL region is compiled from is drawn the same way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +16,7 @@ from byoc_lab.view.assets import graph_css
 from byoc_lab.view.elements import Box, Frame, Picture, collapse
 from byoc_lab.view.layout import dot_source, lay_out
 from byoc_lab.view.picture import picture_of
+from byoc_lab.view.region_picture import region_picture
 from byoc_lab.view.svg import svg_of
 
 MOST_BOXES = 700  # with more, each region is drawn as one box
@@ -26,12 +30,14 @@ class GraphView:
     layout program; displaying it then falls back to the text. `dot` is the source in DOT.
     """
 
-    def __init__(self, obj: IRModule | Expr):
+    def __init__(self, obj: IRModule | Expr | Mapping[str, Any]):
         self.obj = obj
 
     @cached_property
     def picture(self) -> Picture:
-        return picture_of(self.obj)
+        if isinstance(self.obj, (IRModule, Expr)):
+            return picture_of(self.obj)
+        return region_picture(self.obj)
 
     @cached_property
     def _drawn(self) -> Picture:
@@ -102,6 +108,9 @@ class GraphView:
             return {"text/plain": f"{problem}\n\n{self}"}
 
 
-def graph(obj: IRModule | Expr) -> GraphView:
-    """The dataflow graph of a module, function or expression; display it, or `print` it."""
+def graph(obj: IRModule | Expr | Mapping[str, Any]) -> GraphView:
+    """The dataflow graph of a module, function, expression or compiled region (`region.graph`).
+
+    Display it, or `print` it.
+    """
     return GraphView(obj)

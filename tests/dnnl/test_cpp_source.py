@@ -109,4 +109,18 @@ def test_kernels_tell_how_each_operation_runs() -> None:
     assert kernel.fused == ("relu",) and kernel.separate == () and kernel.impl
     assert set(kernel.layouts) == {"data", "weight", "bias", "result"}
     assert kernel.time_us is not None and kernel.time_us > 0
-    assert str(region.kernels).startswith("nn.conv2d_0 + relu: ")
+    head, row, foot = str(region.kernels).splitlines()
+    assert head.split() == ["operation", "kernel", "layouts", "post-ops", "time", "share"]
+    assert row.startswith("nn.conv2d_0 ") and kernel.impl in row and "relu" in row
+    assert row.endswith("100 %") and foot.startswith("1 kernels, ")
+    page = region.kernels._repr_html_()
+    assert f"<code>{kernel.impl}</code>" in page and page.count("<tr>") == 2 and "120px" in page
+
+
+def test_kernels_without_times_say_how_to_get_them() -> None:
+    region = dnnl.compile_region(function(CASES["bias and activation"][0]), "r")
+    region(random(2, 4, 6, 6))
+    assert str(region.kernels).endswith(
+        "No times: region.set_profiling(True), run it, and look again."
+    )
+    assert region.kernels.time_us is None and "120px" not in region.kernels._repr_html_()

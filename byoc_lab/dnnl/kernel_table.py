@@ -1,0 +1,111 @@
+"""`region.kernels`: how each operation of a compiled region runs, as a table."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import Any
+
+HEAD = ("operation", "kernel", "layouts", "post-ops", "time", "share")
+UNTIMED = "No times: region.set_profiling(True), run it, look again."
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """How one operation runs.
+
+    impl: oneDNN's name of the kernel. layouts: of each operand and, last, of the result ("nChw16c":
+    blocks of 16 channels). fused: post-ops inside the kernel; separate: those behind it. time_us:
+    of the last profiled call.
+    """
+
+    name: str
+    impl: str
+    layouts: dict[str, str]
+    fused: tuple[str, ...]
+    separate: tuple[str, ...]
+    time_us: float | None
+
+    @classmethod
+    def of(cls, op: dict[str, Any]) -> Kernel:
+        """From an entry of the statistics (native/README.md)."""
+        layouts = {**op["input_layouts"], "result": op["dst_layout"]}
+        fused, separate = tuple(op["post_ops_fused"]), tuple(op["post_ops_separate"])
+        return cls(op["name"], op["impl"], layouts, fused, separate, op["time_us"])
+
+    def cells(self, total_us: float | None) -> tuple[str, ...]:
+        """What stands under HEAD in a table; total_us: the time of all kernels together."""
+        *operands, result = self.layouts.values()
+        post_ops = [*self.fused, *(f"then {name}" for name in self.separate)]
+        took, share = "", ""
+        if self.time_us is not None:
+            took = f"{self.time_us:.0f} us"
+            share = f"{100 * self.time_us / total_us:.0f} %" if total_us else ""
+        layouts = f"{', '.join(operands)} -> {result}"
+        return self.name, self.impl, layouts, ", ".join(post_ops), took, share
+
+    def __str__(self) -> str:
+        return ", ".join(filter(None, self.cells(None)))
+
+
+class Kernels(tuple[Kernel, ...]):
+    """The kernels of a region in the order they run; a table when shown."""
+
+    @property
+    def time_us(self) -> float | None:
+        """Of all together in the last profiled call; None when there was none."""
+        times = [kernel.time_us for kernel in self if kernel.time_us is not None]
+        return sum(times) if times else None
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [kernel.cells(self.time_us) for kernel in self]
+
+    def _foot(self) -> str:
+        if self.time_us is None:
+            return UNTIMED
+        return f"{len(self)} kernels, {self.time_us:.0f} us"
+
+    def __str__(self) -> str:
+        table = [HEAD, *self._rows()]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [
+            "  ".join(
+                cell.rjust(width) if n >= len(HEAD) - 2 else cell.ljust(width)
+                for n, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in table
+        ]
+        return "\n".join([*lines, self._foot()])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head = "".join(f'<th style="text-align:left">{name}</th>' for name in HEAD)
+        rows = []
+        for kernel, row in zip(self, self._rows(), strict=True):
+            cells = [html.escape(cell) for cell in row]
+            cells[1:3] = [f"<code>{cell}</code>" for cell in cells[1:3]]
+            cells[-1] = _bar(kernel.time_us, self.time_us, cells[-1])
+            styles = ["left"] * 4 + ["right", "left"]
+            rows.append(
+                "<tr>"
+                + "".join(
+                    f'<td style="text-align:{side};white-space:nowrap">{cell}</td>'
+                    for cell, side in zip(cells, styles, strict=True)
+                )
+                + "</tr>"
+            )
+        return (
+            f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+            f"<p>{html.escape(self._foot())}</p>"
+        )
+
+
+def _bar(time_us: float | None, total_us: float | None, label: str) -> str:
+    """A share of the time as a bar with the number behind it."""
+    if time_us is None or not total_us:
+        return label
+    return (
+        f'<span style="display:inline-block;height:0.7em;margin-right:0.5em;background:#0072b2;'
+        f'width:{120 * time_us / total_us:.0f}px"></span>{label}'
+    )
