@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from byoc_lab.errors import ByocLabError, NativeExtensionError
+from byoc_lab.errors import ByocLabError
 from byoc_lab.relay import IRModule
 
 OK, NO, USAGE = 0, 1, 2
@@ -90,44 +90,13 @@ def _read(path: Path) -> IRModule:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    problems = 0
-    for name, check in (
-        ("Python", lambda: sys.version.split()[0]),
-        ("apache-tvm", _tvm_version),
-        ("DNNL extension", _native_state),
-        ("notebook view", _view_state),
-    ):
-        try:
-            print(f"ok       {name}: {check()}")
-        except ImportError as error:
-            problems += 1
-            print(f"MISSING  {name}: {error}")
-    return NO if problems else OK
+    from byoc_lab.doctor import examine
 
-
-def _tvm_version() -> str:
-    from byoc_lab.run.tvm_runtime import import_tvm
-
-    tvm = import_tvm()
-    if not tvm.runtime.enabled("llvm"):
-        raise NativeExtensionError(
-            f"apache-tvm {tvm.__version__} has no LLVM; "
-            f"install the wheel with: pip install 'apache-tvm>=0.25,<0.28'"
-        )
-    return tvm.__version__
-
-
-def _native_state() -> str:
-    from byoc_lab.dnnl import native
-
-    native.load()
-    return f"loaded, {native.get_num_threads()} threads"
-
-
-def _view_state() -> str:
-    import anywidget
-
-    return f"anywidget {anywidget.__version__}"
+    complete = True
+    for answer in examine():
+        print(answer)
+        complete = complete and not answer.missing
+    return OK if complete else NO
 
 
 if __name__ == "__main__":

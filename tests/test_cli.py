@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from byoc_lab import cli, demo
+from byoc_lab import cli, demo, doctor
 from byoc_lab.dnnl import native
-from byoc_lab.errors import BuildError
+from byoc_lab.errors import BuildError, NativeExtensionError
 
 CLEAN = """#[version = "0.0.5"]
 def @main(%x: Tensor[(2, 3), float32]) { nn.relu(tanh(%x)) }
@@ -75,16 +75,24 @@ def test_demo_s_exit_code_is_its_verdict(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["doctor"]) == cli.OK
     out = capsys.readouterr().out
-    assert out.count("ok  ") == 4 and "DNNL extension: loaded" in out
+    for told in ("Python: 3.", "byoc_lab: 0.", "apache-tvm: 0.", "DNNL extension: oneDNN 3.2"):
+        assert f"ok        {told}" in out
+    assert "instruction set: " in out and "unknown" not in out
+    assert f"DNNL uses {native.get_num_threads()} on " in out and "OMP_NUM_THREADS=" in out
 
 
 def test_doctor_names_what_is_missing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing() -> str:
-        raise ImportError("there is no such file")
+        raise NativeExtensionError("there is no such file; pip install .")
 
-    monkeypatch.setattr(cli, "_native_state", missing)
-    monkeypatch.setattr(cli, "_tvm_version", lambda: "0.27")
+    monkeypatch.setattr(native, "load", missing)
+    monkeypatch.setattr(doctor, "_tvm", lambda: "0.27")
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    monkeypatch.delenv("CC", raising=False)
     assert cli.main(["doctor"]) == cli.NO
-    assert "MISSING  DNNL extension: there is no such file" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "MISSING   DNNL extension: there is no such file; pip install ." in out
+    assert "optional  C compiler: none found" in out and "apt-get install gcc" in out
+    assert "ok        Python" in out

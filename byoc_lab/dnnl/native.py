@@ -21,7 +21,12 @@ from byoc_lab.errors import NativeExtensionError
 
 LIBRARY = "byoc_lab_dnnl"
 ALIGNMENT = 64  # bytes: a cache line; oneDNN is up to a fifth slower on arrays aligned to 16
-BUILD_COMMAND = "pip install -e ."
+HOW_TO_GET_IT = (
+    "On Linux (x86-64), install byoc_lab's manylinux wheel, or, with a C++17 compiler, run "
+    "`pip install .` (to develop: `pip install -e .`) in the root of the byoc_lab repository. All "
+    "but running on DNNL works without: byoc_lab.build(mod, offload=False) compiles the regions "
+    "with TVM"
+)
 
 
 @functools.cache
@@ -39,7 +44,7 @@ def load() -> None:
     except (RuntimeError, OSError) as error:
         raise NativeExtensionError(
             f"the DNNL extension (lib{LIBRARY}.so) is missing or cannot be loaded: {error}\n"
-            f"Build it by running `{BUILD_COMMAND}` in the root of the byoc_lab repository."
+            f"{HOW_TO_GET_IT}."
         ) from error
 
 

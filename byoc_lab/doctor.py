@@ -1,0 +1,165 @@
+"""`byoc-lab doctor`: what is installed, on which processor, what is missing, how to get it."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from byoc_lab.errors import ByocLabError, NativeExtensionError
+
+# dnnl_cpu_isa_t of oneDNN 3.2 (dnnl_types.h).
+INSTRUCTION_SETS = {
+    0x1: "SSE4.1",
+    0x3: "AVX",
+    0x7: "AVX2",
+    0xF: "AVX2 with VNNI",
+    0x1F: "AVX2 with VNNI and bf16",
+    0x27: "AVX-512",
+    0x67: "AVX-512 with VNNI",
+    0xE7: "AVX-512 with VNNI and bf16",
+    0x1EF: "AVX-512 with VNNI, bf16 and fp16",
+    0xFEF: "AVX-512 with VNNI, bf16, fp16 and AMX",
+    0x1FEF: "AVX-512 with VNNI, bf16, fp16 and AMX with fp16",
+}
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "TVM_NUM_THREADS", "TVM_THREAD_POOL_SPIN_COUNT")
+COMPILERS = ("cc", "gcc", "clang")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One line of the report. advice: how to get what is missing; needed: whether it matters."""
+
+    name: str
+    found: str | None
+    advice: str = ""
+    needed: bool = True
+
+    @property
+    def missing(self) -> bool:
+        return self.found is None and self.needed
+
+    def __str__(self) -> str:
+        if self.found is not None:
+            return f"ok        {self.name}: {self.found}"
+        return f"{'MISSING' if self.needed else 'optional':8}  {self.name}: {self.advice}"
+
+
+def examine() -> Iterator[Answer]:
+    """What there is to say, line by line."""
+    yield Answer("Python", f"{platform.python_version()}, {sys.executable}")
+    yield Answer("byoc_lab", _byoc_lab())
+    yield _package("numpy", "numpy")
+    yield _asked("apache-tvm", _tvm)
+    yield _package("apache-tvm-ffi", "'apache-tvm-ffi>=0.1.15,<0.2'")
+    yield _asked("DNNL extension", _extension)
+    yield _asked("instruction set", _instruction_set)
+    yield _asked("threads", _threads)
+    for name in ("anywidget", "ipywidgets", "jupyterlab"):
+        yield _package(name, name)
+    yield _asked("graph layout", _layout)
+    yield _asked("C compiler", _compiler, needed=False)
+    for name in ("onnx", "torch"):
+        yield _package(name, name, needed=False)
+
+
+def _package(name: str, wanted: str, needed: bool = True) -> Answer:
+    advice = f"not installed; pip install {wanted}"
+    try:
+        return Answer(name, importlib.metadata.version(name), advice, needed)
+    except importlib.metadata.PackageNotFoundError:
+        return Answer(name, None, advice, needed)
+
+
+def _asked(name: str, ask: Callable[[], str], needed: bool = True) -> Answer:
+    """The answer of a function that raises what is missing, with advice in the message."""
+    try:
+        return Answer(name, ask(), needed=needed)
+    except (ByocLabError, ImportError) as error:
+        return Answer(name, None, str(error), needed)
+
+
+def _byoc_lab() -> str:
+    import byoc_lab
+
+    return f"{byoc_lab.__version__}, {os.path.dirname(byoc_lab.__file__)}"
+
+
+def _tvm() -> str:
+    from byoc_lab.run.tvm_runtime import import_tvm
+
+    tvm = import_tvm()
+    if not tvm.runtime.enabled("llvm"):
+        raise NativeExtensionError(
+            f"apache-tvm {tvm.__version__} has no LLVM; "
+            f"install the wheel with: pip install 'apache-tvm>=0.25,<0.28'"
+        )
+    return f"{tvm.__version__}, with LLVM"
+
+
+class _Version(ctypes.Structure):
+    """The head of oneDNN's dnnl_version_t."""
+
+    _fields_ = [(name, ctypes.c_int) for name in ("major", "minor", "patch")]
+
+
+def _onednn() -> ctypes.CDLL:
+    """The oneDNN that the extension brought into the process."""
+    from byoc_lab.dnnl import native
+
+    native.load()
+    return ctypes.CDLL("libdnnl.so.3")
+
+
+def _extension() -> str:
+    onednn = _onednn()
+    onednn.dnnl_version.restype = ctypes.POINTER(_Version)
+    version = onednn.dnnl_version().contents
+    return f"oneDNN {version.major}.{version.minor}.{version.patch}"
+
+
+def _instruction_set() -> str:
+    found = _onednn().dnnl_get_effective_cpu_isa()
+    limit = os.environ.get("ONEDNN_MAX_CPU_ISA")
+    limited = f" (ONEDNN_MAX_CPU_ISA={limit})" if limit else ""
+    return INSTRUCTION_SETS.get(found, f"unknown to byoc_lab ({found:#x})") + limited
+
+
+def _threads() -> str:
+    from byoc_lab.dnnl import native
+
+    used = native.get_num_threads()
+    processors = len(os.sched_getaffinity(0))  # the extension is for Linux alone
+    settings = ", ".join(f"{name}={os.environ.get(name, 'unset')}" for name in THREAD_VARIABLES)
+    return f"DNNL uses {used} on {processors} processors; {settings}"
+
+
+def _layout() -> str:
+    from byoc_lab.view.layout import find_dot
+
+    found = find_dot()
+    if found is None:
+        raise ImportError("no layout program; pip install graphviz graphviz-pure")
+    return f"{_version('graphviz-pure') or 'of the system'}, {found}"
+
+
+def _version(name: str) -> str | None:
+    try:
+        return f"{name} {importlib.metadata.version(name)}"
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _compiler() -> str:
+    named = os.environ.get("CC") or next(filter(None, map(shutil.which, COMPILERS)), None)
+    if named is None:
+        raise ImportError(
+            "none found. Exporting libraries and the back end ccompiler need one; install it "
+            "(Debian, Ubuntu: sudo apt-get install gcc), or name it in the environment variable CC"
+        )
+    return named
