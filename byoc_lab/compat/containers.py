@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from byoc_lab.relay.adt import Constructor
 
 Array = tuple
 List = list
@@ -13,22 +16,26 @@ ShapeTuple = tuple
 
 
 class ADT(tuple):
-    """A tuple, or the fields of a data value, that a program gave; `tag` is its constructor's."""
+    """A tuple that a program gave."""
 
-    tag: int
-    constructor: Any
-
-    def __new__(cls, fields: Iterable[Any], tag: int = 0, constructor: Any = None) -> ADT:
-        made = super().__new__(cls, fields)
-        made.tag, made.constructor = tag, constructor
-        return made
+    tag = 0
 
     @property
     def fields(self) -> tuple[Any, ...]:
         return tuple(self)
 
 
-ConstructorValue = ADT
+@dataclass(frozen=True, eq=False, repr=False)
+class ConstructorValue:
+    """A value of a data type: what a constructor made of `fields`. `tag` is the constructor's."""
+
+    tag: int
+    fields: Sequence[Any]
+    constructor: Constructor | None = None
+
+    def __repr__(self) -> str:
+        name = self.constructor.name_hint if self.constructor else f"constructor {self.tag}"
+        return f"<{name} of {len(self.fields)} fields>"
 
 
 def tuple_object(fields: Iterable[Any] | None = None) -> ADT:

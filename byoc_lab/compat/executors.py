@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.compat import building
-from byoc_lab.compat.containers import ADT
+from byoc_lab.compat.containers import ADT, ConstructorValue
 from byoc_lab.compat.nd import HostArray
 from byoc_lab.errors import BuildError, InputError, InterpretedWarning
 from byoc_lab.passes import InferType
@@ -21,21 +21,31 @@ from byoc_lab.relay.analysis import free_vars
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.expr import Expr, Function, GlobalVar, TupleWrapper, Var, const
 from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.rules import Rule, run
 from byoc_lab.relay.scope_builder import ScopeBuilder
 from byoc_lab.relay.types import TensorType, TupleType, Type
 from byoc_lab.relay.visit import post_order
-from byoc_lab.run.reference import ConstructorValue, evaluate
+from byoc_lab.run import reference
 
 KINDS = ("graph", "vm", "aot", "debug")
 
 
 def as_result(value: Any) -> Any:
-    """Arrays as NDArrays, tuples and data values as ADTs of them."""
-    if isinstance(value, ConstructorValue):
-        fields = (as_result(f) for f in value.fields)
-        return ADT(fields, value.constructor.tag, value.constructor)
+    """Arrays as NDArrays, tuples as ADTs of them, data values as ConstructorValues."""
+    return run(_result(value))
+
+
+def _result(value: Any) -> Rule:
+    if isinstance(value, reference.ConstructorValue):
+        fields = []
+        for f in value.fields:
+            fields.append((yield _result(f)))
+        return ConstructorValue(value.constructor.tag, tuple(fields), value.constructor)
     if isinstance(value, (tuple, list)):
-        return ADT(as_result(v) for v in value)
+        fields = []
+        for f in value:
+            fields.append((yield _result(f)))
+        return ADT(fields)
     return HostArray(value) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
@@ -141,7 +151,7 @@ class Executor:
 
     def _runner(self, mod: IRModule) -> Callable[[list[Any]], Any]:
         if self.kind == "debug":
-            return lambda values: evaluate(mod, values).value
+            return lambda values: reference.evaluate(mod, values).value
         result = mod["main"].body.checked_type
         if self.kind == "graph" and not is_static(result):
             raise InputError(
@@ -155,7 +165,7 @@ class Executor:
                 raise  # the back end is what the program is run for
             reason = f"computed by NumPy, for it cannot be compiled: {error}"
             warnings.warn(reason, InterpretedWarning, stacklevel=4)
-            return lambda values: evaluate(mod, values).value
+            return lambda values: reference.evaluate(mod, values).value
         main = executable.mod["main"]
         result = main.body.checked_type
         if self.kind != "graph":

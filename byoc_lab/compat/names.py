@@ -68,7 +68,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.data_dep_optimization": (),
     "tvm.relay.debug": (),
     "tvm.relay.frontend": (),
-    "tvm.relay.prelude": (),
+    "tvm.relay.prelude": (f"{_RELAY}.prelude",),
     "tvm.relay.quantize": (),
     "tvm.relay.backend.executor": (f"{_HERE}.building",),
     "tvm.relay.backend.interpreter": (f"{_HERE}.executors", f"{_HERE}.containers"),
@@ -95,8 +95,9 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.op.transform": _BUILDERS,
     "tvm.relay.param_dict": (f"{_HERE}.params",),
     "tvm.relay.parser": (f"{_HERE}.parser",),
-    "tvm.relay.testing": (f"{_HERE}.relay_testing", f"{_RELAY}.testing"),
+    "tvm.relay.testing": (f"{_HERE}.relay_testing", f"{_HERE}.nat", f"{_RELAY}.testing"),
     "tvm.relay.testing.byoc": (f"{_HERE}.relay_testing",),
+    "tvm.relay.testing.nat": (f"{_HERE}.nat",),
     "tvm.relay.testing.temp_op_attr": (f"{_HERE}.relay_testing",),
     "tvm.relay.transform": ("byoc_lab.passes", f"{_HERE}.relay_names"),
     "tvm.relay.transform.infer_layout_utils": (f"{_RELAY}.op.layout_rules",),
@@ -139,8 +140,7 @@ INSTEAD: dict[str, str] = {
     "(mod.astext()) and read that with relay.parse",
     "tvm.relay.op.contrib": "byoc_lab has one back end, dnnl; register a pattern table of your own "
     "with relay.op.contrib.register_pattern_table",
-    "tvm.relay.prelude": "byoc_lab reads and checks data types, but has no library of them: parse "
-    "the definitions you need",
+    "tvm.relay.prelude": "byoc_lab has the prelude without tensor arrays, which are for TensorFlow",
     "tvm.relay.quantize": "quantize before importing; byoc_lab reads qnn operators",
     "tvm.relay.transform": "byoc_lab has the passes that relay.transform lists (dir), and what "
     "they need",

@@ -20,6 +20,7 @@ from byoc_lab.relay import (
     image,
     nn,
     op,
+    prelude,
     qnn,
     testing,
 )

@@ -52,8 +52,9 @@ from byoc_lab.relay.types import (
     TensorType,
     TupleType,
     Type,
+    replace,
 )
-from byoc_lab.relay.unify import Unifier, replace
+from byoc_lab.relay.unify import Unifier
 from byoc_lab.relay.visit import rebuild
 
 BOOL = TensorType((), "bool")

@@ -31,8 +31,8 @@ from byoc_lab.relay.types import (
     TypeCall,
     TypeKind,
     parts_of,
+    replace,
 )
-from byoc_lab.relay.unify import replace
 
 
 class DataTypeRules:

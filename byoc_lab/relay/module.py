@@ -7,6 +7,7 @@ work on a `copy`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from byoc_lab import display
@@ -16,6 +17,8 @@ from byoc_lab.relay.attrs import Attrs, DictAttrs
 from byoc_lab.relay.expr import Expr, Function, GlobalVar, Op, TupleWrapper
 from byoc_lab.relay.types import GlobalTypeVar, Type
 from byoc_lab.relay.visit import post_order, rebuild
+
+_STD = Path(__file__).parent / "std"
 
 
 class IRModule:
@@ -39,6 +42,7 @@ class IRModule:
         self.attrs: Attrs = DictAttrs(dict(attrs or {}))
         self.declared: dict[GlobalVar, Type] = {}
         self.notes: list[str] = []
+        self._imported: frozenset[str] = frozenset()
         for type_var, data in (type_definitions or {}).items():
             self._put(type_var, data)
         for name, func in (functions or {}).items():
@@ -77,6 +81,7 @@ class IRModule:
         twin.functions, twin._by_name = dict(self.functions), dict(self._by_name)
         twin.type_definitions, twin.attrs = dict(self.type_definitions), self.attrs
         twin.declared, twin.notes = dict(self.declared), list(self.notes)
+        twin._imported = self._imported
         return twin
 
     def __getitem__(self, name: str | GlobalVar | GlobalTypeVar) -> Any:
@@ -150,6 +155,20 @@ class IRModule:
             mine[own] = self._by_name.setdefault(name, own)
         for gv, func in other.items():
             self._put(gv, rebuild(func, lambda pre, post: post, memo=dict(mine)))
+
+    def import_from_std(self, file_to_import: str) -> None:
+        """Take over the types and functions of a file in `relay/std` (such as "prelude.rly"),
+        unless that was done. Raises UnknownNameError."""
+        from byoc_lab.relay.parser import parse_file
+
+        if file_to_import in self._imported:
+            return
+        path = _STD / file_to_import
+        if path.parent != _STD or not path.is_file():
+            have = ", ".join(sorted(p.name for p in _STD.glob("*.rly")))
+            raise UnknownNameError(f"no file {file_to_import!r} comes with Relay; there are {have}")
+        self.update(parse_file(path))
+        self._imported |= {file_to_import}
 
     def get_global_type_var(self, name: str) -> GlobalTypeVar:
         """The module's type of that name. Raises UnknownNameError."""

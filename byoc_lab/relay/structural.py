@@ -37,9 +37,9 @@ from byoc_lab.relay.types import (
     TypeKind,
     TypeVar,
     parts_of,
+    replace,
     with_parts,
 )
-from byoc_lab.relay.unify import replace
 
 
 @dataclass(frozen=True)

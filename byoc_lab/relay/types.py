@@ -176,7 +176,14 @@ class FuncType(Type):
         object.__setattr__(self, "type_params", tuple(type_params or ()))
         object.__setattr__(self, "type_constraints", tuple(type_constraints or ()))
         parts = (*self.arg_types, ret_type)
-        self._seal(self.arg_types, ret_type, self.type_params, parts=parts)
+        depth = 1 + max(p._depth for p in parts)
+        # Equal up to the names of type parameters: these go into the key by number, with the depth
+        # for that of another function type inside not to be taken for one of this.
+        numbered: dict[Type, Type] = {
+            p: GlobalTypeVar(f"{n} of {depth}") for n, p in enumerate(self.type_params)
+        }
+        key = tuple(replace(p, numbered) for p in parts)
+        self._seal(len(self.type_params), key, parts=parts)
 
     def __str__(self) -> str:
         generic = f"[{', '.join(map(str, self.type_params))}]" if self.type_params else ""
@@ -328,3 +335,14 @@ def with_parts(ty: Type, parts: Sequence[Type]) -> Type:
     if isinstance(ty, TypeRelation):
         return TypeRelation(ty.func, parts, ty.num_inputs, ty.attrs)
     return ty
+
+
+def replace(ty: Type, types: dict[Type, Type]) -> Type:
+    """`ty` with some types in it (type variables, mostly) replaced."""
+    if ty in types:
+        return types[ty]
+    parts = parts_of(ty)
+    if not parts or not types:
+        return ty
+    new = [replace(p, types) for p in parts]
+    return ty if all(x is y for x, y in zip(parts, new, strict=True)) else with_parts(ty, new)

@@ -13,6 +13,7 @@ from byoc_lab.relay.types import (
     TensorType,
     Type,
     parts_of,
+    replace,
     with_parts,
 )
 
@@ -116,14 +117,3 @@ def _same_parameters(a: FuncType, b: FuncType) -> tuple[FuncType, FuncType]:
         [replace(t, renamed) for t in b.arg_types], replace(b.ret_type, renamed), a.type_params
     )
     return a, b
-
-
-def replace(ty: Type, types: dict[Type, Type]) -> Type:
-    """`ty` with some types in it (type variables, mostly) replaced."""
-    if ty in types:
-        return types[ty]
-    parts = parts_of(ty)
-    if not parts or not types:
-        return ty
-    new = [replace(p, types) for p in parts]
-    return ty if all(x is y for x, y in zip(parts, new, strict=True)) else with_parts(ty, new)

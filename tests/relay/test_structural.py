@@ -74,3 +74,15 @@ def test_type_definitions_are_equal_whatever_their_variables_are_called():
     assert relay.structural_hash(box("A", "Put")) == relay.structural_hash(box("B", "Put"))
     with pytest.raises(ValueError, match="different definitions"):
         relay.assert_structural_equal(box("A", "Put"), box("A", "Keep"))
+
+
+def test_function_types_are_equal_whatever_their_type_parameters_are_called():
+    a, b = relay.TypeVar("A"), relay.TypeVar("B")
+    fn = relay.FuncType
+    assert fn([a, b], a, [a, b]) == fn([b, a], b, [b, a])
+    assert hash(fn([a], a, [a])) == hash(fn([b], b, [b]))
+    assert fn([a, b], a, [a, b]) != fn([a, b], b, [a, b])
+    assert fn([a], a, [a]) != fn([a], a)
+    # The parameter of the outer one inside the inner one, which has one of its own.
+    assert fn([fn([a], b, [a])], b, [b]) == fn([fn([b], a, [b])], a, [a])
+    assert fn([fn([a], b, [a])], b, [b]) != fn([fn([a], a, [a])], b, [b])
