@@ -21,6 +21,7 @@ from byoc_lab.passes.base import (
 )
 from byoc_lab.passes.context import PassContext, PassInfo
 from byoc_lab.passes.convert_layout import LayoutConfig
+from byoc_lab.passes.defunctionalization import Defunctionalization
 from byoc_lab.passes.gradient import gradient
 from byoc_lab.passes.hook import Event, listening
 from byoc_lab.passes.infer_type import InferTypeLocal
@@ -52,7 +53,8 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "Event", "FunctionPass", "InferTypeLocal", "LayoutConfig", "ModulePass", "Pass", "PassContext",
-    "PassInfo", "Sequential", "function_pass", "gradient", "listening", "make_pass", "module_pass",
-    "named_pipeline", "pipeline_names", "register_pass", "register_pipeline", *_NAMES,
+    "Defunctionalization", "Event", "FunctionPass", "InferTypeLocal", "LayoutConfig", "ModulePass",
+    "Pass", "PassContext", "PassInfo", "Sequential", "function_pass", "gradient", "listening",
+    "make_pass", "module_pass", "named_pipeline", "pipeline_names", "register_pass",
+    "register_pipeline", *_NAMES,
 ]  # fmt: skip

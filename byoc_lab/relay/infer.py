@@ -17,11 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from byoc_lab.errors import ByocLabError, TypeInferenceError, UnknownNameError
+from byoc_lab.errors import TypeInferenceError, UnknownNameError
 from byoc_lab.relay.adt import Constructor, Match
 from byoc_lab.relay.adt_kinds import check_kind
 from byoc_lab.relay.analysis import check_well_formed
-from byoc_lab.relay.attrs import Attrs
 from byoc_lab.relay.expr import (
     Call,
     Constant,
@@ -41,10 +40,10 @@ from byoc_lab.relay.expr import (
     describe,
 )
 from byoc_lab.relay.infer_adt import DataTypeRules, is_of_anything
+from byoc_lab.relay.infer_calls import CallRules
 from byoc_lab.relay.infer_errors import fail as _fail
 from byoc_lab.relay.infer_errors import place as _place
 from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.op.registry import OpDef, identity
 from byoc_lab.relay.types import (
     FuncType,
     IncompleteType,
@@ -52,7 +51,6 @@ from byoc_lab.relay.types import (
     TensorType,
     TupleType,
     Type,
-    replace,
 )
 from byoc_lab.relay.unify import Unifier
 from byoc_lab.relay.visit import rebuild
@@ -101,7 +99,7 @@ class _Types(dict[Expr, Type]):
         raise KeyError(node)
 
 
-class _Solver(DataTypeRules):
+class _Solver(CallRules, DataTypeRules):
     """One inference: the types found so far, and what waits for more."""
 
     def __init__(self, mod: IRModule, declare_globals: bool):
@@ -205,102 +203,6 @@ class _Solver(DataTypeRules):
         self.fresh.add(gv)  # who uses it is typed anew: the function may have changed
         return ty
 
-    def _call(self, call: Call) -> Type:
-        if isinstance(call.op, Op):
-            return self._op_call(call, call.op.definition)
-        result = IncompleteType()
-        self._now_or_later([self.types[call.op]], lambda: self._apply(call, result))
-        return result
-
-    def _apply(self, call: Call, result: Type) -> bool:
-        callee = self.unifier.head(self.types[call.op])
-        if isinstance(callee, IncompleteType):
-            if isinstance(call.op, GlobalVar):
-                args = [self.types[a] for a in call.args]
-                self.unify(call, callee, FuncType(args, result), "the callee")
-                return True
-            return False
-        if not isinstance(callee, FuncType):
-            _fail(
-                call, f"only a function can be called, found {describe(call.op)} of type {callee}"
-            )
-        if callee.type_params:
-            given = call.type_args or [IncompleteType() for _ in callee.type_params]
-            if len(given) != len(callee.type_params):
-                count = len(callee.type_params)
-                _fail(call, f"expected {count} type arguments, found {len(given)}")
-            self.instances[call] = list(given)
-            holes: dict[Type, Type] = dict(zip(callee.type_params, given, strict=True))
-            callee = FuncType(
-                [replace(t, holes) for t in callee.arg_types], replace(callee.ret_type, holes)
-            )
-        if len(callee.arg_types) != len(call.args):
-            few = "few" if len(call.args) < len(callee.arg_types) else "many"
-            _fail(
-                call,
-                f"too {few} arguments: expected {len(callee.arg_types)}, found {len(call.args)}",
-            )
-        for n, (arg, wanted) in enumerate(zip(call.args, callee.arg_types, strict=True)):
-            self.unify(call, self.types[arg], wanted, f"argument {n}")
-        self.unify(call, result, callee.ret_type, "the result")
-        return True
-
-    def _op_call(self, call: Call, definition: OpDef) -> Type:
-        if len(call.args) != len(definition.inputs):
-            names = ", ".join(n.rstrip("*") for n in definition.inputs)
-            _fail(
-                call,
-                f"{definition.name} takes {len(definition.inputs)} arguments ({names}), "
-                f"found {len(call.args)}",
-            )
-        attrs, schema = call.attrs, definition.attrs
-        if schema is not None and attrs is not None and attrs.type_key != schema.type_key:
-            _fail(call, f"{definition.name} takes {schema.type_key}, found {attrs.type_key}")
-        args = [self.types[a] for a in call.args]
-        if definition.relation is identity:
-            return args[0]  # be it a hole: what fills the one fills the other
-        if attrs is None and schema is not None:
-            attrs = schema.make()
-        if not any(t.has_holes for t in args):  # the usual case: known operands, known result
-            *wanted, result = self._relate(call, definition, attrs, args)
-            self._check_arguments(call, definition, args, wanted)
-            if result is not None and not result.has_holes:
-                return result
-        hole = IncompleteType()
-        self._now_or_later([*args, hole], lambda: self._retry(call, definition, attrs, hole))
-        return hole
-
-    def _retry(self, call: Call, definition: OpDef, attrs: Attrs | None, result: Type) -> bool:
-        args = [self.types[a] for a in call.args]
-        known = [self.unifier.known(t) for t in args]
-        *wanted, found = self._relate(call, definition, attrs, known)
-        self._check_arguments(call, definition, args, wanted)
-        if found is not None:
-            self.unify(call, result, found, "the result")
-        return found is not None and not any(
-            self.unifier.resolve(t).has_holes for t in (*args, result)
-        )
-
-    def _relate(
-        self, call: Call, definition: OpDef, attrs: Attrs | None, known: Sequence[Type | None]
-    ) -> Sequence[Type | None]:
-        try:
-            return definition.relation(attrs, *known)
-        except TypeInferenceError as error:
-            _fail(call, str(error), error)
-        except ByocLabError:
-            raise
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            # A stride of 0, a scale that is infinite, a dtype that NumPy has not.
-            _fail(call, f"{definition.name}: an attribute is out of range ({error})", error)
-
-    def _check_arguments(
-        self, call: Call, definition: OpDef, args: Sequence[Type], wanted: Sequence[Type | None]
-    ) -> None:
-        for name, arg, want in zip(definition.inputs, args, wanted, strict=True):
-            if want is not None and want is not arg:
-                self.unify(call, arg, want, f"{definition.name}: {name.rstrip('*')}")
-
     def _function(self, func: Function) -> Type:
         params = [self.of_variable(p) for p in func.params]
         body = self.types[func.body]
@@ -335,7 +237,7 @@ class _Solver(DataTypeRules):
             self.unify(node, result, whole.fields[node.index], "the projection")
             return True
 
-        self._now_or_later([self.types[node.tuple_value]], project)
+        self.now_or_later([self.types[node.tuple_value]], project)
         return self.unifier.resolve(result)
 
     def _ref_create(self, node: RefCreate) -> Type:
@@ -353,7 +255,7 @@ class _Solver(DataTypeRules):
 
     # 2. Solve ------------------------------------------------------------------------------------
 
-    def _now_or_later(self, types: Sequence[Type], attempt: Callable[[], bool]) -> None:
+    def now_or_later(self, types: Sequence[Type], attempt: Callable[[], bool]) -> None:
         """Do `attempt` now and, until it succeeds, whenever a hole in `types` is filled."""
         if not attempt():
             self.attempts.append((types, attempt))
@@ -418,7 +320,7 @@ class _Solver(DataTypeRules):
 
 
 _VISIT: dict[type, Callable[..., Type]] = {
-    Call: _Solver._call,
+    Call: _Solver.call_type,
     Function: _Solver._function,
     Let: _Solver._let,
     If: _Solver._if,

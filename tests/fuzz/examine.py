@@ -23,11 +23,12 @@ from byoc_lab.run.reference import evaluate
 SECONDS = 20.0  # of CPU time for one text; the slowest that is well takes less than one
 MOST_NUMBERS = 100_000  # in one tensor of a module that is evaluated
 
-# Passes that cannot be made without arguments.
+# Passes that cannot be made, or do nothing, without arguments.
 ARGUMENTS: dict[str, Callable[[], Any]] = {
     "MergeComposite": lambda: passes.MergeComposite(patterns.pattern_table()),
     "ConvertLayout": lambda: passes.ConvertLayout({"nn.conv2d": ["NHWC", "default"]}),
     "AnnotateTarget": lambda: passes.AnnotateTarget(["dnnl"]),
+    "EtaExpand": lambda: passes.EtaExpand(expand_constructor=True, expand_global_var=True),
 }
 LEFT_OUT = {"PrintIR"}  # writes to the terminal, what `astext` is tested with
 
@@ -48,7 +49,7 @@ def all_passes() -> dict[str, Any]:
         if needs and name not in ARGUMENTS:
             raise KeyError(f"{name} needs {', '.join(needs)}: say in ARGUMENTS what to run it with")
         if name not in LEFT_OUT:
-            found[name] = ARGUMENTS[name]() if needs else passes.make_pass(name)
+            found[name] = ARGUMENTS[name]() if name in ARGUMENTS else passes.make_pass(name)
     found["PartitionGraph of 2020"] = passes.PartitionGraph(era="2020-01")
     return found
 

@@ -129,3 +129,13 @@ def test_an_applied_name_has_the_kind_of_a_type():
     ):
         with pytest.raises(TypeInferenceError, match=said):
             relay.analysis.check_kind(ty, mod)
+
+
+def test_a_generic_function_without_a_stated_result_is_typed_anew_for_each_call():
+    mod = relay.parse(
+        """#[version = "0.0.5"]
+        def @main(%x: int32) { (@pair(%x), @pair(True)) }
+        def @pair[A](%x: A) { (%x, %x) }"""
+    )
+    assert str(mod["main"].ret_type) == "((int32, int32), (bool, bool))"
+    assert str(mod["pair"].checked_type) == "fn [A](A) -> (A, A)"
