@@ -9,6 +9,7 @@ from byoc_lab.errors import ParseError
 from byoc_lab.relay.expr import Expr, Function
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.parser import parse, parse_expr
+from byoc_lab.relay.span import SequentialSpan, Span
 
 BaseExpr = RelayExpr = Expr
 BaseFunc = Function
@@ -17,9 +18,14 @@ _FORMAT = "byoc_lab relay"
 
 
 def save_json(node: Any) -> str:
-    """A module or expression as JSON, for `load_json`. The format is byoc_lab's: Relay's text."""
+    """A module, expression or Span as JSON, for `load_json`. The format is byoc_lab's: modules and
+    expressions are Relay's text."""
+    if isinstance(node, Span):
+        several = node.spans if isinstance(node, SequentialSpan) else None
+        places = [_place(s) for s in several or (node,)]
+        return json.dumps({"format": _FORMAT, "spans": places, "several": several is not None})
     if not isinstance(node, (IRModule, Expr)):
-        raise TypeError(f"save_json takes an IRModule or a Relay expression, found {node!r}")
+        raise TypeError(f"save_json takes a module, an expression or a Span, found {node!r}")
     return json.dumps(
         {"format": _FORMAT, "module": isinstance(node, IRModule), "text": node.astext()}
     )
@@ -39,7 +45,14 @@ def load_json(json_str: str) -> Any:
             1,
             1,
         )
+    if "spans" in document:
+        spans = [Span(*place) for place in document["spans"]]
+        return SequentialSpan(spans) if document["several"] else spans[0]
     return (parse if document["module"] else parse_expr)(document["text"])
+
+
+def _place(span: Span) -> list[Any]:
+    return [span.source_name, span.line, span.end_line, span.column, span.end_column]
 
 
 __all__ = ["BaseExpr", "BaseFunc", "RelayExpr", "load_json", "save_json"]

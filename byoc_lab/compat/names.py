@@ -44,7 +44,14 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.script.tir": (f"{APACHE}tvm.script.tirx",),
     "tvm.transform": ("byoc_lab.passes",),
     # tvm.ir
-    "tvm.ir": ("byoc_lab.ir", f"{_HERE}.ir", _RELAY, f"{_HERE}.tir", f"{APACHE}tvm.ir"),
+    "tvm.ir": (
+        "byoc_lab.ir",
+        f"{_HERE}.ir",
+        _RELAY,
+        f"{_RELAY}.supply",
+        f"{_HERE}.tir",
+        f"{APACHE}tvm.ir",
+    ),
     "tvm.ir.adt": (f"{_RELAY}.adt",),
     "tvm.ir.attrs": ("byoc_lab.ir",),
     "tvm.ir.base": ("byoc_lab.ir", f"{_HERE}.ir"),
@@ -53,6 +60,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.ir.instrument": ("byoc_lab.passes.instrument",),
     "tvm.ir.module": (f"{_RELAY}.module",),
     "tvm.ir.op": ("byoc_lab.ir",),
+    "tvm.ir.supply": (f"{_RELAY}.supply",),
     "tvm.ir.tensor_type": (f"{_RELAY}.types",),
     "tvm.ir.transform": ("byoc_lab.passes",),
     "tvm.ir.type": (f"{_RELAY}.types",),

@@ -25,6 +25,10 @@ class VarId:
     def __init__(self, name_hint: str):
         self.name_hint = name_hint
 
+    def same_as(self, other: object) -> bool:
+        """Whether `other` is this very origin."""
+        return self is other
+
 
 class Var(Expr):
     """A local variable: parameter, let-bound, or free. Two of one name are different.

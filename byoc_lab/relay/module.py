@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from byoc_lab import display
 from byoc_lab.errors import FreeVariableError, UnknownNameError
@@ -17,6 +17,17 @@ from byoc_lab.relay.attrs import Attrs, DictAttrs
 from byoc_lab.relay.expr import Expr, Function, GlobalVar, Op, TupleWrapper
 from byoc_lab.relay.types import GlobalTypeVar, Type
 from byoc_lab.relay.visit import post_order, rebuild
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Map(dict[Key, Value]):
+    """A dict whose `items` can be counted off, as those of TVM's maps: `items()[0]`."""
+
+    def items(self) -> list[tuple[Key, Value]]:  # type: ignore[override]
+        return list(super().items())
+
 
 _STD = Path(__file__).parent / "std"
 
@@ -36,9 +47,9 @@ class IRModule:
         type_definitions: Mapping[GlobalTypeVar, TypeData] | None = None,
         attrs: Mapping[str, Any] | Attrs | None = None,
     ):
-        self.functions: dict[GlobalVar, Function] = {}
+        self.functions: Map[GlobalVar, Function] = Map()
         self._by_name: dict[str, GlobalVar] = {}
-        self.type_definitions: dict[GlobalTypeVar, TypeData] = {}
+        self.type_definitions: Map[GlobalTypeVar, TypeData] = Map()
         self.attrs: Attrs = DictAttrs(dict(attrs or {}))
         self.declared: dict[GlobalVar, Type] = {}
         self.notes: list[str] = []
@@ -78,8 +89,8 @@ class IRModule:
     def copy(self) -> IRModule:
         """A module of the same functions, to be changed freely."""
         twin = IRModule()
-        twin.functions, twin._by_name = dict(self.functions), dict(self._by_name)
-        twin.type_definitions, twin.attrs = dict(self.type_definitions), self.attrs
+        twin.functions, twin._by_name = Map(self.functions), dict(self._by_name)
+        twin.type_definitions, twin.attrs = Map(self.type_definitions), self.attrs
         twin.declared, twin.notes = dict(self.declared), list(self.notes)
         twin._imported = self._imported
         return twin
@@ -107,7 +118,7 @@ class IRModule:
     def rename_unchecked(self, old: GlobalVar, new: GlobalVar) -> None:
         """Another name for a function, here and in all calls; an external one's link name too."""
         memo: dict[Expr, Expr] = {old: new}
-        functions, self.functions, self._by_name = self.functions, {}, {}
+        functions, self.functions, self._by_name = self.functions, Map(), {}
         for gv, func in functions.items():
             key, changed = gv, rebuild(func, lambda pre, post: post, memo=memo)
             if gv.name_hint == old.name_hint:
@@ -138,6 +149,10 @@ class IRModule:
 
     def update_func(self, var: GlobalVar, func: Function) -> None:
         self._put(var, func)
+
+    def _add(self, var: str | GlobalVar, val: Any, update: bool = True) -> None:
+        """`mod[var] = val`, by the name that scripts of TVM call."""
+        self._put(var, val)
 
     def update(self, other: IRModule | Mapping[Any, Function]) -> None:
         """Take over (and overwrite with) the functions and types of another module or mapping.
@@ -253,7 +268,9 @@ class IRModule:
 
     def script(self, *, show_meta: bool = False) -> str:
         """The module's text, without a header; `show_meta`: with the metadata."""
-        return self.astext(show_meta_data=show_meta, header=False)
+        from byoc_lab.relay.printer import print_shown
+
+        return self.astext(header=False) if show_meta else print_shown(self)
 
     def __str__(self) -> str:
         return self.script()

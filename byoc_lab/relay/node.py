@@ -100,7 +100,9 @@ class Expr:
         return print_text(self, show_meta_data=show_meta_data, annotate=annotate, **options)
 
     def __str__(self) -> str:
-        return self.astext(show_meta_data=False, header=False)
+        from byoc_lab.relay.printer import print_shown
+
+        return print_shown(self)
 
     def __repr__(self) -> str:
         return f"<{self.in_words()}>"
@@ -195,6 +197,11 @@ class Op(Expr):
     def in_words(self) -> str:
         return f"operator {self.name}"
 
+    def __str__(self) -> str:
+        return f"Op({self.name})"
+
+    __repr__ = __str__
+
     @staticmethod
     def get(name: str) -> Op:
         """The operator of that name. Raises UnknownNameError with the nearest names."""
@@ -216,6 +223,23 @@ class Op(Expr):
         """An attribute such as "target.dnnl", or None."""
         value, _ = self._attributes.get(key, (None, 0))
         return value
+
+    @property
+    def support_level(self) -> int:
+        """TVM's word for how widely an operator is supported; 1 is the most."""
+        from byoc_lab.relay.op.support_levels import DEFAULT, SUPPORT_LEVELS
+
+        return SUPPORT_LEVELS.get(self.name, DEFAULT)
+
+    @property
+    def description(self) -> str:
+        """What the operator computes, in words."""
+        return self.definition.doc
+
+    @property
+    def attrs_type_key(self) -> str:
+        """The type key of its attributes; "" when it has none."""
+        return self.definition.attrs.type_key if self.definition.attrs else ""
 
     @property
     def num_inputs(self) -> int:

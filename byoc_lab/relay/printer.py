@@ -104,9 +104,17 @@ def print_text(
     **options: Any,
 ) -> str:
     """Relay text of a module or expression; see `print_lines` for the options."""
-    lines = print_lines(obj, show_meta_data, annotate, **options)
-    end = "\n" if isinstance(obj, IRModule) else ""
-    return "\n".join(line.text for line in lines) + end
+    lines, metadata = _print(obj, show_meta_data, annotate, **options)
+    said = metadata and (show_meta_data or options.get("header", True))
+    # As in TVM, what is said of metadata ends a text without a line break.
+    ends = isinstance(obj, IRModule) and not (said and options.get("style", "0.0.5") == "0.0.5")
+    return "\n".join(line.text for line in lines) + "\n" * ends
+
+
+def print_shown(obj: Expr | IRModule) -> str:
+    """What `str` gives, as in TVM: the text before the word about omitted metadata."""
+    lines, metadata = _print(obj, False, None, header=False)
+    return "\n".join(line.text for line in lines) + "\n" * (isinstance(obj, IRModule) + metadata)
 
 
 def print_lines(
@@ -136,6 +144,29 @@ def print_lines(
 
     Raises UnknownNameError for an unknown style.
     """
+    return _print(
+        obj,
+        show_meta_data,
+        annotate,
+        header=header,
+        style=style,
+        show_types=show_types,
+        show_span=show_span,
+        exact=exact,
+    )[0]
+
+
+def _print(
+    obj: Expr | IRModule | TupleWrapper,
+    show_meta_data: bool,
+    annotate: Callable[[Expr], str] | None,
+    header: bool = True,
+    style: str = "0.0.5",
+    show_types: bool = True,
+    show_span: bool = False,
+    exact: bool | None = None,
+) -> tuple[list[Line], bool]:
+    """The lines, and whether there is metadata, be it shown or not."""
     from byoc_lab.relay.printer_nodes import NodePrinter
 
     if style not in STYLES:
@@ -165,7 +196,7 @@ def print_lines(
         elif header:
             lines += [Line("")] * isinstance(obj, IRModule) * chosen.late_numbers
             lines += map(Line, chosen.metadata_omitted)
-    return lines
+    return lines, bool(nodes.metadata)
 
 
 def _definitions(mod: IRModule, style: Style) -> list[TypeData]:

@@ -12,9 +12,10 @@ import numpy as np
 from byoc_lab.errors import AttributeValueError
 from byoc_lab.relay import printer_exact
 from byoc_lab.relay.attrs import REQUIRED, Attrs, DictAttrs, same_value
-from byoc_lab.relay.expr import Call, Constant, Op
+from byoc_lab.relay.expr import Call, Constant, Expr, Op
 from byoc_lab.relay.metadata import MetaTable, type_key
 from byoc_lab.relay.printer import Style
+from byoc_lab.relay.types import Type
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _ESCAPED = re.compile(r'[\x00-\x1f"\\\x7f-\U0010ffff]')
@@ -93,7 +94,10 @@ class ValuePrinter:
             return self.device(value)
         if isinstance(value, (Constant, Attrs)):
             return self.meta(type_key(value), value)
-        raise AttributeValueError(f"a {type(value).__name__} is no attribute value: {value!r}")
+        kind = type(value).__name__
+        if isinstance(value, (Expr, Type)) and not self.show_meta_data:
+            return self.meta(f"relay.{kind}", value)
+        raise AttributeValueError(f"a {kind} has no text as an attribute's value: {value!r}")
 
     def string(self, value: str) -> str:
         if self.exact and not printer_exact.is_plain(value):

@@ -214,8 +214,9 @@ class _Comparison:
         return ""
 
     def _call(self, a: Call, b: Call) -> str:
-        if a.attrs != b.attrs:
-            return _attrs_difference(a.attrs, b.attrs)
+        why = self._attrs(a.attrs, b.attrs)
+        if why:
+            return why
         if isinstance(a.op, Op) or a.type_args == b.type_args:
             return ""
         if len(a.type_args) != len(b.type_args):
@@ -251,9 +252,16 @@ class _Comparison:
             why = self._bind(p, q)
             if why:
                 return f"parameter %{p.name_hint}: {why}"
-        if a.attrs != b.attrs:
-            return _attrs_difference(a.attrs, b.attrs)
-        return self._types(a.ret_type, b.ret_type)
+        return self._attrs(a.attrs, b.attrs) or self._types(a.ret_type, b.ret_type)
+
+    def _attrs(self, a: Attrs | None, b: Attrs | None) -> str:
+        if a == b:
+            return ""
+        if a is not None and b is not None:  # variables may be values
+            changes = {k: self.to_right[v] for k, v in a.items() if _is_paired(v, self.to_right)}
+            if changes:
+                a = Attrs(a.schema, {**a, **changes})
+        return "" if a == b else _attrs_difference(a, b)
 
     def _types(self, a: Type | None, b: Type | None) -> str:
         if a is not None and self.type_vars and not isinstance(a, TypeVar):
@@ -300,6 +308,10 @@ def _counts_sharing(node: Expr) -> bool:
 
 def _same_bits(x: np.ndarray, y: np.ndarray) -> bool:
     return x is y or x.tobytes() == y.tobytes()
+
+
+def _is_paired(value: Any, pairs: dict[Expr, Expr]) -> bool:
+    return isinstance(value, Var) and value in pairs
 
 
 def _attrs_difference(a: Attrs | None, b: Attrs | None) -> str:
@@ -370,9 +382,16 @@ def _own_hash(node: Expr, bound: bool) -> Any:
     if isinstance(node, Constant):
         return (node.numpy().dtype.str, node.numpy().shape, node.numpy().tobytes())
     if isinstance(node, Call):
-        return None if node.attrs is None else hash(node.attrs)
+        return _hash_attrs(node.attrs)
     if isinstance(node, TupleGetItem):
         return node.index
     if isinstance(node, Function):
-        return (hash(node.attrs), len(node.params))
+        return (_hash_attrs(node.attrs), len(node.params))
     return None
+
+
+def _hash_attrs(attrs: Attrs | None) -> Any:
+    if attrs is None or not any(isinstance(v, Var) for v in attrs.values()):
+        return None if attrs is None else hash(attrs)
+    kept = {k: v for k, v in attrs.items() if not isinstance(v, Var)}
+    return hash((*sorted(attrs), Attrs(attrs.schema, kept)))

@@ -85,6 +85,25 @@ def test_modules_and_passes() -> None:
     assert types >= {"IntImm", "Array", "runtime.String"}
 
 
+def test_places_as_json() -> None:
+    name, ir = relay.SourceName("a.txt"), tvm.ir
+    one, other = relay.Span(name, 1, 2, 3, 4), relay.Span(name, 5, 5, 6, 7)
+    for span in (one, relay.SequentialSpan([one, other]), relay.SequentialSpan([one])):
+        again = ir.load_json(ir.save_json(span))
+        assert again == span and type(again) is type(span)
+    assert again.source_name.name == "a.txt"
+
+
+def test_what_an_operator_says_of_itself() -> None:
+    conv, add = relay.op.get("nn.conv2d"), relay.op.get("add")
+    assert str(conv) == repr(conv) == "Op(nn.conv2d)"
+    assert (conv.support_level, add.support_level) == (2, 1)
+    assert relay.op.get("annotation.compiler_begin").support_level == 10
+    assert (conv.attrs_type_key, add.attrs_type_key) == ("relay.attrs.Conv2DAttrs", "")
+    assert "onvolution" in conv.description
+    assert relay.var("x").vid.same_as(relay.var("x").vid) is False
+
+
 def test_building_is_heard_of(capsys: pytest.CaptureFixture[str]) -> None:
     @tvm.instrument.pass_instrument
     class Names:

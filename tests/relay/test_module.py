@@ -76,8 +76,19 @@ def test_attributes_make_a_difference_and_copies():
 
 def test_a_script_is_the_text_without_its_header():
     mod = IRModule({"main": relay.Function([], relay.const([1.0, 2.0]))})
-    assert mod.script() == str(mod) == "def @main() {\n  meta[relay.Constant][0]\n}\n"
+    assert mod.script() == str(mod) == "def @main() {\n  meta[relay.Constant][0]\n}\n\n"
     assert "#[metadata]" in mod.script(show_meta=True)
+
+
+def test_functions_and_types_can_be_counted_off():
+    """As TVM's maps; `_add` is what its scripts call to add one."""
+    mod = relay.parse('#[version = "0.0.5"]\ntype Box[A] { Put(A) }\ndef @main() { Put(1) }')
+    header, data = mod.type_definitions.items()[0]
+    assert header.name_hint == "Box" and data.constructors[0].name_hint == "Put"
+    assert mod.functions.items()[0] == (mod.get_global_var("main"), mod["main"])
+    twin = mod.copy()
+    twin._add("g", unary("abs"))
+    assert twin.functions.items()[1][0].name_hint == "g" and "g" not in mod
 
 
 def test_spans_have_tvms_fields_in_tvms_order():

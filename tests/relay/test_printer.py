@@ -306,6 +306,17 @@ def test_the_word_about_omitted_metadata():
     assert old.startswith("v0.0.4\nfn (") and old.endswith(STYLES["0.0.4"].metadata_omitted[0])
 
 
+def test_texts_with_metadata_end_as_in_tvm():
+    mod = IRModule.from_expr(relay.add(X, relay.const(np.ones(3, "float32"))))
+    for obj in (mod, mod["main"], mod["main"].body):
+        assert obj.astext().endswith("}") and obj.astext(show_meta_data=False).endswith(" */")
+    assert str(mod).endswith("[0])\n}\n\n") and str(mod["main"]).endswith("[0])\n}\n")
+    plain = IRModule.from_expr(relay.abs(X))
+    for text in (str(plain), plain.astext(), plain.astext(show_meta_data=False)):
+        assert text.endswith("(%x)\n}\n")
+    assert str(plain["main"]).endswith("(%x)\n}")
+
+
 # Lines -------------------------------------------------------------------------------------------
 
 

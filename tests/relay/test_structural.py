@@ -86,3 +86,14 @@ def test_function_types_are_equal_whatever_their_type_parameters_are_called():
     # The parameter of the outer one inside the inner one, which has one of its own.
     assert fn([fn([a], b, [a])], b, [b]) == fn([fn([b], a, [b])], a, [a])
     assert fn([fn([a], b, [a])], b, [b]) != fn([fn([a], a, [a])], b, [b])
+
+
+def test_variables_that_are_attributes_are_equal_when_their_binders_are():
+    def keyed(name: str, which: int) -> relay.Function:
+        params = [relay.var(name, shape=(2,)), relay.var(f"{name}_other", shape=(2,))]
+        return relay.Function(params, params[0], attrs={"key": params[which]})
+
+    relay.assert_structural_equal(keyed("a", 0), keyed("b", 0))
+    assert relay.structural_hash(keyed("a", 0)) == relay.structural_hash(keyed("b", 0))
+    with pytest.raises(ValueError, match="attribute 'key'"):
+        relay.assert_structural_equal(keyed("a", 0), keyed("b", 1))
