@@ -19,6 +19,7 @@ from byoc_lab.passes.base import (
     make_pass,
     register_pass,
 )
+from byoc_lab.passes.combine_parallel import CombineParallel
 from byoc_lab.passes.context import PassContext, PassInfo
 from byoc_lab.passes.convert_layout import LayoutConfig
 from byoc_lab.passes.defunctionalization import Defunctionalization
@@ -29,7 +30,7 @@ from byoc_lab.passes.made import function_pass, module_pass
 from byoc_lab.passes.pattern_rewrite import PatternRewrite
 from byoc_lab.passes.pipelines import named_pipeline, pipeline_names, register_pipeline
 
-_BASES = {Pass, ModulePass, FunctionPass, PatternRewrite, Sequential}
+_BASES = {Pass, ModulePass, FunctionPass, CombineParallel, PatternRewrite, Sequential}
 
 
 def _discover() -> list[str]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from byoc_lab.passes.base import FunctionPass, PassContext
+from byoc_lab.passes.base import FunctionPass, ModulePass, PassContext
 from byoc_lab.passes.hook import keeps_in, report
 from byoc_lab.relay.annotate import BEGIN, END, begin, compiler_of, end, is_annotation
 from byoc_lab.relay.expr import (
@@ -39,14 +39,12 @@ from byoc_lab.relay.visit import rebuild
 DEFAULT = "default"
 
 
-class AnnotateTarget(FunctionPass):
+class AnnotateTarget(ModulePass):
     """Annotate for one target or several, in order of preference.
 
     include_non_call_ops: tuples, projections and references go along with the calls around them
     when those agree. compat="0.16": as TVM 0.16 does, faults included.
     """
-
-    required = ("InferType",)
 
     def __init__(
         self,
@@ -58,8 +56,22 @@ class AnnotateTarget(FunctionPass):
         self.include_non_call_ops = include_non_call_ops
         self.compat = compat
 
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        return _AnnotateTargetFunc(self)(mod)
+
+
+class _AnnotateTargetFunc(FunctionPass):
+    """The pass inside, which instruments hear of as they do in TVM."""
+
+    def __init__(self, options: AnnotateTarget):
+        self.options = options
+
+    @property
+    def name(self) -> str:
+        return "AnnotateTargetFunc"
+
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return _Annotator(self).run(func)
+        return _Annotator(self.options).run(func)
 
 
 class _Annotator:

@@ -34,6 +34,11 @@ class Pass:
     def info(self) -> PassInfo:
         return PassInfo(self.opt_level, self.name, self.required)
 
+    @property
+    def heard_as(self) -> PassInfo:
+        """What instruments are told of it: TVM calls some passes by another name."""
+        return self.info
+
     def __call__(self, mod: IRModule) -> IRModule:
         if not isinstance(mod, IRModule):
             raise PassError(
@@ -43,10 +48,11 @@ class Pass:
         ctx = PassContext.current()
         if not ctx.instruments:
             return self._checked_run(mod, ctx)
-        if not ctx.before_pass(mod, self.info):
+        info = self.heard_as
+        if not ctx.before_pass(mod, info):
             return mod
         after = self._checked_run(mod, ctx)
-        ctx.after_pass(after, self.info)
+        ctx.after_pass(after, info)
         return after
 
     def _checked_run(self, mod: IRModule, ctx: PassContext) -> IRModule:

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from byoc_lab.errors import PartitionError
-from byoc_lab.passes.base import FunctionPass, PassContext
+from byoc_lab.passes.base import FunctionPass, ModulePass, PassContext
+from byoc_lab.passes.context import PassInfo
 from byoc_lab.passes.rewrite import Rule, rewrite
 from byoc_lab.relay.annotate import BEGIN, END, is_annotation
 from byoc_lab.relay.expr import Call, Expr, Function, If
@@ -25,8 +26,23 @@ from byoc_lab.relay.regions import Region, RegionSet
 from byoc_lab.relay.visit import post_order
 
 
-class MergeCompilerRegions(FunctionPass):
+class MergeCompilerRegions(ModulePass):
     """Join regions of the same compiler where that makes no cycle."""
+
+    @property
+    def heard_as(self) -> PassInfo:
+        return PassInfo(self.opt_level, "sequential")
+
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        return _MergeInFunctions()(mod)
+
+
+class _MergeInFunctions(FunctionPass):
+    """The pass inside the sequence that TVM makes of it, as instruments hear of it."""
+
+    @property
+    def name(self) -> str:
+        return "MergeCompilerRegions"
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         regions = RegionSet(func)

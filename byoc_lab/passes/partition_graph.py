@@ -16,12 +16,14 @@ on which TVM's recursion never ends, is refused here with the way the value take
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from byoc_lab.errors import PartitionError
 from byoc_lab.passes.base import ModulePass, PassContext
+from byoc_lab.passes.context import PassInfo
 from byoc_lab.passes.hook import keeps_in, report, report_function, rewriting
+from byoc_lab.passes.made import module_pass
 from byoc_lab.passes.partition_2020 import partition_2020
 from byoc_lab.passes.rewrite import rewrite, rule
 from byoc_lab.relay.annotate import (
@@ -75,9 +77,22 @@ class PartitionGraph(ModulePass):
         mod = infer_module(mod)
         if self.era:
             return partition_2020(mod)
-        prepared = _rewritten(_rewritten(mod, [flatten_tuple_end]), [remove_default])
-        partitioned = _Partitioner(prepared, self.bind_constants).run()
-        return infer_module(_mangle_names(partitioned, self.mod_name))
+        for name, step in self._steps().items():
+            mod = module_pass(step, opt_level=0, name=name)(mod)
+        return infer_module(mod)
+
+    @property
+    def heard_as(self) -> PassInfo:
+        return PassInfo(self.opt_level, "sequential") if self.era is None else self.info
+
+    def _steps(self) -> dict[str, Callable[[IRModule, PassContext], IRModule]]:
+        """The steps, each a pass to instruments, by the name that it has in TVM."""
+        return {
+            "FlattenNestedTuples": lambda mod, ctx: _rewritten(mod, [flatten_tuple_end]),
+            "RemoveDefaultAnnotations": lambda mod, ctx: _rewritten(mod, [remove_default]),
+            "PartitionGraph": lambda mod, ctx: _Partitioner(mod, self.bind_constants).run(),
+            "NameMangleExtFuncs": lambda mod, ctx: _mangle_names(mod, self.mod_name),
+        }
 
 
 def _rewritten(mod: IRModule, rules: list) -> IRModule:

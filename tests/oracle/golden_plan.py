@@ -171,6 +171,7 @@ def plan() -> list[Golden]:
         *_dnnl_integration(),
         *_layouts(),
         *_other_rewrites(),
+        *_combining(),
     ]
     paths = [entry.path for entry in entries]
     if doubles := {path for path in paths if paths.count(path) > 1}:
@@ -530,3 +531,17 @@ def _other_rewrites() -> Iterator[Golden]:
     for name in sorted({*padding.NAMES} - {"max_pool"}):
         yield Golden(f"padding.{name}", ("InferType",), "FoldExplicitPadding")
     yield Golden("functions/costly", ("InferType",), "FastMath")
+
+
+def _combining() -> Iterator[Golden]:
+    typed = ("InferType",)
+
+    def combine(what: str, branches: int = 2, **options: Any) -> dict[str, Any]:
+        return {"pass": f"CombineParallel{what}", "min_num_branches": branches, **options}
+
+    yield Golden("parallel.convolutions", typed, combine("Conv2D"))
+    yield Golden("parallel.convolutions", typed, combine("Conv2D", 3), "_three")
+    yield Golden("parallel.dense", typed, combine("Dense"))
+    for name in ("dense", "joined_dense"):
+        yield Golden(f"parallel.{name}", typed, combine("Dense", to_batch=False), "_joined")
+    yield Golden("parallel.products", typed, combine("BatchMatmul"))

@@ -267,6 +267,35 @@ def what_passes_say_of_themselves(tvm, relay, heard):
         heard.append(str(isinstance(made, relay.transform.FunctionPass)))
 
 
+@scenario
+def passes_made_of_passes(tvm, relay, heard):
+    """Without InferType: how often TVM infers types inside a pass is no part of what it does."""
+    transform = relay.transform
+    tvm.ir.register_op_attr("nn.relu", "target.heard", lambda call: True)
+    mod = module(tvm, relay)
+    for made in (
+        transform.AnnotateTarget("heard"),
+        transform.MergeCompilerRegions(),
+        transform.PartitionGraph(),
+    ):
+        all_calls: list[str] = []
+        with tvm.transform.PassContext(instruments=[listener(tvm, all_calls)]):
+            mod = made(mod)
+        heard += [call for call in all_calls if not call.endswith(" InferType")]
+    tvm.ir.Op.get("nn.relu").reset_attr("target.heard")
+
+
+@scenario
+def a_part_of_a_pass_that_is_skipped(tvm, relay, heard):
+    tvm.ir.register_op_attr("nn.relu", "target.heard", lambda call: True)
+    mod = relay.transform.AnnotateTarget("heard")(module(tvm, relay))
+    tvm.ir.Op.get("nn.relu").reset_attr("target.heard")
+    instrument = listener(tvm, [], skips="PartitionGraph")
+    with tvm.transform.PassContext(instruments=[instrument]):
+        left = relay.transform.PartitionGraph()(mod)
+    heard.append("annotated" if "annotation.compiler_begin" in str(left) else "partitioned")
+
+
 def hear(tvm: Any, relay: Any) -> dict[str, list[str]]:
     """What every scenario heard. `tvm` and `relay` are TVM's or ours: the definition is one."""
     found: dict[str, list[str]] = {}

@@ -1,0 +1,114 @@
+"""CombineParallelDense: dense layers of one value become one batch_matmul, or one dense layer.
+
+to_batch: layers of the same width are stacked, nn.dense(x, w1), nn.dense(x, w2) ->
+nn.batch_matmul(stack(x, x), stack(w1, w2)). Else their weights are joined, and the widths may
+differ.
+
+Source: src/relay/transforms/combine_parallel_dense.cc and combine_parallel_op_batch.cc of TVM 0.16.
+Where that makes something ill-typed (layers on data of three axes, biases that are scalars or go by
+nn.bias_add, stacked), the operators are left as they are.
+"""
+
+from __future__ import annotations
+
+from byoc_lab import relay
+from byoc_lab.passes.combine_parallel import (
+    CombineParallel,
+    Combiner,
+    Group,
+    New,
+    concatenated,
+    dtype_of,
+    shape_of,
+    sliced,
+)
+from byoc_lab.relay.expr import Call, Expr, Op, Tuple, TupleGetItem
+
+MATRIX = 2  # axes of data that can be stacked
+
+
+class CombineParallelDense(CombineParallel):
+    """Combine dense layers; `min_num_branches` (3) of them or more."""
+
+    def __init__(self, min_num_branches: int = 3, to_batch: bool = True):
+        super().__init__(min_num_branches)
+        self.to_batch = to_batch
+
+    def combiner(self) -> Combiner:
+        return _ToBatch() if self.to_batch else _ToDense()
+
+
+def _same_weights(a: Call, b: Call, axes: str) -> bool:
+    """Whether the weights are as long along the axes named, of "O" and "I"."""
+    x, y = (dict(zip("OI", shape_of(call.args[1]), strict=True)) for call in (a, b))
+    return all(x[axis] == y[axis] for axis in axes) and a.attrs.out_dtype == b.attrs.out_dtype
+
+
+class _ToBatch(Combiner):
+    op = "nn.dense"
+
+    def supports(self, call: Call) -> bool:
+        return len(shape_of(call.args[0])) == MATRIX
+
+    def fit(self, a: Call, b: Call) -> bool:
+        return _same_weights(a, b, "OI")
+
+    def combined(self, calls: list[Call], new: New) -> Expr:
+        data, weight = (
+            relay.stack(Tuple([new(call.args[n]) for call in calls]), axis=0) for n in (0, 1)
+        )
+        return relay.nn.batch_matmul(data, weight, calls[0].attrs.out_dtype)
+
+    def arguments_fit(self, first: Call, a: Call, b: Call, index: int) -> bool:
+        x, y = a.args[index], b.args[index]
+        same = dtype_of(x) == dtype_of(y) and shape_of(x) == shape_of(y)
+        return same and 0 < len(shape_of(x)) <= MATRIX and not a.is_op("nn.bias_add")
+
+    def argument(self, first: Call, calls: list[Call], index: int, parent: int, new: New) -> Expr:
+        args = [new(call.args[index]) for call in calls]
+        if len(shape_of(calls[0].args[index])) < MATRIX:
+            args = [relay.expand_dims(arg, axis=0) for arg in args]
+        return relay.stack(Tuple(args), axis=0)
+
+    def parts(self, whole: Expr, ends: Group) -> list[Expr]:
+        split = relay.split(whole, len(ends), 0).astuple()
+        fields = [TupleGetItem(split, n) for n in range(len(ends))]
+        return [relay.squeeze(field, axis=(0,)) for field in fields]
+
+
+class _ToDense(Combiner):
+    op = "nn.dense"
+
+    def fit(self, a: Call, b: Call) -> bool:
+        return _same_weights(a, b, "I")
+
+    def combined(self, calls: list[Call], new: New) -> Expr:
+        weight = concatenated([new(call.args[1]) for call in calls], 0)
+        attrs = calls[0].attrs.replace(units=sum(shape_of(call.args[1])[0] for call in calls))
+        return Call(Op.get(self.op), [new(calls[0].args[0]), weight], attrs)
+
+    def arguments_fit(self, first: Call, a: Call, b: Call, index: int) -> bool:
+        x, y = shape_of(a.args[index]), shape_of(b.args[index])
+        same = dtype_of(a.args[index]) == dtype_of(b.args[index]) and len(x) == len(y)
+        return same and len(x) <= len(shape_of(a)) and x[:-1] == y[:-1]
+
+    def argument(self, first: Call, calls: list[Call], index: int, parent: int, new: New) -> Expr:
+        rank = len(shape_of(calls[0].args[index]))
+        axis = max(rank - 1, 0)
+        args = []
+        for call in calls:
+            arg, width = new(call.args[index]), shape_of(call.args[parent])[-1]
+            if not rank:
+                arg = relay.expand_dims(arg, axis=-1)
+            if not rank or (width > 1 and shape_of(call.args[index])[-1] == 1):
+                arg = relay.repeat(arg, repeats=width, axis=axis)
+            args.append(arg)
+        return concatenated(args, axis)
+
+    def parts(self, whole: Expr, ends: Group) -> list[Expr]:
+        results, begin = [], 0
+        for _, end in ends:
+            shape = shape_of(end)
+            results.append(sliced(whole, len(shape), len(shape) - 1, begin, shape[-1]))
+            begin += shape[-1]
+        return results
