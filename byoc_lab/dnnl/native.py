@@ -76,6 +76,23 @@ def set_num_threads(threads: int) -> None:
     function("set_num_threads")(threads)
 
 
+def get_layouts() -> str:
+    """How regions created by this thread choose layouts: see `set_layouts`."""
+    return function("get_layouts")()
+
+
+def set_layouts(rule: str) -> None:
+    """Set how regions created by this thread from now on choose layouts for their convolutions.
+
+    "blocked": blocks of channels; "any": what oneDNN prefers for each; "timed", the default: the
+    quicker of the two for the region as a whole, which is run in both a few times when it is
+    created (a region of little work is not: it gets "blocked"). `Region.stats()` tells the choice
+    and the times. Results agree within rounding, not bit by bit, and timing may decide differently
+    another time: name one of the two where runs have to repeat exactly. Raises ValueError.
+    """
+    function("set_layouts")(rule)
+
+
 def aligned_empty(shape: Sequence[int]) -> np.ndarray:
     """An uninitialised float32 array of `shape` on a 64-byte boundary."""
     size = math.prod(shape) * np.dtype(np.float32).itemsize

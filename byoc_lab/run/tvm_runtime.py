@@ -8,6 +8,7 @@ from typing import Any
 
 from byoc_lab.errors import MissingDependencyError
 
+ALIGNMENT = 64  # bytes: what TVM gives its own tensors, and compiled code expects
 SPIN_COUNT = "TVM_THREAD_POOL_SPIN_COUNT"
 
 
@@ -45,8 +46,16 @@ def tuple_type(fields: list[Any]) -> Any:
 
 
 def to_device(array: Any) -> Any:
-    """A TVM tensor with a copy of a NumPy array, aligned as compiled code wants it."""
+    """A TVM tensor of a NumPy array, for compiled code to read.
+
+    It shares the array's memory where that is as compiled code wants it (row-major, on a boundary
+    of ALIGNMENT bytes; writable, as DLPack asks for), and else has a copy.
+    """
     runtime = import_tvm().runtime
+    flags = array.flags
+    shared = flags.c_contiguous and flags.writeable and array.ctypes.data % ALIGNMENT == 0
+    if shared and array.size and array.dtype.kind == "f" and hasattr(runtime, "from_dlpack"):
+        return runtime.from_dlpack(array)
     return (runtime.tensor if hasattr(runtime, "tensor") else runtime.ndarray.array)(array)
 
 

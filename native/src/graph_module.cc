@@ -88,6 +88,9 @@ class GraphModule : public ffi::ModuleObj {
     if (name == "save_to_bytes") {
       return ffi::Function::FromTyped([self]() { return self->SaveToBytes(); });
     }
+    if (name == "time_bare") {
+      return ffi::Function::FromTyped([self](int64_t times) { return self->TimeBare(times); });
+    }
     if (name == "get_stats") {
       return ffi::Function::FromTyped([self]() { return self->Stats(); });
     }
@@ -211,6 +214,19 @@ class GraphModule : public ffi::ModuleObj {
     ++calls_;
   }
 
+  double TimeBare(int64_t times) {
+    if (times < 1) {
+      TVM_FFI_THROW(ValueError) << where_ << ": time_bare: expected at least 1 run, found " << times;
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (plan_ == nullptr) {
+      TVM_FFI_THROW(RuntimeError) << where_ << ": time_bare: its constants have not been delivered";
+    }
+    CheckNotForked(where_, threads_);
+    NoteRun(threads_);
+    return byoc_lab::TimeBare(graph_, plan_.get(), times);
+  }
+
   void CheckOverlaps(const std::vector<float*>& inputs, const std::vector<float*>& outputs) const {
     for (size_t o = 0; o < outputs.size(); ++o) {
       const Operand& output = graph_.tensors[graph_.outputs[o]];
@@ -258,12 +274,19 @@ class GraphModule : public ffi::ModuleObj {
           {"time_us", microseconds(i)}});
     }
     const bool ready = plan_ != nullptr;
+    const LayoutChoice choice = ready ? plan_->choice : LayoutChoice();
+    const auto timed = [](double seconds) {
+      return seconds == 0 ? ffi::Any() : ffi::Any(seconds * 1e6);
+    };
     const ffi::Map<ffi::String, ffi::Any> stats{
         {"symbol", ffi::String(graph_.symbol)},
         {"initialized", ready},
         {"calls", calls_},
         {"threads", threads_},
         {"profiling", profiling_},
+        {"layouts", ffi::String(choice.layouts == Layouts::kAny ? "any" : "blocked")},
+        {"blocked_time_us", timed(choice.blocked_seconds)},
+        {"any_time_us", timed(choice.any_seconds)},
         {"steps", ready ? static_cast<int64_t>(plan_->num_steps()) : 0},
         {"arena_bytes", ready ? plan_->arena_bytes() : 0},
         {"scratchpad_bytes", ready ? plan_->scratchpad_bytes() : 0},

@@ -17,6 +17,22 @@ MemoryDesc AnyLayout(const Dims& dims) {
   return MemoryDesc(dims, dnnl::memory::data_type::f32, Tag::any);
 }
 
+MemoryDesc Blocked(const Dims& dims, int block) {
+  static const Tag tags[2][3] = {{Tag::nCw8c, Tag::nChw8c, Tag::nCdhw8c},
+                                 {Tag::nCw16c, Tag::nChw16c, Tag::nCdhw16c}};
+  return MemoryDesc(dims, dnnl::memory::data_type::f32, tags[block == 16][dims.size() - 3]);
+}
+
+MemoryDesc Beside(const MemoryDesc& tensor, const Dims& dims) {
+  const Dims shape = tensor.get_dims();
+  const bool per_channel = dims.size() >= 3 && dims.size() <= 5 && dims.size() == shape.size() &&
+                           Count(dims) == dims[1] && dims[1] == shape[1];
+  for (int block : {16, 8}) {
+    if (per_channel && tensor == Blocked(shape, block)) return Blocked(dims, block);
+  }
+  return Plain(dims);
+}
+
 Dims PadRank(const Dims& dims, size_t rank) {
   Dims padded(rank - std::min(rank, dims.size()), 1);
   padded.insert(padded.end(), dims.begin(), dims.end());

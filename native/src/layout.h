@@ -12,11 +12,21 @@ namespace byoc_lab {
 using MemoryDesc = dnnl::memory::desc;
 using Tag = dnnl::memory::format_tag;
 
+// Which layouts convolutions ask for: blocks of channels, or what oneDNN prefers for each.
+enum class Layouts { kBlocked, kAny };
+
 // Row-major, without gaps. A scalar, shape (), becomes (1,): oneDNN has no rank 0.
 MemoryDesc Plain(const Dims& dims);
 
 // The layout left to oneDNN.
 MemoryDesc AnyLayout(const Dims& dims);
+
+// Blocks of `block` channels: nCw16c, nChw16c, nCdhw16c.
+MemoryDesc Blocked(const Dims& dims, int block);
+
+// How an operand of shape `dims` that broadcasts should lie beside `tensor`: in the same blocks if
+// it has one number for each channel (else oneDNN has nothing but a reference kernel), or row-major.
+MemoryDesc Beside(const MemoryDesc& tensor, const Dims& dims);
 
 // `dims` with ones put in front up to `rank`, as NumPy broadcasting lines shapes up.
 Dims PadRank(const Dims& dims, size_t rank);

@@ -19,6 +19,7 @@ struct OpCall {
   std::string where;
   std::vector<Operand> inputs;
   Attrs attrs;
+  Layouts layouts = Layouts::kBlocked;  // of convolutions, which have a choice
 };
 
 // An operation on the result, fused into the primitive where oneDNN can.

@@ -104,18 +104,31 @@ void Plan::Run(const std::vector<float*>& inputs, const std::vector<float*>& out
     dnnl::error::wrap_c_api(dnnl_memory_set_data_handle(bound.memory, data),
                             "could not bind a tensor");
   }
+  if (op_seconds == nullptr) {
+    Repeat(1);
+    return;
+  }
   for (size_t i = 0; i < steps_.size(); ++i) {
-    const auto start = op_seconds == nullptr ? Clock::time_point() : Clock::now();
-    dnnl::error::wrap_c_api(
-        dnnl_primitive_execute(steps_[i].primitive.get(), stream_.get(),
-                               static_cast<int>(args_[i].size()), args_[i].data()),
-        "could not execute a primitive");
-    if (op_seconds == nullptr) continue;
+    const auto start = Clock::now();
+    Execute(i);
     stream_.wait();
     const size_t slot = steps_[i].op < 0 ? op_seconds->size() - 1 : steps_[i].op;
     (*op_seconds)[slot] += std::chrono::duration<double>(Clock::now() - start).count();
   }
-  stream_.wait();
+}
+
+void Plan::Repeat(int64_t times) {
+  for (int64_t n = 0; n < times; ++n) {
+    for (size_t i = 0; i < steps_.size(); ++i) Execute(i);
+    stream_.wait();
+  }
+}
+
+void Plan::Execute(size_t step) {
+  dnnl::error::wrap_c_api(
+      dnnl_primitive_execute(steps_[step].primitive.get(), stream_.get(),
+                             static_cast<int>(args_[step].size()), args_[step].data()),
+      "could not execute a primitive");
 }
 
 }  // namespace byoc_lab

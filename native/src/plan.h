@@ -60,8 +60,17 @@ struct OpReport {
   int reorders = 0;
 };
 
+// Which layouts a plan runs in, and what decided it, for get_stats. Seconds are 0 unless both ways
+// were timed.
+struct LayoutChoice {
+  Layouts layouts = Layouts::kBlocked;
+  double blocked_seconds = 0, any_seconds = 0;
+};
+
 class Plan {
  public:
+  LayoutChoice choice;
+
   // Takes apart what BuildPlan put together.
   Plan(std::vector<Step> steps, std::vector<Buffer> buffers, std::vector<OpReport> reports);
 
@@ -69,6 +78,9 @@ class Plan {
   // Adds each step's time to its op's in `op_seconds` (op -1 is last) unless it is null.
   void Run(const std::vector<float*>& inputs, const std::vector<float*>& outputs,
            std::vector<double>* op_seconds);
+
+  // Runs the primitives `times` times on the memory of the last Run, and does nothing else.
+  void Repeat(int64_t times);
 
   const std::vector<OpReport>& reports() const { return reports_; }
   size_t num_steps() const { return steps_.size(); }
@@ -84,6 +96,7 @@ class Plan {
   };
 
   void PlaceArena();
+  void Execute(size_t step);
 
   std::vector<Step> steps_;
   std::vector<Buffer> buffers_;
@@ -96,10 +109,19 @@ class Plan {
   dnnl::stream stream_;
 };
 
-// Decides layouts, fuses post-ops and creates the primitives. `constants` are row-major, in the
-// graph's order; they are copied. The number of threads is OpenMP's in the calling thread.
+// Fuses post-ops and creates the primitives. `constants` are row-major, in the graph's order; they
+// are copied. The number of threads is OpenMP's in the calling thread.
+std::unique_ptr<Plan> BuildPlanIn(Layouts layouts, const GraphSpec& graph,
+                                  const std::vector<const float*>& constants);
+
+// The same in the better layouts: both ways are run where the graph is worth it, unless the calling
+// thread has asked for one by byoc_lab.dnnl.set_layouts.
 std::unique_ptr<Plan> BuildPlan(const GraphSpec& graph,
                                 const std::vector<const float*>& constants);
+
+// Seconds of one of `times` runs of the primitives in a loop, on memory of its own: what a call
+// would take if nothing were checked and bound.
+double TimeBare(const GraphSpec& graph, Plan* plan, int64_t times);
 
 }  // namespace byoc_lab
 

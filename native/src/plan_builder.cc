@@ -17,8 +17,9 @@ dnnl::primitive_attr UserScratchpad() {
 
 class Builder {
  public:
-  Builder(const GraphSpec& graph, const std::vector<const float*>& constants)
-      : graph_(graph),
+  Builder(Layouts layouts, const GraphSpec& graph, const std::vector<const float*>& constants)
+      : layouts_(layouts),
+        graph_(graph),
         versions_(graph.tensors.size()),
         last_use_(graph.tensors.size(), -1),
         viewed_(graph.tensors.size(), false),
@@ -49,7 +50,10 @@ class Builder {
     }
     for (size_t i = 0; i < graph_.outputs.size(); ++i) AddOutput(static_cast<int>(i));
     DropUnusedConstants();
-    return std::make_unique<Plan>(std::move(steps_), std::move(buffers_), std::move(reports_));
+    auto plan =
+        std::make_unique<Plan>(std::move(steps_), std::move(buffers_), std::move(reports_));
+    plan->choice.layouts = layouts_;
+    return plan;
   }
 
  private:
@@ -135,9 +139,11 @@ class Builder {
     std::vector<MemoryDesc> have;
     for (int id : op.inputs) have.push_back(versions_[id].front().desc);
     const Dims& dst = graph_.tensors[op.output].dims;
+    OpCall call = op.call;
+    call.layouts = layouts_;
     std::optional<Built> slow;
     for (size_t count = FusableCount(op) + 1; count-- > 0;) {
-      auto built = op.def->make(op.call, have, dst, FusedAttr(op.post_ops, count, dst));
+      auto built = op.def->make(call, have, dst, FusedAttr(op.post_ops, count, dst));
       if (!built || (slow && built->is_reference())) continue;
       *fused = count;
       if (!built->is_reference()) return *built;
@@ -224,7 +230,7 @@ class Builder {
       operands = {{DNNL_ARG_SRC, result.buffer, result.desc}};
     } else {
       const Dims padded = PadRank(post_op.input_dims, dims.size());
-      const MemoryDesc other = padded == dims ? result.desc : Plain(padded);
+      const MemoryDesc other = padded == dims ? result.desc : Beside(result.desc, padded);
       const int buffer = Provide(post_op.input, other, index);
       if (post_op.kind == PostOp::Kind::kBinary) {
         desc = dnnl::binary::primitive_desc(Cpu(), BinaryAlgorithm(op.call.where, post_op.alg),
@@ -319,6 +325,7 @@ class Builder {
     }
   }
 
+  const Layouts layouts_;
   const GraphSpec& graph_;
   std::vector<std::vector<Version>> versions_;  // of each tensor
   std::vector<int> last_use_;                   // op that reads a tensor last; INT_MAX: an output
@@ -331,9 +338,9 @@ class Builder {
 
 }  // namespace
 
-std::unique_ptr<Plan> BuildPlan(const GraphSpec& graph,
-                                const std::vector<const float*>& constants) {
-  return Builder(graph, constants).Build();
+std::unique_ptr<Plan> BuildPlanIn(Layouts layouts, const GraphSpec& graph,
+                                  const std::vector<const float*>& constants) {
+  return Builder(layouts, graph, constants).Build();
 }
 
 }  // namespace byoc_lab

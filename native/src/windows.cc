@@ -102,10 +102,4 @@ std::vector<int> ConvArgs(const OpCall& call) {
   return args;
 }
 
-MemoryDesc Blocked(const Dims& dims, int block) {
-  static const Tag tags[2][3] = {{Tag::nCw8c, Tag::nChw8c, Tag::nCdhw8c},
-                                 {Tag::nCw16c, Tag::nChw16c, Tag::nCdhw16c}};
-  return MemoryDesc(dims, dnnl::memory::data_type::f32, tags[block == 16][dims.size() - 3]);
-}
-
 }  // namespace byoc_lab

@@ -45,9 +45,6 @@ MemoryDesc ConvWeights(const OpCall& call);
 MemoryDesc ConvBias(const OpCall& call);
 std::vector<int> ConvArgs(const OpCall& call);
 
-// Blocks of `block` channels: nCw16c, nChw16c, nCdhw16c.
-MemoryDesc Blocked(const Dims& dims, int block);
-
 }  // namespace byoc_lab
 
 #endif  // BYOC_LAB_WINDOWS_H_

@@ -275,3 +275,16 @@ def test_timing(exe: Any, partitioned: IRModule) -> None:
     assert set(both) == {"a", "b"} and exe.runs == before + 4  # one is not counted
     with pytest.raises(InputError, match="must be at least 1, found 0 and 10"):
         exe.time(number=0)
+
+
+def test_an_aligned_input_is_read_where_it_lies() -> None:
+    from byoc_lab.run.tvm_runtime import ALIGNMENT, to_device
+
+    raw = np.zeros(64 + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    for offset, shared in ((0, True), (4, False)):
+        given = raw[start + offset :][:32].view(np.float32)
+        tensor = to_device(given)
+        given[:] = 7
+        assert (tensor.numpy() == 7).all() == shared
+        given[:] = 0

@@ -33,6 +33,9 @@ std::optional<Built> MakeWith(const OpCall& call, const MemoryDesc& src, const M
 std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
                           const Dims& dst, const dnnl::primitive_attr& attr) {
   const Dims& src = call.inputs[0].dims;
+  if (call.layouts == Layouts::kAny) {
+    return MakeWith(call, AnyLayout(src), AnyLayout(dst), attr);
+  }
   // Blocks of 16 (AVX-512) or 8 (AVX2) channels: the kernels are as quick as those oneDNN picks
   // for itself, and reordering at the edges of a region is far cheaper. An image of a few channels
   // is read as it is.
