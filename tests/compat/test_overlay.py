@@ -94,6 +94,14 @@ def test_advice_is_for_names_that_are_missing() -> None:
                 module(name)
 
 
+@pytest.mark.parametrize(
+    "name", ["transform.LazyGradientInit", "transform.PartialEvaluate", "prelude.TensorArrayOps"]
+)
+def test_what_is_left_out_of_the_language_is_named(name: str) -> None:
+    with pytest.raises(UnsupportedNameError, match=rf"tvm\.relay\.{name} is not supported; \w"):
+        operator.attrgetter(name)(relay)
+
+
 def test_executors_agree() -> None:
     mod, (x, y) = _sum_mod(), _values()
     for kind in ("graph", "vm", "aot", "debug"):
