@@ -139,12 +139,14 @@ class Executor:
         run = self._runner(mod)
 
         def call(*args: Any, **kwargs: Any) -> Any:
+            # As in TVM, arguments by other names are passed over: those of bound parameters.
             values = [plain(a) for a in args]
-            unknown = set(kwargs) - set(names[len(values) :])
-            if unknown or len(values) + len(kwargs) != len(names):
+            rest = names[len(values) :]
+            twice = set(kwargs) & set(names[: len(values)])
+            if twice or len(values) > len(names) or not set(rest) <= set(kwargs):
                 found = ", ".join([*map(str, range(len(values))), *kwargs]) or "none"
                 raise InputError(f"expected arguments ({', '.join(names)}), found {found}")
-            values += [plain(kwargs[name]) for name in names[len(values) :]]
+            values += [plain(kwargs[name]) for name in rest]
             return as_result(run(values))
 
         return call

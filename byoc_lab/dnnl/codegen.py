@@ -24,6 +24,7 @@ from byoc_lab.dnnl.activations import SPELLINGS, Reading
 from byoc_lab.dnnl.graph import GraphWriter, RegionGraph
 from byoc_lab.dnnl.layouts import Axes, inverse, is_identity, ordered, then, to_layout
 from byoc_lab.dnnl.operators import DTYPE, OPERATORS, Operator, eltwise, why_not
+from byoc_lab.dnnl.unblock import unblocked
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.expr import (
     Call,
@@ -37,6 +38,7 @@ from byoc_lab.relay.expr import (
     describe,
 )
 from byoc_lab.relay.infer import infer_expr
+from byoc_lab.relay.op.relayout import relaid
 from byoc_lab.relay.types import TensorType
 from byoc_lab.relay.visit import post_order
 from byoc_lab.run.inline import inlined
@@ -67,7 +69,7 @@ def region_graph(function: Function, symbol: str) -> RegionGraph:
     """
     typed = function if function.is_typed else infer_expr(function)
     assert isinstance(typed, Function)
-    return _Builder(inlined(typed), symbol).build()
+    return _Builder(unblocked(inlined(typed)), symbol).build()
 
 
 @dataclass(frozen=True)
@@ -198,6 +200,8 @@ class _Builder:
             self._elementwise(operator, call, call.args, attrs)
         elif operator.layouts is not None:
             self._laid_out(operator, call, op.name, given, attrs)
+        elif op.name == "layout_transform":
+            self.value_of[call] = self._relaid(call, **attrs)
         elif operator.kind == "transpose":
             self.value_of[call] = self._turned(call, attrs["axes"])
         else:
@@ -256,6 +260,15 @@ class _Builder:
         order = tuple(axis % rank for axis in (range(rank)[::-1] if axes is None else axes))
         order = order if value.axes is None else then(value.axes, order)
         return _Value(value.tensor, None if is_identity(order) else order)
+
+    def _relaid(self, call: Call, source: str, target: str) -> _Value:
+        tensor = self._plain(call.args[0])
+        parts, order, shape = relaid("layout_transform", self.out.shape(tensor), source, target)
+        # A runtime's tensor has few axes, so those of length 1 stay out.
+        long = [n for n, length in enumerate(parts) if length != 1]
+        split = self.out.reshaped(tensor, [parts[n] for n in long])
+        turned = self.out.transposed(split, tuple(long.index(n) for n in order if n in long))
+        return _Value(self.out.reshaped(turned, shape))
 
     def _laid_out(
         self, operator: Operator, call: Call, name: str, given: Any, attrs: dict[str, Any]

@@ -7,6 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from byoc_lab.dnnl.alter import (
+    alter_conv,
+    alter_conv_transpose,
+    get_dtype,
+    get_optimal_layout_for_conv,
+    get_optimal_layout_for_conv_transpose,
+    get_shape,
+    tag2layout,
+)
 from byoc_lab.dnnl.legalize import legalize_group_conv, legalize_pad_avg_pool
 from byoc_lab.dnnl.partition import partition_for_dnnl
 from byoc_lab.dnnl.patterns import ACTIVATIONS, Chain, pattern_table
@@ -63,6 +72,12 @@ def _chain(root: str, bias: bool, activation: str | None) -> Chain:
 __all__ = [
     "DenseReshapeBiasGeluRewrite",
     "LayerNormRewrite",
+    "alter_conv",
+    "alter_conv_transpose",
+    "get_dtype",
+    "get_optimal_layout_for_conv",
+    "get_optimal_layout_for_conv_transpose",
+    "get_shape",
     "is_valid_subgraph",
     "legalize_group_conv",
     "legalize_pad_avg_pool",
@@ -77,4 +92,5 @@ __all__ = [
     "rewrite_dense_bias_gelu_reshape_last",
     "rewrite_layer_norm",
     "supported_post_elts",
+    "tag2layout",
 ]

@@ -16,7 +16,9 @@ from typing import Any
 from byoc_lab.backends.registry import Refused
 from byoc_lab.dnnl.graph import GraphWriter
 from byoc_lab.dnnl.layouts import DATA, WEIGHT, is_order, to_layout
-from byoc_lab.relay.expr import Call, Op, Tuple
+from byoc_lab.relay.expr import Call, Constant, Op, Tuple
+from byoc_lab.relay.layout import Layout
+from byoc_lab.relay.op.blocks import plain_layout
 from byoc_lab.relay.types import TensorType, TupleType, Type
 
 DTYPE = "float32"
@@ -68,7 +70,9 @@ def why_not(call: Call) -> str | None:
     for n, arg in enumerate(call.args):
         # A tuple that is written in place is a list of operands.
         for operand in arg.fields if isinstance(arg, Tuple) else [arg]:
-            reason = _why_not_type(f"argument {n}", operand.checked_type)
+            # What is known when the region is compiled, a weight in blocks, is turned there.
+            most = None if isinstance(operand, Constant) else MAX_RANK
+            reason = _why_not_type(f"argument {n}", operand.checked_type, most)
             if reason:
                 return f"{name}: {reason}"
     result = call.checked_type
@@ -79,15 +83,15 @@ def why_not(call: Call) -> str | None:
     return f"{name}: {reason}" if reason else None
 
 
-def _why_not_type(what: str, ty: Type) -> str | None:
+def _why_not_type(what: str, ty: Type, most: int | None = MAX_RANK) -> str | None:
     if not isinstance(ty, TensorType):
         return f"{what} must be a tensor, found {ty}"
     if ty.dtype != DTYPE:
         return f"{what} must be {DTYPE}, found {ty}"
     if not ty.is_static:
         return f"{what} must have a known shape, found {ty}"
-    if len(ty.shape) > MAX_RANK:
-        return f"{what} must have at most {MAX_RANK} dimensions, found {ty}"
+    if most is not None and len(ty.shape) > most:
+        return f"{what} must have at most {most} dimensions, found {ty}"
     if 0 in ty.shape:
         return f"{what} must have elements, found {ty}"
     return None
@@ -104,10 +108,10 @@ def _only(attrs: Any, **wanted: tuple[Any, ...]) -> str | None:
 
 
 def _check_layouts(attrs: Any, axes: int) -> str | None:
-    """Layouts of data and result: any order of N, C and the spatial axes."""
+    """Layouts of data and result: any order of N, C and the spatial axes, in blocks or not."""
     for name in ("data_layout", "layout", "out_layout"):
         layout = attrs.get(name, "")
-        if layout and not is_order(layout, DATA[axes]):
+        if layout and not is_order(plain_layout(layout), DATA[axes]):
             return f"{name} must be an order of {DATA[axes]}, found {layout!r}"
     return None
 
@@ -116,7 +120,8 @@ def _check_conv(call: Call, axes: int) -> str | None:
     attrs = call.attrs
     assert attrs is not None
     kernel = WEIGHT[axes]
-    if not any(is_order(attrs.kernel_layout, wanted) for wanted in (kernel, f"G{kernel}")):
+    layout = plain_layout(attrs.kernel_layout)
+    if not any(is_order(layout, wanted) for wanted in (kernel, f"G{kernel}")):
         return f"kernel_layout must be an order of {kernel}, found {attrs.kernel_layout!r}"
     return _check_layouts(attrs, axes) or _only(attrs, out_dtype=("", DTYPE))
 
@@ -160,13 +165,12 @@ def _check_batch_norm(call: Call) -> str | None:
     return None
 
 
-def channel_axis(call: Call) -> int:
-    """The axis of the result of a convolution, pooling or dense along which its channels lie."""
-    attrs = call.attrs
-    layout = ""
-    if attrs is not None and "data_layout" in attrs:
-        layout = attrs.out_layout or attrs.data_layout
-    return layout.index("C") if "C" in layout else 1
+def channels_of(call: Call) -> int:
+    """How many channels the result of a convolution has, those in blocks counted."""
+    attrs, result = call.attrs, call.checked_type
+    assert attrs is not None and isinstance(result, TensorType)
+    layout = Layout(attrs.out_layout or attrs.data_layout)
+    return result.concrete_shape[layout.index_of("C")] * (layout.block_of("C") or 1)
 
 
 # The table ---------------------------------------------------------------------------------------
@@ -329,6 +333,11 @@ OPERATORS: dict[str, Operator] = {
     ),
     "concatenate": Operator("concat", lambda attrs: {"axis": attrs.axis}, offered=False),
     "transpose": Operator("transpose", lambda attrs: {"axes": attrs.axes}, offered=False),
+    "layout_transform": Operator(
+        "transpose",
+        lambda attrs: {"source": attrs.src_layout, "target": attrs.dst_layout},
+        offered=False,
+    ),
     "nn.batch_flatten": _RESHAPE,
     "reshape": _RESHAPE,
     "expand_dims": _RESHAPE,

@@ -21,7 +21,7 @@ from operator import or_
 from typing import Any
 
 from byoc_lab.dnnl.activations import SPELLINGS
-from byoc_lab.dnnl.operators import channel_axis, why_not
+from byoc_lab.dnnl.operators import channels_of, why_not
 from byoc_lab.relay.dataflow_pattern import DFPattern, is_op, wildcard
 from byoc_lab.relay.expr import Call, Expr
 from byoc_lab.relay.types import TensorType
@@ -134,7 +134,7 @@ def _why_no_bias(root: Expr, other: Expr) -> str | None:
         return "TVM's rule takes a bias without activation, or before relu, for nn.conv2d alone"
     result, operand = root.checked_type, other.checked_type
     assert isinstance(result, TensorType) and isinstance(operand, TensorType)
-    channels = result.concrete_shape[channel_axis(root)]
+    channels = channels_of(root)
     if prod(operand.concrete_shape) != channels:
         return (
             f"what is added is no bias: expected one element for each of the {channels} "

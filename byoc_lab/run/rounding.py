@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.relay.expr import Call, Op
+from byoc_lab.relay.layout import Layout
 from byoc_lab.relay.op.evaluate import evaluate_op
 from byoc_lab.run.reference import widened_attrs
 
@@ -86,15 +87,17 @@ def _along(array: Array, axis: int, part: slice) -> Array:
 
 def _conv2d(step: Step) -> Array:
     x, w = step.args
-    data_layout, kernel_layout = step.attrs.data_layout, step.attrs.kernel_layout
     squares = step.again(x * x, w * w)
-    k = w.size // w.shape[kernel_layout.index("O")]
+    data, kernel = Layout(step.attrs.data_layout), Layout(step.attrs.kernel_layout)
+    outputs = [n for n, (letter, _) in enumerate(kernel.axes) if letter.upper() in "GO"]
+    k = w.size // prod(w.shape[n] for n in outputs)
     if step.attrs.groups > 1:
         return _sum_of_products(k, step.value, squares)
-    channel, inner = data_layout.index("C"), kernel_layout.index("I")
-    parts = (
-        step.again(_along(x, channel, s), _along(w, inner, s)) for s in _slices(x.shape[channel])
-    )
+    channel, inner = data.index_of("C"), kernel.index_of("I")
+    # Channels that only one of the two has in blocks are not cut.
+    alike = x.shape[channel] == w.shape[inner]
+    cuts = _slices(x.shape[channel]) if alike else iter([slice(None)])
+    parts = (step.again(_along(x, channel, s), _along(w, inner, s)) for s in cuts)
     return _sum_of_products(k, step.value, squares, _largest_partial(parts))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, dtype, integer, integers, string
 from byoc_lab.relay.op import layout_rules
+from byoc_lab.relay.op.blocks import in_blocks
 from byoc_lab.relay.op.layout import pick, positions, unpick, with_layout
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
@@ -228,11 +229,16 @@ def _conv(rank: int, padding: int, doc: str) -> None:
     define_op(
         op,
         "data weight",
-        partial(conv_relation, op, rank),
-        reference=partial(conv_reference, op, rank),
+        **in_blocks(
+            op,
+            ("data_layout", "kernel_layout"),
+            ("out_layout", "data_layout"),
+            relation=partial(conv_relation, op, rank),
+            reference=partial(conv_reference, op, rank),
+            flops=conv_flops,
+            relax=relax,
+        ),
         attrs=conv_attrs(rank, padding),
-        flops=conv_flops,
-        relax=relax,
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         normalize=window_normalize(rank),
         defaults={"strides": 1, "padding": 0, "dilation": 1}

@@ -16,6 +16,7 @@ import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, dtype, integer, integers, string
 from byoc_lab.relay.op import layout_rules
+from byoc_lab.relay.op.blocks import in_blocks
 from byoc_lab.relay.op.layout import pick, positions, unpick, with_layout
 from byoc_lab.relay.op.namespace import reordered
 from byoc_lab.relay.op.nn_conv import check_weight, has_group_axis, without_group_axis
@@ -211,11 +212,16 @@ def _conv_transpose(rank: int, doc: str) -> None:
     defined = define_op(
         op,
         "data weight",
-        partial(transpose_relation, op, rank),
-        reference=partial(transpose_reference, op, rank),
+        **in_blocks(
+            op,
+            ("data_layout", "kernel_layout"),
+            ("out_layout", "data_layout"),
+            relation=partial(transpose_relation, op, rank),
+            reference=partial(transpose_reference, op, rank),
+            flops=transpose_flops,
+            relax=relax,
+        ),
         attrs=transpose_attrs(rank),
-        flops=transpose_flops,
-        relax=relax,
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         normalize=_normalize(rank),
         layout=layout_rules.convolution if rank > 1 else None,  # as TVM has it

@@ -6,42 +6,19 @@ Source: `Conv2DNCHWcRel`, `DensePackRel` of TVM 0.16.
 
 from __future__ import annotations
 
-import re
 from typing import Any as AnyValue
 
 import numpy as np
 
 from byoc_lab.relay.attrs import Attr, Attrs, AttrsType, dtype, integer, string
 from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.op.blocks import plain_layout, relaid_array, relaid_relax, relaid_type
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpDef, OpPattern, define_op
 from byoc_lab.relay.op.relations import NO_DTYPE, Types, relation_of, tensors
-from byoc_lab.relay.op.relax_types import shape_of, typed
-from byoc_lab.relay.op.relayout import relaid
+from byoc_lab.relay.op.relax_types import typed
 from byoc_lab.relay.op.windows import window_normalize
 from byoc_lab.relay.types import TensorType, Type
-
-
-def plain_layout(layout: str) -> str:
-    """ "NCHW16c" -> "NCHW"."""
-    return re.sub(r"\d+[a-z]", "", layout)
-
-
-def _type(op: str, ty: TensorType, source: str, target: str) -> TensorType:
-    return TensorType(relaid(op, ty.shape, source, target)[2], ty.dtype)
-
-
-def _array(op: str, x: np.ndarray, source: str, target: str) -> np.ndarray:
-    parts, order, result = relaid(op, x.shape, source, target)
-    return np.ascontiguousarray(x.reshape(parts).transpose(order).reshape(result))
-
-
-def _relax(R: AnyValue, op: str, x: AnyValue, source: str, target: str) -> AnyValue:
-    if source == target:
-        return x
-    parts, order, result = relaid(op, shape_of(x), source, target)
-    return typed(R.reshape(R.permute_dims(R.reshape(x, parts), list(order)), result))
-
 
 CONV: OpDef = Op.get("nn.conv2d").definition
 
@@ -60,35 +37,35 @@ def _conv(op: str, word: str, doc: str) -> None:
         if x is None or w is None:
             return x, w, None
         plain, result = _plain(attrs)
-        flat = _type(op, x, attrs.data_layout, plain.data_layout)
-        kernel = _type(op, w, attrs.kernel_layout, plain.kernel_layout)
+        flat = relaid_type(op, x, attrs.data_layout, plain.data_layout)
+        kernel = relaid_type(op, w, attrs.kernel_layout, plain.kernel_layout)
         *_, out = relation_of(op, CONV, plain, flat, kernel)
         assert isinstance(out, TensorType)
-        return x, w, _type(op, out, plain.data_layout, result)
+        return x, w, relaid_type(op, out, plain.data_layout, result)
 
     def reference(attrs: AnyValue, x: np.ndarray, w: np.ndarray) -> np.ndarray:
         plain, result = _plain(attrs)
         assert CONV.reference is not None
-        flat = _array(op, x, attrs.data_layout, plain.data_layout)
-        kernel = _array(op, w, attrs.kernel_layout, plain.kernel_layout)
-        return _array(op, CONV.reference(plain, flat, kernel), plain.data_layout, result)
+        flat = relaid_array(op, x, attrs.data_layout, plain.data_layout)
+        kernel = relaid_array(op, w, attrs.kernel_layout, plain.kernel_layout)
+        return relaid_array(op, CONV.reference(plain, flat, kernel), plain.data_layout, result)
 
     def relax(R: AnyValue, attrs: AnyValue, x: AnyValue, w: AnyValue) -> AnyValue:
         plain, result = _plain(attrs)
         assert CONV.relax is not None
-        flat = _relax(R, op, x, attrs.data_layout, plain.data_layout)
-        kernel = _relax(R, op, w, attrs.kernel_layout, plain.kernel_layout)
+        flat = relaid_relax(R, op, x, attrs.data_layout, plain.data_layout)
+        kernel = relaid_relax(R, op, w, attrs.kernel_layout, plain.kernel_layout)
         out = typed(CONV.relax(R, plain, flat, kernel))
-        return _relax(R, op, out, plain.data_layout, result)
+        return relaid_relax(R, op, out, plain.data_layout, result)
 
     def flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
         plain, blocked = _plain(attrs)
         assert CONV.flops is not None
         types = [
-            _type(op, args[0], attrs.data_layout, plain.data_layout),
-            _type(op, args[1], attrs.kernel_layout, plain.kernel_layout),
+            relaid_type(op, args[0], attrs.data_layout, plain.data_layout),
+            relaid_type(op, args[1], attrs.kernel_layout, plain.kernel_layout),
         ]
-        return CONV.flops(plain, types, _type(op, result, blocked, plain.data_layout))
+        return CONV.flops(plain, types, relaid_type(op, result, blocked, plain.data_layout))
 
     defined = define_op(
         op,
@@ -165,25 +142,25 @@ def pack_relation(attrs: AnyValue, data: Type | None, weight: Type | None) -> Ty
     x, w = tensors(PACK, "data weight", data, weight)
     if x is None or w is None:
         return x, w, None
-    flat = _type(PACK, w, attrs.weight_layout, "NC")
+    flat = relaid_type(PACK, w, attrs.weight_layout, "NC")
     *_, result = relation_of(PACK, DENSE, _dense_attrs(attrs), x, flat)
     return x, w, result
 
 
 def pack_reference(attrs: AnyValue, x: np.ndarray, w: np.ndarray) -> np.ndarray:
     assert DENSE.reference is not None
-    return DENSE.reference(_dense_attrs(attrs), x, _array(PACK, w, attrs.weight_layout, "NC"))
+    return DENSE.reference(_dense_attrs(attrs), x, relaid_array(PACK, w, attrs.weight_layout, "NC"))
 
 
 def _pack_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, w: AnyValue) -> AnyValue:
     assert DENSE.relax is not None
-    flat = _relax(R, PACK, typed(w), attrs.weight_layout, "NC")
+    flat = relaid_relax(R, PACK, typed(w), attrs.weight_layout, "NC")
     return DENSE.relax(R, _dense_attrs(attrs), x, flat)
 
 
 def _pack_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
     assert DENSE.flops is not None
-    flat = _type(PACK, args[1], attrs.weight_layout, "NC")
+    flat = relaid_type(PACK, args[1], attrs.weight_layout, "NC")
     return DENSE.flops(_dense_attrs(attrs), [args[0], flat], result)
 
 

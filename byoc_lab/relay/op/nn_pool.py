@@ -14,6 +14,7 @@ import numpy as np
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integers, string
 from byoc_lab.relay.expr import Call, Expr, Op
 from byoc_lab.relay.op import layout_rules
+from byoc_lab.relay.op.blocks import in_blocks
 from byoc_lab.relay.op.layout import pick, positions, unpick
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
@@ -176,11 +177,16 @@ def _pool(kind: str, rank: int, more: tuple[Attr, ...], compute, doc: str) -> No
     define_op(
         name,
         "data",
-        _pool_relation(name, rank),
-        reference=_pool_reference(name, rank, compute),
+        **in_blocks(
+            name,
+            ("layout",),
+            ("layout",),
+            relation=_pool_relation(name, rank),
+            reference=_pool_reference(name, rank, compute),
+            flops=_pool_flops,
+            relax=relax,
+        ),
         attrs=AttrsType(f"relay.attrs.{kind.capitalize()}Pool{rank}DAttrs", (*window(rank), *more)),
-        flops=_pool_flops,
-        relax=relax,
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         normalize=window_normalize(rank),
         defaults={"pool_size": (1,) * rank},
@@ -226,11 +232,16 @@ def _global(kind: str, compute, doc: str) -> None:
     define_op(
         name,
         "data",
-        relation,
-        reference=reference,
+        **in_blocks(
+            name,
+            ("layout",),
+            ("layout",),
+            relation=relation,
+            reference=reference,
+            flops=lambda attrs, args, result: prod(args[0].shape),
+            relax=relax,
+        ),
         attrs=GLOBAL_ATTRS,
-        flops=lambda attrs, args, result: prod(args[0].shape),
-        relax=relax,
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         layout=layout_rules.pooling,
         doc=doc,
@@ -299,11 +310,16 @@ def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) ->
     define_op(
         name,
         "data",
-        relation,
-        reference=reference,
+        **in_blocks(
+            name,
+            ("layout",),
+            ("layout",),
+            relation=relation,
+            reference=reference,
+            flops=lambda attrs, args, result: max(prod(args[0].shape), prod(result.shape)),
+            relax=relax,
+        ),
         attrs=attrs_type,
-        flops=lambda attrs, args, result: max(prod(args[0].shape), prod(result.shape)),
-        relax=relax,
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         normalize=listed("output_size") if rank == 1 else None,
         defaults={"output_size": None},

@@ -13,6 +13,7 @@ import numpy as np
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, number, string
 from byoc_lab.relay.expr import Op
 from byoc_lab.relay.op import layout_rules
+from byoc_lab.relay.op.blocks import in_blocks
 from byoc_lab.relay.op.image import MODES
 from byoc_lab.relay.op.layout import pick, positions, unpick
 from byoc_lab.relay.op.registry import OpPattern, define_op
@@ -86,12 +87,17 @@ def _define(op: str, rank: int, more: Attr) -> None:
     define_op(
         op,
         "data",
-        relation,
-        reference=reference,
+        **in_blocks(
+            op,
+            ("layout",),
+            ("layout",),
+            relation=relation,
+            reference=reference,
+            flops=upsampling_flops,
+            relax=relax,
+        ),
         attrs=AttrsType(name, (*scales, layout, method, more)),
         defaults={f"scale_{axis.lower()}": 1 for axis in spatial},
-        flops=upsampling_flops,
-        relax=relax,
         pattern=OpPattern.INJECTIVE,
         layout=layout_rules.upsampling,
         doc="Data enlarged by a factor along each spatial axis.",
