@@ -172,6 +172,7 @@ def plan() -> list[Golden]:
         *_layouts(),
         *_other_rewrites(),
         *_combining(),
+        *_tidying(),
     ]
     paths = [entry.path for entry in entries]
     if doubles := {path for path in paths if paths.count(path) > 1}:
@@ -545,3 +546,12 @@ def _combining() -> Iterator[Golden]:
     for name in ("dense", "joined_dense"):
         yield Golden(f"parallel.{name}", typed, combine("Dense", to_batch=False), "_joined")
     yield Golden("parallel.products", typed, combine("BatchMatmul"))
+
+
+def _tidying() -> Iterator[Golden]:
+    for name, step in (
+        ("shapes", "DynamicToStatic"),
+        ("casts", "CanonicalizeCast"),
+        ("pieces", "FlattenAtrousConv"),
+    ):
+        yield Golden(f"tidying.{name}", ("InferType",), step)

@@ -63,15 +63,6 @@ def _dynamic(
             return *known, None
         return *known, result(attrs, *known)
 
-    def attributes(attrs: AnyValue, arrays: Mapping[str, np.ndarray]) -> Attrs | None:
-        """The record of the operator with attributes."""
-        assert static.attrs is not None
-        values = {f.name: attrs[f.name] for f in static.attrs.fields if attrs and f.name in attrs}
-        for argument, array in arrays.items():
-            scalar = given[argument] == SCALAR
-            values[argument] = array.reshape(()).item() if scalar else array.tolist()
-        return static.attrs.make(values)
-
     def split(args: tuple[AnyValue, ...], array: Callable[..., np.ndarray]) -> AnyValue:
         """(the arguments that stay, the arrays that become attributes)."""
         pairs = list(zip(names, args, strict=True))
@@ -81,12 +72,12 @@ def _dynamic(
     def reference(attrs: AnyValue, *args: np.ndarray) -> AnyValue:
         stay, arrays = split(args, lambda array, op, name: array)
         assert static.reference is not None
-        return static.reference(attributes(attrs, arrays), *stay)
+        return static.reference(_attributes(op, attrs, arrays), *stay)
 
     def relax(R: AnyValue, attrs: AnyValue, *args: AnyValue) -> AnyValue:
         stay, arrays = split(args, constant_array)
         assert static.relax is not None
-        return static.relax(R, attributes(attrs, arrays), *stay)
+        return static.relax(R, _attributes(op, attrs, arrays), *stay)
 
     def flops(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
         """Like the operator with attributes, 0 while the size of the result is unknown."""
@@ -112,6 +103,36 @@ def _dynamic(
 
 
 DYNAMIC: dict[str, tuple[Mapping[str, int | None], dict[str, AnyValue]]] = {}
+
+
+def _attributes(op: str, attrs: AnyValue, arrays: Mapping[str, np.ndarray]) -> Attrs:
+    """The record of the operator that has attributes instead of arguments."""
+    given, schema = DYNAMIC[op][0], Op.get(op.removeprefix("dyn.")).definition.attrs
+    values = {f.name: attrs[f.name] for f in schema.fields if attrs and f.name in attrs}
+    for argument, array in arrays.items():
+        scalar = given[argument] == SCALAR
+        values[argument] = array.reshape(()).item() if scalar else array.tolist()
+    return schema.make(values)
+
+
+def has_static_form(expr: Expr) -> bool:
+    """Whether `expr` calls an operator whose arguments may become attributes. As in TVM that is
+    every dynamic one but dyn.expand_dims."""
+    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name in WITH_STATIC_FORM
+
+
+def static_form(call: Call) -> Call | None:
+    """The static form of a call that has one; None where an argument is no constant."""
+    op = call.op
+    assert isinstance(op, Op)
+    given = DYNAMIC[op.name][0]
+    named = dict(zip(op.definition.inputs, call.args, strict=True))
+    constants = {n: a.numpy() for n, a in named.items() if n in given and isinstance(a, Constant)}
+    if len(constants) < len(given):
+        return None
+    stay = [arg for name, arg in named.items() if name not in given]
+    attrs = _attributes(op.name, call.attrs, constants)
+    return Call(Op.get(op.name.removeprefix("dyn.")), stay, attrs, span=call.span)
 
 
 def _is_static(ty: AnyValue) -> bool:
@@ -234,6 +255,8 @@ _dynamic(
     {"output_shape": 1},
     lambda attrs, i, v, default, shape: unknown(shape.shape[0], v.dtype),
 )
+
+WITH_STATIC_FORM = frozenset(DYNAMIC) - {"dyn.expand_dims"}
 
 # The functions that choose -----------------------------------------------------------------------
 

@@ -1,0 +1,58 @@
+"""CanonicalizeCast: a cast to wider numbers that several operators read becomes one for each.
+
+%1 = cast(%x, "float32"); exp(%1), log(%1)  ->  exp(cast(%x, "float32")), log(cast(%x, "float32"))
+
+When operators are fused, each then reads the narrow tensor. Only elementwise and broadcasting
+operators get casts of their own.
+
+Source: src/relay/transforms/canonicalize_cast.cc of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.passes.base import FunctionPass, PassContext
+from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.relay.expr import Call, Expr, Function, Op
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.op.registry import OpPattern
+from byoc_lab.relay.types import TensorType
+
+
+class CanonicalizeCast(FunctionPass):
+    """Give every reader a cast of its own."""
+
+    opt_level = 3
+    required = ("InferType",)
+
+    def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        read: set[Expr] = set()
+
+        def apart(pre: Any, post: Any) -> Expr | None:
+            if not (isinstance(pre, Call) and isinstance(pre.op, Op)):
+                return None
+            pattern = pre.op.get_attr("TOpPattern")
+            if pattern is None or pattern > OpPattern.BROADCAST:
+                return None
+            args = list(post.args)
+            for n, arg in enumerate(pre.args):
+                if _widens(arg):
+                    if arg in read:
+                        args[n] = args[n].with_parts(args[n].parts())
+                    read.add(arg)
+            same = all(a is b for a, b in zip(args, post.args, strict=True))
+            return None if same else post.with_parts([post.op, *args])
+
+        reason = "fused, each reader can read the narrow numbers"
+        return rewrite(func, [Rule("cast again", reason, apart)])
+
+
+def _widens(expr: Expr) -> bool:
+    if not (isinstance(expr, Call) and expr.is_op("cast")):
+        return False
+    before, after = expr.args[0].checked_type, expr.checked_type
+    assert isinstance(before, TensorType) and isinstance(after, TensorType)
+    return np.dtype(before.dtype).itemsize < np.dtype(after.dtype).itemsize
