@@ -9,6 +9,7 @@ Source: `tvm.ir.structural_equal` of TVM 0.16.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from byoc_lab.relay.adt import Clause, Constructor, Match, Pattern, TypeData
 from byoc_lab.relay.attrs import Attrs, same_value
 from byoc_lab.relay.collector import collector_paused
+from byoc_lab.relay.dataflow import VarId
 from byoc_lab.relay.expr import (
     Call,
     Constant,
@@ -257,10 +259,10 @@ class _Comparison:
     def _attrs(self, a: Attrs | None, b: Attrs | None) -> str:
         if a == b:
             return ""
-        if a is not None and b is not None:  # variables may be values
-            changes = {k: self.to_right[v] for k, v in a.items() if _is_paired(v, self.to_right)}
-            if changes:
-                a = Attrs(a.schema, {**a, **changes})
+        if a is not None and b is not None:  # variables may be values, or keys of them
+            pairs: dict[Any, Any] = dict(self.to_right)
+            pairs.update({v.vid: w.vid for v, w in pairs.items() if isinstance(v, Var)})
+            a = Attrs(a.schema, {k: _renamed(v, pairs) for k, v in a.items()})
         return "" if a == b else _attrs_difference(a, b)
 
     def _types(self, a: Type | None, b: Type | None) -> str:
@@ -310,8 +312,15 @@ def _same_bits(x: np.ndarray, y: np.ndarray) -> bool:
     return x is y or x.tobytes() == y.tobytes()
 
 
-def _is_paired(value: Any, pairs: dict[Expr, Expr]) -> bool:
-    return isinstance(value, Var) and value in pairs
+def _renamed(value: Any, names: Mapping[Any, Any]) -> Any:
+    """An attribute's value with other variables in it."""
+    if isinstance(value, (Var, VarId)):
+        return names.get(value, value)
+    if isinstance(value, dict):
+        return {_renamed(k, names): _renamed(v, names) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return tuple(_renamed(v, names) for v in value)
+    return value
 
 
 def _attrs_difference(a: Attrs | None, b: Attrs | None) -> str:
@@ -391,7 +400,16 @@ def _own_hash(node: Expr, bound: bool) -> Any:
 
 
 def _hash_attrs(attrs: Attrs | None) -> Any:
-    if attrs is None or not any(isinstance(v, Var) for v in attrs.values()):
-        return None if attrs is None else hash(attrs)
-    kept = {k: v for k, v in attrs.items() if not isinstance(v, Var)}
-    return hash((*sorted(attrs), Attrs(attrs.schema, kept)))
+    if attrs is None:
+        return None
+    return hash(Attrs(attrs.schema, {k: _renamed(v, _NAMELESS) for k, v in attrs.items()}))
+
+
+class _Nameless(dict[Any, str]):
+    """Gives any variable the same name."""
+
+    def get(self, key: Any, default: Any = None) -> str:
+        return "a variable"
+
+
+_NAMELESS = _Nameless()

@@ -183,7 +183,8 @@ class FuncType(Type):
             p: GlobalTypeVar(f"{n} of {depth}") for n, p in enumerate(self.type_params)
         }
         key = tuple(replace(p, numbered) for p in parts)
-        self._seal(len(self.type_params), key, parts=parts)
+        kinds = tuple(getattr(p, "kind", None) for p in self.type_params)
+        self._seal(kinds, key, parts=parts)
 
     def __str__(self) -> str:
         generic = f"[{', '.join(map(str, self.type_params))}]" if self.type_params else ""

@@ -83,6 +83,8 @@ def test_function_types_are_equal_whatever_their_type_parameters_are_called():
     assert hash(fn([a], a, [a])) == hash(fn([b], b, [b]))
     assert fn([a, b], a, [a, b]) != fn([a, b], b, [a, b])
     assert fn([a], a, [a]) != fn([a], a)
+    shape = relay.TypeVar("S", relay.TypeKind.ShapeVar)
+    assert fn([], a, [a]) != fn([], shape, [shape])
     # The parameter of the outer one inside the inner one, which has one of its own.
     assert fn([fn([a], b, [a])], b, [b]) == fn([fn([b], a, [b])], a, [a])
     assert fn([fn([a], b, [a])], b, [b]) != fn([fn([a], a, [a])], b, [b])
@@ -97,3 +99,14 @@ def test_variables_that_are_attributes_are_equal_when_their_binders_are():
     assert relay.structural_hash(keyed("a", 0)) == relay.structural_hash(keyed("b", 0))
     with pytest.raises(ValueError, match="attribute 'key'"):
         relay.assert_structural_equal(keyed("a", 0), keyed("b", 1))
+
+
+@pytest.mark.parametrize("key", [lambda v: v, lambda v: v.vid], ids=["variable", "vid"])
+def test_variables_may_be_keys_of_attributes(key):
+    def counted(name: str, number: int) -> relay.Function:
+        x = relay.var(name, shape=(2,))
+        return relay.Function([x], x, attrs={"count": {key(x): number}})
+
+    relay.assert_structural_equal(counted("a", 1), counted("b", 1))
+    assert relay.structural_hash(counted("a", 1)) == relay.structural_hash(counted("b", 1))
+    assert not relay.structural_equal(counted("a", 1), counted("b", 2))
