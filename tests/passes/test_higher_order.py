@@ -127,6 +127,8 @@ def test_equal_closures_are_lifted_once():
         )
     )
     assert len(mod) == 3
+    first, second, other = mod["main"].body.fields
+    assert first is not second and first.op is second.op and other.op is not first.op
 
 
 def test_primitive_functions_stay_and_names_are_not_taken_twice():
