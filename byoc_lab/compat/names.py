@@ -56,6 +56,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.ir.attrs": ("byoc_lab.ir",),
     "tvm.ir.base": ("byoc_lab.ir", f"{_HERE}.ir"),
     "tvm.ir.container": (f"{_HERE}.containers",),
+    "tvm.ir.diagnostics": (f"{_HERE}.diagnostics",),
     "tvm.ir.expr": (f"{_RELAY}.expr", f"{_HERE}.tir", f"{APACHE}tvm.ir"),
     "tvm.ir.instrument": ("byoc_lab.passes.instrument",),
     "tvm.ir.module": (f"{_RELAY}.module",),

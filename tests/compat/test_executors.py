@@ -100,3 +100,29 @@ def test_winograd_tile() -> None:
     tile = module("tvm.topi.cuda.conv3d_winograd")._infer_tile_size
     assert tile(np.zeros((1, 2, 3, 16, 5)), None) == 4
     assert tile(np.zeros((1, 3, 9, 5, 2)), None, "NDHWC") == 2
+
+
+def test_while_loop() -> None:
+    i, x = relay.var("i", shape=(), dtype="int32"), relay.var("x", shape=(2,))
+    loop = relay.loops.while_loop(
+        lambda i, x: relay.less(i, relay.const(3)),
+        [i, x],
+        lambda i, x: [i + relay.const(1), x + x],
+    )
+    start = relay.Tuple([relay.const(0), relay.const([1.0, 2.0])])
+    body = relay.Call(loop, list(start.fields))
+    count, values = relay.create_executor().evaluate(body)
+    assert count.numpy() == 3
+    np.testing.assert_array_equal(values.numpy(), [8, 16])
+
+
+def test_renderers_of_diagnostics(capsys: pytest.CaptureFixture[str]) -> None:
+    diagnostics = module("tvm.ir.diagnostics")
+    seen = []
+    diagnostics.override_renderer(lambda ctx: seen.extend(d.message for d in ctx.diagnostics))
+    context = diagnostics.DiagnosticContext(tvm.IRModule())
+    diagnostics.override_renderer(None)
+    context.emit(diagnostics.Diagnostic(diagnostics.DiagnosticLevel.ERROR, None, "no type"))
+    context.render()
+    diagnostics.get_renderer().render(context)
+    assert seen == ["no type"] and capsys.readouterr().out == "no type\n"

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.relay.op.attribute_calls import ATTRIBUTE_CALLS
 from tests.relay.op.calls import CALLS
 from tests.relay.op.holes import holes
 
@@ -42,7 +43,7 @@ def expected_files(oracle: Oracle) -> Iterator[tuple[str, str]]:
             yield from _printed(results, entry)
         else:
             yield entry.path, str(_golden(results, entry))
-    yield OPERATORS, golden_text(operator_facts(CALLS, holes()))
+    yield OPERATORS, golden_text(operator_facts([*CALLS, *ATTRIBUTE_CALLS], holes()))
 
 
 def _run(oracle: Oracle, entries: list[Golden]) -> Results:

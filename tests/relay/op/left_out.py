@@ -65,8 +65,7 @@ FUNCTIONS: dict[str, str] = {
     "nn.correlation": LEFT_OUT["nn.correlation"],
     "nn.deformable_conv2d": SSD,
     "nn.max_pool2d_with_argmax": FORK,
-    "qnn.op.current_requantize_config": "requantization rounds as its call says, or UPWARD",
-    "qnn.op.requantize_config": "requantization rounds as its call says, or UPWARD",
+    "qnn.op.requantize_config": "TVM's takes any keyword, and refuses those it does not know later",
     "qnn.op.leaky_relu": "the fork's Python function has fewer parameters than its operator",
     "annotation.function_on_device": "the fork's C++ does not have what its Python calls",
     **dict.fromkeys(
@@ -113,7 +112,20 @@ FUNCTIONS: dict[str, str] = {
 STRICTER = {"nn.dense(V((2, 4)), V((3, 5)))"}
 
 # Calls that are typed otherwise -> why.
-OTHERWISE: dict[str, str] = {}
+SWAPPED = "TVM 0.16 takes the height of the kernel for its width, and its width for its height"
+OTHERWISE: dict[str, str] = {
+    "R.nn.conv2d_transpose(V((2, 4, 5, 6)), V((4, 3, 3, 2)), groups=2, channels=6)": "TVM 0.16 "
+    "types the channels of one group, and computes those of both",
+    **{
+        f"R.nn.conv3d_transpose(V((2, 4, 5, 6, 7)), V((4, 6, 3, 2, 3)), {attrs})": SWAPPED
+        for attrs in (
+            "",
+            "strides=(2, 1, 3)",
+            "strides=(2, 2, 2), output_padding=(1, 0, 1)",
+            "padding=1",
+        )
+    },
+}
 
 # Arguments without a type that are solved here, and that TVM gives up on ("sample, argument").
 SOLVED = {  # grouped convolutions: TVM compares the weight's channels with those of all groups

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from byoc_lab import relay
 from byoc_lab.relay import nn
+from byoc_lab.relay.testing import run_infer_type
+from byoc_lab.run.reference import evaluate
 from tests.relay.op.onnx_runs import numbers, run, run_onnx
 
 few = settings(max_examples=40)
@@ -114,14 +116,15 @@ def pooled_by_loops(x, kernel, strides, dilation, pads, count) -> tuple[np.ndarr
     """(maximum, average) of each window in ceil_mode, element by element.
 
     Source: pool_impl_nd in include/tvm/topi/nn/pooling.h of TVM 0.16: what hangs over the padding
-    at the end is never counted.
+    at the end is never counted. Padding is the least finite value, `min_value` there.
     """
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
     room = [x.shape[2] + pads[0] + pads[2], x.shape[3] + pads[1] + pads[3]]
     size = [
         -((span - r) // s) + 1 for r, span, s in zip(room, spans, strides, strict=True)
     ]  # 1 + the ceiling of (room - span) / stride
-    greatest = np.full((*x.shape[:2], *size), -np.inf, x.dtype)
+    least = np.finfo(x.dtype).min
+    greatest = np.full((*x.shape[:2], *size), least, x.dtype)
     average = np.zeros_like(greatest)
     for at in np.ndindex(*greatest.shape):
         n, c, i, j = at
@@ -133,7 +136,7 @@ def pooled_by_loops(x, kernel, strides, dilation, pads, count) -> tuple[np.ndarr
                 if 0 <= y < x.shape[2] and 0 <= z < x.shape[3]:
                     inside.append(x[n, c, y, z])
                 counted += y < x.shape[2] + pads[2] and z < x.shape[3] + pads[3]
-        greatest[at] = max(inside, default=-np.inf)
+        greatest[at] = max(inside, default=least)
         average[at] = sum(inside) / max(counted if count else len(inside), 1)
     return greatest, average
 
@@ -199,3 +202,40 @@ ACTIVATIONS = [
 def test_activation_is_that_of_onnx_runtime(call, op, options) -> None:
     x = numbers((2, 3, 4, 5), 0) * 30
     np.testing.assert_allclose(run(call, x), run_onnx(op, x, **options), rtol=1e-5, atol=2e-6)
+
+
+def test_a_window_wholly_in_padding_gives_the_least_finite_value() -> None:
+    x = relay.var("x", shape=(1, 1, 2, 2))
+    call = relay.nn.max_pool2d(x, (2, 2), (2, 2), padding=(2, 0, 0, 0))
+    found = evaluate(relay.Function([x], call), [np.ones((1, 1, 2, 2), "float32")]).value
+    np.testing.assert_array_equal(found.ravel(), [np.finfo("float32").min, 1])
+    x = relay.var("x", shape=(1, 1, 2, 2), dtype="int8")
+    call = relay.nn.max_pool2d(x, (2, 2), (2, 2), padding=(2, 0, 0, 0))
+    found = evaluate(relay.Function([x], call), [np.ones((1, 1, 2, 2), "int8")]).value
+    np.testing.assert_array_equal(found.ravel(), [-128, 1])
+
+
+def test_convolution_in_blocks_is_the_plain_one() -> None:
+    rng = np.random.default_rng(0)
+    data, weight = rng.normal(size=(2, 8, 5, 5)), rng.normal(size=(4, 8, 3, 3))
+    x, w = relay.const(data, "float64"), relay.const(weight, "float64")
+    plain = relay.nn.conv2d(x, w, padding=(1, 1), strides=(2, 1))
+    blocked = relay.nn.conv2d(
+        relay.layout_transform(x, "NCHW", "NCHW4c"),
+        relay.layout_transform(w, "OIHW", "OIHW4i2o"),
+        padding=(1, 1), strides=(2, 1), data_layout="NCHW4c", kernel_layout="OIHW4i2o",
+        out_layout="NCHW2c",
+    )  # fmt: skip
+    back = relay.layout_transform(blocked, "NCHW2c", "NCHW")
+    np.testing.assert_allclose(evaluate(back).value, evaluate(plain).value)
+
+
+def test_weight_in_blocks_is_solved() -> None:
+    x, w = relay.var("x", shape=(1, 8, 24, 24, 4, 4), dtype="int8"), relay.var("w")
+    y = relay.nn.conv2d(
+        x, w, kernel_size=(3, 3), padding=(1, 1), channels=16, data_layout="NCHW4n4c",
+        kernel_layout="OIHW4o4i", out_dtype="int32",
+    )  # fmt: skip
+    typed = run_infer_type(y)
+    assert str(typed.checked_type) == "Tensor[(1, 4, 24, 24, 4, 4), int32]"
+    assert str(typed.args[1].checked_type) == "Tensor[(4, 8, 3, 3, 4, 4), int8]"

@@ -1,0 +1,40 @@
+"""`while_loop`: a loop as a function that calls itself. Source: `relay.loops` of TVM 0.16."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from byoc_lab.relay.expr import Call, Expr, Function, Let, Tuple, Var
+from byoc_lab.relay.scope_builder import ScopeBuilder
+
+
+def while_loop(
+    cond: Callable[..., Expr],
+    loop_vars: Sequence[Expr],
+    loop_bodies: Callable[..., Sequence[Expr]],
+) -> Let:
+    """The loop as a function: it takes the first values and gives a tuple of the last ones.
+
+    cond: of the loop's variables, whether to go on. loop_vars: one expression for each variable,
+    which gives it a name and, where it has one, a type. loop_bodies: of the variables, their values
+    in the next round.
+    """
+    loop = Var("while_loop")
+    variables = [_variable(n, given) for n, given in enumerate(loop_vars)]
+    scope = ScopeBuilder()
+    with scope.if_scope(cond(*variables)):
+        scope.ret(Call(loop, list(loop_bodies(*variables))))
+    with scope.else_scope():
+        scope.ret(Tuple(variables))
+    return Let(loop, Function(variables, scope.get()), loop)
+
+
+def _variable(n: int, given: Expr) -> Var:
+    if isinstance(given, Var):
+        return Var(given.name_hint, given.type_annotation)
+    ty: Any = given.checked_type if given.is_typed else None
+    return Var(f"arg{n}", ty)
+
+
+__all__ = ["while_loop"]
