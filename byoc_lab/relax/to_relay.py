@@ -184,6 +184,18 @@ def _adaptive_avg_pool2d(call: Any, data: Expr) -> Expr:
     return nn.global_avg_pool2d(data, layout=str(call.attrs.layout))
 
 
+def _mean(call: Any, data: Expr) -> Expr:
+    """torch.export writes AdaptiveAvgPool2d(1) as a mean."""
+    rank = len(type_of(call.args[0]).shape)
+    axes = sorted(axis % rank for axis in _axes(call.attrs.axis, rank))
+    if rank != 4 or axes != [2, 3] or not call.attrs.keepdims:
+        raise BuildError(
+            f"DNNL takes a mean over the two last of 4 axes, with keepdims, found axes {axes} of "
+            f"{rank}, keepdims={bool(call.attrs.keepdims)}"
+        )
+    return nn.global_avg_pool2d(data)
+
+
 def _matmul(call: Any, a: Expr, b: Expr) -> Expr:
     left, right = type_of(call.args[0]).concrete_shape, type_of(call.args[1]).concrete_shape
     if len(left) >= 2 and len(right) == 2:
@@ -241,6 +253,7 @@ OPERATORS: Mapping[str, Translation] = {
     },
     "round": _unary("round"),
     "nn.adaptive_avg_pool2d": _adaptive_avg_pool2d,
+    "mean": _mean,
     "nn.gelu": _gelu,
     "nn.silu": lambda call, x: _call("multiply", x, _call("sigmoid", x)),
     "nn.leakyrelu": lambda call, x: _call("nn.leaky_relu", x, alpha=float(call.attrs.alpha)),
