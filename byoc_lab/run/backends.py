@@ -21,6 +21,10 @@ class CompiledRegion(Protocol):
     `module` is a TVM-FFI module that has a function named after the symbol; it takes the inputs
     and then the outputs, all as tensors (for a function with a tuple as result, one output for
     each field), and writes the outputs. It is linked into the executable.
+
+    A region whose module cannot be saved by itself (a loaded library) may have a method
+    `link_into(folder)`: it writes object files there that define `__tvm_ffi_<symbol>`, and gives
+    them with the options to link them. `Executable.export_library` then links them in.
     """
 
     @property

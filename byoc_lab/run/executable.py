@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -114,17 +115,48 @@ class Executable:
 
         Raises BuildError when the code of a region cannot be saved, or no C compiler is found.
         """
+        loaded: list[Any] = []  # code that has to be linked in
         for region in self.linked:
-            if region.compiled is not None and not _is_saved(region.compiled.module):
+            code: Any = region.compiled
+            if code is None or _is_saved(code.module):
+                continue
+            if not hasattr(code, "link_into"):
                 raise BuildError(
                     f"the code that {region.compiler} made of @{region.symbol} cannot be exported: "
                     f"its module has no way to be saved. build(offload=False) makes all of it "
                     f"exportable"
                 )
+            loaded.append(code)
+        with tempfile.TemporaryDirectory(prefix="byoc_lab_") as folder:
+            objects: list[str] = []
+            options: dict[str, None] = {}
+            for code in loaded:
+                files, needed = code.link_into(Path(folder))
+                objects += map(str, files)
+                options.update(dict.fromkeys(needed))
+            more = {"addons": objects, "options": list(options)} if loaded else {}
+            try:
+                with self._without([code.module for code in loaded]):
+                    self._compiled.export_library(str(path), **more)
+            except (RuntimeError, ValueError, OSError) as error:
+                raise BuildError(f"TVM cannot export to {path}: {error}") from error
+
+    @contextmanager
+    def _without(self, modules: list[Any]) -> Iterator[None]:
+        """Inside, the module that is exported does not have these among what it imports."""
+        imported = list(self._compiled.imports)
+        if modules:
+            self._import([m for m in imported if m not in modules])
         try:
-            self._compiled.export_library(str(path))
-        except (RuntimeError, ValueError, OSError) as error:
-            raise BuildError(f"TVM cannot export to {path}: {error}") from error
+            yield
+        finally:
+            if modules:
+                self._import(imported)
+
+    def _import(self, modules: list[Any]) -> None:
+        self._compiled.clear_imports()
+        for module in modules:
+            self._compiled.import_module(module)
 
     # Time
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from byoc_lab import backends, build, dnnl, relay
+from byoc_lab.backends.ccompiler import CRegion
 from byoc_lab.dnnl import native
 from byoc_lab.errors import BuildError, InputError
 from byoc_lab.relay import IRModule, nn
@@ -81,9 +83,40 @@ def test_what_is_no_library_is_refused(tmp_path) -> None:
         load_library(tmp_path / "net.so")
 
 
+LOADED_C = """
+import sys, numpy as np
+from byoc_lab.run import load_library
+folder = sys.argv[1]
+np.save(folder + "/result.npy", load_library(folder + "/net.so")(np.load(folder + "/data.npy"))[0])
+"""
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler is installed")
+def test_regions_of_ccompiler_are_exported_too(tmp_path) -> None:
+    data = relay.var("data", shape=(2, 3))
+    host = relay.erf(relay.exp(data))
+    mod = infer_module(IRModule.from_expr(nn.relu(host - relay.const(random(3)))))
+    program = build(backends.partition(mod, "ccompiler"))
+    assert [card.ran_on for card in program.cards()] == ["ccompiler", "ccompiler"]
+    (wanted,) = program(random(2, 3))
+    program.export_library(tmp_path / "net.so")
+    np.testing.assert_array_equal(program(random(2, 3))[0], wanted)  # and still runs here
+    np.save(tmp_path / "data.npy", random(2, 3))
+    subprocess.run([sys.executable, "-c", LOADED_C, str(tmp_path)], check=True, timeout=120)
+    np.testing.assert_array_equal(np.load(tmp_path / "result.npy"), wanted)
+
+
+class LibraryRegion(backends.ModuleRegion):
+    """The code of ccompiler, of which nothing is known but the loaded library."""
+
+    def __init__(self, function: relay.Function, symbol: str):
+        super().__init__(function, symbol, CRegion(function, symbol).module)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler is installed")
 def test_a_region_that_cannot_be_saved_is_named(tmp_path) -> None:
     data = relay.var("data", shape=(2, 3))
     mod = backends.partition(infer_module(IRModule.from_expr(relay.exp(data))), "ccompiler")
-    program = build(mod)
+    program = build(mod, backends={"ccompiler": LibraryRegion})
     with pytest.raises(BuildError, match="ccompiler made of @tvmgen_default_ccompiler_main_0"):
         program.export_library(tmp_path / "net.so")
