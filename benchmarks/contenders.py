@@ -19,7 +19,7 @@ from byoc_lab.relay.visit import post_order
 
 Run = Callable[[], np.ndarray]
 SEED = 2020
-SGEMM_SIZE = 1536
+SGEMM_SIZE = 2048
 NETWORKS = ("mobilenet", "resnet-18", "resnet-50")
 
 

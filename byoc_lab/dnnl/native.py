@@ -85,10 +85,11 @@ def set_layouts(rule: str) -> None:
     """Set how regions created by this thread from now on choose layouts for their convolutions.
 
     "blocked": blocks of channels; "any": what oneDNN prefers for each; "timed", the default: the
-    quicker of the two for the region as a whole, which is run in both a few times when it is
-    created (a region of little work is not: it gets "blocked"). `Region.stats()` tells the choice
-    and the times. Results agree within rounding, not bit by bit, and timing may decide differently
-    another time: name one of the two where runs have to repeat exactly. Raises ValueError.
+    quickest for the region as a whole of these two and a mixture, found by running it a few times
+    when it is created (a region of little work is not: it gets "blocked"). `Region.stats()` tells
+    the choice and the times. Results agree within rounding, not bit by bit, and timing may decide
+    differently another time: name one of the two where runs have to repeat exactly. Raises
+    ValueError.
     """
     function("set_layouts")(rule)
 

@@ -275,18 +275,16 @@ class GraphModule : public ffi::ModuleObj {
     }
     const bool ready = plan_ != nullptr;
     const LayoutChoice choice = ready ? plan_->choice : LayoutChoice();
-    const auto timed = [](double seconds) {
-      return seconds == 0 ? ffi::Any() : ffi::Any(seconds * 1e6);
-    };
+    ffi::Map<ffi::String, ffi::Any> tried;
+    for (const auto& [name, seconds] : choice.seconds) tried.Set(name, seconds * 1e6);
     const ffi::Map<ffi::String, ffi::Any> stats{
         {"symbol", ffi::String(graph_.symbol)},
         {"initialized", ready},
         {"calls", calls_},
         {"threads", threads_},
         {"profiling", profiling_},
-        {"layouts", ffi::String(choice.layouts == Layouts::kAny ? "any" : "blocked")},
-        {"blocked_time_us", timed(choice.blocked_seconds)},
-        {"any_time_us", timed(choice.any_seconds)},
+        {"layouts", ffi::String(choice.name)},
+        {"layout_times_us", tried},
         {"steps", ready ? static_cast<int64_t>(plan_->num_steps()) : 0},
         {"arena_bytes", ready ? plan_->arena_bytes() : 0},
         {"scratchpad_bytes", ready ? plan_->scratchpad_bytes() : 0},

@@ -1,8 +1,10 @@
-// Which layouts a plan's convolutions run in: decided by running the plan both ways, for oneDNN's
-// own preference wins in some networks and loses in others, and neither it nor we can tell before.
+// Which layouts a plan's convolutions run in: decided by running the plan, for oneDNN's own
+// preference wins in some networks, or some ops of one, and loses in others, and neither it nor we
+// can tell before.
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <numeric>
 
 #include "plan.h"
 
@@ -13,8 +15,9 @@ namespace {
 constexpr int64_t kWorthTiming = 100'000'000;  // products in convolutions: about a millisecond
 constexpr int kMostRounds = 5;
 constexpr double kEnough = 0.02;  // seconds of trying; one round is always made
-// Blocks are kept unless the other way gains more than timing errs.
+// A way is kept unless another one gains more than timing errs.
 constexpr double kGain = 0.97;
+constexpr double kWorthMixing = 0.001;  // seconds that a third way could gain
 
 enum class Rule { kTimed, kBlocked, kAny };
 const std::vector<std::string> kRules = {"timed", "blocked", "any"};
@@ -36,14 +39,15 @@ class Trial {
   Trial(const GraphSpec& graph, Plan* plan)
       : plan_(plan),
         inputs_(Allocate(graph, graph.inputs)),
-        outputs_(Allocate(graph, graph.outputs)) {}
+        outputs_(Allocate(graph, graph.outputs)),
+        op_seconds_(graph.ops.size() + 1, std::numeric_limits<double>::infinity()) {}
 
-  // Keeps the least time.
+  // Keeps the least time of the whole and of each op.
   void Run() {
-    using Clock = std::chrono::steady_clock;
-    const auto start = Clock::now();
-    plan_->Run(inputs_, outputs_, nullptr);
-    seconds_ = std::min(seconds_, std::chrono::duration<double>(Clock::now() - start).count());
+    std::vector<double> spent(op_seconds_.size(), 0.0);
+    plan_->Run(inputs_, outputs_, &spent);
+    seconds_ = std::min(seconds_, std::accumulate(spent.begin(), spent.end(), 0.0));
+    for (size_t i = 0; i < spent.size(); ++i) op_seconds_[i] = std::min(op_seconds_[i], spent[i]);
   }
 
   // Seconds of one of `times` runs, with the memory bound before.
@@ -56,6 +60,7 @@ class Trial {
   }
 
   double seconds() const { return seconds_; }
+  const std::vector<double>& op_seconds() const { return op_seconds_; }
 
  private:
   std::vector<float*> Allocate(const GraphSpec& graph, const std::vector<int>& ids) {
@@ -72,8 +77,22 @@ class Trial {
   Plan* plan_;
   std::vector<AlignedMemory> held_;
   std::vector<float*> inputs_, outputs_;
+  std::vector<double> op_seconds_;  // the last one: copies between the graph's edges
   double seconds_ = std::numeric_limits<double>::infinity();
 };
+
+// Runs two in turn. What the very first run pays for is charged to `first`.
+void Compare(Trial* first, Trial* second) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto spent = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  int rounds = 0;
+  do {
+    first->Run();
+    second->Run();
+  } while (++rounds < kMostRounds && spent() < kEnough);
+}
 
 bool SameLayouts(const Plan& a, const Plan& b) {
   return std::equal(a.reports().begin(), a.reports().end(), b.reports().begin(),
@@ -99,26 +118,46 @@ void SetLayouts(const ffi::String& name) {
 
 std::unique_ptr<Plan> BuildPlan(const GraphSpec& graph,
                                 const std::vector<const float*>& constants) {
-  if (rule == Rule::kAny) return BuildPlanIn(Layouts::kAny, graph, constants);
-  auto blocked = BuildPlanIn(Layouts::kBlocked, graph, constants);
-  if (rule == Rule::kBlocked || Products(graph) < kWorthTiming) return blocked;
-  auto any = BuildPlanIn(Layouts::kAny, graph, constants);
-  if (SameLayouts(*blocked, *any)) return blocked;
-
-  Trial first(graph, blocked.get()), second(graph, any.get());
-  const auto start = std::chrono::steady_clock::now();
-  const auto spent = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const auto build = [&](const std::string& name, const std::vector<Layouts>& layouts) {
+    auto plan = BuildPlanIn(layouts, graph, constants);
+    plan->choice.name = name;
+    return plan;
   };
-  int rounds = 0;
-  do {
-    second.Run();  // what the very first run pays for is charged to the way that has to gain
-    first.Run();
-  } while (++rounds < kMostRounds && spent() < kEnough);
-  auto& better = second.seconds() < kGain * first.seconds() ? any : blocked;
-  better->choice.blocked_seconds = first.seconds();
-  better->choice.any_seconds = second.seconds();
-  return std::move(better);
+  const auto all = [&](Layouts layouts) {
+    return std::vector<Layouts>(graph.ops.size(), layouts);
+  };
+  if (rule == Rule::kAny) return build("any", all(Layouts::kAny));
+  auto best = build("blocked", all(Layouts::kBlocked));
+  if (rule == Rule::kBlocked || Products(graph) < kWorthTiming) return best;
+  auto other = build("any", all(Layouts::kAny));
+  if (SameLayouts(*best, *other)) return best;
+
+  Trial blocked(graph, best.get()), any(graph, other.get());
+  Compare(&any, &blocked);
+  std::map<std::string, double> tried = {{"blocked", blocked.seconds()}, {"any", any.seconds()}};
+  // What each op is quicker in, and what the whole would take if moving between them cost nothing.
+  std::vector<Layouts> mixed = all(Layouts::kBlocked);
+  double hoped = 0;
+  for (size_t i = 0; i < mixed.size(); ++i) {
+    const double in_blocks = blocked.op_seconds()[i], in_any = any.op_seconds()[i];
+    if (in_any < kGain * in_blocks) mixed[i] = Layouts::kAny;
+    hoped += std::min(in_blocks, in_any);
+  }
+  Trial* leader = &blocked;
+  if (any.seconds() < kGain * blocked.seconds()) {
+    std::swap(best, other);
+    leader = &any;
+  }
+  if (leader->seconds() - hoped > kWorthMixing) {
+    other = build("mixed", mixed);
+    Trial trial(graph, other.get());
+    Compare(&trial, leader);
+    tried["mixed"] = trial.seconds();
+    tried[best->choice.name] = leader->seconds();
+    if (trial.seconds() < kGain * leader->seconds()) std::swap(best, other);
+  }
+  best->choice.seconds = tried;
+  return best;
 }
 
 double TimeBare(const GraphSpec& graph, Plan* plan, int64_t times) {

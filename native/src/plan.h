@@ -4,6 +4,7 @@
 #define BYOC_LAB_PLAN_H_
 
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,11 +61,11 @@ struct OpReport {
   int reorders = 0;
 };
 
-// Which layouts a plan runs in, and what decided it, for get_stats. Seconds are 0 unless both ways
-// were timed.
+// Which layouts a plan runs in (blocked, any, or mixed: some ops so, some so), and the seconds of a
+// run in each that was tried, for get_stats.
 struct LayoutChoice {
-  Layouts layouts = Layouts::kBlocked;
-  double blocked_seconds = 0, any_seconds = 0;
+  std::string name = "blocked";
+  std::map<std::string, double> seconds;
 };
 
 class Plan {
@@ -109,12 +110,12 @@ class Plan {
   dnnl::stream stream_;
 };
 
-// Fuses post-ops and creates the primitives. `constants` are row-major, in the graph's order; they
+// Fuses post-ops and creates the primitives; `layouts` are those of each op. `constants` are row-major, in the graph's order; they
 // are copied. The number of threads is OpenMP's in the calling thread.
-std::unique_ptr<Plan> BuildPlanIn(Layouts layouts, const GraphSpec& graph,
+std::unique_ptr<Plan> BuildPlanIn(const std::vector<Layouts>& layouts, const GraphSpec& graph,
                                   const std::vector<const float*>& constants);
 
-// The same in the better layouts: both ways are run where the graph is worth it, unless the calling
+// The same in the quickest layouts: all ways are run where the graph is worth it, unless the calling
 // thread has asked for one by byoc_lab.dnnl.set_layouts.
 std::unique_ptr<Plan> BuildPlan(const GraphSpec& graph,
                                 const std::vector<const float*>& constants);

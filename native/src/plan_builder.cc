@@ -17,7 +17,7 @@ dnnl::primitive_attr UserScratchpad() {
 
 class Builder {
  public:
-  Builder(Layouts layouts, const GraphSpec& graph, const std::vector<const float*>& constants)
+  Builder(const std::vector<Layouts>& layouts, const GraphSpec& graph, const std::vector<const float*>& constants)
       : layouts_(layouts),
         graph_(graph),
         versions_(graph.tensors.size()),
@@ -50,10 +50,7 @@ class Builder {
     }
     for (size_t i = 0; i < graph_.outputs.size(); ++i) AddOutput(static_cast<int>(i));
     DropUnusedConstants();
-    auto plan =
-        std::make_unique<Plan>(std::move(steps_), std::move(buffers_), std::move(reports_));
-    plan->choice.layouts = layouts_;
-    return plan;
+    return std::make_unique<Plan>(std::move(steps_), std::move(buffers_), std::move(reports_));
   }
 
  private:
@@ -135,12 +132,13 @@ class Builder {
   }
 
   // The primitive with as many post-ops fused as oneDNN has a fast kernel for.
-  Built Choose(const OpSpec& op, size_t* fused) const {
+  Built Choose(int index, size_t* fused) const {
+    const OpSpec& op = graph_.ops[index];
     std::vector<MemoryDesc> have;
     for (int id : op.inputs) have.push_back(versions_[id].front().desc);
     const Dims& dst = graph_.tensors[op.output].dims;
     OpCall call = op.call;
-    call.layouts = layouts_;
+    call.layouts = layouts_[index];
     std::optional<Built> slow;
     for (size_t count = FusableCount(op) + 1; count-- > 0;) {
       auto built = op.def->make(call, have, dst, FusedAttr(op.post_ops, count, dst));
@@ -167,7 +165,7 @@ class Builder {
   void AddOp(int index) {
     const OpSpec& op = graph_.ops[index];
     OpReport& report = reports_[index];
-    const Built built = Choose(op, &report.fused);
+    const Built built = Choose(index, &report.fused);
     report.impl = built.impl;
     std::vector<Step::Operand> operands;
     for (size_t i = 0; i < built.inputs.size(); ++i) {
@@ -325,7 +323,7 @@ class Builder {
     }
   }
 
-  const Layouts layouts_;
+  const std::vector<Layouts>& layouts_;  // of each op
   const GraphSpec& graph_;
   std::vector<std::vector<Version>> versions_;  // of each tensor
   std::vector<int> last_use_;                   // op that reads a tensor last; INT_MAX: an output
@@ -338,7 +336,7 @@ class Builder {
 
 }  // namespace
 
-std::unique_ptr<Plan> BuildPlanIn(Layouts layouts, const GraphSpec& graph,
+std::unique_ptr<Plan> BuildPlanIn(const std::vector<Layouts>& layouts, const GraphSpec& graph,
                                   const std::vector<const float*>& constants) {
   return Builder(layouts, graph, constants).Build();
 }
