@@ -13,11 +13,11 @@ from byoc_lab.relay.ndarray import NDArray
 from byoc_lab.relay.types import Any as AnyDim
 from byoc_lab.relay.types import TensorType, TupleType, Type
 
-WIDENED = ("float16", "float32")
+WIDENED = ("bfloat16", "float16", "float32")
 
 
 def widened(array: np.ndarray) -> np.ndarray:
-    """A float16 or float32 array as float64; any other as it is."""
+    """A bfloat16, float16 or float32 array as float64; any other as it is."""
     return array.astype(np.float64) if array.dtype.name in WIDENED else array
 
 

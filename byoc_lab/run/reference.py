@@ -89,7 +89,7 @@ def evaluate(
     """Run @main of a module, a function, or an expression (its free variables are the inputs).
 
     inputs: arrays by parameter name, or in the order of the parameters; anything NumPy takes.
-    dtype: "float64" runs everything that is float32 or float16 in float64; None: as it is.
+    dtype: "float64" runs all that is float32, float16 or bfloat16 in float64; None: as it is.
     keep: whether to keep the value of every node.
 
     Raises InputError for an input that is missing, surplus, or of the wrong shape or dtype, and
@@ -115,7 +115,7 @@ def _main(program: IRModule | Expr | TupleWrapper) -> Function:
 
 
 def widened_attrs(attrs: Attrs | None) -> Attrs | None:
-    """Attributes in which every dtype that says float16 or float32 says float64."""
+    """Attributes in which every dtype that says bfloat16, float16 or float32 says float64."""
     if attrs is None or attrs.schema is None:
         return attrs
     wider = {

@@ -123,8 +123,8 @@ def _windows(attrs: AnyValue, x: np.ndarray, pads: Pads, value: AnyValue, size: 
 
 
 def lowest(kind: np.dtype) -> AnyValue:
-    """What TVM pads with for a maximum: the least finite value, also where nothing else is."""
-    return (np.finfo if np.issubdtype(kind, np.floating) else np.iinfo)(kind).min
+    """The value that no maximum ever picks."""
+    return np.iinfo(kind).min if np.issubdtype(kind, np.integer) else -np.inf
 
 
 def _max(attrs: AnyValue, x: np.ndarray, pads: Pads, size: AnyValue) -> np.ndarray:

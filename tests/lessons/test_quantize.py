@@ -1,0 +1,49 @@
+"""The quantizer of the lessons: MobileNet on int8, close to float32."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+from byoc_lab import relay
+from byoc_lab.lessons.quantize import quantize, quantized_weight
+from byoc_lab.relay import nn, testing
+from byoc_lab.relay.expr import Op
+from byoc_lab.relay.visit import post_order
+from byoc_lab.run.reference import evaluate
+
+
+def test_each_channel_has_its_own_scale() -> None:
+    weight = np.random.default_rng(0).standard_normal((4, 3, 2, 2)).astype(np.float32)
+    weight *= np.float32([1, 10, 100, 0]).reshape(4, 1, 1, 1)
+    whole, scale = quantized_weight(weight)
+    assert np.abs(whole).reshape(4, -1).max(1).tolist() == [127, 127, 127, 0]
+    across = scale.reshape(4, 1, 1, 1)
+    assert np.all(np.abs(whole * across - weight) <= across / 2 * 1.001)
+
+
+def test_mobilenet() -> None:
+    mod, params = testing.mobilenet.get_workload(image_shape=(3, 32, 32), num_classes=20)
+    rng = np.random.default_rng(0)
+    images = [rng.standard_normal((1, 3, 32, 32)).astype(np.float32) for _ in range(4)]
+    narrow = quantize(mod, params, images[:2])
+    names = [n.op.name for n in post_order(narrow["main"].body)
+             if isinstance(n, relay.Call) and isinstance(n.op, Op)]  # fmt: skip
+    assert names.count("qnn.conv2d") == 27
+    assert names.count("qnn.requantize") == 27
+    assert names.count("qnn.dense") == 1
+    assert not {"nn.conv2d", "nn.dense", "nn.relu"} & set(names)
+    for image in images:
+        real = evaluate(mod, {"data": image, **params}).value
+        whole = evaluate(narrow, [image]).value
+        assert np.argmax(real) == np.argmax(whole)
+        assert np.abs(real - whole).max() < 0.2 * real.max()
+
+
+def test_the_reference_pools_and_widens_bfloat16() -> None:
+    values = np.arange(-8, 8).reshape(1, 1, 4, 4).astype(ml_dtypes.bfloat16)
+    pooled = nn.max_pool2d(relay.const(values), pool_size=(2, 2), strides=(2, 2), padding=(1, 1))
+    got = evaluate(pooled).value
+    assert got.dtype == values.dtype
+    np.testing.assert_array_equal(got[0, 0], [[-8, -6, -5], [0, 2, 3], [4, 6, 7]])
+    assert evaluate(pooled, dtype="float64").value.dtype == np.float64
