@@ -54,8 +54,8 @@ golden: setup  ## write the golden files again from the real TVM 0.16
 	@tools/oracle.sh $(ORACLE)
 	$(BIN)/python -m tests.oracle.write_golden
 
-wheel: setup  ## build a wheel into dist/
-	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist .
+wheel: setup  ## build the manylinux wheel and the pure one into dist/
+	@tools/wheel.sh $(BIN)/python dist
 
 clean:  ## remove what make made
 	rm -rf $(VENV) $(ORACLE) build dist
