@@ -99,6 +99,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.op.nn._make": (f"{_RELAY}.nn",),
     "tvm.relay.op.nn.nn": (f"{_RELAY}.nn",),
     "tvm.relay.op.op": _BUILDERS,
+    "tvm.relay.op.op_attrs": (f"{_RELAY}.op.op_attrs",),
     "tvm.relay.op.reduce": _BUILDERS,
     "tvm.relay.op.tensor": _BUILDERS,
     "tvm.relay.op.transform": _BUILDERS,

@@ -119,9 +119,12 @@ class AttrsType:
     fields: tuple[Attr, ...]
     declared: bool = True
     by_name: Mapping[str, Attr] = field(init=False, repr=False)
+    record: type[Attrs] = field(init=False, repr=False)  # "relay.attrs.Conv2DAttrs": Conv2DAttrs
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by_name", {f.name: f for f in self.fields})
+        name = self.type_key.rpartition(".")[2]
+        object.__setattr__(self, "record", type(name, (Attrs,), {"__slots__": ()}))
         if self.type_key in ATTRS_TYPES:
             raise DuplicateNameError(f"attributes {self.type_key} are declared twice")
         ATTRS_TYPES[self.type_key] = self
@@ -147,7 +150,7 @@ class AttrsType:
                 f"{self.type_key}: no attribute named {', '.join(map(repr, given))}; "
                 f"possible: {', '.join(self.by_name) or 'none'}"
             )
-        return Attrs(self, checked)
+        return self.record(self, checked)
 
 
 ATTRS_TYPES: dict[str, AttrsType] = {}
@@ -160,8 +163,16 @@ def attrs_type(type_key: str) -> AttrsType:
     return ATTRS_TYPES[type_key]
 
 
+def attrs_class(name: str) -> type[Attrs]:
+    """The class of the records that TVM calls `name`: "Conv2DAttrs". Raises UnknownNameError."""
+    return attrs_type(f"relay.attrs.{name}").record
+
+
 class Attrs:
-    """One immutable record: `attrs.strides`, `attrs["strides"]`, `attrs.keys()`."""
+    """One immutable record: `attrs.strides`, `attrs["strides"]`, `attrs.keys()`.
+
+    Those of an `AttrsType` are of a class of their own, called as TVM's.
+    """
 
     __slots__ = ("_values", "schema")
 
@@ -239,8 +250,17 @@ class Attrs:
         exact = ((k, v) for k, v in self._values.items() if not isinstance(v, float))
         return hash((self.type_key, frozenset((k, repr(v)) for k, v in exact)))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.type_key, self._values)
+
     def __repr__(self) -> str:
         return f"{self.type_key}({', '.join(f'{k}={v!r}' for k, v in self._values.items())})"
+
+
+def _restored(type_key: str, values: Mapping[str, Any]) -> Attrs:
+    """What was pickled: classes made by a schema are found by its type key, not by a name."""
+    schema = attrs_type(type_key)
+    return schema.record(schema, values)
 
 
 class DictAttrs(Attrs):
@@ -251,6 +271,9 @@ class DictAttrs(Attrs):
     def __init__(self, values: Mapping[str, Any] | None = None, elided: bool = False):
         super().__init__(None, values or {})
         object.__setattr__(self, "elided", elided)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DictAttrs, (self._values, self.elided)
 
 
 def same_value(a: Any, b: Any) -> bool:

@@ -11,6 +11,7 @@ from byoc_lab import relay
 from byoc_lab.errors import WellFormedError
 from byoc_lab.relay import structural_equal, with_fields
 from byoc_lab.relay.integers import IntImm
+from byoc_lab.relay.op import op_attrs
 
 
 def test_a_scope_is_a_chain_of_lets() -> None:
@@ -88,6 +89,19 @@ def test_dimensions_are_integers_with_a_value() -> None:
     assert (two, two.value, two.dtype, str(two)) == (2, 2, "int32", "2")
     for twin in (copy.deepcopy(two), pickle.loads(pickle.dumps(two))):
         assert isinstance(twin, IntImm) and (twin, twin.dtype) == (2, "int32")
+
+
+def test_attributes_are_of_the_class_that_tvm_names() -> None:
+    pool = relay.nn.max_pool2d(relay.var("image", shape=(1, 3, 8, 8))).attrs
+    assert type(pool).__name__ == "MaxPool2DAttrs" and isinstance(pool, op_attrs.MaxPool2DAttrs)
+    assert not isinstance(pool, op_attrs.AvgPool2DAttrs)
+    assert "MaxPool2DAttrs" in dir(op_attrs)
+    assert type(pool.replace(strides=2)) is type(pool)
+    for made in (pool, relay.Function([x], x).with_attr("Primitive", 1).attrs):
+        for twin in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+            assert twin == made and type(twin) is type(made)
+    with pytest.raises(AttributeError, match=r"no attributes of type 'relay.attrs.PoolAttrs'"):
+        _ = op_attrs.PoolAttrs
 
 
 def test_what_is_no_name_and_no_number_is_refused() -> None:
