@@ -65,12 +65,19 @@ def take_turns(
 ) -> Turns:
     """Time `rounds` rounds with blocks of `seconds`, after calls that are not counted.
 
+    The first contender is prepared alone, the others then side by side.
+
     Raises ChildProcessError when a contender ends; its own message is on stderr.
     """
     set_threads(threads)
-    workers = {name: _Worker(name, contender) for name, contender in contenders.items()}
+    workers: dict[str, _Worker] = {}
+    first: dict[str, Any] = {}
     try:
-        first = {name: worker.receive() for name, worker in workers.items()}
+        for name, contender in contenders.items():
+            workers[name] = _Worker(name, contender)
+            if len(workers) == 1:  # it may try things out while it prepares, and wants to be alone
+                first[name] = workers[name].receive()
+        first |= {name: workers[name].receive() for name in workers if name not in first}
         slow = {name for name, (_, taken) in first.items() if taken > SLOW * seconds}
         blocks: dict[str, list[float | None]] = {name: [None] * rounds for name in workers}
         names = list(workers)
