@@ -6,10 +6,12 @@ Nothing is loaded until it is used.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import math
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +33,13 @@ HOW_TO_GET_IT = (
 
 @functools.cache
 def load() -> None:
-    """Load the extension, once. Raises NativeExtensionError saying how to build it."""
+    """Load the extension, once. Raises NativeExtensionError saying how to build it.
+
+    The environment variable BYOC_LAB_DNNL_LIBRARY names another library file to load in its place:
+    one built for debugging, say (`make sanitize`).
+    """
     try:
+        from tvm_ffi import load_module
         from tvm_ffi.libinfo import load_lib_module
     except ImportError as error:
         raise NativeExtensionError(
@@ -40,6 +47,9 @@ def load() -> None:
             f"({error}); install it with: pip install 'apache-tvm-ffi>=0.1.15,<0.2'"
         ) from error
     try:
+        if other := os.environ.get("BYOC_LAB_DNNL_LIBRARY"):
+            load_module(other)
+            return
         load_lib_module("byoc-lab", LIBRARY, extra_lib_paths=[Path(__file__).parent.parent])
     except (RuntimeError, OSError) as error:
         raise NativeExtensionError(
@@ -94,6 +104,20 @@ def set_layouts(rule: str) -> None:
     function("set_layouts")(rule)
 
 
+@contextlib.contextmanager
+def using_threads(threads: int | None) -> Iterator[None]:
+    """Inside, regions created by this thread get `threads`; None changes nothing."""
+    if threads is None:
+        yield
+        return
+    before = get_num_threads()
+    set_num_threads(threads)
+    try:
+        yield
+    finally:
+        set_num_threads(before)
+
+
 def aligned_empty(shape: Sequence[int]) -> np.ndarray:
     """An uninitialised float32 array of `shape` on a 64-byte boundary."""
     size = math.prod(shape) * np.dtype(np.float32).itemsize
@@ -134,6 +158,13 @@ def as_output(where: str, name: str, value: Any) -> Any:
     return _from_dlpack(where, name, value)
 
 
+def as_array(where: str, name: str, value: Any) -> np.ndarray:
+    """A NumPy array of the elements of `value`, which `as_input` would take."""
+    if isinstance(value, np.ndarray):
+        return value
+    return np.from_dlpack(_from_dlpack(where, name, value))
+
+
 def _passes_through(array: np.ndarray) -> bool:
     return array.flags.c_contiguous and array.flags.writeable and array.flags.aligned
 
@@ -159,17 +190,26 @@ class Region:
 
     `graph` is the JSON graph of native/README.md as a dict, `constants` its constants in order
     (float32; copied). Primitives are created and constants reordered here, once, for the number
-    of threads set in this thread. Calls from several threads wait for each other.
+    of `threads`; by default that set in this thread. Calls from several threads wait for each
+    other.
+
+    Inputs may have another batch (leading axis) than the graph states, all of them the same one,
+    where every operation treats each sample on its own: primitives for it are created at its first
+    call and kept for later ones, the eight last used at a time. Weights given as inputs keep their
+    shapes.
 
     Raises ValueError or TypeError naming the op and the tensor when the graph or a constant is
     malformed, NativeExtensionError when the extension is not built.
     """
 
-    def __init__(self, graph: dict[str, Any], constants: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, graph: dict[str, Any], constants: Sequence[Any] = (), *, threads: int | None = None
+    ) -> None:
         create = function("create_graph")
         where = f"graph '{graph.get('symbol', '?')}'"
         held = [as_input(where, f"constant {i}", value) for i, value in enumerate(constants)]
-        self.module = create(json.dumps(graph), held)
+        with using_threads(threads):
+            self.module = create(json.dumps(graph), held)
         """The tvm_ffi.Module; it can be imported into another one, saved and exported."""
         if len(held) < len(graph["constants"]):
             raise ValueError(
@@ -181,6 +221,7 @@ class Region:
         self._where = where
         self._function = self.module[self.symbol]
         self._inputs = [graph["tensors"][i]["name"] for i in graph["inputs"]]
+        self._input_shapes = [tuple(graph["tensors"][i]["shape"]) for i in graph["inputs"]]
         self._output_shapes = [tuple(graph["tensors"][i]["shape"]) for i in graph["outputs"]]
 
     def __call__(self, *inputs: Any) -> list[np.ndarray]:
@@ -194,9 +235,15 @@ class Region:
             as_input(self._where, f"input '{name}'", value)
             for name, value in zip(self._inputs, inputs, strict=True)
         ]
-        outputs = [aligned_empty(shape) for shape in self._output_shapes]
+        outputs = [aligned_empty(shape) for shape in self._shapes_of_outputs(held)]
         self._function(*held, *outputs)
         return outputs
+
+    def _shapes_of_outputs(self, inputs: Sequence[Any]) -> Sequence[Sequence[int]]:
+        shapes = [tuple(value.shape) for value in inputs]
+        if shapes == self._input_shapes:
+            return self._output_shapes
+        return self.module["output_shapes"](shapes)
 
     def stats(self) -> dict[str, Any]:
         """How the region runs: native/README.md lists the entries."""

@@ -5,7 +5,8 @@
 #include <cstring>
 #include <mutex>
 
-#include "plan.h"
+#include "batch.h"
+#include "plan_cache.h"
 #include "threads.h"
 
 namespace byoc_lab {
@@ -33,37 +34,30 @@ class GraphModule : public ffi::ModuleObj {
       TVM_FFI_THROW(ValueError) << where_ << ": expected " << graph_.constants.size()
                                 << " constants, found " << constants.size();
     }
-    std::vector<const float*> data;
+    std::vector<SharedMemory> copies;
     for (size_t i = 0; i < constants.size(); ++i) {
       const Operand& tensor = graph_.tensors[graph_.constants[i]];
       if (!constants[i].defined()) {
         TVM_FFI_THROW(TypeError) << where_ << ": constant '" << tensor.name
                                  << "': expected a tensor, found None";
       }
-      data.push_back(DataOf(where_, "constant '" + tensor.name + "'", constants[i], tensor.dims));
+      const float* data =
+          DataOf(where_, "constant '" + tensor.name + "'", constants[i], tensor.dims);
+      copies.push_back(Copied(data, BytesOf(tensor)));
     }
-    CheckNotForked(where_, GetNumThreads());
-    NoteRun(GetNumThreads());  // constants are reordered by primitives
-    std::unique_ptr<Plan> plan = BuildPlan(graph_, data);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    plan_ = std::move(plan);
-    threads_ = GetNumThreads();
+    Prepare(std::move(copies));
   }
 
   bool ready() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return plan_ != nullptr;
+    return plans_ != nullptr;
   }
 
-  // Keeps copies of the constants to be saved with the module. Without this, whoever delivers
-  // the constants through __init_<symbol> is the one to save them.
+  // The same for constants that are to be saved with the module. Otherwise whoever delivers them
+  // through __init_<symbol> is the one to save them.
   void Own(const ffi::Array<ffi::Tensor>& constants) {
     Initialize(constants);
-    for (size_t i = 0; i < constants.size(); ++i) {
-      const Operand& tensor = graph_.tensors[graph_.constants[i]];
-      const float* data = DataOf(where_, tensor.name, constants[i], tensor.dims);
-      owned_.emplace_back(data, data + Count(tensor.dims));
-    }
+    owns_constants_ = true;
   }
 
   ffi::Optional<ffi::Function> GetFunction(const ffi::String& name) final {
@@ -83,6 +77,11 @@ class GraphModule : public ffi::ModuleObj {
         // TVM's loader calls this even when get_const_vars asked for nothing.
         if (!(constants.empty() && self->ready())) self->Initialize(constants);
         return 0;
+      });
+    }
+    if (name == "output_shapes") {
+      return ffi::Function::FromTyped([self](const ffi::Array<ffi::Array<int64_t>>& inputs) {
+        return self->OutputShapes(inputs);
       });
     }
     if (name == "save_to_bytes") {
@@ -113,13 +112,14 @@ class GraphModule : public ffi::ModuleObj {
     const auto append = [&](const void* data, size_t size) {
       bytes.append(static_cast<const char*>(data), size);
     };
-    const uint64_t length = text_.size(), count = owned_.size();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::vector<SharedMemory> constants =
+        owns_constants_ ? plans_->constants() : std::vector<SharedMemory>();
+    const uint64_t length = text_.size(), count = constants.size();
     append(&length, sizeof(length));
     append(text_.data(), text_.size());
     append(&count, sizeof(count));
-    for (const std::vector<float>& constant : owned_) {
-      append(constant.data(), constant.size() * sizeof(float));
-    }
+    for (const SharedMemory& constant : constants) append(constant->data(), constant->bytes());
     return ffi::Bytes(std::move(bytes));
   }
 
@@ -153,25 +153,61 @@ class GraphModule : public ffi::ModuleObj {
         TVM_FFI_THROW(ValueError) << kKind << ": expected " << graph.constants.size()
                                   << " saved constants, found " << count;
       }
-      std::vector<const float*> data;
+      std::vector<SharedMemory> constants;
       for (int id : graph.constants) {
-        const size_t elements = static_cast<size_t>(Count(graph.tensors[id].dims));
-        std::vector<float> constant(elements);
-        std::memcpy(constant.data(), take(elements * sizeof(float)), elements * sizeof(float));
-        self->owned_.push_back(std::move(constant));
+        const int64_t bytes = BytesOf(graph.tensors[id]);
+        constants.push_back(Copied(take(static_cast<size_t>(bytes)), bytes));
       }
-      for (const std::vector<float>& constant : self->owned_) data.push_back(constant.data());
-      CheckNotForked(kKind, GetNumThreads());
-      self->plan_ = BuildPlan(graph, data);
-      self->threads_ = GetNumThreads();
+      self->Prepare(std::move(constants));
+      self->owns_constants_ = true;
+    }
+    if (left != 0) {
+      TVM_FFI_THROW(ValueError) << kKind << ": the saved module has " << left
+                                << " bytes behind its end";
     }
     return ffi::Module(self);
   }
 
  private:
+  static int64_t BytesOf(const Operand& tensor) {
+    return static_cast<int64_t>(Plain(tensor.dims).get_size());
+  }
+
+  static SharedMemory Copied(const void* data, int64_t bytes) {
+    auto memory = std::make_shared<AlignedMemory>(bytes);
+    std::memcpy(memory->data(), data, static_cast<size_t>(bytes));
+    return memory;
+  }
+
+  // Builds the plan.
+  void Prepare(std::vector<SharedMemory> constants) {
+    CheckNotForked(where_, GetNumThreads());
+    NoteRun(GetNumThreads());  // constants are reordered by primitives
+    auto plans = std::make_unique<PlanCache>(graph_, std::move(constants));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    plans_ = std::move(plans);
+  }
+
+  // Shapes of the outputs for inputs of these shapes.
+  ffi::Array<ffi::Array<int64_t>> OutputShapes(const ffi::Array<ffi::Array<int64_t>>& inputs) const {
+    if (inputs.size() != graph_.inputs.size()) {
+      TVM_FFI_THROW(ValueError) << where_ << ": expected " << graph_.inputs.size()
+                                << " shapes, found " << inputs.size();
+    }
+    std::vector<Dims> shapes;
+    for (const auto& shape : inputs) shapes.emplace_back(shape.begin(), shape.end());
+    const GraphSpec graph = Rebatched(graph_, shapes);
+    ffi::Array<ffi::Array<int64_t>> outputs;
+    for (int id : graph.outputs) {
+      const Dims& dims = graph.tensors[id].dims;
+      outputs.push_back(ffi::Array<int64_t>(dims.begin(), dims.end()));
+    }
+    return outputs;
+  }
+
   ffi::Array<ffi::String> ConstantNames() const {
     ffi::Array<ffi::String> names;
-    if (!owned_.empty()) return names;  // nothing is left to be delivered
+    if (owns_constants_) return names;  // nothing is left to be delivered
     for (int id : graph_.constants) names.push_back(graph_.tensors[id].name);
     return names;
   }
@@ -184,33 +220,25 @@ class GraphModule : public ffi::ModuleObj {
                                << graph_.inputs.size() << " inputs, then "
                                << graph_.outputs.size() << " outputs), found " << args.size();
     }
-    const auto checked = [&](const char* role, const std::vector<int>& ids, size_t first) {
-      std::vector<float*> data;
-      for (size_t i = 0; i < ids.size(); ++i) {
-        const Operand& tensor = graph_.tensors[ids[i]];
-        const std::string name = std::string(role) + " '" + tensor.name + "'";
-        const auto view = args[static_cast<int>(first + i)].try_cast<TensorView>();
-        if (!view.has_value()) {
-          TVM_FFI_THROW(TypeError) << where_ << ": " << name << ": expected a tensor, found "
-                                   << TypeName(args[static_cast<int>(first + i)]);
-        }
-        data.push_back(DataOf(where_, name, *view, tensor.dims));
-      }
-      return data;
-    };
-    const auto inputs = checked("input", graph_.inputs, 0);
-    const auto outputs = checked("output", graph_.outputs, inputs.size());
-    CheckOverlaps(inputs, outputs);
+    const std::vector<TensorView> inputs = Tensors(args, "input", graph_.inputs, 0);
+    const std::vector<TensorView> outputs =
+        Tensors(args, "output", graph_.outputs, inputs.size());
 
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (plan_ == nullptr) {
+    if (plans_ == nullptr) {
       TVM_FFI_THROW(RuntimeError) << where_ << ": its constants have not been delivered; call '"
                                   << "__init_" << graph_.symbol << "' with them first";
     }
-    CheckNotForked(where_, threads_);
-    NoteRun(threads_);
+    CheckNotForked(where_, plans_->threads());
+    NoteRun(plans_->threads());
+    Prepared& prepared = PlanFor(inputs);
+    const GraphSpec& graph = prepared.graph;
+    const std::vector<float*> read = Data(graph, "input", graph.inputs, inputs);
+    const std::vector<float*> written = Data(graph, "output", graph.outputs, outputs);
+    CheckOverlaps(graph, read, written);
     if (profiling_) op_seconds_.assign(graph_.ops.size() + 1, 0.0);
-    plan_->Run(inputs, outputs, profiling_ ? &op_seconds_ : nullptr);
+    prepared.plan->Run(read, written, profiling_ ? &op_seconds_ : nullptr);
+    ++prepared.calls;
     ++calls_;
   }
 
@@ -219,24 +247,58 @@ class GraphModule : public ffi::ModuleObj {
       TVM_FFI_THROW(ValueError) << where_ << ": time_bare: expected at least 1 run, found " << times;
     }
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (plan_ == nullptr) {
+    if (plans_ == nullptr) {
       TVM_FFI_THROW(RuntimeError) << where_ << ": time_bare: its constants have not been delivered";
     }
-    CheckNotForked(where_, threads_);
-    NoteRun(threads_);
-    return byoc_lab::TimeBare(graph_, plan_.get(), times);
+    CheckNotForked(where_, plans_->threads());
+    NoteRun(plans_->threads());
+    Prepared& latest = plans_->latest();
+    return byoc_lab::TimeBare(latest.graph, latest.plan.get(), times);
   }
 
-  void CheckOverlaps(const std::vector<float*>& inputs, const std::vector<float*>& outputs) const {
+  std::vector<TensorView> Tensors(ffi::PackedArgs args, const char* role,
+                                  const std::vector<int>& ids, size_t first) const {
+    std::vector<TensorView> tensors;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const auto view = args[static_cast<int>(first + i)].try_cast<TensorView>();
+      if (!view.has_value()) {
+        TVM_FFI_THROW(TypeError) << where_ << ": " << role << " '" << graph_.tensors[ids[i]].name
+                                 << "': expected a tensor, found "
+                                 << TypeName(args[static_cast<int>(first + i)]);
+      }
+      tensors.push_back(*view);
+    }
+    return tensors;
+  }
+
+  Prepared& PlanFor(const std::vector<TensorView>& inputs) {
+    std::vector<ffi::ShapeView> shapes;
+    for (const TensorView& input : inputs) shapes.push_back(input.shape());
+    return plans_->Get(shapes);
+  }
+
+  std::vector<float*> Data(const GraphSpec& graph, const char* role, const std::vector<int>& ids,
+                           const std::vector<TensorView>& tensors) const {
+    std::vector<float*> data;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const Operand& tensor = graph.tensors[ids[i]];
+      data.push_back(DataOf(where_, std::string(role) + " '" + tensor.name + "'", tensors[i],
+                            tensor.dims));
+    }
+    return data;
+  }
+
+  void CheckOverlaps(const GraphSpec& graph, const std::vector<float*>& inputs,
+                     const std::vector<float*>& outputs) const {
     for (size_t o = 0; o < outputs.size(); ++o) {
-      const Operand& output = graph_.tensors[graph_.outputs[o]];
+      const Operand& output = graph.tensors[graph.outputs[o]];
       const auto check = [&](const char* role, int id, const float* data) {
-        const Operand& other = graph_.tensors[id];
+        const Operand& other = graph.tensors[id];
         CheckNoOverlap(where_, "output '" + output.name + "'", outputs[o], Count(output.dims),
                        std::string(role) + " '" + other.name + "'", data, Count(other.dims));
       };
-      for (size_t i = 0; i < inputs.size(); ++i) check("input", graph_.inputs[i], inputs[i]);
-      for (size_t i = 0; i < o; ++i) check("output", graph_.outputs[i], outputs[i]);
+      for (size_t i = 0; i < inputs.size(); ++i) check("input", graph.inputs[i], inputs[i]);
+      for (size_t i = 0; i < o; ++i) check("output", graph.outputs[i], outputs[i]);
     }
   }
 
@@ -246,9 +308,10 @@ class GraphModule : public ffi::ModuleObj {
       return op_seconds_.empty() ? ffi::Any() : ffi::Any(op_seconds_[slot] * 1e6);
     };
     ffi::Array<ffi::Any> ops;
-    for (size_t i = 0; plan_ != nullptr && i < graph_.ops.size(); ++i) {
+    const bool ready = plans_ != nullptr;
+    for (size_t i = 0; ready && i < graph_.ops.size(); ++i) {
       const OpSpec& op = graph_.ops[i];
-      const OpReport& report = plan_->reports()[i];
+      const OpReport& report = plans_->latest().plan->reports()[i];
       ffi::Map<ffi::String, ffi::Any> inputs;
       for (size_t j = 0; j < report.layouts.size(); ++j) {
         const std::string name = op.def->variadic ? op.def->inputs[0] + std::to_string(j)
@@ -273,22 +336,37 @@ class GraphModule : public ffi::ModuleObj {
           {"bytes", report.bytes},
           {"time_us", microseconds(i)}});
     }
-    const bool ready = plan_ != nullptr;
-    const LayoutChoice choice = ready ? plan_->choice : LayoutChoice();
+    ffi::Array<ffi::Any> prepared;
+    for (const Prepared* each : ready ? plans_->all() : std::vector<const Prepared*>()) {
+      ffi::Array<ffi::Any> shapes;
+      for (int id : each->graph.inputs) {
+        const Dims& dims = each->graph.tensors[id].dims;
+        shapes.push_back(ffi::Array<int64_t>(dims.begin(), dims.end()));
+      }
+      prepared.push_back(ffi::Map<ffi::String, ffi::Any>{
+          {"inputs", shapes},
+          {"calls", each->calls},
+          {"arena_bytes", each->plan->arena_bytes()},
+          {"scratchpad_bytes", each->plan->scratchpad_bytes()}});
+    }
+    const Plan* plan = ready ? plans_->latest().plan.get() : nullptr;
+    const LayoutChoice choice = ready ? plan->choice : LayoutChoice();
     ffi::Map<ffi::String, ffi::Any> tried;
     for (const auto& [name, seconds] : choice.seconds) tried.Set(name, seconds * 1e6);
     const ffi::Map<ffi::String, ffi::Any> stats{
         {"symbol", ffi::String(graph_.symbol)},
         {"initialized", ready},
         {"calls", calls_},
-        {"threads", threads_},
+        {"threads", ready ? plans_->threads() : 0},
         {"profiling", profiling_},
         {"layouts", ffi::String(choice.name)},
         {"layout_times_us", tried},
-        {"steps", ready ? static_cast<int64_t>(plan_->num_steps()) : 0},
-        {"arena_bytes", ready ? plan_->arena_bytes() : 0},
-        {"scratchpad_bytes", ready ? plan_->scratchpad_bytes() : 0},
-        {"constant_bytes", ready ? plan_->constant_bytes() : 0},
+        {"steps", ready ? static_cast<int64_t>(plan->num_steps()) : 0},
+        {"arena_bytes", ready ? plan->arena_bytes() : 0},
+        {"scratchpad_bytes", ready ? plan->scratchpad_bytes() : 0},
+        {"constant_bytes", ready ? plans_->constant_bytes() : 0},
+        {"prepared", prepared},
+        {"prepared_ever", ready ? plans_->made() : 0},
         {"edge_copies_time_us", microseconds(graph_.ops.size())},
         {"ops", ops}};
     return json::Stringify(stats);
@@ -297,13 +375,12 @@ class GraphModule : public ffi::ModuleObj {
   const std::string text_;
   const GraphSpec graph_;
   std::string where_;
-  std::vector<std::vector<float>> owned_;  // the constants saved with the module
-  std::mutex mutex_;                       // guards what follows; a plan runs once at a time
-  std::unique_ptr<Plan> plan_;
+  bool owns_constants_ = false;  // they are saved with the module
+  mutable std::mutex mutex_;     // guards what follows; a module runs one call at a time
+  std::unique_ptr<PlanCache> plans_;
   std::vector<double> op_seconds_;
   bool profiling_ = false;
   int64_t calls_ = 0;
-  int64_t threads_ = 0;
 };
 
 ffi::Module CreateGraph(const ffi::String& text, const ffi::Array<ffi::Tensor>& constants) {

@@ -8,7 +8,31 @@ namespace {
 // A graph is four levels deep; deeper text is refused before a recursive parser sees it.
 constexpr int kMaxNesting = 8;
 
+// Whether messages with this text in them can be shown: it is UTF-8.
+bool IsUtf8(const std::string& text) {
+  size_t i = 0;
+  const auto next = [&]() {
+    return i < text.size() ? static_cast<unsigned char>(text[i++]) : 0u;
+  };
+  while (i < text.size()) {
+    const unsigned first = next();
+    if (first < 0x80) continue;
+    const int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
+    unsigned point = first & (0x3Fu >> more);
+    for (int n = 0; n < more; ++n) {
+      const unsigned byte = next();
+      if ((byte & 0xC0u) != 0x80) return false;
+      point = point << 6 | (byte & 0x3Fu);
+    }
+    const unsigned least = more == 1 ? 0x80 : more == 2 ? 0x800 : 0x10000;
+    const bool surrogate = point >= 0xD800 && point < 0xE000;
+    if (first < 0xC0 || first > 0xF7 || point < least || point > 0x10FFFF || surrogate) return false;
+  }
+  return true;
+}
+
 ffi::Any ParseJson(const std::string& text) {
+  if (!IsUtf8(text)) TVM_FFI_THROW(ValueError) << "graph: not JSON: it is not UTF-8";
   int depth = 0;
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -45,6 +69,9 @@ std::string Word(const std::string& where, const JsonObject& object, const char*
   if (!word.has_value() || word->empty()) {
     TVM_FFI_THROW(TypeError) << where << ": " << key << ": expected a string of at least one "
                              << "character";
+  }
+  if (!IsUtf8(*word)) {  // half a surrogate pair, written as an escape
+    TVM_FFI_THROW(ValueError) << where << ": " << key << ": expected text in Unicode";
   }
   return *word;
 }

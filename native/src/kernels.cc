@@ -60,7 +60,8 @@ void RunKernel(const std::string& where, const OpDef& def, const std::vector<Nam
   graph.ops.push_back({where, &def, call, operands, output, std::move(post_ops)});
   // 3. Run.
   NoteRun(GetNumThreads());
-  BuildPlan(graph, {})->Run(data, {out_data}, nullptr);
+  PackedConstants none;
+  BuildPlan(graph, {}, &none)->Run(data, {out_data}, nullptr);
 }
 
 TensorView AsTensor(const std::string& where, const std::string& name, const ffi::AnyView& value) {

@@ -116,11 +116,12 @@ void SetLayouts(const ffi::String& name) {
 
 }  // namespace
 
-std::unique_ptr<Plan> BuildPlan(const GraphSpec& graph,
-                                const std::vector<const float*>& constants) {
+std::unique_ptr<Plan> BuildPlan(const GraphSpec& graph, const std::vector<SharedMemory>& constants,
+                                PackedConstants* packed) {
   const auto build = [&](const std::string& name, const std::vector<Layouts>& layouts) {
-    auto plan = BuildPlanIn(layouts, graph, constants);
+    auto plan = BuildPlanIn(layouts, graph, constants, packed);
     plan->choice.name = name;
+    plan->choice.layouts = layouts;
     return plan;
   };
   const auto all = [&](Layouts layouts) {

@@ -13,23 +13,12 @@ int64_t RoundUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * 
 
 }  // namespace
 
-AlignedMemory::AlignedMemory(int64_t bytes) : data_(nullptr, &std::free) {
-  const int64_t size = RoundUp(std::max<int64_t>(bytes, 1));
-  data_.reset(static_cast<char*>(std::aligned_alloc(kAlignment, size)));
-  if (data_ == nullptr) {
-    TVM_FFI_THROW(MemoryError) << "cannot allocate " << bytes << " bytes";
-  }
-}
-
 Plan::Plan(std::vector<Step> steps, std::vector<Buffer> buffers, std::vector<OpReport> reports)
     : steps_(std::move(steps)),
       buffers_(std::move(buffers)),
       reports_(std::move(reports)),
       stream_(Cpu()) {
   PlaceArena();
-  for (const Buffer& buffer : buffers_) {
-    if (buffer.kind == Buffer::Kind::kConstant) constant_bytes_ += buffer.bytes;
-  }
   for (const Step& step : steps_) {
     scratchpad_bytes_ =
         std::max(scratchpad_bytes_, static_cast<int64_t>(step.scratchpad.get_size()));
@@ -93,6 +82,12 @@ void Plan::PlaceArena() {
                                       }),
                      buffer);
     arena_bytes_ = std::max(arena_bytes_, offset + bytes);
+  }
+}
+
+void Plan::AddConstants(std::set<SharedMemory>* constants) const {
+  for (const Buffer& buffer : buffers_) {
+    if (buffer.owned != nullptr) constants->insert(buffer.owned);
   }
 }
 

@@ -3,26 +3,16 @@
 #ifndef BYOC_LAB_PLAN_H_
 #define BYOC_LAB_PLAN_H_
 
-#include <cstdlib>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "constants.h"
 #include "graph_spec.h"
 
 namespace byoc_lab {
-
-// Memory on a 64-byte boundary (a cache line, and a vector of AVX-512).
-class AlignedMemory {
- public:
-  // MemoryError when there is not that much.
-  explicit AlignedMemory(int64_t bytes);
-  char* data() const { return data_.get(); }
-
- private:
-  std::unique_ptr<char, decltype(&std::free)> data_;
-};
 
 // A piece of memory that steps read and write. Only kArena buffers share memory, at times when
 // not both are in use.
@@ -31,7 +21,7 @@ struct Buffer {
   Kind kind;
   int64_t bytes;
   int index = -1;                        // kInput, kOutput: position among the graph's
-  std::shared_ptr<AlignedMemory> owned = nullptr;  // kConstant
+  SharedMemory owned = nullptr;          // kConstant
   int64_t offset = 0;                    // kArena, from the arena's start
   int first_step = -1, last_step = -1;   // kArena: the steps it must live through
 };
@@ -65,6 +55,7 @@ struct OpReport {
 // run in each that was tried, for get_stats.
 struct LayoutChoice {
   std::string name = "blocked";
+  std::vector<Layouts> layouts;  // of each op
   std::map<std::string, double> seconds;
 };
 
@@ -87,7 +78,8 @@ class Plan {
   size_t num_steps() const { return steps_.size(); }
   int64_t arena_bytes() const { return arena_bytes_; }
   int64_t scratchpad_bytes() const { return scratchpad_bytes_; }
-  int64_t constant_bytes() const { return constant_bytes_; }
+  // Adds the constants that the steps read.
+  void AddConstants(std::set<SharedMemory>* constants) const;
 
  private:
   struct Bound {  // memory objects to be pointed at what the caller passes
@@ -102,7 +94,7 @@ class Plan {
   std::vector<Step> steps_;
   std::vector<Buffer> buffers_;
   std::vector<OpReport> reports_;
-  int64_t arena_bytes_ = 0, scratchpad_bytes_ = 0, constant_bytes_ = 0;
+  int64_t arena_bytes_ = 0, scratchpad_bytes_ = 0;
   std::unique_ptr<AlignedMemory> memory_;  // the arena, then the scratchpad
   std::vector<dnnl::memory> memories_;
   std::vector<std::vector<dnnl_exec_arg_t>> args_;  // of each step
@@ -110,15 +102,17 @@ class Plan {
   dnnl::stream stream_;
 };
 
-// Fuses post-ops and creates the primitives; `layouts` are those of each op. `constants` are row-major, in the graph's order; they
-// are copied. The number of threads is OpenMP's in the calling thread.
+// Fuses post-ops and creates the primitives; `layouts` are those of each op. `constants` are
+// row-major, in the graph's order; `packed` reorders them. The number of threads is OpenMP's in the
+// calling thread.
 std::unique_ptr<Plan> BuildPlanIn(const std::vector<Layouts>& layouts, const GraphSpec& graph,
-                                  const std::vector<const float*>& constants);
+                                  const std::vector<SharedMemory>& constants,
+                                  PackedConstants* packed);
 
 // The same in the quickest layouts: all ways are run where the graph is worth it, unless the calling
 // thread has asked for one by byoc_lab.dnnl.set_layouts.
-std::unique_ptr<Plan> BuildPlan(const GraphSpec& graph,
-                                const std::vector<const float*>& constants);
+std::unique_ptr<Plan> BuildPlan(const GraphSpec& graph, const std::vector<SharedMemory>& constants,
+                                PackedConstants* packed);
 
 // Seconds of one of `times` runs of the primitives in a loop, on memory of its own: what a call
 // would take if nothing were checked and bound.

@@ -2,7 +2,6 @@
 // reorders where a layout is not the one wanted, and notes which buffers every step touches.
 #include <algorithm>
 #include <climits>
-#include <cstring>
 
 #include "plan.h"
 
@@ -17,9 +16,11 @@ dnnl::primitive_attr UserScratchpad() {
 
 class Builder {
  public:
-  Builder(const std::vector<Layouts>& layouts, const GraphSpec& graph, const std::vector<const float*>& constants)
+  Builder(const std::vector<Layouts>& layouts, const GraphSpec& graph,
+          const std::vector<SharedMemory>& constants, PackedConstants* packed)
       : layouts_(layouts),
         graph_(graph),
+        packed_(packed),
         versions_(graph.tensors.size()),
         last_use_(graph.tensors.size(), -1),
         viewed_(graph.tensors.size(), false),
@@ -34,9 +35,7 @@ class Builder {
     }
     for (size_t i = 0; i < graph.constants.size(); ++i) {
       const MemoryDesc plain = Plain(graph.tensors[graph.constants[i]].dims);
-      const int id = AddConstant(plain);
-      std::memcpy(buffers_[id].owned->data(), constants[i], plain.get_size());
-      Record(graph.constants[i], plain, id);
+      Record(graph.constants[i], plain, AddConstant(constants[i]));
     }
   }
 
@@ -82,9 +81,9 @@ class Builder {
     return Add({Buffer::Kind::kArena, static_cast<int64_t>(desc.get_size())});
   }
 
-  int AddConstant(const MemoryDesc& desc) {
-    Buffer buffer{Buffer::Kind::kConstant, static_cast<int64_t>(desc.get_size())};
-    buffer.owned = std::make_shared<AlignedMemory>(buffer.bytes);
+  int AddConstant(SharedMemory memory) {
+    Buffer buffer{Buffer::Kind::kConstant, memory->bytes()};
+    buffer.owned = std::move(memory);
     return Add(std::move(buffer));
   }
 
@@ -117,12 +116,7 @@ class Builder {
     }
     Version made{want, -1};
     if (buffers_[source.buffer].kind == Buffer::Kind::kConstant) {
-      made.buffer = AddConstant(want);
-      dnnl::stream stream(Cpu());
-      dnnl::memory from(source.desc, Cpu(), buffers_[source.buffer].owned->data());
-      dnnl::memory to(want, Cpu(), buffers_[made.buffer].owned->data());
-      dnnl::reorder(from, to).execute(stream, from, to);
-      stream.wait();
+      made.buffer = AddConstant(packed_->Get(buffers_[source.buffer].owned, source.desc, want));
     } else {
       made.buffer = AddArena(want);
       AddReorder(source, made, op);
@@ -325,6 +319,7 @@ class Builder {
 
   const std::vector<Layouts>& layouts_;  // of each op
   const GraphSpec& graph_;
+  PackedConstants* packed_;
   std::vector<std::vector<Version>> versions_;  // of each tensor
   std::vector<int> last_use_;                   // op that reads a tensor last; INT_MAX: an output
   std::vector<bool> viewed_;                    // shares its buffer with another tensor
@@ -337,8 +332,9 @@ class Builder {
 }  // namespace
 
 std::unique_ptr<Plan> BuildPlanIn(const std::vector<Layouts>& layouts, const GraphSpec& graph,
-                                  const std::vector<const float*>& constants) {
-  return Builder(layouts, graph, constants).Build();
+                                  const std::vector<SharedMemory>& constants,
+                                  PackedConstants* packed) {
+  return Builder(layouts, graph, constants, packed).Build();
 }
 
 }  // namespace byoc_lab

@@ -20,6 +20,12 @@ const int watching = pthread_atfork(nullptr, nullptr, [] { lost_threads = ran_wi
 
 int64_t GetNumThreads() { return omp_get_max_threads(); }
 
+WithThreads::WithThreads(int64_t threads) : before_(GetNumThreads()) {
+  omp_set_num_threads(static_cast<int>(threads));
+}
+
+WithThreads::~WithThreads() { omp_set_num_threads(static_cast<int>(before_)); }
+
 void CheckNotForked(const std::string& where, int64_t threads) {
   if (threads == 1 || !lost_threads) return;
   TVM_FFI_THROW(RuntimeError) << where << ": this process was forked from one in which DNNL had run "

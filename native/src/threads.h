@@ -9,6 +9,18 @@ namespace byoc_lab {
 
 int64_t GetNumThreads();
 
+// While it lives, primitives created in this thread get `threads`.
+class WithThreads {
+ public:
+  explicit WithThreads(int64_t threads);
+  ~WithThreads();
+  WithThreads(const WithThreads&) = delete;
+  WithThreads& operator=(const WithThreads&) = delete;
+
+ private:
+  int64_t before_;
+};
+
 // OpenMP's threads do not survive a fork: whoever then asks for them waits forever. So a process
 // that was forked after a run with several threads gets a RuntimeError when it asks for several.
 void CheckNotForked(const std::string& where, int64_t threads);

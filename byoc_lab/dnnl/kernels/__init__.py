@@ -62,7 +62,7 @@ from byoc_lab.dnnl.kernels.pooling import (
     max_pool2d,
     max_pool3d,
 )
-from byoc_lab.dnnl.kernels.shape import concatenate, reduce, resample, transpose
+from byoc_lab.dnnl.kernels.shape import concatenate, reduce, reorder, resample, transpose
 
 __all__ = [
     "abs", "add", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_matmul", "batch_norm", "binary",
@@ -71,6 +71,6 @@ __all__ = [
     "dense_bias", "eltwise", "elu", "exp", "gelu", "gelu_tanh", "global_avg_pool1d",
     "global_avg_pool2d", "global_avg_pool3d", "global_max_pool1d", "global_max_pool2d",
     "global_max_pool3d", "layer_norm", "leaky_relu", "log", "log_softmax", "matmul", "max_pool1d",
-    "max_pool2d", "max_pool3d", "mish", "multiply", "reduce", "relu", "resample", "round",
-    "sigmoid", "softmax", "sqrt", "sum", "swish", "tanh", "transpose",
+    "max_pool2d", "max_pool3d", "mish", "multiply", "reduce", "relu", "reorder", "resample",
+    "round", "sigmoid", "softmax", "sqrt", "sum", "swish", "tanh", "transpose",
 ]  # fmt: skip

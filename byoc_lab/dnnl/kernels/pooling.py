@@ -1,196 +1,92 @@
-"""Poolings; formulas in native/src/ops/pool.cc."""
+"""Poolings; formulas in native/src/ops/pool.cc. One definition serves all numbers of axes."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from byoc_lab.dnnl.kernels.running import Ints, PostOps, repeat, run, window
+from byoc_lab.dnnl.kernels.running import DATA, SIDES, Ints, PostOps, named, repeat, run, window
 
 
-def _pool(
-    name: str,
-    axes: int,
-    data: Any,
-    pool_size: Ints,
-    strides: Ints,
-    padding: Ints,
-    dilation: Ints,
-    out: Any,
-    post_ops: PostOps,
-    **more: bool,
-) -> Any:
-    attrs = {
-        "pool_size": repeat(pool_size, axes),
-        **window(strides, padding, dilation, axes),
-        **more,
-    }
-    return run(name, name, {"data": data}, attrs, out, post_ops)
+def _max_pool(axes: int):
+    name = f"max_pool{axes}d"
 
+    def max_pool(
+        data: Any,
+        pool_size: Ints,
+        *,
+        strides: Ints = 1,
+        padding: Ints = 0,
+        dilation: Ints = 1,
+        post_ops: PostOps = (),
+        out: Any = None,
+    ) -> Any:
+        attrs = {
+            "pool_size": repeat(pool_size, axes),
+            **window(strides, padding, dilation, axes),
+        }
+        return run(name, name, {"data": data}, attrs, out, post_ops)
 
-def max_pool1d(
-    data: Any,
-    pool_size: Ints,
-    *,
-    strides: Ints = 1,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-    post_ops: PostOps = (),
-    out: Any = None,
-) -> Any:
-    """Largest element of each window of data (N, C, W): as `max_pool2d`.
+    return named(
+        max_pool,
+        name,
+        f"""Largest element of each window of data {DATA[axes]}; padding is never the largest.
 
-    padding: one number, one for each axis, or (before, behind).
-    """
-    return _pool("max_pool1d", 1, data, pool_size, strides, padding, dilation, out, post_ops)
-
-
-def avg_pool1d(
-    data: Any,
-    pool_size: Ints,
-    *,
-    strides: Ints = 1,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-    count_include_pad: bool = False,
-    post_ops: PostOps = (),
-    out: Any = None,
-) -> Any:
-    """Mean of each window of data (N, C, W): as `avg_pool2d`.
-
-    padding: one number, one for each axis, or (before, behind).
-    """
-    return _pool(
-        "avg_pool1d",
-        1,
-        data,
-        pool_size,
-        strides,
-        padding,
-        dilation,
-        out,
-        post_ops,
-        count_include_pad=count_include_pad,
+        pool_size, strides and dilation: one number, or one for each axis. padding: one number, one
+        for each axis, or {SIDES[axes]}, each smaller than the window, so that no window is empty.
+        The result's shape is that of a convolution.
+        """,
     )
 
 
-def global_max_pool1d(data: Any, *, post_ops: PostOps = (), out: Any = None) -> Any:
-    """Largest element of each channel of data (N, C, W), whose spatial axes become 1."""
-    return run("global_max_pool1d", "global_max_pool1d", {"data": data}, {}, out, post_ops)
+def _avg_pool(axes: int):
+    name = f"avg_pool{axes}d"
 
+    def avg_pool(
+        data: Any,
+        pool_size: Ints,
+        *,
+        strides: Ints = 1,
+        padding: Ints = 0,
+        dilation: Ints = 1,
+        count_include_pad: bool = False,
+        post_ops: PostOps = (),
+        out: Any = None,
+    ) -> Any:
+        attrs = {
+            "pool_size": repeat(pool_size, axes),
+            **window(strides, padding, dilation, axes),
+            "count_include_pad": count_include_pad,
+        }
+        return run(name, name, {"data": data}, attrs, out, post_ops)
 
-def global_avg_pool1d(data: Any, *, post_ops: PostOps = (), out: Any = None) -> Any:
-    """Mean of each channel of data (N, C, W), whose spatial axes become 1."""
-    return run("global_avg_pool1d", "global_avg_pool1d", {"data": data}, {}, out, post_ops)
+    return named(
+        avg_pool,
+        name,
+        f"""Mean of each window of data {DATA[axes]}, padded zeros too if count_include_pad.
 
-
-def max_pool2d(
-    data: Any,
-    pool_size: Ints,
-    *,
-    strides: Ints = 1,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-    post_ops: PostOps = (),
-    out: Any = None,
-) -> Any:
-    """Largest element of each window of data (N, C, H, W); padding is never the largest.
-
-    Arguments and result's shape as for `conv2d`, with pool_size (height, width) for the window.
-    Each padding must be smaller than the window, so that no window is empty.
-    """
-    return _pool("max_pool2d", 2, data, pool_size, strides, padding, dilation, out, post_ops)
-
-
-def avg_pool2d(
-    data: Any,
-    pool_size: Ints,
-    *,
-    strides: Ints = 1,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-    count_include_pad: bool = False,
-    post_ops: PostOps = (),
-    out: Any = None,
-) -> Any:
-    """Mean of each window of data (N, C, H, W), over padded zeros too if count_include_pad.
-
-    Arguments as for `max_pool2d`.
-    """
-    return _pool(
-        "avg_pool2d",
-        2,
-        data,
-        pool_size,
-        strides,
-        padding,
-        dilation,
-        out,
-        post_ops,
-        count_include_pad=count_include_pad,
+        Arguments as for `max_pool{axes}d`.
+        """,
     )
 
 
-def global_max_pool2d(data: Any, *, post_ops: PostOps = (), out: Any = None) -> Any:
-    """Largest element of each channel of data (N, C, H, W), whose spatial axes become 1."""
-    return run("global_max_pool2d", "global_max_pool2d", {"data": data}, {}, out, post_ops)
+def _global_pool(alg: str, what: str, axes: int):
+    name = f"global_{alg}_pool{axes}d"
 
+    def global_pool(data: Any, *, post_ops: PostOps = (), out: Any = None) -> Any:
+        return run(name, name, {"data": data}, {}, out, post_ops)
 
-def global_avg_pool2d(data: Any, *, post_ops: PostOps = (), out: Any = None) -> Any:
-    """Mean of each channel of data (N, C, H, W), whose spatial axes become 1."""
-    return run("global_avg_pool2d", "global_avg_pool2d", {"data": data}, {}, out, post_ops)
-
-
-def max_pool3d(
-    data: Any,
-    pool_size: Ints,
-    *,
-    strides: Ints = 1,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-    post_ops: PostOps = (),
-    out: Any = None,
-) -> Any:
-    """Largest element of each window of data (N, C, D, H, W): as `max_pool2d`.
-
-    padding: one number, one for each axis, or (front, top, left, back, bottom, right).
-    """
-    return _pool("max_pool3d", 3, data, pool_size, strides, padding, dilation, out, post_ops)
-
-
-def avg_pool3d(
-    data: Any,
-    pool_size: Ints,
-    *,
-    strides: Ints = 1,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-    count_include_pad: bool = False,
-    post_ops: PostOps = (),
-    out: Any = None,
-) -> Any:
-    """Mean of each window of data (N, C, D, H, W): as `avg_pool2d`.
-
-    padding: one number, one for each axis, or (front, top, left, back, bottom, right).
-    """
-    return _pool(
-        "avg_pool3d",
-        3,
-        data,
-        pool_size,
-        strides,
-        padding,
-        dilation,
-        out,
-        post_ops,
-        count_include_pad=count_include_pad,
+    return named(
+        global_pool,
+        name,
+        f"{what} of each channel of data {DATA[axes]}, whose spatial axes become 1.",
     )
 
 
-def global_max_pool3d(data: Any, *, post_ops: PostOps = (), out: Any = None) -> Any:
-    """Largest element of each channel of data (N, C, D, H, W), whose spatial axes become 1."""
-    return run("global_max_pool3d", "global_max_pool3d", {"data": data}, {}, out, post_ops)
-
-
-def global_avg_pool3d(data: Any, *, post_ops: PostOps = (), out: Any = None) -> Any:
-    """Mean of each channel of data (N, C, D, H, W), whose spatial axes become 1."""
-    return run("global_avg_pool3d", "global_avg_pool3d", {"data": data}, {}, out, post_ops)
+max_pool1d, max_pool2d, max_pool3d = map(_max_pool, (1, 2, 3))
+avg_pool1d, avg_pool2d, avg_pool3d = map(_avg_pool, (1, 2, 3))
+global_max_pool1d, global_max_pool2d, global_max_pool3d = (
+    _global_pool("max", "Largest element", axes) for axes in (1, 2, 3)
+)
+global_avg_pool1d, global_avg_pool2d, global_avg_pool3d = (
+    _global_pool("avg", "Mean", axes) for axes in (1, 2, 3)
+)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,6 +12,22 @@ from byoc_lab.dnnl import native
 
 Ints = int | Sequence[int]
 PostOps = Sequence[Mapping[str, Any]]
+AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
+
+# By the number of spatial axes: data, and the paddings of both sides.
+DATA = {1: "(N, C, W)", 2: "(N, C, H, W)", 3: "(N, C, D, H, W)"}
+SIDES = {
+    1: "(before, behind)",
+    2: "(top, left, bottom, right)",
+    3: "(front, top, left, back, bottom, right)",
+}
+
+
+def named(function: AnyFunction, name: str, doc: str) -> AnyFunction:
+    """A function that was made for a number of axes, as one that was written for it."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = inspect.cleandoc(doc)
+    return function
 
 
 def run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from byoc_lab.dnnl import native
 from byoc_lab.dnnl.kernels.running import PostOps, run
 
 
@@ -33,3 +34,21 @@ def resample(
     """
     kind = f"resample{len(size)}d"
     return run("resample", kind, {"data": data}, {"alg": alg, "size": size}, out, post_ops)
+
+
+def reorder(data: Any, src_layout: str, dst_layout: str, *, out: Any = None) -> Any:
+    """data, whose axes lie as `src_layout` says, laid out as `dst_layout` says.
+
+    Layouts are written as TVM's: a capital for each axis in the order of memory, and blocks behind
+    them. From "NCHW" to "NCHW16c", data (N, C, H, W) becomes (N, C // 16, H, W, 16); a block has to
+    divide its axis.
+    """
+    where = "byoc_lab.dnnl.reorder"
+    held = native.as_input(where, "data", data)
+    if out is None:
+        shape = [int(size) for size in held.shape]
+        out = native.aligned_empty(
+            native.function("reordered_shape")(shape, src_layout, dst_layout)
+        )
+    native.function("reorder")(held, src_layout, dst_layout, native.as_output(where, "out", out))
+    return out

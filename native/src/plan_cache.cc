@@ -1,0 +1,68 @@
+#include "plan_cache.h"
+
+#include <algorithm>
+
+#include "batch.h"
+#include "threads.h"
+
+namespace byoc_lab {
+namespace {
+
+bool Fits(const GraphSpec& graph, const std::vector<ffi::ShapeView>& inputs) {
+  return std::equal(inputs.begin(), inputs.end(), graph.inputs.begin(),
+                    [&](const ffi::ShapeView& shape, int id) {
+                      const Dims& dims = graph.tensors[id].dims;
+                      return std::equal(shape.begin(), shape.end(), dims.begin(), dims.end());
+                    });
+}
+
+}  // namespace
+
+PlanCache::PlanCache(const GraphSpec& graph, std::vector<SharedMemory> constants)
+    : constants_(std::move(constants)), threads_(GetNumThreads()), latest_(&stated_) {
+  stated_.graph = graph;
+  stated_.plan = BuildPlan(stated_.graph, constants_, &packed_);
+}
+
+Prepared& PlanCache::Get(const std::vector<ffi::ShapeView>& inputs) {
+  if (Fits(stated_.graph, inputs)) {
+    latest_ = &stated_;
+    return stated_;
+  }
+  const auto found = std::find_if(others_.begin(), others_.end(), [&](const Prepared& other) {
+    return Fits(other.graph, inputs);
+  });
+  if (found != others_.end()) {
+    others_.splice(others_.begin(), others_, found);
+  } else {
+    std::vector<Dims> shapes;
+    for (const ffi::ShapeView& shape : inputs) shapes.emplace_back(shape.begin(), shape.end());
+    GraphSpec graph = Rebatched(stated_.graph, shapes);
+    const WithThreads as_before(threads_);
+    // The layouts of the stated shapes, without trying: the weights are in them already.
+    const LayoutChoice& choice = stated_.plan->choice;
+    auto plan = BuildPlanIn(choice.layouts, graph, constants_, &packed_);
+    plan->choice.name = choice.name;
+    others_.push_front({std::move(graph), std::move(plan)});
+    ++made_;
+    if (others_.size() > kMostOthers) others_.pop_back();
+  }
+  latest_ = &others_.front();
+  return others_.front();
+}
+
+int64_t PlanCache::constant_bytes() const {
+  std::set<SharedMemory> constants;
+  for (const Prepared* prepared : all()) prepared->plan->AddConstants(&constants);
+  int64_t bytes = 0;
+  for (const SharedMemory& memory : constants) bytes += memory->bytes();
+  return bytes;
+}
+
+std::vector<const Prepared*> PlanCache::all() const {
+  std::vector<const Prepared*> all = {&stated_};
+  for (const Prepared& other : others_) all.push_back(&other);
+  return all;
+}
+
+}  // namespace byoc_lab

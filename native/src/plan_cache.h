@@ -1,0 +1,55 @@
+// The plans of one graph: that of the shapes it states, and those of other batches it ran with.
+#ifndef BYOC_LAB_PLAN_CACHE_H_
+#define BYOC_LAB_PLAN_CACHE_H_
+
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "plan.h"
+
+namespace byoc_lab {
+
+// A graph with the shapes of one batch, ready to run.
+struct Prepared {
+  GraphSpec graph;
+  std::unique_ptr<Plan> plan;
+  int64_t calls = 0;
+};
+
+// Not thread-safe: the module that owns it has the mutex.
+class PlanCache {
+ public:
+  // Plans kept besides that of the stated shapes; the one used longest ago goes first.
+  static constexpr size_t kMostOthers = 7;
+
+  // Builds the plan of the stated shapes with OpenMP's number of threads in the calling thread,
+  // which all other plans get too, and in the layouts
+  // that it has. `constants` are row-major, in the graph's order.
+  PlanCache(const GraphSpec& graph, std::vector<SharedMemory> constants);
+
+  // The plan for inputs of these shapes, made now unless it is kept. Rebatched says what is refused.
+  Prepared& Get(const std::vector<ffi::ShapeView>& inputs);
+  Prepared& latest() const { return *latest_; }  // used by the latest call
+
+  int64_t threads() const { return threads_; }
+  int64_t made() const { return made_; }  // plans, those that are gone included
+  // Each piece of memory once, however many plans read it.
+  int64_t constant_bytes() const;
+  const std::vector<SharedMemory>& constants() const { return constants_; }
+  // All that are kept, the stated shapes first, then the others, the latest first.
+  std::vector<const Prepared*> all() const;
+
+ private:
+  std::vector<SharedMemory> constants_;
+  PackedConstants packed_;
+  int64_t threads_;
+  int64_t made_ = 1;
+  Prepared stated_;
+  std::list<Prepared> others_;  // the latest first
+  Prepared* latest_;
+};
+
+}  // namespace byoc_lab
+
+#endif  // BYOC_LAB_PLAN_CACHE_H_
