@@ -61,7 +61,8 @@ void RunKernel(const std::string& where, const OpDef& def, const std::vector<Nam
   // 3. Run.
   NoteRun(GetNumThreads());
   PackedConstants none;
-  BuildPlan(graph, {}, &none)->Run(data, {out_data}, nullptr);
+  // Trying layouts would take longer than the one run.
+  BuildPlanIn(Layouts::kBlocked, graph, {}, &none)->Run(data, {out_data}, nullptr);
 }
 
 TensorView AsTensor(const std::string& where, const std::string& name, const ffi::AnyView& value) {
