@@ -7,7 +7,7 @@ ORACLE := .oracle-venv
 EXPLORE = $(if $(SEED),--hypothesis-seed=$(SEED),$(if $(CI),,--hypothesis-profile=explore))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test demo check browser notebooks slow fuzz sanitize bench oracle golden wheel clean
+.PHONY: help setup lab test demo check browser notebooks slow fuzz bench oracle golden wheel clean
 
 help:  ## show this list
 	@echo "byoc_lab: learn and debug BYOC graph partitioning"
@@ -45,9 +45,6 @@ fuzz: setup  ## hostile texts through everything, for SECONDS=600 or one again b
 
 bench: setup  ## measure the claims about speed, kept in benchmarks/results (8 minutes, alone on the machine)
 	$(BIN)/python benchmarks/all_speed.py
-
-sanitize: setup  ## the tests of native/ under address and undefined-behaviour sanitizers
-	@tools/sanitize.sh $(VENV)
 
 oracle: setup  ## install a real TVM 0.16 beside the package and compare with it (needs Python 3.10)
 	@tools/oracle.sh $(ORACLE)

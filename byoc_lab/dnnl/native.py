@@ -36,7 +36,7 @@ def load() -> None:
     """Load the extension, once. Raises NativeExtensionError saying how to build it.
 
     The environment variable BYOC_LAB_DNNL_LIBRARY names another library file to load in its place:
-    one built for debugging, say (`make sanitize`).
+    one built for debugging, say.
     """
     try:
         from tvm_ffi import load_module

@@ -1,5 +1,5 @@
 """Fuzzing: valid graphs and saved modules with something changed. Each is refused with a typed
-error, or runs; nothing ends the process. `make sanitize` runs this under sanitizers."""
+error, or runs; nothing ends the process."""
 
 from __future__ import annotations
 
