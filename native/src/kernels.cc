@@ -62,7 +62,7 @@ void RunKernel(const std::string& where, const OpDef& def, const std::vector<Nam
   NoteRun(GetNumThreads());
   PackedConstants none;
   // Trying layouts would take longer than the one run.
-  BuildPlanIn(Layouts::kBlocked, graph, {}, &none)->Run(data, {out_data}, nullptr);
+  BuildPlanIn({Layouts::kBlocked}, graph, {}, &none)->Run(data, {out_data}, nullptr);
 }
 
 TensorView AsTensor(const std::string& where, const std::string& name, const ffi::AnyView& value) {
