@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.dnnl import native
+from byoc_lab.dnnl import native, quantized
 from byoc_lab.dnnl.activations import SPELLINGS, Reading
 from byoc_lab.dnnl.graph import GraphWriter, RegionGraph
 from byoc_lab.dnnl.layouts import Axes, inverse, is_identity, ordered, then, to_layout
-from byoc_lab.dnnl.operators import DTYPE, OPERATORS, Operator, eltwise, why_not
+from byoc_lab.dnnl.operators import OPERATORS, Operator, eltwise, why_not
 from byoc_lab.dnnl.unblock import unblocked
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.expr import (
@@ -95,10 +95,14 @@ class _Builder:
         nodes = list(post_order(self.function.body))
         self.uses = Counter(part for node in nodes for part in node.parts())
         self.lists = {a for n in nodes if isinstance(n, Call) for a in n.args}
+        self.requantized = {
+            n.args[0] for n in nodes if isinstance(n, Call) and n.is_op("qnn.requantize")
+        }
+        self.inside |= quantized.parameters(nodes)
         self._find_spelled(nodes)
         for param in self.function.params:
-            shape = self._shape(param, param.checked_type)
-            self.value_of[param] = _Value(self.out.input(param.name_hint, shape, DTYPE))
+            shape, dtype = self._shape(param, param.checked_type), param.checked_type.dtype  # type: ignore[attr-defined]
+            self.value_of[param] = _Value(self.out.input(param.name_hint, shape, dtype))
         for node in nodes:
             if node in self.spelled:
                 self._activation(node, self.spelled[node])
@@ -109,7 +113,7 @@ class _Builder:
             self._outputs(list(body.fields) if isinstance(body, Tuple) else [body])
         )
 
-    def _refuse(self, node: Expr, reason: str, advice: str = "") -> BuildError:
+    def refuse(self, node: Expr, reason: str, advice: str = "") -> BuildError:
         place = f"{node.span}: " if node.span else ""
         advice = advice or (
             f"Leave {describe(node)} out of the region (AnnotateTarget('dnnl') does), or give its "
@@ -118,10 +122,12 @@ class _Builder:
         return BuildError(f"{place}region @{self.symbol}: {reason}. {advice}")
 
     def _shape(self, node: Expr, ty: Any) -> tuple[int, ...]:
-        if not isinstance(ty, TensorType) or ty.dtype != DTYPE or not ty.is_static:
-            raise self._refuse(
+        known = isinstance(ty, TensorType) and ty.dtype in native.DTYPES
+        if not isinstance(ty, TensorType) or not known or not ty.is_static:
+            raise self.refuse(
                 node,
-                f"{describe(node)} must be a {DTYPE} tensor of known shape, found {ty}",
+                f"{describe(node)} must be a tensor of known shape, its dtype one of "
+                f"{', '.join(native.DTYPES)}, found {ty}",
                 "DNNL computes with nothing else: cast before the region, or leave it to the host",
             )
         return ty.concrete_shape
@@ -167,33 +173,39 @@ class _Builder:
             self._shape(node, TensorType(node.numpy().shape, node.numpy().dtype.name))
             self.value_of[node] = _Value(self.out.constant(node.numpy()))
         elif isinstance(node, Call) and isinstance(node.op, Op):
+            if node.op.name in quantized.INTEGER_STEPS and quantized.visit(self, node):
+                return
             reason = why_not(node)
             if reason:
-                raise self._refuse(node, reason)
+                raise self.refuse(node, reason)
             self._call(node, node.op)
         elif isinstance(node, TupleGetItem):
             self.value_of[node] = self._projection(node)
         elif isinstance(node, Var):
             if node not in self.value_of:
-                raise self._refuse(node, f"%{node.name_hint} is no parameter of the function")
+                raise self.refuse(node, f"%{node.name_hint} is no parameter of the function")
         elif isinstance(node, Tuple):
             if node is not self.function.body and node not in self.lists:
-                raise self._refuse(node, "DNNL has no tuples but the result")
+                raise self.refuse(node, "DNNL has no tuples but the result")
         elif not isinstance(node, Op):
-            raise self._refuse(node, f"DNNL has no counterpart of {describe(node)}")
+            raise self.refuse(node, f"DNNL has no counterpart of {describe(node)}")
 
     def _projection(self, node: TupleGetItem) -> _Value:
         call = node.tuple_value
         if not (isinstance(call, Call) and call.is_op("nn.batch_norm")):
-            raise self._refuse(node, "DNNL has no tuples but the results of nn.batch_norm")
+            raise self.refuse(node, "DNNL has no tuples but the results of nn.batch_norm")
         # For inference, the new moving mean and variance are the old ones.
         return self.value_of[(call, call.args[3], call.args[4])[node.index]]
 
     def _call(self, call: Call, op: Op) -> None:
         operator = OPERATORS[op.name]
+        if quantized.visit(self, call):
+            return
         schema = op.definition.attrs
         given = call.attrs if call.attrs is not None else (schema.make() if schema else None)
         attrs = dict(operator.attrs(given))
+        if op.name in quantized.PRODUCTS:
+            attrs["data_zero_point"] = quantized.zero_point(call)
         if op.name == "nn.bias_add":
             self._bias_add(operator, call, attrs["axis"])
         elif operator.post_op:
@@ -205,7 +217,8 @@ class _Builder:
         elif operator.kind == "transpose":
             self.value_of[call] = self._turned(call, attrs["axes"])
         else:
-            inputs = [self._plain(a) for a in _operands(call)]
+            operands = call.args[:2] if op.name in quantized.PRODUCTS else _operands(call)
+            inputs = [self._plain(a) for a in operands]
             if op.name == "nn.batch_norm":
                 inputs = self._with_scale_and_shift(call, inputs)
             self.value_of[call] = _Value(self._emit(operator.kind, op.name, call, inputs, attrs))
@@ -215,7 +228,7 @@ class _Builder:
     ) -> int:
         ty = node.checked_type
         ty = ty if isinstance(ty, TensorType) else ty.fields[0]  # type: ignore[attr-defined]
-        return self.out.op(kind, name, inputs, self._shape(node, ty), attrs)
+        return self.out.op(kind, name, inputs, self._shape(node, ty), attrs, ty.dtype)
 
     def _outputs(self, results: list[Expr]) -> list[int]:
         found: list[int] = []
@@ -223,7 +236,10 @@ class _Builder:
             tensor = self._plain(result)
             if tensor in found or tensor not in self.out.made_by:
                 # An output is memory of its own: an input, or another output, is copied into it.
-                tensor = self.out.op("reshape", "copy", [tensor], self.out.shape(tensor))
+                dtype = self.out.dtype(tensor)
+                tensor = self.out.op(
+                    "reshape", "copy", [tensor], self.out.shape(tensor), dtype=dtype
+                )
             found.append(tensor)
         return found
 
@@ -231,11 +247,11 @@ class _Builder:
         """oneDNN always scales and shifts: by 1 and 0 where the attributes say not to."""
         assert call.attrs is not None
         data, gamma, beta, *statistics = inputs
-        shape = self.out.shape(gamma)
+        shape, dtype = self.out.shape(gamma), native.numpy_dtype(self.out.dtype(gamma))
         if not call.attrs.scale:
-            gamma = self.out.constant(np.ones(shape, np.float32))
+            gamma = self.out.constant(np.ones(shape, dtype))
         if not call.attrs.center:
-            beta = self.out.constant(np.zeros(shape, np.float32))
+            beta = self.out.constant(np.zeros(shape, dtype))
         return [data, gamma, beta, *statistics]
 
     # Orders of axes
@@ -277,11 +293,12 @@ class _Builder:
         assert operator.layouts is not None
         layouts = operator.layouts(given)
         inputs = [self._in_order(call.args[0], to_layout(layouts.data, layouts.canonical))]
-        if len(call.args) == 2:
+        if len(call.args) > 1:
             inputs.append(operator.weight(self.out, self._plain(call.args[1]), given))
         back = to_layout(layouts.canonical, layouts.result)
         shape = ordered(self._shape(call, call.checked_type), inverse(back))
-        made = self.out.op(operator.kind, name, inputs, shape, attrs)
+        dtype = call.checked_type.dtype  # type: ignore[attr-defined]
+        made = self.out.op(operator.kind, name, inputs, shape, attrs, dtype)
         self.value_of[call] = _Value(made, None if is_identity(back) else back)
 
     # Fusion
@@ -292,16 +309,17 @@ class _Builder:
         shape = self._shape(call, call.checked_type)
         values = [self.value_of[operand] for operand in operands]
         axes = next((v.axes for v in values if v.axes and len(v.axes) == len(shape)), None)
-        tensors = [self._aligned(operand, axes) for operand in operands]
+        tensors = [self.aligned(operand, axes) for operand in operands]
         if axes is not None:
             shape = tuple(ordered(shape, inverse(axes)))
         made = self._fused(operator, operands, tensors, attrs, shape)
         if made is None:
             name = call.op.name if isinstance(call.op, Op) else operator.kind
-            made = self.out.op(operator.kind, name, tensors, shape, attrs)
+            dtype = self.out.dtype(tensors[0])
+            made = self.out.op(operator.kind, name, tensors, shape, attrs, dtype)
         self.value_of[call] = _Value(made, axes)
 
-    def _aligned(self, operand: Expr, axes: Axes | None) -> int:
+    def aligned(self, operand: Expr, axes: Axes | None) -> int:
         """An operand as it broadcasts with tensors on which the order `axes` is still to be put."""
         value = self.value_of[operand]
         if axes is None or value.axes == axes:
@@ -328,7 +346,8 @@ class _Builder:
             tensors, attrs = [value.tensor, laid], {"alg": "add"}
             fused = self._fused(operator, call.args, tensors, attrs, shape)
             if fused is None:
-                fused = self.out.op(operator.kind, "nn.bias_add", tensors, shape, attrs)
+                dtype = self.out.dtype(value.tensor)
+                fused = self.out.op(operator.kind, "nn.bias_add", tensors, shape, attrs, dtype)
             made = fused
         self.value_of[call] = _Value(made, value.axes)
 

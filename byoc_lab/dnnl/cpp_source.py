@@ -49,8 +49,14 @@ def _package() -> Path:
 def cpp_source(graph: dict[str, Any]) -> str:
     """C++ that defines `void <symbol>(inputs, constants, outputs)`: arrays of row-major arrays.
 
-    graph: as in native/README.md.
+    graph: as in native/README.md. Raises BuildError for one that is not float32 throughout.
     """
+    for tensor in graph["tensors"]:
+        if tensor["dtype"] != "float32":
+            raise BuildError(
+                f"no C++ is written for graphs with tensors of {tensor['dtype']} (here "
+                f"'{tensor['name']}'); Region.graph shows this one as data"
+            )
     return _Writer(graph).file()
 
 

@@ -72,6 +72,9 @@ class GraphWriter:
     def shape(self, tensor: int) -> list[int]:
         return self.tensors[tensor]["shape"]
 
+    def dtype(self, tensor: int) -> str:
+        return self.tensors[tensor]["dtype"]
+
     def tensor(self, name: str, shape: Sequence[int], dtype: str) -> int:
         self.tensors.append({"name": name, "shape": list(shape), "dtype": dtype})
         self.defined_at[len(self.tensors) - 1] = len(self.ops)
@@ -98,7 +101,8 @@ class GraphWriter:
             if tensor in self.constants:
                 self._views[key] = self.constant(self.constants[tensor].reshape(shape))
             else:
-                self._views[key] = self.op("reshape", "reshape", [tensor], shape)
+                dtype = self.dtype(tensor)
+                self._views[key] = self.op("reshape", "reshape", [tensor], shape, dtype=dtype)
         return self._views[key]
 
     def transposed(self, tensor: int, axes: Axes) -> int:
@@ -112,7 +116,9 @@ class GraphWriter:
                 self._views[key] = self.constant(turned)
             else:
                 shape, attrs = ordered(self.shape(tensor), axes), {"axes": list(axes)}
-                self._views[key] = self.op("transpose", "transpose", [tensor], shape, attrs)
+                self._views[key] = self.op(
+                    "transpose", "transpose", [tensor], shape, attrs, self.dtype(tensor)
+                )
         return self._views[key]
 
     # Operations

@@ -12,6 +12,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from byoc_lab.dnnl.kernel_table import Kernel, Kernels
 from byoc_lab.errors import NativeExtensionError
 
 LIBRARY = "byoc_lab_dnnl"
+DTYPES = ("float32", "bfloat16", "uint8", "int8", "int32")
 ALIGNMENT = 64  # bytes: a cache line; oneDNN is up to a fifth slower on arrays aligned to 16
 HOW_TO_GET_IT = (
     "On Linux (x86-64), install byoc_lab's manylinux wheel, or, with a C++17 compiler, run "
@@ -118,43 +120,70 @@ def using_threads(threads: int | None) -> Iterator[None]:
         set_num_threads(before)
 
 
-def aligned_empty(shape: Sequence[int]) -> np.ndarray:
-    """An uninitialised float32 array of `shape` on a 64-byte boundary."""
-    size = math.prod(shape) * np.dtype(np.float32).itemsize
+def numpy_dtype(dtype: str) -> np.dtype:
+    """NumPy's dtype of a name in DTYPES; bfloat16 is that of the package ml_dtypes."""
+    if dtype == "bfloat16":
+        import ml_dtypes  # NumPy has no bfloat16 of its own
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(dtype)
+
+
+def dtype_name(value: Any) -> str:
+    """The dtype of an array or tensor as DTYPES has it; uint16 stands for the bits of bfloat16."""
+    name = str(value.dtype).removeprefix("torch.")
+    return "bfloat16" if name == "uint16" else name
+
+
+def aligned_empty(shape: Sequence[int], dtype: str = "float32") -> np.ndarray:
+    """An uninitialised array of `shape` on a 64-byte boundary."""
+    element = numpy_dtype(dtype)
+    size = math.prod(shape) * element.itemsize
     raw = np.empty(size + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
-    return raw[start : start + size].view(np.float32).reshape(tuple(shape))
+    return raw[start : start + size].view(element).reshape(tuple(shape))
 
 
-def as_input(where: str, name: str, value: Any) -> Any:
+def as_input(where: str, name: str, value: Any, dtype: str | None = "float32") -> Any:
     """What the extension can read of `value`: a NumPy array or any tensor with DLPack.
 
     No copy is made of a writable row-major array. Read-only arrays (which DLPack does not let
-    through) and strided ones are copied. TypeError when `value` is neither or not float32.
+    through) and strided ones are copied. TypeError when `value` is neither or not of `dtype`
+    (None: any of DTYPES). bfloat16 is an array of ml_dtypes, or its bits in uint16.
     """
     if isinstance(value, np.ndarray):
-        if value.dtype != np.float32:
-            raise TypeError(f"{where}: {name}: expected dtype float32, found {value.dtype}")
+        _check_dtype(where, name, value, dtype)
         # Not ascontiguousarray: it makes a scalar array one-dimensional.
-        return value if _passes_through(value) else value.copy(order="C")
+        return _bits(value if _passes_through(value) else value.copy(order="C"))
     tensor = _from_dlpack(where, name, value)
     return tensor if tensor.is_contiguous() else np.from_dlpack(value).copy(order="C")
 
 
-def as_output(where: str, name: str, value: Any) -> Any:
+def _check_dtype(where: str, name: str, value: np.ndarray, dtype: str | None) -> None:
+    wanted = (dtype,) if dtype else DTYPES
+    if dtype_name(value) not in wanted:
+        expected = ", ".join(wanted)
+        raise TypeError(f"{where}: {name}: expected dtype {expected}, found {value.dtype}")
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    """DLPack does not know the bfloat16 of ml_dtypes: its bits go in its place."""
+    return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
+
+
+def as_output(where: str, name: str, value: Any, dtype: str | None = "float32") -> Any:
     """What the extension can write to: as `as_input`, but nothing is copied.
 
     Raises ValueError when `value` is read-only or not row-major.
     """
     if isinstance(value, np.ndarray):
-        if value.dtype != np.float32:
-            raise TypeError(f"{where}: {name}: expected dtype float32, found {value.dtype}")
+        _check_dtype(where, name, value, dtype)
         if not _passes_through(value):
             raise ValueError(
                 f"{where}: {name}: expected a writable row-major array, found "
                 f"{'a read-only one' if not value.flags.writeable else f'strides {value.strides}'}"
             )
-        return value
+        return _bits(value)
     return _from_dlpack(where, name, value)
 
 
@@ -189,9 +218,8 @@ class Region:
     """A region of a network, compiled: `Region(graph, constants)(*inputs)` gives its outputs.
 
     `graph` is the JSON graph of native/README.md as a dict, `constants` its constants in order
-    (float32; copied). Primitives are created and constants reordered here, once, for the number
-    of `threads`; by default that set in this thread. Calls from several threads wait for each
-    other.
+    (copied). Primitives are created and constants reordered here, once, for the number of
+    `threads`; by default that set in this thread. Calls from several threads wait for each other.
 
     Inputs may have another batch (leading axis) than the graph states, all of them the same one,
     where every operation treats each sample on its own: primitives for it are created at its first
@@ -207,7 +235,12 @@ class Region:
     ) -> None:
         create = function("create_graph")
         where = f"graph '{graph.get('symbol', '?')}'"
-        held = [as_input(where, f"constant {i}", value) for i, value in enumerate(constants)]
+        dtypes = [graph["tensors"][i].get("dtype") for i in graph["constants"]]
+        held = [
+            as_input(where, f"constant {i}", value, dtype)
+            for i, (value, dtype) in enumerate(zip_longest(constants, dtypes))
+            if i < len(constants)
+        ]
         with using_threads(threads):
             self.module = create(json.dumps(graph), held)
         """The tvm_ffi.Module; it can be imported into another one, saved and exported."""
@@ -220,23 +253,30 @@ class Region:
         self.symbol: str = graph["symbol"]
         self._where = where
         self._function = self.module[self.symbol]
-        self._inputs = [graph["tensors"][i]["name"] for i in graph["inputs"]]
-        self._input_shapes = [tuple(graph["tensors"][i]["shape"]) for i in graph["inputs"]]
-        self._output_shapes = [tuple(graph["tensors"][i]["shape"]) for i in graph["outputs"]]
+        tensors = graph["tensors"]
+        self._inputs = [tensors[i]["name"] for i in graph["inputs"]]
+        self._dtypes = [tensors[i]["dtype"] for i in graph["inputs"]]
+        self._input_shapes = [tuple(tensors[i]["shape"]) for i in graph["inputs"]]
+        self._output_shapes = [tuple(tensors[i]["shape"]) for i in graph["outputs"]]
+        self._output_dtypes = [tensors[i]["dtype"] for i in graph["outputs"]]
 
     def __call__(self, *inputs: Any) -> list[np.ndarray]:
-        """Run on one float32 array or DLPack tensor for each input; returns new arrays."""
+        """Run on an array or DLPack tensor of its dtype for each input; returns new arrays."""
         if len(inputs) != len(self._inputs):
             raise TypeError(
                 f"{self._where}: expected {len(self._inputs)} inputs "
                 f"({', '.join(self._inputs)}), found {len(inputs)}"
             )
         held = [
-            as_input(self._where, f"input '{name}'", value)
-            for name, value in zip(self._inputs, inputs, strict=True)
+            as_input(self._where, f"input '{name}'", value, dtype)
+            for name, value, dtype in zip(self._inputs, inputs, self._dtypes, strict=True)
         ]
-        outputs = [aligned_empty(shape) for shape in self._shapes_of_outputs(held)]
-        self._function(*held, *outputs)
+        shapes = self._shapes_of_outputs(held)
+        outputs = [
+            aligned_empty(shape, dtype)
+            for shape, dtype in zip(shapes, self._output_dtypes, strict=True)
+        ]
+        self._function(*held, *map(_bits, outputs))
         return outputs
 
     def _shapes_of_outputs(self, inputs: Sequence[Any]) -> Sequence[Sequence[int]]:

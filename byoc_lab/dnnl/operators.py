@@ -10,10 +10,11 @@ The native operations and their attributes are listed in native/README.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from byoc_lab.backends.registry import Refused
+from byoc_lab.dnnl import native, quantized
 from byoc_lab.dnnl.graph import GraphWriter
 from byoc_lab.dnnl.layouts import DATA, WEIGHT, is_order, to_layout
 from byoc_lab.relay.expr import Call, Constant, Op, Tuple
@@ -21,7 +22,7 @@ from byoc_lab.relay.layout import Layout
 from byoc_lab.relay.op.blocks import plain_layout
 from byoc_lab.relay.types import TensorType, TupleType, Type
 
-DTYPE = "float32"
+DTYPES = ("float32", "bfloat16")
 MAX_RANK = 6
 
 Check = Callable[[Call], str | None]
@@ -46,6 +47,7 @@ class Operator:
     post_op: whether it can be fused into the operation that makes its (first) operand.
     offered: whether AnnotateTarget takes it. Those that are not (TVM's DNNL leaves them to the
         host as well) still compile inside a region that was annotated by hand.
+    integers: whether it is an operator on quantized numbers; `check` then answers for all dtypes.
     layouts(attributes of the call): for operators whose data may lie in several orders of axes.
     weight(graph, tensor, attributes of the call): a weight of any layout as the runtime has it.
     """
@@ -55,6 +57,7 @@ class Operator:
     check: Check = lambda call: None
     post_op: bool = False
     offered: bool = True
+    integers: bool = False
     layouts: Callable[[Any], Layouts] | None = None
     weight: Callable[[GraphWriter, int, Any], int] = lambda out, tensor, attrs: tensor
 
@@ -67,27 +70,41 @@ def why_not(call: Call) -> str | None:
     name = call.op.name if isinstance(call.op, Op) else None
     if name not in OPERATORS:
         return f"DNNL has no counterpart of {name or 'a call of a function'}"
-    for n, arg in enumerate(call.args):
-        # A tuple that is written in place is a list of operands.
-        for operand in arg.fields if isinstance(arg, Tuple) else [arg]:
-            # What is known when the region is compiled, a weight in blocks, is turned there.
-            most = None if isinstance(operand, Constant) else MAX_RANK
-            reason = _why_not_type(f"argument {n}", operand.checked_type, most)
-            if reason:
-                return f"{name}: {reason}"
+    # A tuple that is written in place is a list of operands.
+    operands = [
+        (f"argument {n}", operand)
+        for n, arg in enumerate(call.args)
+        for operand in (arg.fields if isinstance(arg, Tuple) else [arg])
+    ]
     result = call.checked_type
-    reason = _why_not_type(
-        "the result", result.fields[0] if isinstance(result, TupleType) else result
-    )
-    reason = reason or OPERATORS[name].check(call)
+    result = result.fields[0] if isinstance(result, TupleType) else result
+    dtypes = native.DTYPES if OPERATORS[name].integers else DTYPES
+    for what, operand in operands:
+        # What is known when the region is compiled, a weight in blocks, is turned there.
+        most = None if isinstance(operand, Constant) else MAX_RANK
+        reason = _why_not_type(what, operand.checked_type, dtypes, most)
+        if reason:
+            return f"{name}: {reason}"
+    reason = _why_not_type("the result", result, dtypes)
+    if reason:
+        return f"{name}: {reason}"
+    if not OPERATORS[name].integers:
+        for what, operand in operands:
+            ty = operand.checked_type
+            assert isinstance(ty, TensorType) and isinstance(result, TensorType)
+            if ty.dtype != result.dtype:
+                return f"{name}: {what} must have the dtype of the result {result}, found {ty}"
+    reason = OPERATORS[name].check(call)
     return f"{name}: {reason}" if reason else None
 
 
-def _why_not_type(what: str, ty: Type, most: int | None = MAX_RANK) -> str | None:
+def _why_not_type(
+    what: str, ty: Type, dtypes: Sequence[str], most: int | None = MAX_RANK
+) -> str | None:
     if not isinstance(ty, TensorType):
         return f"{what} must be a tensor, found {ty}"
-    if ty.dtype != DTYPE:
-        return f"{what} must be {DTYPE}, found {ty}"
+    if ty.dtype not in dtypes:
+        return f"{what} must be {' or '.join(dtypes)}, found {ty}"
     if not ty.is_static:
         return f"{what} must have a known shape, found {ty}"
     if most is not None and len(ty.shape) > most:
@@ -123,7 +140,7 @@ def _check_conv(call: Call, axes: int) -> str | None:
     layout = plain_layout(attrs.kernel_layout)
     if not any(is_order(layout, wanted) for wanted in (kernel, f"G{kernel}")):
         return f"kernel_layout must be an order of {kernel}, found {attrs.kernel_layout!r}"
-    return _check_layouts(attrs, axes) or _only(attrs, out_dtype=("", DTYPE))
+    return _check_layouts(attrs, axes)
 
 
 def _check_dense(call: Call) -> str | None:
@@ -131,7 +148,7 @@ def _check_dense(call: Call) -> str | None:
     assert isinstance(data, TensorType)
     if len(data.shape) != 2:
         return f"the data must have 2 dimensions, found {data}"
-    return _only(call.attrs, out_dtype=("", DTYPE))
+    return None
 
 
 def _check_pool(call: Call, axes: int) -> str | None:
@@ -227,6 +244,19 @@ def _transposed_weight(out: GraphWriter, weight: int, attrs: Any, axes: int) -> 
     return out.reshaped(swapped, [groups * first, *rest])
 
 
+def _quantized_conv() -> Operator:
+    plain = _conv(2)
+    return replace(
+        plain,
+        check=lambda call: quantized.why_no_product(call) or plain.check(call),
+        integers=True,
+    )
+
+
+def _check_quantized_dense(call: Call) -> str | None:
+    return quantized.why_no_product(call) or _check_dense(call)
+
+
 def _conv(axes: int, transposed: bool = False, offered: bool = True) -> Operator:
     def attrs_of(attrs: Any) -> dict[str, Any]:
         found = {**_window(attrs, axes), "groups": attrs.groups}
@@ -293,9 +323,7 @@ OPERATORS: dict[str, Operator] = {
     "nn.conv2d_transpose": _conv(2, transposed=True),
     "nn.conv3d_transpose": _conv(3, transposed=True),
     "nn.dense": Operator("dense", check=_check_dense),
-    "nn.batch_matmul": Operator(
-        "matmul", _matmul_attrs, lambda call: _only(call.attrs, out_dtype=("", DTYPE))
-    ),
+    "nn.batch_matmul": Operator("matmul", _matmul_attrs),
     "nn.batch_norm": Operator(
         "batch_norm", lambda attrs: {"epsilon": attrs.epsilon}, _check_batch_norm
     ),
@@ -331,6 +359,12 @@ OPERATORS: dict[str, Operator] = {
     "nn.bias_add": Operator(
         "binary", lambda attrs: {"alg": "add", "axis": attrs.axis}, post_op=True
     ),
+    "qnn.conv2d": _quantized_conv(),
+    "qnn.dense": Operator("dense", check=_check_quantized_dense, integers=True),
+    "qnn.requantize": Operator("requantize", check=quantized.why_no_requantize, integers=True),
+    "qnn.quantize": Operator("quantize", check=quantized.why_no_parameters, integers=True),
+    "qnn.dequantize": Operator("dequantize", check=quantized.why_no_parameters, integers=True),
+    "qnn.add": Operator("qadd", check=quantized.why_no_sum, integers=True),
     "concatenate": Operator("concat", lambda attrs: {"axis": attrs.axis}, offered=False),
     "transpose": Operator("transpose", lambda attrs: {"axes": attrs.axes}, offered=False),
     "layout_transform": Operator(

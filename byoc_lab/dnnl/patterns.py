@@ -20,10 +20,11 @@ from math import prod
 from operator import or_
 from typing import Any
 
+from byoc_lab.dnnl import quantized
 from byoc_lab.dnnl.activations import SPELLINGS
-from byoc_lab.dnnl.operators import channels_of, why_not
+from byoc_lab.dnnl.operators import OPERATORS, channels_of, why_not
 from byoc_lab.relay.dataflow_pattern import DFPattern, is_op, wildcard
-from byoc_lab.relay.expr import Call, Expr
+from byoc_lab.relay.expr import Call, Expr, Op
 from byoc_lab.relay.types import TensorType
 
 CONVOLUTIONS = (
@@ -122,6 +123,39 @@ class Chain:
         return None
 
 
+@dataclass(frozen=True)
+class QuantizedChain:
+    """A product of integers and what rescales it: Relay's own operators, or TVM's float32 form."""
+
+    root: str
+
+    @property
+    def name(self) -> str:
+        return f"dnnl.{self.root}"
+
+    def pattern(self) -> DFPattern:
+        return quantized.tvm_pattern(self.root) | quantized.exact_pattern(self.root)
+
+    def why_not(self, match: Call) -> str | None:
+        """Why DNNL cannot run what matched, in words; None when it can."""
+        call: Expr = match
+        while isinstance(call, Call) and isinstance(call.op, Op):
+            if call.op.name in OPERATORS and OPERATORS[call.op.name].integers:
+                reason = why_not(call)
+            else:
+                reason = quantized.why_no_step(call)
+            if reason or call.is_op(self.root):
+                return reason
+            call = call.args[0]
+        return None
+
+    def check(self, match: Call) -> bool:
+        return self.why_not(match) is None
+
+    def entry(self) -> tuple[Any, ...]:
+        return self.name, self.pattern(), self.check
+
+
 def _why_no_sum(call: Expr, other: Expr) -> str | None:
     if call.checked_type.shape != other.checked_type.shape:  # type: ignore[attr-defined]
         return f"what is summed must have one type, found {call.checked_type}, {other.checked_type}"
@@ -157,4 +191,5 @@ def chains() -> Iterator[Chain]:
 
 def pattern_table() -> list[tuple[Any, ...]]:
     """The table that `get_pattern_table("dnnl")` gives: (name, pattern, check) for each chain."""
-    return [(chain.name, chain.pattern(), chain.check) for chain in chains()]
+    real = [(chain.name, chain.pattern(), chain.check) for chain in chains()]
+    return [*(chain.entry() for chain in map(QuantizedChain, quantized.PRODUCTS)), *real]

@@ -3,8 +3,69 @@
 #include <cstdint>
 #include <functional>
 #include <numeric>
+#include <optional>
 
 namespace byoc_lab {
+namespace {
+
+struct Element {
+  DType dtype;
+  const char* name;
+  int64_t bytes;
+};
+
+constexpr Element kElements[] = {
+    {DType::f32, "float32", 4}, {DType::bf16, "bfloat16", 2}, {DType::u8, "uint8", 1},
+    {DType::s8, "int8", 1},     {DType::s32, "int32", 4},
+};
+
+const Element& Find(DType dtype) {
+  for (const Element& element : kElements) {
+    if (element.dtype == dtype) return element;
+  }
+  TVM_FFI_THROW(TypeError) << "oneDNN's data type " << static_cast<int>(dtype) << " has no name";
+  TVM_FFI_UNREACHABLE();
+}
+
+std::string KnownDTypes() {
+  std::string names;
+  for (const Element& element : kElements) {
+    names += (names.empty() ? "" : ", ") + std::string(element.name);
+  }
+  return names;
+}
+
+// DLPack's way of saying it.
+std::optional<DType> Read(const DLDataType& found) {
+  const auto is = [&](int code, int bits) {
+    return found.code == code && found.bits == bits && found.lanes == 1;
+  };
+  if (is(kDLFloat, 32)) return DType::f32;
+  if (is(kDLBfloat, 16) || is(kDLUInt, 16)) return DType::bf16;
+  if (is(kDLUInt, 8)) return DType::u8;
+  if (is(kDLInt, 8)) return DType::s8;
+  if (is(kDLInt, 32)) return DType::s32;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string Name(DType dtype) { return Find(dtype).name; }
+
+int64_t Size(DType dtype) { return Find(dtype).bytes; }
+
+bool IsInteger(DType dtype) {
+  return dtype == DType::u8 || dtype == DType::s8 || dtype == DType::s32;
+}
+
+DType DTypeNamed(const std::string& where, const std::string& name) {
+  for (const Element& element : kElements) {
+    if (name == element.name) return element.dtype;
+  }
+  TVM_FFI_THROW(TypeError) << where << ": dtype: expected " << KnownDTypes() << ", found '"
+                           << name << "'";
+  TVM_FFI_UNREACHABLE();
+}
 
 std::string Text(const Dims& dims) {
   std::string text = "(";
@@ -18,6 +79,8 @@ std::string Text(const Dims& dims) {
 int64_t Count(const Dims& dims) {
   return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<int64_t>());
 }
+
+int64_t Bytes(const Operand& operand) { return Count(operand.dims) * Size(operand.dtype); }
 
 void CheckDims(const std::string& where, const Operand& operand) {
   const Dims& dims = operand.dims;
@@ -61,12 +124,22 @@ Dims ShapeOf(const std::string& where, const std::string& name, const TensorView
   return operand.dims;
 }
 
-float* DataOf(const std::string& where, const std::string& name, const TensorView& tensor,
-              const Dims& expected) {
-  const DLDataType dtype = tensor.dtype();
-  if (dtype.code != kDLFloat || dtype.bits != 32 || dtype.lanes != 1) {
-    TVM_FFI_THROW(TypeError) << where << ": " << name << ": expected dtype float32, found "
-                             << ffi::DLDataTypeToString(dtype);
+DType DTypeOf(const std::string& where, const std::string& name, const TensorView& tensor) {
+  const auto found = Read(tensor.dtype());
+  if (!found.has_value()) {
+    TVM_FFI_THROW(TypeError) << where << ": " << name << ": expected dtype " << KnownDTypes()
+                             << ", found " << ffi::DLDataTypeToString(tensor.dtype());
+  }
+  return *found;
+}
+
+void* DataOf(const std::string& where, const Operand& expected, const TensorView& tensor) {
+  const std::string& name = expected.name;
+  const auto found = Read(tensor.dtype());
+  if (!found.has_value() || *found != expected.dtype) {
+    TVM_FFI_THROW(TypeError) << where << ": " << name << ": expected dtype "
+                             << Name(expected.dtype) << ", found "
+                             << ffi::DLDataTypeToString(tensor.dtype());
   }
   const DLDeviceType device = tensor.device().device_type;
   if (device != kDLCPU && device != kDLCUDAHost && device != kDLROCMHost) {
@@ -74,35 +147,34 @@ float* DataOf(const std::string& where, const std::string& name, const TensorVie
                               << "found device type " << static_cast<int>(device)
                               << " (DLPack's numbering); copy it to the CPU first";
   }
-  CheckShape(where, {name, Dims(tensor.shape().begin(), tensor.shape().end())}, expected,
+  CheckShape(where, {name, Dims(tensor.shape().begin(), tensor.shape().end())}, expected.dims,
              "from the other arguments");
   if (!tensor.IsContiguous()) {
     TVM_FFI_THROW(ValueError) << where << ": " << name << ": expected a row-major contiguous "
                               << "tensor, found strides "
                               << Text(Dims(tensor.strides().begin(), tensor.strides().end()))
-                              << " for shape " << Text(expected)
+                              << " for shape " << Text(expected.dims)
                               << "; numpy.ascontiguousarray makes it contiguous";
   }
   const uintptr_t address = reinterpret_cast<uintptr_t>(tensor.data_ptr());
   if (address == 0) {
     TVM_FFI_THROW(ValueError) << where << ": " << name << ": expected data, found a null pointer";
   }
-  if ((address + tensor.byte_offset()) % alignof(float) != 0) {
+  const uintptr_t alignment = static_cast<uintptr_t>(Size(expected.dtype));
+  if ((address + tensor.byte_offset()) % alignment != 0) {
     TVM_FFI_THROW(ValueError) << where << ": " << name << ": expected data aligned to "
-                              << alignof(float) << " bytes";
+                              << alignment << " bytes";
   }
-  return reinterpret_cast<float*>(address + tensor.byte_offset());
+  return reinterpret_cast<void*>(address + tensor.byte_offset());
 }
 
-void CheckNoOverlap(const std::string& where, const std::string& output, const float* output_data,
-                    int64_t output_count, const std::string& input, const float* input_data,
-                    int64_t input_count) {
-  const std::less<const float*> before;  // defined for pointers into different arrays too
-  if (!before(output_data, input_data + input_count) ||
-      !before(input_data, output_data + output_count)) {
-    return;
-  }
-  TVM_FFI_THROW(ValueError) << where << ": " << output << " shares memory with " << input
+void CheckNoOverlap(const std::string& where, const Operand& output, const void* output_data,
+                    const Operand& input, const void* input_data) {
+  const auto* written = static_cast<const char*>(output_data);
+  const auto* read = static_cast<const char*>(input_data);
+  const std::less<const char*> before;  // defined for pointers into different arrays too
+  if (!before(written, read + Bytes(input)) || !before(read, written + Bytes(output))) return;
+  TVM_FFI_THROW(ValueError) << where << ": " << output.name << " shares memory with " << input.name
                             << "; pass an output of its own";
 }
 

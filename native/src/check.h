@@ -13,6 +13,7 @@ namespace byoc_lab {
 
 namespace ffi = tvm::ffi;
 using Dims = dnnl::memory::dims;
+using DType = dnnl::memory::data_type;
 using ffi::TensorView;
 
 // oneDNN keeps sizes in `int` inside its kernels; within this bound, sums and products of two
@@ -22,11 +23,23 @@ constexpr int64_t kMaxBytes = int64_t{1} << 47;  // of one tensor: the address s
 constexpr size_t kMaxRank = 6;
 constexpr size_t kMaxOperands = 64;  // of an operator that takes any number
 
-// An operand as messages name it, and its shape.
+// An operand as messages name it, its shape and what its elements are.
 struct Operand {
   std::string name;
   Dims dims;
+  DType dtype = DType::f32;
 };
+
+// "float32", "uint8", ...: NumPy's names of what tensors hold. DTypeNamed is a TypeError listing
+// them when there is no such.
+std::string Name(DType dtype);
+DType DTypeNamed(const std::string& where, const std::string& name);
+int64_t Size(DType dtype);  // bytes of an element
+bool IsInteger(DType dtype);
+
+// What the elements of a tensor are. bfloat16 comes as such or, since NumPy has none of its own,
+// as its bits in uint16. TypeError when nothing here computes with it.
+DType DTypeOf(const std::string& where, const std::string& name, const TensorView& tensor);
 
 // "(1, 3, 224, 224)"
 std::string Text(const Dims& dims);
@@ -34,8 +47,8 @@ std::string Text(const Dims& dims);
 // Number of elements; `dims` has passed CheckDims.
 int64_t Count(const Dims& dims);
 
-// Refuses more than kMaxRank dimensions, sizes outside [1, kMaxSize] and tensors of float32 that
-// do not fit an address space.
+// Refuses more than kMaxRank dimensions, sizes outside [1, kMaxSize] and tensors that would not fit
+// an address space as float32.
 void CheckDims(const std::string& where, const Operand& operand);
 
 // Refuses an operand without exactly `axes.size()` dimensions. `axes` names them in the message.
@@ -46,18 +59,20 @@ void CheckRank(const std::string& where, const Operand& operand,
 void CheckShape(const std::string& where, const Operand& operand, const Dims& expected,
                 const std::string& why);
 
+// Bytes of `operand`, which has passed CheckDims.
+int64_t Bytes(const Operand& operand);
+
 // Shape of `tensor`, checked by CheckDims.
 Dims ShapeOf(const std::string& where, const std::string& name, const TensorView& tensor);
 
-// First element of a tensor that is float32, on the CPU, row-major without gaps, aligned to its
-// elements and shaped `expected`; anything else is refused before memory is touched.
-float* DataOf(const std::string& where, const std::string& name, const TensorView& tensor,
-              const Dims& expected);
+// First element of a tensor on the CPU, row-major without gaps, aligned to its elements, of the
+// dtype and shape of `expected`, which messages name; anything else is refused before memory is
+// touched.
+void* DataOf(const std::string& where, const Operand& expected, const TensorView& tensor);
 
 // Refuses an output that shares memory with an input: kernels read inputs while writing outputs.
-void CheckNoOverlap(const std::string& where, const std::string& output, const float* output_data,
-                    int64_t output_count, const std::string& input, const float* input_data,
-                    int64_t input_count);
+void CheckNoOverlap(const std::string& where, const Operand& output, const void* output_data,
+                    const Operand& input, const void* input_data);
 
 }  // namespace byoc_lab
 

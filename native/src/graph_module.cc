@@ -41,9 +41,8 @@ class GraphModule : public ffi::ModuleObj {
         TVM_FFI_THROW(TypeError) << where_ << ": constant '" << tensor.name
                                  << "': expected a tensor, found None";
       }
-      const float* data =
-          DataOf(where_, "constant '" + tensor.name + "'", constants[i], tensor.dims);
-      copies.push_back(Copied(data, BytesOf(tensor)));
+      const void* data = DataOf(where_, Labelled("constant", tensor), constants[i]);
+      copies.push_back(Copied(data, Bytes(tensor)));
     }
     Prepare(std::move(copies));
   }
@@ -155,7 +154,7 @@ class GraphModule : public ffi::ModuleObj {
       }
       std::vector<SharedMemory> constants;
       for (int id : graph.constants) {
-        const int64_t bytes = BytesOf(graph.tensors[id]);
+        const int64_t bytes = Bytes(graph.tensors[id]);
         constants.push_back(Copied(take(static_cast<size_t>(bytes)), bytes));
       }
       self->Prepare(std::move(constants));
@@ -169,10 +168,6 @@ class GraphModule : public ffi::ModuleObj {
   }
 
  private:
-  static int64_t BytesOf(const Operand& tensor) {
-    return static_cast<int64_t>(Plain(tensor.dims).get_size());
-  }
-
   static SharedMemory Copied(const void* data, int64_t bytes) {
     auto memory = std::make_shared<AlignedMemory>(bytes);
     std::memcpy(memory->data(), data, static_cast<size_t>(bytes));
@@ -233,8 +228,8 @@ class GraphModule : public ffi::ModuleObj {
     NoteRun(plans_->threads());
     Prepared& prepared = PlanFor(inputs);
     const GraphSpec& graph = prepared.graph;
-    const std::vector<float*> read = Data(graph, "input", graph.inputs, inputs);
-    const std::vector<float*> written = Data(graph, "output", graph.outputs, outputs);
+    const std::vector<void*> read = Data(graph, "input", graph.inputs, inputs);
+    const std::vector<void*> written = Data(graph, "output", graph.outputs, outputs);
     CheckOverlaps(graph, read, written);
     if (profiling_) op_seconds_.assign(graph_.ops.size() + 1, 0.0);
     prepared.plan->Run(read, written, profiling_ ? &op_seconds_ : nullptr);
@@ -277,25 +272,27 @@ class GraphModule : public ffi::ModuleObj {
     return plans_->Get(shapes);
   }
 
-  std::vector<float*> Data(const GraphSpec& graph, const char* role, const std::vector<int>& ids,
-                           const std::vector<TensorView>& tensors) const {
-    std::vector<float*> data;
+  // A tensor as messages about arguments name it: "input 'data'".
+  static Operand Labelled(const std::string& role, const Operand& tensor) {
+    return {role + " '" + tensor.name + "'", tensor.dims, tensor.dtype};
+  }
+
+  std::vector<void*> Data(const GraphSpec& graph, const char* role, const std::vector<int>& ids,
+                          const std::vector<TensorView>& tensors) const {
+    std::vector<void*> data;
     for (size_t i = 0; i < ids.size(); ++i) {
-      const Operand& tensor = graph.tensors[ids[i]];
-      data.push_back(DataOf(where_, std::string(role) + " '" + tensor.name + "'", tensors[i],
-                            tensor.dims));
+      data.push_back(DataOf(where_, Labelled(role, graph.tensors[ids[i]]), tensors[i]));
     }
     return data;
   }
 
-  void CheckOverlaps(const GraphSpec& graph, const std::vector<float*>& inputs,
-                     const std::vector<float*>& outputs) const {
+  void CheckOverlaps(const GraphSpec& graph, const std::vector<void*>& inputs,
+                     const std::vector<void*>& outputs) const {
     for (size_t o = 0; o < outputs.size(); ++o) {
       const Operand& output = graph.tensors[graph.outputs[o]];
-      const auto check = [&](const char* role, int id, const float* data) {
-        const Operand& other = graph.tensors[id];
-        CheckNoOverlap(where_, "output '" + output.name + "'", outputs[o], Count(output.dims),
-                       std::string(role) + " '" + other.name + "'", data, Count(other.dims));
+      const auto check = [&](const char* role, int id, const void* data) {
+        CheckNoOverlap(where_, Labelled("output", output), outputs[o],
+                       Labelled(role, graph.tensors[id]), data);
       };
       for (size_t i = 0; i < inputs.size(); ++i) check("input", graph.inputs[i], inputs[i]);
       for (size_t i = 0; i < o; ++i) check("output", graph.outputs[i], outputs[i]);

@@ -176,11 +176,7 @@ class Reader {
         tensor.dims.push_back(*number);
       }
       CheckDims(where_, {"tensor '" + tensor.name + "'", tensor.dims});
-      const std::string dtype = Word(where, object, "dtype");
-      if (dtype != "float32") {
-        TVM_FFI_THROW(TypeError) << where << " '" << tensor.name
-                                 << "': dtype: expected 'float32', found '" << dtype << "'";
-      }
+      tensor.dtype = DTypeNamed(where + " '" + tensor.name + "'", Word(where, object, "dtype"));
       graph_.tensors.push_back(tensor);
     }
   }
@@ -197,20 +193,19 @@ class Reader {
     where += " (" + kind + ")";
 
     op.inputs = Ids(where, object, "inputs");
-    std::vector<Dims> dims;
-    std::vector<std::string> labels;
+    std::vector<Operand> operands;
     for (int id : op.inputs) {
       RequireDefined(where, id);
-      dims.push_back(graph_.tensors[id].dims);
-      labels.push_back("(" + Label(id) + ")");
+      operands.push_back(graph_.tensors[id]);
+      operands.back().name = "(" + Label(id) + ")";
     }
+    op.output = Id(where, "output", Get(where, object, "output"));
     const auto attrs = object.find("attrs");
-    op.call = Bind(where, *op.def, dims, labels,
+    op.call = Bind(where, *op.def, operands, graph_.tensors[op.output].dtype,
                    attrs == object.end()
                        ? JsonObject()
                        : AsObject(where + ", attrs", (*attrs).second, AttrNames(*op.def)));
 
-    op.output = Id(where, "output", Get(where, object, "output"));
     const Operand output{"output (" + Label(op.output) + ")", graph_.tensors[op.output].dims};
     const Dims inferred = op.def->infer(op.call);
     if (op.def->make != nullptr || !op.def->reshapes) {
@@ -232,12 +227,15 @@ class Reader {
     if (op->def->make == nullptr) {
       TVM_FFI_THROW(ValueError) << where << ": a " << op->def->kind << " takes no post-ops";
     }
+    CheckPostOpResult(where, op->call);
     PostOp post_op = ReadPostOp(where, value);
     if (post_op.kind != PostOp::Kind::kEltwise) {
       RequireDefined(where, Id(where, "input", post_op.input));
-      post_op.input_dims = graph_.tensors[post_op.input].dims;
-      CheckPostOpInput(where, post_op, {"input (" + Label(post_op.input) + ")", post_op.input_dims},
-                       {"the result", graph_.tensors[op->output].dims});
+      const Operand& input = graph_.tensors[post_op.input];
+      post_op.input_dims = input.dims;
+      post_op.input_dtype = input.dtype;
+      CheckPostOpInput(where, post_op, {"input (" + Label(post_op.input) + ")", input.dims, input.dtype},
+                       {"the result", graph_.tensors[op->output].dims, op->call.result});
     }
     op->post_ops.push_back(post_op);
   }
@@ -293,8 +291,19 @@ PostOp ReadPostOp(const std::string& where, const ffi::Any& value) {
   return post_op;
 }
 
+void CheckPostOpResult(const std::string& where, const OpCall& call) {
+  if (!IsInteger(call.result)) return;
+  TVM_FFI_THROW(TypeError) << where << ": expected a result of float32 or bfloat16, found "
+                           << Name(call.result) << "; dequantize it first";
+}
+
 void CheckPostOpInput(const std::string& where, const PostOp& post_op, const Operand& input,
                       const Operand& result) {
+  if (input.dtype != result.dtype) {
+    TVM_FFI_THROW(TypeError) << where << ": " << input.name << ": expected dtype "
+                             << Name(result.dtype) << ", the result's, found "
+                             << Name(input.dtype);
+  }
   if (post_op.kind == PostOp::Kind::kSum) {
     CheckShape(where, input, result.dims, "the op's result");
   } else if (Broadcast(where, result, input) != result.dims) {

@@ -36,6 +36,8 @@ GraphSpec ReadGraph(const std::string& text);
 // One post-op of the list "post_ops". What its `input` stands for, and the input's shape, is for
 // the caller to say and to check with CheckPostOpInput.
 PostOp ReadPostOp(const std::string& where, const ffi::Any& value);
+// Refuses post-ops of an op whose result is not real.
+void CheckPostOpResult(const std::string& where, const OpCall& call);
 void CheckPostOpInput(const std::string& where, const PostOp& post_op, const Operand& input,
                       const Operand& result);
 

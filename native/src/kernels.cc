@@ -22,34 +22,39 @@ void RunKernel(const std::string& where, const OpDef& def, const std::vector<Nam
     TVM_FFI_THROW(ValueError) << where << ": a " << def.kind << " takes no post-ops";
   }
   GraphSpec graph;
-  std::vector<Dims> shapes;
+  std::vector<Operand> given_operands;
   const auto add = [&](const Named& given) {
-    const Dims dims = ShapeOf(where, given.name, given.tensor);
     graph.inputs.push_back(static_cast<int>(graph.tensors.size()));
-    graph.tensors.push_back({given.name, dims});
-    return dims;
+    graph.tensors.push_back({given.name, ShapeOf(where, given.name, given.tensor),
+                             DTypeOf(where, given.name, given.tensor)});
+    return graph.tensors.back();
   };
-  for (const Named& input : inputs) shapes.push_back(add(input));
+  for (const Named& input : inputs) {
+    given_operands.push_back(add(input));
+    given_operands.back().name.clear();  // the operator's name of it says enough
+  }
   const std::vector<int> operands = graph.inputs;
-  const OpCall call = Bind(where, def, shapes, {}, attrs);
-  const Operand result{"out", def.infer(call)};
+  const OpCall call = Bind(where, def, given_operands, DTypeOf(where, "out", out), attrs);
+  const Operand result{"out", def.infer(call), call.result};
+  if (!post_ops.empty()) CheckPostOpResult(where, call);
   auto given = post_op_inputs.begin();
   for (PostOp& post_op : post_ops) {
     if (post_op.kind == PostOp::Kind::kEltwise) continue;
-    post_op.input_dims = add(*given++);
+    const Operand input = add(*given++);
+    post_op.input_dims = input.dims;
+    post_op.input_dtype = input.dtype;
     post_op.input = graph.inputs.back();
     CheckPostOpInput(where, post_op, graph.tensors.back(), result);
   }
   std::vector<Named> all = inputs;
   all.insert(all.end(), post_op_inputs.begin(), post_op_inputs.end());
-  std::vector<float*> data;
+  std::vector<void*> data;
   for (size_t i = 0; i < all.size(); ++i) {
-    data.push_back(DataOf(where, all[i].name, all[i].tensor, graph.tensors[i].dims));
+    data.push_back(DataOf(where, graph.tensors[i], all[i].tensor));
   }
-  float* out_data = DataOf(where, result.name, out, result.dims);
+  void* out_data = DataOf(where, result, out);
   for (size_t i = 0; i < all.size(); ++i) {
-    CheckNoOverlap(where, result.name, out_data, Count(result.dims), all[i].name, data[i],
-                   Count(graph.tensors[i].dims));
+    CheckNoOverlap(where, result, out_data, graph.tensors[i], data[i]);
   }
   CheckNotForked(where, GetNumThreads());
   // 2. Describe.
@@ -153,17 +158,18 @@ void Call(const Kernel& kernel, ffi::PackedArgs args) {
 }
 
 std::vector<Kernel> Kernels() {
+  const JsonObject real = {{"data_zero_point", 0}};
   std::vector<Kernel> kernels = {
-      {"dense", "dense"},           {"dense_bias", "dense", {}, true},
+      {"dense", "dense", real},     {"dense_bias", "dense", real, true},
       {"matmul", "matmul"},         {"batch_norm", "batch_norm"},
       {"layer_norm", "layer_norm"}, {"softmax", "softmax"},
       {"log_softmax", "log_softmax"}};
   for (const char* rank : {"1d", "2d", "3d"}) {
     const std::string conv = std::string("conv") + rank;
-    kernels.insert(kernels.end(), {{conv, conv},
-                                   {conv + "_bias", conv, {}, true},
-                                   {conv + "_relu", conv, {}, false, true},
-                                   {conv + "_bias_relu", conv, {}, true, true},
+    kernels.insert(kernels.end(), {{conv, conv, real},
+                                   {conv + "_bias", conv, real, true},
+                                   {conv + "_relu", conv, real, false, true},
+                                   {conv + "_bias_relu", conv, real, true, true},
                                    {conv + "_transpose", conv + "_transpose"},
                                    {std::string("resample") + rank, std::string("resample") + rank}});
     for (const char* pool : {"max_pool", "avg_pool", "global_max_pool", "global_avg_pool"}) {
@@ -178,15 +184,20 @@ std::vector<Kernel> Kernels() {
   return kernels;
 }
 
-// Shape of the result of an op of a graph, from its kind, the shapes of its operands and its
-// attributes. `where` opens the messages.
+// Shape of the result of an op of a graph, from its kind, the shapes and dtypes of its operands,
+// the dtype of its result and its attributes. `where` opens the messages.
 ffi::Array<int64_t> InferShape(const ffi::String& where, const ffi::String& kind,
                                const ffi::Array<ffi::Array<int64_t>>& inputs,
-                               const JsonObject& attrs) {
+                               const ffi::Array<ffi::String>& dtypes,
+                               const ffi::String& result_dtype, const JsonObject& attrs) {
   const OpDef& def = FindOp(where, kind);
-  std::vector<Dims> shapes;
-  for (const auto& shape : inputs) shapes.emplace_back(shape.begin(), shape.end());
-  const Dims result = def.infer(Bind(where, def, shapes, {}, attrs));
+  const DType element = DTypeNamed(where, result_dtype);
+  std::vector<Operand> operands;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    operands.push_back({"", Dims(inputs[i].begin(), inputs[i].end()),
+                        DTypeNamed(where, dtypes[static_cast<int64_t>(i)])});
+  }
+  const Dims result = def.infer(Bind(where, def, operands, element, attrs));
   return ffi::Array<int64_t>(result.begin(), result.end());
 }
 

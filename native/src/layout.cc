@@ -6,16 +6,18 @@
 
 namespace byoc_lab {
 
-MemoryDesc Plain(const Dims& dims) {
+MemoryDesc Plain(const Dims& dims, DType dtype) {
   const Dims shape = dims.empty() ? Dims{1} : dims;
   Dims strides(shape.size(), 1);
   for (size_t i = shape.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * shape[i];
-  return MemoryDesc(shape, dnnl::memory::data_type::f32, strides);
+  return MemoryDesc(shape, dtype, strides);
 }
 
-MemoryDesc AnyLayout(const Dims& dims) {
-  return MemoryDesc(dims, dnnl::memory::data_type::f32, Tag::any);
-}
+MemoryDesc Plain(const Operand& operand) { return Plain(operand.dims, operand.dtype); }
+
+MemoryDesc AnyLayout(const Dims& dims, DType dtype) { return MemoryDesc(dims, dtype, Tag::any); }
+
+MemoryDesc AnyLayout(const Operand& operand) { return AnyLayout(operand.dims, operand.dtype); }
 
 MemoryDesc Blocked(const Dims& dims, int block) {
   static const Tag tags[2][3] = {{Tag::nCw8c, Tag::nChw8c, Tag::nCdhw8c},
@@ -30,7 +32,7 @@ MemoryDesc Beside(const MemoryDesc& tensor, const Dims& dims) {
   for (int block : {16, 8}) {
     if (per_channel && tensor == Blocked(shape, block)) return Blocked(dims, block);
   }
-  return Plain(dims);
+  return Plain(dims, tensor.get_data_type());
 }
 
 Dims PadRank(const Dims& dims, size_t rank) {

@@ -1,4 +1,4 @@
-// oneDNN memory descriptors (all float32): the row-major one, broadcasting, and their names.
+// oneDNN memory descriptors: the row-major one, broadcasting, and their names.
 #ifndef BYOC_LAB_LAYOUT_H_
 #define BYOC_LAB_LAYOUT_H_
 
@@ -16,10 +16,12 @@ using Tag = dnnl::memory::format_tag;
 enum class Layouts { kBlocked, kAny };
 
 // Row-major, without gaps. A scalar, shape (), becomes (1,): oneDNN has no rank 0.
-MemoryDesc Plain(const Dims& dims);
+MemoryDesc Plain(const Dims& dims, DType dtype = DType::f32);
+MemoryDesc Plain(const Operand& operand);
 
 // The layout left to oneDNN.
-MemoryDesc AnyLayout(const Dims& dims);
+MemoryDesc AnyLayout(const Dims& dims, DType dtype = DType::f32);
+MemoryDesc AnyLayout(const Operand& operand);
 
 // Blocks of `block` channels: nCw16c, nChw16c, nCdhw16c.
 MemoryDesc Blocked(const Dims& dims, int block);

@@ -63,20 +63,20 @@ class Trial {
   const std::vector<double>& op_seconds() const { return op_seconds_; }
 
  private:
-  std::vector<float*> Allocate(const GraphSpec& graph, const std::vector<int>& ids) {
-    std::vector<float*> data;
+  std::vector<void*> Allocate(const GraphSpec& graph, const std::vector<int>& ids) {
+    std::vector<void*> data;
     for (int id : ids) {
-      const int64_t count = Count(graph.tensors[id].dims);
-      held_.emplace_back(count * static_cast<int64_t>(sizeof(float)));
-      data.push_back(reinterpret_cast<float*>(held_.back().data()));
-      std::fill_n(data.back(), count, 0.0f);
+      const int64_t bytes = Bytes(graph.tensors[id]);
+      held_.emplace_back(bytes);
+      data.push_back(held_.back().data());
+      std::fill_n(held_.back().data(), bytes, '\0');
     }
     return data;
   }
 
   Plan* plan_;
   std::vector<AlignedMemory> held_;
-  std::vector<float*> inputs_, outputs_;
+  std::vector<void*> inputs_, outputs_;
   std::vector<double> op_seconds_;  // the last one: copies between the graph's edges
   double seconds_ = std::numeric_limits<double>::infinity();
 };

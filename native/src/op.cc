@@ -10,6 +10,55 @@ std::map<std::string, OpDef>& Registry() {
   return registry;
 }
 
+// Whether oneDNN may use all the instructions of `wanted` here.
+bool MachineHas(dnnl::cpu_isa wanted) {
+  const auto bits = static_cast<unsigned>(wanted);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;
+}
+
+void CheckDTypes(const OpDef& def, const OpCall& call) {
+  if (def.holds == Holds::kOwn) return;
+  const auto refuse = [&](const std::string& name, DType found, const std::string& expected) {
+    TVM_FFI_THROW(TypeError) << call.where << ": " << name << ": expected dtype " << expected
+                             << ", found " << Name(found);
+  };
+  const Operand& first = call.inputs[0];
+  if (def.holds == Holds::kProduct && (first.dtype == DType::u8 || first.dtype == DType::s8)) {
+    if (call.inputs[1].dtype != DType::s8) {
+      refuse(call.inputs[1].name, call.inputs[1].dtype,
+             "int8, as " + first.name + " is " + Name(first.dtype));
+    }
+    if (call.inputs.size() > 2) {
+      // oneDNN would add it in float32, which has not all integers.
+      TVM_FFI_THROW(ValueError) << call.where << ": " << call.inputs[2].name << ": products of "
+                                << "integers take no bias; give it to requantize";
+    }
+    if (call.result != DType::s32) refuse("the result", call.result, "int32");
+    if (!MachineHas(dnnl::cpu_isa::avx512_core_vnni) && !MachineHas(dnnl::cpu_isa::avx2_vnni)) {
+      TVM_FFI_THROW(RuntimeError) << call.where << ": this machine has no exact products of int8 "
+                                  << "(AVX512-VNNI or AVX-VNNI); compute in float32, or leave it "
+                                  << "to the host";
+    }
+    return;
+  }
+  if (def.holds != Holds::kAny && first.dtype != DType::f32 && first.dtype != DType::bf16) {
+    refuse(first.name, first.dtype,
+           def.holds == Holds::kReal ? "float32 or bfloat16" : "float32, bfloat16, uint8 or int8");
+  }
+  for (const Operand& input : call.inputs) {
+    if (input.dtype == first.dtype) continue;
+    refuse(input.name, input.dtype, Name(first.dtype) + ", that of " + first.name);
+  }
+  if (call.result != first.dtype) {
+    refuse("the result", call.result, Name(first.dtype) + ", that of " + first.name);
+  }
+  if (first.dtype == DType::bf16 && def.make != nullptr &&
+      !MachineHas(dnnl::cpu_isa::avx512_core_bf16)) {
+    TVM_FFI_THROW(RuntimeError) << call.where << ": this machine does not compute in bfloat16 "
+                                << "(AVX512-BF16); compute in float32, or leave it to the host";
+  }
+}
+
 }  // namespace
 
 dnnl::algorithm Algorithm(const std::string& where, const std::string& alg,
@@ -34,19 +83,21 @@ const OpDef& FindOp(const std::string& where, const std::string& kind) {
   TVM_FFI_UNREACHABLE();
 }
 
-OpCall Bind(const std::string& where, const OpDef& def, const std::vector<Dims>& inputs,
-            const std::vector<std::string>& labels, const JsonObject& attrs) {
+OpCall Bind(const std::string& where, const OpDef& def, const std::vector<Operand>& inputs,
+            DType result, const JsonObject& attrs) {
   const size_t most = def.variadic ? kMaxOperands : def.inputs.size();
   if (inputs.size() < def.required || inputs.size() > most) {
     TVM_FFI_THROW(ValueError) << where << ": expected inputs " << Join(def.inputs) << " ("
                               << def.required << " at least), found " << inputs.size();
   }
-  OpCall call{where, {}, Attrs::Read(where, def.attrs, attrs)};
+  OpCall call{where, {}, Attrs::Read(where, def.attrs, attrs), result};
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string name = def.variadic ? def.inputs[0] + std::to_string(i) : def.inputs[i];
-    call.inputs.push_back({labels.empty() ? name : name + " " + labels[i], inputs[i]});
+    call.inputs.push_back(inputs[i]);
+    call.inputs.back().name = inputs[i].name.empty() ? name : name + " " + inputs[i].name;
     CheckDims(where, call.inputs.back());
   }
+  CheckDTypes(def, call);
   return call;
 }
 
@@ -100,7 +151,8 @@ dnnl::primitive_attr FusedAttr(const std::vector<PostOp>& post_ops, size_t count
         const Dims dims = PadRank(op.input_dims, dst.size());
         // An operand as large as the result follows the result's layout, whichever that will be.
         fused.append_binary(BinaryAlgorithm("post-op", op.alg),
-                            dims == dst ? AnyLayout(dims) : Plain(dims));
+                            dims == dst ? AnyLayout(dims, op.input_dtype)
+                                        : Plain(dims, op.input_dtype));
         break;
       }
       case PostOp::Kind::kSum:
@@ -122,6 +174,22 @@ void CheckBias(const std::string& where, const Operand& bias, int64_t channels) 
   if (others.size() + 1 == bias.dims.size() && alone) return;
   CheckShape(where, bias, {channels}, "one for each output channel; ones may surround it");
 }
+
+dnnl::primitive_attr WithZeroPoint(const OpCall& call, const dnnl::primitive_attr& attr) {
+  dnnl::primitive_attr mine = attr;
+  if (call.attrs.Int("data_zero_point") != 0) mine.set_zero_points_mask(DNNL_ARG_SRC, 0);
+  return mine;
+}
+
+std::optional<Built> WithZeroPoint(const OpCall& call, std::optional<Built> built) {
+  const int64_t zero = call.attrs.Int("data_zero_point");
+  if (built && zero != 0) {
+    built->numbers = {{DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC, static_cast<int32_t>(zero)}};
+  }
+  return built;
+}
+
+AttrSpec ZeroPointSpec() { return {"data_zero_point", int64_t{0}, -128, 255}; }
 
 size_t Axis(const OpCall& call) {
   const int64_t rank = static_cast<int64_t>(call.inputs[0].dims.size());

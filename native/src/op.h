@@ -4,6 +4,7 @@
 #define BYOC_LAB_OP_H_
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct OpCall {
   std::string where;
   std::vector<Operand> inputs;
   Attrs attrs;
+  DType result = DType::f32;  // what the elements of the result are
   Layouts layouts = Layouts::kBlocked;  // of convolutions, which have a choice
 };
 
@@ -32,7 +34,16 @@ struct PostOp {
   float scale = 1;        // sum: result + scale * input
   int input = -1;         // binary and sum: tensor id
   Dims input_dims = {};   // binary and sum
+  DType input_dtype = DType::f32;
   std::string Name() const { return kind == Kind::kSum ? "sum" : alg; }
+};
+
+// What is computed here rather than by oneDNN.
+class OwnKernel {
+ public:
+  virtual ~OwnKernel() = default;
+  // Operands in the operator's order, then the result.
+  virtual void Run(const std::vector<void*>& operands) const = 0;
 };
 
 // A primitive ready to run, with the layouts it wants its operands in.
@@ -43,13 +54,25 @@ struct Built {
     MemoryDesc stored;  // as it lies in memory: `desc`, unless that is a transposed view
   };
   dnnl::primitive primitive;
+  std::shared_ptr<const OwnKernel> own = nullptr;  // instead of a primitive
   std::string impl;           // oneDNN's name of the kernel
   std::vector<Input> inputs;  // in the operator's order
   std::vector<Input> post_op_inputs;  // in order of the binary post-ops
+  // Numbers that the primitive reads besides its operands, such as zero points: one for each
+  // DNNL_ARG_*.
+  std::vector<std::pair<int, int32_t>> numbers;
   MemoryDesc dst;
   MemoryDesc scratchpad;
   // oneDNN's plain C++ loops: right, and up to a hundred times slower than its kernels.
   bool is_reference() const { return impl.rfind("ref", 0) == 0; }
+};
+
+// What the operands and the result of an operator may hold.
+enum class Holds {
+  kReal,     // all float32 or all bfloat16
+  kProduct,  // the same; or uint8 or int8 times int8, which is int32
+  kAny,      // anything, all of them the same
+  kOwn,      // `infer` checks it
 };
 
 struct OpDef {
@@ -73,6 +96,7 @@ struct OpDef {
   // Of operators that compute nothing: whether the result has the shape that the graph declares
   // (else the one inferred).
   bool reshapes = true;
+  Holds holds = Holds::kReal;
 };
 
 // Registered operators. `Define` is called while the library is loaded.
@@ -80,9 +104,11 @@ bool DefineOp(OpDef def);
 const OpDef& FindOp(const std::string& where, const std::string& kind);
 
 // Names `inputs` after the operator's operands and reads the attributes; a wrong number of
-// operands is a ValueError. `labels`, where not empty, tells which tensor each operand is.
-OpCall Bind(const std::string& where, const OpDef& def, const std::vector<Dims>& inputs,
-            const std::vector<std::string>& labels, const JsonObject& attrs);
+// operands is a ValueError, a mixture of dtypes it does not take a TypeError, and one that this
+// machine has no instructions for a RuntimeError. The names that `inputs` have, where not empty,
+// tell which tensor each operand is.
+OpCall Bind(const std::string& where, const OpDef& def, const std::vector<Operand>& inputs,
+            DType result, const JsonObject& attrs);
 
 // oneDNN's algorithms under the names graphs use; ValueError listing them when unknown.
 dnnl::algorithm Algorithm(const std::string& where, const std::string& alg,
@@ -95,6 +121,11 @@ dnnl::primitive_attr FusedAttr(const std::vector<PostOp>& post_ops, size_t count
 
 // Refuses a bias that is no vector of `channels` elements; axes of size 1 may surround it.
 void CheckBias(const std::string& where, const Operand& bias, int64_t channels);
+
+// `attr` for data with the attribute `data_zero_point`, and the number for Built.numbers.
+dnnl::primitive_attr WithZeroPoint(const OpCall& call, const dnnl::primitive_attr& attr);
+std::optional<Built> WithZeroPoint(const OpCall& call, std::optional<Built> built);
+AttrSpec ZeroPointSpec();
 
 // The attribute `axis` of call.inputs[0], negative ones counted from the end; ValueError when there
 // is no such axis.

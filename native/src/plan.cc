@@ -9,6 +9,16 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
+void RunOwn(const OwnKernel& kernel, const std::vector<dnnl_exec_arg_t>& args) {
+  std::vector<void*> operands;
+  for (const dnnl_exec_arg_t& arg : args) {
+    operands.push_back(nullptr);
+    dnnl::error::wrap_c_api(dnnl_memory_get_data_handle(arg.memory, &operands.back()),
+                            "could not find a tensor");
+  }
+  kernel.Run(operands);
+}
+
 int64_t RoundUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 }  // namespace
@@ -91,11 +101,11 @@ void Plan::AddConstants(std::set<SharedMemory>* constants) const {
   }
 }
 
-void Plan::Run(const std::vector<float*>& inputs, const std::vector<float*>& outputs,
+void Plan::Run(const std::vector<void*>& inputs, const std::vector<void*>& outputs,
                std::vector<double>* op_seconds) {
   using Clock = std::chrono::steady_clock;
   for (const Bound& bound : bound_) {
-    float* data = bound.output ? outputs[bound.index] : inputs[bound.index];
+    void* data = bound.output ? outputs[bound.index] : inputs[bound.index];
     dnnl::error::wrap_c_api(dnnl_memory_set_data_handle(bound.memory, data),
                             "could not bind a tensor");
   }
@@ -120,6 +130,10 @@ void Plan::Repeat(int64_t times) {
 }
 
 void Plan::Execute(size_t step) {
+  if (steps_[step].own != nullptr) {
+    RunOwn(*steps_[step].own, args_[step]);
+    return;
+  }
   dnnl::error::wrap_c_api(
       dnnl_primitive_execute(steps_[step].primitive.get(), stream_.get(),
                              static_cast<int>(args_[step].size()), args_[step].data()),

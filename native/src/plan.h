@@ -38,6 +38,7 @@ struct Step {
   MemoryDesc scratchpad;
   int op;        // position in the graph's ops; -1 for a copy between the graph's edges
   bool reorder;  // moves data into another layout or place, and computes nothing
+  std::shared_ptr<const OwnKernel> own = nullptr;  // instead of the primitive
 };
 
 // What became of one op, for get_stats.
@@ -68,7 +69,7 @@ class Plan {
 
   // Runs the steps. `inputs` and `outputs` are row-major, in the graph's order, and checked.
   // Adds each step's time to its op's in `op_seconds` (op -1 is last) unless it is null.
-  void Run(const std::vector<float*>& inputs, const std::vector<float*>& outputs,
+  void Run(const std::vector<void*>& inputs, const std::vector<void*>& outputs,
            std::vector<double>* op_seconds);
 
   // Runs the primitives `times` times on the memory of the last Run, and does nothing else.

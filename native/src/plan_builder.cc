@@ -2,6 +2,7 @@
 // reorders where a layout is not the one wanted, and notes which buffers every step touches.
 #include <algorithm>
 #include <climits>
+#include <cstring>
 
 #include "plan.h"
 
@@ -28,13 +29,13 @@ class Builder {
         reports_(graph.ops.size()) {
     FindUses();
     for (size_t i = 0; i < graph.inputs.size(); ++i) {
-      const MemoryDesc plain = Plain(graph.tensors[graph.inputs[i]].dims);
+      const MemoryDesc plain = Plain(graph.tensors[graph.inputs[i]]);
       Buffer buffer{Buffer::Kind::kInput, static_cast<int64_t>(plain.get_size())};
       buffer.index = static_cast<int>(i);
       Record(graph.inputs[i], plain, Add(std::move(buffer)));
     }
     for (size_t i = 0; i < graph.constants.size(); ++i) {
-      const MemoryDesc plain = Plain(graph.tensors[graph.constants[i]].dims);
+      const MemoryDesc plain = Plain(graph.tensors[graph.constants[i]]);
       Record(graph.constants[i], plain, AddConstant(constants[i]));
     }
   }
@@ -110,8 +111,8 @@ class Builder {
     Version source = versions_[tensor].front();
     if (source.desc.get_dims() != want.get_dims()) {
       // Another shape of the same elements (groups, ones in front): row-major data serves both.
-      source.buffer = Provide(tensor, Plain(graph_.tensors[tensor].dims), op);
-      source.desc = Plain(want.get_dims());
+      source.buffer = Provide(tensor, Plain(graph_.tensors[tensor]), op);
+      source.desc = Plain(want.get_dims(), source.desc.get_data_type());
       if (source.desc == want) return source.buffer;
     }
     Version made{want, -1};
@@ -182,7 +183,14 @@ class Builder {
     }
     if (dst < 0) dst = AddArena(built.dst);
     operands.push_back({DNNL_ARG_DST, dst, built.dst});
+    for (const auto& [arg, number] : built.numbers) {
+      const MemoryDesc desc = Plain({1}, DType::s32);
+      auto memory = std::make_shared<AlignedMemory>(static_cast<int64_t>(desc.get_size()));
+      std::memcpy(memory->data(), &number, sizeof(number));
+      operands.push_back({arg, AddConstant(std::move(memory)), desc});
+    }
     AddStep(index, built.primitive, std::move(operands), built.scratchpad);
+    steps_.back().own = built.own;
     Record(op.output, built.dst, dst);
     for (size_t i = report.fused; i < op.post_ops.size(); ++i) AddPostOp(index, op.post_ops[i]);
   }
@@ -262,9 +270,9 @@ class Builder {
   void AddView(int index) {
     const OpSpec& op = graph_.ops[index];
     const int tensor = op.inputs[0];
-    MemoryDesc from = Plain(graph_.tensors[tensor].dims);
+    MemoryDesc from = Plain(graph_.tensors[tensor]);
     if (op.def->reshapes) {
-      const MemoryDesc to = Plain(graph_.tensors[op.output].dims);
+      const MemoryDesc to = Plain(graph_.tensors[op.output]);
       Record(op.output, to, Provide(tensor, from, index));
     } else {
       // Any layout has its axes in another order too.
@@ -291,7 +299,7 @@ class Builder {
   // The output is written where the caller wants it, by the step that makes it if that can be.
   void AddOutput(int index) {
     const int tensor = graph_.outputs[index];
-    const MemoryDesc plain = Plain(graph_.tensors[tensor].dims);
+    const MemoryDesc plain = Plain(graph_.tensors[tensor]);
     const Version made{plain, Provide(tensor, plain, producer_[tensor])};
     Buffer& buffer = buffers_[made.buffer];
     if (buffer.kind == Buffer::Kind::kArena) {

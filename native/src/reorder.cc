@@ -92,7 +92,7 @@ Dims ShapeIn(const Layout& layout, const std::map<char, int64_t>& sizes) {
 }
 
 // How `layout` lies in memory, every axis cut where either of the two layouts cuts it.
-MemoryDesc Described(const Move& move, const Layout& layout) {
+MemoryDesc Described(const Move& move, const Layout& layout, DType dtype) {
   const Dims shape = ShapeIn(layout, move.sizes);
   std::map<char, int64_t> step;  // of each letter in memory
   int64_t stride = 1;
@@ -111,25 +111,25 @@ MemoryDesc Described(const Move& move, const Layout& layout) {
     add(high / low, low);
     add(low, 1);
   }
-  if (dims.empty()) return Plain({1});
-  return MemoryDesc(dims, dnnl::memory::data_type::f32, strides);
+  if (dims.empty()) return Plain({1}, dtype);
+  return MemoryDesc(dims, dtype, strides);
 }
 
 void Reorder(const TensorView& data, const ffi::String& src_layout, const ffi::String& dst_layout,
              const TensorView& out) {
   const std::string where = "byoc_lab.dnnl.reorder";
-  const Dims from = ShapeOf(where, "data", data);
-  const Move move = ReadMove(where, from, src_layout, dst_layout);
-  const Operand result{"out", ShapeIn(move.dst, move.sizes)};
+  const Operand from{"data", ShapeOf(where, "data", data), DTypeOf(where, "data", data)};
+  const Move move = ReadMove(where, from.dims, src_layout, dst_layout);
+  const Operand result{"out", ShapeIn(move.dst, move.sizes), from.dtype};
   CheckDims(where, result);
-  float* read = DataOf(where, "data", data, from);
-  float* written = DataOf(where, "out", out, result.dims);
-  CheckNoOverlap(where, "out", written, Count(result.dims), "data", read, Count(from));
+  void* read = DataOf(where, from, data);
+  void* written = DataOf(where, result, out);
+  CheckNoOverlap(where, result, written, from, read);
   CheckNotForked(where, GetNumThreads());
   NoteRun(GetNumThreads());
   dnnl::stream stream(Cpu());
-  dnnl::memory source(Described(move, move.src), Cpu(), read);
-  dnnl::memory target(Described(move, move.dst), Cpu(), written);
+  dnnl::memory source(Described(move, move.src, from.dtype), Cpu(), read);
+  dnnl::memory target(Described(move, move.dst, from.dtype), Cpu(), written);
   dnnl::reorder(source, target).execute(stream, source, target);
   stream.wait();
 }

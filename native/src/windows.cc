@@ -89,11 +89,11 @@ MemoryDesc ConvWeights(const OpCall& call) {
     dims[0] /= groups;
     dims.insert(dims.begin(), groups);
   }
-  return AnyLayout(dims);
+  return AnyLayout(dims, call.inputs[1].dtype);
 }
 
 MemoryDesc ConvBias(const OpCall& call) {
-  return call.inputs.size() == 3 ? Plain({call.inputs[1].dims[0]}) : MemoryDesc();
+  return call.inputs.size() == 3 ? Plain({call.inputs[1].dims[0]}, call.inputs[2].dtype) : MemoryDesc();
 }
 
 std::vector<int> ConvArgs(const OpCall& call) {

@@ -239,7 +239,9 @@ def test_a_bad_argument_is_named(case) -> None:
 def test_the_native_side_checks_on_its_own() -> None:
     """Callers that do not come through Python's wrappers meet the same checks."""
     relu = native.function("relu")
-    with pytest.raises(TypeError, match="relu: data: expected dtype float32, found float64"):
+    with pytest.raises(
+        TypeError, match=r"relu: data: expected dtype float32, .*int32, found float64"
+    ):
         relu(M.astype("f8"), M)
     with pytest.raises(ValueError, match="relu: data: expected a row-major contiguous"):
         relu(X[:, :, ::2], np.empty((1, 4, 4, 8), np.float32))
@@ -271,7 +273,6 @@ def test_threads_are_set_for_this_thread() -> None:
 
 
 def test_a_missing_library_says_how_to_build_it(monkeypatch) -> None:
-    monkeypatch.delenv("BYOC_LAB_DNNL_LIBRARY", raising=False)
     monkeypatch.setattr(native, "LIBRARY", "byoc_lab_absent")
     with pytest.raises(NativeExtensionError, match=r"(?s)byoc_lab_absent.*`pip install -e \.`"):
         native.load.__wrapped__()

@@ -56,13 +56,14 @@ def test_the_table_has_tvm_s_names_in_tvm_s_order() -> None:
     table = get_pattern_table("dnnl")
     assert table is not None
     names = [name for name, *_ in table]
-    assert names[:9] == [
+    assert names[:11] == [
+        "dnnl.qnn.conv2d", "dnnl.qnn.dense",
         "dnnl.dense_bias_sum", "dnnl.conv2d_bias_sum_relu", "dnnl.conv2d_bias_sum",
         "dnnl.conv1d_bias_relu", "dnnl.conv2d_bias_relu", "dnnl.conv3d_bias_relu",
         "dnnl.deconv2d_bias_relu", "dnnl.deconv3d_bias_relu", "dnnl.dense_bias_relu",
     ]  # fmt: skip
     assert names.index("dnnl.conv2d_bias") < names.index("dnnl.conv2d_relu")
-    assert len(set(names)) == len(names) == 3 + 6 * 8 + 6 * 7
+    assert len(set(names)) == len(names) == 2 + 3 + 6 * 8 + 6 * 7
     assert "dnnl.conv2d" not in names  # an operator alone is no chain
 
 

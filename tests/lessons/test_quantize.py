@@ -1,15 +1,19 @@
-"""The quantizer of the lessons: MobileNet on int8, close to float32."""
+"""The quantizer of the lessons: MobileNet on int8, exact on DNNL, close to float32."""
 
 from __future__ import annotations
 
 import ml_dtypes
 import numpy as np
+import pytest
 
-from byoc_lab import relay
+from byoc_lab import dnnl, relay
+from byoc_lab.dnnl import native
+from byoc_lab.dnnl.partition import partition_for_dnnl
 from byoc_lab.lessons.quantize import quantize, quantized_weight
 from byoc_lab.relay import nn, testing
 from byoc_lab.relay.expr import Op
 from byoc_lab.relay.visit import post_order
+from byoc_lab.run.inline import inlined
 from byoc_lab.run.reference import evaluate
 
 
@@ -38,6 +42,27 @@ def test_mobilenet() -> None:
         whole = evaluate(narrow, [image]).value
         assert np.argmax(real) == np.argmax(whole)
         assert np.abs(real - whole).max() < 0.2 * real.max()
+
+
+@pytest.mark.native
+@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
+def test_mobilenet_is_exact_on_dnnl() -> None:
+    mod, params = testing.mobilenet.get_workload(image_shape=(3, 32, 32), num_classes=20)
+    rng = np.random.default_rng(0)
+    images = [rng.standard_normal((1, 3, 32, 32)).astype(np.float32) for _ in range(3)]
+    parted = partition_for_dnnl(quantize(mod, params, images[:2]))
+    (region,) = [
+        func
+        for func in parted.functions.values()
+        if func.attrs.get("Compiler") and "qnn.conv2d" in str(func)
+    ]
+    compiled = dnnl.compile_region(region, "mobilenet")
+    kinds = [op["kind"] for op in compiled.graph["ops"]]
+    assert kinds.count("conv2d") == 27
+    assert kinds.count("requantize") == 27
+    for image in images:
+        (got,) = compiled(image)
+        np.testing.assert_array_equal(got, evaluate(inlined(region), [image]).value)
 
 
 def test_the_reference_pools_and_widens_bfloat16() -> None:

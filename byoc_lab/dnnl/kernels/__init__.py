@@ -1,4 +1,5 @@
-"""oneDNN kernels to call by hand, on NumPy arrays or any float32 CPU tensor with DLPack.
+"""oneDNN kernels to call by hand, on NumPy arrays or any CPU tensor with DLPack, of float32 or of
+bfloat16 (an array of ml_dtypes, or its bits in uint16), integers where a kernel says so.
 
 Each kernel returns `out`, or a new array (on a 64-byte boundary) where `out` is None. Read-only and
 strided inputs are copied first; `out` must be writable, row-major and apart from the inputs. Every
@@ -62,15 +63,17 @@ from byoc_lab.dnnl.kernels.pooling import (
     max_pool2d,
     max_pool3d,
 )
+from byoc_lab.dnnl.kernels.quantized import dequantize, quantize, requantize
 from byoc_lab.dnnl.kernels.shape import concatenate, reduce, reorder, resample, transpose
 
 __all__ = [
     "abs", "add", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_matmul", "batch_norm", "binary",
     "clip", "concatenate", "conv1d", "conv1d_transpose", "conv2d", "conv2d_bias",
     "conv2d_bias_relu", "conv2d_relu", "conv2d_transpose", "conv3d", "conv3d_transpose", "dense",
-    "dense_bias", "eltwise", "elu", "exp", "gelu", "gelu_tanh", "global_avg_pool1d",
+    "dense_bias", "dequantize", "eltwise", "elu", "exp", "gelu", "gelu_tanh", "global_avg_pool1d",
     "global_avg_pool2d", "global_avg_pool3d", "global_max_pool1d", "global_max_pool2d",
     "global_max_pool3d", "layer_norm", "leaky_relu", "log", "log_softmax", "matmul", "max_pool1d",
-    "max_pool2d", "max_pool3d", "mish", "multiply", "reduce", "relu", "reorder", "resample",
-    "round", "sigmoid", "softmax", "sqrt", "sum", "swish", "tanh", "transpose",
+    "max_pool2d", "max_pool3d", "mish", "multiply", "quantize", "reduce", "relu", "reorder",
+    "requantize", "resample", "round", "sigmoid", "softmax", "sqrt", "sum", "swish", "tanh",
+    "transpose",
 ]  # fmt: skip

@@ -31,6 +31,7 @@ def _conv(axes: int, suffix: str = ""):
         padding: Ints = 0,
         dilation: Ints = 1,
         groups: int = 1,
+        data_zero_point: int = 0,
         post_ops: PostOps = (),
         out: Any = None,
     ) -> Any:
@@ -38,6 +39,8 @@ def _conv(axes: int, suffix: str = ""):
             raise TypeError(f"byoc_lab.dnnl.{name}: bias: expected a tensor, found None")
         tensors = {"data": data, "weight": weight, "bias": bias}
         attrs = {**window(strides, padding, dilation, axes), "groups": groups}
+        if data_zero_point:
+            attrs["data_zero_point"] = data_zero_point
         return run(name, kind, tensors, attrs, out, (*first, *post_ops))
 
     if suffix:
@@ -53,6 +56,10 @@ def _conv(axes: int, suffix: str = ""):
         axis, or {SIDES[axes]}. bias: None, or O elements; axes of size 1 may surround them. Each
         spatial size of the result is
         (size + before + behind - (taps - 1) * dilation - 1) // stride + 1.
+
+        All of it float32 or bfloat16; or data uint8 or int8 and weight int8, which gives int32,
+        exact: the sums of (data - data_zero_point) * weight, padded with data_zero_point, without
+        bias (`requantize` adds it).
         """,
     )
 

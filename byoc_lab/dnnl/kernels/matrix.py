@@ -8,11 +8,22 @@ from byoc_lab.dnnl.kernels.running import PostOps, run
 
 
 def dense(
-    data: Any, weight: Any, bias: Any = None, *, post_ops: PostOps = (), out: Any = None
+    data: Any,
+    weight: Any,
+    bias: Any = None,
+    *,
+    data_zero_point: int = 0,
+    post_ops: PostOps = (),
+    out: Any = None,
 ) -> Any:
-    """data (N, K) times the transpose of weight (M, K), plus bias (M,) or (1, M): (N, M)."""
+    """data (N, K) times the transpose of weight (M, K), plus bias (M,) or (1, M): (N, M).
+
+    All of it float32 or bfloat16; or data uint8 or int8, less data_zero_point, and weight int8,
+    without bias, which gives int32.
+    """
     tensors = {"data": data, "weight": weight, "bias": bias}
-    return run("dense", "dense", tensors, {}, out, post_ops)
+    attrs = {"data_zero_point": data_zero_point} if data_zero_point else {}
+    return run("dense", "dense", tensors, attrs, out, post_ops)
 
 
 def dense_bias(data: Any, weight: Any, bias: Any, *, out: Any = None) -> Any:
@@ -34,7 +45,7 @@ def matmul(
     """a (..., M, K) times b (..., K, N), plus bias (N,): (..., M, N).
 
     The axes in front broadcast as NumPy's do. transpose_a: a is (..., K, M); transpose_b: b is
-    (..., N, K).
+    (..., N, K). uint8 or int8 times int8 gives int32, without bias.
     """
     attrs = {"transpose_a": transpose_a, "transpose_b": transpose_b}
     return run("matmul", "matmul", {"a": a, "b": b, "bias": bias}, attrs, out, post_ops)

@@ -37,17 +37,27 @@ def run(
     attrs: Mapping[str, Any] | None = None,
     out: Any = None,
     post_ops: PostOps = (),
+    dtype: str | None = None,
 ) -> Any:
-    """Run one native operation; tensors that are None are left out. The name is for messages."""
+    """Run one native operation; tensors that are None are left out. The name is for messages.
+
+    dtype: of the result, where neither `out` nor the operands tell it.
+    """
     where = f"byoc_lab.dnnl.{kernel}"
     held = [
-        native.as_input(where, name, value) for name, value in tensors.items() if value is not None
+        native.as_input(where, name, value, None)
+        for name, value in tensors.items()
+        if value is not None
     ]
     plain = {name: _plain(value) for name, value in (attrs or {}).items()}
     if out is None:
         shapes = [[int(size) for size in value.shape] for value in held]
-        out = native.aligned_empty(native.function("infer_shape")(where, kind, shapes, plain))
-    target = native.as_output(where, "out", out)
+        dtypes = [native.dtype_name(value) for value in held]
+        first = dtypes[0] if dtypes else "float32"
+        dtype = dtype or ("int32" if first in ("int8", "uint8") else first)
+        infer = native.function("infer_shape")
+        out = native.aligned_empty(infer(where, kind, shapes, dtypes, dtype, plain), dtype)
+    target = native.as_output(where, "out", out, None)
     read: list[Any] = []
     chain = []
     for n, post_op in enumerate(post_ops):
@@ -59,6 +69,7 @@ def run(
                     where,
                     name,
                     np.asarray(entry["input"]) if np.isscalar(entry["input"]) else entry["input"],
+                    None,
                 )
             )
             entry["input"] = len(read) - 1

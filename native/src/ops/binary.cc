@@ -12,11 +12,11 @@ Dims Infer(const OpCall& call) {
 
 std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
                           const Dims& dst, const dnnl::primitive_attr& attr) {
-  const Dims shape = Plain(dst).get_dims();
+  const Dims shape = Plain(dst, call.result).get_dims();
   // The larger operand sets the layout; one that broadcasts lies beside it.
-  const size_t leader = Plain(call.inputs[0].dims).get_dims() == shape ? 0 : 1;
-  const bool led = Plain(call.inputs[leader].dims).get_dims() == shape;
-  const MemoryDesc layout = led ? have[leader] : Plain(dst);
+  const size_t leader = Plain(call.inputs[0]).get_dims() == shape ? 0 : 1;
+  const bool led = Plain(call.inputs[leader]).get_dims() == shape;
+  const MemoryDesc layout = led ? have[leader] : Plain(dst, call.result);
   const auto wanted = [&](size_t i) {
     const Dims dims = PadRank(call.inputs[i].dims, shape.size());
     return dims == shape ? layout : Beside(layout, dims);

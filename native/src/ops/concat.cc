@@ -28,7 +28,7 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
   }
   // The primitive's own scratchpad mode and nothing else: oneDNN fuses nothing here.
   if (attr.get_post_ops().len() != 0) return std::nullopt;
-  const dnnl::concat::primitive_desc desc(Cpu(), AnyLayout(dst), static_cast<int>(Axis(call)), have,
+  const dnnl::concat::primitive_desc desc(Cpu(), AnyLayout(dst, call.result), static_cast<int>(Axis(call)), have,
                                           attr);
   return Finish(desc, args);
 }

@@ -32,22 +32,26 @@ std::optional<Built> MakeWith(const OpCall& call, const MemoryDesc& src, const M
 
 std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
                           const Dims& dst, const dnnl::primitive_attr& attr) {
-  const Dims& src = call.inputs[0].dims;
-  if (call.layouts == Layouts::kAny) {
-    return MakeWith(call, AnyLayout(src), AnyLayout(dst), attr);
+  const Operand& src = call.inputs[0];
+  if (IsInteger(call.result)) {
+    return WithZeroPoint(call, MakeWith(call, AnyLayout(src), AnyLayout(dst, call.result),
+                                        WithZeroPoint(call, attr)));
+  }
+  if (call.layouts == Layouts::kAny || src.dtype != DType::f32) {
+    return MakeWith(call, AnyLayout(src), AnyLayout(dst, call.result), attr);
   }
   // Blocks of 16 (AVX-512) or 8 (AVX2) channels: the kernels are as quick as those oneDNN picks
   // for itself, and reordering at the edges of a region is far cheaper. An image of a few channels
   // is read as it is.
   for (int block : {16, 8}) {
-    if (src[1] <= 4 && have[0] == Plain(src)) {
+    if (src.dims[1] <= 4 && have[0] == Plain(src)) {
       auto built = MakeWith(call, have[0], Blocked(dst, block), attr);
       if (built && !built->is_reference()) return built;
     }
-    auto built = MakeWith(call, Blocked(src, block), Blocked(dst, block), attr);
+    auto built = MakeWith(call, Blocked(src.dims, block), Blocked(dst, block), attr);
     if (built && !built->is_reference()) return built;
   }
-  return MakeWith(call, AnyLayout(src), AnyLayout(dst), attr);
+  return MakeWith(call, AnyLayout(src), AnyLayout(dst, call.result), attr);
 }
 
 OpDef Conv(size_t spatial) {
@@ -58,9 +62,11 @@ OpDef Conv(size_t spatial) {
   def.axes = {DataAxes(spatial), WeightAxes(spatial), "x"};
   def.dst_axes = DataAxes(spatial);
   def.attrs = ConvAttrSpecs(spatial);
+  def.attrs.push_back(ZeroPointSpec());
   def.infer = Infer;
   def.make = Make;
   def.fuses_sum = true;
+  def.holds = Holds::kProduct;
   return def;
 }
 

@@ -40,8 +40,8 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
   for (size_t axis = 0; axis < extra.size(); ++axis) window.after[axis] -= extra[axis];
   return Finish(dnnl::deconvolution_forward::primitive_desc(
                     Cpu(), dnnl::prop_kind::forward_inference,
-                    dnnl::algorithm::deconvolution_direct, AnyLayout(call.inputs[0].dims),
-                    ConvWeights(call), ConvBias(call), AnyLayout(dst), window.strides, window.gaps,
+                    dnnl::algorithm::deconvolution_direct, AnyLayout(call.inputs[0]),
+                    ConvWeights(call), ConvBias(call), AnyLayout(dst, call.result), window.strides, window.gaps,
                     window.before, window.after, attr, /*allow_empty=*/true),
                 ConvArgs(call));
 }

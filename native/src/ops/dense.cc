@@ -16,13 +16,24 @@ Dims Infer(const OpCall& call) {
 
 std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
                           const Dims& dst, const dnnl::primitive_attr& attr) {
+  if (IsInteger(call.result)) {
+    // Only the matmul knows zero points; it has the weight the other way round.
+    const MemoryDesc stored = Plain(call.inputs[1]);
+    auto built = Finish(
+        dnnl::matmul::primitive_desc(Cpu(), Plain(call.inputs[0]), stored.permute_axes({1, 0}),
+                                     Plain(dst, call.result), WithZeroPoint(call, attr),
+                                     /*allow_empty=*/true),
+        {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS});
+    if (built) built->inputs[1].stored = stored;
+    return WithZeroPoint(call, built);
+  }
   const bool biased = call.inputs.size() == 3;
   std::vector<int> args = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS};
   if (biased) args.push_back(DNNL_ARG_BIAS);
   return Finish(dnnl::inner_product_forward::primitive_desc(
-                    Cpu(), dnnl::prop_kind::forward_inference, Plain(call.inputs[0].dims),
-                    AnyLayout(call.inputs[1].dims), biased ? Plain({dst[1]}) : MemoryDesc(),
-                    Plain(dst), attr, /*allow_empty=*/true),
+                    Cpu(), dnnl::prop_kind::forward_inference, Plain(call.inputs[0]),
+                    AnyLayout(call.inputs[1]), biased ? Plain({dst[1]}, call.inputs[2].dtype) : MemoryDesc(),
+                    Plain(dst, call.result), attr, /*allow_empty=*/true),
                 args);
 }
 
@@ -31,10 +42,13 @@ const bool defined = DefineOp({"dense",
                                2,
                                {"nc", "oi", "x"},
                                "nc",
-                               {},
+                               {ZeroPointSpec()},
                                Infer,
                                Make,
-                               /*fuses_sum=*/true});
+                               /*fuses_sum=*/true,
+                               /*variadic=*/false,
+                               /*reshapes=*/true,
+                               Holds::kProduct});
 
 }  // namespace
 }  // namespace byoc_lab

@@ -22,7 +22,7 @@ Dims Infer(const OpCall& call) {
 std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
                           const Dims& dst, const dnnl::primitive_attr& attr) {
   using Flags = dnnl::normalization_flags;
-  const MemoryDesc plain = Plain(dst);
+  const MemoryDesc plain = Plain(dst, call.result);
   return Finish(dnnl::layer_normalization_forward::primitive_desc(
                     Cpu(), dnnl::prop_kind::forward_inference, plain, plain,
                     static_cast<float>(call.attrs.Number("epsilon")),

@@ -43,7 +43,7 @@ Dims Infer(const OpCall& call) {
 }
 
 MemoryDesc Stored(const OpCall& call, size_t operand, size_t rank) {
-  return Plain(PadRank(call.inputs[operand].dims, rank));
+  return Plain(PadRank(call.inputs[operand].dims, rank), call.inputs[operand].dtype);
 }
 
 // What is stored, with the last two dimensions read in the order of the formula.
@@ -65,7 +65,8 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
   auto built = Finish(
       dnnl::matmul::primitive_desc(
           Cpu(), Seen(call, 0, rank), Seen(call, 1, rank),
-          biased ? Plain(PadRank({dst.back()}, rank)) : MemoryDesc(), Plain(dst), attr,
+          biased ? Plain(PadRank({dst.back()}, rank), call.inputs[2].dtype) : MemoryDesc(),
+          Plain(dst, call.result), attr,
           /*allow_empty=*/true),
       args);
   for (size_t i = 0; built && i < 2; ++i) built->inputs[i].stored = Stored(call, i, rank);
@@ -80,7 +81,10 @@ const bool defined = DefineOp({"matmul",
                                {{"transpose_a", false}, {"transpose_b", false}},
                                Infer,
                                Make,
-                               /*fuses_sum=*/true});
+                               /*fuses_sum=*/true,
+                               /*variadic=*/false,
+                               /*reshapes=*/true,
+                               Holds::kProduct});
 
 }  // namespace
 }  // namespace byoc_lab

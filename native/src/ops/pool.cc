@@ -55,7 +55,7 @@ std::optional<Built> MakePool(const OpCall& call, Algorithm algorithm, const Mem
                               const Dims& dst, const dnnl::primitive_attr& attr) {
   const Window window(call);
   return Finish(dnnl::pooling_forward::primitive_desc(
-                    Cpu(), dnnl::prop_kind::forward_inference, algorithm, src, AnyLayout(dst),
+                    Cpu(), dnnl::prop_kind::forward_inference, algorithm, src, AnyLayout(dst, call.result),
                     window.strides, call.attrs.Ints("pool_size"), window.gaps, window.before,
                     window.after, attr, /*allow_empty=*/true),
                 {DNNL_ARG_SRC});
@@ -89,7 +89,7 @@ std::optional<Built> MakeGlobal(const OpCall& call, Algorithm algorithm, const M
   const Dims window(dims.begin() + 2, dims.end());
   const Dims ones(window.size(), 1), zeros(window.size(), 0);
   return Finish(dnnl::pooling_forward::primitive_desc(
-                    Cpu(), dnnl::prop_kind::forward_inference, algorithm, src, AnyLayout(dst), ones,
+                    Cpu(), dnnl::prop_kind::forward_inference, algorithm, src, AnyLayout(dst, call.result), ones,
                     window, zeros, zeros, zeros, attr, /*allow_empty=*/true),
                 {DNNL_ARG_SRC});
 }

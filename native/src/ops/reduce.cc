@@ -27,7 +27,7 @@ Dims Infer(const OpCall& call) {
 std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
                           const Dims& dst, const dnnl::primitive_attr& attr) {
   return Finish(dnnl::reduction::primitive_desc(Cpu(), ReductionAlgorithm(call),
-                                                Plain(call.inputs[0].dims), Plain(dst),
+                                                Plain(call.inputs[0]), Plain(dst, call.result),
                                                 /*p=*/0.f, /*eps=*/0.f, attr,
                                                 /*allow_empty=*/true),
                 {DNNL_ARG_SRC});

@@ -28,7 +28,7 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
                           const Dims& dst, const dnnl::primitive_attr& attr) {
   return Finish(dnnl::resampling_forward::primitive_desc(
                     Cpu(), dnnl::prop_kind::forward_inference, ResamplingAlgorithm(call), have[0],
-                    AnyLayout(dst), attr, /*allow_empty=*/true),
+                    AnyLayout(dst, call.result), attr, /*allow_empty=*/true),
                 {DNNL_ARG_SRC});
 }
 

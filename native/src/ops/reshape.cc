@@ -8,7 +8,13 @@ namespace {
 // The result's shape is declared by the graph; Bind's caller compares the element counts.
 Dims Infer(const OpCall& call) { return call.inputs[0].dims; }
 
-const bool defined = DefineOp({"reshape", {"data"}, 1, {""}, "", {}, Infer, nullptr});
+OpDef Reshape() {
+  OpDef def{"reshape", {"data"}, 1, {""}, "", {}, Infer, nullptr};
+  def.holds = Holds::kAny;
+  return def;
+}
+
+const bool defined = DefineOp(Reshape());
 
 }  // namespace
 }  // namespace byoc_lab

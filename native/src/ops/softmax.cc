@@ -13,7 +13,7 @@ Dims Infer(const OpCall& call) {
 template <dnnl::algorithm algorithm>
 std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
                           const Dims& dst, const dnnl::primitive_attr& attr) {
-  const MemoryDesc plain = Plain(dst);
+  const MemoryDesc plain = Plain(dst, call.result);
   return Finish(dnnl::softmax_forward::primitive_desc(
                     Cpu(), dnnl::prop_kind::forward_inference, algorithm, plain, plain,
                     static_cast<int>(Axis(call)), attr, /*allow_empty=*/true),

@@ -28,6 +28,7 @@ OpDef Transpose() {
   axes.any_length = true;
   OpDef def{"transpose", {"data"}, 1, {""}, "", {axes}, Infer, nullptr};
   def.reshapes = false;
+  def.holds = Holds::kAny;
   return def;
 }
 

@@ -1,0 +1,123 @@
+#include "quantized.h"
+
+#include <algorithm>
+#include <cmath>
+
+// Compiled for each kind of vector unit; the loader takes the best that the machine has.
+#define VECTORIZED __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+
+namespace byoc_lab {
+namespace {
+
+constexpr int kFractionBits = 31;
+
+// One element; written once for both loops below.
+inline int32_t Rescaled(int32_t x, int32_t bias, int64_t from, int64_t factor, int64_t half,
+                        int64_t down, int64_t nearest, int64_t zero, int64_t low, int64_t high) {
+  const auto biased = static_cast<int32_t>(static_cast<uint32_t>(x) + static_cast<uint32_t>(bias));
+  const auto wide = static_cast<int64_t>(static_cast<uint64_t>(biased - from) *
+                                         static_cast<uint64_t>(factor));
+  // Negative numbers get one less than a half when halves go away from zero.
+  const int64_t rounding = half + ((wide >> 63) & nearest);
+  const auto total = static_cast<int64_t>(static_cast<uint64_t>(wide) +
+                                          static_cast<uint64_t>(rounding));
+  return static_cast<int32_t>(std::min(std::max((total >> down) + zero, low), high));
+}
+
+}  // namespace
+
+void Rescaling::Add(float from_scale, int32_t from_zero, float to_scale, int32_t add) {
+  int shift = 0;
+  const double fraction = std::frexp(static_cast<double>(from_scale) / to_scale, &shift);
+  auto multiplier = static_cast<int64_t>(
+      std::floor(fraction * static_cast<double>(int64_t{1} << kFractionBits) + 0.5));
+  if (multiplier == int64_t{1} << kFractionBits) {
+    multiplier >>= 1;
+    ++shift;
+  }
+  // Shifts beyond the width of a word leave nothing, or the sign.
+  const int up = std::max(shift, 0), right = kFractionBits - std::min(shift, 0);
+  bias.push_back(add);
+  zero.push_back(from_zero);
+  factor.push_back(up > 63 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(multiplier) << up));
+  half.push_back(right > 64 ? 0 : static_cast<int64_t>(uint64_t{1} << (right - 1)));
+  down.push_back(std::min(right, 63));
+}
+
+VECTORIZED void RescaleRows(const int32_t* x, int64_t count, const Rescaling& how, int64_t channel,
+                            int64_t zero, int64_t low, int64_t high, int32_t* out) {
+  const int32_t* bias = how.bias.data() + channel;
+  const int64_t *from = how.zero.data() + channel, *factor = how.factor.data() + channel,
+                *half = how.half.data() + channel, *down = how.down.data() + channel;
+  const int64_t nearest = how.nearest;
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) {
+    out[i] = Rescaled(x[i], bias[i], from[i], factor[i], half[i], down[i], nearest, zero, low,
+                      high);
+  }
+}
+
+VECTORIZED void RescaleRow(const int32_t* x, int64_t count, const Rescaling& how, int64_t channel,
+                           int64_t zero, int64_t low, int64_t high, int32_t* out) {
+  const int32_t bias = how.bias[channel];
+  const int64_t from = how.zero[channel], factor = how.factor[channel], half = how.half[channel],
+                down = how.down[channel], nearest = how.nearest;
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) {
+    out[i] = Rescaled(x[i], bias, from, factor, half, down, nearest, zero, low, high);
+  }
+}
+
+VECTORIZED void AddRow(const int32_t* a, const int32_t* b, int64_t count, int64_t zero,
+                       int64_t low, int64_t high, int32_t* out) {
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t total = static_cast<int64_t>(a[i]) + b[i] - zero;
+    out[i] = static_cast<int32_t>(std::min(std::max(total, low), high));
+  }
+}
+
+VECTORIZED void QuantizeRow(const float* x, int64_t count, float scale, int64_t zero, int64_t low,
+                            int64_t high, int32_t* out) {
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) {
+    // What no integer type of the result holds is cut before it is converted.
+    const float ratio = std::min(std::max(x[i] / scale, -9e18f), 9e18f);
+    const float whole = std::trunc(ratio);
+    const float away = std::fabs(ratio - whole) >= 0.5f ? std::copysign(1.0f, ratio) : 0.0f;
+    const int64_t total = static_cast<int64_t>(whole + away) + zero;
+    out[i] = static_cast<int32_t>(std::min(std::max(total, low), high));
+  }
+}
+
+VECTORIZED void DequantizeRow(const int32_t* x, int64_t count, float scale, int32_t zero,
+                              float* out) {
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) {
+    const auto moved =
+        static_cast<int32_t>(static_cast<uint32_t>(x[i]) - static_cast<uint32_t>(zero));
+    out[i] = static_cast<float>(moved) * scale;
+  }
+}
+
+VECTORIZED void WidenRow(const uint8_t* x, int64_t count, int32_t* out) {
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) out[i] = x[i];
+}
+
+VECTORIZED void WidenRow(const int8_t* x, int64_t count, int32_t* out) {
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) out[i] = x[i];
+}
+
+VECTORIZED void NarrowRow(const int32_t* x, int64_t count, uint8_t* out) {
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<uint8_t>(x[i]);
+}
+
+VECTORIZED void NarrowRow(const int32_t* x, int64_t count, int8_t* out) {
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<int8_t>(x[i]);
+}
+
+}  // namespace byoc_lab

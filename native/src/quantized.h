@@ -1,0 +1,53 @@
+// Arithmetic of quantized numbers, real = scale * (integer - zero point), bit for bit that of
+// Relay's qnn operators. Plain C++ over rows: nothing here knows graphs or oneDNN.
+//
+// A change of scale is integer arithmetic: the ratio of the scales is taken as
+// multiplier * 2**(shift - 31) with 2**30 <= multiplier < 2**31, as in TVM 0.16's
+// src/relay/qnn/op/requantize.cc (compute_dtype int64).
+#ifndef BYOC_LAB_QUANTIZED_H_
+#define BYOC_LAB_QUANTIZED_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace byoc_lab {
+
+// How elements of one scale become those of another: one entry for each channel.
+struct Rescaling {
+  std::vector<int32_t> bias;    // added first, wrapping around as int32 does
+  std::vector<int64_t> zero;    // taken off
+  std::vector<int64_t> factor;  // multiplied by, modulo 2**64
+  std::vector<int64_t> half;    // added, then shifted right by `down`
+  std::vector<int64_t> down;
+  int64_t nearest = 0;          // -1: halves go away from zero, else up
+
+  void Add(float from_scale, int32_t from_zero, float to_scale, int32_t add);
+};
+
+// out[i] = x[i] rescaled, plus `zero`, cut to [low, high]. In RescaleRow, `channel` is everybody's;
+// in RescaleRows it is that of x[0], and each element has the next one.
+void RescaleRows(const int32_t* x, int64_t count, const Rescaling& how, int64_t channel,
+                 int64_t zero, int64_t low, int64_t high, int32_t* out);
+void RescaleRow(const int32_t* x, int64_t count, const Rescaling& how, int64_t channel,
+                int64_t zero, int64_t low, int64_t high, int32_t* out);
+
+// out[i] = a[i] + b[i] - zero, cut to [low, high].
+void AddRow(const int32_t* a, const int32_t* b, int64_t count, int64_t zero, int64_t low,
+            int64_t high, int32_t* out);
+
+// out[i] = x[i] / scale, rounded (halves away from zero), + zero, cut to [low, high].
+void QuantizeRow(const float* x, int64_t count, float scale, int64_t zero, int64_t low,
+                 int64_t high, int32_t* out);
+
+// out[i] = scale * (x[i] - zero), the difference wrapping around as int32 does.
+void DequantizeRow(const int32_t* x, int64_t count, float scale, int32_t zero, float* out);
+
+// Elements as int32, and int32 in range as elements.
+void WidenRow(const uint8_t* x, int64_t count, int32_t* out);
+void WidenRow(const int8_t* x, int64_t count, int32_t* out);
+void NarrowRow(const int32_t* x, int64_t count, uint8_t* out);
+void NarrowRow(const int32_t* x, int64_t count, int8_t* out);
+
+}  // namespace byoc_lab
+
+#endif  // BYOC_LAB_QUANTIZED_H_
