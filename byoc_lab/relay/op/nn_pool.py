@@ -123,8 +123,12 @@ def _windows(attrs: AnyValue, x: np.ndarray, pads: Pads, value: AnyValue, size: 
 
 
 def lowest(kind: np.dtype) -> AnyValue:
-    """The value that no maximum ever picks."""
-    return np.iinfo(kind).min if np.issubdtype(kind, np.integer) else -np.inf
+    """What TVM pads with for a maximum: the least finite value, also where nothing else is."""
+    if kind.name == "bfloat16":
+        import ml_dtypes  # NumPy has no bfloat16 of its own, and does not know its limits
+
+        return ml_dtypes.finfo(kind).min
+    return (np.finfo if np.issubdtype(kind, np.floating) else np.iinfo)(kind).min
 
 
 def _max(attrs: AnyValue, x: np.ndarray, pads: Pads, size: AnyValue) -> np.ndarray:
