@@ -7,7 +7,7 @@ ORACLE := .oracle-venv
 EXPLORE = $(if $(SEED),--hypothesis-seed=$(SEED),$(if $(CI),,--hypothesis-profile=explore))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test demo check browser notebooks slow fuzz bench oracle golden wheel clean
+.PHONY: help setup lab test demo check browser notebooks slow fuzz sanitize bench oracle golden wheel clean
 
 help:  ## show this list
 	@echo "byoc_lab: learn and debug BYOC graph partitioning"
@@ -42,6 +42,9 @@ slow: setup  ## the sweeps that are too slow for every run; SEED=n to draw them 
 
 fuzz: setup  ## hostile texts through everything, for SECONDS=600 or one again by SEED=n
 	$(BIN)/python -m tests.fuzz $(if $(SEED),--seed $(SEED),--seconds $(or $(SECONDS),600))
+
+sanitize: setup  ## the tests of native/ under address and undefined-behaviour sanitizers
+	@tools/sanitize.sh $(VENV)
 
 bench: setup  ## measure the claims about speed, kept in benchmarks/results (8 minutes, alone on the machine)
 	$(BIN)/python benchmarks/all_speed.py

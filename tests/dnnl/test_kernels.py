@@ -273,6 +273,7 @@ def test_threads_are_set_for_this_thread() -> None:
 
 
 def test_a_missing_library_says_how_to_build_it(monkeypatch) -> None:
+    monkeypatch.delenv("BYOC_LAB_DNNL_LIBRARY", raising=False)
     monkeypatch.setattr(native, "LIBRARY", "byoc_lab_absent")
     with pytest.raises(NativeExtensionError, match=r"(?s)byoc_lab_absent.*`pip install -e \.`"):
         native.load.__wrapped__()
