@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from byoc_lab.errors import BuildError, NativeExtensionError, UnknownNameError
+from byoc_lab.passes import qnn_transform
+from byoc_lab.passes.base import Sequential
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.expr import Call, Function, GlobalVar
 from byoc_lab.relay.infer import infer_module
@@ -42,13 +44,19 @@ def build(
     fallback: a region that its back end cannot compile, or whose back end is not there, is compiled
         by TVM, with an OffloadWarning; by default that is an error.
 
-    Raises BuildError (no translation, a region refused), UnknownNameError (no such back end),
-    NativeExtensionError (a back end is not built), MissingDependencyError (no apache-tvm).
+    Quantized operators outside regions are taken apart first, as TVM's build does, so that the
+    active `relay.qnn.op.requantize_config` counts.
+
+    Raises BuildError (no translation, a region refused), PassError (a quantized operator that
+    cannot be taken apart), UnknownNameError (no such back end), NativeExtensionError (a back end is
+    not built), MissingDependencyError (no apache-tvm).
     """
     if params:
         mod = mod.copy()
         mod["main"] = bind_params_by_name(mod["main"], params)
-    mod = infer_module(mod)
+    mod = Sequential(
+        [qnn_transform.Legalize(), qnn_transform.CanonicalizeOps()], name="qnn.Legalize"
+    )(infer_module(mod))
     regions: dict[GlobalVar, LinkedRegion] = {}
     for gv in external_calls(mod):
         found = _link(gv, mod[gv], backends or {}, offload, fallback)

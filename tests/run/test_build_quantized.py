@@ -1,0 +1,84 @@
+"""Building takes quantized operators apart, as TVM's build does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.compat import building
+from byoc_lab.errors import PassError
+from byoc_lab.relay import Function, IRModule
+from byoc_lab.relay.analysis import free_vars, list_op_freqs
+from byoc_lab.relay.expr import Call, Expr
+from byoc_lab.relay.qnn import op as qnn
+from byoc_lab.run import build, evaluate
+
+ZERO = relay.const(0)
+HALVES = np.arange(-4, 5, dtype="int32")
+UPWARD = [-2, -1, -1, 0, 0, 1, 1, 2, 2]  # -1.5 -> -1
+TONEAREST = [-2, -2, -1, -1, 0, 1, 1, 2, 2]  # -1.5 -> -2
+
+
+def module(body: Expr) -> IRModule:
+    return IRModule.from_expr(Function(free_vars(body), body))
+
+
+def halved() -> Call:
+    x = relay.var("x", shape=(9,), dtype="int32")
+    return qnn.requantize(x, relay.const(0.5), ZERO, relay.const(1.0), ZERO, out_dtype="int8")
+
+
+def test_a_scale_that_is_computed_can_be_built() -> None:
+    x = relay.var("x", shape=(4,))
+    scale = relay.max(relay.abs(x)) / relay.const(127.0)
+    mod = module(qnn.quantize(x, scale, ZERO, out_dtype="int8"))
+    data = np.array([1, -2, 3, 0.5], "float32")
+    (got,) = build(mod)(data)
+    assert got.tolist() == [42, -85, 127, 21]
+    np.testing.assert_array_equal(got, evaluate(mod, [data]).value)
+
+
+def test_the_configuration_counts_where_it_is_built() -> None:
+    mod = module(halved())
+    assert build(mod)(HALVES)[0].tolist() == UPWARD
+    with qnn.requantize_config(rounding="TONEAREST"):
+        executable = build(mod)
+    assert executable(HALVES)[0].tolist() == TONEAREST
+    assert list_op_freqs(mod) == {"qnn.requantize": 1}  # the input stays
+
+
+def test_a_saved_library_rounds_as_it_was_built(tmp_path: Path) -> None:
+    with qnn.requantize_config(rounding="TONEAREST"):
+        library = building.build(module(halved()), "llvm")
+    loaded = building.load_library(library.export_library(tmp_path / "lib.json"))
+    assert loaded.executable(HALVES)[0].tolist() == TONEAREST
+
+
+def test_a_scale_given_as_a_parameter_is_a_constant() -> None:
+    x, s = relay.var("x", shape=(9,), dtype="int32"), relay.var("s", shape=(), dtype="float32")
+    mod = module(qnn.requantize(x, s, ZERO, relay.const(1.0), ZERO, out_dtype="int8"))
+    params = {"s": np.float32(0.5)}
+    assert building.build(mod, "llvm", params=params).executable(HALVES)[0].tolist() == UPWARD
+    with pytest.raises(PassError, match="input_scale must be a constant"):
+        build(mod)
+
+
+def test_regions_stay_as_they_are() -> None:
+    """What another compiler gets is its own; the host's part of the same module is taken apart."""
+    body = halved()
+    inner = module(body)["main"].with_attr("Compiler", "mine").with_attr("global_symbol", "r")
+    x = relay.var("y", shape=(9,), dtype="int32")
+    region = relay.GlobalVar("r")
+    mod = IRModule({region: inner})
+    result = qnn.requantize(
+        relay.cast(Call(region, [x]), "int32"),
+        relay.const(0.5), ZERO, relay.const(1.0), ZERO, out_dtype="int8",
+    )  # fmt: skip
+    mod["main"] = Function([x], result)
+    executable = build(mod, offload=False)
+    assert executable.mod["r"].body.is_op("qnn.requantize")
+    assert "qnn.requantize" not in list_op_freqs(executable.mod)
+    np.testing.assert_array_equal(executable(HALVES)[0], evaluate(mod, [HALVES]).value)
