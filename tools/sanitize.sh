@@ -42,5 +42,5 @@ export UBSAN_OPTIONS="print_stacktrace=1"
 [ $# -gt 0 ] || set -- tests/dnnl/test_malformed_graphs.py tests/dnnl/test_hostile_graphs.py \
     tests/dnnl/test_kernels.py tests/dnnl/test_more_kernels.py tests/dnnl/test_tensors.py \
     tests/dnnl/test_edges.py tests/dnnl/test_batches.py tests/dnnl/test_threads.py \
-    tests/dnnl/test_graph_runtime.py
+    tests/dnnl/test_graph_runtime.py tests/dnnl/test_quantized.py tests/dnnl/test_bfloat16.py
 exec "$python" -m pytest -m "not slow" -p no:cacheprovider "$@"
