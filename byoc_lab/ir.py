@@ -10,11 +10,8 @@ from byoc_lab.relay.attrs import Attrs, DictAttrs, attrs_type
 from byoc_lab.relay.expr import GlobalVar, Op, Span
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.op import register_op_attr
-from byoc_lab.relay.structural import (
-    assert_structural_equal,
-    structural_equal,
-    structural_hash,
-)
+from byoc_lab.relay.structural import assert_structural_equal, structural_equal
+from byoc_lab.relay.structural_hash import structural_hash
 from byoc_lab.relay.types import (
     FuncType,
     GlobalTypeVar,

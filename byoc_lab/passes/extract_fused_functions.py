@@ -14,7 +14,7 @@ from byoc_lab.passes.hook import report_function
 from byoc_lab.passes.simplify_inference import SimplifyInference
 from byoc_lab.relay.expr import Function, GlobalVar
 from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.structural import structural_hash
+from byoc_lab.relay.structural_hash import structural_hash
 from byoc_lab.relay.visit import post_order
 
 

@@ -24,7 +24,8 @@ from byoc_lab.relay.analysis import free_type_vars, free_vars
 from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.structural import structural_equal, structural_hash
+from byoc_lab.relay.structural import structural_equal
+from byoc_lab.relay.structural_hash import structural_hash
 from byoc_lab.relay.visit import post_order, substitute
 
 

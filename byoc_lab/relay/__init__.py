@@ -74,7 +74,8 @@ from byoc_lab.relay.parser import fromtext, parse, parse_expr, parse_file, parse
 from byoc_lab.relay.printer import print_lines, print_text
 from byoc_lab.relay.scope_builder import ScopeBuilder
 from byoc_lab.relay.span import SequentialSpan, SourceName, Span
-from byoc_lab.relay.structural import assert_structural_equal, structural_equal, structural_hash
+from byoc_lab.relay.structural import assert_structural_equal, structural_equal
+from byoc_lab.relay.structural_hash import structural_hash
 from byoc_lab.relay.type_functor import TypeFunctor, TypeMutator, TypeVisitor
 from byoc_lab.relay.types import (
     Any,

@@ -84,19 +84,19 @@ def first_difference(
     if isinstance(lhs, IRModule) and isinstance(rhs, IRModule):
         return _modules(lhs, rhs, map_free_vars, constants)
     if isinstance(lhs, TypeData) and isinstance(rhs, TypeData):
-        same = lhs.header == rhs.header and _definition_key(lhs) == _definition_key(rhs)
+        same = lhs.header == rhs.header and definition_key(lhs) == definition_key(rhs)
         return None if same else Difference("<root>", lhs, rhs, "different definitions")
     if isinstance(lhs, Type) and isinstance(rhs, Type):
-        lhs, rhs = _without_holes(lhs), _without_holes(rhs)
+        lhs, rhs = without_holes(lhs), without_holes(rhs)
     if isinstance(lhs, Type) or isinstance(rhs, Type):
         return None if lhs == rhs else Difference("<root>", lhs, rhs, "different types")
-    lhs, rhs = _as_expression(lhs), _as_expression(rhs)
+    lhs, rhs = as_expression(lhs), as_expression(rhs)
     if not isinstance(lhs, Expr) or not isinstance(rhs, Expr):  # attributes, shapes, numbers
         return None if same_value(lhs, rhs) else Difference("<root>", lhs, rhs, "different values")
     return _Comparison(map_free_vars, constants).run(lhs, rhs, "<root>")
 
 
-def _as_expression(side: Any) -> Any:
+def as_expression(side: Any) -> Any:
     """A pattern as a match that has it alone: it binds variables, which are not free then."""
     if isinstance(side, Pattern):
         return Match(Tuple([]), [Clause(side, Tuple([]))])
@@ -124,13 +124,13 @@ def _type_definitions(a: IRModule, b: IRModule) -> Difference | None:
     if mine.keys() != theirs.keys():
         return Difference("<root>", sorted(mine), sorted(theirs), "different sets of types")
     for name in sorted(mine):
-        if _definition_key(mine[name]) != _definition_key(theirs[name]):
+        if definition_key(mine[name]) != definition_key(theirs[name]):
             path = f'<root>.type_definitions["{name}"]'
             return Difference(path, mine[name], theirs[name], "different definitions")
     return None
 
 
-def _definition_key(data: TypeData) -> Any:
+def definition_key(data: TypeData) -> Any:
     """What makes up a type definition, its type variables by number."""
     numbered: dict[Type, Type] = {v: GlobalTypeVar(str(n)) for n, v in enumerate(data.type_vars)}
     constructors = (
@@ -161,7 +161,7 @@ class _Comparison:
             why = self._own_fields(a, b)
             if why:
                 return self._found(root, path, a, b, why)
-            if _counts_sharing(a):
+            if counts_sharing(a):
                 self._pair(a, b)
             pairs = enumerate(zip(a.parts(), b.parts(), strict=True))
             stack += [(x, y, (path, a, n)) for n, (x, y) in reversed(list(pairs))]
@@ -262,7 +262,7 @@ class _Comparison:
         if a is not None and b is not None:  # variables may be values, or keys of them
             pairs: dict[Any, Any] = dict(self.to_right)
             pairs.update({v.vid: w.vid for v, w in pairs.items() if isinstance(v, Var)})
-            a = Attrs(a.schema, {k: _renamed(v, pairs) for k, v in a.items()})
+            a = Attrs(a.schema, {k: renamed(v, pairs) for k, v in a.items()})
         return "" if a == b else _attrs_difference(a, b)
 
     def _types(self, a: Type | None, b: Type | None) -> str:
@@ -270,9 +270,7 @@ class _Comparison:
             a = replace(a, self.type_vars)
         elif a is not None:
             a = self.type_vars.get(a, a)
-        same = a == b or (
-            a is not None and b is not None and _without_holes(a) == _without_holes(b)
-        )
+        same = a == b or (a is not None and b is not None and without_holes(a) == without_holes(b))
         return "" if same else f"type {a} against {b}"
 
 
@@ -293,16 +291,16 @@ _OWN: dict[type, Any] = {
 _HOLES = {kind: IncompleteType(kind) for kind in TypeKind}
 
 
-def _without_holes(ty: Type) -> Type:
+def without_holes(ty: Type) -> Type:
     """`ty` with one hole in place of all: where inference has something to find, they are alike."""
     if not ty.has_holes:
         return ty
     if isinstance(ty, IncompleteType):
         return _HOLES[ty.kind]
-    return with_parts(ty, [_without_holes(p) for p in parts_of(ty)])
+    return with_parts(ty, [without_holes(p) for p in parts_of(ty)])
 
 
-def _counts_sharing(node: Expr) -> bool:
+def counts_sharing(node: Expr) -> bool:
     if isinstance(node, (TupleGetItem, Constant, Op, GlobalVar, Constructor)):
         return False
     return not (isinstance(node, Tuple) and not node.fields)
@@ -312,14 +310,14 @@ def _same_bits(x: np.ndarray, y: np.ndarray) -> bool:
     return x is y or x.tobytes() == y.tobytes()
 
 
-def _renamed(value: Any, names: Mapping[Any, Any]) -> Any:
+def renamed(value: Any, names: Mapping[Any, Any]) -> Any:
     """An attribute's value with other variables in it."""
     if isinstance(value, (Var, VarId)):
         return names.get(value, value)
     if isinstance(value, dict):
-        return {_renamed(k, names): _renamed(v, names) for k, v in value.items()}
+        return {renamed(k, names): renamed(v, names) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return tuple(_renamed(v, names) for v in value)
+        return tuple(renamed(v, names) for v in value)
     return value
 
 
@@ -337,79 +335,3 @@ def _attrs_difference(a: Attrs | None, b: Attrs | None) -> str:
 def _excerpt(side: Any) -> str:
     lines = str(side).splitlines() or [""]
     return lines[-1].strip() if len(lines) < 4 else f"{lines[0].strip()} ... ({len(lines)} lines)"
-
-
-def structural_hash(node: Any, map_free_vars: bool = False) -> int:
-    """A hash on which structurally equal expressions and modules agree."""
-    if isinstance(node, IRModule):
-        pairs = ((gv.name_hint, structural_hash(f, map_free_vars)) for gv, f in node.items())
-        types = sorted(v.name_hint for v in node.type_definitions)
-        return hash((*sorted(pairs), *types))
-    if isinstance(node, TypeData):
-        return hash((node.header, str(_definition_key(node))))
-    if isinstance(node, Type):
-        return hash(_without_holes(node))
-    node = _as_expression(node)
-    if not isinstance(node, Expr):
-        return hash(repr(node))
-    return _hash_expr(node, map_free_vars)
-
-
-def _hash_expr(root: Expr, map_free_vars: bool) -> int:
-    from byoc_lab.relay.visit import post_order
-
-    # A node hashes to its own fields and the positions of its parts in the walk; nodes whose
-    # sharing does not count stand for their content instead of a position.
-    place: dict[Expr, Any] = {}
-    bound: dict[Expr, None] = {}
-    for node in post_order(root):
-        bound.update(dict.fromkeys(node.binds()))
-    words: list[int] = []
-    for node in post_order(root):
-        own = _own_hash(node, node in bound or map_free_vars)
-        word = hash((type(node).__name__, own, tuple(place[p] for p in node.parts())))
-        if _counts_sharing(node):
-            place[node] = len(words)
-            words.append(word)
-        else:
-            place[node] = (word,)
-    last = place[root]
-    return hash((tuple(words), last))
-
-
-def _own_hash(node: Expr, bound: bool) -> Any:
-    if isinstance(node, Var):
-        return str(node.type_annotation) if bound else id(node)
-    if isinstance(node, GlobalVar):
-        return node.name_hint
-    if isinstance(node, Op):
-        return node.name
-    if isinstance(node, Constructor):
-        return node.identity
-    if isinstance(node, Match):
-        return (node.complete, *(c.lhs.shape() for c in node.clauses))
-    if isinstance(node, Constant):
-        return (node.numpy().dtype.str, node.numpy().shape, node.numpy().tobytes())
-    if isinstance(node, Call):
-        return _hash_attrs(node.attrs)
-    if isinstance(node, TupleGetItem):
-        return node.index
-    if isinstance(node, Function):
-        return (_hash_attrs(node.attrs), len(node.params))
-    return None
-
-
-def _hash_attrs(attrs: Attrs | None) -> Any:
-    if attrs is None:
-        return None
-    return hash(Attrs(attrs.schema, {k: _renamed(v, _NAMELESS) for k, v in attrs.items()}))
-
-
-class _Nameless(dict[Any, str]):
-    """Gives any variable the same name."""
-
-    def get(self, key: Any, default: Any = None) -> str:
-        return "a variable"
-
-
-_NAMELESS = _Nameless()

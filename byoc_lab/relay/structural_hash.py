@@ -1,0 +1,96 @@
+"""Structural hash: what is structurally equal (see `structural`) has one hash.
+
+Source: `tvm.ir.structural_hash` of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab.relay.adt import Constructor, Match, TypeData
+from byoc_lab.relay.attrs import Attrs
+from byoc_lab.relay.expr import Call, Constant, Expr, Function, GlobalVar, Op, TupleGetItem, Var
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.structural import (
+    as_expression,
+    counts_sharing,
+    definition_key,
+    renamed,
+    without_holes,
+)
+from byoc_lab.relay.types import Type
+from byoc_lab.relay.visit import post_order
+
+
+def structural_hash(node: Any, map_free_vars: bool = False) -> int:
+    """A hash on which structurally equal expressions and modules agree."""
+    if isinstance(node, IRModule):
+        pairs = ((gv.name_hint, structural_hash(f, map_free_vars)) for gv, f in node.items())
+        types = sorted(v.name_hint for v in node.type_definitions)
+        return hash((*sorted(pairs), *types))
+    if isinstance(node, TypeData):
+        return hash((node.header, str(definition_key(node))))
+    if isinstance(node, Type):
+        return hash(without_holes(node))
+    node = as_expression(node)
+    if not isinstance(node, Expr):
+        return hash(repr(node))
+    return _hash_expr(node, map_free_vars)
+
+
+def _hash_expr(root: Expr, map_free_vars: bool) -> int:
+    # A node hashes to its own fields and the positions of its parts in the walk; nodes whose
+    # sharing does not count stand for their content instead of a position.
+    place: dict[Expr, Any] = {}
+    bound: dict[Expr, None] = {}
+    for node in post_order(root):
+        bound.update(dict.fromkeys(node.binds()))
+    words: list[int] = []
+    for node in post_order(root):
+        own = _own_hash(node, node in bound or map_free_vars)
+        word = hash((type(node).__name__, own, tuple(place[p] for p in node.parts())))
+        if counts_sharing(node):
+            place[node] = len(words)
+            words.append(word)
+        else:
+            place[node] = (word,)
+    last = place[root]
+    return hash((tuple(words), last))
+
+
+def _own_hash(node: Expr, bound: bool) -> Any:
+    if isinstance(node, Var):
+        return str(node.type_annotation) if bound else id(node)
+    if isinstance(node, GlobalVar):
+        return node.name_hint
+    if isinstance(node, Op):
+        return node.name
+    if isinstance(node, Constructor):
+        return node.identity
+    if isinstance(node, Match):
+        return (node.complete, *(c.lhs.shape() for c in node.clauses))
+    if isinstance(node, Constant):
+        return (node.numpy().dtype.str, node.numpy().shape, node.numpy().tobytes())
+    if isinstance(node, Call):
+        return _hash_attrs(node.attrs)
+    if isinstance(node, TupleGetItem):
+        return node.index
+    if isinstance(node, Function):
+        return (_hash_attrs(node.attrs), len(node.params))
+    return None
+
+
+def _hash_attrs(attrs: Attrs | None) -> Any:
+    if attrs is None:
+        return None
+    return hash(Attrs(attrs.schema, {k: renamed(v, _NAMELESS) for k, v in attrs.items()}))
+
+
+class _Nameless(dict[Any, str]):
+    """Gives any variable the same name."""
+
+    def get(self, key: Any, default: Any = None) -> str:
+        return "a variable"
+
+
+_NAMELESS = _Nameless()
