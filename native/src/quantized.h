@@ -20,8 +20,16 @@ struct Rescaling {
   std::vector<int64_t> half;    // added, then shifted right by `down`
   std::vector<int64_t> down;
   int64_t nearest = 0;          // -1: halves go away from zero, else up
+  bool narrow = false;          // all data is within 8 bits; to be set before `Add`
 
+  // The same in 32 bits, where `quick` says that it is the same: bias - zero, and the factor.
+  std::vector<int32_t> offset, small_factor;
+  bool quick = true;
+
+  // One entry more.
   void Add(float from_scale, int32_t from_zero, float to_scale, int32_t add);
+  // All entries, `times` times one after the other.
+  void Repeat(int64_t times);
 };
 
 // out[i] = x[i] rescaled, plus `zero`, cut to [low, high]. In RescaleRow, `channel` is everybody's;

@@ -184,6 +184,52 @@ def test_single_operators_are_exact(dtype: str) -> None:
 
 @pytest.mark.native
 @pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
+@pytest.mark.parametrize("channels", [3, 700, 2500])
+def test_scales_along_the_last_axis(channels: int) -> None:
+    """Rows shorter and longer than the loops over them; elements for several threads."""
+    shape = (20_000 // channels, channels)
+    vector = relay.const(np.linspace(0.001, 0.9, channels).astype(np.float32))
+    check(qnn.quantize(relay.var("r", shape=shape), vector, zero(2), axis=1, out_dtype="int8"))
+    for dtype, points in (("int32", zero(0)), ("int32", zero(3)), ("int8", zero(-3))):
+        held = relay.var("h", shape=shape, dtype=dtype)
+        ends = (vector, points, number(0.7), zero(1))
+        check(qnn.requantize(held, *ends, axis=1, out_dtype="uint8"))
+        check(qnn.dequantize(held, vector, points, axis=1))
+
+
+@pytest.mark.native
+@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
+@pytest.mark.parametrize("point", [0, 7, -(2**31), 2**31 - 1])
+@pytest.mark.parametrize("dtype", ["int8", "int32"])
+def test_ends_of_the_ranges(point: int, dtype: str) -> None:
+    """The largest numbers, zero points beyond the result's range, ratios from tiny to large."""
+    ends = [-(2**31), 2**31 - 1, 2**30, -1, 0, 1, 2, 3, -2, -3, 255]
+    data = relay.const(np.array(ends, np.int32))
+    for ratio in (2.0**-70, 2.0**-33, 0.3, 1 - 2.0**-24, 1.0, 1.5):
+        for rounding in ("UPWARD", "TONEAREST"):
+            made = qnn.requantize(
+                relay.var("h", shape=(len(ends),), dtype="int32"), number(ratio), zero(0),
+                number(1), zero(point), rounding=rounding, out_dtype=dtype,
+            )  # fmt: skip
+            wanted = evaluate(function(made), [data.numpy()]).value
+            (got,) = dnnl.compile_region(function(made), "r")(data.numpy())
+            np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.native
+@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
+def test_quantize_rounds_halves_away_from_zero() -> None:
+    halves = np.arange(-300, 300, dtype=np.float32) / 2
+    data = np.concatenate([halves, np.nextafter(halves, 1e9), np.nextafter(halves, -1e9)])
+    data = np.append(data, np.float32([np.inf, -np.inf, 3e38, -3e38]))
+    made = qnn.quantize(relay.var("r", shape=data.shape), number(1), zero(5), out_dtype="int8")
+    wanted = np.clip(np.sign(data) * np.floor(np.abs(data.astype(np.float64)) + 0.5) + 5, -128, 127)
+    (got,) = dnnl.compile_region(function(made), "r")(data)
+    np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.native
+@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST"])
 def test_halves(rounding: str) -> None:
     """Ratios of a half and a quarter: every second and fourth number is exactly between two."""

@@ -18,6 +18,7 @@ namespace byoc_lab {
 namespace {
 
 constexpr int64_t kPiece = 2048;  // elements between reading and writing: they stay in L1
+constexpr int64_t kRun = 1024;    // elements that have their scales in tables
 
 struct Range {
   int64_t low, high;
@@ -57,17 +58,26 @@ struct Walk {
   // Whether neighbours have scales of their own.
   bool interleaved() const { return inner == 1 && channels > 1; }
 
+  // How many times the channels follow each other in a run: few of them would make short loops.
+  int64_t repeats() const {
+    return interleaved() ? std::max<int64_t>(1, std::min(kRun / channels, outer)) : 1;
+  }
+
   // Calls row(first element, count, channel) for pieces of one channel, or, where the channels are
-  // interleaved, for pieces that start at `channel` and go on with the following ones.
+  // interleaved, for pieces that start at `channel` and go on with the following ones, all of them
+  // `repeats` times.
   template <typename Row>
   void ForEach(int threads, const Row& row) const {
-    const int64_t run = interleaved() ? channels : inner;
-    const int64_t runs = outer * channels * inner / run, pieces = (run + kPiece - 1) / kPiece;
-#pragma omp parallel for num_threads(threads) if (runs * run > 4 * kPiece)
+    const int64_t all = outer * channels * inner;
+    const int64_t run = interleaved() ? channels * repeats() : inner;
+    const int64_t runs = (all + run - 1) / run, pieces = (run + kPiece - 1) / kPiece;
+#pragma omp parallel for num_threads(threads) if (all > 4 * kPiece)
     for (int64_t piece = 0; piece < runs * pieces; ++piece) {
       const int64_t index = piece / pieces, begin = piece % pieces * kPiece;
-      row(index * run + begin, std::min(kPiece, run - begin),
-          interleaved() ? begin : index % channels);
+      const int64_t start = index * run + begin, end = std::min((index + 1) * run, all);
+      if (start < end) {
+        row(start, std::min(kPiece, end - start), interleaved() ? begin : index % channels);
+      }
     }
   }
 };
@@ -102,7 +112,7 @@ struct Settings {
 
   template <typename T>
   T At(const std::vector<void*>& operands, size_t operand, int64_t channel) const {
-    return static_cast<const T*>(operands[operand])[lengths[operand] == 1 ? 0 : channel];
+    return static_cast<const T*>(operands[operand])[channel % lengths[operand]];
   }
 };
 
@@ -144,10 +154,12 @@ void Requantize(const Settings& s, const std::vector<void*>& operands) {
   const bool biased = s.lengths.size() == 6;
   Rescaling how;
   how.nearest = s.nearest ? -1 : 0;
+  how.narrow = s.from != DType::s32;
   for (int64_t channel = 0; channel < s.walk.channels; ++channel) {
     how.Add(s.At<float>(operands, 1, channel), s.At<int32_t>(operands, 2, channel),
             s.At<float>(operands, 3, 0), biased ? s.At<int32_t>(operands, 5, channel) : 0);
   }
+  how.Repeat(s.walk.repeats());
   const int64_t zero = s.At<int32_t>(operands, 4, 0);
   s.walk.ForEach(s.threads, [&](int64_t start, int64_t count, int64_t channel) {
     int32_t held[kPiece], out[kPiece];
@@ -163,6 +175,7 @@ void Add(const Settings& s, const std::vector<void*>& operands) {
   const float scale = s.At<float>(operands, 6, 0);
   const int64_t zero = s.At<int32_t>(operands, 7, 0);
   Rescaling lhs, rhs;
+  lhs.narrow = rhs.narrow = s.from != DType::s32;
   lhs.Add(s.At<float>(operands, 2, 0), s.At<int32_t>(operands, 3, 0), scale, 0);
   rhs.Add(s.At<float>(operands, 4, 0), s.At<int32_t>(operands, 5, 0), scale, 0);
   const Range full = RangeOf(DType::s32);
