@@ -6,7 +6,16 @@ from typing import Any
 
 from byoc_lab import passes as transform
 from byoc_lab.passes import instrument
-from byoc_lab.relay.attrs import Attrs, DictAttrs, attrs_type
+from byoc_lab.relay.attrs import (
+    Attr,
+    Attrs,
+    AttrsType,
+    DictAttrs,
+    attrs_type,
+    integer,
+    integers,
+    string,
+)
 from byoc_lab.relay.expr import GlobalVar, Op, Span
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.op import register_op_attr
@@ -21,6 +30,23 @@ from byoc_lab.relay.types import (
     Type,
     TypeCall,
     TypeVar,
+)
+
+
+def from_1_to_10(value: Any) -> int:
+    if not 1 <= integer(value) <= 10:
+        raise ValueError
+    return integer(value)
+
+
+# No operator has these: they are TVM's example of attributes, for scripts that need some.
+AttrsType(
+    "attrs.TestAttrs",
+    (
+        Attr("axis", from_1_to_10, 10, "An axis."),
+        Attr("name", string, doc="A name."),
+        Attr("padding", integers, (0, 0), "Padding."),
+    ),
 )
 
 

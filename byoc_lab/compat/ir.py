@@ -1,10 +1,13 @@
-"""Names of `tvm.ir` that only scripts of TVM use: base classes, nodes as JSON."""
+"""Names of `tvm.ir` that only scripts of TVM use: base classes, named functions, nodes as JSON."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+from byoc_lab.compat.toplevel import get_global_func
 from byoc_lab.errors import ParseError
 from byoc_lab.relay.expr import Expr, Function
 from byoc_lab.relay.module import IRModule
@@ -13,6 +16,35 @@ from byoc_lab.relay.span import SequentialSpan, Span
 
 BaseExpr = RelayExpr = Expr
 BaseFunc = Function
+
+_TYPE_RELATION = "tvm.relay.type_relation."
+
+
+@dataclass(frozen=True)
+class EnvFunc:
+    """A registered function by its name: `EnvFunc.get(name)(*args)`; equal when the name is."""
+
+    name: str
+
+    @staticmethod
+    def get(name: str) -> EnvFunc:
+        """The function of that name. Raises UnknownFunctionError.
+
+        Type relations are taken by any name: a TypeRelation is a record, and byoc_lab's relations
+        belong to the operators, so that there is nothing to call.
+        """
+        made = EnvFunc(name)
+        if not name.startswith(_TYPE_RELATION):
+            made.func  # noqa: B018 (raises)
+        return made
+
+    @property
+    def func(self) -> Callable[..., Any]:
+        return get_global_func(self.name)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.func(*args)
+
 
 _FORMAT = "byoc_lab relay"
 
@@ -55,4 +87,4 @@ def _place(span: Span) -> list[Any]:
     return [span.source_name, span.line, span.end_line, span.column, span.end_column]
 
 
-__all__ = ["BaseExpr", "BaseFunc", "RelayExpr", "load_json", "save_json"]
+__all__ = ["BaseExpr", "BaseFunc", "EnvFunc", "RelayExpr", "load_json", "save_json"]

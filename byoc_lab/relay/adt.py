@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
-from zlib import crc32
 
 from byoc_lab.errors import DuplicateNameError, WellFormedError
 from byoc_lab.relay.expr import Expr, Span, TupleWrapper, Var, describe
@@ -23,26 +22,43 @@ class Constructor(Expr):
     """A constructor of a data type: called with values of types `inputs`, it gives one of
     `belong_to`. There is one object per constructor; its type is that of the definition."""
 
-    __slots__ = ("belong_to", "inputs", "name_hint")
+    __slots__ = ("belong_to", "inputs", "name_hint", "tag")
     name_hint: str
     inputs: tuple[Type, ...]
     belong_to: GlobalTypeVar
+    tag: int  # tells the constructors of a module apart; -1 until a TypeData has it
 
     def __init__(self, name_hint: str, inputs: Sequence[Type], belong_to: GlobalTypeVar):
         super().__init__()
         _set(self, "name_hint", str(name_hint))
         _set(self, "inputs", tuple(inputs))
         _set(self, "belong_to", belong_to)
+        _set(self, "tag", -1)
 
     @property
     def identity(self) -> tuple[str, str]:
         """Data type and name: what tells constructors apart, whatever the object."""
         return (self.belong_to.name_hint, self.name_hint)
 
-    @property
-    def tag(self) -> int:
-        """A number that tells constructors apart (TVM's has other values, and the same use)."""
-        return crc32("/".join(self.identity).encode()) & 0x7FFFFFFF
+
+def first_tag(type_name: str) -> int:
+    """The tag of a data type's first constructor: an int32 whose top byte is the low byte of a
+    hash of the type's name, and whose other bytes count the constructors.
+
+    Source: `IRModuleNode::RegisterConstructors` of TVM 0.16; the hash is C++'s `std::hash` of
+    libstdc++ on 64 bits (MurmurHash64A), so that the numbers are those of TVM on Linux.
+    """
+    text, mask, multiplier = type_name.encode(), 2**64 - 1, 0xC6A4A7935BD1E995
+    value = 0xC70F6907 ^ (len(text) * multiplier & mask)
+    for start in range(0, len(text), 8):
+        word = int.from_bytes(text[start : start + 8], "little")
+        if start + 8 <= len(text):  # what is left at the end goes in as it is
+            word = word * multiplier & mask
+            word = (word ^ word >> 47) * multiplier & mask
+        value = (value ^ word) * multiplier & mask
+    value = (value ^ value >> 47) * multiplier & mask
+    top = (value ^ value >> 47) & 0xFF
+    return (top - 256 if top > 127 else top) << 24
 
 
 class TypeData(Type):
@@ -75,6 +91,8 @@ class TypeData(Type):
         _set(self, "constructors", tuple(constructors))
         _set(self, "extern", extern)
         self._seal(id(self))
+        for index, c in enumerate(self.constructors):
+            _set(c, "tag", first_tag(header.name_hint) + index)
 
     def __str__(self) -> str:
         return "\n".join((self.head, *(f"  {line}" for line in self.lines), "}"))

@@ -210,14 +210,15 @@ class Attrs:
     def __len__(self) -> int:
         return len(self._values)
 
-    def keys(self):
-        return self._values.keys()
+    def keys(self) -> list[str]:
+        """The names, in order. A list, as are `values` and `items`: TVM's can be counted off."""
+        return list(self._values)
 
-    def values(self):
-        return self._values.values()
+    def values(self) -> list[Any]:
+        return list(self._values.values())
 
-    def items(self):
-        return self._values.items()
+    def items(self) -> list[tuple[str, Any]]:
+        return list(self._values.items())
 
     def get(self, name: str, default: Any = None) -> Any:
         return self._values.get(name, default)

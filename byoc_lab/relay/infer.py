@@ -43,7 +43,7 @@ from byoc_lab.relay.infer_adt import DataTypeRules, is_of_anything
 from byoc_lab.relay.infer_calls import CallRules
 from byoc_lab.relay.infer_errors import fail as _fail
 from byoc_lab.relay.infer_errors import place as _place
-from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.module import IRModule, check_closed
 from byoc_lab.relay.types import (
     FuncType,
     IncompleteType,
@@ -62,6 +62,7 @@ def infer_module(mod: IRModule, *, declare_globals: bool = False) -> IRModule:
     """`mod` with every node typed: a copy, or `mod` itself when that is so already.
 
     Raises TypeInferenceError naming the expression, what was found and what was expected, and
+    FreeVariableError for a function that has free variables,
     UnknownNameError for a global that the module does not have; with `declare_globals` such a
     global gets the type its uses ask for instead, which is kept in `declared`.
     """
@@ -69,6 +70,7 @@ def infer_module(mod: IRModule, *, declare_globals: bool = False) -> IRModule:
     for data in mod.type_definitions.values():
         check_kind(data, mod)
     for gv, func in mod.functions.items():
+        check_closed(func, gv.name_hint)
         check_well_formed(func)
         solver.walk(func)
         solver.unify(func, solver.types[func], solver.globals[gv.name_hint], f"@{gv.name_hint}")

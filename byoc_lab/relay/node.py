@@ -252,7 +252,11 @@ class Op(Expr):
         return [Argument(name.rstrip("*")) for name in self.definition.inputs]
 
     def set_attr(self, key: str, value: Any, plevel: int = 10) -> None:
-        """Set an attribute; one that was set with a higher `plevel` stays."""
+        """Set an attribute; one that was set with a higher `plevel` stays.
+
+        With the same `plevel` the later one counts, so that a notebook's cell can be run again;
+        TVM refuses it.
+        """
         _, known = self._attributes.get(key, (None, plevel))
         if plevel >= known:
             self._attributes[key] = (value, plevel)

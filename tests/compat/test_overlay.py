@@ -13,6 +13,7 @@ from byoc_lab.compat import relay, transform, tvm
 from byoc_lab.compat.names import APACHE, INSTEAD, SOURCES
 from byoc_lab.compat.overlay import Overlay, module
 from byoc_lab.errors import (
+    AttributeValueError,
     BuildError,
     InputError,
     UnknownNameError,
@@ -182,6 +183,40 @@ def test_functions_by_name() -> None:
         tvm.get_global_func("relay.ext.none")
     tvm.register_func("relay.ext.of_this_test.optimize", len, override=True)
     assert tvm.get_global_func("relay.ext.of_this_test.optimize") is len
+
+
+def test_functions_of_the_environment() -> None:
+    tvm.register_func("byoc_lab.test.next", lambda n: n + 1, override=True)
+    found = tvm.ir.EnvFunc.get("byoc_lab.test.next")
+    assert found(2) == 3 and found.name == "byoc_lab.test.next"
+    with pytest.raises(ValueError, match=r"no global function .*no\.such"):
+        tvm.ir.EnvFunc.get("no.such")
+
+
+def test_type_relations_are_records_told_apart_by_their_functions() -> None:
+    same, broadcast = map(tvm.ir.EnvFunc.get, ("tvm.relay.type_relation.Identity",
+                                               "tvm.relay.type_relation.Broadcast"))  # fmt: skip
+    args = [relay.TensorType((2,)), relay.TensorType((3,))]
+    record = relay.TypeRelation(broadcast, args, 1, None)
+    again = tvm.ir.EnvFunc.get("tvm.relay.type_relation.Broadcast")
+    assert record == relay.TypeRelation(again, args, 1, None)
+    assert record != relay.TypeRelation(same, args, 1, None)
+
+
+def test_tvms_example_of_attributes() -> None:
+    attrs = tvm.ir.make_node("attrs.TestAttrs", name="n", padding=(3, 4))
+    assert (attrs.axis, attrs.name, attrs.padding) == (10, "n", (3, 4))
+    with pytest.raises(AttributeValueError, match="axis"):
+        tvm.ir.make_node("attrs.TestAttrs", name="n", axis=-1)
+    with pytest.raises(AttributeValueError, match="'name' is required"):
+        tvm.ir.make_node("attrs.TestAttrs")
+    x = relay.var("x", shape=(2,))
+    inner = relay.Function([x], relay.abs(x))
+    y = relay.var("y", shape=(2,))
+    mod = tvm.IRModule.from_expr(relay.Function([y], relay.Call(inner, [y], attrs)))
+    assert 'name="n", padding=[3, 4], attrs_type_key="attrs.TestAttrs")' in mod.astext()
+    read = relay.parse(mod.astext())["main"].body.attrs
+    assert read == attrs and read != attrs.replace(padding=(3, 5))
 
 
 def test_json() -> None:

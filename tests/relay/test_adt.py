@@ -218,6 +218,9 @@ def test_a_module_holds_types():
     assert mod.get_global_type_var("List") == LIST
     assert mod.get_type("List") == (LIST, CONS, NIL)
     assert mod.get_constructor(NIL.tag) is NIL
+    # Numbers of TVM 0.16: a byte of the type's name's hash, then the constructor's index.
+    assert (CONS.tag, NIL.tag) == (-2013265920, -2013265919)
+    assert relay.Constructor("Other", [], LIST).tag == -1, "of no definition yet"
     assert mod.copy()[LIST] is mod[LIST]
     other = tvm.IRModule()
     other.update(mod)

@@ -100,6 +100,7 @@ def test_attributes_are_of_the_class_that_tvm_names() -> None:
     for made in (pool, relay.Function([x], x).with_attr("Primitive", 1).attrs):
         for twin in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
             assert twin == made and type(twin) is type(made)
+    assert pool.keys()[0] == pool.items()[0][0] == "pool_size", "lists, to be counted off"
     with pytest.raises(AttributeError, match=r"no attributes of type 'relay.attrs.PoolAttrs'"):
         _ = op_attrs.PoolAttrs
 

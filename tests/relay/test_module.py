@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.errors import UnknownNameError
+from byoc_lab.errors import FreeVariableError, UnknownNameError
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.span import SequentialSpan, SourceName, Span
 from byoc_lab.relay.visit import post_order
@@ -78,6 +78,22 @@ def test_a_script_is_the_text_without_its_header():
     mod = IRModule({"main": relay.Function([], relay.const([1.0, 2.0]))})
     assert mod.script() == str(mod) == "def @main() {\n  meta[relay.Constant][0]\n}\n\n"
     assert "#[metadata]" in mod.script(show_meta=True)
+
+
+def test_an_open_function_can_be_seen_in_a_module_but_not_typed():
+    """TVM 0.16: the constructor takes it and prints it, everything else refuses it."""
+    x, y = relay.Var("x", TYPE), relay.Var("y", TYPE)
+    func = relay.Function([x], relay.add(x, y))
+    mod = IRModule({"main": func})
+    assert mod["main"] is func
+    assert "free_var %y: Tensor[(2), float32];" in str(mod)
+    with pytest.raises(FreeVariableError, match=r"@main contains free variables: \[%y") as caught:
+        relay.transform.InferType()(mod)
+    assert caught.value.variables == (y,)
+    with pytest.raises(FreeVariableError):
+        IRModule()["main"] = func
+    with pytest.raises(FreeVariableError):
+        IRModule.from_expr(func)
 
 
 def test_functions_and_types_can_be_counted_off():
