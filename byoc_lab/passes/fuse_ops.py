@@ -23,7 +23,10 @@ from byoc_lab.relay.types import TensorType
 from byoc_lab.relay.visit import post_order
 
 # Operators that only give the same numbers another shape; a function of these alone says so.
-RESHAPES = ("reshape", "squeeze", "expand_dims", "nn.batch_flatten", "contrib_reverse_reshape")
+RESHAPES = (
+    "reshape", "squeeze", "expand_dims", "nn.batch_flatten", "contrib_reverse_reshape",
+    "dyn.reshape", "dyn.squeeze",
+)  # fmt: skip
 STOP = "annotation.stop_fusion"
 MOST_NODES = 256
 

@@ -2,9 +2,10 @@
 
 A value is fused with its post-dominator, the first node that everything made of the value flows
 into, if all nodes on the way may be fused (so both arms of a diamond join or neither does). How
-each operator may be fused is its `OpPattern`. Three rounds: convolutions and the like with the
-element-wise operators behind them; then injective operators with each other; then what feeds a
-tuple that was fused into something.
+each operator may be fused is its `OpPattern`; not at all where its result has a shape that only
+the numbers in an argument say. Three rounds: convolutions and the like with the element-wise
+operators behind them; then injective operators with each other; then what feeds a tuple that was
+fused into something.
 
 Source: src/relay/analysis/graph_partitioner.cc and src/relay/transforms/fuse_ops.cc of TVM 0.16.
 """
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 
 from byoc_lab.relay.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem
 from byoc_lab.relay.op.registry import OpPattern
-from byoc_lab.relay.types import TensorType, TupleType
+from byoc_lab.relay.types import TensorType, TupleType, Type
 from byoc_lab.relay.visit import post_order
 
 ELEMWISE, BROADCAST, INJECTIVE = OpPattern.ELEMWISE, OpPattern.BROADCAST, OpPattern.INJECTIVE
@@ -125,7 +126,8 @@ def _holds_tensors(value: Expr) -> bool:
 
 def _add_call(nodes: dict[Expr, Node], node: Node, call: Call) -> None:
     if isinstance(call.op, Op):
-        node.pattern = OpPattern(call.op.definition.pattern)
+        opaque = call.op.get_attr("TShapeDataDependent") and _is_dynamic(call.checked_type)
+        node.pattern = OPAQUE if opaque else OpPattern(call.op.definition.pattern)
     else:
         _let_escape(nodes, [call.op])
     result = call.checked_type
@@ -137,6 +139,13 @@ def _add_call(nodes: dict[Expr, Node], node: Node, call: Call) -> None:
             edge = ELEMWISE if ty.shape == result.shape else edge
         if arg in nodes:
             nodes[arg].users.append((node, edge))
+
+
+def _is_dynamic(ty: Type) -> bool:
+    """Whether the shape of a tensor, or of one in a tuple, is not known."""
+    if isinstance(ty, TupleType):
+        return any(map(_is_dynamic, ty.fields))
+    return isinstance(ty, TensorType) and not ty.is_static
 
 
 # Post-dominators ---------------------------------------------------------------------------------

@@ -13,7 +13,9 @@ from byoc_lab.relay.op.registry import OpDef, OpPattern, builder, builders, defi
 
 _HELPERS = {"registry"}
 # These refer by name to operators that the others define.
-_LAST = ("nn_packed", "qnn_unary", "qnn_linear", "dyn", "gradients", "gradients_nn")
+_LAST = (
+    "nn_packed", "qnn_unary", "qnn_linear", "dyn", "gradients", "gradients_nn", "shape_dependence",
+)  # fmt: skip
 _families = [m.name for m in pkgutil.iter_modules(__path__) if m.name not in (*_HELPERS, *_LAST)]
 for _name in (*_families, *_LAST):
     importlib.import_module(f"{__name__}.{_name}")
@@ -49,6 +51,12 @@ def register_convert_op_layout(op_name: str, convert_layout: object = None, leve
     return register_op_attr(op_name, "FTVMConvertOpLayout", convert_layout, level)
 
 
+def register_mixed_precision_conversion(op_name: str, func: object = None, level: int = 10):
+    """Say what dtype the pass ToMixedPrecision gives an operator: see there. The function takes a
+    call and the narrow dtype, and gives a colour and the dtypes to compute in and of the result."""
+    return register_op_attr(op_name, "FTVMMixedPrecisionConversionType", func, level)
+
+
 def register_gradient(op_name: str, fgradient: object = None, level: int = 10):
     """Say what the gradient of an operator is: see `gradients`."""
     return register_op_attr(op_name, "FPrimalGradient", fgradient, level)
@@ -72,5 +80,6 @@ __all__ = [
     "register_gradient",
     "register_infer_correct_layout",
     "register_legalize",
+    "register_mixed_precision_conversion",
     "register_op_attr",
 ]
