@@ -14,6 +14,7 @@ from byoc_lab.transform import (
     MergeComposite,
     PartitionGraph,
     RemoveUnusedFunctions,
+    SimplifyExprPostAlterOp,
     ToANormalForm,
     ToGraphNormalForm,
 )
@@ -39,6 +40,7 @@ MORE: dict[str, list[Pass]] = {
         *PIPELINES["Partition"],
         InlineCompilerFunctionsBoundTo([f"tvmgen_default_{TARGET}_main_{n}" for n in (0, 1)]),
     ],
+    "after AlterOpLayout": [SimplifyExprPostAlterOp()],
     "unused": [*PIPELINES["Partition"], RemoveUnusedFunctions(["none"])],
 }
 ALL = {**PIPELINES, **MORE}
