@@ -7,6 +7,7 @@ from typing import Any
 
 from byoc_lab.compat.nd import HostArray
 from byoc_lab.errors import UnknownFunctionError
+from byoc_lab.passes.simplify_fc_transpose import search_fc_transpose
 from byoc_lab.passes.to_basic_block_normal_form import ToBasicBlockNormalForm
 from byoc_lab.relay.analysis import free_vars
 from byoc_lab.relay.expr import Call, Constant, Expr, Function, GlobalVar, Op, Tuple
@@ -175,5 +176,5 @@ def all_dtypes(expr: Expr) -> set[str]:
 __all__ = [
     "AnnotatedRegion", "AnnotatedRegionSet", "CallGraph", "all_dtypes",
     "check_basic_block_normal_form", "check_constant", "count_layers", "get_calibration_data",
-    "get_total_mac_number",
+    "get_total_mac_number", "search_fc_transpose",
 ]  # fmt: skip

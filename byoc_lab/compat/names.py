@@ -111,6 +111,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.testing.temp_op_attr": (f"{_HERE}.relay_testing",),
     "tvm.relay.transform": ("byoc_lab.passes", f"{_HERE}.relay_names"),
     "tvm.relay.transform.infer_layout_utils": (f"{_RELAY}.op.layout_rules",),
+    "tvm.relay.transform.mixed_precision": ("byoc_lab.passes.to_mixed_precision",),
     "tvm.relay.transform.transform": ("byoc_lab.passes", f"{_HERE}.relay_names"),
     "tvm.relay.ty": (f"{_RELAY}.types",),
     "tvm.relay.vm": (f"{_HERE}.vm",),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import cases
-from .cases import layouts, lowering, padding
+from .cases import layouts, lowering, mixing, padding
 
 
 @dataclass(frozen=True)
@@ -164,6 +164,7 @@ def plan() -> list[Golden]:
         *_data_types(),
         *_functions_in_and_out(),
         *_fusing(),
+        *_mixing(),
         *_quantized(),
         *_lowering(),
         *_simplifying_expressions(),
@@ -430,6 +431,18 @@ def _fusing() -> Iterator[Golden]:
     for name in ("networks.small_net", "networks.mobilenet", "conv_bn_relu.two_blocks_constants"):
         yield Golden(name, ("InferType", "SimplifyInference"), "FuseOps")
     yield Golden("networks.small_net_constants", DNNL_PIPELINE, "FuseOps", "_partitioned")
+
+
+def _mixing() -> Iterator[Golden]:
+    keeps = {"relay.ToMixedPrecision.keep_orig_output_dtype": True}
+    for name in mixing.NAMES:
+        for dtype in ("float16", "bfloat16"):
+            step = {
+                "pass": "ToMixedPrecision", "mixed_precision_type": dtype, "missing_op_mode": 2,
+            }  # fmt: skip
+            yield Golden(f"mixing.{name}", ("InferType",), step, f"_{dtype}")
+        kept = {"pass": "ToMixedPrecision", "missing_op_mode": 2, "config": keeps}
+        yield Golden(f"mixing.{name}", ("InferType",), kept, "_kept")
 
 
 def _quantized() -> Iterator[Golden]:

@@ -1,0 +1,127 @@
+"""ToMixedPrecision and SimplifyFCTranspose. That the results of the first are TVM's is in the
+golden files (ToMixedPrecision/*)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from byoc_lab.transform import SimplifyFCTranspose, ToMixedPrecision
+
+import byoc_lab as tvm
+from byoc_lab import relay
+from byoc_lab.errors import PassError
+from byoc_lab.passes import Pass, PassContext
+from byoc_lab.passes.simplify_fc_transpose import search_fc_transpose
+from byoc_lab.passes.to_mixed_precision import MIXED_PRECISION_NEVER
+from byoc_lab.relay import Function, IRModule, assert_structural_equal
+from byoc_lab.relay.analysis import free_vars
+from byoc_lab.relay.expr import Expr, Op
+from byoc_lab.relay.infer import infer_module
+from byoc_lab.run.reference import evaluate
+from tests.oracle import cases
+from tests.oracle.cases import mixing
+
+KEEPS = {"relay.ToMixedPrecision.keep_orig_output_dtype": True}
+
+
+def module(body: Expr) -> IRModule:
+    return infer_module(IRModule.from_expr(Function(free_vars(body), body)))
+
+
+def replayed(mod: IRModule, run: Pass) -> IRModule:
+    """What `run` makes of a module, once it is sure that its events make the same."""
+    with PassContext(opt_level=4):
+        trace = tvm.trace(mod, [run])
+    if trace.error is not None:
+        raise trace.error
+    (stage,) = trace
+    assert stage.events
+    assert_structural_equal(infer_module(stage.state_after(len(stage.events))), stage.after)
+    return stage.after
+
+
+@pytest.mark.parametrize("name", mixing.NAMES)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_mixing_can_be_replayed(name: str, dtype: str) -> None:
+    mod = infer_module(cases.load(f"mixing.{name}", tvm, relay, np))
+    assert dtype in str(replayed(mod, ToMixedPrecision(dtype, missing_op_mode=2)))
+
+
+def test_the_numbers_stay_those_of_the_network() -> None:
+    mod = infer_module(cases.load("mixing.network", tvm, relay, np))
+    random = np.random.default_rng(0)
+    inputs = [
+        random.uniform(0.1, 1, p.checked_type.concrete_shape).astype("float32")  # type: ignore[union-attr]
+        for p in mod["main"].params
+    ]
+    with PassContext(config=KEEPS):
+        mixed = ToMixedPrecision()(mod)
+    assert mixed["main"].ret_type == mod["main"].ret_type
+    np.testing.assert_allclose(
+        evaluate(mixed, inputs).value, evaluate(mod, inputs).value, rtol=5e-2, atol=2e-3
+    )
+
+
+def test_an_operator_without_a_colour() -> None:
+    mod = module(relay.abs(relay.var("x", shape=(4,))))
+    with pytest.raises(PassError, match="abs, called 1 times, has no FTVMMixedPrecision"):
+        ToMixedPrecision(missing_op_mode=0)(mod)
+    with pytest.warns(UserWarning, match="abs, called 1 times"):
+        mixed = ToMixedPrecision()(mod)
+    assert mixed["main"].ret_type == relay.TensorType((4,), "float16")
+    with pytest.raises(ValueError, match="missing_op_mode must be 0, 1 or 2, found 3"):
+        ToMixedPrecision(missing_op_mode=3)
+    with pytest.raises(ValueError, match="found 'int8'"):
+        ToMixedPrecision("int8")
+
+
+def test_a_colour_of_ones_own() -> None:
+    key, exp = "FTVMMixedPrecisionConversionType", Op.get("nn.dense")
+    before = exp.get_attr(key)
+    x, w = relay.var("x", shape=(2, 4)), relay.var("w", shape=(3, 4))
+    mod = module(relay.nn.dense(x, w))
+    exp.reset_attr(key)
+    try:
+        never = [MIXED_PRECISION_NEVER, "float16", "float16"]
+        relay.op.register_mixed_precision_conversion("nn.dense", lambda call, dtype: never)
+        assert_structural_equal(ToMixedPrecision()(mod), mod)
+        exp.reset_attr(key)
+        wide = [0, "float32", "float16"]
+        relay.op.register_mixed_precision_conversion("nn.dense", lambda call, dtype: wide)
+        dense = ToMixedPrecision()(mod)["main"].body.args[0]  # type: ignore[attr-defined]
+        assert dense.attrs.out_dtype == "float32"
+        assert dense.args[0].checked_type.dtype == "float16"
+        exp.reset_attr(key)
+        relay.op.register_mixed_precision_conversion("nn.dense", lambda call, dtype: [7])
+        with pytest.raises(PassError, match=r"must give a colour .* found \[7\]"):
+            ToMixedPrecision()(mod)
+    finally:
+        exp.reset_attr(key)
+        exp.set_attr(key, before)
+
+
+def test_weights_are_taken_transposed() -> None:
+    shapes = {"x": (1, 4), "w": (4, 5), "v": (5, 3)}
+    x, w, v = (relay.var(name, shape=shape) for name, shape in shapes.items())
+    hidden = relay.nn.relu(relay.nn.dense(x, relay.transpose(w, [1, 0])))
+    body = relay.Tuple([relay.nn.dense(hidden, relay.transpose(v)), relay.exp(v)])
+    mod = module(body)
+    assert sorted(search_fc_transpose(mod["main"])) == ["v", "w"]
+    after = replayed(mod, SimplifyFCTranspose(["w", "v"]))
+    # In TVM's order: those that were there, as the body meets them, then the new ones.
+    assert [p.name_hint for p in after["main"].params] == ["x", "v", "w.T", "v.T"]
+    random = np.random.default_rng(0)
+    values = {name: random.random(shape, "float32") for name, shape in shapes.items()}
+    wanted = evaluate(mod, values).outputs
+    turned = {"x": values["x"], "v": values["v"], "w.T": values["w"].T, "v.T": values["v"].T}
+    for got, want in zip(evaluate(after, turned).outputs, wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+    with pytest.raises(PassError, match=r"%v is transposed for nn\.dense"):
+        SimplifyFCTranspose(["w"])(mod)
+
+
+def test_a_transpose_that_swaps_nothing_stays() -> None:
+    x, w = relay.var("x", shape=(4, 4)), relay.var("w", shape=(4, 4))
+    mod = module(relay.nn.dense(x, relay.transpose(w, [0, 1])))
+    assert search_fc_transpose(mod["main"]) == []
+    assert SimplifyFCTranspose([])(mod) is mod
