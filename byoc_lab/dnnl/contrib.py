@@ -17,6 +17,7 @@ from byoc_lab.dnnl.alter import (
     tag2layout,
 )
 from byoc_lab.dnnl.legalize import legalize_group_conv, legalize_pad_avg_pool
+from byoc_lab.dnnl.legalize_qnn import LegalizeQnnOpForDnnl, legalize_qnn_for_dnnl
 from byoc_lab.dnnl.partition import partition_for_dnnl
 from byoc_lab.dnnl.patterns import ACTIVATIONS, Chain, pattern_table
 from byoc_lab.dnnl.pruning import is_valid_subgraph, prune_dnnl_subgraphs
@@ -72,6 +73,7 @@ def _chain(root: str, bias: bool, activation: str | None) -> Chain:
 __all__ = [
     "DenseReshapeBiasGeluRewrite",
     "LayerNormRewrite",
+    "LegalizeQnnOpForDnnl",
     "alter_conv",
     "alter_conv_transpose",
     "get_dtype",
@@ -81,6 +83,7 @@ __all__ = [
     "is_valid_subgraph",
     "legalize_group_conv",
     "legalize_pad_avg_pool",
+    "legalize_qnn_for_dnnl",
     "make_conv_bias_sum_relu_pattern",
     "make_conv_pattern",
     "make_dense_bias_sum_pattern",

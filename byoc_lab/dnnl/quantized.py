@@ -4,8 +4,8 @@ Convolutions and products of integers are exact in int32; changes of scale are R
 arithmetic (native/src/ops/quantized.cc), so a region gives the bits that Relay's operators give.
 A bias goes into the qnn.requantize behind it, a clip or cast of integers into what made them.
 
-TVM's form of the same chains (`legalize.legalize_qnn_for_dnnl`) computes in float32 and ends with a
-cast, which DNNL rounds to the nearest integer; it is within one of what Relay computes.
+TVM's form of the same chains (`legalize_qnn.py`) computes in float32 and ends with a cast, which
+DNNL rounds to the nearest integer; it is within one of what Relay computes.
 """
 
 from __future__ import annotations
