@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from byoc_lab.transform import (
     AnnotateTarget,
@@ -27,6 +28,7 @@ from byoc_lab.relay import IRModule, assert_structural_equal
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.trace import Trace
 from tests import strategies
+from tests.oracle import cases
 from tests.passes.test_properties import PIPELINES, TARGET, _table
 
 MORE: dict[str, list[Pass]] = {
@@ -40,7 +42,6 @@ MORE: dict[str, list[Pass]] = {
         *PIPELINES["Partition"],
         InlineCompilerFunctionsBoundTo([f"tvmgen_default_{TARGET}_main_{n}" for n in (0, 1)]),
     ],
-    "after AlterOpLayout": [SimplifyExprPostAlterOp()],
     "unused": [*PIPELINES["Partition"], RemoveUnusedFunctions(["none"])],
 }
 ALL = {**PIPELINES, **MORE}
@@ -70,6 +71,14 @@ def test_replaying_all_events_gives_the_result(name: str, mod: IRModule) -> None
 
 def test_the_dnnl_pipeline_on_mobilenet_can_be_replayed() -> None:
     _check(byoc_lab.trace(mobilenet.module(image_size=32, classes=10), "dnnl"))
+
+
+@pytest.mark.parametrize("name", ["casts", "clips", "identities", "reshapes"])
+def test_simplifying_after_alter_op_layout_can_be_replayed(name: str) -> None:
+    mod = infer_module(cases.load(f"simplifying/{name}", byoc_lab, byoc_lab.relay, np))
+    trace = byoc_lab.trace(mod, [SimplifyExprPostAlterOp()])
+    _check(trace)
+    assert trace[0].events
 
 
 def test_canonicalizing_can_be_replayed() -> None:
