@@ -156,10 +156,11 @@ def as_input(where: str, name: str, value: Any, dtype: str | None = "float32") -
         # Not ascontiguousarray: it makes a scalar array one-dimensional.
         return _bits(value if _passes_through(value) else value.copy(order="C"))
     tensor = _from_dlpack(where, name, value)
+    _check_dtype(where, name, tensor, dtype)
     return tensor if tensor.is_contiguous() else np.from_dlpack(value).copy(order="C")
 
 
-def _check_dtype(where: str, name: str, value: np.ndarray, dtype: str | None) -> None:
+def _check_dtype(where: str, name: str, value: Any, dtype: str | None) -> None:
     wanted = (dtype,) if dtype else DTYPES
     if dtype_name(value) not in wanted:
         expected = ", ".join(wanted)

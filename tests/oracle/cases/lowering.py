@@ -12,11 +12,12 @@ ROUNDINGS = ("None", "UPWARD", "TONEAREST")
 
 
 def _module(tvm, relay, calls):
-    """A module of calls, by the name of their function."""
-    functions = {
-        relay.GlobalVar(name): relay.Function(relay.analysis.free_vars(call), call)
-        for name, call in calls.items()
-    }
+    """A module of calls, by the name of their function. Each gets variables of its own: TVM cannot
+    print a variable that two functions bind."""
+    functions = {}
+    for name, call in calls.items():
+        own = {v: relay.var(v.name_hint, v.type_annotation) for v in relay.analysis.free_vars(call)}
+        functions[relay.GlobalVar(name)] = relay.Function(list(own.values()), relay.bind(call, own))
     return tvm.IRModule(functions)
 
 
