@@ -172,9 +172,14 @@ REFUSED = [  # build, arguments, what the message must say
         "cuts more off the height",
     ),
     (
-        lambda x, w: nn.conv2d_transpose(x, w, kernel_layout="HWIOo"),
+        lambda x, w: nn.conv2d_transpose(x, w, kernel_layout="HWIX"),
         [(1, 4, 8, 8), (4, 6, 3, 3)],
         "permutation of IOHW",
+    ),
+    (
+        lambda x, w: nn.conv2d_transpose(x, w, kernel_layout="HWIOo"),
+        [(1, 4, 8, 8), (4, 6, 3, 3)],
+        "'HWIOo' is no layout such as",
     ),
     (lambda x: nn.adaptive_avg_pool2d(x, (1, 2, 3)), [(1, 4, 8, 8)], "1 or 2 numbers"),
     (lambda x: relay.strided_slice(x, [0], [1, 2]), [(3, 4)], "must be 1 long"),

@@ -240,7 +240,8 @@ REFUSED = [  # build, arguments, what the message must say
     (conv(groups=2), [(1, 3, 8, 8), (4, 1, 3, 3)], "3 input channels .* groups=2"),
     (conv(strides=0), [(1, 3, 8, 8), (4, 3, 3, 3)], "strides must be positive"),
     (conv(padding=-1), [(1, 3, 8, 8), (4, 3, 3, 3)], "padding must not be negative"),
-    (conv(data_layout="NCHW4c"), [(1, 3, 8, 8), (4, 3, 3, 3)], "permutation of NCHW.*NCHW4c"),
+    (conv(data_layout="NCHX"), [(1, 3, 8, 8), (4, 3, 3, 3)], "permutation of NCHW.*NCHX"),
+    (conv(data_layout="NCHW4c"), [(1, 4, 8, 8), (4, 4, 3, 3)], "names 5 axes, data has 4"),
     (conv(), [(1, 4, 8, 8), None], "type of variable %x1 cannot be inferred"),
     (
         lambda x, g: nn.batch_norm(x, g, g, g, g),
