@@ -7,6 +7,8 @@ import shlex
 from typing import Any
 
 from byoc_lab.errors import BuildError
+from byoc_lab.relay.attrs import Attrs
+from byoc_lab.relay.op.device import VIRTUAL_DEVICE, virtual_device
 from byoc_lab.run.tvm_runtime import import_tvm
 
 _LISTS = ("keys", "libs", "mattr")
@@ -53,9 +55,20 @@ def _value(name: str, text: str) -> Any:
     return int(text) if text.lstrip("-").isdigit() else text
 
 
+def VirtualDevice(device: Any = None, target: Any = None, memory_scope: str = "") -> Attrs:
+    """Where a value is: a device (`tvm.cpu(0)`), and which of its memories.
+
+    Raises BuildError for a target: what code a device gets is told to `relay.build`.
+    """
+    if target is not None:
+        raise BuildError("a virtual device has no target here; give the target to relay.build")
+    made = VIRTUAL_DEVICE.make() if device is None else virtual_device(device)
+    return made.replace(memory_scope=memory_scope)
+
+
 def create(target: Any) -> Any:
     """A `Target`, by its name of before 0.7."""
     return Target(target)
 
 
-__all__ = ["Target", "create"]
+__all__ = ["Target", "VirtualDevice", "create"]

@@ -113,11 +113,13 @@ class AttrsType:
 
     declared: whether TVM's operators say that they have attributes of this type. Those of others
         cannot be read field by field by TVM's reader, so its printer puts them into the metadata.
+    text: how a record is shown, where not as `type_key(field=value, ...)`.
     """
 
     type_key: str
     fields: tuple[Attr, ...]
     declared: bool = True
+    text: Callable[[Attrs], str] | None = None
     by_name: Mapping[str, Attr] = field(init=False, repr=False)
     record: type[Attrs] = field(init=False, repr=False)  # "relay.attrs.Conv2DAttrs": Conv2DAttrs
 
@@ -255,6 +257,8 @@ class Attrs:
         return _restored, (self.type_key, self._values)
 
     def __repr__(self) -> str:
+        if self.schema and self.schema.text:
+            return self.schema.text(self)
         return f"{self.type_key}({', '.join(f'{k}={v!r}' for k, v in self._values.items())})"
 
 

@@ -34,9 +34,11 @@ class Var(Expr):
     """A local variable: parameter, let-bound, or free. Two of one name are different.
 
     `vid` stays the same through passes that re-create the variable with a type annotation.
+    `device` is where the value is to be (attributes "VirtualDevice"); None when that is open.
     """
 
-    __slots__ = ("name_hint", "type_annotation", "vid")
+    __slots__ = ("device", "name_hint", "type_annotation", "vid")
+    device: Attrs | None
     vid: object
     type_annotation: Type | None
     name_hint: str
@@ -47,6 +49,7 @@ class Var(Expr):
         type_annotation: Type | None = None,
         span: Span | None = None,
         vid: object = None,
+        device: Attrs | None = None,
     ):
         super().__init__(span)
         if not isinstance(name_hint, str):
@@ -54,12 +57,13 @@ class Var(Expr):
         set_field(self, "name_hint", str(name_hint))
         set_field(self, "vid", vid if vid is not None else VarId(name_hint))
         set_field(self, "type_annotation", type_annotation)
+        set_field(self, "device", device)
 
     def in_words(self) -> str:
         return f"variable %{self.name_hint}"
 
     def with_annotation(self, ty: Type) -> Var:
-        return Var(self.name_hint, ty, self.span, self.vid)
+        return Var(self.name_hint, ty, self.span, self.vid, self.device)
 
 
 class GlobalVar(Expr):

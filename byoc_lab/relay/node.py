@@ -46,6 +46,17 @@ class Expr:
         return self is other
 
     @property
+    def virtual_device_(self) -> Any:
+        """Where the value is to be, `VirtualDevice(?)` when that is open.
+
+        Variables and functions keep a device; TVM's other nodes do, but neither print nor compare
+        it.
+        """
+        from byoc_lab.relay.attrs import attrs_type
+
+        return getattr(self, "device", None) or attrs_type("VirtualDevice").make()
+
+    @property
     def is_typed(self) -> bool:
         return self._checked_type is not None
 

@@ -57,16 +57,35 @@ class AttributeParser(Cursor):
         except AttributeValueError as error:
             self.fail(str(error), at)
 
+    def device_of_variable(self) -> Attrs | None:
+        """`{virtual_device=D}` behind the name of a variable."""
+        self.expect("{")
+        at = self.i
+        values, _ = self.attributes("}")
+        device = self.device_among(values, at)
+        if values:
+            self.fail(f"a variable has a virtual_device, found {', '.join(values)}", at)
+        return device
+
+    def device_among(self, values: dict[str, Any], at: int) -> Attrs | None:
+        """Takes `virtual_device` out of attributes; None when there is none, or it is open."""
+        device = values.pop("virtual_device", None)
+        if device is None:
+            return None
+        if not isinstance(device, Attrs) or device.schema is not attrs_type("VirtualDevice"):
+            self.fail(f"a virtual_device must be a VirtualDevice, found {device!r}", at)
+        return None if device == attrs_type("VirtualDevice").make() else device
+
     def at_attribute(self) -> bool:
         """Whether `key=` comes next. A key that is no name stands in quotes."""
         token = self.tok
         return self.peek() == "=" and (is_word(token) or (token[:1] == '"' and len(token) > 1))
 
-    def attributes(self) -> tuple[dict[str, Any], dict[str, int]]:
+    def attributes(self, end: str = ")") -> tuple[dict[str, Any], dict[str, int]]:
         """`key=value, ... )` and, for each key, the number of its token."""
         values: dict[str, Any] = {}
         places: dict[str, int] = {}
-        while not self.take(")"):
+        while not self.take(end):
             at = self.i
             if not self.at_attribute():
                 self.unexpected("an attribute, key=value (arguments come before attributes)")
@@ -76,8 +95,8 @@ class AttributeParser(Cursor):
                 self.fail(f"the attribute {key!r} is given twice: first in line {line}", at)
             self.i += 2
             values[key], places[key] = self.value(), at
-            if not self.take(",") and self.tok != ")":
-                self.unexpected("',' or ')' among the attributes")
+            if not self.take(",") and self.tok != end:
+                self.unexpected(f"',' or '{end}' among the attributes")
         return values, places
 
     def call_attributes(self, callee: Expr, at: int) -> Attrs:

@@ -322,10 +322,13 @@ class ExprParser(DataTypeParser, AttributeParser):
         type_params = self.type_params() if self.take("[") else []
         self.expect("(", "before the parameters")
         params: dict[str, Var] = {}
-        attrs: Mapping[str, Any] = {}
+        attrs: dict[str, Any] = {}
+        device = None
         while not self.take(")"):
             if self.at_attribute():
+                attrs_at = self.i
                 attrs, _ = self.attributes()
+                device = self.device_among(attrs, attrs_at)
                 break
             param_at = self.i
             name, var = self.binder("a parameter")
@@ -347,7 +350,8 @@ class ExprParser(DataTypeParser, AttributeParser):
         self.leave(mark)
         self.type_vars = outer_types
         made = DictAttrs(attrs)
-        return Function(list(params.values()), body, ret_type, type_params, made, self.span(at))
+        span = self.span(at)
+        return Function(list(params.values()), body, ret_type, type_params, made, span, device)
 
     def call(self, callee: Expr, args: list[Expr], attrs: Attrs | None, at: int) -> Call:
         if attrs is None and isinstance(callee, Op):

@@ -66,6 +66,8 @@ class MetaEntries:
             return ElidedAttrs(schema, {"compiler": self.compiler or UNKNOWN_COMPILER})
         if key in ("Map", "DictAttrs"):
             return DictAttrs({}, elided=True)
+        if key == "VirtualDevice":
+            return ElidedAttrs(attrs_type(key), dict(attrs_type(key).make()))  # any device
         raise UnknownNameError(f"the text has no metadata, and nothing can stand in for {key}")
 
     def note(self) -> str | None:

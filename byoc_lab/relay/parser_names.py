@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from byoc_lab.errors import UnknownNameError
+from byoc_lab.relay.attrs import Attrs
 from byoc_lab.relay.expr import Expr, Op, TupleGetItem, Var
 from byoc_lab.relay.lexer import Tokens
 from byoc_lab.relay.parser_cursor import Cursor, near
@@ -14,6 +17,8 @@ _MALFORMED = "-malformed-ir"
 
 class NameParser(Cursor):
     """Knows what names stand for: numbers (`%0`) in one global function, variables in a block."""
+
+    device_of_variable: Callable[[], Attrs | None]  # of AttributeParser
 
     def __init__(self, tokens: Tokens, meta: MetaEntries):
         super().__init__(tokens, meta)
@@ -41,15 +46,13 @@ class NameParser(Cursor):
         if token[:1] != "%" or token[1:2].isdecimal() or len(token) == 1:
             self.unexpected(f"the name of {what}, such as %x")
         self.i += 1
-        if self.tok == "{" and what == "a parameter":  # a virtual device, which means nothing here
-            while self.tok and not self.take("}"):
-                self.i += 1
+        device = self.device_of_variable() if self.tok == "{" else None
         ty = self.annotation() if self.take(":") else None
         name = token[1:].removesuffix(_MALFORMED)
         if token.endswith(_MALFORMED) and name in self.variables:
             return name, self.variables[name]  # bound twice: that is what the mark says
         real = self.real_name(at)
-        return name, Var(name if real is None else real, ty, self.span(at))
+        return name, Var(name if real is None else real, ty, self.span(at), device=device)
 
     def annotation(self) -> Type | None:
         """A type; a lone `_` says as much as no annotation."""

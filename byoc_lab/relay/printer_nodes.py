@@ -163,7 +163,8 @@ class NodePrinter(ValuePrinter):
         stated = self.is_stated(var.type_annotation, inferred)
         real = self.real_name(self.readable(var.name_hint), var.name_hint)
         ty = f": {self.type(var.type_annotation)}" if stated else ""
-        return real + ty + self.note_new(var)
+        device = f" {{virtual_device={self.value(var.device)}}}" if var.device else ""
+        return real + device + ty + self.note_new(var)
 
     def is_stated(self, ty: Type | None, inferred: bool) -> bool:
         """Whether an annotation is written. One that TVM cannot read is left to inference."""
@@ -294,6 +295,8 @@ class NodePrinter(ValuePrinter):
     def function(self, func: Function, prefix: str) -> Rule:
         generic = f"[{', '.join(map(str, func.type_params))}]" if func.type_params else ""
         params = [self.bind(p, inferred=False) for p in func.params] + self.pairs(func.attrs)
+        if func.device:
+            params.append(f"virtual_device={self.value(func.device)}")
         result: Any = func.ret_type
         arrow = f" -> {self.type(result)}" if self.is_stated(result, inferred=True) else ""
         head = Line(f"{prefix}{generic}({', '.join(params)}){arrow} {{", func)

@@ -114,14 +114,7 @@ class ValuePrinter:
         """A virtual device; with the metadata it goes there, else it is written in words."""
         if self.show_meta_data:
             return self.meta("VirtualDevice", value)
-        words = []
-        if value.device_type_int != -1:
-            words.append(f"device_type={value.device_type_int}")
-        if value.virtual_device_id != -1:
-            words.append(f"virtual_device_id={value.virtual_device_id}")
-        if value.memory_scope:
-            words.append(f"memory_scope='{value.memory_scope}'")
-        return f"VirtualDevice({', '.join(words) or '?'})"
+        return repr(value)
 
     def dictionary(self, value: Any) -> str:
         elided = getattr(value, "elided", False)

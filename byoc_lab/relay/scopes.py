@@ -17,14 +17,18 @@ from byoc_lab.relay.types import Type
 
 
 class Function(Expr):
-    """`fn (params) -> ret_type { body }`; an inner one may use variables from outside."""
+    """`fn (params) -> ret_type { body }`; an inner one may use variables from outside.
 
-    __slots__ = ("attrs", "body", "params", "ret_type", "type_params")
+    `device` is where the result is to be (attributes "VirtualDevice"); None when that is open.
+    """
+
+    __slots__ = ("attrs", "body", "device", "params", "ret_type", "type_params")
     params: tuple[Var, ...]
     body: Expr
     ret_type: Type | None
     type_params: tuple[Type, ...]
     attrs: Attrs
+    device: Attrs | None
 
     def __init__(
         self,
@@ -34,6 +38,7 @@ class Function(Expr):
         type_params: Sequence[Type] | None = None,
         attrs: Attrs | Mapping[str, Any] | None = None,
         span: Span | None = None,
+        device: Attrs | None = None,
     ):
         super().__init__(span)
         if isinstance(body, TupleWrapper):
@@ -48,6 +53,7 @@ class Function(Expr):
         set_field(self, "ret_type", ret_type)
         set_field(self, "type_params", tuple(type_params or ()))
         set_field(self, "attrs", attrs if isinstance(attrs, Attrs) else DictAttrs(attrs or {}))
+        set_field(self, "device", device)
 
     def in_words(self) -> str:
         label = self.attrs.get("Composite") or self.attrs.get("global_symbol")
@@ -66,8 +72,8 @@ class Function(Expr):
         return self.replace(params=parts[:-1], body=parts[-1])
 
     def replace(self, **changes: Any) -> Function:
-        """A copy with some of params, body, ret_type, type_params, attrs, span changed."""
-        names = ("params", "body", "ret_type", "type_params", "attrs", "span")
+        """A copy with some of params, body, ret_type, type_params, attrs, span, device changed."""
+        names = ("params", "body", "ret_type", "type_params", "attrs", "span", "device")
         return Function(**{n: changes.pop(n, getattr(self, n)) for n in names}, **changes)
 
     def with_attr(self, key: str | Mapping[str, Any], value: Any = None) -> Function:

@@ -192,13 +192,18 @@ class _Comparison:
 
     def _var(self, a: Var, b: Var) -> str:
         if a is b or self.map_free_vars:  # bound ones were paired at their binder
-            return self._types(a.type_annotation, b.type_annotation)
+            return self._annotations(a, b)
         return "different free variables"
 
     def _bind(self, a: Var, b: Var) -> str:
         if self._paired(a, b):
             return "bound more than once"
         self._pair(a, b)
+        return self._annotations(a, b)
+
+    def _annotations(self, a: Var, b: Var) -> str:
+        if a.device != b.device:
+            return f"device {a.virtual_device_} against {b.virtual_device_}"
         return self._types(a.type_annotation, b.type_annotation)
 
     def _global(self, a: GlobalVar, b: GlobalVar) -> str:

@@ -18,7 +18,7 @@ from byoc_lab.relay.structural import (
     renamed,
     without_holes,
 )
-from byoc_lab.relay.types import Type
+from byoc_lab.relay.types import GlobalTypeVar, Type, replace
 from byoc_lab.relay.visit import post_order
 
 
@@ -43,11 +43,14 @@ def _hash_expr(root: Expr, map_free_vars: bool) -> int:
     # sharing does not count stand for their content instead of a position.
     place: dict[Expr, Any] = {}
     bound: dict[Expr, None] = {}
+    types: dict[Type, Type] = {}  # those that functions are generic over have one name, too
     for node in post_order(root):
         bound.update(dict.fromkeys(node.binds()))
+        if isinstance(node, Function):
+            types.update(dict.fromkeys(node.type_params, _TYPE_PARAMETER))
     words: list[int] = []
     for node in post_order(root):
-        own = _own_hash(node, node in bound or map_free_vars)
+        own = _own_hash(node, node in bound or map_free_vars, types)
         word = hash((type(node).__name__, own, tuple(place[p] for p in node.parts())))
         if counts_sharing(node):
             place[node] = len(words)
@@ -58,9 +61,10 @@ def _hash_expr(root: Expr, map_free_vars: bool) -> int:
     return hash((tuple(words), last))
 
 
-def _own_hash(node: Expr, bound: bool) -> Any:
+def _own_hash(node: Expr, bound: bool, types: dict[Type, Type]) -> Any:
     if isinstance(node, Var):
-        return str(node.type_annotation) if bound else id(node)
+        ty = node.type_annotation
+        return (ty and replace(without_holes(ty), types)) if bound else id(node)
     if isinstance(node, GlobalVar):
         return node.name_hint
     if isinstance(node, Op):
@@ -71,8 +75,9 @@ def _own_hash(node: Expr, bound: bool) -> Any:
         return (node.complete, *(c.lhs.shape() for c in node.clauses))
     if isinstance(node, Constant):
         return (node.numpy().dtype.str, node.numpy().shape, node.numpy().tobytes())
-    if isinstance(node, Call):
-        return _hash_attrs(node.attrs)
+    if isinstance(node, Call):  # the types given to an operator follow from its arguments
+        given = () if isinstance(node.op, Op) else node.type_args
+        return (_hash_attrs(node.attrs), *(replace(without_holes(t), types) for t in given))
     if isinstance(node, TupleGetItem):
         return node.index
     if isinstance(node, Function):
@@ -94,3 +99,4 @@ class _Nameless(dict[Any, str]):
 
 
 _NAMELESS = _Nameless()
+_TYPE_PARAMETER = GlobalTypeVar("a type parameter")

@@ -175,7 +175,7 @@ class FuncType(Type):
         object.__setattr__(self, "ret_type", ret_type)
         object.__setattr__(self, "type_params", tuple(type_params or ()))
         object.__setattr__(self, "type_constraints", tuple(type_constraints or ()))
-        parts = (*self.arg_types, ret_type)
+        parts = (*self.arg_types, ret_type, *self.type_constraints)
         depth = 1 + max(p._depth for p in parts)
         # Equal up to the names of type parameters: these go into the key by number, with the depth
         # for that of another function type inside not to be taken for one of this.
@@ -346,4 +346,7 @@ def replace(ty: Type, types: dict[Type, Type]) -> Type:
     if not parts or not types:
         return ty
     new = [replace(p, types) for p in parts]
+    if isinstance(ty, FuncType) and ty.type_constraints:
+        constraints = [replace(c, types) for c in ty.type_constraints]
+        return FuncType(new[:-1], new[-1], ty.type_params, constraints)
     return ty if all(x is y for x, y in zip(parts, new, strict=True)) else with_parts(ty, new)

@@ -1,12 +1,14 @@
 """`CallWithFields(call, args=...)` and its kin: a node with some fields changed.
 
 A node that would be the same is given back as it is, so that "did anything change" stays `is`.
+A `virtual_device` is kept by variables and functions; of other nodes it means nothing here.
 Source: `tvm.relay.expr` and `tvm.relay.function` of TVM 0.16.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from byoc_lab.relay.expr import (
@@ -53,13 +55,13 @@ def VarWithFields(
     """`var` with another type; with a `vid` (of another variable) it takes that one's name."""
     made = _changed(
         var,
-        lambda type_annotation, span: Var(var.name_hint, type_annotation, span, var.vid),
-        {"type_annotation": type_annotation, "span": span},
+        partial(Var, var.name_hint, vid=var.vid),
+        {"type_annotation": type_annotation, "span": span, "device": virtual_device},
     )
     if vid is None or vid is var.vid:
         return made
     name = getattr(vid, "name_hint", var.name_hint)
-    return Var(name, made.type_annotation, made.span, vid)
+    return Var(name, made.type_annotation, made.span, vid, made.device)
 
 
 def CallWithFields(
@@ -94,6 +96,7 @@ def FunctionWithFields(
         "type_params": ty_params,
         "attrs": attrs,
         "span": span,
+        "device": virtual_device,
     }
     return _changed(func, Function, fields)
 

@@ -110,3 +110,37 @@ def test_variables_may_be_keys_of_attributes(key):
     relay.assert_structural_equal(counted("a", 1), counted("b", 1))
     assert relay.structural_hash(counted("a", 1)) == relay.structural_hash(counted("b", 1))
     assert not relay.structural_equal(counted("a", 1), counted("b", 2))
+
+
+def test_the_constraints_of_a_function_type_count():
+    def generic(func: str) -> relay.FuncType:
+        a, b = relay.TypeVar("a"), relay.TypeVar("b")
+        relation = relay.TypeRelation(func, [a, b], 1, None)
+        return relay.FuncType([a], b, [a, b], [relation])
+
+    assert generic("Identity") == generic("Identity")
+    assert hash(generic("Identity")) == hash(generic("Identity"))
+    assert generic("Identity") != generic("Broadcast")
+    one = generic("Identity")
+    assert one != relay.FuncType(one.arg_types, one.ret_type, one.type_params)
+
+
+def test_type_arguments_count_in_the_hash_unless_an_operator_is_called():
+    f, x = relay.var("f"), relay.var("x")
+
+    def hash_of(callee: relay.Expr, size: int) -> int:
+        call = relay.Call(callee, [x], type_args=[relay.TensorType((size,))])
+        return relay.structural_hash(relay.Function([f, x], call))
+
+    assert hash_of(f, 1) == hash_of(f, 1) != hash_of(f, 2)
+    assert hash_of(relay.Op.get("abs"), 1) == hash_of(relay.Op.get("abs"), 2)
+
+
+def test_functions_that_name_their_type_parameters_differently_have_one_hash():
+    def identity(name: str) -> relay.Function:
+        ty = relay.TypeVar(name)
+        x = relay.Var("x", ty)
+        return relay.Function([x], x, ty, [ty])
+
+    assert relay.structural_equal(identity("A"), identity("B"))
+    assert relay.structural_hash(identity("A")) == relay.structural_hash(identity("B"))

@@ -28,6 +28,17 @@ def scope(value: AnyValue) -> str:
     return string(value)
 
 
+def _in_words(device: Attrs) -> str:
+    words = []
+    if device.device_type_int != -1:
+        words.append(f"device_type={device.device_type_int}")
+    if device.virtual_device_id != -1:
+        words.append(f"virtual_device_id={device.virtual_device_id}")
+    if device.memory_scope:
+        words.append(f"memory_scope='{device.memory_scope}'")
+    return f"VirtualDevice({', '.join(words) or '?'})"
+
+
 VIRTUAL_DEVICE = AttrsType(
     "VirtualDevice",
     (
@@ -36,6 +47,7 @@ VIRTUAL_DEVICE = AttrsType(
         Attr("target", nothing, None, "what code is made for it; not described here"),
         Attr("memory_scope", scope, "", "which of its memories; empty: the usual one"),
     ),
+    text=_in_words,
 )
 
 
