@@ -7,7 +7,6 @@ calls and operators in one loop.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np

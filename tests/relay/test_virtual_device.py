@@ -19,7 +19,8 @@ def doubled(x: relay.Var) -> relay.Function:
 
 
 TEXT = """
-def @main(%x {virtual_device=D}: Tensor[(3), float32], Primitive=1, virtual_device=D) -> Tensor[(3), float32] {
+def @main(%x {virtual_device=D}: Tensor[(3), float32], Primitive=1, virtual_device=D)
+    -> Tensor[(3), float32] {
   let %y {virtual_device=D}: Tensor[(3), float32] = abs(%x);
   %y
 }
