@@ -10,13 +10,13 @@ from byoc_lab.errors import BuildError, NativeExtensionError, UnknownNameError
 from byoc_lab.passes import qnn_transform
 from byoc_lab.passes.base import Sequential
 from byoc_lab.relay.build_module import bind_params_by_name
-from byoc_lab.relay.expr import Call, Function, GlobalVar
+from byoc_lab.relay.expr import Function, GlobalVar
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.visit import post_order
 from byoc_lab.run.backends import Codegen, CompiledRegion, get_backend
 from byoc_lab.run.executable import Executable, LinkedRegion, is_external, operator_count
-from byoc_lab.run.inline import inlined
+from byoc_lab.run.inline import flattened
 from byoc_lab.run.to_relax import to_relax
 from byoc_lab.run.tvm_runtime import import_tvm
 
@@ -44,6 +44,9 @@ def build(
     fallback: a region that its back end cannot compile, or whose back end is not there, is compiled
         by TVM, with an OffloadWarning; by default that is an error.
 
+    Functions, references and data must be known before the module runs (see `run.inline`): they
+    are followed, and no trace of them is left but functions that are recursive.
+
     Quantized operators outside regions are taken apart first, as TVM's build does, so that the
     active `relay.qnn.op.requantize_config` counts.
 
@@ -62,10 +65,10 @@ def build(
         found = _link(gv, mod[gv], backends or {}, offload, fallback)
         regions[gv] = found
     linked = {mod[gv] for gv, region in regions.items() if region.compiled is not None}
-    main = inlined(mod["main"], mod, keep=lambda function: function in linked)
-    relax_module = to_relax(main)
+    flat = flattened(mod["main"], mod, keep=lambda function: function in linked)
+    relax_module = to_relax(flat.main, flat.functions)
     compiled = _compile(relax_module, [r.compiled for r in regions.values() if r.compiled], target)
-    return Executable(mod, compiled, list(regions.values()))
+    return Executable(mod, compiled, list(regions.values()), bool(flat.functions))
 
 
 def external_calls(mod: IRModule) -> list[GlobalVar]:
@@ -74,14 +77,14 @@ def external_calls(mod: IRModule) -> list[GlobalVar]:
     done: set[GlobalVar] = set()
     todo = [mod["main"]]
     while todo:
-        for node in post_order(todo.pop()):
-            callee = node.op if isinstance(node, Call) else None
-            if isinstance(callee, GlobalVar) and callee in mod and callee not in done:
-                done.add(callee)
-                if is_external(mod[callee]):
-                    found[callee] = None
+        mentioned = (part for node in post_order(todo.pop()) for part in node.parts())
+        for gv in mentioned:
+            if isinstance(gv, GlobalVar) and gv in mod and gv not in done:
+                done.add(gv)
+                if is_external(mod[gv]):
+                    found[gv] = None
                 else:
-                    todo.append(mod[callee])
+                    todo.append(mod[gv])
     return list(found)
 
 

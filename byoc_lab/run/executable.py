@@ -20,7 +20,8 @@ from byoc_lab.relay.types import TensorType
 from byoc_lab.relay.visit import post_order
 from byoc_lab.run.backends import CompiledRegion
 from byoc_lab.run.cards import Cards, OpCard, RegionCard
-from byoc_lab.run.inline import inlined
+from byoc_lab.run.deep import run_deep
+from byoc_lab.run.inline import flattened
 from byoc_lab.run.inputs import bind_inputs
 from byoc_lab.run.tvm_runtime import flat_outputs, import_tvm, to_device
 
@@ -71,15 +72,22 @@ class Executable:
     """A built module. `exe(x)`, `exe.run(data=x)` or `exe.run({"data": x})` give a list of arrays.
 
     The outputs are those of @main, tuples made flat. Inputs are checked against the types of
-    @main's parameters.
+    @main's parameters. recursive: whether it has functions that call themselves.
     """
 
-    def __init__(self, mod: IRModule, compiled: Any, regions: Sequence[LinkedRegion]):
+    def __init__(
+        self,
+        mod: IRModule,
+        compiled: Any,
+        regions: Sequence[LinkedRegion],
+        recursive: bool = False,
+    ):
         self.mod = mod
         self.linked = tuple(regions)
         self.runs = 0
         """How often @main ran."""
         self._compiled = compiled
+        self._recursive = recursive
         self._times: dict[str, list[float | None]] = {}
         self._errors: dict[str, tuple[float, float]] = {}
         tvm = import_tvm()
@@ -106,7 +114,7 @@ class Executable:
         return [_convert(bound[p]) for p in self.mod["main"].params]
 
     def _execute(self, prepared: list[Any]) -> Any:
-        result = self._main(*prepared)
+        result = run_deep(self._main, *prepared) if self._recursive else self._main(*prepared)
         self.runs += 1
         return result
 
@@ -183,7 +191,8 @@ class Executable:
     @property
     def host_operators(self) -> int:
         """How many operator calls of the module are in no region."""
-        return operator_count(inlined(self.mod["main"], self.mod, keep=is_external))
+        flat = flattened(self.mod["main"], self.mod, keep=is_external)
+        return sum(operator_count(f) for f in (flat.main, *flat.functions.values()))
 
     def cards(self) -> Cards:
         """A card for every region, in the order of their calls."""

@@ -1,88 +1,493 @@
-"""A function as one flat graph of operator calls: what compilers of whole functions start from."""
+"""A function as one flat graph of operator calls: what compilers of whole functions start from.
+
+The program is run with what is known before it runs: functions (closures too), references and data
+are values of this run, so that no trace of them is left; tensors stay expressions. An `if` on a
+tensor is followed into both branches, and what these give is made one value again. A call that is
+met again while it is being followed, with nothing known changed, is a recursion on tensors: its
+function stays one, with the tensors it uses from outside as further parameters and those that it
+leaves in references as further results.
+"""
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Callable, MutableMapping
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import GeneratorType
+from typing import Any
 
 from byoc_lab.errors import BuildError
-from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar, Let, Var, describe
+from byoc_lab.relay.adt import (
+    Constructor,
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+)
+from byoc_lab.relay.expr import (
+    Call,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Op,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+    describe,
+)
 from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.visit import post_order, rebuild
+from byoc_lab.relay.types import FuncType, TensorType, TupleType, Type, replace
+from byoc_lab.relay.visit import post_order
+from byoc_lab.run.known import (
+    ABSENT,
+    Cell,
+    Choice,
+    Closure,
+    Copy,
+    Data,
+    Frame,
+    Merge,
+    Steps,
+    Store,
+    Value,
+    complete,
+    fields_of,
+    is_computed,
+)
 
-Memo = MutableMapping[Expr, Expr]
-MAX_DEPTH = 100  # of functions called in functions: more than programs have, less than Python takes
+MAX_DEPTH = 500  # of calls that are followed: more than programs have whose data is known
+Keep = Callable[[Function], bool]
+Key = tuple[Any, ...]
 
 
-def inlined(
-    function: Function,
-    mod: IRModule | None = None,
-    keep: Callable[[Function], bool] = lambda function: False,
-) -> Function:
-    """`function` with every call of a function replaced by its body, and every `let` by its value.
+@dataclass(frozen=True)
+class Flat:
+    """`main` and the recursive functions that it calls, each flat."""
 
-    Called may be functions written in place and, when `mod` is given, its global functions; those
-    for which `keep` is true stay calls. Types are carried over, so a typed function stays typed.
-    Raises BuildError for a function that calls itself, and for one that is a value (a closure).
+    main: Function
+    functions: dict[GlobalVar, Function]
+
+
+def flattened(function: Function, mod: IRModule | None = None, keep: Keep | None = None) -> Flat:
+    """`function` without `let`, references, data and functions as values; its calls are of
+    operators, of functions for which `keep` is true, and of recursive functions of its own.
+
+    mod: where global functions are. Types are carried over; recursion needs a typed function.
+    Raises BuildError for what only a running program can know: data or functions that come from
+    outside or go there, and data that grows with a recursion on tensors.
     """
-    return _Inliner(mod, keep).run(function)
+    recursive: set[Key] = set()
+    while True:
+        try:
+            return _Inliner(mod, keep or _none, recursive, function).run(function)
+        except _RecursionFound as found:
+            recursive.add(found.key)
+
+
+def inlined(function: Function, mod: IRModule | None = None, keep: Keep | None = None) -> Function:
+    """As `flattened`, for a function that is flat by itself: BuildError for recursion as well."""
+    flat = flattened(function, mod, keep)
+    if flat.functions:
+        names = ", ".join(f"@{gv.name_hint}" for gv in flat.functions)
+        raise BuildError(
+            f"{names} calls itself, as often as tensors say: only byoc_lab.build and "
+            f"byoc_lab.run.evaluate know recursion"
+        )
+    return flat.main
+
+
+def _none(function: Function) -> bool:
+    return False
+
+
+class _RecursionFound(Exception):
+    def __init__(self, key: Key):
+        self.key = key
+
+
+@dataclass(frozen=True)
+class _Bind:
+    """Still to do: a let's variable gets its value."""
+
+    let: Let
 
 
 class _Inliner:
-    def __init__(self, mod: IRModule | None, keep: Callable[[Function], bool]):
+    def __init__(self, mod: IRModule | None, keep: Keep, recursive: set[Key], root: Function):
         self.mod = mod
         self.keep = keep
-        self.let_values: dict[Var, Expr] = {}
-        self.active: list[Function] = []
+        self.recursive = recursive
+        self.recursive_functions = {key[0][1] for key in recursive}
+        self.active: Counter[Function] = Counter()
+        self.active_keys: set[Key | None] = set()
+        self.depth = 0
+        self.made: dict[Key, tuple[GlobalVar, Type]] = {}
+        self.functions: dict[GlobalVar, Function] = {}
+        self.globals: dict[GlobalVar, Closure] = {}
+        self.store: Store = {}
+        # Without references, a node has one value however often it is met.
+        functions = [root, *(mod.functions.values() if mod else ())]
+        self.pure = not any(isinstance(n, RefCreate) for n in post_order(*functions))
 
-    def run(self, function: Function) -> Function:
-        body = self._body(function, {p: p for p in function.params})
-        typed = function.replace(body=body)
-        return typed.with_type(function.checked_type) if function.is_typed else typed
+    def run(self, function: Function) -> Flat:
+        frame = Frame()
+        frame.values.update((p, p) for p in function.params)
+        value = complete(self.scope(function.body, frame))
+        main = function.replace(body=self.computed(value, function, "the result of "))
+        main = main.with_type(function.checked_type) if function.is_typed else main
+        return Flat(main, self.functions)
 
-    def _body(self, function: Function, memo: Memo) -> Expr:
-        if function in self.active:
-            raise BuildError(f"{describe(function)} calls itself: recursion cannot be inlined")
-        if len(self.active) == MAX_DEPTH:
-            raise BuildError(f"functions are called {MAX_DEPTH} deep in one another")
-        self.active.append(function)
-        for node in post_order(function.body, enter=_enter):
-            if isinstance(node, Let):
-                self.let_values[node.var] = node.value
-        try:
-            return rebuild(
-                function.body,
-                lambda pre, post: self._rewrite(pre, post, memo),
-                _enter,
-                memo,  # type: ignore[arg-type]
+    def computed(self, value: Value, where: Expr, what: str = "an argument of ") -> Expr:
+        """A value as an expression."""
+        if is_computed(value):
+            return value
+        if isinstance(value, tuple):
+            return _tuple([self.computed(v, where, what) for v in value])
+        kinds = {Cell: "a reference", Data: "data", Choice: "chosen by an `if`, and no tensor"}
+        raise _error(
+            where,
+            f"{what}{describe(where)} is {kinds.get(type(value), 'a function')}, which only TVM's "
+            f"Relay has when a program runs",
+        )
+
+    # Scopes
+
+    def scope(self, root: Expr, frame: Frame) -> Steps:
+        """The value of `root`, nodes in the order of Relay's interpreter."""
+        stack: list[Any] = [root]
+        while stack:
+            node = stack.pop()
+            if node is None:  # what the next one needs is there
+                node = stack.pop()
+                found = self.node(node, frame)
+                frame.values[node] = (yield found) if isinstance(found, GeneratorType) else found
+            elif isinstance(node, _Bind):
+                frame.values[node.let.var] = frame.find(node.let.value)
+            elif frame.find(node) is ABSENT:
+                stack += (node, None, *reversed(_needed(node)))
+        return frame.find(root)
+
+    def node(self, node: Expr, frame: Frame) -> Value:
+        """The value of a node, those that it needs being there; or the steps that lead to it."""
+        if isinstance(node, Call):
+            args = [frame.find(a) for a in node.args]
+            return self.call(node, frame.find(node.op), args, frame)
+        if isinstance(node, Function):
+            return Closure(node, frame)
+        if isinstance(node, GlobalVar):
+            return self.globals.setdefault(node, Closure(self.defined(node), Frame(), node))
+        if isinstance(node, Let):
+            return frame.find(node.body)
+        if isinstance(node, Tuple):
+            fields = [frame.find(f) for f in node.fields]
+            known = not all(map(is_computed, fields))
+            return tuple(fields) if known else _with_parts(node, fields, frame)
+        if isinstance(node, TupleGetItem):
+            return self.projection(node, frame.find(node.tuple_value), frame)
+        if isinstance(node, If):
+            return self.if_(node, frame)
+        if isinstance(node, Match):
+            return self.match(node, frame.find(node.data), frame)
+        if isinstance(node, RefCreate):
+            cell = Cell()
+            self.store[cell] = frame.find(node.value)
+            return cell
+        if isinstance(node, RefRead):
+            return self.read(node, frame.find(node.ref))
+        if isinstance(node, RefWrite):
+            return self.write(node, frame.find(node.ref), frame.find(node.value))
+        return node
+
+    def defined(self, gv: GlobalVar) -> Function:
+        if self.mod is None or gv not in self.mod:
+            raise BuildError(f"@{gv.name_hint} is called but not defined in the module")
+        return self.mod[gv]
+
+    def projection(self, node: TupleGetItem, whole: Value, frame: Frame) -> Value:
+        if isinstance(whole, Choice):
+            return self.branch(whole, lambda v: self.projection(node, v, frame))
+        return whole[node.index] if isinstance(whole, tuple) else _with_parts(node, [whole], frame)
+
+    def read(self, node: RefRead, ref: Value) -> Value:
+        if isinstance(ref, Choice):
+            return self.branch(ref, lambda cell: self.read(node, cell))
+        return self.store[_cell(node, ref)]
+
+    def write(self, node: RefWrite, ref: Value, value: Value) -> Value:
+        if isinstance(ref, Choice):
+            return self.branch(ref, lambda cell: self.write(node, cell, value))
+        self.store[_cell(node, ref)] = value
+        return _tuple([])
+
+    # Branches
+
+    def if_(self, node: If, frame: Frame) -> Steps:
+        cond = self.computed(frame.find(node.cond), node, "the condition of ")
+
+        def follow(part: Expr) -> Steps:
+            return self.scope(part, frame if self.pure else Frame(frame))
+
+        either = Choice(cond, node.true_branch, node.false_branch)
+        return (yield self.branch(either, follow, node))
+
+    def branch(self, either: Choice, follow: Callable[[Any], Any], node: If | None = None) -> Steps:
+        """What `follow` gives for both sides of a choice, as one value; the same with what
+        references refer to after it."""
+        before, ends = self.store, []
+        for side in (either.one, either.other):
+            self.store = dict(before)
+            found = follow(side)
+            value = (yield found) if isinstance(found, GeneratorType) else found
+            ends.append((value, self.store))
+        (one, store), (other, other_store) = ends
+        if node and is_computed(one) and is_computed(other) and not before:
+            self.store = {**other_store, **store}
+            parts = [either.cond, one, other]
+            same = all(a is b for a, b in zip(parts, node.parts(), strict=True))
+            made = node if same else node.with_parts(parts)
+            return made if made.is_typed or not one.is_typed else made.with_type(one.checked_type)
+        cells = [c for c in before if store[c] is not other_store[c]]
+        ones = (one, *(store[c] for c in cells))
+        others = (other, *(other_store[c] for c in cells))
+        value, *contents = yield self.merged(either.cond, ones, others)
+        self.store = {**other_store, **store, **dict(zip(cells, contents, strict=True))}
+        return value
+
+    def merged(self, cond: Expr, ones: tuple[Value, ...], others: tuple[Value, ...]) -> Steps:
+        """Two values as one: where they differ, the fields of a single `if`."""
+        pairs: list[tuple[Expr, Expr]] = []
+
+        def collect(one: Expr, other: Expr) -> Expr:
+            pairs.append((one, other))
+            return one
+
+        yield Merge(cond, collect).of(ones, others)
+        results: Iterator[Expr] = iter(())
+        if pairs:
+            sides = zip(*pairs, strict=True)
+            true, false = (side[0] if len(side) == 1 else _tuple(side) for side in sides)
+            both = If(cond, true, false)
+            both = both.with_type(true.checked_type) if true.is_typed else both
+            results = iter([both] if len(pairs) == 1 else fields_of(both))
+        return (yield Merge(cond, lambda one, other: next(results)).of(ones, others))
+
+    def match(self, node: Match, value: Value, frame: Frame) -> Steps:
+        for clause in node.clauses:
+            inner = Frame(frame)
+            found = _matched(clause.lhs, value, inner, node)
+            if isinstance(found, list):  # where in the value there is a choice
+
+                def follow(side: Value, path: list[int] = found) -> Steps:
+                    return self.match(node, _replaced(value, path, side), frame)
+
+                return (yield self.branch(_at(value, found), follow))
+            if found:
+                return (yield self.scope(clause.rhs, inner))
+        raise _error(node, f"no clause of {describe(node)} takes the value that it gets")
+
+    # Calls
+
+    def call(self, node: Call, callee: Value, args: list[Value], frame: Frame) -> Value:
+        if isinstance(callee, Op):
+            return _with_parts(node, [callee, *(self.computed(a, node) for a in args)], frame)
+        if isinstance(callee, Constructor):
+            return Data(callee, tuple(args))
+        if isinstance(callee, Choice):
+            return self.branch(callee, lambda side: self.call(node, side, args, frame))
+        if not isinstance(callee, Closure):
+            raise _error(node, f"the function that {describe(node)} calls comes from outside")
+        if self.keep(callee.function):
+            op = callee.name or callee.function
+            return _with_parts(node, [op, *(self.computed(a, node) for a in args)], frame)
+        return self.follow(node, callee, args, frame)
+
+    def follow(self, node: Call, callee: Closure, args: list[Value], frame: Frame) -> Steps:
+        function, key = callee.function, None
+        if function in self.recursive_functions or self.active[function]:
+            copy = Copy(lambda leaf: leaf, self.store)
+            yield copy.of((callee, *args))
+            key = tuple(copy.key[1:])
+            if key in self.recursive:
+                return (yield self.recursion(node, callee, args, key, frame))
+            if key in self.active_keys:
+                raise _RecursionFound(key)
+        if self.depth == MAX_DEPTH:
+            raise _error(
+                node,
+                f"calls are {MAX_DEPTH} deep at {describe(node)}: data or functions grow with a "
+                f"recursion whose end only tensors know",
             )
-        finally:
-            self.active.pop()
+        self.active[function] += 1
+        self.active_keys.add(key)
+        self.depth += 1
+        value = yield self.scope(function.body, _frame_of_call(node, callee, args, frame))
+        self.active[function] -= 1
+        self.active_keys.discard(key)
+        self.depth -= 1
+        return value
 
-    def _rewrite(self, pre: Expr, post: Expr, memo: Memo) -> Expr:
-        if isinstance(pre, Var):
-            # The value of a let is evaluated before its variable is met.
-            return memo[self.let_values[pre]] if pre in self.let_values else pre
-        if isinstance(pre, Let):
-            return memo[pre.body]
-        if isinstance(pre, Call):
-            callee = self._callee(pre, post)
-            if callee is not None:
-                own: Memo = dict(zip(callee.params, post.parts()[1:], strict=True))
-                return self._body(callee, ChainMap(own, memo))  # it may use variables of outside
-        if post is not pre and pre.is_typed and not post.is_typed:
-            return post.with_type(pre.checked_type)
-        return post
+    def recursion(
+        self, node: Call, callee: Closure, args: list[Value], key: Key, frame: Frame
+    ) -> Steps:
+        """A call of the function that stays for `key`, which is made when there is none."""
+        leaves: list[Expr] = []
 
-    def _callee(self, pre: Call, post: Expr) -> Function | None:
-        assert isinstance(post, Call)
-        callee: Expr = post.op
-        if isinstance(callee, GlobalVar):
-            if self.mod is None or callee not in self.mod:
-                raise BuildError(f"@{callee.name_hint} is called but not defined in the module")
-            callee = self.mod[callee]
-        return callee if isinstance(callee, Function) and not self.keep(callee) else None
+        def note(leaf: Expr) -> Expr:
+            leaves.append(leaf)
+            return leaf
+
+        outside = Copy(note, self.store)
+        yield outside.of((callee, *args))
+        cells = [c for c, _ in outside.cells if is_computed(self.store[c])]
+        if key not in self.made:
+            gv = GlobalVar(f"recursive_{len(self.made) + 1}")
+            types = [_result_type(node, frame), *(self.store[c].checked_type for c in cells)]
+            self.made[key] = gv, (TupleType(types) if cells else types[0])
+            self.functions[gv] = yield self.define(node, callee, args, frame)
+        gv, ty = self.made[key]
+        call = Call(gv, leaves, span=node.span).with_type(ty)
+        if not cells:
+            return call
+        result, *contents = fields_of(call)
+        self.store.update(zip(cells, contents, strict=True))
+        return result
+
+    def define(self, node: Call, callee: Closure, args: list[Value], frame: Frame) -> Steps:
+        """The function that stays: its parameters are the expressions in what it is called with,
+        its results those of the call and, after it, what these references refer to."""
+        params: list[Var] = []
+
+        def parameter(leaf: Expr) -> Var:
+            ty = leaf.checked_type
+            params.append(Var(f"x{len(params)}", ty).with_type(ty))
+            return params[-1]
+
+        inside = Copy(parameter, self.store)
+        own, *own_args = yield inside.of((callee, *args))
+        saved, self.store = self.store, inside.made_store
+        start = dict(self.store)
+        value = yield self.scope(own.function.body, _frame_of_call(node, own, own_args, frame))
+        body = self.computed(value, node, "the result of a recursion, ")
+        cells = [c for _, c in inside.cells]
+        for cell in cells:
+            if not is_computed(start[cell]) and self.store[cell] is not start[cell]:
+                raise _error(node, "a recursion changes a reference to a function or to data")
+        contents = [self.store[c] for c in cells if is_computed(start[c])]
+        contents = [self.computed(c, node, "a reference in ") for c in contents]
+        self.store = saved
+        return Function(params, _tuple([body, *contents]) if contents else body)
 
 
-def _enter(node: Expr) -> bool:
-    return not isinstance(node, Function)
+def _needed(node: Expr) -> tuple[Any, ...]:
+    """What is evaluated before a node, in order."""
+    if isinstance(node, Function):
+        return ()
+    if isinstance(node, If):
+        return (node.cond,)
+    if isinstance(node, Match):
+        return (node.data,)
+    if isinstance(node, Let):
+        return (node.value, _Bind(node), node.body)
+    return node.parts()
+
+
+def _frame_of_call(node: Call, callee: Closure, args: list[Value], frame: Frame) -> Frame:
+    function = callee.function
+    types = [replace(t, frame.types) for t in node.type_args]
+    own: dict[Type, Type] = (
+        dict(zip(function.type_params, types, strict=True)) if len(types) else {}
+    )
+    inner = Frame(callee.frame, own)
+    inner.values.update(zip(function.params, args, strict=True))
+    return inner
+
+
+def _with_parts(node: Expr, parts: list[Expr], frame: Frame) -> Expr:
+    """`node` made of other parts, of the type that it has in this call of its function."""
+    same = all(a is b for a, b in zip(parts, node.parts(), strict=True))
+    made = node if same else node.with_parts(parts)
+    if made.is_typed or not node.is_typed:
+        return made
+    return made.with_type(replace(node.checked_type, frame.types))
+
+
+def _tuple(fields: Any) -> Tuple:
+    made = Tuple(fields)
+    typed = all(f.is_typed for f in made.fields)
+    return made.with_type(TupleType([f.checked_type for f in made.fields])) if typed else made
+
+
+def _result_type(node: Call, frame: Frame) -> Type:
+    if not node.is_typed:
+        raise _error(node, f"{describe(node)} is recursive and has no type: infer types first")
+    ty = replace(node.checked_type, frame.types)
+    todo = [ty]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, TupleType):
+            todo += part.fields
+        elif not isinstance(part, TensorType):
+            kind = "functions" if isinstance(part, FuncType) else "data or references"
+            raise _error(node, f"a recursion on tensors gives {kind}: {ty}")
+    return ty
+
+
+def _cell(node: Expr, ref: Value) -> Cell:
+    if not isinstance(ref, Cell):
+        raise _error(node, f"the reference of {describe(node)} comes from outside")
+    return ref
+
+
+def _matched(pattern: Pattern, value: Value, frame: Frame, node: Match) -> bool | list[int]:
+    """Whether a pattern takes a value, its variables bound in `frame`; or, where a choice has to be
+    made first, the way to it: the numbers of fields."""
+    if isinstance(pattern, PatternVar):
+        frame.values[pattern.var] = value
+        return True
+    if not isinstance(pattern, (PatternConstructor, PatternTuple)):
+        return True
+    if isinstance(value, Choice):
+        return []
+    if isinstance(pattern, PatternTuple):
+        parts = fields_of(value)
+    elif not isinstance(value, Data):
+        raise _error(node, f"the data that {describe(node)} takes apart comes from outside")
+    elif pattern.constructor.identity != value.constructor.identity:
+        return False
+    else:
+        parts = value.fields
+    for n, (below, part) in enumerate(zip(pattern.patterns, parts, strict=True)):
+        found = _matched(below, part, frame, node)
+        if isinstance(found, list):
+            return [n, *found]
+        if not found:
+            return False
+    return True
+
+
+def _at(value: Value, path: list[int]) -> Value:
+    for n in path:
+        value = (value.fields if isinstance(value, Data) else value)[n]
+    return value
+
+
+def _replaced(value: Value, path: list[int], part: Value) -> Value:
+    """`value` with another part where `path` leads."""
+    if not path:
+        return part
+    fields = list(value.fields if isinstance(value, Data) else value)
+    fields[path[0]] = _replaced(fields[path[0]], path[1:], part)
+    return Data(value.constructor, tuple(fields)) if isinstance(value, Data) else tuple(fields)
+
+
+def _error(node: Expr, reason: str) -> BuildError:
+    place = f"{node.span}: " if node.span else ""
+    return BuildError(
+        f"{place}{reason}: it cannot be built. byoc_lab.run.evaluate runs it with NumPy"
+    )

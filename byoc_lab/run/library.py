@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from byoc_lab.errors import BuildError, InputError
+from byoc_lab.run.deep import RECURSIVE, register_deeper, run_deep
 from byoc_lab.run.tvm_runtime import flat_outputs, import_tvm, to_device
 
 
@@ -23,13 +25,16 @@ class LoadedLibrary:
     def __init__(self, path: Path):
         tvm = import_tvm()
         _load_back_ends()
+        register_deeper()
         try:
             module = tvm.runtime.load_module(str(path))
         except (RuntimeError, ValueError, OSError) as error:
             raise BuildError(f"{path} is no library that TVM can load: {error}") from error
         self._machine = tvm.relax.VirtualMachine(module, tvm.cpu())
-        self._main = self._machine["main"]
-        inspect = self._machine.module
+        main, inspect = self._machine["main"], self._machine.module
+        self._main = main
+        if inspect.implements_function(RECURSIVE):
+            self._main = partial(run_deep, main)
         count = inspect["get_function_arity"]("main")
         names = [str(inspect["get_function_param_name"]("main", n)) for n in range(count)]
         self.inputs = [re.sub(r"^p\d+_", "", name) for name in names]  # see `to_relax`

@@ -6,7 +6,7 @@ of the code that its back end made, `call_dps_packed(symbol, inputs)`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from byoc_lab.errors import BuildError
@@ -25,21 +25,34 @@ from byoc_lab.relay.expr import (
     describe,
 )
 from byoc_lab.relay.types import TensorType, TupleType, Type
-from byoc_lab.run.tvm_runtime import import_tvm, tensor_type, tuple_type
+from byoc_lab.run.deep import register_deeper
+from byoc_lab.run.tvm_runtime import import_tvm, tensor_type, tuple_type, type_arguments
 
 ENTRY = "main"
+SYMBOL = "global_symbol"
+DEPTH = "depth"  # among the values of a function: how many functions are active
 
 
-def to_relax(main: Function) -> Any:
+def to_relax(main: Function, functions: Mapping[GlobalVar, Function] | None = None) -> Any:
     """A Relax module whose function "main" computes what `main` does, parameters in order.
 
-    `main` is typed and flat (see `inline.inlined`): the functions that it still calls are external
-    ones. Raises BuildError for what has no translation, naming it.
+    `main` is typed and flat (see `inline.flattened`): the functions that it still calls are
+    external ones, and the recursive `functions`. Raises BuildError for what has no translation,
+    naming it.
     """
     tvm = import_tvm()
     builder = tvm.relax.BlockBuilder()
-    _Translator(tvm, builder).function(ENTRY, main.params, main.body)
-    return builder.get()
+    translator = _Translator(tvm, builder)
+    functions = functions or {}
+    for gv, function in functions.items():
+        translator.declare(gv, function)
+    made = {gv: translator.recursive(gv, function) for gv, function in functions.items()}
+    translator.function(ENTRY, main.params, main.body)
+    module = builder.get()
+    for gv, body in made.items():
+        module.update_func(translator.declared[gv], module[body].with_attr(SYMBOL, gv.name_hint))
+        del module[body]
+    return module
 
 
 def relax_type(ty: Type | None, what: str) -> Any:
@@ -58,17 +71,39 @@ class _Translator:
         self.builder = builder
         self.branch_count = 0
         self.branches_of: dict[If, list[tuple[Any, list[Var]]]] = {}
+        self.declared: dict[GlobalVar, Any] = {}
 
-    def function(self, name: str, params: Any, body: Expr) -> Any:
-        """Add a Relax function; the global variable that it is called by."""
-        made = {
-            p: self.relax.Var(f"p{n}_{p.name_hint}", relax_type(p.checked_type, f"%{p.name_hint}"))
-            for n, p in enumerate(params)
-        }
+    def declare(self, gv: GlobalVar, function: Function) -> None:
+        """Make a recursive function known, so that its own body can call it."""
+        params = list(self._params(function.params, deep=True).values())
+        result = relax_type(function.body.checked_type, f"the result of @{gv.name_hint}")
+        empty = self.relax.Function.create_empty(params, result)
+        self.declared[gv] = self.builder.add_func(empty, gv.name_hint)
+
+    def recursive(self, gv: GlobalVar, function: Function) -> Any:
+        """Add the body of a declared function; the global variable of what takes its place."""
+        if any(isinstance(n, Call) and n.op is gv for n in _evaluated(function.body)):
+            raise BuildError(f"a function calls itself whatever its inputs are: {function}")
+        return self.function(f"{gv.name_hint}_body", function.params, function.body, deep=True)
+
+    def _params(self, params: Any, deep: bool) -> dict[Any, Any]:
+        made: dict[Any, Any] = {DEPTH: self.relax.Var(DEPTH, tensor_type((), "int64"))}
+        made = made if deep else {}
+        for n, p in enumerate(params):
+            ty = relax_type(p.checked_type, f"%{p.name_hint}")
+            made[p] = self.relax.Var(f"p{n}_{p.name_hint}", ty)
+        return made
+
+    def function(self, name: str, params: Any, body: Expr, deep: bool = False) -> Any:
+        """Add a Relax function; the global variable that it is called by.
+
+        deep: whether it is part of a recursion, and so gets the depth as a first parameter.
+        """
+        made = self._params(params, deep)
         nodes = _evaluated(body)
-        for node in nodes:
-            if isinstance(node, If):  # functions cannot be made while another one is
-                self.branches_of[node] = self._branches(node)
+        for node in nodes:  # functions cannot be made while another one is
+            if isinstance(node, If) and node not in self.branches_of:
+                self.branches_of[node] = self._branches(node, deep)
         with self.builder.function(name, list(made.values())):
             # Only what stands in a dataflow block is fused, and a branch cannot stand in one.
             if any(isinstance(node, If) for node in nodes):
@@ -80,7 +115,9 @@ class _Translator:
             return self.builder.emit_func_output(result)
 
     def _emit_all(self, nodes: list[Expr], made: dict[Any, Any], emit: Callable[..., Any]) -> Any:
-        values: dict[Expr, Any] = dict(made)
+        values: dict[Any, Any] = dict(made)
+        if DEPTH in values and any(isinstance(n, (If, GlobalVar)) for n in nodes):
+            values[DEPTH] = emit(self._deeper(values[DEPTH]))
         for node in nodes:
             if node in values or isinstance(node, (Op, GlobalVar)):
                 continue
@@ -88,7 +125,7 @@ class _Translator:
         last = values[nodes[-1]]
         return emit(last) if isinstance(nodes[-1], (Var, Constant, Tuple)) else last
 
-    def _translate(self, node: Expr, values: dict[Expr, Any], emit: Callable[..., Any]) -> Any:
+    def _translate(self, node: Expr, values: dict[Any, Any], emit: Callable[..., Any]) -> Any:
         if isinstance(node, Constant):
             return self.relax.const(node.numpy(), node.data.dtype)
         if isinstance(node, Tuple):
@@ -98,6 +135,8 @@ class _Translator:
         if isinstance(node, Call) and isinstance(node.op, Op):
             return emit(self._operator(node, node.op, values))
         if isinstance(node, Call) and isinstance(node.op, GlobalVar):
+            if node.op in self.declared:
+                return emit(self._recursion(node, self.declared[node.op], values))
             return emit(self._external(node, node.op, values))
         if isinstance(node, If):
             return emit(self._if(node, values))
@@ -105,11 +144,11 @@ class _Translator:
             raise BuildError(f"%{node.name_hint} has no value: it is no parameter of @main")
         place = f"{node.span}: " if node.span else ""
         raise BuildError(
-            f"{place}{describe(node)} has no translation to Relax; references and functions as "
-            f"values cannot be built. byoc_lab.run.evaluate runs them with NumPy"
+            f"{place}{describe(node)} has no translation to Relax. byoc_lab.run.evaluate runs it "
+            f"with NumPy"
         )
 
-    def _operator(self, node: Call, op: Op, values: dict[Expr, Any]) -> Any:
+    def _operator(self, node: Call, op: Op, values: dict[Any, Any]) -> Any:
         definition = op.definition
         if definition.relax is None:
             raise BuildError(f"{op.name} has no translation to Relax: {definition.why_no('relax')}")
@@ -125,7 +164,7 @@ class _Translator:
             place = f"{node.span}: " if node.span else ""
             raise BuildError(f"{place}Relax refuses {op.name}: {error}") from error
 
-    def _external(self, node: Call, callee: GlobalVar, values: dict[Expr, Any]) -> Any:
+    def _external(self, node: Call, callee: GlobalVar, values: dict[Any, Any]) -> Any:
         ty = node.checked_type
         what = f"the result of @{callee.name_hint}"
         fields = list(ty.fields) if isinstance(ty, TupleType) else [ty]
@@ -139,18 +178,30 @@ class _Translator:
             return self.relax.Tuple([self.builder.emit(call)])
         return call
 
-    def _branches(self, node: If) -> list[tuple[Any, list[Var]]]:
+    def _deeper(self, depth: Any) -> Any:
+        """One more: what checks the depth has a result that is used, so that no pass drops it."""
+        return self.relax.op.call_pure_packed(
+            register_deeper(), depth, **type_arguments((), "int64")
+        )
+
+    def _recursion(self, node: Call, callee: Any, values: dict[Any, Any]) -> Any:
+        depth = values.get(DEPTH, self.relax.const(0, "int64"))
+        return self.relax.Call(callee, [depth, *(values[a] for a in node.args)])
+
+    def _branches(self, node: If, deep: bool) -> list[tuple[Any, list[Var]]]:
         """For each branch a function of the parameters it uses: what it needs is computed in it."""
         made = []
         for branch in (node.true_branch, node.false_branch):
             self.branch_count += 1
             params = free_vars(branch)
-            made.append((self.function(f"branch_{self.branch_count}", params, branch), params))
+            name = f"branch_{self.branch_count}"
+            made.append((self.function(name, params, branch, deep), params))
         return made
 
-    def _if(self, node: If, values: dict[Expr, Any]) -> Any:
+    def _if(self, node: If, values: dict[Any, Any]) -> Any:
+        depth = [values[DEPTH]] if DEPTH in values else []
         calls = [
-            self.relax.Call(callee, [values[p] for p in params])
+            self.relax.Call(callee, [*depth, *(values[p] for p in params)])
             for callee, params in self.branches_of[node]
         ]
         return self.relax.If(values[node.cond], *calls)

@@ -45,6 +45,13 @@ def tuple_type(fields: list[Any]) -> Any:
     return kind(fields)
 
 
+def type_arguments(shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
+    """The keyword that says what a packed function gives, here a tensor."""
+    relax = import_tvm().relax
+    keyword = "ty_args" if hasattr(relax, "TensorType") else "sinfo_args"
+    return {keyword: tensor_type(shape, dtype)}
+
+
 def to_device(array: Any) -> Any:
     """A TVM tensor of a NumPy array, for compiled code to read.
 

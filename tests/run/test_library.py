@@ -15,7 +15,7 @@ from byoc_lab.dnnl import native
 from byoc_lab.errors import BuildError, InputError
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.infer import infer_module
-from byoc_lab.run import load_library
+from byoc_lab.run import evaluate, load_library
 
 pytest.importorskip("tvm")
 pytestmark = [
@@ -29,11 +29,13 @@ def random(*shape: int, seed: int = 0) -> np.ndarray:
 
 
 def network() -> IRModule:
-    """Two regions, an operator of the host between, two results."""
+    """Two regions, an operator of the host between, two results; constants, and a parameter that
+    is to become one."""
     image, other = relay.var("image", shape=(1, 4, 8, 8)), relay.var("other", shape=(1, 4, 8, 8))
     first = nn.relu(nn.conv2d(image, relay.const(random(4, 4, 3, 3)), padding=1, channels=4))
     host = relay.erf(first) + relay.erf(other)
     second = nn.conv2d(host, relay.const(random(2, 4, 1, 1)), channels=2)
+    second = nn.bias_add(second, relay.var("bias", shape=(2,)))
     return infer_module(IRModule.from_expr(relay.Tuple([relay.tanh(second), first])))
 
 
@@ -51,10 +53,13 @@ for n, (a, b) in enumerate(zip(library(image, other), library.run(other=other, i
 
 
 def test_exported_and_loaded_in_a_new_process(tmp_path) -> None:
-    program = build(dnnl.partition_for_dnnl(network()))
+    bias = random(2)
+    program = build(dnnl.partition_for_dnnl(network()), params={"bias": bias})
     assert len(program.cards()) == 2
     image, other = random(1, 4, 8, 8), random(1, 4, 8, 8, seed=1)
     wanted = program(image, other)
+    for got, right in zip(wanted, evaluate(network(), [image, other, bias]).outputs, strict=True):
+        np.testing.assert_allclose(got, right, rtol=1e-4, atol=1e-4)
     program.export_library(tmp_path / "net.so")
     np.save(tmp_path / "image.npy", image)
     np.save(tmp_path / "other.npy", other)

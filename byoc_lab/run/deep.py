@@ -1,0 +1,79 @@
+"""Running programs that are recursive: TVM's machine takes room on the stack for each call.
+
+A thread with a large stack runs them, and a function that each call calls first counts how deep
+they are: endless recursion is an error, as it is for `run.evaluate`, and no crash.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import EvaluationError
+from byoc_lab.run.tvm_runtime import import_tvm, to_device
+
+DEEPER = "byoc_lab.run.deeper"
+RECURSIVE = "recursive_1"  # the first function that stays one: see `inline`
+STACK_BYTES = 1 << 30  # reserved, not used, until calls are that deep
+MAX_DEPTH = 100_000  # each takes about 5 kB of the stack
+TOO_DEEP = (
+    f"calls and branches are nested {MAX_DEPTH} deep: endless recursion, or a loop of more rounds "
+    f"than TVM's machine has room for"
+)
+
+_lock = threading.Lock()  # the size of stacks is one setting for all threads to come
+
+
+def register_deeper() -> str:
+    """The name of a function of TVM's: a scalar int64, the depth of calls, and one more.
+
+    It raises EvaluationError beyond MAX_DEPTH.
+    """
+    import_tvm()
+    import tvm_ffi
+
+    tvm_ffi.register_global_func(DEEPER, _deeper, override=True)
+    return DEEPER
+
+
+def _deeper(depth: Any) -> Any:
+    deep = int(depth.numpy())
+    if deep >= MAX_DEPTH:
+        raise EvaluationError(TOO_DEEP)
+    return to_device(np.array(deep + 1, np.int64))
+
+
+def run_deep(run: Callable[..., Any], *args: Any) -> Any:
+    """`run(*args)` in a thread with room for deep recursion. Raises what it raises.
+
+    Raises EvaluationError where the machine has no room for such a thread.
+    """
+    ended: dict[str, Any] = {}
+
+    def work() -> None:
+        try:
+            ended["value"] = run(*args)
+        except BaseException as error:
+            ended["error"] = error
+
+    thread = threading.Thread(target=work, name="byoc_lab recursion")
+    with _lock:
+        before = threading.stack_size(STACK_BYTES)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            raise EvaluationError(
+                f"a recursive program needs a thread with {STACK_BYTES >> 20} MB of stack: {error}"
+            ) from error
+        finally:
+            threading.stack_size(before)
+    thread.join()
+    failure = ended.get("error")
+    if isinstance(failure, RuntimeError) and TOO_DEEP in str(failure):
+        raise EvaluationError(TOO_DEEP) from failure  # TVM knows no errors but its own
+    if failure is not None:
+        raise failure
+    return ended["value"]
