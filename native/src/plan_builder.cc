@@ -126,8 +126,36 @@ class Builder {
     return made.buffer;
   }
 
+  // An op's post-ops. Adding a tensor that nobody reads afterwards is a sum in its memory, which
+  // reads less than oneDNN's binary add and leaves one buffer less to the caches. Only in front, for
+  // kernels that take a sum anywhere are the slow ones.
+  std::vector<PostOp> PostOps(int index) const {
+    const OpSpec& op = graph_.ops[index];
+    std::vector<PostOp> post_ops = op.post_ops;
+    if (post_ops.empty() || !op.def->fuses_sum) return post_ops;
+    PostOp& first = post_ops.front();
+    if (first.kind != PostOp::Kind::kBinary || first.alg != "add") return post_ops;
+    const Version& added = versions_[first.input].front();
+    const Operand &from = graph_.tensors[first.input], &to = graph_.tensors[op.output];
+    const bool alike = from.dims == to.dims && from.dtype == to.dtype &&
+                       added.desc.get_dims() == to.dims &&
+                       buffers_[added.buffer].kind == Buffer::Kind::kArena;
+    if (alike && DiesHere(index, first.input)) first.kind = PostOp::Kind::kSum;
+    return post_ops;
+  }
+
+  // Whether an op's first mention of a tensor as a post-op is the last there is of it.
+  bool DiesHere(int index, int tensor) const {
+    const OpSpec& op = graph_.ops[index];
+    const bool read_here_too =
+        std::count(op.inputs.begin(), op.inputs.end(), tensor) != 0 ||
+        std::count_if(op.post_ops.begin(), op.post_ops.end(),
+                      [&](const PostOp& p) { return p.input == tensor; }) != 1;
+    return last_use_[tensor] == index && !viewed_[tensor] && !read_here_too;
+  }
+
   // The primitive with as many post-ops fused as oneDNN has a fast kernel for.
-  Built Choose(int index, size_t* fused) const {
+  Built Choose(int index, const std::vector<PostOp>& post_ops, size_t* fused) const {
     const OpSpec& op = graph_.ops[index];
     std::vector<MemoryDesc> have;
     for (int id : op.inputs) have.push_back(versions_[id].front().desc);
@@ -135,8 +163,8 @@ class Builder {
     OpCall call = op.call;
     call.layouts = layouts_[index];
     std::optional<Built> slow;
-    for (size_t count = FusableCount(op) + 1; count-- > 0;) {
-      auto built = op.def->make(call, have, dst, FusedAttr(op.post_ops, count, dst));
+    for (size_t count = FusableCount(op, post_ops) + 1; count-- > 0;) {
+      auto built = op.def->make(call, have, dst, FusedAttr(post_ops, count, dst));
       if (!built || (slow && built->is_reference())) continue;
       *fused = count;
       if (!built->is_reference()) return *built;
@@ -148,19 +176,20 @@ class Builder {
   }
 
   // A fused sum adds what the result's memory held before, so there can be only one.
-  static size_t FusableCount(const OpSpec& op) {
+  static size_t FusableCount(const OpSpec& op, const std::vector<PostOp>& post_ops) {
     size_t sums = 0;
-    for (size_t i = 0; i < op.post_ops.size(); ++i) {
-      if (op.post_ops[i].kind != PostOp::Kind::kSum) continue;
+    for (size_t i = 0; i < post_ops.size(); ++i) {
+      if (post_ops[i].kind != PostOp::Kind::kSum) continue;
       if (!op.def->fuses_sum || ++sums == 2) return i;
     }
-    return op.post_ops.size();
+    return post_ops.size();
   }
 
   void AddOp(int index) {
     const OpSpec& op = graph_.ops[index];
     OpReport& report = reports_[index];
-    const Built built = Choose(index, &report.fused);
+    const std::vector<PostOp> post_ops = PostOps(index);
+    const Built built = Choose(index, post_ops, &report.fused);
     report.impl = built.impl;
     std::vector<Step::Operand> operands;
     for (size_t i = 0; i < built.inputs.size(); ++i) {
@@ -172,7 +201,7 @@ class Builder {
     auto binary_input = built.post_op_inputs.begin();
     int dst = -1;
     for (size_t i = 0; i < report.fused; ++i) {
-      const PostOp& post_op = op.post_ops[i];
+      const PostOp& post_op = post_ops[i];
       if (post_op.kind == PostOp::Kind::kBinary) {
         operands.push_back({binary_input->arg, Provide(post_op.input, binary_input->stored, index),
                             binary_input->desc});
@@ -192,18 +221,13 @@ class Builder {
     AddStep(index, built.primitive, std::move(operands), built.scratchpad);
     steps_.back().own = built.own;
     Record(op.output, built.dst, dst);
-    for (size_t i = report.fused; i < op.post_ops.size(); ++i) AddPostOp(index, op.post_ops[i]);
+    for (size_t i = report.fused; i < post_ops.size(); ++i) AddPostOp(index, op.post_ops[i]);
   }
 
   // Puts the tensor to be added where the result will be: in its own buffer if nobody reads it
   // afterwards, else in a copy.
   int PrepareSum(int index, int tensor, const MemoryDesc& desc) {
-    const OpSpec& op = graph_.ops[index];
-    const bool read_here_too =
-        std::count(op.inputs.begin(), op.inputs.end(), tensor) != 0 ||
-        std::count_if(op.post_ops.begin(), op.post_ops.end(),
-                      [&](const PostOp& p) { return p.input == tensor; }) != 1;
-    if (last_use_[tensor] == index && !viewed_[tensor] && !read_here_too) {
+    if (DiesHere(index, tensor)) {
       for (const Version& version : versions_[tensor]) {
         if (version.desc == desc && buffers_[version.buffer].kind == Buffer::Kind::kArena) {
           return version.buffer;
@@ -342,7 +366,12 @@ class Builder {
 std::unique_ptr<Plan> BuildPlanIn(const std::vector<Layouts>& layouts, const GraphSpec& graph,
                                   const std::vector<SharedMemory>& constants,
                                   PackedConstants* packed) {
-  return Builder(layouts, graph, constants, packed).Build();
+  int64_t bytes = 0;
+  for (const SharedMemory& constant : constants) bytes += constant->bytes();
+  packed->Expect(bytes);
+  auto plan = Builder(layouts, graph, constants, packed).Build();
+  packed->Expect(0);
+  return plan;
 }
 
 }  // namespace byoc_lab
