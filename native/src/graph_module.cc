@@ -316,8 +316,8 @@ class GraphModule : public ffi::ModuleObj {
         inputs.Set(name, ffi::String(report.layouts[j]));
       }
       ffi::Array<ffi::String> fused, separate, separate_impls;
-      for (size_t j = 0; j < op.post_ops.size(); ++j) {
-        (j < report.fused ? fused : separate).push_back(op.post_ops[j].Name());
+      for (size_t j = 0; j < report.post_ops.size(); ++j) {
+        (j < report.fused ? fused : separate).push_back(report.post_ops[j]);
       }
       for (const std::string& impl : report.separate_impls) separate_impls.push_back(impl);
       ops.push_back(ffi::Map<ffi::String, ffi::Any>{

@@ -46,7 +46,8 @@ struct OpReport {
   std::string impl;
   std::vector<std::string> layouts;  // of each input
   std::string dst_layout;
-  size_t fused = 0;  // how many of the post-ops the primitive does itself
+  std::vector<std::string> post_ops;  // as they run: an add may have become a sum
+  size_t fused = 0;                   // how many of them the primitive does itself
   std::vector<std::string> separate_impls;  // of the post-ops that follow as primitives
   int64_t bytes = 0;  // read and written by the primitives, not counting reorders
   int reorders = 0;

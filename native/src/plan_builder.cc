@@ -191,6 +191,9 @@ class Builder {
     const std::vector<PostOp> post_ops = PostOps(index);
     const Built built = Choose(index, post_ops, &report.fused);
     report.impl = built.impl;
+    for (size_t i = 0; i < post_ops.size(); ++i) {
+      report.post_ops.push_back((i < report.fused ? post_ops : op.post_ops)[i].Name());
+    }
     std::vector<Step::Operand> operands;
     for (size_t i = 0; i < built.inputs.size(); ++i) {
       const Built::Input& input = built.inputs[i];

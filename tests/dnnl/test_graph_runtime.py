@@ -154,6 +154,25 @@ def test_a_sum_takes_the_memory_of_what_nobody_reads_later() -> None:
     assert region.stats()["ops"][1]["reorders"] == 0
 
 
+@pytest.mark.parametrize("reader", ["nobody", "an op", "an output"])
+def test_an_add_is_a_sum_where_nobody_reads_its_operand_later(reader) -> None:
+    net = Net()
+    kept = net.op("eltwise", [net.input(4, 6)], alg="relu")
+    added = net.op(
+        "dense",
+        [net.input(4, 6), net.const(6, 6)],
+        [{"kind": "binary", "alg": "add", "input": kept}],
+    )
+    later = {
+        "nobody": lambda: [added],
+        "an op": lambda: [net.op("binary", [kept, added], alg="mul")],
+        "an output": lambda: [added, kept],
+    }[reader]()
+    ops = net.check(*later).stats()["ops"]
+    assert ops[1]["post_ops_fused"] == ["sum" if reader == "nobody" else "add"]
+    assert ops[1]["reorders"] == 0
+
+
 def test_layouts_are_kept_between_convolutions() -> None:
     """One reorder at each edge of the region, none inside, none for weights."""
     net = Net()
