@@ -12,7 +12,7 @@ import numpy as np
 
 from byoc_lab.errors import BuildError, InputError
 from byoc_lab.run.deep import RECURSIVE, register_deeper, run_deep
-from byoc_lab.run.tvm_runtime import flat_outputs, import_tvm, to_device
+from byoc_lab.run.tvm_runtime import import_tvm, new_arrays, to_device
 
 
 class LoadedLibrary:
@@ -60,7 +60,7 @@ class LoadedLibrary:
                 f"expected {len(self.inputs)} inputs ({', '.join(self.inputs)}), found {len(given)}"
             )
         result = self._main(*(to_device(np.asarray(value)) for value in given))
-        return [out.numpy() for out in flat_outputs(result)]
+        return new_arrays(result)
 
     def __repr__(self) -> str:
         return f"<LoadedLibrary: {', '.join(self.inputs)}>"
