@@ -16,7 +16,6 @@ import numpy as np
 from byoc_lab.errors import BuildError, InputError, OffloadError
 from byoc_lab.relay.expr import Call, Function, Op, Var
 from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.types import Any as AnyDim
 from byoc_lab.relay.types import TensorType
 from byoc_lab.relay.visit import post_order
 from byoc_lab.run.backends import CompiledRegion
@@ -297,9 +296,9 @@ def _is_saved(module: Any) -> bool:
 def _declared(parameter: Var) -> tuple[tuple[int, ...], np.dtype] | None:
     """Shape and dtype of a parameter whose type says both."""
     ty = parameter.checked_type
-    if not isinstance(ty, TensorType) or any(isinstance(dim, AnyDim) for dim in ty.shape):
+    if not isinstance(ty, TensorType) or not ty.is_static:
         return None
-    return tuple(ty.shape), np.dtype(ty.dtype)
+    return ty.concrete_shape, np.dtype(ty.dtype)
 
 
 def _convert(value: Any) -> Any:
