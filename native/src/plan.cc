@@ -34,6 +34,7 @@ Plan::Plan(std::vector<Step> steps, std::vector<Buffer> buffers, std::vector<OpR
         std::max(scratchpad_bytes_, static_cast<int64_t>(step.scratchpad.get_size()));
   }
   memory_ = std::make_unique<AlignedMemory>(arena_bytes_ + scratchpad_bytes_);
+  memory_->UseHugePages();
 
   for (const Step& step : steps_) {
     std::vector<dnnl_exec_arg_t> args;
