@@ -17,10 +17,12 @@ constexpr int64_t kFloatWhole = int64_t{1} << 24;  // float32 has all whole numb
 // What is added before the fraction is cut off; a half would also lift the number below a half.
 constexpr float kBelowHalf = 0x1.fffffep-2f;
 constexpr int64_t kNear = int64_t{1} << 29;
+constexpr int64_t kSmall = 300;   // so far from the zero point are all numbers of 8 bits
+constexpr int32_t kLift = 512;    // more than kSmall, and with it less than 1024
+constexpr float kDoubt = 0x1p-13f;  // more than (3 * kSmall + 1024) * 2**-24
+constexpr int64_t kBlock = 128;
 
-// Elements are written once for both loops below.
-//
-// Any scales: a product of 64 bits, for which most vector units have no quick instruction.
+// Exact for any scales: a product of 64 bits, for which vector units have no quick instruction.
 inline int32_t Rescaled(int32_t x, int32_t bias, int64_t from, int64_t factor, int64_t half,
                         int64_t down, int64_t nearest, int64_t zero, int64_t low, int64_t high) {
   const auto biased = static_cast<int32_t>(static_cast<uint32_t>(x) + static_cast<uint32_t>(bias));
@@ -33,34 +35,53 @@ inline int32_t Rescaled(int32_t x, int32_t bias, int64_t from, int64_t factor, i
   return static_cast<int32_t>(std::min(std::max((total >> down) + zero, low), high));
 }
 
-// The same where `quick` says so: a product of 32 bits by 31, shifted by 31 at least, is one of 32
-// bits again. `low` and `high` are those of the result less `zero`.
-inline int32_t QuicklyRescaled(int32_t x, int32_t offset, int32_t multiplier, int64_t half,
-                               int64_t down, int64_t nearest, int32_t zero, int32_t low,
-                               int32_t high) {
-  const auto moved = static_cast<int32_t>(static_cast<uint32_t>(x) + static_cast<uint32_t>(offset));
-  const int64_t wide = static_cast<int64_t>(moved) * multiplier;
-  const int64_t rounding = half + ((wide >> 63) & nearest);
-  const auto total = static_cast<int64_t>(static_cast<uint64_t>(wide) +
-                                          static_cast<uint64_t>(rounding));
-  return std::min(std::max(static_cast<int32_t>(total >> down), low), high) + zero;
-}
-
-// The limits of a result before its zero point is added, as int32.
-struct Limits {
-  Limits(int64_t zero, int64_t low, int64_t high)
-      : low(Cut(low - zero)),
-        high(Cut(high - zero)),
-        exact(low - zero <= kMost && high - zero >= -kMost) {}
-
-  static constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  static int32_t Cut(int64_t value) {
-    return static_cast<int32_t>(std::min(std::max(value, -kMost - 1), kMost));
+// The first `count` of a row. `kEach`: each element has its own entry of `how`, else all the first.
+//
+// Small results are computed in float32 and kept where that cannot have rounded another way: an
+// element is in error by less than 3 * 2**-24 of itself and lifting it by 2**-24 of 1024, so that
+// only numbers within kDoubt of a half are in doubt. One in some thousands is, and costs its block
+// the exact way.
+template <bool kEach>
+inline __attribute__((always_inline)) void Rescale(const int32_t* x, int64_t count,
+                                                   const Rescaling& how, int64_t channel,
+                                                   int64_t zero, int64_t low, int64_t high,
+                                                   int32_t* out) {
+  const int32_t *bias = how.bias.data() + channel, *offset = how.offset.data() + channel;
+  const float* scale = how.scale.data() + channel;
+  const int64_t *from = how.zero.data() + channel, *factor = how.factor.data() + channel,
+                *half = how.half.data() + channel, *down = how.down.data() + channel;
+  const int64_t nearest = how.nearest;
+  const bool small = how.quick && zero - low <= kSmall && high - zero <= kSmall;
+  // What is cut there rounds to the limit itself, and is in no doubt.
+  const float least = static_cast<float>(low - zero) - 0.49f,
+              most = static_cast<float>(high - zero) + 0.49f;
+  const auto after = static_cast<int32_t>(zero) - kLift;
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    const int64_t end = std::min(begin + kBlock, count);
+    if (small) {
+      int doubt = 0;
+#pragma omp simd reduction(| : doubt)
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t k = kEach ? i : 0;
+        const auto moved =
+            static_cast<int32_t>(static_cast<uint32_t>(x[i]) + static_cast<uint32_t>(offset[k]));
+        const float real = static_cast<float>(moved) * scale[k];
+        // Above zero the whole part is what a conversion leaves.
+        const float lifted = std::min(std::max(real, least), most) + (kLift + 0.5f);
+        const auto whole = static_cast<int32_t>(lifted);
+        doubt |= std::fabs(lifted - static_cast<float>(whole) - 0.5f) > 0.5f - kDoubt ? 1 : 0;
+        out[i] = whole + after;
+      }
+      if (doubt == 0) continue;
+    }
+#pragma omp simd
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t k = kEach ? i : 0;
+      out[i] = Rescaled(x[i], bias[k], from[k], factor[k], half[k], down[k], nearest, zero, low,
+                        high);
+    }
   }
-
-  int32_t low, high;
-  bool exact;  // cutting to them changes nothing for numbers of 32 bits
-};
+}
 
 template <typename T>
 void Repeated(std::vector<T>* values, int64_t times) {
@@ -85,12 +106,12 @@ void Rescaling::Add(float from_scale, int32_t from_zero, float to_scale, int32_t
   // Numbers of 8 bits and an offset of 31 do not wrap around.
   const bool near = std::abs(static_cast<int64_t>(add)) < kNear &&
                     std::abs(static_cast<int64_t>(from_zero)) < kNear;
-  quick &= up == 0 && (from_zero == 0 || (narrow && near));
+  quick &= up == 0 && right < 63 && (from_zero == 0 || (narrow && near));
   bias.push_back(add);
   zero.push_back(from_zero);
   offset.push_back(
       static_cast<int32_t>(static_cast<uint32_t>(add) - static_cast<uint32_t>(from_zero)));
-  small_factor.push_back(static_cast<int32_t>(multiplier));
+  scale.push_back(static_cast<float>(std::ldexp(static_cast<double>(multiplier), -right)));
   factor.push_back(up > 63 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(multiplier) << up));
   half.push_back(right > 64 ? 0 : static_cast<int64_t>(uint64_t{1} << (right - 1)));
   down.push_back(std::min(right, 63));
@@ -103,54 +124,13 @@ void Rescaling::Repeat(int64_t times) {
   Repeated(&half, times);
   Repeated(&down, times);
   Repeated(&offset, times);
-  Repeated(&small_factor, times);
-}
-
-VECTORIZED void RescaleRows(const int32_t* x, int64_t count, const Rescaling& how, int64_t channel,
-                            int64_t zero, int64_t low, int64_t high, int32_t* out) {
-  const int32_t* bias = how.bias.data() + channel;
-  const int64_t *from = how.zero.data() + channel, *factor = how.factor.data() + channel,
-                *half = how.half.data() + channel, *down = how.down.data() + channel;
-  const int64_t nearest = how.nearest;
-  const Limits limits(zero, low, high);
-  if (how.quick && limits.exact) {
-    const int32_t *offset = how.offset.data() + channel,
-                  *small_factor = how.small_factor.data() + channel;
-    const auto after = static_cast<int32_t>(zero);
-#pragma omp simd
-    for (int64_t i = 0; i < count; ++i) {
-      out[i] = QuicklyRescaled(x[i], offset[i], small_factor[i], half[i], down[i], nearest, after,
-                               limits.low, limits.high);
-    }
-    return;
-  }
-#pragma omp simd
-  for (int64_t i = 0; i < count; ++i) {
-    out[i] = Rescaled(x[i], bias[i], from[i], factor[i], half[i], down[i], nearest, zero, low,
-                      high);
-  }
+  Repeated(&scale, times);
 }
 
 VECTORIZED void RescaleRow(const int32_t* x, int64_t count, const Rescaling& how, int64_t channel,
-                           int64_t zero, int64_t low, int64_t high, int32_t* out) {
-  const int32_t bias = how.bias[channel];
-  const int64_t from = how.zero[channel], factor = how.factor[channel], half = how.half[channel],
-                down = how.down[channel], nearest = how.nearest;
-  const Limits limits(zero, low, high);
-  if (how.quick && limits.exact) {
-    const int32_t offset = how.offset[channel], small_factor = how.small_factor[channel];
-    const auto after = static_cast<int32_t>(zero);
-#pragma omp simd
-    for (int64_t i = 0; i < count; ++i) {
-      out[i] = QuicklyRescaled(x[i], offset, small_factor, half, down, nearest, after, limits.low,
-                               limits.high);
-    }
-    return;
-  }
-#pragma omp simd
-  for (int64_t i = 0; i < count; ++i) {
-    out[i] = Rescaled(x[i], bias, from, factor, half, down, nearest, zero, low, high);
-  }
+                           bool each, int64_t zero, int64_t low, int64_t high, int32_t* out) {
+  each ? Rescale<true>(x, count, how, channel, zero, low, high, out)
+       : Rescale<false>(x, count, how, channel, zero, low, high, out);
 }
 
 VECTORIZED void AddRow(const int32_t* a, const int32_t* b, int64_t count, int64_t zero,

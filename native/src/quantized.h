@@ -22,8 +22,9 @@ struct Rescaling {
   int64_t nearest = 0;          // -1: halves go away from zero, else up
   bool narrow = false;          // all data is within 8 bits; to be set before `Add`
 
-  // The same in 32 bits, where `quick` says that it is the same: bias - zero, and the factor.
-  std::vector<int32_t> offset, small_factor;
+  // The same in float32, to be tried first where `quick`: bias - zero, and the ratio of the scales.
+  std::vector<int32_t> offset;
+  std::vector<float> scale;
   bool quick = true;
 
   // One entry more.
@@ -32,11 +33,9 @@ struct Rescaling {
   void Repeat(int64_t times);
 };
 
-// out[i] = x[i] rescaled, plus `zero`, cut to [low, high]. In RescaleRow, `channel` is everybody's;
-// in RescaleRows it is that of x[0], and each element has the next one.
-void RescaleRows(const int32_t* x, int64_t count, const Rescaling& how, int64_t channel,
-                 int64_t zero, int64_t low, int64_t high, int32_t* out);
-void RescaleRow(const int32_t* x, int64_t count, const Rescaling& how, int64_t channel,
+// out[i] = x[i] rescaled, plus `zero`, cut to [low, high]. The entry at `channel` is that of x[0]
+// and, where `each`, the next one that of x[1] and so on, else everybody's.
+void RescaleRow(const int32_t* x, int64_t count, const Rescaling& how, int64_t channel, bool each,
                 int64_t zero, int64_t low, int64_t high, int32_t* out);
 
 // out[i] = a[i] + b[i] - zero, cut to [low, high].

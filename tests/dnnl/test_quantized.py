@@ -243,6 +243,22 @@ def test_halves(rounding: str) -> None:
 
 @pytest.mark.native
 @pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
+@pytest.mark.parametrize("scale", [0.5, 0.25, 1 / 3, 0.003, 0.0001, 2.0**-20, 0.9999999, 1.5])
+def test_every_number_near_a_half(scale: float) -> None:
+    """Fast arithmetic decides where it may: each sum that small results come from, and its bits."""
+    x = np.concatenate([np.arange(-70_000, 70_000), np.linspace(-(2**31), 2**31 - 1, 9_999)])
+    x = x.astype(np.int32).reshape(1, -1)
+    var = relay.var("x", shape=x.shape, dtype="int32")
+    expr = qnn.requantize(var, number(scale), zero(), number(1.0), zero(-3), out_dtype="int8")
+    (got,) = dnnl.compile_region(function(expr), "r")(x)
+    fraction, shift = np.frexp(np.float32(scale).astype(np.float64))
+    multiplier, right = int(np.floor(fraction * 2**31 + 0.5)), int(31 - shift)
+    exact = [((int(v) * multiplier + (1 << (right - 1))) >> right) - 3 for v in x[0]]
+    np.testing.assert_array_equal(got[0], np.clip(exact, -128, 127))
+
+
+@pytest.mark.native
+@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 def test_sums_beyond_what_float32_holds_are_exact() -> None:
     """512 * 3 * 3 products of 255 and 127: an odd number of 28 bits."""
     data = np.full((1, 512, 3, 3), 255, np.uint8)

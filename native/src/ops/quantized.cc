@@ -116,15 +116,54 @@ struct Settings {
   }
 };
 
-using Compute = void (*)(const Settings& settings, const std::vector<void*>& operands);
+// The tables of a requantize, kept as long as the scales and zero points that it is given are the
+// same numbers; mostly they are constants.
+class Tables {
+ public:
+  const Rescaling& Get(const Settings& s, const std::vector<void*>& operands) {
+    std::vector<int32_t> given;
+    for (size_t i = 1; i < s.lengths.size(); ++i) {
+      const auto* bits = static_cast<const int32_t*>(operands[i]);
+      given.insert(given.end(), bits, bits + s.lengths[i]);
+    }
+    if (given != made_of_) {
+      made_ = Make(s, operands);
+      made_of_ = std::move(given);
+    }
+    return made_;
+  }
+
+ private:
+  static Rescaling Make(const Settings& s, const std::vector<void*>& operands) {
+    const bool biased = s.lengths.size() == 6;
+    Rescaling made;
+    made.nearest = s.nearest ? -1 : 0;
+    made.narrow = s.from != DType::s32;
+    for (int64_t channel = 0; channel < s.walk.channels; ++channel) {
+      made.Add(s.At<float>(operands, 1, channel), s.At<int32_t>(operands, 2, channel),
+               s.At<float>(operands, 3, 0), biased ? s.At<int32_t>(operands, 5, channel) : 0);
+    }
+    made.Repeat(s.walk.repeats());
+    return made;
+  }
+
+  std::vector<int32_t> made_of_;
+  Rescaling made_;
+};
+
+using Compute = void (*)(const Settings& settings, const std::vector<void*>& operands,
+                         Tables* tables);
 
 struct Kernel : OwnKernel {
   Settings settings;
   Compute compute;
-  void Run(const std::vector<void*>& operands) const final { compute(settings, operands); }
+  mutable Tables tables;  // a plan runs in one thread at a time
+  void Run(const std::vector<void*>& operands) const final {
+    compute(settings, operands, &tables);
+  }
 };
 
-void Quantize(const Settings& s, const std::vector<void*>& operands) {
+void Quantize(const Settings& s, const std::vector<void*>& operands, Tables*) {
   s.walk.ForEach(s.threads, [&](int64_t start, int64_t count, int64_t channel) {
     const auto* data = static_cast<const float*>(operands[0]) + start;
     int32_t out[kPiece];
@@ -137,7 +176,7 @@ void Quantize(const Settings& s, const std::vector<void*>& operands) {
   });
 }
 
-void Dequantize(const Settings& s, const std::vector<void*>& operands) {
+void Dequantize(const Settings& s, const std::vector<void*>& operands, Tables*) {
   s.walk.ForEach(s.threads, [&](int64_t start, int64_t count, int64_t channel) {
     int32_t held[kPiece];
     const int32_t* data = Load(operands[0], s.from, start, count, held);
@@ -150,28 +189,19 @@ void Dequantize(const Settings& s, const std::vector<void*>& operands) {
   });
 }
 
-void Requantize(const Settings& s, const std::vector<void*>& operands) {
-  const bool biased = s.lengths.size() == 6;
-  Rescaling how;
-  how.nearest = s.nearest ? -1 : 0;
-  how.narrow = s.from != DType::s32;
-  for (int64_t channel = 0; channel < s.walk.channels; ++channel) {
-    how.Add(s.At<float>(operands, 1, channel), s.At<int32_t>(operands, 2, channel),
-            s.At<float>(operands, 3, 0), biased ? s.At<int32_t>(operands, 5, channel) : 0);
-  }
-  how.Repeat(s.walk.repeats());
+void Requantize(const Settings& s, const std::vector<void*>& operands, Tables* tables) {
+  const Rescaling& how = tables->Get(s, operands);
   const int64_t zero = s.At<int32_t>(operands, 4, 0);
   s.walk.ForEach(s.threads, [&](int64_t start, int64_t count, int64_t channel) {
     int32_t held[kPiece], out[kPiece];
-    const int32_t* data = Load(operands[0], s.from, start, count, held);
-    const auto rescale = s.walk.interleaved() ? RescaleRows : RescaleRow;
-    rescale(data, count, how, channel, zero, s.range.low, s.range.high, out);
+    RescaleRow(Load(operands[0], s.from, start, count, held), count, how, channel,
+               s.walk.interleaved(), zero, s.range.low, s.range.high, out);
     Store(out, count, s.to, start, operands.back());
   });
 }
 
 // Both in the scale of the result, as int32; then their sum less the zero point that both have.
-void Add(const Settings& s, const std::vector<void*>& operands) {
+void Add(const Settings& s, const std::vector<void*>& operands, Tables*) {
   const float scale = s.At<float>(operands, 6, 0);
   const int64_t zero = s.At<int32_t>(operands, 7, 0);
   Rescaling lhs, rhs;
@@ -181,10 +211,10 @@ void Add(const Settings& s, const std::vector<void*>& operands) {
   const Range full = RangeOf(DType::s32);
   s.walk.ForEach(s.threads, [&](int64_t start, int64_t count, int64_t channel) {
     int32_t held[kPiece], a[kPiece], b[kPiece];
-    RescaleRow(Load(operands[0], s.from, start, count, held), count, lhs, 0, zero, full.low,
-               full.high, a);
-    RescaleRow(Load(operands[1], s.from, start, count, held), count, rhs, 0, zero, full.low,
-               full.high, b);
+    RescaleRow(Load(operands[0], s.from, start, count, held), count, lhs, 0, /*each=*/false, zero,
+               full.low, full.high, a);
+    RescaleRow(Load(operands[1], s.from, start, count, held), count, rhs, 0, /*each=*/false, zero,
+               full.low, full.high, b);
     AddRow(a, b, count, zero, s.range.low, s.range.high, a);
     Store(a, count, s.to, start, operands.back());
   });
