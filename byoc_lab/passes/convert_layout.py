@@ -137,6 +137,7 @@ def _is_depthwise(attrs: Attrs, types: Sequence[Any]) -> bool:
 
 
 _CONV2D = {"NCHW": "OIHW", "NHWC": "HWIO"}
+_CONV2D_TRANSPOSE = _Converter(("data_layout",), "kernel_layout", {"NCHW": "IOHW", "NHWC": "HWIO"})
 _POOL = _Converter(("layout", "out_layout"))
 _RESIZE = _Converter(("layout",))
 CONVERTERS: Mapping[str, _Converter] = {
@@ -150,9 +151,8 @@ CONVERTERS: Mapping[str, _Converter] = {
     "qnn.conv2d": _Converter(
         ("data_layout",), "kernel_layout", _CONV2D, depthwise={"NHWC": "HWOI"}
     ),
-    "nn.conv2d_transpose": _Converter(
-        ("data_layout",), "kernel_layout", {"NCHW": "IOHW", "NHWC": "HWIO"}
-    ),
+    "nn.conv2d_transpose": _CONV2D_TRANSPOSE,
+    "qnn.conv2d_transpose": _CONV2D_TRANSPOSE,
     "nn.conv3d": _Converter(
         ("data_layout",), "kernel_layout", {"NCDHW": "OIDHW", "NDHWC": "DHWIO"}
     ),
@@ -163,6 +163,7 @@ CONVERTERS: Mapping[str, _Converter] = {
     "nn.avg_pool2d": _POOL,
     "nn.global_max_pool2d": _POOL,
     "nn.global_avg_pool2d": _POOL,
+    "qnn.avg_pool2d": _POOL,
     "image.resize1d": _RESIZE,
     "image.resize2d": _RESIZE,
 }

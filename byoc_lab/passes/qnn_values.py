@@ -98,6 +98,8 @@ def from_start(axis: int, rank: int) -> int:
 
 
 def saturated(expr: Expr, dtype: str) -> Expr:
-    """`expr` cut to the range of an integer dtype, and cast to it."""
+    """`expr` cut to the range of an integer dtype, and cast to it. Raises PassError for another."""
+    if "int" not in dtype:
+        raise PassError(f"a quantized result must be of an integer dtype, found {dtype}")
     limits = np.iinfo(dtype)
     return relay.cast(relay.clip(expr, float(limits.min), float(limits.max)), dtype)

@@ -21,7 +21,7 @@ class RemoveUnusedFunctions(ModulePass):
     opt_level = 1
 
     def __init__(self, entry_functions: Sequence[str] | None = None):
-        self.entry_functions = list(entry_functions or ["main"])
+        self.entry_functions = ["main"] if entry_functions is None else list(entry_functions)
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         reached: set[str] = set()

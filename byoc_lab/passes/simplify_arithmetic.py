@@ -112,9 +112,8 @@ class SimplifyAdjacentMultiplyOrAdd(DFPatternCallback):
 
 
 class SimplifyBinomial(DFPatternCallback):
-    """`a*x*x + b*x*y + c*y*y` -> `a * (x + p*y) * (x + q*y)`, where p and q are real.
-
-    Only for floats: TVM 0.16 also does it for integers, where p and q are cut to whole numbers.
+    """`a*x*x + b*x*y + c*y*y` -> `a * (x + p*y) * (x + q*y)`, where p and q are real; of whole
+    numbers, where p and q are whole. (TVM 0.16 cuts them to whole numbers, which changes results.)
     """
 
     reason = "two factors take fewer operations than three squares"
@@ -132,7 +131,8 @@ class SimplifyBinomial(DFPatternCallback):
     def callback(self, pre: Any, post: Expr, node_map: NodeMap) -> Expr:
         dtype = pre.checked_type.dtype
         given = [node_map[f][0] if f in node_map else const(1.0) for f in self.factors]
-        if dtype not in ("float32", "float64") or any(g.data.shape for g in given):  # type: ignore
+        whole = dtype in ("int32", "int64")
+        if (dtype not in ("float32", "float64") and not whole) or any(g.data.shape for g in given):  # type: ignore
             return post
         (x,), (y,) = node_map[self.x], node_map[self.y]
         a, b, c = (float(g.numpy()) for g in given)  # type: ignore[attr-defined]
@@ -142,6 +142,8 @@ class SimplifyBinomial(DFPatternCallback):
         if under_root < 0 or a == 0:
             return post
         p, q = ((b + s * sqrt(under_root)) / (2 * a) for s in (1, -1))
+        if whole and not (p.is_integer() and q.is_integer()):
+            return post
         first = call("add", x, call("multiply", y, const(p, dtype)))
         second = call("add", x, call("multiply", y, const(q, dtype)))
         product = call("multiply", first, first if under_root < 10e-5 else second)

@@ -82,7 +82,12 @@ def _bounds(dtype: str) -> tuple[float, float]:
     """The least and the greatest number of a dtype."""
     if dtype == "bool":
         return 0.0, 1.0
-    info: Any = np.finfo(dtype) if np.dtype(dtype).kind == "f" else np.iinfo(dtype)
+    if dtype == "bfloat16":
+        import ml_dtypes  # NumPy does not know its limits
+
+        info: Any = ml_dtypes.finfo(dtype)
+    else:
+        info = np.finfo(dtype) if np.dtype(dtype).kind == "f" else np.iinfo(dtype)
     return float(info.min), float(info.max)
 
 

@@ -259,8 +259,9 @@ def _infer(
 
 
 def _is_scalar(expr: Expr) -> bool:
+    """Whether it is one number, of any rank."""
     ty = expr.checked_type if expr.is_typed else None
-    return isinstance(ty, TensorType) and not ty.shape
+    return isinstance(ty, TensorType) and all(length == 1 for length in ty.shape)
 
 
 def _unflattened(values: Sequence[Expr], lengths: Sequence[int | None]) -> list[Expr]:

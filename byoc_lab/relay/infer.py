@@ -171,7 +171,7 @@ class _Solver(CallRules, DataTypeRules):
         assert isinstance(call.op, Function)
         for param, arg in zip(call.op.params, call.args, strict=False):  # _apply counts them
             known = self.types[arg]
-            if param.type_annotation is None and not known.has_holes:
+            if _is_open(param.type_annotation) and not known.has_holes:
                 self.types.setdefault(param, known)
                 self.fresh.add(param)
 
@@ -307,7 +307,7 @@ class _Solver(CallRules, DataTypeRules):
         if post is node and node not in self.fresh:
             return node
         ty = self.type_of(node)
-        if isinstance(post, Var) and post.type_annotation is None:
+        if isinstance(post, Var) and _is_open(post.type_annotation):
             return post.with_annotation(ty).with_type(ty)
         if isinstance(post, Call) and isinstance(post.op, Op):
             types = tuple(self.unifier.resolve(self.types[a]) for a in node.args)
@@ -319,6 +319,11 @@ class _Solver(CallRules, DataTypeRules):
             assert isinstance(ty, FuncType)
             return post.with_type(ty, ret_type=ty.ret_type)
         return post.with_type(ty)
+
+
+def _is_open(annotation: Type | None) -> bool:
+    """Whether a variable's annotation leaves something to find."""
+    return annotation is None or annotation.has_holes
 
 
 _VISIT: dict[type, Callable[..., Type]] = {

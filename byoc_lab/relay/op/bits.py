@@ -11,6 +11,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, attrs_type, boolean, integer, integers
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.nn_dense import lay_along
 from byoc_lab.relay.op.registry import OpPattern, define_op, identity
 from byoc_lab.relay.op.relations import Types, axis_of, fail, tensors
@@ -46,6 +47,7 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, x: by_topi("reinterpret", x, attrs.dtype),
     pattern=OpPattern.ELEMWISE,
+    layout=layout_rules.elementwise,
     doc="The same bits read as another dtype.",
 )
 
@@ -74,6 +76,7 @@ define_op(
     flops=lambda attrs, args, result: 4 * prod(result.shape),
     relax=lambda R, attrs, x: by_topi("fixed_point_multiply", x, attrs.multiplier, attrs.shift),
     pattern=OpPattern.ELEMWISE,
+    layout=layout_rules.elementwise,
     doc="out = data * multiplier * 2 ** (shift - 31) in whole numbers, int32.",
 )
 

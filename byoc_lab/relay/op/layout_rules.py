@@ -211,19 +211,19 @@ def reduction(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -
     gone = {old[n] for n in range(rank) if (n in named) != bool(attrs.exclude)}
     layout = new_in[0] if new_in is not None and gone else old
     assert layout is not None
-    axes, kept = [], []
-    for n, (letter, size) in enumerate(layout.axes):
-        reduced = letter.upper() in gone
-        if reduced != bool(attrs.exclude):
-            axes.append(n)
-        if not reduced:
-            kept.append((letter, size))
-        elif attrs.keepdims:
-            kept.append((letter, 1 if size else 0))
+    reduced = [letter.upper() in gone for letter, _ in layout.axes]
+    axes = tuple(n for n, it_is in enumerate(reduced) if it_is != bool(attrs.exclude))
+    # Of length 1; the mean that a variance takes is so too.
+    ones = [
+        (letter, 1 if size and it_is else size)
+        for (letter, size), it_is in zip(layout.axes, reduced, strict=True)
+    ]
+    kept = [a for a, it_is in zip(ones, reduced, strict=True) if attrs.keepdims or not it_is]
     if not kept:  # TVM has no layout for a scalar
         return unknown
-    new_attrs = _changed(attrs, axis=tuple(axes)) if new_in is not None and gone else attrs
-    return Answer([layout] * len(old_in), [Layout.of(kept)], new_attrs)
+    new_attrs = _changed(attrs, axis=axes) if new_in is not None and gone else attrs
+    means = [Layout.of(ones)] * (len(old_in) - 1)
+    return Answer([layout, *means], [Layout.of(kept)], new_attrs)
 
 
 # Operators that move, drop or cut axes -----------------------------------------------------------
@@ -344,6 +344,11 @@ def convolution(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types)
     return Answer([data, kernel], [Layout(attrs.out_layout or attrs.data_layout)], attrs)
 
 
+def packed_weight(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
+    """Of a matrix product whose attribute names the layout of its weight."""
+    return Answer([Layout("NC"), Layout(attrs.weight_layout)], [Layout("NC")], attrs)
+
+
 def pooling(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
     """Any layout, unless `out_layout` was chosen."""
     if new_in is not None and not attrs.out_layout:
@@ -362,9 +367,9 @@ def upsampling(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) 
 
 
 def resize(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
-    """The axes in any order, but not in blocks."""
+    """The axes in any order, but not in blocks; and as they are if that was chosen."""
     new, old = new_in[0] if new_in is not None else None, Layout(attrs.layout)
-    if new is not None and sorted(new.axes) == sorted(old.axes):
+    if new is not None and old == old_in[0] and sorted(new.axes) == sorted(old.axes):
         attrs = _changed(attrs, layout=str(new))
     return Answer([Layout(attrs.layout)], [Layout(attrs.layout)], attrs)
 
@@ -372,17 +377,17 @@ def resize(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> A
 # Quantized operators -----------------------------------------------------------------------------
 
 
-def quantized(rule: Rule) -> Rule:
+def quantized(rule: Rule, data: int = 2) -> Rule:
     """`rule` for the data; scales and zero points lie along the channels.
 
-    The data are the first two arguments, or the fields of the first if that is a tuple.
+    The data are the first `data` arguments, or the fields of the first if that is a tuple.
     """
 
     def follow(attrs: Attrs, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
         tuples = isinstance(types[0], TupleType)
-        count = len(types[0].fields) if tuples else 2
+        count = len(types[0].fields) if tuples else data
         new = None if new_in is None else new_in[:count]
-        answer = rule(attrs, new, old_in[:count], types[:1] if tuples else types[:2])
+        answer = rule(attrs, new, old_in[:count], types[:1] if tuples else types[:data])
         channels = [CHANNELS] * (len(old_in) - count)
         return Answer([*answer.input_layouts, *channels], answer.output_layouts, answer.new_attrs)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from byoc_lab.relay.attrs import Attr, Attrs, AttrsType, dtype, integer, string
 from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.blocks import plain_layout, relaid_array, relaid_relax, relaid_type
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpDef, OpPattern, define_op
@@ -76,6 +77,7 @@ def _conv(op: str, word: str, doc: str) -> None:
         flops=flops,
         relax=relax,
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        layout=layout_rules.convolution,
         normalize=window_normalize(2),
         doc=doc,
     )
@@ -185,6 +187,7 @@ DENSE_PACK = define_op(
     flops=_pack_flops,
     relax=_pack_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    layout=layout_rules.packed_weight,
     doc="As nn.dense, the weight in blocks.",
 )
 

@@ -49,7 +49,8 @@ def _length(ty: TensorType, axis: int) -> AnyValue:
 
 def _relation(op: str):
     def relation(attrs: AnyValue, *types: Type | None) -> Types:
-        """lhs and rhs of one dtype broadcast; the result has their dtype."""
+        """lhs and rhs of one dtype broadcast; the result has their dtype. As in TVM, float32 has a
+        type too; it cannot be computed."""
         known = tensors(op, NAMES, *types)
         a, b, a_scale, a_zero, b_scale, b_zero, scale, zero = known
         check_scalar(op, "output_scale", scale, "float32")
@@ -58,7 +59,7 @@ def _relation(op: str):
             return *known, None
         if a.dtype != b.dtype:
             fail(op, f"lhs and rhs must have one dtype, found {a} and {b}; requantize one of them")
-        check_dtype(op, "lhs", a.dtype, "int8", "uint8", "int16", "int32")
+        check_dtype(op, "lhs", a.dtype, "int8", "uint8", "int16", "int32", "float32")
         for side, ty, s, z in (("lhs", a, a_scale, a_zero), ("rhs", b, b_scale, b_zero)):
             channels = _length(ty, attrs[f"{side}_axis"])
             check_vector(op, f"{side}_scale", s, "float32", channels)

@@ -94,7 +94,7 @@ def requantized(
 
 
 def saturated(x: np.ndarray, dtype: str) -> np.ndarray:
-    """`x` cut to the range of an integer dtype."""
+    """`x` cut to the range of an integer dtype. Raises ValueError for another."""
     limits = np.iinfo(dtype)
     return np.clip(x, limits.min, limits.max).astype(dtype)
 
@@ -109,7 +109,9 @@ def relax_constant(array: AnyValue, dtype: str) -> AnyValue:
 
 
 def relax_saturated(R: AnyValue, x: AnyValue, dtype: str) -> AnyValue:
-    """`saturated` of an int64 Relax expression."""
+    """`saturated` of an int64 Relax expression. Raises BuildError for a dtype of no integers."""
+    if "int" not in dtype:
+        raise BuildError(f"a quantized result must be of an integer dtype, found {dtype}")
     limits = np.iinfo(dtype)
     cut = R.maximum(x, relax_constant(limits.min, "int64"))
     return R.astype(R.minimum(cut, relax_constant(limits.max, "int64")), dtype)

@@ -16,6 +16,7 @@ import numpy as np
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.attrs import attrs_type
 from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.elementwise import error_function
 from byoc_lab.relay.op.namespace import builds, reordered
 from byoc_lab.relay.op.qnn_convert import dequantize_reference, quantize_reference
@@ -280,6 +281,7 @@ AVG_POOL2D = define_op(
     flops=lambda attrs, args, result: PLAIN.flops(attrs, args[:1], result) if PLAIN.flops else 0,
     relax=_pool_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    layout=layout_rules.quantized(layout_rules.pooling, data=1),
     non_computational=False,
     doc="The average of each window of a quantized tensor, brought to another scale first.",
 )

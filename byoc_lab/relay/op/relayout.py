@@ -62,7 +62,7 @@ def relaid(op: str, shape: Sequence[int | Any], source: str, target: str) -> Any
         parts[letter], parts[small] = [outer], [inner]
         if inner == block:
             sources[letter].append((letter, 0))
-            if small in sources:
+            if small in sources and small in old:  # else blocks of 1, made of nothing
                 sources[small].append((small, 0))
         elif block % inner == 0:  # larger blocks: part of the outer axis joins them
             more = block // inner
