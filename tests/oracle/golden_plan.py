@@ -112,6 +112,7 @@ TO_CHANNELS_FIRST = {
     "nn.conv2d_transpose": ["NCHW", "default"],
     "nn.conv3d": ["NCDHW", "default"],
 }
+TRANSPOSED = "qnn.conv2d_transpose"
 TO_CHANNELS_LAST = {"nn.conv2d": ["NHWC", "default"], "nn.max_pool2d": ["NHWC"]}
 NORMS = (
     "plain",
@@ -536,6 +537,11 @@ def _layouts() -> Iterator[Golden]:
         yield Golden(f"layouts.{name}", canonical, to_first, "_canonical")
     yield Golden("layouts.chain", typed, registered("AlterOpLayout", "weight_only"))
     yield Golden("layouts.blocks", typed, registered("AlterOpLayout", "pool_in_blocks"))
+    yield Golden("layouts.narrow", canonical, registered("AlterOpLayout", "data_in_blocks"))
+    for name, op in (("resized", "image.resize2d"), ("quantized_transposed", TRANSPOSED)):
+        wanted = ["NCHW", "default"] if op == TRANSPOSED else ["NCHW"]
+        chosen = {"pass": "ConvertLayout", "desired_layouts": {op: wanted}}
+        yield Golden(f"layouts.{name}", typed, chosen, "_chosen")
     for name in ("chain", "channels_first"):
         yield Golden(f"layouts.{name}", typed, registered("Legalize", "scaled"))
 

@@ -71,6 +71,7 @@ def _leaky(relay: Any) -> Any:
 
 FUNCTIONS: dict[str, dict[str, Callable[[Any], Any]]] = {
     "channels_first": {"nn.conv2d": _relaid(data_layout="NCHW", kernel_layout="OIHW")},
+    "data_in_blocks": {"nn.conv2d": _relaid(data_layout="NCHW4c")},
     "weight_only": {"nn.conv2d": _relaid(kernel_layout="OHWI")},
     "pool_in_blocks": {"nn.max_pool2d": _pool_in_blocks},
     "scaled": {"nn.conv2d": _scaled_weight, "nn.relu": _leaky},

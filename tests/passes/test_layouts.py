@@ -152,3 +152,25 @@ def test_layouts_are_read() -> None:
     for wrong in ("", "NCHWc", "N16CHW", "NCCH", "NHW4c", "N-C"):
         with pytest.raises(AttributeValueError, match="no layout such as"):
             Layout(wrong)
+
+
+def test_a_blocked_variance_takes_its_mean_as_it_comes() -> None:
+    """TVM 0.16 fills the mean's blocks of 1 with zeros, up to the 8 of the data's."""
+
+    def in_blocks(attrs, inputs, *types):
+        return relay.nn.conv2d(*inputs, **{**attrs, "data_layout": "NCHW8c"})
+
+    weight = relay.const(np.random.default_rng(0).normal(size=(8, 8, 3, 3)).astype("float32"))
+    x = relay.var("x", shape=(1, 8, 6, 6))
+    y = relay.nn.conv2d(x, weight, channels=8, kernel_size=(3, 3))
+    mod = InferType()(IRModule.from_expr(relay.Function([x], relay.variance(y, axis=[1]))))
+    op = relay.op.get("nn.conv2d")
+    op.set_attr("FTVMAlterOpLayout", in_blocks)
+    try:
+        after = AlterOpLayout()(mod)
+    finally:
+        op.reset_attr("FTVMAlterOpLayout")
+    assert [c.attrs.axis for c in _calls(after, "variance")] == [(1, 4)]
+    data = {"x": np.random.default_rng(1).normal(size=(1, 8, 6, 6)).astype("float32")}
+    values = [evaluate(m, data, dtype="float64").value for m in (mod, after)]
+    np.testing.assert_allclose(values[1], values[0], rtol=1e-9)

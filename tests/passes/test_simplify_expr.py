@@ -31,3 +31,15 @@ def test_squares_without_real_or_exact_roots_stay(dtype: str, body: str) -> None
     """x*x + 3xy + y*y has irrational factors, which integers cannot hold; the other has none."""
     mod = _module(body, dtype)
     assert_structural_equal(SimplifyExpr()(mod), mod)
+
+
+def test_whole_roots_serve_whole_numbers() -> None:
+    """x*x + 5xy + 6y*y = (x + 3y)(x + 2y)."""
+    body = "add(add(multiply(%x, %x), multiply(5, multiply(%x, %y))), multiply(6, multiply(%y, %y)))"
+    factors = "multiply(add(%x, multiply(%y, 3)), add(%x, multiply(%y, 2)))"
+    assert_structural_equal(SimplifyExpr()(_module(body, "int32")), _module(factors, "int32"))
+
+
+def test_limits_of_bfloat16_are_known() -> None:
+    mod = _module('clip(cast(%x, dtype="bfloat16"), a_min=-0.2f, a_max=0.4f)')
+    assert_structural_equal(SimplifyExpr()(mod), mod)

@@ -34,3 +34,10 @@ def test_what_cannot_be_typed_is_named() -> None:
     for mod in (untyped, bad):
         with pytest.raises(TypeInferenceError):
             make_pass("FoldConstant")(mod)
+
+
+def test_an_open_annotation_is_filled_in() -> None:
+    x, alpha = relay.var("x", shape=(1, 3)), relay.var("alpha", relay.IncompleteType())
+    body = relay.nn.prelu(x, alpha)
+    main = infer_module(IRModule.from_expr(relay.Function([x, alpha], body)))["main"]
+    assert main.params[1].type_annotation == relay.TensorType((3,))

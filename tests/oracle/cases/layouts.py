@@ -38,6 +38,15 @@ bias_add = _after(lambda relay, y: relay.nn.relu(relay.nn.bias_add(y, _v(relay, 
 channels = _after(lambda relay, y: relay.nn.relu(relay.add(y, _v(relay, "b", 8))))
 scalar = _after(lambda relay, y: relay.multiply(relay.const(2.0), y))
 scalar_variable = _after(lambda relay, y: relay.multiply(y, _v(relay, "s")))
+numbers = _after(
+    lambda relay, y: relay.multiply(_v(relay, "s", 1), relay.multiply(y, _v(relay, "t", 1, 1)))
+)
+bits = _after(
+    lambda relay, y: relay.tanh(relay.reinterpret(relay.reinterpret(y, "int32"), "float32"))
+)
+fixed_point = _after(
+    lambda relay, y: relay.fixed_point_multiply(relay.cast(y, "int32"), 1 << 30, 1)
+)
 one_channel = _after(lambda relay, y: relay.add(y, _v(relay, "b", 1, 6, 6, 1)))
 other_operand = _after(lambda relay, y: relay.add(_v(relay, "b", 1, 6, 6, 8), y))
 wider_operand = _after(lambda relay, y: relay.add(y, _v(relay, "b", 2, 1, 6, 6, 8)))
@@ -188,6 +197,23 @@ def quantized(tvm, relay, np):
     y = relay.nn.bias_add(y, relay.var("b", shape=(8,), dtype="int32"), axis=3)
     y = relay.qnn.op.requantize(y, scale, zero, scale, zero, axis=3, out_dtype="int8")
     return _module(tvm, relay, relay.nn.relu(y))
+
+
+def quantized_transposed(tvm, relay, np):
+    data = relay.var("data", shape=(1, 6, 6, 8), dtype="int8")
+    weight = relay.var("weight", shape=(3, 3, 8, 8), dtype="int8")
+    numbers = [relay.const(0, "int32")] * 2 + [relay.const(0.5, "float32")] * 2
+    sizes = {"kernel_size": (3, 3), "channels": 8, "out_dtype": "int32"}
+    layouts = {"data_layout": "NHWC", "kernel_layout": "HWIO"}
+    y = relay.qnn.op.conv2d_transpose(data, weight, *numbers, **sizes, **layouts)
+    return _module(tvm, relay, relay.nn.relu(y))
+
+
+def narrow(tvm, relay, np):
+    """Operands of one channel, and of none: blocks of 1 are broadcast."""
+    y = relay.nn.conv2d(_v(relay, "data", 1, 8, 6, 6), _v(relay, "weight", 8, 8, 3, 3))
+    y = relay.add(y, _v(relay, "a", 1, 1, 4, 4))
+    return _module(tvm, relay, relay.add(_v(relay, "b", 4), y))
 
 
 def blocks(tvm, relay, np):
