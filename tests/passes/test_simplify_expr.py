@@ -35,7 +35,8 @@ def test_squares_without_real_or_exact_roots_stay(dtype: str, body: str) -> None
 
 def test_whole_roots_serve_whole_numbers() -> None:
     """x*x + 5xy + 6y*y = (x + 3y)(x + 2y)."""
-    body = "add(add(multiply(%x, %x), multiply(5, multiply(%x, %y))), multiply(6, multiply(%y, %y)))"
+    xx, xy, yy = (f"multiply({a}, {b})" for a, b in (("%x", "%x"), ("%x", "%y"), ("%y", "%y")))
+    body = f"add(add({xx}, multiply(5, {xy})), multiply(6, {yy}))"
     factors = "multiply(add(%x, multiply(%y, 3)), add(%x, multiply(%y, 2)))"
     assert_structural_equal(SimplifyExpr()(_module(body, "int32")), _module(factors, "int32"))
 
