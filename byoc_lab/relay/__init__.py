@@ -22,7 +22,9 @@ from byoc_lab.relay import (
     op,
     prelude,
     qnn,
+    random,
     testing,
+    vision,
 )
 from byoc_lab.relay import expr_functor as expr_functor
 from byoc_lab.relay import types as ty  # TVM's name for it

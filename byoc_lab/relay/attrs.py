@@ -18,6 +18,7 @@ from byoc_lab.errors import (
     UnknownNameError,
 )
 from byoc_lab.relay.ndarray import NDArray
+from byoc_lab.relay.types import SHORT_DTYPES
 
 FLOAT_TOLERANCE = 1e-9
 REQUIRED = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
@@ -29,6 +30,7 @@ class Attr:
 
     A default of `REQUIRED` means that TVM declares none: the printer always shows such a field.
     `may_be_none` says whether None is a value of its own (`axis=None`: all axes).
+    `fixed`: a dtype that is not widened when all is computed in float64: it says which numbers.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Attr:
     default: Any = REQUIRED
     doc: str = ""
     may_be_none: bool = False
+    fixed: bool = False
 
     def convert(self, value: Any, owner: str) -> Any:
         if value is None and (self.may_be_none or self.default is None):
@@ -85,12 +88,21 @@ class DType(str):
 
 def dtype(value: Any) -> DType:
     """ "float32", numpy.float32, numpy.dtype("float32") -> DType("float32")."""
+    if isinstance(value, str):
+        value = SHORT_DTYPES.get(value, value)
     if isinstance(value, str) and (DTYPE.fullmatch(value) or _OTHER_DTYPE.fullmatch(value)):
         return DType(value)
     name = getattr(value, "name", None) or getattr(value, "__name__", None)
     if not isinstance(name, str):
         raise TypeError
     return DType(name)
+
+
+def numbers(value: Any) -> tuple[float, ...]:
+    """Ints and floats, each as it is given: TVM keeps and prints them apart, `[1, 0.5f]`."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise TypeError
+    return tuple(integer(v) if _number_kind(v) is int else number(v) for v in value)
 
 
 def integers(value: Any) -> tuple[int, ...]:

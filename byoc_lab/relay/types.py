@@ -79,6 +79,9 @@ class Type:
         return str(self)
 
 
+SHORT_DTYPES = {"int": "int32", "uint": "uint32", "float": "float32"}  # what TVM takes them for
+
+
 class TensorType(Type):
     """A tensor of `shape` (ints or `Any`) and `dtype` ("float32", ...); shape () is a scalar.
 
@@ -93,8 +96,10 @@ class TensorType(Type):
     def __init__(self, shape: Iterable[int | Any], dtype: str = "float32"):
         dims = tuple(_dim(d) for d in shape)
         object.__setattr__(self, "shape", dims)
-        object.__setattr__(self, "dtype", str(dtype))
-        self._seal(dims, str(dtype))
+        kind = str(dtype)
+        kind = SHORT_DTYPES.get(kind, kind)
+        object.__setattr__(self, "dtype", kind)
+        self._seal(dims, kind)
 
     @property
     def concrete_shape(self) -> tuple[int, ...]:

@@ -121,7 +121,7 @@ def widened_attrs(attrs: Attrs | None) -> Attrs | None:
     wider = {
         f.name: "float64"
         for f in attrs.schema.fields
-        if f.kind is dtype_kind and attrs[f.name] in WIDENED
+        if f.kind is dtype_kind and not f.fixed and attrs[f.name] in WIDENED
     }
     return attrs.replace(**wider) if wider else attrs
 

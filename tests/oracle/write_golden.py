@@ -16,6 +16,7 @@ from typing import Any
 from tests.relay.op.attribute_calls import ATTRIBUTE_CALLS
 from tests.relay.op.calls import CALLS
 from tests.relay.op.holes import holes
+from tests.relay.op.vision_calls import VISION_CALLS
 
 from . import cases
 from .client import Oracle, StepResult, skip_reason
@@ -43,7 +44,7 @@ def expected_files(oracle: Oracle) -> Iterator[tuple[str, str]]:
             yield from _printed(results, entry)
         else:
             yield entry.path, str(_golden(results, entry))
-    yield OPERATORS, golden_text(operator_facts([*CALLS, *ATTRIBUTE_CALLS], holes()))
+    yield OPERATORS, golden_text(operator_facts([*CALLS, *ATTRIBUTE_CALLS, *VISION_CALLS], holes()))
 
 
 def _run(oracle: Oracle, entries: list[Golden]) -> Results:

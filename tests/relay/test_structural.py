@@ -144,3 +144,9 @@ def test_functions_that_name_their_type_parameters_differently_have_one_hash():
 
     assert relay.structural_equal(identity("A"), identity("B"))
     assert relay.structural_hash(identity("A")) == relay.structural_hash(identity("B"))
+
+
+def test_dtypes_without_bits_have_those_of_tvm() -> None:
+    assert relay.TensorType((2,), "int") == relay.TensorType((2,), "int32")
+    assert relay.TensorType((2,), "uint").dtype == "uint32"
+    assert relay.cast(relay.var("x", shape=(2,), dtype="float"), "int").attrs.dtype == "int32"

@@ -56,4 +56,4 @@ def function(name: str) -> Callable[..., Any]:
 def namespace(prefix: str = "") -> dict[str, Callable[..., Any]]:
     """The functions named `prefix` + one plain word, by that word."""
     written = {n[len(prefix) :]: f for n, f in _WRITTEN.items() if n.startswith(prefix)}
-    return {**builders(prefix), **{n: f for n, f in written.items() if "." not in n}}
+    return {**builders(prefix, _WRITTEN), **{n: f for n, f in written.items() if "." not in n}}

@@ -8,7 +8,7 @@ translation to Relax. The families of operators are the other files of this fold
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -165,12 +165,15 @@ def documentation(d: OpDef) -> str:
     return "\n".join(lines)
 
 
-def builders(prefix: str = "") -> dict[str, Callable[..., Any]]:
-    """The builders of every operator named `prefix` + one plain word, by that word."""
+def builders(prefix: str = "", written: Container[str] = ()) -> dict[str, Callable[..., Any]]:
+    """The builders of every operator named `prefix` + one plain word, by that word.
+
+    Those of operators in `written` are left out: they are made by hand.
+    """
     found = {}
     for name in Op.list_op_names():
         word = name[len(prefix) :]
-        if name.startswith(prefix) and "." not in word:
+        if name.startswith(prefix) and "." not in word and name not in written:
             found[word] = builder(Op.get(name))
     return found
 

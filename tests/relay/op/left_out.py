@@ -5,11 +5,18 @@ from __future__ import annotations
 FORK = "the fork has it, upstream TVM 0.16 does not"
 WINOGRAD = "made by AlterOpLayout for one target's schedule; no importer emits it"
 VM = "made by the lowering to TVM's virtual machine, which is not carried here"
-BITS = "bit-serial arithmetic of one research schedule; no importer emits it"
-SSD = "a kernel of detection networks, which neither importers nor back end handle here"
 ETHOS = "a layer of the Arm Ethos-U back end, made by its own passes"
-RANDOM = "random numbers by Threefry; no importer of a network for inference emits them"
 TUNING = "made by a tuner for the layout that it found"
+
+VISION_OF_THE_FORK = (
+    "categorical",
+    "extract_image_patches",
+    "invert_permutation",
+    "max_pool2d_location",
+    "psroipooling",
+    "standard_normal",
+    "unpooling",
+)
 
 # Names, or how they begin -> why.
 LEFT_OUT: dict[str, str] = {
@@ -26,24 +33,19 @@ LEFT_OUT: dict[str, str] = {
     "hardswish": FORK,
     "memory.": VM,
     "meta_schedule_layout_transform": TUNING,
-    "nn.bitpack": BITS,
-    "nn.bitserial_": BITS,
     "nn.contrib_conv2d_gemm_": WINOGRAD,
     "nn.contrib_conv2d_winograd_": WINOGRAD,
     "nn.contrib_conv3d_winograd_": WINOGRAD,
-    "nn.correlation": "the cost volume of FlowNet; no importer emits it",
-    "nn.deformable_conv2d": SSD,
     "nn.fsmn": FORK,
     "nn.internal.sparse_dense_padded": "made by AlterOpLayout for CUDA",
     "nn.max_pool2d_with_argmax": FORK,
     "nn.sparse_conv2d": "made by the pass that makes weights sparse; no importer emits it",
     "nn.swish": FORK,
     "parser.MetaRef": "the parser's own, gone when it is done",
-    "random.": RANDOM,
     "relay.op.annotation.simulated_quantize": "the old automatic quantization, relay.quantize",
     "scatter": FORK,
     "segment_": FORK,
-    "vision.": SSD,
+    **{f"vision.{name}": FORK for name in VISION_OF_THE_FORK},
     "vm.": VM,
     "where_softmax": FORK,
 }
@@ -52,9 +54,6 @@ LEFT_OUT: dict[str, str] = {
 FUNCTIONS: dict[str, str] = {
     "copy_shape_func": "a shape function, which TVM's virtual machine asks for",
     "segment_prod": FORK,
-    "nn.bitpack": BITS,
-    "nn.bitserial_conv2d": BITS,
-    "nn.bitserial_dense": BITS,
     "nn.contrib_conv2d_gemm_weight_transform": WINOGRAD,
     "nn.contrib_conv2d_gemm_without_weight_transform": WINOGRAD,
     "nn.contrib_conv2d_winograd_nnpack_weight_transform": WINOGRAD,
@@ -62,50 +61,11 @@ FUNCTIONS: dict[str, str] = {
     "nn.contrib_conv2d_winograd_without_weight_transform": WINOGRAD,
     "nn.contrib_conv3d_winograd_weight_transform": WINOGRAD,
     "nn.contrib_conv3d_winograd_without_weight_transform": WINOGRAD,
-    "nn.correlation": LEFT_OUT["nn.correlation"],
-    "nn.deformable_conv2d": SSD,
     "nn.max_pool2d_with_argmax": FORK,
     "qnn.op.requantize_config": "TVM's takes any keyword, and refuses those it does not know later",
     "qnn.op.leaky_relu": "the fork's Python function has fewer parameters than its operator",
     "annotation.function_on_device": "the fork's C++ does not have what its Python calls",
-    **dict.fromkeys(
-        (
-            "random.multinomial",
-            "random.normal",
-            "random.threefry_generate",
-            "random.threefry_key",
-            "random.threefry_split",
-            "random.uniform",
-        ),
-        RANDOM,
-    ),
-    **dict.fromkeys(
-        (
-            "vision.all_class_non_max_suppression",
-            "vision.get_valid_counts",
-            "vision.multibox_prior",
-            "vision.multibox_transform_loc",
-            "vision.non_max_suppression",
-            "vision.proposal",
-            "vision.regular_non_max_suppression",
-            "vision.roi_align",
-            "vision.roi_pool",
-            "vision.yolo_reorg",
-        ),
-        SSD,
-    ),
-    **dict.fromkeys(
-        (
-            "vision.categorical",
-            "vision.extract_image_patches",
-            "vision.invert_permutation",
-            "vision.max_pool2d_location",
-            "vision.psroipooling",
-            "vision.standard_normal",
-            "vision.unpooling",
-        ),
-        FORK,
-    ),
+    **{f"vision.{name}": FORK for name in VISION_OF_THE_FORK},
 }
 
 # Calls that TVM types and cannot compute: here they are refused at once.

@@ -17,6 +17,7 @@ from tests.relay.op.index_samples import INDEX_SAMPLES
 from tests.relay.op.more_samples import MORE_SAMPLES
 from tests.relay.op.qnn_samples import QNN_SAMPLES
 from tests.relay.op.sample import Sample, Shape, binary, unary
+from tests.relay.op.vision_samples import VISION_SAMPLES
 
 
 def conv(note: str, data: Shape, weight: Shape, **attrs: Any) -> Sample:
@@ -171,6 +172,7 @@ SAMPLES = [
     *ARRAY_SAMPLES,
     *DYN_SAMPLES,
     *QNN_SAMPLES,
+    *VISION_SAMPLES,
     *IMAGE_SAMPLES,
     *INDEX_SAMPLES,
 ]

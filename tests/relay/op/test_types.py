@@ -309,6 +309,6 @@ def test_a_dtype_has_the_name_of_one() -> None:
     x = relay.var("x", shape=(2,))
     for good in ("float32", "int4", "bfloat16", "uint8x4", "bool"):
         assert relay.cast(x, good).attrs.dtype == good
-    for bad in ("flot32", "f32", "float", "int8 ", "dnnl"):
+    for bad in ("flot32", "f32", "double", "int8 ", "dnnl"):
         with pytest.raises(AttributeValueError, match=f"'dtype' must be dtype, found {bad!r}"):
             relay.cast(x, bad)

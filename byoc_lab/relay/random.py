@@ -1,0 +1,15 @@
+"""`relay.random`: the builders of random numbers, from their definitions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from byoc_lab.relay.op.namespace import namespace as _namespace
+
+_functions = _namespace("random.")
+globals().update(_functions)
+__all__ = sorted(_functions)
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
