@@ -8,8 +8,9 @@ point, (product + bias) requantized, clipped, cast, and perhaps summed with `oth
     real = real + (S_right / S_sum) * cast(other) + z
     cast(real)
 
-`patterns.pattern_table` knows both forms. This one rounds where DNNL's cast does, so results may
-differ by one from Relay's; nothing needs it to run on DNNL (`quantized.py`).
+`patterns.pattern_table` knows both forms. This one ends with a cast, which takes the fraction away
+(TVM's DNNL kernels round there), so results may be one less than Relay's; nothing needs it to run
+on DNNL (`quantized.py`).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ arithmetic (native/src/ops/quantized.cc), so a region gives the bits that Relay'
 A bias goes into the qnn.requantize behind it, a clip or cast of integers into what made them.
 
 TVM's form of the same chains (`legalize_qnn.py`) computes in float32 and ends with a cast, which
-DNNL rounds to the nearest integer; it is within one of what Relay computes.
+takes the fraction away here as in Relay; TVM's own DNNL kernels round to the nearest there.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 
 from byoc_lab.relay.dataflow_pattern import DFPattern, is_constant, is_expr, is_op, wildcard
 from byoc_lab.relay.expr import Call, Constant, Expr, Op, const
+from byoc_lab.relay.op.requantize_config import settled
 from byoc_lab.relay.types import TensorType
 
 PRODUCTS = ("qnn.conv2d", "qnn.dense")
@@ -67,10 +68,23 @@ def why_no_product(call: Call) -> str | None:
 
 
 def why_no_requantize(call: Call) -> str | None:
-    assert call.attrs is not None
-    if call.attrs.compute_dtype not in ("None", "int64"):
-        return f"compute_dtype must be 'int64', found {call.attrs.compute_dtype!r}"
-    return why_no_parameters(call)
+    """Why DNNL cannot take this qnn.requantize, as the current configuration has it."""
+    return _why_no_arithmetic(call) or why_no_parameters(call)
+
+
+def _why_no_arithmetic(call: Call) -> str | None:
+    _, compute_dtype = _arithmetic(call)
+    if compute_dtype == "int64":
+        return None
+    return f"changes of scale must have compute_dtype 'int64', found {compute_dtype!r}"
+
+
+def _arithmetic(call: Call) -> tuple[str, str]:
+    """Rounding and compute_dtype of a call that changes scales."""
+    attrs = call.attrs
+    if not call.is_op("qnn.requantize") or attrs is None:
+        return settled("None", "None")
+    return settled(attrs.rounding, attrs.compute_dtype)
 
 
 def why_no_sum(call: Call) -> str | None:
@@ -80,7 +94,7 @@ def why_no_sum(call: Call) -> str | None:
         return f"both operands must have one type, found {lhs} and {rhs}"
     if any(_array(call.args[n]).size != 1 for n in PARAMETERS["qnn.add"] if n < 6):
         return "scales and zero points must be single numbers"
-    return why_no_parameters(call)
+    return _why_no_arithmetic(call) or why_no_parameters(call)
 
 
 def _array(expr: Expr) -> np.ndarray:
@@ -259,15 +273,15 @@ def _requantize(builder: Any, call: Call) -> None:
             raise builder.refuse(call, f"scales lie along axis {axis}, the bias along {along}")
         axis = along if bias.size != 1 else axis
         operands.append(builder.out.constant(bias.astype(np.int32)))
-    rounding = "UPWARD" if attrs.rounding == "None" else attrs.rounding
-    where = _axis(builder, call, axis)
+    where, (rounding, _) = _axis(builder, call, axis), _arithmetic(call)
     _append(builder, call, "requantize", operands, axis=where, rounding=rounding)
 
 
 def _sum(builder: Any, call: Call) -> None:
     lhs = builder.value_of[call.args[0]]
     rhs = builder.aligned(call.args[1], lhs.axes)
-    _append(builder, call, "qadd", [lhs.tensor, rhs, *_constants(builder, call, 2)])
+    operands = [lhs.tensor, rhs, *_constants(builder, call, 2)]
+    _append(builder, call, "qadd", operands, rounding=_arithmetic(call)[0])
 
 
 def _bias(builder: Any, call: Call) -> None:
@@ -301,11 +315,12 @@ def _cast(builder: Any, call: Call) -> None:
     if operand.dtype == result.dtype:
         builder.value_of[call] = value
     elif result.dtype == "float32" or operand.dtype == "float32":
-        # As in TVM's form of quantized chains.
+        # As in TVM's form of quantized chains. A cast takes the fraction away.
         one = builder.out.constant(np.ones((), np.float32))
         zero = builder.out.constant(np.zeros((), np.int32))
-        kind = "dequantize" if result.dtype == "float32" else "quantize"
-        _append(builder, call, kind, [value.tensor, one, zero], axis=-1)
+        to_real = result.dtype == "float32"
+        kind, attrs = ("dequantize", {}) if to_real else ("quantize", {"rounding": "TOZERO"})
+        _append(builder, call, kind, [value.tensor, one, zero], axis=-1, **attrs)
     else:
         limits, wanted = _maker(builder, call)["attrs"], np.iinfo(result.dtype)
         if limits["low"] < wanted.min or limits["high"] > wanted.max:

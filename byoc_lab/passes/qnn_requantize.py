@@ -29,10 +29,10 @@ from byoc_lab.passes.qnn_values import (
 )
 from byoc_lab.relay.expr import Expr
 from byoc_lab.relay.op.qnn_math import FRACTION_BITS, fixed_point
-from byoc_lab.relay.qnn.requantize_config import (
+from byoc_lab.relay.op.requantize_config import (
     COMPUTE_DTYPES,
     ROUNDINGS,
-    current_requantize_config,
+    settled,
 )
 from byoc_lab.relay.types import Type
 
@@ -80,9 +80,7 @@ def requantized(
     """Integers of shape `shape` brought from `source`, whose vectors lie along `axis`, to
     `target`. Raises PassError for scales that are no constants, and for an unknown compute_dtype.
     """
-    config = current_requantize_config()
-    rounding = config.rounding if rounding == "None" else rounding
-    compute_dtype = config.compute_dtype if compute_dtype == "None" else compute_dtype
+    rounding, compute_dtype = settled(rounding, compute_dtype)
     if compute_dtype not in COMPUTE_DTYPES:
         known = ", ".join(COMPUTE_DTYPES)
         raise PassError(

@@ -142,8 +142,10 @@ VECTORIZED void AddRow(const int32_t* a, const int32_t* b, int64_t count, int64_
   }
 }
 
-VECTORIZED void QuantizeRow(const float* x, int64_t count, float scale, int64_t zero, int64_t low,
-                            int64_t high, int32_t* out) {
+VECTORIZED void QuantizeRow(const float* x, int64_t count, float scale, int64_t zero, bool round,
+                            int64_t low, int64_t high, int32_t* out) {
+  const float half = round ? 0.5f : 2.0f;  // the fraction that makes one more of a number
+  const float add = round ? kBelowHalf : 0.0f;
   // Limits that float32 holds exactly: cut there, and nothing has more than 32 bits.
   if (std::abs(low - zero) <= kFloatWhole && std::abs(high - zero) <= kFloatWhole) {
     const auto least = static_cast<float>(low - zero), most = static_cast<float>(high - zero);
@@ -151,7 +153,7 @@ VECTORIZED void QuantizeRow(const float* x, int64_t count, float scale, int64_t 
 #pragma omp simd
     for (int64_t i = 0; i < count; ++i) {
       const float ratio = std::min(std::max(least, x[i] / scale), most);
-      out[i] = static_cast<int32_t>(ratio + std::copysign(kBelowHalf, ratio)) + after;
+      out[i] = static_cast<int32_t>(ratio + std::copysign(add, ratio)) + after;
     }
     return;
   }
@@ -160,7 +162,7 @@ VECTORIZED void QuantizeRow(const float* x, int64_t count, float scale, int64_t 
     // What no integer type of the result holds is cut before it is converted.
     const float ratio = std::min(std::max(x[i] / scale, -9e18f), 9e18f);
     const float whole = std::trunc(ratio);
-    const float away = std::fabs(ratio - whole) >= 0.5f ? std::copysign(1.0f, ratio) : 0.0f;
+    const float away = std::fabs(ratio - whole) >= half ? std::copysign(1.0f, ratio) : 0.0f;
     const int64_t total = static_cast<int64_t>(whole + away) + zero;
     out[i] = static_cast<int32_t>(std::min(std::max(total, low), high));
   }

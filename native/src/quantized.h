@@ -42,8 +42,9 @@ void RescaleRow(const int32_t* x, int64_t count, const Rescaling& how, int64_t c
 void AddRow(const int32_t* a, const int32_t* b, int64_t count, int64_t zero, int64_t low,
             int64_t high, int32_t* out);
 
-// out[i] = x[i] / scale, rounded (halves away from zero), + zero, cut to [low, high].
-void QuantizeRow(const float* x, int64_t count, float scale, int64_t zero, int64_t low,
+// out[i] = x[i] / scale, without its fraction or (`round`) to the nearest, halves away from zero,
+// + zero, cut to [low, high].
+void QuantizeRow(const float* x, int64_t count, float scale, int64_t zero, bool round, int64_t low,
                  int64_t high, int32_t* out);
 
 // out[i] = scale * (x[i] - zero), the difference wrapping around as int32 does.

@@ -162,18 +162,18 @@ def requantize_relation(attrs: AnyValue, *types: Type | None) -> Types:
 
 def requantize_reference(attrs: AnyValue, *args: np.ndarray) -> np.ndarray:
     x, scale, zero, out_scale, out_zero = args
-    rounding = "UPWARD" if attrs.rounding == "None" else attrs.rounding
     pairs = (scale, out_scale), (zero, out_zero)
-    return requantized(x, *pairs, attrs.out_dtype, attrs.axis, rounding)
+    how = attrs.rounding, attrs.compute_dtype
+    return requantized(x, *pairs, attrs.out_dtype, attrs.axis, *how)
 
 
 def _requantize_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, *args: AnyValue) -> AnyValue:
     op = "qnn.requantize"
     names = REQUANTIZE_NAMES.partition(" ")[2]
     scale, zero, out_scale, out_zero = constants(op, names, *args)
-    rounding = "UPWARD" if attrs.rounding == "None" else attrs.rounding
     pairs = (scale, out_scale), (zero, out_zero)
-    return relax_requantized(R, op, x, *pairs, attrs.out_dtype, attrs.axis, rounding)
+    how = attrs.rounding, attrs.compute_dtype
+    return relax_requantized(R, op, x, *pairs, attrs.out_dtype, attrs.axis, *how)
 
 
 define_op(
@@ -185,8 +185,8 @@ define_op(
         "relay.attrs.RequantizeAttrs",
         (
             AXIS,
-            Attr("rounding", string, "None", "of halves: UPWARD or TONEAREST; None: UPWARD"),
-            Attr("compute_dtype", string, "None", "TVM's choice of arithmetic; here always int64"),
+            Attr("rounding", string, "None", "of halves: UPWARD or TONEAREST; None: as configured"),
+            Attr("compute_dtype", string, "None", "int64, float32 or float64; None: as configured"),
             Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result"),
         ),
     ),

@@ -1,7 +1,7 @@
 """Quantized numbers: real value = scale * (integer - zero point). Scales change by integer
-arithmetic alone, so that every machine gives the same bits.
+arithmetic (unless a compute_dtype is asked for), so that every machine gives the same bits.
 
-Source: src/relay/qnn/op/requantize.cc and qnn/utils.cc of TVM 0.16, compute_dtype int64.
+Source: src/relay/qnn/op/requantize.cc and qnn/utils.cc of TVM 0.16.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from byoc_lab.errors import BuildError
 from byoc_lab.relay.op.nn_dense import lay_along
 from byoc_lab.relay.op.relations import axis_of, differ, fail
 from byoc_lab.relay.op.relax_types import constant_array, rank_of
+from byoc_lab.relay.op.requantize_config import ROUNDINGS as SET_ROUNDINGS
+from byoc_lab.relay.op.requantize_config import settled
 from byoc_lab.relay.types import Any, TensorType
 
-ROUNDINGS = ("None", "UPWARD", "TONEAREST")
+ROUNDINGS = ("None", *SET_ROUNDINGS)
+
 FRACTION_BITS = 31
 
 
@@ -72,13 +75,18 @@ def requantized(
     zero_points: Sequence[AnyValue],
     dtype: str,
     axis: int = -1,
-    rounding: str = "UPWARD",
+    rounding: str = "None",
+    compute_dtype: str = "None",
 ) -> np.ndarray:
     """Integers `x` of scale scales[0] and zero point zero_points[0] in those of index 1.
 
-    Vectors lie along `axis`. Halves go up with UPWARD, away from zero with TONEAREST. The result
-    keeps to the range of `dtype`.
+    Vectors lie along `axis`. Halves go up with UPWARD, away from zero with TONEAREST; float
+    compute_dtypes multiply and round real numbers. "None" is what the current
+    `requantize_config` says. The result keeps to the range of `dtype`.
     """
+    rounding, compute_dtype = settled(rounding, compute_dtype)
+    if compute_dtype != "int64":
+        return _requantized_real(x, scales, zero_points, dtype, axis, rounding, compute_dtype)
     rank = x.ndim
     ratio = np.asarray(scales[0], np.float64) / np.asarray(scales[1], np.float64)
     moved = x.astype(np.int64) - along(zero_points[0], axis, rank).astype(np.int64)
@@ -91,6 +99,27 @@ def requantized(
             half = np.where(wide >= 0, half, half - 1)
         moved = (wide + half) >> down
     return saturated(moved + np.asarray(zero_points[1], np.int64).reshape(()), dtype)
+
+
+def _requantized_real(
+    x: np.ndarray,
+    scales: Sequence[AnyValue],
+    zero_points: Sequence[AnyValue],
+    dtype: str,
+    axis: int,
+    rounding: str,
+    compute_dtype: str,
+) -> np.ndarray:
+    ratio = np.asarray(scales[0], np.float64) / np.asarray(scales[1], np.float64)
+    moved = x.astype(compute_dtype) - along(zero_points[0], axis, x.ndim).astype(compute_dtype)
+    moved = moved * along(ratio.astype(compute_dtype), axis, x.ndim)
+    moved = moved + np.asarray(zero_points[1], compute_dtype).reshape(())
+    half = np.asarray(0.5, compute_dtype)
+    if rounding == "TONEAREST":
+        moved = np.copysign(np.floor(np.abs(moved) + half), moved)
+    else:
+        moved = np.floor(moved + half)
+    return saturated(moved, dtype)
 
 
 def saturated(x: np.ndarray, dtype: str) -> np.ndarray:
@@ -125,13 +154,20 @@ def relax_requantized(
     zero_points: Sequence[np.ndarray],
     dtype: str,
     axis: int = -1,
-    rounding: str = "UPWARD",
+    rounding: str = "None",
+    compute_dtype: str = "None",
     rank: int | None = None,
 ) -> AnyValue:
     """`requantized` as a Relax expression. `rank` is that of `x`, when its type is not known yet.
 
-    Raises BuildError for a product that may overflow.
+    Raises BuildError for a product that may overflow, and for a compute_dtype that is no integer.
     """
+    rounding, compute_dtype = settled(rounding, compute_dtype)
+    if compute_dtype != "int64":
+        raise BuildError(
+            f"{op}: only whole numbers are translated, found compute_dtype {compute_dtype}; "
+            f"relay.qnn.transform.CanonicalizeOps() takes the operator apart"
+        )
     rank = rank_of(x) if rank is None else rank
     ratio = np.asarray(scales[0], np.float64) / np.asarray(scales[1], np.float64)
 

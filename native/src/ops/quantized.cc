@@ -17,6 +17,7 @@
 namespace byoc_lab {
 namespace {
 
+constexpr const char* kNearest = "TONEAREST";
 constexpr int64_t kPiece = 2048;  // elements between reading and writing: they stay in L1
 constexpr int64_t kRun = 1024;    // elements that have their scales in tables
 
@@ -170,7 +171,8 @@ void Quantize(const Settings& s, const std::vector<void*>& operands, Tables*) {
     const int64_t step = s.walk.interleaved() ? 1 : count;
     for (int64_t i = 0; i < count; i += step) {
       QuantizeRow(data + i, step, s.At<float>(operands, 1, channel + i),
-                  s.At<int32_t>(operands, 2, channel + i), s.range.low, s.range.high, out + i);
+                  s.At<int32_t>(operands, 2, channel + i), s.nearest, s.range.low, s.range.high,
+                  out + i);
     }
     Store(out, count, s.to, start, operands.back());
   });
@@ -206,6 +208,7 @@ void Add(const Settings& s, const std::vector<void*>& operands, Tables*) {
   const int64_t zero = s.At<int32_t>(operands, 7, 0);
   Rescaling lhs, rhs;
   lhs.narrow = rhs.narrow = s.from != DType::s32;
+  lhs.nearest = rhs.nearest = s.nearest ? -1 : 0;
   lhs.Add(s.At<float>(operands, 2, 0), s.At<int32_t>(operands, 3, 0), scale, 0);
   rhs.Add(s.At<float>(operands, 4, 0), s.At<int32_t>(operands, 5, 0), scale, 0);
   const Range full = RangeOf(DType::s32);
@@ -240,12 +243,22 @@ void CheckParameter(const OpCall& call, size_t index, DType dtype, bool vector) 
   CheckShape(call.where, operand, {channels}, "one for each index of the axis, or one number");
 }
 
+// To the nearest, halves away from zero, is what all of them know; `other` is the other one.
+void CheckRounding(const OpCall& call, const char* other) {
+  const std::string& rounding = call.attrs.Word("rounding");
+  if (rounding != other && rounding != kNearest) {
+    TVM_FFI_THROW(ValueError) << call.where << ": rounding: expected " << other << " or "
+                              << kNearest << ", found '" << rounding << "'";
+  }
+}
+
 Dims InferQuantize(const OpCall& call) {
   CheckHolds(call, call.inputs[0].name, call.inputs[0].dtype, call.inputs[0].dtype == DType::f32,
              "float32");
   CheckHolds(call, "the result", call.result, IsInteger(call.result), "uint8, int8 or int32");
   CheckParameter(call, 1, DType::f32, true);
   CheckParameter(call, 2, DType::s32, true);
+  CheckRounding(call, "TOZERO");
   return call.inputs[0].dims;
 }
 
@@ -268,11 +281,7 @@ Dims InferRequantize(const OpCall& call) {
   for (size_t i = 1; i < call.inputs.size(); ++i) {
     CheckParameter(call, i, i == 1 || i == 3 ? DType::f32 : DType::s32, i != 3 && i != 4);
   }
-  const std::string& rounding = call.attrs.Word("rounding");
-  if (rounding != "UPWARD" && rounding != "TONEAREST") {
-    TVM_FFI_THROW(ValueError) << call.where << ": rounding: expected UPWARD or TONEAREST, found '"
-                              << rounding << "'";
-  }
+  CheckRounding(call, "UPWARD");
   return call.inputs[0].dims;
 }
 
@@ -285,6 +294,7 @@ Dims InferAdd(const OpCall& call) {
   for (size_t i = 2; i < call.inputs.size(); ++i) {
     CheckParameter(call, i, i % 2 == 0 ? DType::f32 : DType::s32, false);
   }
+  CheckRounding(call, "UPWARD");
   return lhs.dims;
 }
 
@@ -314,7 +324,7 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
     s.range = {std::max(range.low, call.attrs.Int("low")),
                std::min(range.high, call.attrs.Int("high"))};
   }
-  s.nearest = compute == Requantize && call.attrs.Word("rounding") == "TONEAREST";
+  s.nearest = compute != Dequantize && call.attrs.Word("rounding") == kNearest;
   s.threads = omp_get_max_threads();
   kernel->compute = compute;
   Built built;
@@ -345,8 +355,8 @@ bool Define(const char* kind, std::vector<std::string> inputs, size_t required,
     const Range range = RangeOf(DType::s32);
     def.attrs.push_back({"low", range.low, range.low, range.high});
     def.attrs.push_back({"high", range.high, range.low, range.high});
+    def.attrs.push_back({"rounding", std::string(compute == Quantize ? kNearest : "UPWARD")});
   }
-  if (compute == Requantize) def.attrs.push_back({"rounding", std::string("UPWARD")});
   return DefineOp(def);
 }
 

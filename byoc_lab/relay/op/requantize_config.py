@@ -52,3 +52,12 @@ def requantize_config(rounding: str = "UPWARD", compute_dtype: str = "int64") ->
 def current_requantize_config() -> RequantizeConfig:
     """The innermost configuration that was entered, or the default one."""
     return _current.get(None) or RequantizeConfig()
+
+
+def settled(rounding: str, compute_dtype: str) -> tuple[str, str]:
+    """Both as an operator has them, or for "None" as the current configuration does."""
+    config = current_requantize_config()
+    return (
+        config.rounding if rounding == "None" else rounding,
+        config.compute_dtype if compute_dtype == "None" else compute_dtype,
+    )
