@@ -65,7 +65,8 @@ SharedMemory PackedConstants::Get(const SharedMemory& from, const MemoryDesc& ha
   }
   const SharedMemory to = Allocate(static_cast<int64_t>(want.get_size()));
   dnnl::stream stream(Cpu());
-  dnnl::memory source(have, Cpu(), from->data()), target(want, Cpu(), to->data());
+  const auto [src, dst] = Moved(have, want);
+  dnnl::memory source(src, Cpu(), from->data()), target(dst, Cpu(), to->data());
   dnnl::reorder(source, target).execute(stream, source, target);
   stream.wait();
   made_.push_back({from, to, have, want});

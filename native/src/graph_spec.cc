@@ -264,9 +264,9 @@ PostOp ReadPostOp(const std::string& where, const ffi::Any& value) {
     AsObject(where, value, {"kind", "alg", "alpha", "beta"});
     post_op.kind = PostOp::Kind::kEltwise;
     post_op.alg = Word(where, object, "alg");
-    EltwiseAlgorithm(where, post_op.alg);
     post_op.alpha = Number(where, object, "alpha", 0);
     post_op.beta = Number(where, object, "beta", 0);
+    CheckEltwise(where, post_op.alg, post_op.alpha, post_op.beta);
     return post_op;
   }
   if (kind != "binary" && kind != "sum") {

@@ -34,7 +34,7 @@ void RunKernel(const std::string& where, const OpDef& def, const std::vector<Nam
     given_operands.back().name.clear();  // the operator's name of it says enough
   }
   const std::vector<int> operands = graph.inputs;
-  const OpCall call = Bind(where, def, given_operands, DTypeOf(where, "out", out), attrs);
+  const OpCall call = Bind(where, def, given_operands, DTypeOf(where, "out", out), attrs, "out");
   const Operand result{"out", def.infer(call), call.result};
   if (!post_ops.empty()) CheckPostOpResult(where, call);
   auto given = post_op_inputs.begin();
@@ -197,7 +197,7 @@ ffi::Array<int64_t> InferShape(const ffi::String& where, const ffi::String& kind
     operands.push_back({"", Dims(inputs[i].begin(), inputs[i].end()),
                         DTypeNamed(where, dtypes[static_cast<int64_t>(i)])});
   }
-  const Dims result = def.infer(Bind(where, def, operands, element, attrs));
+  const Dims result = def.infer(Bind(where, def, operands, element, attrs, "dtype"));
   return ffi::Array<int64_t>(result.begin(), result.end());
 }
 

@@ -33,7 +33,7 @@ void CheckDTypes(const OpDef& def, const OpCall& call) {
       TVM_FFI_THROW(ValueError) << call.where << ": " << call.inputs[2].name << ": products of "
                                 << "integers take no bias; give it to requantize";
     }
-    if (call.result != DType::s32) refuse("the result", call.result, "int32");
+    if (call.result != DType::s32) refuse(call.result_name, call.result, "int32");
     if (!MachineHas(dnnl::cpu_isa::avx512_core_vnni) && !MachineHas(dnnl::cpu_isa::avx2_vnni)) {
       TVM_FFI_THROW(RuntimeError) << call.where << ": this machine has no exact products of int8 "
                                   << "(AVX512-VNNI or AVX-VNNI); compute in float32, or leave it "
@@ -50,7 +50,7 @@ void CheckDTypes(const OpDef& def, const OpCall& call) {
     refuse(input.name, input.dtype, Name(first.dtype) + ", that of " + first.name);
   }
   if (call.result != first.dtype) {
-    refuse("the result", call.result, Name(first.dtype) + ", that of " + first.name);
+    refuse(call.result_name, call.result, Name(first.dtype) + ", that of " + first.name);
   }
   if (first.dtype == DType::bf16 && def.make != nullptr &&
       !MachineHas(dnnl::cpu_isa::avx512_core_bf16)) {
@@ -84,13 +84,13 @@ const OpDef& FindOp(const std::string& where, const std::string& kind) {
 }
 
 OpCall Bind(const std::string& where, const OpDef& def, const std::vector<Operand>& inputs,
-            DType result, const JsonObject& attrs) {
+            DType result, const JsonObject& attrs, const std::string& result_name) {
   const size_t most = def.variadic ? kMaxOperands : def.inputs.size();
   if (inputs.size() < def.required || inputs.size() > most) {
     TVM_FFI_THROW(ValueError) << where << ": expected inputs " << Join(def.inputs) << " ("
                               << def.required << " at least), found " << inputs.size();
   }
-  OpCall call{where, {}, Attrs::Read(where, def.attrs, attrs), result};
+  OpCall call{where, {}, Attrs::Read(where, def.attrs, attrs), result, result_name};
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string name = def.variadic ? def.inputs[0] + std::to_string(i) : def.inputs[i];
     call.inputs.push_back(inputs[i]);
@@ -128,6 +128,20 @@ dnnl::algorithm EltwiseAlgorithm(const std::string& where, const std::string& al
   return Algorithm(where, alg, known);
 }
 
+bool IsFloat32Only(const std::string& alg) { return alg == "round"; }
+
+void CheckEltwise(const std::string& where, const std::string& alg, double alpha, double beta) {
+  EltwiseAlgorithm(where, alg);
+  if (alg == "clip" && alpha > beta) {
+    TVM_FFI_THROW(ValueError) << where << ": clip: expected a low end (alpha) of at most the high "
+                              << "end (beta) " << beta << ", found " << alpha;
+  }
+  if (alg == "softplus" && alpha == 0) {
+    TVM_FFI_THROW(ValueError) << where << ": softplus: alpha: expected another number than 0, by "
+                              << "which it divides, found 0";
+  }
+}
+
 dnnl::algorithm BinaryAlgorithm(const std::string& where, const std::string& alg) {
   using dnnl::algorithm;
   static const std::map<std::string, algorithm> known = {
@@ -148,10 +162,11 @@ dnnl::primitive_attr FusedAttr(const std::vector<PostOp>& post_ops, size_t count
         fused.append_eltwise(EltwiseAlgorithm("post-op", op.alg), op.alpha, op.beta);
         break;
       case PostOp::Kind::kBinary: {
-        const Dims dims = PadRank(op.input_dims, dst.size());
+        const Dims shape = PadRank(dst, 1);  // a scalar has an axis in oneDNN
+        const Dims dims = PadRank(op.input_dims, shape.size());
         // An operand as large as the result follows the result's layout, whichever that will be.
         fused.append_binary(BinaryAlgorithm("post-op", op.alg),
-                            dims == dst ? AnyLayout(dims, op.input_dtype)
+                            dims == shape ? AnyLayout(dims, op.input_dtype)
                                         : Plain(dims, op.input_dtype));
         break;
       }
@@ -190,6 +205,14 @@ std::optional<Built> WithZeroPoint(const OpCall& call, std::optional<Built> buil
 }
 
 AttrSpec ZeroPointSpec() { return {"data_zero_point", int64_t{0}, -128, 255}; }
+
+void CheckZeroPoint(const OpCall& call) {
+  const int64_t zero = call.attrs.Int("data_zero_point");
+  if (zero == 0 || IsInteger(call.result)) return;
+  TVM_FFI_THROW(ValueError) << call.where << ": data_zero_point: expected 0, as "
+                            << call.inputs[0].name << " is " << Name(call.inputs[0].dtype)
+                            << ", found " << zero;
+}
 
 size_t Axis(const OpCall& call) {
   const int64_t rank = static_cast<int64_t>(call.inputs[0].dims.size());

@@ -21,6 +21,7 @@ struct OpCall {
   std::vector<Operand> inputs;
   Attrs attrs;
   DType result = DType::f32;  // what the elements of the result are
+  std::string result_name = "the result";  // as messages have it
   Layouts layouts = Layouts::kBlocked;  // of convolutions, which have a choice
 };
 
@@ -108,13 +109,19 @@ const OpDef& FindOp(const std::string& where, const std::string& kind);
 // machine has no instructions for a RuntimeError. The names that `inputs` have, where not empty,
 // tell which tensor each operand is.
 OpCall Bind(const std::string& where, const OpDef& def, const std::vector<Operand>& inputs,
-            DType result, const JsonObject& attrs);
+            DType result, const JsonObject& attrs, const std::string& result_name = "the result");
 
 // oneDNN's algorithms under the names graphs use; ValueError listing them when unknown.
 dnnl::algorithm Algorithm(const std::string& where, const std::string& alg,
                           const std::map<std::string, dnnl::algorithm>& known);
 dnnl::algorithm EltwiseAlgorithm(const std::string& where, const std::string& alg);
 dnnl::algorithm BinaryAlgorithm(const std::string& where, const std::string& alg);
+
+// Whether oneDNN has a function of one operand for float32 and nothing else.
+bool IsFloat32Only(const std::string& alg);
+
+// Refuses a function that is not known, and parameters for which it has no value.
+void CheckEltwise(const std::string& where, const std::string& alg, double alpha, double beta);
 
 // Attributes of a primitive with the first `count` of `post_ops` fused, whose result is `dst`.
 dnnl::primitive_attr FusedAttr(const std::vector<PostOp>& post_ops, size_t count, const Dims& dst);
@@ -126,6 +133,9 @@ void CheckBias(const std::string& where, const Operand& bias, int64_t channels);
 dnnl::primitive_attr WithZeroPoint(const OpCall& call, const dnnl::primitive_attr& attr);
 std::optional<Built> WithZeroPoint(const OpCall& call, std::optional<Built> built);
 AttrSpec ZeroPointSpec();
+
+// Refuses `data_zero_point` where the data are no integers.
+void CheckZeroPoint(const OpCall& call);
 
 // The attribute `axis` of call.inputs[0], negative ones counted from the end; ValueError when there
 // is no such axis.

@@ -93,9 +93,10 @@ class Builder {
   }
 
   void AddReorder(const Version& from, const Version& to, int op) {
-    const dnnl::reorder::primitive_desc desc(Cpu(), from.desc, Cpu(), to.desc, UserScratchpad());
+    const auto [src, dst] = Moved(from.desc, to.desc);
+    const dnnl::reorder::primitive_desc desc(Cpu(), src, Cpu(), dst, UserScratchpad());
     steps_.push_back({dnnl::reorder(desc),
-                      {{DNNL_ARG_FROM, from.buffer, from.desc}, {DNNL_ARG_TO, to.buffer, to.desc}},
+                      {{DNNL_ARG_FROM, from.buffer, src}, {DNNL_ARG_TO, to.buffer, dst}},
                       desc.scratchpad_desc(),
                       op,
                       /*reorder=*/true});
@@ -225,6 +226,17 @@ class Builder {
     steps_.back().own = built.own;
     Record(op.output, built.dst, dst);
     for (size_t i = report.fused; i < post_ops.size(); ++i) AddPostOp(index, op.post_ops[i]);
+    Convert(index, op.call.result);
+  }
+
+  // The result as elements of `dtype`, which replaces what it was.
+  void Convert(int index, DType dtype) {
+    Version& result = versions_[graph_.ops[index].output].front();
+    if (result.desc.get_data_type() == dtype) return;
+    Version other{Plain(result.desc.get_dims(), dtype), -1};
+    other.buffer = AddArena(other.desc);
+    AddReorder(result, other, index);
+    result = other;
   }
 
   // Puts the tensor to be added where the result will be: in its own buffer if nobody reads it
@@ -245,6 +257,9 @@ class Builder {
   // A post-op that was not fused: a primitive of its own, in place on the result.
   void AddPostOp(int index, const PostOp& post_op) {
     const OpSpec& op = graph_.ops[index];
+    if (post_op.kind == PostOp::Kind::kEltwise && IsFloat32Only(post_op.alg)) {
+      Convert(index, DType::f32);
+    }
     const Version result = versions_[op.output].front();
     const Dims dims = result.desc.get_dims();
     dnnl::primitive_desc desc;
@@ -316,6 +331,7 @@ class Builder {
   // For each axis of a transposition's operand, where it stands in the result.
   static std::vector<int> Positions(const OpSpec& op) {
     const Dims& axes = op.call.attrs.Ints("axes");
+    if (axes.empty()) return {0};  // a scalar, which has an axis here (see Plain)
     std::vector<int> positions(axes.size());
     for (size_t i = 0; i < axes.size(); ++i) {
       positions[static_cast<size_t>(axes[i])] = static_cast<int>(i);

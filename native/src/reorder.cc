@@ -16,9 +16,10 @@ struct Layout {
   std::map<char, int64_t> blocks;  // capital -> size of its block; 1 when it has none
 };
 
+// `where` names the argument.
 [[noreturn]] void Malformed(const std::string& where, const std::string& text) {
-  TVM_FFI_THROW(ValueError) << where << ": layout '" << text << "': expected a capital for each "
-                            << "axis, once, and behind them blocks as '16c' of axes that are there";
+  TVM_FFI_THROW(ValueError) << where << ": expected a capital for each axis, once, and behind them "
+                            << "blocks as '16c' of axes that are there, found '" << text << "'";
   TVM_FFI_UNREACHABLE();
 }
 
@@ -53,7 +54,7 @@ struct Move {
 
 Move ReadMove(const std::string& where, const Dims& data, const std::string& src,
               const std::string& dst) {
-  Move move{ReadLayout(where, src), ReadLayout(where, dst), {}};
+  Move move{ReadLayout(where + ": src_layout", src), ReadLayout(where + ": dst_layout", dst), {}};
   const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
   if (move.src.blocks.size() != move.dst.blocks.size() ||
       !std::equal(move.src.blocks.begin(), move.src.blocks.end(), move.dst.blocks.begin(), same)) {
@@ -128,8 +129,9 @@ void Reorder(const TensorView& data, const ffi::String& src_layout, const ffi::S
   CheckNotForked(where, GetNumThreads());
   NoteRun(GetNumThreads());
   dnnl::stream stream(Cpu());
-  dnnl::memory source(Described(move, move.src, from.dtype), Cpu(), read);
-  dnnl::memory target(Described(move, move.dst, from.dtype), Cpu(), written);
+  const auto [src, dst] =
+      Moved(Described(move, move.src, from.dtype), Described(move, move.dst, from.dtype));
+  dnnl::memory source(src, Cpu(), read), target(dst, Cpu(), written);
   dnnl::reorder(source, target).execute(stream, source, target);
   stream.wait();
 }

@@ -51,9 +51,9 @@ int64_t WindowedSize(const OpCall& call, size_t axis, int64_t taps) {
   const int64_t size = call.inputs[0].dims[2 + axis] + pad[axis] + pad[axis + spatial];
   const int64_t extent = (taps - 1) * call.attrs.Ints("dilation")[axis] + 1;
   if (extent > size) {
-    TVM_FFI_THROW(ValueError) << call.where << ": " << call.inputs[0].name << ": its padded "
-                              << Last(kSpatial, spatial)[axis] << " " << size
-                              << " is smaller than the window's " << extent
+    TVM_FFI_THROW(ValueError) << call.where << ": " << call.inputs[0].name << ": expected a "
+                              << "padded " << Last(kSpatial, spatial)[axis] << " of at least the "
+                              << "window's " << extent << ", found " << size
                               << "; pad more, or use a smaller window or dilation";
   }
   return (size - extent) / call.attrs.Ints("strides")[axis] + 1;

@@ -7,7 +7,9 @@ import functools
 import numpy as np
 
 from byoc_lab.dnnl.native import Region
+from tests.dnnl import functions
 from tests.dnnl import reference as ref
+from tests.dnnl.functions import BINARY
 from tests.dnnl.reference import Bounded, assert_close, exact
 
 
@@ -66,7 +68,7 @@ class Net:
     def apply(self, value: Bounded, post_op: dict) -> Bounded:
         if post_op["kind"] == "eltwise":
             rest = {k: v for k, v in post_op.items() if k != "kind"}
-            return eltwise(value, **rest)
+            return functions.apply(x=value, **rest)
         other = self.values[post_op["input"]]
         if post_op["kind"] == "sum":
             return ref.add(value, other, post_op.get("scale", 1.0))
@@ -82,20 +84,6 @@ class Net:
         return region
 
 
-def eltwise(x: Bounded, alg: str, alpha: float = 0.0, beta: float = 0.0) -> Bounded:
-    functions = {
-        "relu": lambda: ref.relu(x, alpha),
-        "clip": lambda: ref.clip(x, alpha, beta),
-        "linear": lambda: ref.linear(x, alpha, beta),
-        "tanh": lambda: ref.tanh(x),
-        "sigmoid": lambda: ref.sigmoid(x),
-        "swish": lambda: ref.swish(x, alpha),
-        "abs": lambda: Bounded(np.abs(x.value), x.error),
-        "square": lambda: ref.multiply(x, x),
-    }
-    return functions[alg]()
-
-
 def transposed(data: Bounded, weight: Bounded, bias: Bounded | None = None, **attrs) -> Bounded:
     """The native weight (O, C / groups, ...) as Relay writes it: (C, O / groups, ...)."""
     groups = attrs.get("groups", 1)
@@ -103,13 +91,6 @@ def transposed(data: Bounded, weight: Bounded, bias: Bounded | None = None, **at
     return ref.conv_transpose(data, exact(parts.reshape(-1, *parts.shape[2:])), bias, **attrs)
 
 
-BINARY = {
-    "add": ref.add,
-    "sub": ref.subtract,
-    "mul": ref.multiply,
-    "max": lambda a, b: Bounded(np.maximum(a.value, b.value), np.maximum(a.error, b.error)),
-    "min": lambda a, b: Bounded(np.minimum(a.value, b.value), np.maximum(a.error, b.error)),
-}
 COMPUTE = {
     **{f"conv{n}d": ref.conv for n in (1, 2, 3)},
     **{f"conv{n}d_transpose": transposed for n in (1, 2, 3)},
@@ -130,7 +111,7 @@ COMPUTE = {
     "matmul": ref.matmul,
     "softmax": ref.softmax,
     "batch_norm": ref.batch_norm,
-    "eltwise": eltwise,
+    "eltwise": lambda x, alg, **parameters: functions.apply(alg, x, **parameters),
     "binary": lambda a, b, alg: BINARY[alg](a, b),
     "reshape": lambda x, shape: ref.reshape(x, shape),
 }

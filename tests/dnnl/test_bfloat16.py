@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -17,7 +15,7 @@ from byoc_lab.run.tolerance import bounded
 
 ml_dtypes = pytest.importorskip("ml_dtypes", reason="NumPy has no bfloat16 of its own")
 BF16 = np.dtype(ml_dtypes.bfloat16)
-U = 2.0**-9  # half the distance from 1 to the next bfloat16, over 1 at the most
+U = 2.0**-8  # half the distance from 1 to the next bfloat16
 
 
 def has_bfloat16() -> bool:
@@ -44,42 +42,6 @@ def random(*shape: int, seed: int = 0) -> np.ndarray:
 
 image, weight, vector = random(2, 16, 8, 8), random(8, 16, 3, 3, seed=1), random(8, seed=2)
 rows, matrix = random(5, 64, seed=3), random(7, 64, seed=4)
-# Kernel, arguments, keyword arguments; the length of its sums.
-KERNELS: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
-    "conv2d": (kernels.conv2d, (image, weight, vector), {"padding": 1}),
-    "conv2d_relu": (kernels.conv2d_relu, (image, weight), {"strides": 2}),
-    "conv2d_transpose": (kernels.conv2d_transpose, (image, random(16, 8, 3, 3)), {}),
-    "dense": (kernels.dense, (rows, matrix, random(7)), {}),
-    "matmul": (kernels.matmul, (random(3, 5, 9), random(3, 9, 4)), {}),
-    "max_pool2d": (kernels.max_pool2d, (image, (2, 2)), {}),
-    "avg_pool2d": (kernels.avg_pool2d, (image, (2, 2)), {}),
-    "global_avg_pool2d": (kernels.global_avg_pool2d, (image,), {}),
-    "relu": (kernels.relu, (image,), {}),
-    "tanh": (kernels.tanh, (image,), {}),
-    "gelu": (kernels.gelu, (image,), {}),
-    "add": (kernels.add, (image, image[:1]), {}),
-    "multiply": (kernels.multiply, (rows, random(64)), {}),
-    "softmax": (kernels.softmax, (rows,), {}),
-    "log_softmax": (kernels.log_softmax, (rows,), {}),
-    "layer_norm": (kernels.layer_norm, (rows, random(64), random(64, seed=9)), {}),
-    "transpose": (kernels.transpose, (image, (0, 2, 3, 1)), {}),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", KERNELS)
-def test_kernels(name: str) -> None:
-    """bfloat16 in, float32 inside, bfloat16 out: one rounding of what float32 gives."""
-    kernel, args, options = KERNELS[name]
-
-    def wide(value: Any) -> Any:
-        return value.astype(np.float32) if isinstance(value, np.ndarray) else value
-
-    got, wanted = kernel(*args, **options), kernel(*map(wide, args), **options)
-    assert got.dtype == BF16
-    # float32 sums in another order are a ten-thousandth of a bfloat16 apart; functions of oneDNN
-    # have a unit in the last place of the largest intermediate, here below 8.
-    largest = 8 if name in ("log_softmax", "softmax", "layer_norm") else np.abs(wanted)
-    assert np.all(np.abs(wide(got) - wanted) <= 2 * U * np.maximum(largest, np.abs(wanted)) + 1e-6)
 
 
 def test_bits_in_uint16_are_bfloat16_too() -> None:
@@ -91,7 +53,7 @@ def test_bits_in_uint16_are_bfloat16_too() -> None:
 def test_mixtures_are_refused() -> None:
     with pytest.raises(TypeError, match="weight: expected dtype bfloat16, that of data, found flo"):
         kernels.conv2d(image, weight.astype(np.float32))
-    with pytest.raises(TypeError, match="the result: expected dtype bfloat16"):
+    with pytest.raises(TypeError, match="out: expected dtype bfloat16"):
         kernels.relu(image, out=np.empty(image.shape, np.float32))
 
 
@@ -128,4 +90,4 @@ def test_modules(kind: str) -> None:
     assert error <= wanted.tolerances[0]
     # That allows for sums in bfloat16. DNNL sums in float32, so that at most the four results on
     # the way are rounded.
-    assert error <= 4 * 2 * U * np.abs(wanted.outputs[0]).max()
+    assert error <= 4 * U * np.abs(wanted.outputs[0]).max()

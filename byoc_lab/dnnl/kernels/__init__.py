@@ -9,9 +9,12 @@ wrong shape, size or value, naming the argument, what was found and what was exp
 Layouts are NCHW for data and OIHW for weights, as in Relay's operators of the same names.
 Formulas are those of oneDNN's primitives of the same names, stated in native/src/ops.
 
-`post_ops` is what happens to the result before it is stored, in one kernel where oneDNN can: a list
-of dicts as in native/README.md ({"kind": "eltwise", "alg": "relu"}, {"kind": "binary", "alg":
-"add", "input": array}, {"kind": "sum", "input": array}), with arrays as inputs.
+`post_ops` is what happens to the result before it is stored, in one kernel where oneDNN can, in
+another behind it where not: a list of dicts as in native/README.md ({"kind": "eltwise", "alg":
+"relu"}, {"kind": "binary", "alg": "add", "input": array}, {"kind": "sum", "input": array}), with
+arrays as inputs; that of a binary one may be a number. Every kernel whose result is float32 or
+bfloat16 takes them, but for those that only move elements (`transpose`, `reorder`) and
+`dequantize`.
 """
 
 from byoc_lab.dnnl.kernels.convolution import (

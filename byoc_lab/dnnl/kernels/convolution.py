@@ -35,13 +35,14 @@ def _conv(axes: int, suffix: str = ""):
         post_ops: PostOps = (),
         out: Any = None,
     ) -> Any:
-        if needs_bias and bias is None:
-            raise TypeError(f"byoc_lab.dnnl.{name}: bias: expected a tensor, found None")
         tensors = {"data": data, "weight": weight, "bias": bias}
-        attrs = {**window(strides, padding, dilation, axes), "groups": groups}
-        if data_zero_point:
-            attrs["data_zero_point"] = data_zero_point
-        return run(name, kind, tensors, attrs, out, (*first, *post_ops))
+        attrs = {
+            **window(strides, padding, dilation, axes),
+            "groups": groups,
+            "data_zero_point": data_zero_point,
+        }
+        optional = () if needs_bias else ("bias",)
+        return run(name, kind, tensors, attrs, out, post_ops, optional=optional, first=first)
 
     if suffix:
         sum_ = "conv2d(data, weight)" + (" + bias" if needs_bias else "")
@@ -75,7 +76,8 @@ def out_channels_first(weight: np.ndarray, groups: int) -> np.ndarray:
 
     An array that does not fit is given back as it is, for the native check to name.
     """
-    if weight.ndim < 3 or not isinstance(groups, int) or groups < 1 or weight.shape[0] % groups:
+    whole = isinstance(groups, int | np.integer) and not isinstance(groups, bool) and groups > 0
+    if weight.ndim < 3 or not weight.size or not whole or weight.shape[0] % groups:
         return weight
     parts = weight.reshape(groups, weight.shape[0] // groups, *weight.shape[1:]).swapaxes(1, 2)
     return np.ascontiguousarray(parts).reshape(-1, *parts.shape[2:])
@@ -102,10 +104,15 @@ def _conv_transpose(axes: int):
             "groups": groups,
             "output_padding": repeat(output_padding, axes),
         }
-        turned = out_channels_first(
-            native.as_array(f"byoc_lab.dnnl.{name}", "weight", weight), groups
-        )
-        tensors = {"data": data, "weight": turned, "bias": bias}
+        where = f"byoc_lab.dnnl.{name}"
+        held = native.as_input(where, "data", data, None)
+        given = native.as_array(where, "weight", weight)
+        if len(held.shape) == given.ndim == axes + 2 and held.shape[1] != given.shape[0]:
+            raise ValueError(
+                f"{where}: weight: expected shape {(held.shape[1], *given.shape[1:])} (its first "
+                f"dimension is data's {held.shape[1]} channels), found {given.shape}"
+            )
+        tensors = {"data": held, "weight": out_channels_first(given, groups), "bias": bias}
         return run(name, name, tensors, attrs, out, post_ops)
 
     return named(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from byoc_lab.dnnl.kernels.running import PostOps, run
+import numpy as np
+
+from byoc_lab.dnnl.kernels.running import PostOps, named, run
 
 
 def eltwise(
@@ -18,99 +20,76 @@ def eltwise(
 ) -> Any:
     """The function that native/README.md lists as `alg`, element by element; any shape."""
     attrs = {"alg": alg, "alpha": alpha, "beta": beta}
-    return run(alg, "eltwise", {"data": data}, attrs, out, post_ops)
+    return run("eltwise", "eltwise", {"data": data}, attrs, out, post_ops)
 
 
 def binary(alg: str, a: Any, b: Any, *, post_ops: PostOps = (), out: Any = None) -> Any:
     """a (alg) b for add, sub, mul, div, max or min; shapes broadcast as NumPy's do."""
-    return run(alg, "binary", {"a": a, "b": b}, {"alg": alg}, out, post_ops)
+    return run("binary", "binary", {"a": a, "b": b}, {"alg": alg}, out, post_ops)
 
 
-def add(a: Any, b: Any, *, out: Any = None) -> Any:
+def add(a: Any, b: Any, *, post_ops: PostOps = (), out: Any = None) -> Any:
     """a + b; shapes broadcast as NumPy's do."""
-    return run("add", "binary", {"a": a, "b": b}, {"alg": "add"}, out)
+    return run("add", "binary", {"a": a, "b": b}, {"alg": "add"}, out, post_ops)
 
 
-def multiply(a: Any, b: Any, *, out: Any = None) -> Any:
+def multiply(a: Any, b: Any, *, post_ops: PostOps = (), out: Any = None) -> Any:
     """a * b, element by element; shapes broadcast as NumPy's do."""
-    return run("multiply", "binary", {"a": a, "b": b}, {"alg": "mul"}, out)
+    return run("multiply", "binary", {"a": a, "b": b}, {"alg": "mul"}, out, post_ops)
 
 
-def sum(*data: Any, out: Any = None) -> Any:
+def sum(*data: Any, post_ops: PostOps = (), out: Any = None) -> Any:
     """The sum of arrays of one shape."""
-    return run("sum", "sum", {f"data{n}": d for n, d in enumerate(data)}, {}, out)
+    terms = {f"data{n}": d for n, d in enumerate(data)}
+    return run("sum", "sum", terms, {}, out, post_ops)
 
 
-def clip(data: Any, low: float, high: float, *, out: Any = None) -> Any:
+def clip(data: Any, low: float, high: float, *, post_ops: PostOps = (), out: Any = None) -> Any:
     """min(max(data, low), high), element by element; any shape."""
-    return eltwise("clip", data, alpha=low, beta=high, out=out)
+    for name, value in (("low", low), ("high", high)):
+        number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        if not number or not np.isfinite(np.float32(value)):
+            raise (ValueError if number else TypeError)(
+                f"byoc_lab.dnnl.clip: {name}: expected a number that is finite in float32, "
+                f"found {value!r}"
+            )
+    return _run("clip", "clip", data, post_ops, out, alpha=low, beta=high)
 
 
-def elu(data: Any, alpha: float = 1.0, *, out: Any = None) -> Any:
+def elu(data: Any, alpha: float = 1.0, *, post_ops: PostOps = (), out: Any = None) -> Any:
     """data where it is positive, alpha * (exp(data) - 1) elsewhere."""
-    return eltwise("elu", data, alpha=alpha, out=out)
+    return _run("elu", "elu", data, post_ops, out, alpha=alpha)
 
 
-def leaky_relu(data: Any, alpha: float = 0.01, *, out: Any = None) -> Any:
+def leaky_relu(data: Any, alpha: float = 0.01, *, post_ops: PostOps = (), out: Any = None) -> Any:
     """data where it is positive, alpha * data elsewhere."""
-    return run("leaky_relu", "eltwise", {"data": data}, {"alg": "relu", "alpha": alpha}, out)
+    return _run("leaky_relu", "relu", data, post_ops, out, alpha=alpha)
 
 
-def swish(data: Any, alpha: float = 1.0, *, out: Any = None) -> Any:
+def swish(data: Any, alpha: float = 1.0, *, post_ops: PostOps = (), out: Any = None) -> Any:
     """data / (1 + exp(-alpha * data))."""
-    return eltwise("swish", data, alpha=alpha, out=out)
+    return _run("swish", "swish", data, post_ops, out, alpha=alpha)
 
 
-def abs(data: Any, *, out: Any = None) -> Any:
-    """|data|, element by element; any shape."""
-    return eltwise("abs", data, out=out)
+def _run(name: str, alg: str, data: Any, post_ops: PostOps, out: Any, **parameters: float) -> Any:
+    return run(name, "eltwise", {"data": data}, {"alg": alg, **parameters}, out, post_ops)
 
 
-def exp(data: Any, *, out: Any = None) -> Any:
-    """The exponential of data, element by element; any shape."""
-    return eltwise("exp", data, out=out)
+def _function(alg: str, what: str):
+    def function(data: Any, *, post_ops: PostOps = (), out: Any = None) -> Any:
+        return _run(alg, alg, data, post_ops, out)
+
+    return named(function, alg, f"{what}, element by element; any shape.")
 
 
-def gelu(data: Any, *, out: Any = None) -> Any:
-    """data / 2 * (1 + erf(data / sqrt(2))), element by element; any shape."""
-    return eltwise("gelu", data, out=out)
-
-
-def gelu_tanh(data: Any, *, out: Any = None) -> Any:
-    """gelu with its erf approximated by a tanh, element by element; any shape."""
-    return eltwise("gelu_tanh", data, out=out)
-
-
-def log(data: Any, *, out: Any = None) -> Any:
-    """The natural logarithm of data, element by element; any shape."""
-    return eltwise("log", data, out=out)
-
-
-def mish(data: Any, *, out: Any = None) -> Any:
-    """data * tanh(log(1 + exp(data))), element by element; any shape."""
-    return eltwise("mish", data, out=out)
-
-
-def relu(data: Any, *, out: Any = None) -> Any:
-    """max(data, 0), element by element; any shape."""
-    return eltwise("relu", data, out=out)
-
-
-def round(data: Any, *, out: Any = None) -> Any:
-    """data to the nearest whole number, halves to the even one, element by element; any shape."""
-    return eltwise("round", data, out=out)
-
-
-def sigmoid(data: Any, *, out: Any = None) -> Any:
-    """1 / (1 + exp(-data)), element by element; any shape."""
-    return eltwise("sigmoid", data, out=out)
-
-
-def sqrt(data: Any, *, out: Any = None) -> Any:
-    """The square root of data, element by element; any shape."""
-    return eltwise("sqrt", data, out=out)
-
-
-def tanh(data: Any, *, out: Any = None) -> Any:
-    """The hyperbolic tangent of data, element by element; any shape."""
-    return eltwise("tanh", data, out=out)
+abs = _function("abs", "|data|")
+exp = _function("exp", "The exponential of data")
+gelu = _function("gelu", "data / 2 * (1 + erf(data / sqrt(2)))")
+gelu_tanh = _function("gelu_tanh", "gelu with its erf approximated by a tanh")
+log = _function("log", "The natural logarithm of data")
+mish = _function("mish", "data * tanh(log(1 + exp(data)))")
+relu = _function("relu", "max(data, 0)")
+round = _function("round", "data to the nearest whole number, halves to the even one")
+sigmoid = _function("sigmoid", "1 / (1 + exp(-data))")
+sqrt = _function("sqrt", "The square root of data")
+tanh = _function("tanh", "The hyperbolic tangent of data")

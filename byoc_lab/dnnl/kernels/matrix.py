@@ -22,14 +22,15 @@ def dense(
     without bias, which gives int32.
     """
     tensors = {"data": data, "weight": weight, "bias": bias}
-    attrs = {"data_zero_point": data_zero_point} if data_zero_point else {}
-    return run("dense", "dense", tensors, attrs, out, post_ops)
+    return run("dense", "dense", tensors, {"data_zero_point": data_zero_point}, out, post_ops)
 
 
-def dense_bias(data: Any, weight: Any, bias: Any, *, out: Any = None) -> Any:
+def dense_bias(
+    data: Any, weight: Any, bias: Any, *, post_ops: PostOps = (), out: Any = None
+) -> Any:
     """dense(data, weight) + bias in one kernel; bias (M,) or (1, M)."""
     tensors = {"data": data, "weight": weight, "bias": bias}
-    return run("dense_bias", "dense", tensors, {}, out)
+    return run("dense_bias", "dense", tensors, {}, out, post_ops, optional=())
 
 
 def matmul(

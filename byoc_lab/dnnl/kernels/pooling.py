@@ -32,7 +32,8 @@ def _max_pool(axes: int):
         f"""Largest element of each window of data {DATA[axes]}; padding is never the largest.
 
         pool_size, strides and dilation: one number, or one for each axis. padding: one number, one
-        for each axis, or {SIDES[axes]}, each smaller than the window, so that no window is empty.
+        for each axis, or {SIDES[axes]}, each smaller than the window. Where a dilated window
+        has no element but padding, the smallest of the dtype stands.
         The result's shape is that of a convolution.
         """,
     )

@@ -1,7 +1,8 @@
 """Quantized numbers, real = scale * (integer - zero point); see native/src/ops/quantized.cc.
 
 Bit for bit what Relay's operators of the same names give: `requantize` is integer arithmetic.
-Scales (float32) and zero points (int32) are numbers, or vectors along `axis`.
+Scales (positive, taken as float32) and zero points (integers of 32 bits) are numbers, or vectors
+along `axis`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from byoc_lab.dnnl import native
 from byoc_lab.dnnl.kernels.running import run
 
 
@@ -20,13 +22,13 @@ def quantize(
 
     data: float32. dtype: uint8, int8 or int32.
     """
-    tensors = {"data": data, "scale": _scale(scale), "zero_point": _zero(zero_point)}
+    tensors = {"data": data, **_parameters("quantize", scale=scale, zero_point=zero_point)}
     return run("quantize", "quantize", tensors, {"axis": axis}, out, dtype=dtype)
 
 
 def dequantize(data: Any, scale: Any, zero_point: Any, *, axis: int = -1, out: Any = None) -> Any:
     """scale * (data - zero_point) in float32; data uint8, int8 or int32."""
-    tensors = {"data": data, "scale": _scale(scale), "zero_point": _zero(zero_point)}
+    tensors = {"data": data, **_parameters("dequantize", scale=scale, zero_point=zero_point)}
     return run("dequantize", "dequantize", tensors, {"axis": axis}, out, dtype="float32")
 
 
@@ -48,21 +50,51 @@ def requantize(
     rounding: of halves, "UPWARD" or "TONEAREST" (away from zero). output_scale and
     output_zero_point are single numbers.
     """
-    tensors = {
-        "data": data,
-        "input_scale": _scale(input_scale),
-        "input_zero_point": _zero(input_zero_point),
-        "output_scale": _scale(output_scale),
-        "output_zero_point": _zero(output_zero_point),
-        "bias": bias,
-    }
+    parameters = _parameters(
+        "requantize",
+        input_scale=input_scale,
+        input_zero_point=input_zero_point,
+        output_scale=output_scale,
+        output_zero_point=output_zero_point,
+    )
+    tensors = {"data": data, **parameters, "bias": bias}
     attrs = {"axis": axis, "rounding": rounding}
     return run("requantize", "requantize", tensors, attrs, out, dtype=dtype)
 
 
-def _scale(value: Any) -> Any:
-    return np.asarray(value, np.float32)
+def _parameters(kernel: str, **given: Any) -> dict[str, np.ndarray]:
+    """Scales and zero points, which are numbers, lists of them or tensors, as arrays.
+
+    Raises TypeError for what is none of these, ValueError for a scale that is no positive number
+    and for a zero point that has more than 32 bits.
+    """
+    found = {}
+    for name, value in given.items():
+        where = f"byoc_lab.dnnl.{kernel}"
+        plain = np.isscalar(value) or isinstance(value, list | tuple)
+        numbers = np.asarray(value) if plain else native.as_array(where, name, value)
+        found[name] = (_zeros if "zero" in name else _scales)(f"{where}: {name}", numbers)
+    return found
 
 
-def _zero(value: Any) -> Any:
-    return np.asarray(value, np.int32)
+def _scales(where: str, numbers: np.ndarray) -> np.ndarray:
+    if numbers.dtype.kind not in "iuf":
+        raise TypeError(f"{where}: expected numbers, found {numbers.dtype}")
+    with np.errstate(over="ignore"):
+        scales = numbers.astype(np.float32)
+    wrong = ~(np.isfinite(scales) & (scales > 0))
+    if wrong.any():
+        raise ValueError(
+            f"{where}: expected positive numbers of float32, found {numbers[wrong].flat[0]}"
+        )
+    return scales
+
+
+def _zeros(where: str, numbers: np.ndarray) -> np.ndarray:
+    if numbers.dtype.kind not in "iu":
+        raise TypeError(f"{where}: expected integers, found {numbers.dtype}")
+    zeros = numbers.astype(np.int32)
+    wrong = zeros != numbers
+    if wrong.any():
+        raise ValueError(f"{where}: expected integers of 32 bits, found {numbers[wrong].flat[0]}")
+    return zeros

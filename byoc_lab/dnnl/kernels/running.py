@@ -38,44 +38,58 @@ def run(
     out: Any = None,
     post_ops: PostOps = (),
     dtype: str | None = None,
+    optional: Sequence[str] = ("bias",),
+    first: PostOps = (),
 ) -> Any:
-    """Run one native operation; tensors that are None are left out. The name is for messages.
+    """Run one native operation. The name is for messages.
 
+    optional: of the tensors, those that may be None. first: post-ops that the kernel itself has.
     dtype: of the result, where neither `out` nor the operands tell it.
     """
     where = f"byoc_lab.dnnl.{kernel}"
     held = [
         native.as_input(where, name, value, None)
         for name, value in tensors.items()
-        if value is not None
+        if value is not None or name not in optional
     ]
     plain = {name: _plain(value) for name, value in (attrs or {}).items()}
     if out is None:
         shapes = [[int(size) for size in value.shape] for value in held]
         dtypes = [native.dtype_name(value) for value in held]
-        first = dtypes[0] if dtypes else "float32"
-        dtype = dtype or ("int32" if first in ("int8", "uint8") else first)
+        of = dtypes[0] if dtypes else "float32"
+        dtype = dtype or ("int32" if of in ("int8", "uint8") else of)
         infer = native.function("infer_shape")
         out = native.aligned_empty(infer(where, kind, shapes, dtypes, dtype, plain), dtype)
     target = native.as_output(where, "out", out, None)
-    read: list[Any] = []
-    chain = []
-    for n, post_op in enumerate(post_ops):
-        entry = dict(post_op)
-        if "input" in entry:
-            name = f"the input of post-op {n}"
-            read.append(
-                native.as_input(
-                    where,
-                    name,
-                    np.asarray(entry["input"]) if np.isscalar(entry["input"]) else entry["input"],
-                    None,
-                )
-            )
-            entry["input"] = len(read) - 1
-        chain.append(entry)
+    chain, read = _chain(where, first, post_ops, native.dtype_name(out))
     native.function("run_op")(where, kind, _tensors(held), plain, chain, _tensors(read), target)
     return out
+
+
+def _chain(
+    where: str, first: PostOps, post_ops: PostOps, dtype: str
+) -> tuple[list[dict[str, Any]], list[Any]]:
+    """The post-ops with numbers for inputs, and the tensors that the numbers count."""
+    if not isinstance(post_ops, list | tuple):
+        raise TypeError(
+            f"{where}: post_ops: expected a list of dicts, found {type(post_ops).__name__}"
+        )
+    chain: list[dict[str, Any]] = []
+    read: list[Any] = []
+    for n, post_op in enumerate((*first, *post_ops)):
+        if not isinstance(post_op, Mapping):
+            raise TypeError(
+                f"{where}: post-op {n}: expected a dict, found {type(post_op).__name__}"
+            )
+        entry = {key: _plain(value) for key, value in post_op.items() if key != "input"}
+        if "input" in post_op:
+            given = post_op["input"]
+            if isinstance(given, int | float | np.generic):
+                given = np.asarray(given, native.numpy_dtype(dtype))
+            entry["input"] = len(read)
+            read.append(native.as_input(where, f"the input of post-op {n}", given, None))
+        chain.append(entry)
+    return chain, read
 
 
 def _tensors(values: Sequence[Any]) -> list[Any]:
@@ -107,7 +121,7 @@ def window(strides: Ints, padding: Ints, dilation: Ints, axes: int) -> dict[str,
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's integers as Python's; everything else is left for the native check to name."""
+    """NumPy's numbers as Python's; everything else is left for the native check to name."""
     if isinstance(value, list | tuple):
         return [_plain(element) for element in value]
-    return int(value) if isinstance(value, np.integer) else value
+    return value.item() if isinstance(value, np.generic) else value

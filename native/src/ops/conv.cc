@@ -10,6 +10,7 @@ namespace {
 
 Dims Infer(const OpCall& call) {
   const size_t spatial = CheckConvOperands(call);
+  CheckZeroPoint(call);
   const Operand &data = call.inputs[0], &weight = call.inputs[1];
   Operand dst{"result", {data.dims[0], weight.dims[0]}};
   for (size_t axis = 0; axis < spatial; ++axis) {

@@ -11,6 +11,7 @@ Dims Infer(const OpCall& call) {
   CheckShape(call.where, weight, {weight.dims[0], data.dims[1]},
              "its second dimension is " + data.name + "'s");
   if (call.inputs.size() == 3) CheckBias(call.where, call.inputs[2], weight.dims[0]);
+  CheckZeroPoint(call);
   return {data.dims[0], weight.dims[0]};
 }
 

@@ -252,10 +252,16 @@ void CheckRounding(const OpCall& call, const char* other) {
   }
 }
 
+// The axis of the scales, which matters only where they are vectors.
+void CheckAxis(const OpCall& call) {
+  if (!call.inputs[0].dims.empty()) Axis(call);
+}
+
 Dims InferQuantize(const OpCall& call) {
   CheckHolds(call, call.inputs[0].name, call.inputs[0].dtype, call.inputs[0].dtype == DType::f32,
              "float32");
-  CheckHolds(call, "the result", call.result, IsInteger(call.result), "uint8, int8 or int32");
+  CheckHolds(call, call.result_name, call.result, IsInteger(call.result), "uint8, int8 or int32");
+  CheckAxis(call);
   CheckParameter(call, 1, DType::f32, true);
   CheckParameter(call, 2, DType::s32, true);
   CheckRounding(call, "TOZERO");
@@ -269,7 +275,8 @@ void CheckIntegerData(const OpCall& call) {
 
 Dims InferDequantize(const OpCall& call) {
   CheckIntegerData(call);
-  CheckHolds(call, "the result", call.result, call.result == DType::f32, "float32");
+  CheckHolds(call, call.result_name, call.result, call.result == DType::f32, "float32");
+  CheckAxis(call);
   CheckParameter(call, 1, DType::f32, true);
   CheckParameter(call, 2, DType::s32, true);
   return call.inputs[0].dims;
@@ -277,7 +284,8 @@ Dims InferDequantize(const OpCall& call) {
 
 Dims InferRequantize(const OpCall& call) {
   CheckIntegerData(call);
-  CheckHolds(call, "the result", call.result, IsInteger(call.result), "uint8, int8 or int32");
+  CheckHolds(call, call.result_name, call.result, IsInteger(call.result), "uint8, int8 or int32");
+  CheckAxis(call);
   for (size_t i = 1; i < call.inputs.size(); ++i) {
     CheckParameter(call, i, i == 1 || i == 3 ? DType::f32 : DType::s32, i != 3 && i != 4);
   }
@@ -289,7 +297,7 @@ Dims InferAdd(const OpCall& call) {
   CheckIntegerData(call);
   const Operand &lhs = call.inputs[0], &rhs = call.inputs[1];
   CheckHolds(call, rhs.name, rhs.dtype, rhs.dtype == lhs.dtype, Name(lhs.dtype).c_str());
-  CheckHolds(call, "the result", call.result, IsInteger(call.result), "uint8, int8 or int32");
+  CheckHolds(call, call.result_name, call.result, IsInteger(call.result), "uint8, int8 or int32");
   CheckShape(call.where, rhs, lhs.dims, "that of " + lhs.name);
   for (size_t i = 2; i < call.inputs.size(); ++i) {
     CheckParameter(call, i, i % 2 == 0 ? DType::f32 : DType::s32, false);

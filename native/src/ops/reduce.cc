@@ -26,6 +26,14 @@ Dims Infer(const OpCall& call) {
 
 std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
                           const Dims& dst, const dnnl::primitive_attr& attr) {
+  if (dst == call.inputs[0].dims) {
+    // Along an axis of one element each of them gives that element; oneDNN calls this no reduction.
+    const MemoryDesc plain = Plain(call.inputs[0]);
+    return Finish(dnnl::eltwise_forward::primitive_desc(
+                      Cpu(), dnnl::prop_kind::forward_inference, dnnl::algorithm::eltwise_linear,
+                      plain, plain, /*alpha=*/1.f, /*beta=*/0.f, attr, /*allow_empty=*/true),
+                  {DNNL_ARG_SRC});
+  }
   return Finish(dnnl::reduction::primitive_desc(Cpu(), ReductionAlgorithm(call),
                                                 Plain(call.inputs[0]), Plain(dst, call.result),
                                                 /*p=*/0.f, /*eps=*/0.f, attr,
