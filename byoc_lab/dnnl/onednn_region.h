@@ -1,6 +1,6 @@
 // What every generated region starts with: a few words over oneDNN's public API.
-// Tensors are float32. A memory keeps the layout of the primitive that made it; `as` reorders it
-// where the next one wants another.
+// Tensors are float32 unless a type is given. A memory keeps the layout of the primitive that made
+// it; `as` reorders it where the next one wants another.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -11,6 +11,7 @@
 using namespace dnnl;
 using Dims = memory::dims;
 using Desc = memory::desc;
+using Type = memory::data_type;
 using Args = std::unordered_map<int, memory>;
 
 static const engine& cpu() {
@@ -19,19 +20,26 @@ static const engine& cpu() {
 }
 
 // Row-major, without gaps.
-static Desc plain(const Dims& dims) {
+static Desc plain(const Dims& dims, Type type = Type::f32) {
   Dims strides(dims.size(), 1);
   for (size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
-  return Desc(dims, memory::data_type::f32, strides);
+  return Desc(dims, type, strides);
 }
 
 // The layout is left to oneDNN.
-static Desc any(const Dims& dims) {
-  return Desc(dims, memory::data_type::f32, memory::format_tag::any);
+static Desc any(const Dims& dims, Type type = Type::f32) {
+  return Desc(dims, type, memory::format_tag::any);
 }
 
-static memory given(const Dims& dims, const float* data) {
-  return memory(plain(dims), cpu(), const_cast<float*>(data));
+static memory given(const Dims& dims, const void* data, Type type = Type::f32) {
+  return memory(plain(dims, type), cpu(), const_cast<void*>(data));
+}
+
+// A whole number that a primitive asks for when it runs.
+static memory number(int32_t value) {
+  memory made(plain({1}, Type::s32), cpu());
+  *static_cast<int32_t*>(made.get_data_handle()) = value;
+  return made;
 }
 
 static void copy(const memory& from, const memory& to) {
@@ -40,11 +48,12 @@ static void copy(const memory& from, const memory& to) {
   now.wait();
 }
 
-// A tensor in another layout, or (by way of rows) in another shape of as many elements.
+// A tensor in another layout or type, or (by way of rows) in another shape of as many elements.
 static memory as(memory tensor, const Desc& want) {
   if (tensor.get_desc().get_dims() != want.get_dims()) {
-    memory rows = as(tensor, plain(tensor.get_desc().get_dims()));
-    memory view(plain(want.get_dims()), cpu());
+    const Type type = tensor.get_desc().get_data_type();
+    memory rows = as(tensor, plain(tensor.get_desc().get_dims(), type));
+    memory view(plain(want.get_dims(), type), cpu());
     std::memcpy(view.get_data_handle(), rows.get_data_handle(), rows.get_desc().get_size());
     tensor = view;
   }
@@ -57,13 +66,15 @@ static memory as(memory tensor, const Desc& want) {
 // The axes of a row-major tensor in another order: `positions` says where each one goes.
 static memory transposed(memory tensor, const std::vector<int>& positions) {
   const Desc view = tensor.get_desc().permute_axes(positions);
-  memory made(plain(view.get_dims()), cpu());
+  memory made(plain(view.get_dims(), view.get_data_type()), cpu());
   copy(memory(view, cpu(), tensor.get_data_handle()), made);
   return made;
 }
 
-static primitive_attr with(const post_ops& ops) {
+// shifted: a zero point is taken off the data, given when the primitive runs.
+static primitive_attr with(const post_ops& ops, bool shifted = false) {
   primitive_attr attr;
+  if (shifted) attr.set_zero_points_mask(DNNL_ARG_SRC, 0);
   attr.set_post_ops(ops);
   return attr;
 }
@@ -88,6 +99,8 @@ static memory eltwise(memory x, algorithm alg, float alpha, float beta) {
 // Both operands as row-major tensors of the result's rank.
 static memory apply(memory a, memory b, algorithm alg, const Dims& a_dims, const Dims& b_dims,
                     const Dims& dims) {
-  binary::primitive_desc desc(cpu(), alg, plain(a_dims), plain(b_dims), plain(dims));
-  return run(desc, {{DNNL_ARG_SRC_0, as(a, plain(a_dims))}, {DNNL_ARG_SRC_1, as(b, plain(b_dims))}});
+  const Type type = a.get_desc().get_data_type();
+  const Desc one = plain(a_dims, type), other = plain(b_dims, type);
+  binary::primitive_desc desc(cpu(), alg, one, other, plain(dims, type));
+  return run(desc, {{DNNL_ARG_SRC_0, as(a, one)}, {DNNL_ARG_SRC_1, as(b, other)}});
 }

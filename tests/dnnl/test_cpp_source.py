@@ -5,16 +5,23 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from byoc_lab import dnnl
+from byoc_lab import dnnl, relay
 from byoc_lab.dnnl import native
 from byoc_lab.dnnl.cpp_source import compile_command, cpp_source
 from byoc_lab.dnnl.kernel_table import UNTIMED
 from byoc_lab.errors import BuildError
+from byoc_lab.relay.expr import Expr
+from byoc_lab.relay.infer import infer_expr
+from byoc_lab.relay.qnn import op as qnn
+from tests.dnnl import test_bfloat16 as bfloat16
+from tests.dnnl import test_quantized as quantized
 from tests.dnnl.net import Net
 from tests.dnnl.test_codegen import CASES, function, random
 
@@ -46,6 +53,8 @@ def library(tmp_path_factory) -> ctypes.CDLL:
     """All sources in one file, which is quicker to compile."""
     folder: Path = tmp_path_factory.mktemp("cpp")
     graphs = [dnnl.region_graph(function(CASES[c][0]), f"r{n}") for n, c in enumerate(CASES)]
+    graphs += [dnnl.region_graph(quantized.function(QUANTIZED[c]()), c) for c in QUANTIZED]
+    graphs += [dnnl.region_graph(function(bfloat16.network(c)), c) for c in BFLOAT16]
     sources = [cpp_source(g.graph) for g in graphs] + [cpp_source(net_of_the_rest()[0].graph)]
     (folder / "all.cc").write_text("\n".join(sources))
     command = compile_command(str(folder / "all.cc"), str(folder / "all.so"))
@@ -59,9 +68,9 @@ def run(library: ctypes.CDLL, graph: dict, inputs: list, constants: list) -> lis
         kind = ctypes.c_void_p * max(1, len(arrays))
         return kind(*(a.ctypes.data for a in arrays))
 
-    shapes = [graph["tensors"][t]["shape"] for t in graph["outputs"]]
-    outputs = [np.empty(shape, np.float32) for shape in shapes]
-    held = [np.require(a, np.float32, ["C"]) for a in (*inputs, *constants)]
+    results = [graph["tensors"][t] for t in graph["outputs"]]
+    outputs = [np.empty(t["shape"], native.numpy_dtype(t["dtype"])) for t in results]
+    held = [np.require(a, requirements=["C"]) for a in (*inputs, *constants)]
     library[graph["symbol"]](
         pointers(held[: len(inputs)]), pointers(held[len(inputs) :]), pointers(outputs)
     )
@@ -79,6 +88,87 @@ def test_the_source_computes_what_the_region_does(library: ctypes.CDLL, case: st
         run(library, made.graph, inputs, made.constants), region(*inputs), strict=True
     ):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+def number(value: Any) -> Expr:
+    return quantized.number(value)
+
+
+def quantized_chain(layout: str) -> Expr:
+    """Zero points at the border, scales of channels, a bias, a sum of another scale, a clip."""
+    rng, zero = np.random.default_rng(3), quantized.zero
+    nhwc = layout == "NHWC"
+    x = relay.var("x", shape=(2, 7, 6, 8) if nhwc else (2, 8, 7, 6), dtype="uint8")
+    weight = quantized.integers(rng, "int8", *((3, 2, 8, 16) if nhwc else (16, 8, 3, 2)))
+    made = qnn.conv2d(
+        x, relay.const(weight), zero(7), zero(), number(1), number(1), kernel_size=(3, 2),
+        channels=16, padding=(1, 1), strides=(2, 1), data_layout=layout,
+        kernel_layout="HWIO" if nhwc else "OIHW",
+    )  # fmt: skip
+    bias = rng.integers(-9000, 9000, (16,) if nhwc else (16, 1, 1), dtype=np.int32)
+    scales = relay.const(rng.uniform(0.1, 1, 16).astype(np.float32))
+    ends = (scales, zero(-5), number(700), zero(3))
+    made = qnn.requantize(relay.add(made, relay.const(bias)), *ends, axis=3 if nhwc else 1,
+                          rounding="TONEAREST", out_dtype="int8")  # fmt: skip
+    other = relay.var("other", infer_expr(made).checked_type)
+    pairs = (number(0.3), zero(1), number(0.2), zero(2), number(0.4), zero(3))
+    return relay.clip(qnn.add(made, other, *pairs), a_min=-100, a_max=90)
+
+
+def quantized_dense() -> Expr:
+    """Real numbers in and out; a product in between, and the cast of TVM's own form behind."""
+    zero = quantized.zero
+    x = relay.var("x", shape=(4, 24))
+    weight = quantized.integers(np.random.default_rng(4), "int8", 12, 24)
+    data = qnn.quantize(x, number(0.9), zero(11), out_dtype="uint8")
+    made = qnn.dense(data, relay.const(weight), zero(11), zero(), number(1), number(1), units=12)
+    made = qnn.requantize(made, number(1), zero(), number(900), zero(-4), out_dtype="int8")
+    real = qnn.dequantize(made, number(0.25), zero(-4))
+    return relay.Tuple([made, real, relay.cast(real, dtype="uint8")])
+
+
+QUANTIZED: dict[str, Callable[[], Expr]] = {
+    "convolution": lambda: quantized_chain("NCHW"),
+    "last_axis": lambda: quantized_chain("NHWC"),
+    "product": quantized_dense,
+}
+BFLOAT16 = ["conv", "sum", "batch_norm", "dense"] if bfloat16.has_bfloat16() else []
+
+
+@pytest.mark.parametrize("case", QUANTIZED)
+def test_quantized_numbers_are_the_same_bits(library: ctypes.CDLL, case: str) -> None:
+    func, rng = quantized.function(QUANTIZED[case]()), np.random.default_rng(1)
+    made = dnnl.region_graph(func, case)
+    inputs = []
+    for p in func.params:
+        shape, dtype = p.checked_type.concrete_shape, p.checked_type.dtype
+        real = dtype == "float32"
+        inputs.append(
+            (rng.uniform(0, 90, shape)).astype(np.float32)
+            if real
+            else quantized.integers(rng, dtype, *shape)
+        )
+    wanted = native.Region(made.graph, made.constants)(*inputs)
+    assert all(len(np.unique(w)) > 5 for w in wanted)
+    for got, want in zip(run(library, made.graph, inputs, made.constants), wanted, strict=True):
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("case", BFLOAT16)
+def test_bfloat16_is_within_its_rounding(library: ctypes.CDLL, case: str) -> None:
+    """Results on the way may be rounded, or not, where the region has them otherwise."""
+    func = function(bfloat16.network(case))
+    made = dnnl.region_graph(func, case)
+    inputs = [
+        bfloat16.random(*p.checked_type.concrete_shape, seed=n) for n, p in enumerate(func.params)
+    ]
+    (want,) = native.Region(made.graph, made.constants)(*inputs)
+    (got,) = run(library, made.graph, inputs, made.constants)
+    assert got.dtype == want.dtype == bfloat16.BF16
+    wide = want.astype(np.float32)
+    error = np.abs(got.astype(np.float32) - wide).max()
+    assert error <= 8 * bfloat16.U * np.abs(wide).max()
 
 
 def test_operations_that_regions_of_relay_do_not_have(library: ctypes.CDLL) -> None:
