@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from byoc_lab.relay.adt import Constructor
@@ -25,13 +24,24 @@ class ADT(tuple):
         return tuple(self)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ConstructorValue:
-    """A value of a data type: what a constructor made of `fields`. `tag` is the constructor's."""
+class ConstructorValue(ADT):
+    """A value of a data type: what a constructor made of `fields`. `tag` is the constructor's.
+
+    It is an ADT, for so TVM's virtual machine gives it.
+    """
 
     tag: int
-    fields: Sequence[Any]
-    constructor: Constructor | None = None
+    constructor: Constructor | None
+
+    def __new__(
+        cls, tag: int, fields: Sequence[Any], constructor: Constructor | None = None
+    ) -> ConstructorValue:
+        made = super().__new__(cls, fields)
+        made.tag, made.constructor = tag, constructor
+        return made
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         name = self.constructor.name_hint if self.constructor else f"constructor {self.tag}"

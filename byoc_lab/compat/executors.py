@@ -61,7 +61,7 @@ def nested(flat: list[np.ndarray], ty: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """An argument as byoc_lab's runners take it."""
-    if isinstance(value, (tuple, list)) and not isinstance(value, np.ndarray):
+    if isinstance(value, (tuple, list)) and not isinstance(value, ConstructorValue):
         return tuple(map(plain, value)) if isinstance(value, ADT) else _list(value)
     return value.numpy() if hasattr(value, "numpy") else value
 
@@ -101,6 +101,35 @@ def is_static(ty: Type) -> bool:
     return not isinstance(ty, TensorType) or ty.is_static
 
 
+def runner(kind: str, mod: IRModule) -> Callable[[list[Any]], Any]:
+    """The function of argument values that @main of a typed module is.
+
+    Warns (InterpretedWarning) when the reference has to compute it. Raises InputError for a graph
+    of unknown shapes, and BuildError when a back end cannot compile its regions.
+    """
+    if kind == "debug":
+        return lambda values: reference.evaluate(mod, values).value
+    result = mod["main"].body.checked_type
+    if kind == "graph" and not is_static(result):
+        raise InputError(
+            f"Graph Executor only supports static graphs, got output type {result}; "
+            f'relay.create_executor("vm") takes shapes that are not known'
+        )
+    try:
+        executable = building.build(mod).executable
+    except BuildError as error:
+        if offloads(mod):
+            raise  # the back end is what the program is run for
+        reason = f"computed by NumPy, for it cannot be compiled: {error}"
+        warnings.warn(reason, InterpretedWarning, stacklevel=4)
+        return lambda values: reference.evaluate(mod, values).value
+    main = executable.mod["main"]
+    result = main.body.checked_type
+    if kind != "graph":
+        return lambda values: nested(executable.run(values), result)
+    return lambda values: nested(executable.run(list(map(cast, values, main.params))), result)
+
+
 class Executor:
     """Evaluates expressions with the functions of a module around them."""
 
@@ -136,7 +165,7 @@ class Executor:
     def _callable(self, mod: IRModule) -> Callable[..., Any]:
         main = mod["main"]
         names = [p.name_hint for p in main.params]
-        run = self._runner(mod)
+        run = runner(self.kind, mod)
 
         def call(*args: Any, **kwargs: Any) -> Any:
             # As in TVM, arguments by other names are passed over: those of bound parameters.
@@ -150,29 +179,6 @@ class Executor:
             return as_result(run(values))
 
         return call
-
-    def _runner(self, mod: IRModule) -> Callable[[list[Any]], Any]:
-        if self.kind == "debug":
-            return lambda values: reference.evaluate(mod, values).value
-        result = mod["main"].body.checked_type
-        if self.kind == "graph" and not is_static(result):
-            raise InputError(
-                f"Graph Executor only supports static graphs, got output type {result}; "
-                f'relay.create_executor("vm") takes shapes that are not known'
-            )
-        try:
-            executable = building.build(mod).executable
-        except BuildError as error:
-            if offloads(mod):
-                raise  # the back end is what the program is run for
-            reason = f"computed by NumPy, for it cannot be compiled: {error}"
-            warnings.warn(reason, InterpretedWarning, stacklevel=4)
-            return lambda values: reference.evaluate(mod, values).value
-        main = executable.mod["main"]
-        result = main.body.checked_type
-        if self.kind != "graph":
-            return lambda values: nested(executable.run(values), result)
-        return lambda values: nested(executable.run(list(map(cast, values, main.params))), result)
 
 
 def create_executor(

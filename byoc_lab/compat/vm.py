@@ -2,70 +2,150 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from byoc_lab.compat import building
-from byoc_lab.compat.executors import Executor, VMExecutor, as_result, nested, plain
-from byoc_lab.errors import UnknownNameError
+from byoc_lab.compat.containers import ADT
+from byoc_lab.compat.executors import Executor, VMExecutor, as_result, plain, runner
+from byoc_lab.compat.graph_executor import BenchmarkResult
+from byoc_lab.errors import InputError, UnknownNameError, UnsupportedNameError
+from byoc_lab.passes import InferType
+from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.module import IRModule
 
 
 class Executable:
-    """A compiled module: `VirtualMachine(exe, device).run(...)`, or `exe.save()`."""
+    """A module whose functions can be called: `VirtualMachine(exe, device).invoke(name, ...)`.
 
-    def __init__(self, library: building.Library):
-        self.library = library
+    Each is compiled when it is called first, @main at once. What cannot be compiled is computed by
+    the reference, with an InterpretedWarning that says why.
+    """
+
+    def __init__(self, mod: IRModule):
+        self.ir_mod = mod
+        self._entries: dict[str, Any] = {}
+
+    def entry(self, name: str) -> Any:
+        """The function of argument values that @name is. Raises UnknownNameError."""
+        known = [gv.name_hint for gv in self.ir_mod.functions]
+        if name not in known:
+            raise UnknownNameError(
+                f"the module has the functions {', '.join(known)}, found {name!r}"
+            )
+        if name not in self._entries:
+            mod = self.ir_mod.copy()
+            if name != "main":
+                mod["main"] = mod[name]
+            self._entries[name] = runner("vm", mod)
+        return self._entries[name]
 
     @property
     def lib(self) -> building.Library:
-        return self.library
+        """The program, for `export_library`."""
+        return building.Library(self.ir_mod)
 
     mod = lib
 
+    @property
+    def bytecode(self) -> NoReturn:
+        raise UnsupportedNameError(
+            "bytecode is not supported; Relax compiles the program: see byoc_lab.build(mod)"
+        )
+
     def save(self) -> tuple[bytearray, building.Library]:
         """(code, library): all of the program is in the library."""
-        return bytearray(), self.library
+        return bytearray(), self.lib
 
     @staticmethod
     def load_exec(bytecode: Any, lib: building.Library) -> Executable:
-        return Executable(lib)
+        return Executable(lib.ir_mod)
 
 
 class VirtualMachine:
     """Runs functions of an executable."""
 
     def __init__(self, exe: Any, device: Any = None, memory_cfg: Any = None):
-        library = exe.library if isinstance(exe, Executable) else exe
-        if not isinstance(library, building.Library):
+        if isinstance(exe, building.Library):
+            exe = Executable(exe.ir_mod)
+        if not isinstance(exe, Executable):
             raise TypeError(f"VirtualMachine takes what relay.vm.compile gave, found {exe!r}")
-        self._executable = library.executable
-        self._set: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
+        self._executable = exe
+        self._set: dict[str, dict[str, Any]] = {}
+        self._result: Any = None
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
-        """Arguments for the next `run()`."""
-        self._check(func_name)
-        self._set = (args, kwargs)
+        """Arguments for the next `run()`: in order, or by name."""
+        self._set[func_name] = self._named(func_name, args, kwargs)
+
+    def set_one_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """One argument, by its number or name: `(f, 0, x)`, `(f, "data", x)`, `(f, data=x)`."""
+        names = self._names(func_name)
+        if len(args) == 2 and not kwargs:
+            tag, value = args
+            name = names[tag] if isinstance(tag, int) and 0 <= tag < len(names) else tag
+        elif len(kwargs) == 1 and not args:
+            ((name, value),) = kwargs.items()
+        else:
+            raise InputError("set_one_input takes a number or name and a value, or name=value")
+        if name not in names:
+            raise InputError(f"{func_name} takes {', '.join(names)}, found {name!r}")
+        self._set.setdefault(func_name, {})[name] = value
 
     def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
-        """Run @main, the one entry of a compiled module. Raises UnknownNameError for another."""
-        self._check(func_name)
-        if not args and not kwargs:
-            args, kwargs = self._set
-        main = self._executable.mod["main"]
-        given: Any = [plain(a) for a in args]
-        for p in main.params[len(given) :]:
-            if p.name_hint in kwargs:
-                given.append(plain(kwargs[p.name_hint]))
-        return as_result(nested(self._executable.run(given), main.body.checked_type))
+        """Run a function with these arguments, or those that are set.
+
+        Raises UnknownNameError for a name that is none, InputError for a missing argument.
+        """
+        run = self._executable.entry(func_name)
+        given = self._named(func_name, args, kwargs) if args or kwargs else None
+        given = self._set.get(func_name, {}) if given is None else given
+        missing = [name for name in self._names(func_name) if name not in given]
+        if missing:
+            raise InputError(f"{func_name} was not given {', '.join(missing)}")
+        values: list[Any] = [plain(given[name]) for name in self._names(func_name)]
+        self._result = as_result(run(values))
+        return self._result
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         return self.invoke("main", *args, **kwargs)
 
-    @staticmethod
-    def _check(func_name: str) -> None:
-        if func_name != "main":
-            raise UnknownNameError(f"a compiled module is entered by 'main', found {func_name!r}")
+    invoke_stateful = invoke
+
+    def get_outputs(self) -> list[Any]:
+        """The results of the last run, tuples made flat."""
+
+        def flat(value: Any) -> list[Any]:
+            return [v for f in value for v in flat(f)] if isinstance(value, ADT) else [value]
+
+        return flat(self._result)
+
+    def benchmark(
+        self, device: Any = None, *args: Any, func_name: str = "main", repeat: int = 5,
+        number: int = 5, min_repeat_ms: Any = None, end_to_end: bool = False, **kwargs: Any,
+    ) -> BenchmarkResult:  # fmt: skip
+        """Seconds per run of a function with these arguments, or those that are set."""
+        self.invoke(func_name, *args, **kwargs)
+        seconds = []
+        for _ in range(repeat):
+            start = time.perf_counter()
+            for _ in range(number):
+                self.invoke(func_name, *args, **kwargs)
+            seconds.append((time.perf_counter() - start) / number)
+        return BenchmarkResult(seconds)
+
+    def _names(self, func_name: str) -> list[str]:
+        self._executable.entry(func_name)  # which knows the names of functions
+        return [p.name_hint for p in self._executable.ir_mod[func_name].params]
+
+    def _named(self, func_name: str, args: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        names = self._names(func_name)
+        rest = [name for name in names if name not in kwargs]
+        if len(args) > len(rest) or not set(kwargs) <= set(names):
+            found = ", ".join([*map(str, range(len(args))), *kwargs]) or "none"
+            raise InputError(f"expected arguments ({', '.join(names)}), found {found}")
+        return {**dict(zip(rest, args, strict=False)), **kwargs}
 
 
 def compile(
@@ -73,7 +153,13 @@ def compile(
     params: Mapping[str, Any] | None = None,
 ) -> Executable:  # fmt: skip
     """Compile a module for this machine's CPU; see `relay.build`."""
-    return Executable(building.build(mod, target, params=params))
+    building.check_target(target)
+    made = building.as_module(mod).copy()
+    if params:
+        made["main"] = bind_params_by_name(made["main"], params)
+    executable = Executable(InferType()(made))
+    executable.entry("main")
+    return executable
 
 
 class VMCompiler:
@@ -81,7 +167,7 @@ class VMCompiler:
 
     def __init__(self) -> None:
         self._params: dict[str, Any] = {}
-        self._library: building.Library | None = None
+        self._executable: Executable | None = None
 
     def set_params(self, params: Mapping[str, Any]) -> None:
         self._params = dict(params)
@@ -89,16 +175,25 @@ class VMCompiler:
     def get_params(self) -> dict[str, Any]:
         return dict(self._params)
 
+    def optimize(
+        self, mod: IRModule, target: Any = None, target_host: Any = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> tuple[IRModule, dict[str, Any]]:  # fmt: skip
+        """The module as `relay.optimize` gives it, and the parameters left.
+
+        What TVM's VM does to it after that, allocation of memory above all, Relax does."""
+        return building.optimize(mod, target, {**self._params, **(params or {})})
+
     def lower(self, mod: IRModule, target: Any = None, target_host: Any = None) -> None:
-        self._library = building.build(mod, target, params=self._params)
+        self._executable = compile(mod, target, params=self._params)
 
     def codegen(self) -> None:
         """`lower` has done it."""
 
     def get_exec(self) -> Executable:
-        if self._library is None:
+        if self._executable is None:
             raise UnknownNameError("nothing was compiled: call lower(mod) first")
-        return Executable(self._library)
+        return self._executable
 
 
 __all__ = ["Executable", "Executor", "VMCompiler", "VMExecutor", "VirtualMachine", "compile"]
