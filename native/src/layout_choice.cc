@@ -13,8 +13,8 @@ namespace {
 
 // Below, what could be won is not worth the time it takes to find out.
 constexpr int64_t kWorthTiming = 100'000'000;  // products in convolutions: about a millisecond
-constexpr int kMostRounds = 5;
-constexpr double kEnough = 0.02;  // seconds of trying; one round is always made
+constexpr int kLeastRounds = 2, kMostRounds = 5;
+constexpr double kEnough = 0.02;  // seconds of trying
 // A way is kept unless another one gains more than timing errs.
 constexpr double kGain = 0.97;
 constexpr double kWorthMixing = 0.001;  // seconds that a third way could gain
@@ -91,7 +91,7 @@ void Compare(Trial* first, Trial* second) {
   do {
     first->Run();
     second->Run();
-  } while (++rounds < kMostRounds && spent() < kEnough);
+  } while (++rounds < kLeastRounds || (rounds < kMostRounds && spent() < kEnough));
 }
 
 bool SameLayouts(const Plan& a, const Plan& b) {
