@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import BuildError, InputError, OffloadError
-from byoc_lab.relay.expr import Call, Function, Op, Var
+from byoc_lab.relay.expr import Call, Function, Op
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.types import TensorType
 from byoc_lab.relay.visit import post_order
 from byoc_lab.run.backends import CompiledRegion
 from byoc_lab.run.cards import Cards, OpCard, RegionCard
 from byoc_lab.run.deep import run_deep
+from byoc_lab.run.direct import direct_call
 from byoc_lab.run.inline import flattened
 from byoc_lab.run.inputs import bind_inputs
 from byoc_lab.run.tvm_runtime import import_tvm, new_arrays, to_device
@@ -88,7 +89,6 @@ class Executable:
         """How often @main ran."""
         self._compiled = compiled
         self._recursive = recursive
-        self._declared = [_declared(p) for p in mod["main"].params]
         self._times: dict[str, list[float | None]] = {}
         self._errors: dict[str, tuple[float, float]] = {}
         tvm = import_tvm()
@@ -96,6 +96,7 @@ class Executable:
         # constructor would call a C compiler.
         self._vm = tvm.relax.VirtualMachine(compiled, tvm.cpu())
         self._main = self._vm["main"]
+        self._direct = None if recursive else direct_call(self._main, mod["main"])
 
     def __call__(self, *inputs: Any, **named: Any) -> list[np.ndarray]:
         if inputs and named:
@@ -107,26 +108,17 @@ class Executable:
 
         Raises InputError naming the input, what was found and what was expected.
         """
-        prepared = self._prepare(named if inputs is None else inputs)
-        return new_arrays(self._execute(prepared))
+        given = named if inputs is None else inputs
+        if self._direct is not None and isinstance(given, (tuple, list)):
+            outputs = self._direct(given)
+            if outputs is not None:
+                self.runs += 1
+                return outputs
+        return new_arrays(self._execute(self._prepare(given)))
 
     def _prepare(self, inputs: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
-        if self._is_as_declared(inputs):
-            return [to_device(array) for array in inputs]
         bound = bind_inputs(self.mod["main"], inputs)
         return [_convert(bound[p]) for p in self.mod["main"].params]
-
-    def _is_as_declared(self, inputs: Any) -> bool:
-        """Whether they are arrays in order, of just the shapes and dtypes that @main says: most
-        calls, and checked with little, for whatever runs between two regions runs uncached."""
-        return (
-            isinstance(inputs, (tuple, list))
-            and len(inputs) == len(self._declared)
-            and all(
-                type(array) is np.ndarray and (array.shape, array.dtype) == declared
-                for array, declared in zip(inputs, self._declared, strict=True)
-            )
-        )
 
     def _execute(self, prepared: list[Any]) -> Any:
         result = run_deep(self._main, *prepared) if self._recursive else self._main(*prepared)
@@ -291,14 +283,6 @@ def _is_saved(module: Any) -> bool:
     """Whether a TVM-FFI module goes into an exported library; a loaded library does not."""
     saved = module.is_binary_serializable() or module.is_compilation_exportable()
     return saved and module.kind != "library"
-
-
-def _declared(parameter: Var) -> tuple[tuple[int, ...], np.dtype] | None:
-    """Shape and dtype of a parameter whose type says both."""
-    ty = parameter.checked_type
-    if not isinstance(ty, TensorType) or not ty.is_static:
-        return None
-    return ty.concrete_shape, np.dtype(ty.dtype)
 
 
 def _convert(value: Any) -> Any:

@@ -74,8 +74,8 @@ def to_device(array: Any) -> Any:
 
 
 # What DLPack and NumPy have in common. A tensor's own `numpy()` knows more, and takes ten times as
-# long: a quarter of a millisecond where the caches hold a network's weights, not Python.
-_IN_DLPACK = frozenset(
+# long.
+IN_DLPACK = frozenset(
     f"{kind}{bits}" for kind in ("float", "int", "uint") for bits in (8, 16, 32, 64)
 ) - {"float8"}
 
@@ -83,7 +83,7 @@ _IN_DLPACK = frozenset(
 def new_arrays(value: Any) -> list[np.ndarray]:
     """What a function of TVM's gave, as arrays of their own; tuples made flat."""
     return [
-        np.from_dlpack(tensor).copy() if tensor.dtype in _IN_DLPACK else tensor.numpy()
+        np.from_dlpack(tensor).copy() if tensor.dtype in IN_DLPACK else tensor.numpy()
         for tensor in _flat(value)
     ]
 

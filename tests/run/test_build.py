@@ -288,3 +288,24 @@ def test_an_aligned_input_is_read_where_it_lies() -> None:
         given[:] = 7
         assert (tensor.numpy() == 7).all() == shared
         given[:] = 0
+
+
+def test_a_direct_call_is_left_to_the_checks_where_it_is_not_plain(
+    exe: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arrays that lie as compiled code reads them go the short way, all others the long one."""
+    aligned = [native.aligned_empty(a.shape) for a in (X, BIAS)]
+    for into, array in zip(aligned, (X, BIAS), strict=True):
+        into[...] = array
+    wanted, runs = exe(X, BIAS), exe.runs
+    monkeypatch.setattr("byoc_lab.run.executable.bind_inputs", None)
+    (got,) = exe(*aligned)
+    assert exe.runs == runs + 1
+    np.testing.assert_array_equal(got, wanted[0])
+    got[...] = 0  # an array of its own
+    np.testing.assert_array_equal(exe(*aligned)[0], wanted[0])
+    frozen = [a.view() for a in aligned]
+    frozen[0].flags.writeable = False
+    for others in (frozen, [aligned[0].astype("float64"), aligned[1]], [aligned[0].tolist(), BIAS]):
+        with pytest.raises(TypeError, match="not callable"):
+            exe(*others)
