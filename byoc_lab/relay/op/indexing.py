@@ -43,27 +43,33 @@ def slices_of(attrs: AnyValue, shape: AnyValue) -> dict[int, slice]:
     """What `strided_slice` takes of each axis that it cuts, for data of a known `shape`.
 
     Numbers count from the end when negative and stop at the ends. With slice_mode "size", `end`
-    holds lengths (-1: all that is left) and the strides are 1.
+    holds lengths (-1: all that is left) and the strides are 1. Without axes, what begin or end do
+    not say of an axis is its end.
     """
     op = "strided_slice"
     if attrs.begin is None or attrs.end is None:
         fail(op, "attributes begin and end must be given")
-    axes = range(len(attrs.begin)) if attrs.axes is None else attrs.axes
-    axes = axes_of(op, axes, len(shape))
-    if len(attrs.begin) != len(axes) or len(attrs.end) != len(axes):
-        fail(op, f"begin {list(attrs.begin)} and end {list(attrs.end)} must be {len(axes)} long")
-    strides = tuple(attrs.strides or ())
+    begin, end, strides = attrs.begin, attrs.end, tuple(attrs.strides or ())
     if attrs.slice_mode == "size":
         strides = ()
     elif attrs.slice_mode != "end":
         fail(op, f"attribute slice_mode must be end or size, found {attrs.slice_mode!r}")
+    count = max(len(begin), len(end), len(strides))
+    axes = axes_of(op, range(count) if attrs.axes is None else attrs.axes, len(shape))
     if len(strides) == 1:
         strides *= len(axes)
     strides += (1,) * (len(axes) - len(strides))
+    if attrs.axes is None:
+        begin += tuple(0 if step > 0 else -1 for step in strides[len(begin) :])
+        rest = zip(strides[len(end) :], shape[len(end) : len(axes)], strict=True)
+        whole = attrs.slice_mode == "end"
+        end += tuple((length if whole else -1) if step > 0 else 0 for step, length in rest)
+    if len(begin) != len(axes) or len(end) != len(axes):
+        fail(op, f"begin {list(begin)} and end {list(end)} must be {len(axes)} long")
     if 0 in strides:
         fail(op, "attribute strides must not hold a 0")
     found = {}
-    for axis, first, last, step in zip(axes, attrs.begin, attrs.end, strides, strict=False):
+    for axis, first, last, step in zip(axes, begin, end, strides, strict=False):
         length = shape[axis]
         low, high = (0, length) if step > 0 else (-1, length - 1)
         first = min(max(first + length if first < 0 else first, low), high)

@@ -136,6 +136,16 @@ IMAGES = [
 ]
 PICKING = [
     Sample("strided_slice", lambda x: relay.strided_slice(x, [0, 1], [1, 3]), ((2, 4, 3),)),
+    *[
+        Sample(
+            "strided_slice", lambda x, a=args: relay.strided_slice(x, *a), ((3, 4, 5),), note=note
+        )
+        for note, args in {
+            "short begin": ([1], [4, 3]),
+            "short end": ([0, 1, 2], [2]),
+            "longer strides": ([2], [0], [-1, 2, -2]),
+        }.items()
+    ],
     Sample(
         "strided_slice",
         lambda x: relay.strided_slice(x, [-1, 0], [-9, 5], [-2, 2], [1, 0]),

@@ -312,3 +312,17 @@ def test_a_dtype_has_the_name_of_one() -> None:
     for bad in ("flot32", "f32", "double", "int8 ", "dnnl"):
         with pytest.raises(AttributeValueError, match=f"'dtype' must be dtype, found {bad!r}"):
             relay.cast(x, bad)
+
+
+def test_a_slice_that_says_nothing_of_an_axis_takes_it_to_its_end() -> None:
+    def sliced(*args: Any, **more: Any) -> tuple:
+        x = relay.var("x", shape=(3, 4, 3))
+        call = relay.strided_slice(x, *args, **more)
+        return infer_module(IRModule.from_expr(call))["main"].body.checked_type.shape
+
+    assert sliced([1, 1], [4, 4, 3]) == sliced([1, 1, 0], [4]) == (2, 3, 3)
+    assert sliced([1], [4, 4, 3], [1, 2, 1]) == (2, 2, 3)
+    assert sliced([1, 1], [4, 4], [1, 2, 2]) == (2, 2, 2)
+    assert sliced([1, 1], [2, 2, 3], slice_mode="size") == (2, 2, 3)
+    with pytest.raises(TypeInferenceError, match="must be 2 long"):
+        sliced([1, 1], [4, 4, 3], axes=[0, 1])
