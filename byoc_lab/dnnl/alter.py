@@ -4,7 +4,8 @@ The names are those of TVM 0.16's python/tvm/relay/op/contrib/dnnl.py. Where TVM
 in NHWC) or writes a call that it cannot type (channels that do not fill their blocks, blocks in
 blocks), the convolution stays as it is.
 
-Compiled regions choose layouts for themselves, so `partition_for_dnnl` has no need of this.
+Compiled regions choose layouts for themselves, so `partition_for_dnnl` does this when it is asked
+to, and not otherwise: what oneDNN likes best is another thing on every machine.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Any
 
 from byoc_lab.dnnl import native
 from byoc_lab.errors import AttributeValueError
+from byoc_lab.passes.alter_op_layout import AlterOpLayout
+from byoc_lab.passes.base import register_pass
 from byoc_lab.relay.expr import Call, Constant, Expr, Op, Var
 from byoc_lab.relay.layout import Layout
 from byoc_lab.relay.types import TensorType, Type
@@ -232,3 +235,19 @@ def _fills(layout: str, axes: str, shape: Sequence[Any]) -> bool:
         return False
     same = sorted(axes) == sorted(str(wanted.plain))
     return same and not any(n % (wanted.block_of(a) or 1) for a, n in zip(axes, shape, strict=True))
+
+
+ALTER = {
+    **dict.fromkeys(("nn.conv1d", "nn.conv2d", "nn.conv3d"), alter_conv),
+    **dict.fromkeys(("nn.conv2d_transpose", "nn.conv3d_transpose"), alter_conv_transpose),
+}
+
+
+class AlterConvLayout(AlterOpLayout):
+    """AlterOpLayout with DNNL's functions for convolutions, whatever others are registered."""
+
+    def alter_of(self, op: Op) -> Any:
+        return ALTER.get(op.name) or super().alter_of(op)
+
+
+register_pass(AlterConvLayout.__name__, AlterConvLayout)

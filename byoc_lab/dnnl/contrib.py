@@ -21,6 +21,7 @@ from byoc_lab.dnnl.legalize_qnn import LegalizeQnnOpForDnnl, legalize_qnn_for_dn
 from byoc_lab.dnnl.partition import partition_for_dnnl
 from byoc_lab.dnnl.patterns import ACTIVATIONS, Chain, pattern_table
 from byoc_lab.dnnl.pruning import is_valid_subgraph, prune_dnnl_subgraphs
+from byoc_lab.dnnl.resnet_v1 import ResNetV1Rewrite, rewrite_resnetv1
 from byoc_lab.dnnl.rewrites import (
     DenseReshapeBiasGeluRewrite,
     LayerNormRewrite,
@@ -74,6 +75,7 @@ __all__ = [
     "DenseReshapeBiasGeluRewrite",
     "LayerNormRewrite",
     "LegalizeQnnOpForDnnl",
+    "ResNetV1Rewrite",
     "alter_conv",
     "alter_conv_transpose",
     "get_dtype",
@@ -94,6 +96,7 @@ __all__ = [
     "prune_dnnl_subgraphs",
     "rewrite_dense_bias_gelu_reshape_last",
     "rewrite_layer_norm",
+    "rewrite_resnetv1",
     "supported_post_elts",
     "tag2layout",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from byoc_lab.dnnl.alter import AlterConvLayout
 from byoc_lab.dnnl.legalize import LegalizeGroupConv
 from byoc_lab.dnnl.patterns import pattern_table
 from byoc_lab.dnnl.pruning import PruneSubgraphs
@@ -50,7 +51,7 @@ def pipeline() -> list[Pass]:
     return [InferType(), SimplifyInference(), FoldConstant(), FoldScaleAxis(), *_cut_out()]
 
 
-def full_pipeline(prune_subgraphs: bool = True) -> list[Pass]:
+def full_pipeline(prune_subgraphs: bool = True, alter_layout: bool = False) -> list[Pass]:
     """The passes of `partition_for_dnnl`; run them under PassContext(opt_level=3)."""
     simplify = [
         CanonicalizeOps(),
@@ -63,8 +64,9 @@ def full_pipeline(prune_subgraphs: bool = True) -> list[Pass]:
         LegalizeGroupConv(),
         FoldConstant(),
     ]
+    alter = [AlterConvLayout(), FoldConstant()] if alter_layout else []
     fit = [RewriteLayerNorm(), RewriteDenseBiasGeluReshapeLast(), FoldConstant()]
-    return [*simplify, *fit, *_cut_out(), *([PruneSubgraphs()] if prune_subgraphs else [])]
+    return [*simplify, *alter, *fit, *_cut_out(), *([PruneSubgraphs()] if prune_subgraphs else [])]
 
 
 register_pipeline(PARTITION, full_pipeline)
@@ -73,17 +75,20 @@ register_pipeline(PARTITION, full_pipeline)
 def partition_for_dnnl(
     mod: IRModule,
     params: Mapping[str, Any] | None = None,
-    alter_layout: bool = True,
+    alter_layout: bool = False,
     prune_subgraphs: bool = True,
 ) -> IRModule:
     """`mod` with what DNNL can run in external functions; `params` are bound into @main first.
 
-    alter_layout: accepted for scripts that give it. The compiled regions choose blocked layouts
-        for themselves, so the module keeps its own.
+    alter_layout: convolutions get the layouts that oneDNN chooses on this machine, with
+        layout_transforms around them, as TVM's integration has it by default. Compiled regions
+        choose layouts for themselves and take such transforms away again, so that nothing is won
+        by it here. It asks the DNNL extension: NativeExtensionError where that is not built.
     prune_subgraphs: regions without a compute-intensive operator go back to the host.
     """
     if params:
         mod = mod.copy()
         mod["main"] = bind_params_by_name(mod["main"], params)
     with PassContext(opt_level=3):
-        return Sequential(full_pipeline(prune_subgraphs), name=PARTITION)(mod)
+        passes = full_pipeline(prune_subgraphs, alter_layout)
+        return Sequential(passes, name=PARTITION)(mod)

@@ -12,6 +12,7 @@ targets; byoc_lab brings none.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from byoc_lab.passes.base import FunctionPass, PassContext
 from byoc_lab.passes.legalize import replacement
@@ -28,16 +29,19 @@ class AlterOpLayout(FunctionPass):
     required = ("InferType",)
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return LayoutRewriter(func, _altered).run()
+        return LayoutRewriter(func, self._altered).run()
 
+    def alter_of(self, op: Op) -> Any:
+        """The function of an operator, or None."""
+        return op.get_attr("FTVMAlterOpLayout")
 
-def _altered(call: Call, args: Sequence[Expr]) -> Call | None:
-    assert isinstance(call.op, Op)
-    function = call.op.get_attr("FTVMAlterOpLayout")
-    if function is None:
-        return None
-    new = function(call.attrs, list(args), flat_types(call), call.checked_type)
-    return None if new is None else replacement(new, "FTVMAlterOpLayout", call)
+    def _altered(self, call: Call, args: Sequence[Expr]) -> Call | None:
+        assert isinstance(call.op, Op)
+        function = self.alter_of(call.op)
+        if function is None:
+            return None
+        new = function(call.attrs, list(args), flat_types(call), call.checked_type)
+        return None if new is None else replacement(new, "FTVMAlterOpLayout", call)
 
 
 def flat_types(call: Call) -> list[Type]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from byoc_lab import relay
+from byoc_lab import build, relay
 from byoc_lab.compat.relay_testing import TempOpAttr
+from byoc_lab.dnnl.alter import AlterConvLayout
 from byoc_lab.dnnl.codegen import compile_region, region_graph
 from byoc_lab.dnnl.legalize import LegalizeGroupConv
+from byoc_lab.dnnl.partition import partition_for_dnnl
 from byoc_lab.errors import AttributeValueError
 from byoc_lab.passes import AlterOpLayout, FoldConstant, InferType, PassContext, Sequential
-from byoc_lab.relay import IRModule
+from byoc_lab.relay import IRModule, Op
 from byoc_lab.relay.op.contrib import dnnl
 from byoc_lab.run.reference import evaluate
 
@@ -103,3 +105,27 @@ def test_regions_in_blocks_are_fused_as_those_without(body):
 def test_what_tvm_aborts_at_stays_as_it_is():
     before, after = altered(conv2d(layout="NHWC"))
     assert after["main"].body.args[0].args[0].attrs == before["main"].body.args[0].args[0].attrs
+
+
+@pytest.mark.parametrize("body", [conv2d(), conv2d(groups=32), pooled()])
+def test_partitioned_in_onednns_layouts(body):
+    """As TVM's integration does it: one region again, of the same numbers."""
+    mod = InferType()(IRModule.from_expr(body))
+    plain, altered = (partition_for_dnnl(mod, alter_layout=alter) for alter in (False, True))
+    assert "layout_transform" in str(altered) and "layout_transform" not in str(plain)
+    assert "layout_transform" not in str(partition_for_dnnl(mod))
+    x = np.random.default_rng(2).uniform(-1, 1, (1, 32, 8, 8)).astype("float32")
+    wanted = evaluate(mod, [x]).value
+    np.testing.assert_allclose(evaluate(altered, [x]).value, wanted, rtol=1e-4, atol=1e-5)
+    program = build(altered)
+    np.testing.assert_allclose(program(x)[0], wanted, rtol=1e-4, atol=1e-5)
+    assert [card.ran_on for card in program.cards()] == ["dnnl"]
+
+
+def test_layouts_of_others_are_kept():
+    """An operator that DNNL has no function for keeps what was registered for it."""
+    asked = []
+    with TempOpAttr("nn.relu", "FTVMAlterOpLayout", lambda *args: asked.append(args)):
+        AlterConvLayout()(InferType()(IRModule.from_expr(conv2d())))
+    assert asked
+    assert Op.get("nn.conv2d").get_attr("FTVMAlterOpLayout") is None

@@ -520,6 +520,16 @@ def _dnnl_integration() -> Iterator[Golden]:
     cut = ("InferType", DNNL_WHOLE_TABLE, TO_DNNL, "MergeCompilerRegions", "PartitionGraph")
     for name in ("sums", "light_regions"):
         yield Golden(f"dnnl.{name}", cut, {"dnnl": "prune_dnnl_subgraphs"})
+    yield Golden("dnnl.resnet_v1_stages", (), {"dnnl": "rewrite_resnetv1"})
+    to_real = {"dnnl": "legalize_qnn_for_dnnl"}
+    composed = {**to_real, "then": [DNNL_WHOLE_TABLE]}
+    cut_out = [DNNL_WHOLE_TABLE, TO_DNNL, "MergeCompilerRegions", "PartitionGraph"]
+    apart = {**to_real, "then": cut_out}
+    for name in ("conv", "conv_sum", "conv_last", "dense"):
+        case = f"dnnl.quantized_{name}"
+        yield Golden(case, (), to_real)
+        yield Golden(case, (), composed, "_composite")
+        yield Golden(case, (), apart, "_partitioned")
 
 
 def _layouts() -> Iterator[Golden]:

@@ -57,7 +57,10 @@ def apply(step: Step, mod: Any, tvm: Any, relay: Any) -> Any:
     if arguments.get("dnnl") == "legalize_group_conv":
         return _legalize_group_conv(mod, relay)
     if "dnnl" in arguments:
-        return getattr(_contrib_dnnl(relay), arguments["dnnl"])(mod)
+        mod = getattr(_contrib_dnnl(relay), arguments["dnnl"])(mod)
+        for later in arguments.get("then", ()):  # not by way of text, which shares no scalars
+            mod = apply(later, mod, tvm, relay)
+        return mod
     if "target" in arguments:
         target = arguments.pop("target")
         if relay.__name__.startswith("byoc_lab"):  # it knows no targets
@@ -166,7 +169,7 @@ def describe(step: Step) -> str:
     if "annotate" in step:
         return f"annotate({step['annotate']})"
     if "dnnl" in step:
-        return str(step["dnnl"])
+        return ", ".join([str(step["dnnl"]), *map(describe, step.get("then", ()))])
     name = step.get("pass") or "Sequential[" + ", ".join(step["sequential"]) + "]"
     rest = {key: value for key, value in step.items() if key not in ("pass", "sequential")}
     inside = ", ".join(f"{key}={value!r}" for key, value in rest.items())

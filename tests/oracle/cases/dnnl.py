@@ -193,3 +193,82 @@ def light_regions(tvm, relay, np):
     call, vector = _roots(relay, np)["conv2d"]
     heavy = relay.erf(relay.nn.relu(relay.add(call, vector)))
     return _module(tvm, relay, relay.erf(relay.multiply(relay.exp(heavy), relay.tanh(heavy))))
+
+
+def _resnet_conv(relay, np, x, inputs, channels, size, stride=1, pad=0):
+    weight = _constant(relay, np, channels, inputs, size, size)
+    made = relay.nn.conv2d(
+        x, weight, channels=channels, kernel_size=(size, size), strides=(stride, stride),
+        padding=(pad, pad),
+    )  # fmt: skip
+    return relay.add(made, _constant(relay, np, channels, 1, 1))
+
+
+def resnet_v1_stages(tvm, relay, np):
+    """The last block of a stage of ResNet v1, and the first one of the next."""
+    relu = relay.nn.relu
+    x = relay.var("data", shape=(1, 4, 7, 6))
+    inner = relu(_resnet_conv(relay, np, x, 4, 2, 1))
+    inner = relu(_resnet_conv(relay, np, inner, 2, 2, 3, pad=1))
+    block = relu(relay.add(_resnet_conv(relay, np, inner, 2, 4, 1), x))
+    inner = relu(_resnet_conv(relay, np, block, 4, 3, 1, stride=2))
+    inner = relu(_resnet_conv(relay, np, inner, 3, 3, 3, pad=1))
+    left = _resnet_conv(relay, np, inner, 3, 6, 1)
+    right = _resnet_conv(relay, np, block, 4, 6, 1, stride=2)
+    return _module(tvm, relay, relu(relay.add(left, right)))
+
+
+def _quantized_chain(tvm, relay, np, kind, summed=False, layout="NCHW", point=5, dtype="uint8"):
+    """product, bias, requantize, clip, cast (, qnn.add, clip), as importers write them."""
+    random = np.random.RandomState(3)
+
+    def number(value, dtype="float32"):
+        return relay.const(np.array(value, dtype))
+
+    def zero(value):
+        return number(value, "int32")
+
+    rest = (zero(point), zero(0), number(0.5), number(0.25))
+    if kind == "dense":
+        x = relay.var("data", shape=(2, 8), dtype="uint8")
+        weight = relay.const(random.randint(-9, 9, (6, 8)).astype("int8"))
+        made, shape, axis = relay.qnn.op.dense(x, weight, *rest, units=6), (6,), 1
+    else:
+        nchw = layout == "NCHW"
+        x = relay.var("data", shape=(1, 4, 6, 6) if nchw else (1, 6, 6, 4), dtype="uint8")
+        weight = random.randint(-9, 9, (6, 4, 3, 3) if nchw else (3, 3, 4, 6)).astype("int8")
+        made = relay.qnn.op.conv2d(
+            x, relay.const(weight), *rest, kernel_size=(3, 3), channels=6, data_layout=layout,
+            kernel_layout="OIHW" if nchw else "HWIO",
+        )  # fmt: skip
+        shape, axis = ((1, 6, 1, 1), 1) if nchw else ((1, 1, 1, 6), 3)
+    made = relay.add(made, relay.const(random.randint(-50, 50, shape).astype("int32")))
+    made = relay.qnn.op.requantize(
+        made, number(0.125), zero(0), number(2.0), zero(7), axis=axis, out_dtype="int32"
+    )
+    made = relay.cast(relay.clip(made, 0, 255), dtype)
+    if summed:
+        other = relay.var("other", relay.transform.InferTypeLocal(made))
+        pairs = (number(0.5), zero(1), number(0.25), zero(2), number(0.75), zero(3))
+        made = relay.clip(relay.qnn.op.add(made, other, *pairs), 0, 255)
+    return _module(tvm, relay, made)
+
+
+def quantized_conv(tvm, relay, np):
+    """A quantized convolution with a bias."""
+    return _quantized_chain(tvm, relay, np, "conv2d")
+
+
+def quantized_conv_sum(tvm, relay, np):
+    """The same with another tensor added."""
+    return _quantized_chain(tvm, relay, np, "conv2d", summed=True)
+
+
+def quantized_conv_last(tvm, relay, np):
+    """Channels last."""
+    return _quantized_chain(tvm, relay, np, "conv2d", layout="NHWC")
+
+
+def quantized_dense(tvm, relay, np):
+    """A quantized dense with a bias, and another tensor added."""
+    return _quantized_chain(tvm, relay, np, "dense", summed=True)
