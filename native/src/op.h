@@ -90,7 +90,7 @@ struct OpDef {
   std::optional<Built> (*make)(const OpCall& call, const std::vector<MemoryDesc>& have,
                                const Dims& dst, const dnnl::primitive_attr& attr);
   // Whether oneDNN documents the sum post-op for it. Asking others is no test: pooling accepts a
-  // sum and then leaves it out.
+  // sum and then leaves it out. (Those get the binary add that it amounts to, unless it is scaled.)
   bool fuses_sum = false;
   // Whether it takes any number of operands, all named after the only one listed.
   bool variadic = false;

@@ -133,7 +133,16 @@ class Builder {
   std::vector<PostOp> PostOps(int index) const {
     const OpSpec& op = graph_.ops[index];
     std::vector<PostOp> post_ops = op.post_ops;
-    if (post_ops.empty() || !op.def->fuses_sum) return post_ops;
+    if (post_ops.empty()) return post_ops;
+    if (!op.def->fuses_sum) {
+      // Adding as often as it is read is a binary add, which more kernels take.
+      for (PostOp& post_op : post_ops) {
+        if (post_op.kind != PostOp::Kind::kSum || post_op.scale != 1) continue;
+        post_op.kind = PostOp::Kind::kBinary;
+        post_op.alg = "add";
+      }
+      return post_ops;
+    }
     PostOp& first = post_ops.front();
     if (first.kind != PostOp::Kind::kBinary || first.alg != "add") return post_ops;
     const Version& added = versions_[first.input].front();

@@ -34,7 +34,8 @@ const bool defined = DefineOp({"binary",
                                "",
                                {{"alg", std::string(), 0, 0, /*required=*/true}},
                                Infer,
-                               Make});
+                               Make,
+                               /*fuses_sum=*/true});
 
 }  // namespace
 }  // namespace byoc_lab

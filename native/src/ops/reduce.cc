@@ -49,7 +49,8 @@ const bool defined = DefineOp({"reduce",
                                {{"alg", std::string(), 0, 0, /*required=*/true},
                                 {"axis", int64_t{-1}, -kMaxSize}},
                                Infer,
-                               Make});
+                               Make,
+                               /*fuses_sum=*/true});
 
 }  // namespace
 }  // namespace byoc_lab

@@ -42,7 +42,8 @@ bool DefineResample(size_t spatial) {
                    {{"alg", std::string("linear")},
                     {"size", Dims(spatial, 1), 1, kMaxSize, /*required=*/true}},
                    Infer,
-                   Make});
+                   Make,
+                   /*fuses_sum=*/true});
 }
 
 const bool defined[] = {DefineResample(1), DefineResample(2), DefineResample(3)};
