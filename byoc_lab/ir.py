@@ -6,6 +6,7 @@ from typing import Any
 
 from byoc_lab import passes as transform
 from byoc_lab.passes import instrument
+from byoc_lab.relay.affine_type import TensorAffineType, TupleAffineType
 from byoc_lab.relay.attrs import (
     Attr,
     Attrs,
@@ -56,8 +57,27 @@ def make_node(type_key: str, **fields: Any) -> Attrs:
 
 
 __all__ = [
-    "Attrs", "DictAttrs", "FuncType", "GlobalTypeVar", "GlobalVar", "IRModule", "IncompleteType",
-    "Op", "Span", "TensorType", "TupleType", "Type", "TypeCall", "TypeVar",
-    "assert_structural_equal", "instrument", "make_node", "register_op_attr",
-    "structural_equal", "structural_hash", "transform",
+    "Attrs",
+    "DictAttrs",
+    "FuncType",
+    "GlobalTypeVar",
+    "GlobalVar",
+    "IRModule",
+    "IncompleteType",
+    "Op",
+    "Span",
+    "TensorAffineType",
+    "TensorType",
+    "TupleAffineType",
+    "TupleType",
+    "Type",
+    "TypeCall",
+    "TypeVar",
+    "assert_structural_equal",
+    "instrument",
+    "make_node",
+    "register_op_attr",
+    "structural_equal",
+    "structural_hash",
+    "transform",
 ]  # fmt: skip

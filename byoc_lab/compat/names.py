@@ -53,6 +53,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
         f"{APACHE}tvm.ir",
     ),
     "tvm.ir.adt": (f"{_RELAY}.adt",),
+    "tvm.ir.affine_type": (f"{_RELAY}.affine_type",),
     "tvm.ir.attrs": ("byoc_lab.ir",),
     "tvm.ir.base": ("byoc_lab.ir", f"{_HERE}.ir"),
     "tvm.ir.container": (f"{_HERE}.containers",),

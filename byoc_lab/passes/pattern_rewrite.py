@@ -40,7 +40,7 @@ class PatternRewrite(FunctionPass):
             for callback in callbacks:
                 after = self._round(callback, func, graph)
                 if after is not func:
-                    func = _typed(after, mod)
+                    func = typed_function(after, mod)
                     graph = IndexedGraph(func)
             if func is before:
                 return func
@@ -71,7 +71,8 @@ class PatternRewrite(FunctionPass):
             return rebuild(func, replace, memo=made)
 
 
-def _typed(func: Function, mod: IRModule) -> Function:
+def typed_function(func: Function, mod: IRModule) -> Function:
+    """A function that calls what is in `mod`, typed."""
     scratch = mod.copy()
     scratch["main"] = func
     return infer_module(scratch)["main"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import cases
-from .cases import layouts, lowering, mixing, padding
+from .cases import fake_quantized, layouts, lowering, mixing, padding
 
 
 @dataclass(frozen=True)
@@ -172,6 +172,7 @@ def plan() -> list[Golden]:
         *_dnnl_pipelines(),
         *_dnnl_integration(),
         *_layouts(),
+        *_fake_quantized(),
         *_other_rewrites(),
         *_combining(),
         *_tidying(),
@@ -554,6 +555,15 @@ def _layouts() -> Iterator[Golden]:
         yield Golden(f"layouts.{name}", typed, chosen, "_chosen")
     for name in ("chain", "channels_first"):
         yield Golden(f"layouts.{name}", typed, registered("Legalize", "scaled"))
+
+
+def _fake_quantized() -> Iterator[Golden]:
+    typed, integers = ("InferType",), "FakeQuantizationToInteger"
+    for name in (*fake_quantized.NAMES, "single"):
+        yield Golden(f"fake_quantized.{name}", typed, integers)
+    one_by_one = {"pass": integers, "use_qat": True}
+    yield Golden("fake_quantized.single", typed, one_by_one, "_qat")
+    yield Golden("fake_quantized.quotients", typed, "DivToMul")
 
 
 def _other_rewrites() -> Iterator[Golden]:

@@ -57,6 +57,18 @@ def register_mixed_precision_conversion(op_name: str, func: object = None, level
     return register_op_attr(op_name, "FTVMMixedPrecisionConversionType", func, level)
 
 
+def register_fake_quantization_to_integer(op_name: str, func: object = None, level: int = 10):
+    """Say what the pass FakeQuantizationToInteger makes of an operator: see there."""
+    return register_op_attr(op_name, "FTVMFakeQuantizationToInteger", func, level)
+
+
+def register_optional_fake_quantization_to_integer(
+    op_name: str, func: object = None, level: int = 10
+):
+    """The same, only where the pass is told the operator's name (`optional_qnn_ops`)."""
+    return register_op_attr(op_name, "FTVMOptionalFakeQuantizationToInteger", func, level)
+
+
 def register_gradient(op_name: str, fgradient: object = None, level: int = 10):
     """Say what the gradient of an operator is: see `gradients`."""
     return register_op_attr(op_name, "FPrimalGradient", fgradient, level)
@@ -77,9 +89,11 @@ __all__ = [
     "get",
     "register_alter_op_layout",
     "register_convert_op_layout",
+    "register_fake_quantization_to_integer",
     "register_gradient",
     "register_infer_correct_layout",
     "register_legalize",
     "register_mixed_precision_conversion",
     "register_op_attr",
+    "register_optional_fake_quantization_to_integer",
 ]
