@@ -23,17 +23,17 @@ import numpy as np
 from byoc_lab.errors import AttributeValueError
 from byoc_lab.relay.attrs import (
     ATTRS_TYPES,
-    Attr,
     Attrs,
+    AttrsType,
     DictAttrs,
     boolean,
     dtype,
-    integer,
     number,
     string,
 )
 from byoc_lab.relay.expr import Constant
 from byoc_lab.relay.lexer import Source
+from byoc_lab.relay.object_fields import is_object
 
 COMPILER_ATTRS_KEY = "relay.attrs.CompilerAttrs"
 MetaTable = dict[str, list[Any]]
@@ -45,7 +45,7 @@ _CPU = (1, 0)
 _MAX_DEPTH = 64
 _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))")
 # What looking into JSON of the wrong shape raises, one way or the other.
-_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
 
 def type_key(value: Any) -> str:
@@ -120,22 +120,15 @@ def read_metadata(source: Source, start: int) -> tuple[MetaTable, int]:
     begin = next((i for i in range(start, len(source.text)) if not source.text[i].isspace()), start)
     try:
         graph, end = json.JSONDecoder(strict=False).raw_decode(source.text, begin)
-        return _Reader(graph).table(), end
+        return GraphReader(graph).table(), end
     except json.JSONDecodeError as error:
         raise source.error(f"the metadata section is no JSON: {error.msg}", error.pos) from None
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-    ) as error:
+    except UNREADABLE as error:
         what = f"no {error}" if isinstance(error, KeyError) else error
         raise source.error(f"the metadata section cannot be read: {what}", begin) from None
 
 
-class _Reader:
+class GraphReader:
     """Makes values of the nodes of one graph; whatever is wrong with it ends in a ValueError."""
 
     def __init__(self, graph: Any):
@@ -177,10 +170,7 @@ class _Reader:
         if key == "":
             return None
         if key == "relay.Constant":
-            index = int(attrs["data"])
-            if not 0 <= index < len(self.arrays):
-                raise ValueError(f"there is no array {index}")
-            return Constant(decode_array(self.arrays[index]))
+            return Constant(self.array(attrs["data"]))
         if key == "runtime.String":
             if "repr_b64" in node:  # where a character is no plain ASCII: 8 bytes of length, bytes
                 return base64.b64decode(node["repr_b64"])[8:].decode("utf-8")
@@ -199,29 +189,29 @@ class _Reader:
         if key in ATTRS_TYPES:
             schema = ATTRS_TYPES[key]
             known = {n: str(v) for n, v in attrs.items() if n in schema.by_name}
-            return schema.make({n: self.field(schema.by_name[n], v) for n, v in known.items()})
+            return schema.make({n: self.field(schema, n, v) for n, v in known.items()})
         raise ValueError(f"entries of type {key!r} have no meaning here")
 
-    def field(self, field: Attr, text: str) -> Any:
+    def array(self, index: Any) -> np.ndarray:
+        """The array of that index, of those that the section holds apart."""
+        number = int(index)
+        if not 0 <= number < len(self.arrays):
+            raise ValueError(f"there is no array {index}")
+        return decode_array(self.arrays[number])
+
+    def field(self, schema: AttrsType, name: str, text: str) -> Any:
         """The value of a field: written out for plain numbers and strings, else an index."""
-        if _is_object(field):
-            return self.value(text)
-        if field.kind is string:
-            # TVM keeps some strings as objects; which of them, the schema does not say.
+        field = schema.by_name[name]
+        if field.kind is string:  # more of them became objects with the versions
             at = int(text) if text.isdigit() else -1
             is_index = 0 <= at < len(self.nodes)
             known = is_index and self.node(at).get("type_key") == "runtime.String"
             return self.value(at) if known else text
+        if is_object(schema, field):
+            return self.value(text)
         if field.kind is boolean:
             return text not in ("0", "")
         return float(text) if field.kind is number else text if field.kind is dtype else int(text)
-
-
-def _is_object(field: Attr) -> bool:
-    """Whether TVM keeps the field as an object: all but plain numbers, strings and dtypes."""
-    if field.kind is integer:
-        return field.default is None or field.may_be_none
-    return field.kind not in (number, boolean, dtype, string)
 
 
 # Writing -----------------------------------------------------------------------------------------
@@ -232,7 +222,7 @@ def write_metadata(table: Mapping[str, list[Any]]) -> str:
 
     Raises AttributeValueError for a value that has no form there.
     """
-    writer = _Writer()
+    writer = GraphWriter()
     root = writer.reserve({"type_key": "Map", "keys": list(table)})
     lists = []
     for key, items in table.items():
@@ -241,13 +231,7 @@ def write_metadata(table: Mapping[str, list[Any]]) -> str:
         add = writer.dict_attrs if key == "DictAttrs" else writer.add
         writer.nodes[at]["data"] = [add(item) for item in items]
     writer.nodes[root]["data"] = lists
-    graph = {
-        "root": root,
-        "nodes": writer.nodes,
-        "b64ndarrays": writer.arrays,
-        "attrs": {"tvm_version": "0.16.0"},
-    }
-    return _ESCAPE.sub(_raw, json.dumps(graph, indent=2, ensure_ascii=False))
+    return writer.text(root)
 
 
 def _raw(escape: re.Match[str]) -> str:
@@ -256,11 +240,23 @@ def _raw(escape: re.Match[str]) -> str:
     return chr(int(code, 16)) if code else {"b": "\b", "f": "\f"}.get(short, escape[0])
 
 
-class _Writer:
+class GraphWriter:
+    """Lists nodes; the index of one is what others refer to it by."""
+
     def __init__(self) -> None:
         self.nodes: list[dict[str, Any]] = [{"type_key": ""}]
         self.arrays: list[str] = []
         self.device: int | None = None
+
+    def text(self, root: int) -> str:
+        """The JSON of all nodes, of which `root` stands for the whole."""
+        graph = {
+            "root": root,
+            "nodes": self.nodes,
+            "b64ndarrays": self.arrays,
+            "attrs": {"tvm_version": "0.16.0"},
+        }
+        return _ESCAPE.sub(_raw, json.dumps(graph, indent=2, ensure_ascii=False))
 
     def reserve(self, node: dict[str, Any]) -> int:
         """The index of a new node; what it refers to comes after it."""
@@ -330,7 +326,7 @@ class _Writer:
             item = value[field.name]
             if item is None:
                 fields[field.name] = "0"
-            elif _is_object(field):
+            elif is_object(value.schema, field):
                 fields[field.name] = str(self.add(item))
             elif isinstance(item, bool):
                 fields[field.name] = str(int(item))
