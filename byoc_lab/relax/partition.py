@@ -8,14 +8,23 @@ from typing import Any
 from byoc_lab import relay
 from byoc_lab.dnnl.operators import why_not
 from byoc_lab.errors import BuildError, ByocLabError
+from byoc_lab.relax import batch
 from byoc_lab.relax.registration import register_codegen
-from byoc_lab.relax.to_relay import OPERATORS, translated, type_of
+from byoc_lab.relax.to_relay import (
+    OPERATORS,
+    batch_of,
+    is_known_shape,
+    is_tensor,
+    translated,
+    type_of,
+)
 from byoc_lab.relay.expr import Call, Function, Op
 from byoc_lab.relay.infer import infer_expr
 from byoc_lab.relay.visit import post_order
 from byoc_lab.run.tvm_runtime import import_tvm
 
 TARGET = "dnnl"
+BATCHED = "batch"  # how operands with a batch that is not known are called
 INSIDE_SPELLINGS = ("erf",)  # computed as part of an activation, and by nothing else
 
 
@@ -43,20 +52,35 @@ def why_not_relax(call: Any) -> str | None:
     """Why DNNL does not take a call of a Relax operator, in words; None when it does."""
     tvm = import_tvm()
 
+    unknown: list[Any] = []
+
     def operand(n: int, arg: Any) -> Any:
         if isinstance(arg, tvm.relax.Tuple):
             return relay.Tuple([operand(n, field) for field in arg.fields])
         try:
-            return relay.var(f"x{n}", type_of(arg))
-        except (BuildError, AttributeError):
-            return arg  # a shape, a number
+            ty, sizes = type_of(arg), batch_of(arg)
+        except AttributeError:
+            return arg  # a number
+        except BuildError:
+            if is_tensor(arg) or not is_known_shape(arg):
+                raise
+            return arg
+        unknown.extend(sizes)
+        return relay.var(f"{BATCHED if sizes else 'x'}{n}", ty)
 
     try:
         made = translated(call, [operand(n, arg) for n, arg in enumerate(call.args)])
         typed = infer_expr(Function(relay.analysis.free_vars(made), made))
+        batch.check_one_batch(unknown)
+        if unknown:
+            type_of(call)  # the batch is in front of the result too
     except ByocLabError as error:
         return str(error)
     assert isinstance(typed, Function)
+    batches = {p for p in typed.params if p.name_hint.startswith(BATCHED)}
+    mixed = batch.why_not_per_sample(typed.body, batches) if batches else None
+    if mixed:
+        return mixed
     for node in post_order(typed.body):
         if isinstance(node, Call) and isinstance(node.op, Op):
             if node.op.name in INSIDE_SPELLINGS:
@@ -70,7 +94,8 @@ def why_not_relax(call: Any) -> str | None:
 def partition_for_dnnl(mod: Any) -> Any:
     """A Relax module with what DNNL can run in functions for it, batch norms folded before.
 
-    `relax.transform.RunCodegen()` then compiles them; what is left is compiled as ever.
+    `relax.transform.RunCodegen()` then compiles them; what is left is compiled as ever. One size
+    may be known at run time only: the batch, in front of tensors (see `relax.batch`).
     """
     tvm = import_tvm()
     register_codegen()

@@ -14,6 +14,7 @@ import numpy as np
 
 from byoc_lab import relay
 from byoc_lab.errors import BuildError
+from byoc_lab.relax import batch
 from byoc_lab.relay import nn
 from byoc_lab.relay.expr import Expr, Function, Op, Tuple
 from byoc_lab.relay.infer import infer_expr
@@ -25,8 +26,10 @@ Translation = Callable[..., Expr]  # (Relax's call, its operands in Relay) -> Re
 
 
 def to_relay(function: Any) -> tuple[Function, str]:
-    """A Relax function and its global symbol, in Relay. Raises BuildError for what has no Relay."""
+    """A Relax function and its global symbol, in Relay; of a batch of `batch.NOMINAL` where that
+    is not known. Raises BuildError for what has no Relay."""
     symbol = str(function.attrs["global_symbol"])
+    batch.check_one_batch(size for p in function.params for size in batch_of(p))
     params = [relay.var(name_of(p), type_of(p)) for p in function.params]
     values = dict(zip(function.params, params, strict=True))
     body = _Reader(symbol, values, {}).body(function.body)
@@ -41,13 +44,42 @@ def name_of(variable: Any) -> str:
 
 
 def type_of(value: Any) -> TensorType:
-    """Relay's type of a Relax tensor. Raises BuildError when its shape is not known."""
+    """Relay's type of a Relax tensor, for a batch of `batch.NOMINAL` where that is not known.
+
+    Raises BuildError when another part of its shape is not known.
+    """
+    ty, sizes = _sizes(value)
+    if sizes is None or not all(map(batch.is_number, sizes[1:])):
+        raise BuildError(
+            f"DNNL needs tensors of known shape, but for a batch in front of it, found {ty}"
+        )
+    known = [batch.nominal(size) for size in sizes[:1]] + _ints(sizes[1:])
+    return TensorType(known, str(ty.dtype))
+
+
+def batch_of(value: Any) -> list[Any]:
+    """The size in front of a Relax tensor, where that is not known; else nothing."""
+    _, sizes = _sizes(value)
+    return [size for size in (sizes or ())[:1] if not batch.is_number(size)]
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a Relax value is one tensor, of whatever shape."""
+    ty, _ = _sizes(value)
+    return "Tensor" in type(ty).__name__
+
+
+def is_known_shape(value: Any) -> bool:
+    """Whether a Relax value is a shape of numbers; others are operands that DNNL cannot read."""
+    ty, _ = _sizes(value)
+    return all(map(batch.is_number, getattr(ty, "values", None) or ()))
+
+
+def _sizes(value: Any) -> tuple[Any, Any]:
+    """The type of a Relax value, and its sizes where it is a tensor with some."""
     ty = value.ty if hasattr(value, "ty") else value.struct_info
-    shape = getattr(ty, "shape", None)
-    sizes = getattr(shape, "values", None)
-    if sizes is None or not all(_is_number(size) for size in sizes):
-        raise BuildError(f"DNNL needs tensors of known shape, found {ty}")
-    return TensorType([int(_number(size)) for size in sizes], str(ty.dtype))
+    values = getattr(getattr(ty, "shape", None), "values", None)
+    return ty, None if values is None else list(values)
 
 
 def translated(call: Any, operands: list[Expr]) -> Expr:
@@ -110,10 +142,6 @@ def _constant(expr: Any) -> np.ndarray | None:
     held = getattr(expr, "value", None) if type(expr).__name__ == "GenericConst" else None
     held = getattr(expr, "data", None) if type(expr).__name__ == "Constant" else held
     return None if held is None else held.numpy()
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) or hasattr(value, "value")
 
 
 def _number(value: Any) -> float:

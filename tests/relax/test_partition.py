@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from typing import Any
@@ -114,6 +115,71 @@ def test_host_operators_between_and_several_outputs() -> None:
 
     cut = check(module([var("x", 1, 4, 6, 6)], build), random(1, 4, 6, 6), count=2)
     assert "cumsum" in str(cut["main"])
+
+
+def symbol(name: str) -> Any:
+    tir = tvm.tirx if hasattr(tvm, "tirx") else tvm.tir
+    return tir.Var(name, "int64")
+
+
+def test_a_batch_that_is_known_at_run_time(tmp_path) -> None:
+    """One region for every batch; host operators in between, several outputs, and from a file."""
+
+    def build(emit: Any, x: Any) -> list[Any]:
+        y = emit(op.nn.relu(emit(op.nn.conv2d(x, const(8, 4, 3, 3), padding=1))))
+        y = emit(op.add(y, const(1, 8, 1, 1)))
+        host = emit(op.cumsum(y, axis=3))
+        pooled = emit(op.nn.avg_pool2d(emit(op.nn.relu(host)), (2, 2), (2, 2)))
+        rows = emit(op.reshape(pooled, (n, 72)))
+        scores = emit(op.matmul(rows, const(72, 5)))
+        return [y, emit(op.nn.softmax(emit(op.add(scores, const(5))), axis=-1))]
+
+    n = symbol("n")
+    mod = module([var("x", n, 4, 6, 6)], build)
+    cut = partition_for_dnnl(mod)
+    assert len(regions(cut)) == 3 and "cumsum" in str(cut["main"])
+    compiled = relax.transform.RunCodegen()(cut)
+    batches = [random(size, 4, 6, 6) for size in (1, 2, 5, 1)]
+    wanted = [run(mod, x) for x in batches]
+    for x, want in zip(batches, wanted, strict=True):
+        for got, right in zip(run(compiled, x), want, strict=True):
+            np.testing.assert_allclose(got, right, rtol=1e-4, atol=1e-5)
+    library = tmp_path / "net.so"
+    tvm.compile(compiled, tvm.target.Target("llvm")).export_library(str(library))
+    machine = relax.VirtualMachine(tvm.runtime.load_module(str(library)), tvm.cpu())
+    for x, want in zip(batches, wanted, strict=True):
+        for got, right in zip(machine["main"](tvm.runtime.tensor(x)), want, strict=True):
+            np.testing.assert_allclose(got.numpy(), right, rtol=1e-4, atol=1e-5)
+
+
+def test_what_needs_a_known_batch_stays_with_the_reason() -> None:
+    def call(made: Any) -> Any:
+        return relax.BlockBuilder().normalize(made)
+
+    n, m = symbol("n"), symbol("m")
+    rows, matrix = var("rows", n, 8), relax.const(random(8, 3))
+    assert why_not_relax(call(op.matmul(rows, matrix))) is None
+    assert why_not_relax(call(op.nn.softmax(rows, axis=1))) is None
+    for made, reason in (
+        (op.nn.softmax(rows, axis=0), "nn.softmax along axis 0 mixes the samples"),
+        (op.permute_dims(rows), "transpose along axis 1 mixes the samples|in front of it"),
+        (op.concat([rows, rows], axis=0), "nothing made of it, found n * "),
+        (op.nn.relu(var("x", 4, n)), "known shape, but for a batch in front of it"),
+        (op.matmul(var("x", 4, n), var("y", n, 3)), "but for a batch in front of it"),
+        (op.matmul(var("x", n, 2, 8), var("y", m, 8, 2)), "one size that is not known|of one size"),
+        (op.nn.conv2d(var("x", 1, 8, 5, 5), var("w", n, 8, 1, 1)), "a batch in front of it"),
+    ):
+        assert re.search(reason, why_not_relax(call(made)) or "taken"), made
+    assert "known shape" in str(why_not_relax(call(op.reshape(rows, (n, 2, 4)))))
+    doubled = op.nn.relu(var("x", n * 2, 4))
+    assert "nothing made of it, found n * " in str(why_not_relax(call(doubled)))
+
+    def build(emit: Any, a: Any, b: Any) -> list[Any]:
+        return [emit(op.nn.relu(a)), emit(op.tanh(b))]
+
+    two = module([rows, var("other", m, 8)], build)
+    with pytest.raises(BuildError, match=r"DNNL takes one size that is not known.* m and n"):
+        to_relay(two["main"].with_attr("global_symbol", "region"))
 
 
 def test_weights_may_come_at_run_time() -> None:

@@ -1,0 +1,67 @@
+"""Sizes of Relax that are known at run time: DNNL takes one, the batch, in front of tensors.
+
+A region is compiled for a batch of `NOMINAL`; the runtime prepares itself for others when they
+come (native/README.md), as long as each sample is treated on its own. A reshape to a shape with the
+batch in it stays on the host, where it moves nothing: Relax gives it the shape as an operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from typing import Any
+
+from byoc_lab.errors import BuildError
+from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.visit import post_order
+
+# No 1, which would broadcast.
+NOMINAL = 2
+
+
+def nominal(size: Any) -> int:
+    """The size in front of a tensor: NOMINAL for a variable. Raises BuildError for what a variable
+    is part of, for which Relax would give a region the variable as an operand."""
+    if is_number(size):
+        return int(getattr(size, "value", size))
+    if "Var" in type(size).__name__:
+        return NOMINAL
+    raise BuildError(f"DNNL takes a batch that is not known, but nothing made of it, found {size}")
+
+
+def is_number(size: Any) -> bool:
+    """Whether a size is known."""
+    return isinstance(size, int | float) or hasattr(size, "value")
+
+
+def check_one_batch(sizes: Iterable[Any]) -> None:
+    """Raise BuildError when the sizes that are not known are not all the same one."""
+    found: list[Any] = []
+    for size in sizes:
+        if not any(size.same_as(other) for other in found):
+            found.append(size)
+    if len(found) > 1:
+        names = " and ".join(sorted(map(str, found)))
+        raise BuildError(f"DNNL takes one size that is not known, the batch, found {names}")
+
+
+def why_not_per_sample(root: Expr, batches: Container[Expr]) -> str | None:
+    """Why what depends on `batches` does not treat each sample on its own; None when it does."""
+    found: set[Expr] = set()
+    for node in post_order(root):
+        if node in batches or any(part in found for part in node.parts()):
+            found.add(node)
+        if node not in found or not isinstance(node, Call) or node.attrs is None:
+            continue
+        ty, attrs = node.checked_type, node.attrs
+        axis = attrs.axis if "axis" in attrs else None
+        if node.is_op("transpose"):
+            axis = attrs.axes[0] if attrs.axes is not None else -1
+            mixed = axis % len(ty.shape) != 0
+        else:
+            mixed = isinstance(axis, int) and axis % len(ty.shape) == 0
+        if mixed:
+            assert isinstance(node.op, Op)
+            return (
+                f"{node.op.name} along axis {axis} mixes the samples of a batch that is not known"
+            )
+    return None
