@@ -43,7 +43,7 @@ def random(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-def check(expr: Expr) -> None:
+def check(expr: Expr) -> native.Region:
     """Run the region on random inputs and hold it to its tolerance."""
     func = function(expr)
     inputs = {p: random(*p.checked_type.shape, seed=n) for n, p in enumerate(func.params)}
@@ -54,6 +54,7 @@ def check(expr: Expr) -> None:
     for g, w, tolerance in zip(got, wanted.outputs, wanted.tolerances, strict=True):
         assert g.shape == w.shape
         assert np.abs(g - w).max() <= tolerance
+    return region
 
 
 data = relay.var("data", shape=(2, 4, 6, 6))
@@ -315,3 +316,41 @@ def test_a_region_that_the_runtime_refuses_is_a_build_error() -> None:
     nothing = function(relay.Tuple([]))
     with pytest.raises(BuildError, match=r"DNNL refuses region @r: .*outputs"):
         dnnl.compile_region(nothing, "r")
+
+
+# ---- what a region fuses, as it runs
+
+
+def heads(axes: int) -> dict[str, Expr]:
+    """Operators on images of `axes` axes, each giving 8 channels."""
+    image = relay.var("x", shape=(2, 8, *[7] * axes))
+    taps = relay.const(random(8, 8, *[3] * axes))
+    around = {"padding": [1] * (2 * axes)}
+    window = {"pool_size": [3] * axes, **around}
+    made = {
+        f"conv{axes}d": getattr(nn, f"conv{axes}d")(image, taps, **around),
+        f"conv{axes}d_transpose": getattr(nn, f"conv{axes}d_transpose")(image, taps, **around),
+        f"max_pool{axes}d": getattr(nn, f"max_pool{axes}d")(image, **window),
+        f"avg_pool{axes}d": getattr(nn, f"avg_pool{axes}d")(image, **window),
+    }
+    if axes == 2:
+        made["global_avg_pool2d"] = nn.global_avg_pool2d(image)
+        made["global_max_pool2d"] = nn.global_max_pool2d(image)
+    return made
+
+
+FUSING = {name: head for axes in (1, 2, 3) for name, head in heads(axes).items()}
+
+
+@needs_native
+@pytest.mark.parametrize("name", FUSING)
+def test_what_follows_an_image_operator_is_in_its_kernel(name: str) -> None:
+    """tanh(relu(head * one number for each channel) + a tensor): one kernel, says oneDNN."""
+    head = infer_expr(FUSING[name])
+    shape = head.checked_type.concrete_shape
+    scaled = head * relay.const(random(8, *[1] * (len(shape) - 2)))
+    other = relay.var("other", shape=shape)
+    expr = tanh(relu(scaled) + other)
+    (kernel,) = check(expr).kernels
+    assert kernel.fused == ("mul", "relu", "add", "tanh")
+    assert not kernel.separate

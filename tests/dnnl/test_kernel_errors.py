@@ -80,11 +80,11 @@ def test_no_tensor(name: str, argument: str) -> None:
         refused(name, argument, **{argument: given.astype(dtype)})
 
 
-@pytest.mark.parametrize(**ids([*arguments("tensors")]))
+@pytest.mark.parametrize(
+    **ids([pair for pair in arguments("tensors") if pair[0] not in ("transpose", "reorder")])
+)
 def test_a_dtype_that_does_not_go_with_the_others(name: str, argument: str) -> None:
     call = CALLS[name]
-    if name in ("transpose", "reorder"):
-        return  # move anything
     if len(call.tensors) > 1:
         first, second, *_ = call.tensors
         named = second if argument == first else argument  # the others have to be as the first is
