@@ -19,14 +19,9 @@ from tests.dnnl.reference import Bounded, exact
 
 def parameters(d: Draw, shape: list[int], axis: int) -> tuple[Any, Any]:
     """A scale and a zero point, each a number or a vector along `axis`."""
-    vector = [shape[axis]] if shape else []
-    return tuple(
-        made(*vector) if d.flag() else made()
-        for made in (
-            lambda *size: np.float32(2.0 ** d.rng.uniform(-10, 3, size)),
-            lambda *size: d.rng.integers(-200, 200, size).astype(np.int32),
-        )
-    )
+    sizes = [[shape[axis]] if shape and d.flag() else [] for _ in range(2)]
+    scale = np.float32(2.0 ** d.rng.uniform(-10, 3, sizes[0]))
+    return scale, d.rng.integers(-200, 200, sizes[1]).astype(np.int32)
 
 
 def data(d: Draw) -> tuple[np.ndarray, int]:

@@ -110,8 +110,13 @@ POST_OPS = [
 ]
 
 
-def one(head: Head, chain: list[dict[str, Any]], role: str, channels: int) -> Any:
-    """The op of a region of `head` and a chain, after its numbers were checked."""
+def one(
+    head: Head, chain: list[dict[str, Any]], role: str, channels: int, threads: int = 1
+) -> tuple[dict[str, Any], native.Region]:
+    """A region of `head` and a chain, after its numbers were checked, and the statistics of its op.
+
+    role: whether what post-ops read are inputs or constants.
+    """
 
     def sized(shape: tuple[Any, ...]) -> Shape:
         return tuple(channels if size is C else size for size in shape)
@@ -127,7 +132,8 @@ def one(head: Head, chain: list[dict[str, Any]], role: str, channels: int) -> An
         {**p, "input": net.given(role, *shapes[p["input"]])} if "input" in p else p for p in chain
     ]
     attrs = {name: channels if value is C else value for name, value in head.attrs.items()}
-    region = net.check(net.op(head.kind, operands, post_ops, **attrs))
+    with native.using_threads(threads):
+        region = net.check(net.op(head.kind, operands, post_ops, **attrs))
     (op,) = region.stats()["ops"]
     return op, region
 
@@ -142,11 +148,12 @@ def named(name: str) -> Head:
     st.lists(st.sampled_from(POST_OPS), max_size=4),
     st.sampled_from(["inputs", "constants"]),
     st.sampled_from([5, 16]),
+    st.sampled_from([1, 1, 2]),
 )
 @settings(max_examples=4)
-def test_any_chain_of_post_ops(name: str, chain, role, channels) -> None:
+def test_any_chain_of_post_ops(name: str, chain, role, channels, threads) -> None:
     """Whatever oneDNN cannot fuse runs as primitives of its own, with the same result."""
-    op, _ = one(named(name), chain, role, channels)
+    op, _ = one(named(name), chain, role, channels, threads)
     done = op["post_ops_fused"] + op["post_ops_separate"]
     wanted = [p.get("alg", "sum") for p in chain]
     # A sum may run as an add, and an add as a sum.
