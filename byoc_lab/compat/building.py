@@ -14,6 +14,7 @@ from typing import Any
 from byoc_lab.backends import ccompiler
 from byoc_lab.backends.c_source import c_source
 from byoc_lab.compat.codegens import check_hooks
+from byoc_lab.compat.executor_options import Executor, Runtime
 from byoc_lab.compat.nd import kind_name
 from byoc_lab.errors import BuildError
 from byoc_lab.passes import (
@@ -139,9 +140,11 @@ def build(
 ) -> Library:
     """Compile a module for this machine's CPU, with `params` (by name) as constants.
 
-    Raises BuildError for a target that is no CPU, and what `byoc_lab.build` raises.
+    Raises BuildError for a target that is no CPU, the C runtime, and what `byoc_lab.build` raises.
     """
     check_target(target)
+    if runtime is not None and runtime.name != "cpp":
+        raise BuildError(f"byoc_lab runs programs in this process ('cpp'), found {runtime!r}")
     mod = InferType()(as_module(ir_mod))  # a pass, so that instruments hear of the build
     built = _compiled(outlined(mod), params)
     return Library(built.mod, built, mod_name)
@@ -202,6 +205,43 @@ def optimize(
     return Sequential(steps, name="optimize")(made), {}
 
 
+class BuildModule:
+    """`build` and `optimize` as one object, which keeps what was built last."""
+
+    def __init__(self) -> None:
+        self._built: Library | None = None
+
+    def build(
+        self, mod: IRModule | Function, target: Any = None, *args: Any, **options: Any
+    ) -> tuple[str, Library, dict[str, Any]]:
+        """(graph_json, library, params); see `build`."""
+        self._built = build(mod, target, *args, **options)
+        return self.get_graph_json(), self._built, self._built.params
+
+    def optimize(
+        self, mod: IRModule | Function, target: Any = None, target_host: Any = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> tuple[IRModule, dict[str, Any]]:  # fmt: skip
+        """The module as it is optimized before code is generated; see `optimize`."""
+        return optimize(mod, target, params)
+
+    def get_module(self) -> Library:
+        """What was built. Raises BuildError before."""
+        if self._built is None:
+            raise BuildError("nothing was built: call build(mod, target) first")
+        return self._built
+
+    def get_graph_json(self) -> str:
+        return self.get_module().graph_json
+
+    def get_params(self) -> dict[str, Any]:
+        return self.get_module().params
+
+
+# TVM's names for what `relay.build` gives.
+ExecutorFactoryModule = GraphExecutorFactoryModule = AOTExecutorFactoryModule = Library
+
+
 def as_module(program: Any) -> IRModule:
     """A module, also of a function or expression."""
     if isinstance(program, IRModule):
@@ -222,23 +262,8 @@ def check_target(target: Any) -> None:
             raise BuildError(f"byoc_lab compiles for this machine's CPU ('llvm'), found {one!r}")
 
 
-class Executor:
-    """How a program runs: "graph", "aot" or "vm". Here all of them are one."""
-
-    def __init__(self, name: str, options: Mapping[str, Any] | None = None):
-        self.name, self.options = name, dict(options or {})
-
-
-class Runtime:
-    """What a program runs on: "cpp". The C runtime ("crt") is not supported."""
-
-    def __init__(self, name: str, options: Mapping[str, Any] | None = None):
-        if name != "cpp":
-            raise BuildError(f"byoc_lab runs programs in this process ('cpp'), found {name!r}")
-        self.name, self.options = name, dict(options or {})
-
-
 from byoc_lab.compat.executors import create_executor  # noqa: E402 (it builds with this module)
 
-__all__ = ["Executor", "Library", "Runtime", "as_module", "build", "check_target",
+__all__ = ["AOTExecutorFactoryModule", "BuildModule", "Executor", "ExecutorFactoryModule",
+           "GraphExecutorFactoryModule", "Library", "Runtime", "as_module", "build", "check_target",
            "create_executor", "load_library", "optimize"]  # fmt: skip

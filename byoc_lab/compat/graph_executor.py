@@ -12,6 +12,7 @@ from byoc_lab.compat.executors import cast, plain
 from byoc_lab.compat.nd import HostArray
 from byoc_lab.compat.params import load_param_dict
 from byoc_lab.errors import InputError
+from byoc_lab.relay.types import TupleType
 from byoc_lab.run.executable import Executable
 
 
@@ -105,9 +106,13 @@ class GraphModule:
         return self._names
 
     def get_num_outputs(self) -> int:
-        if not self._outputs:
-            self.run()
-        return len(self._outputs)
+        """How many tensors there are in the result."""
+        todo, count = [self.executable.mod["main"].body.checked_type], 0
+        while todo:
+            ty = todo.pop()
+            todo += ty.fields if isinstance(ty, TupleType) else ()
+            count += not isinstance(ty, TupleType)
+        return count
 
     def get_num_inputs(self) -> int:
         return len(self._names)

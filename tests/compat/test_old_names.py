@@ -179,3 +179,36 @@ def test_call_graph() -> None:
     assert "call site: <g> calls f" in str(graph) and "#refs = 1" in graph.print_var("f")
     with pytest.raises(ValueError, match="@main; it has f, g"):
         graph.ref_count("main")
+
+
+def test_executors_and_runtimes_know_their_options() -> None:
+    backend = tvm.relay.backend
+    assert backend.Executor.list_registered() == ["graph", "aot"]
+    assert backend.Executor.list_registered_options("aot")["interface-api"] == "runtime.String"
+    aot = backend.Executor("aot", {"interface-api": "c"})
+    assert (aot.name, aot["interface-api"], aot["link-params"]) == ("aot", "c", True)
+    assert "interface-api" in aot and "woof" not in aot
+    assert backend.Executor("graph") == backend.Executor("graph") != aot
+    for wrong, message in (
+        (("vm",), 'Executor "vm" is not defined'),
+        (("aot", {"woof": 1}), 'Attribute "woof" is not available on this Executor'),
+        (("aot", {"interface-api": 1}), 'should have type "runtime.String"'),
+    ):
+        with pytest.raises(tvm.TVMError, match=message):
+            backend.Executor(*wrong)
+    with pytest.raises(tvm.TVMError, match="found crt"):
+        relay.build(_relu(), "llvm", runtime=backend.Runtime("crt"))
+
+
+def test_build_module_keeps_what_it_built() -> None:
+    builder = relay.build_module.BuildModule()
+    with pytest.raises(tvm.TVMError, match="nothing was built"):
+        builder.get_module()
+    graph, library, params = builder.build(_relu(), "llvm")
+    factory = tvm.relay.backend.executor_factory.ExecutorFactoryModule
+    assert isinstance(library, factory) and library is builder.get_module()
+    assert (graph, params) == (builder.get_graph_json(), builder.get_params())
+    optimized, _ = builder.optimize(_relu(), "llvm")
+    assert tvm.ir.structural_equal(optimized, relay.transform.InferType()(_relu()))
+    graph_module = tvm.contrib.graph_executor.GraphModule(library["default"]())
+    assert graph_module.get_num_outputs() == 1
