@@ -6,6 +6,7 @@ import pytest
 
 from byoc_lab import relay
 from byoc_lab.errors import UnknownNameError
+from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.prelude import Prelude
 from byoc_lab.run.reference import ConstructorValue, evaluate
 
@@ -129,7 +130,32 @@ def test_importing_twice_changes_nothing(prelude: Prelude) -> None:
 
 
 def test_an_unknown_file_is_named_with_those_there_are() -> None:
-    with pytest.raises(UnknownNameError, match=r"'gradient.rly' .* nat.rly, prelude.rly"):
-        relay.IRModule().import_from_std("gradient.rly")
+    with pytest.raises(UnknownNameError, match=r"'arrays.rly' .* nat.rly, prelude.rly"):
+        relay.IRModule().import_from_std("arrays.rly")
     with pytest.raises(UnknownNameError, match=r"'\.\./module.py'"):
         relay.IRModule().import_from_std("../module.py")
+
+
+def test_gradient_cells_compute_what_they_need() -> None:
+    mod = relay.IRModule()
+    mod.import_from_std("gradient.rly")
+    _, raw, one, zero = mod.get_type("GradCell")
+    made = {
+        "2": raw(relay.const(2.0)),
+        "3": raw(relay.const(3.0)),
+        "one": one(relay.Function([], relay.const(1.0))),
+        "zero": zero(relay.Function([], relay.const(0.0))),
+    }
+    values = {"2": 2.0, "3": 3.0, "one": 1.0, "zero": 0.0}
+    a, b = relay.var("a", "float32"), relay.var("b", "float32")
+    for name, op, on_numbers in (
+        ("AddGradCell", relay.add, float.__add__),
+        ("MultiplyGradCell", relay.multiply, float.__mul__),
+    ):
+        combine = mod.get_global_var(name)
+        for x in made:
+            for y in made:
+                cell = combine(relay.Function([a, b], op(a, b)), made[x], made[y])
+                mod["main"] = relay.Function([], mod.get_global_var("FromGradCell")(cell))
+                found = evaluate(infer_module(mod), []).value
+                assert found == on_numbers(values[x], values[y])
