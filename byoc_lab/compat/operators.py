@@ -27,7 +27,7 @@ def register(op_name: str, describe: str = "") -> None:
     Raises DuplicateNameError.
     """
     if op_name in Op.list_op_names():
-        raise DuplicateNameError(f"operator {op_name!r} is registered already")
+        raise DuplicateNameError(f"Operator {op_name} is registered before; name it otherwise")
     Op(op_name, OpDef(op_name, (), _no_relation, None, doc=describe))
     register_stateful(op_name, False)
 
@@ -96,8 +96,11 @@ _RELATIONS: dict[str, Callable[..., Any]] = {"Identity": identity, "Broadcast": 
 
 
 def set_attrs_type_key(op: Op, key: str) -> None:
-    """The kind of attributes that calls have, by its TVM name. Raises UnknownNameError."""
-    _change(op, attrs=attrs_type(key))
+    """The kind of attributes that calls have, by its TVM name; "DictAttrs" are any.
+
+    Raises UnknownNameError.
+    """
+    _change(op, attrs=None if key == "DictAttrs" else attrs_type(key))
 
 
 def set_support_level(op: Op, level: int) -> None:

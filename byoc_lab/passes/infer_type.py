@@ -9,6 +9,7 @@ from byoc_lab.passes.base import ModulePass, PassContext
 from byoc_lab.relay.expr import Expr, Function
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.node import set_field
 from byoc_lab.relay.types import Type
 
 
@@ -20,6 +21,8 @@ class InferType(ModulePass):
 
 
 def InferTypeLocal(expr: Expr) -> Type:
-    """The type of an expression. Raises TypeInferenceError."""
+    """The type of an expression, which has it from then on. Raises TypeInferenceError."""
     main = infer_module(IRModule.from_expr(expr))["main"]
-    return main.checked_type if isinstance(expr, Function) else main.ret_type
+    ty: Type = main.checked_type if isinstance(expr, Function) else main.ret_type
+    set_field(expr, "_checked_type", ty)  # the one thing that a node comes to know of itself
+    return ty

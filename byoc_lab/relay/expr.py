@@ -55,11 +55,12 @@ def var(
     return Var(name_hint, type_annotation, span)
 
 
-def const(value: Any, dtype: str | None = None, span: Span | None = None) -> Constant:
+def const(value: Any, dtype: str | TensorType | None = None, span: Span | None = None) -> Constant:
     """A constant. Without `dtype`, float64 becomes float32 and int64 int32, as in TVM; an NDArray
-    (`tvm.nd.array`) is taken as it is."""
+    (`tvm.nd.array`) is taken as it is. `dtype` may be a tensor type that has it."""
     if isinstance(value, NDArray):
         return Constant(value, span)
+    dtype = dtype.dtype if isinstance(dtype, TensorType) else dtype
     data = np.array(value, dtype=dtype)
     if data.dtype.kind in "OSU":
         raise TypeError(f"relay.const takes numbers or arrays of them, found {value!r}")

@@ -111,6 +111,7 @@ class _Solver(CallRules, DataTypeRules):
         self.fresh: set[Expr] = set()  # nodes whose type may differ from what they carry
         self.attempts: list[tuple[Sequence[Type], Callable[[], bool]]] = []
         self.waiting: dict[Type, set[int]] = {}  # hole -> positions in `attempts`
+        self.open_calls = []
         self.declare_globals = declare_globals
         self.undeclared: list[GlobalVar] = []
         self.declared = mod.declared
@@ -271,7 +272,7 @@ class _Solver(CallRules, DataTypeRules):
     def finish(self) -> None:
         """Retry what waits for a hole that was filled, until nothing moves."""
         filled = self.unifier.filled
-        while filled:
+        while filled or self.guess():
             ready = set().union(*(self.waiting.pop(hole, ()) for hole in filled))
             filled.clear()
             for number in sorted(ready):

@@ -26,6 +26,7 @@ class CallRules:
     instances: dict[Expr, list[Type]]  # calls of generic functions: their type_args
     unify: Callable[..., Type]
     now_or_later: Callable[[Sequence[Type], Callable[[], bool]], None]
+    open_calls: list[tuple[Call, Type]]  # of what no type is known, and their results
 
     def call_type(self, call: Call) -> Type:
         if isinstance(call.op, Op):
@@ -41,6 +42,7 @@ class CallRules:
                 args = [self.types[a] for a in call.args]
                 self.unify(call, callee, FuncType(args, result), "the callee")
                 return True
+            self.open_calls.append((call, result))
             return False
         if not isinstance(callee, FuncType):
             fail(call, f"only a function can be called, found {describe(call.op)} of type {callee}")
@@ -69,6 +71,18 @@ class CallRules:
             self.unify(call, self.types[arg], wanted, f"argument {n}")
         self.unify(call, result, callee.ret_type, "the result")
         return True
+
+    def guess(self) -> bool:
+        """Take what is called, and nothing else says anything of, for a function of just these
+        types. Whether there was such a call."""
+        while self.open_calls:
+            call, result = self.open_calls.pop(0)
+            callee = self.unifier.head(self.types[call.op])
+            if isinstance(callee, IncompleteType):
+                args = [self.types[a] for a in call.args]
+                self.unify(call, callee, FuncType(args, result), "the callee")
+                return True
+        return False
 
     def _op_call(self, call: Call, definition: OpDef) -> Type:
         if len(call.args) != len(definition.inputs):

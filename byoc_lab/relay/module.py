@@ -238,6 +238,10 @@ class IRModule:
     def functions_items(self) -> list[tuple[GlobalVar, Function]]:
         return list(self.functions.items())
 
+    def __bool__(self) -> bool:
+        """A module is one, also without functions."""
+        return True
+
     def __len__(self) -> int:
         return len(self.functions)
 

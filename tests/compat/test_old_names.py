@@ -212,3 +212,16 @@ def test_build_module_keeps_what_it_built() -> None:
     assert tvm.ir.structural_equal(optimized, relay.transform.InferType()(_relu()))
     graph_module = tvm.contrib.graph_executor.GraphModule(library["default"]())
     assert graph_module.get_num_outputs() == 1
+
+
+def test_small_forms_of_test_files() -> None:
+    assert relay.const(1, relay.scalar_type("int32")).data.dtype == "int32"
+    assert bool(tvm.IRModule())  # TVM's has no length
+    x = relay.var("x", shape=(2,))
+    call = relay.abs(x)
+    assert not call.is_typed
+    assert transform.InferTypeLocal(call) == call.checked_type == relay.TensorType((2,))
+    relay.op.op.register("test.registered_once")
+    with pytest.raises(tvm.TVMError, match=r"Operator test\.registered_once is registered before"):
+        relay.op.op.register("test.registered_once")
+    relay.op.get("test.registered_once").set_attrs_type_key("DictAttrs")

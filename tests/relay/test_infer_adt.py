@@ -7,7 +7,7 @@ import pytest
 import byoc_lab as tvm
 from byoc_lab import relay
 from byoc_lab.errors import TypeInferenceError
-from byoc_lab.relay.infer import infer_expr
+from byoc_lab.relay.infer import infer_expr, infer_module
 
 HEADER = '#[version = "0.0.5"]\n'
 LIST = "type List[A] { Cons(A, List[A]), Nil }\n"
@@ -139,3 +139,19 @@ def test_a_generic_function_without_a_stated_result_is_typed_anew_for_each_call(
     )
     assert str(mod["main"].ret_type) == "((int32, int32), (bool, bool))"
     assert str(mod["pair"].checked_type) == "fn [A](A) -> (A, A)"
+
+
+def test_a_parameter_that_is_called_is_a_function_of_what_it_is_given() -> None:
+    mod = relay.parse("def @main(%x: int32, %f, %g) { (%f(%x), %g(%f(%x), 1.0f)) }", infer=False)
+    hole = relay.parse("def @main(%x: int32, %f) -> int32 { %f(%x) }")
+    assert str(hole["main"].checked_type) == "fn (int32, fn (int32) -> int32) -> int32"
+    with pytest.raises(TypeInferenceError, match="cannot be inferred"):
+        infer_module(mod)  # nothing says what they give
+
+
+def test_a_generic_function_is_not_guessed_at() -> None:
+    text = """
+def @id[A](%x: A) -> A { %x }
+def @main() { let %f = @id; (%f(1), %f(2.0f)) }
+"""
+    assert str(relay.parse(text)["main"].ret_type) == "(int32, float32)"
