@@ -4,6 +4,7 @@
 #include <climits>
 #include <cstring>
 
+#include "banded.h"
 #include "plan.h"
 
 namespace byoc_lab {
@@ -44,6 +45,8 @@ class Builder {
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
       if (graph_.ops[i].def->make == nullptr) {
         AddView(static_cast<int>(i));
+      } else if (AddBanded(static_cast<int>(i))) {
+        ++i;
       } else {
         AddOp(static_cast<int>(i));
       }
@@ -246,6 +249,36 @@ class Builder {
     other.buffer = AddArena(other.desc);
     AddReorder(result, other, index);
     result = other;
+  }
+
+  // An op and the next one as one step, where they fit.
+  bool AddBanded(int index) {
+    if (index + 1 == static_cast<int>(graph_.ops.size())) return false;
+    const OpSpec &op = graph_.ops[index], &next = graph_.ops[index + 1];
+    const bool alone = last_use_[op.output] == index + 1 && next.inputs[0] == op.output &&
+                       std::count(next.inputs.begin(), next.inputs.end(), op.output) == 1 &&
+                       op.post_ops.empty() && next.post_ops.empty();
+    if (!alone || !FitsInBands(*op.def, op.call, *next.def, next.call)) return false;
+    const auto built = MakeBanded(*op.def, op.call, *next.def, next.call);
+    if (!built) return false;
+    std::vector<Step::Operand> operands;
+    for (size_t i = 0; i < built->inputs.size(); ++i) {
+      const Built::Input& input = built->inputs[i];
+      const bool own = i < op.inputs.size();
+      const int id = own ? op.inputs[i] : next.inputs[i - op.inputs.size() + 1];
+      operands.push_back({input.arg, Provide(id, input.stored, index), input.desc});
+      if (own) reports_[index].layouts.push_back(LayoutName(input.desc, op.def->axes[i]));
+    }
+    const int dst = AddArena(built->dst);
+    operands.push_back({DNNL_ARG_DST, dst, built->dst});
+    AddStep(index, built->primitive, std::move(operands), built->scratchpad);
+    steps_.back().own = built->own;
+    Record(next.output, built->dst, dst);
+    reports_[index].impl = built->impl;
+    reports_[index].dst_layout = LayoutName(built->dst, op.def->dst_axes);
+    reports_[index + 1].impl = "in bands of " + op.name;
+    reports_[index + 1].dst_layout = reports_[index].dst_layout;
+    return true;
   }
 
   // Puts the tensor to be added where the result will be: in its own buffer if nobody reads it

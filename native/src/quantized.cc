@@ -18,8 +18,9 @@ constexpr int64_t kFloatWhole = int64_t{1} << 24;  // float32 has all whole numb
 constexpr float kBelowHalf = 0x1.fffffep-2f;
 constexpr int64_t kNear = int64_t{1} << 29;
 constexpr int64_t kSmall = 300;   // so far from the zero point are all numbers of 8 bits
-constexpr int32_t kLift = 512;    // more than kSmall, and with it less than 1024
-constexpr float kDoubt = 0x1p-13f;  // more than (3 * kSmall + 1024) * 2**-24
+constexpr int32_t kLift = 512;     // more than that
+constexpr int32_t kUnitBits = 13, kUnit = 1 << kUnitBits;  // 2**24 > (kSmall + kLift) * kUnit
+constexpr float kLifted = kLift * kUnit + kUnit / 2 + 1;  // what is in doubt becomes 0 and 1
 constexpr int64_t kBlock = 128;
 
 // Exact for any scales: a product of 64 bits, for which vector units have no quick instruction.
@@ -37,10 +38,10 @@ inline int32_t Rescaled(int32_t x, int32_t bias, int64_t from, int64_t factor, i
 
 // The first `count` of a row. `kEach`: each element has its own entry of `how`, else all the first.
 //
-// Small results are computed in float32 and kept where that cannot have rounded another way: an
-// element is in error by less than 3 * 2**-24 of itself and lifting it by 2**-24 of 1024, so that
-// only numbers within kDoubt of a half are in doubt. One in some thousands is, and costs its block
-// the exact way.
+// Small results are computed in float32, in units of 1 / kUnit, and kept where that cannot have
+// rounded another way. Three roundings of at most kSmall and one of kSmall + kLift make an error
+// below 0.7 units, so that only the units on both sides of a half are in doubt. One element in some
+// thousands is, and costs its block the exact way.
 template <bool kEach>
 inline __attribute__((always_inline)) void Rescale(const int32_t* x, int64_t count,
                                                    const Rescaling& how, int64_t channel,
@@ -53,26 +54,25 @@ inline __attribute__((always_inline)) void Rescale(const int32_t* x, int64_t cou
   const int64_t nearest = how.nearest;
   const bool small = how.quick && zero - low <= kSmall && high - zero <= kSmall;
   // What is cut there rounds to the limit itself, and is in no doubt.
-  const float least = static_cast<float>(low - zero) - 0.49f,
-              most = static_cast<float>(high - zero) + 0.49f;
+  const float least = (static_cast<float>(low - zero) + kLift + 0.01f) * kUnit,
+              most = (static_cast<float>(high - zero) + kLift + 0.99f) * kUnit;
   const auto after = static_cast<int32_t>(zero) - kLift;
   for (int64_t begin = 0; begin < count; begin += kBlock) {
     const int64_t end = std::min(begin + kBlock, count);
     if (small) {
-      int doubt = 0;
-#pragma omp simd reduction(| : doubt)
+      int32_t closest = kUnit;  // to a half: 0 is in doubt
+#pragma omp simd reduction(min : closest)
       for (int64_t i = begin; i < end; ++i) {
         const int64_t k = kEach ? i : 0;
         const auto moved =
             static_cast<int32_t>(static_cast<uint32_t>(x[i]) + static_cast<uint32_t>(offset[k]));
-        const float real = static_cast<float>(moved) * scale[k];
-        // Above zero the whole part is what a conversion leaves.
-        const float lifted = std::min(std::max(real, least), most) + (kLift + 0.5f);
-        const auto whole = static_cast<int32_t>(lifted);
-        doubt |= std::fabs(lifted - static_cast<float>(whole) - 0.5f) > 0.5f - kDoubt ? 1 : 0;
-        out[i] = whole + after;
+        // Lifted above zero, where a conversion rounds down.
+        const float real = static_cast<float>(moved) * scale[k] + kLifted;
+        const auto units = static_cast<int32_t>(std::min(std::max(real, least), most));
+        closest = std::min(closest, units & (kUnit - 2));
+        out[i] = (units >> kUnitBits) + after;
       }
-      if (doubt == 0) continue;
+      if (closest != 0) continue;
     }
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) {
@@ -111,7 +111,7 @@ void Rescaling::Add(float from_scale, int32_t from_zero, float to_scale, int32_t
   zero.push_back(from_zero);
   offset.push_back(
       static_cast<int32_t>(static_cast<uint32_t>(add) - static_cast<uint32_t>(from_zero)));
-  scale.push_back(static_cast<float>(std::ldexp(static_cast<double>(multiplier), -right)));
+  scale.push_back(static_cast<float>(std::ldexp(static_cast<double>(multiplier) * kUnit, -right)));
   factor.push_back(up > 63 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(multiplier) << up));
   half.push_back(right > 64 ? 0 : static_cast<int64_t>(uint64_t{1} << (right - 1)));
   down.push_back(std::min(right, 63));

@@ -22,7 +22,8 @@ struct Rescaling {
   int64_t nearest = 0;          // -1: halves go away from zero, else up
   bool narrow = false;          // all data is within 8 bits; to be set before `Add`
 
-  // The same in float32, to be tried first where `quick`: bias - zero, and the ratio of the scales.
+  // The same in float32, to be tried first where `quick`: bias - zero, and the ratio of the scales
+  // in the units of a fast row.
   std::vector<int32_t> offset;
   std::vector<float> scale;
   bool quick = true;

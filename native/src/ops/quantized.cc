@@ -10,6 +10,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "../op.h"
@@ -122,19 +123,28 @@ struct Settings {
 class Tables {
  public:
   const Rescaling& Get(const Settings& s, const std::vector<void*>& operands) {
-    std::vector<int32_t> given;
-    for (size_t i = 1; i < s.lengths.size(); ++i) {
-      const auto* bits = static_cast<const int32_t*>(operands[i]);
-      given.insert(given.end(), bits, bits + s.lengths[i]);
-    }
-    if (given != made_of_) {
+    if (!Same(s, operands)) {
+      made_of_.clear();
+      for (size_t i = 1; i < s.lengths.size(); ++i) {
+        const auto* bits = static_cast<const int32_t*>(operands[i]);
+        made_of_.insert(made_of_.end(), bits, bits + s.lengths[i]);
+      }
       made_ = Make(s, operands);
-      made_of_ = std::move(given);
     }
     return made_;
   }
 
  private:
+  bool Same(const Settings& s, const std::vector<void*>& operands) const {
+    if (made_of_.empty()) return false;
+    const int32_t* had = made_of_.data();
+    for (size_t i = 1; i < s.lengths.size(); ++i) {
+      if (std::memcmp(had, operands[i], s.lengths[i] * sizeof(*had)) != 0) return false;
+      had += s.lengths[i];
+    }
+    return true;
+  }
+
   static Rescaling Make(const Settings& s, const std::vector<void*>& operands) {
     const bool biased = s.lengths.size() == 6;
     Rescaling made;
