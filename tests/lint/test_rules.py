@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from byoc_lab.transform import InferType, PartitionGraph
 
 from byoc_lab import lint, relay
-from byoc_lab.errors import ByocLabError, UnknownNameError
+from byoc_lab.errors import ByocLabError, EvaluationError, UnknownNameError
 from byoc_lab.lint import Rule, Sample, all_rules
 from byoc_lab.relay.expr import Function
 from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.visit import substitute
+from byoc_lab.run import evaluate
 
 CATALOGUE = Path(__file__).parents[1] / "oracle" / "cases" / "annotations"
 
@@ -91,3 +94,20 @@ def test_what_partitioning_refuses_is_found_before(path: Path) -> None:
 def test_unknown_rules_are_refused_by_name() -> None:
     with pytest.raises(UnknownNameError, match="no rule is called BYL999; there are BYL001"):
         lint(IRModule(), rules=["BYL999"])
+
+
+ACROSS = next(rule for rule in all_rules() if rule.code == "BYL010").INVALID
+
+
+@pytest.mark.parametrize("sample", ACROSS, ids=["two clauses", "behind"])
+def test_a_region_across_clauses_fails_when_it_runs_and_not_before(sample: Sample) -> None:
+    """The call that is made outside the clause uses a variable that nothing binds there."""
+    mod = _read(sample)
+    assert isinstance(mod, IRModule)
+    _, nothing = mod.get_type("Option")[1:]
+    x, option = mod["main"].params
+    body = substitute(mod["main"].body, {option: relay.Call(nothing, [])})
+    mod["main"] = Function([x], body)
+    partitioned = PartitionGraph()(InferType()(mod))
+    with pytest.raises(EvaluationError, match="%y has no value"):
+        evaluate(partitioned, [np.ones(4, np.float32)])
