@@ -102,14 +102,15 @@ def torch_eager(network: str, threads: int) -> Run:
     return _inference(to_torch.translate(*workload(network)))
 
 
-def torch_compile(network: str, threads: int) -> Run:
-    """torch.compile with the weights frozen, so that it folds batch norms and packs weights."""
+def torch_compile(network: str, threads: int, frozen: bool = False) -> Run:
+    """torch.compile as it is, or with the weights frozen, so that it folds batch norms and packs
+    weights."""
     import to_torch
     import torch
     from torch._inductor import config
 
     torch.set_num_threads(threads)
-    config.freezing = True
+    config.freezing = frozen
     return _inference(torch.compile(to_torch.translate(*workload(network))))
 
 

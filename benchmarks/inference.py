@@ -1,9 +1,10 @@
 """How fast is a network on DNNL, beside others?
 
 MobileNet v1, ResNet-18 and ResNet-50, one image at a time, float32: byoc_lab's regions against ONNX
-Runtime, torch.compile, torch eager and the same module compiled by TVM's LLVM alone; and against
-the machine's own limit, oneDNN's product of two large matrices. All run the same weights, and their
-results have to agree. See `turns.py` for how it is measured.
+Runtime, torch.compile (as it is, and with its weights frozen), torch eager and the same module
+compiled by TVM's LLVM alone; and against the machine's own limit, oneDNN's product of two large
+matrices. All run the same weights, and their results have to agree. See `turns.py` for how it is
+measured.
 
 `--networks` and `--threads` choose a part; its numbers replace those in the JSON, which is kept for
 one machine.
@@ -26,7 +27,13 @@ from turns import Contender, Turns, take_turns
 
 OURS, PEAK = "byoc_lab", "sgemm peak"
 # Times of byoc_lab's time that each takes at least.
-CLAIMS = {"ONNX Runtime": 1.0, "torch.compile": 1.15, "torch eager": 1.4, "LLVM only": 10.0}
+CLAIMS = {
+    "ONNX Runtime": 1.0,
+    "torch.compile": 1.15,
+    "torch.compile, frozen": 1.0,
+    "torch eager": 1.4,
+    "LLVM only": 10.0,
+}
 PEAK_CLAIM = 0.9  # of the peak, with one thread
 THREADS = (1, 2)
 TOLERANCE = 1e-3  # of the largest score; float32 differs by its order of summation
@@ -41,11 +48,13 @@ def measure(
         OURS: Contender(contenders.byoc_lab, at),
         "ONNX Runtime": Contender(contenders.onnxruntime, at),
         "torch.compile": Contender(contenders.torch_compile, at),
+        "torch.compile, frozen": Contender(contenders.torch_compile, (*at, True)),
         "torch eager": Contender(contenders.torch_eager, at),
         "LLVM only": Contender(contenders.byoc_lab, (*at, False)),
         PEAK: Contender(contenders.sgemm, (threads,)),
     }
-    needs = {"ONNX Runtime": "onnxruntime", "torch.compile": "torch", "torch eager": "torch"}
+    needs = {name: "torch" for name in CLAIMS if name.startswith("torch")}
+    needs["ONNX Runtime"] = "onnxruntime"
     missing = [n for n, package in needs.items() if importlib.util.find_spec(package) is None]
     for name in CLAIMS:
         if name in missing or name not in against:
