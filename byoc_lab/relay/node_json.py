@@ -136,10 +136,9 @@ class _NodeReader(GraphReader):
             return SequentialSpan(self.value(attrs["spans"], depth))
         if key == "Span":
             numbers = (int(attrs[n]) for n in ("line", "end_line", "column", "end_column"))
-            source = self.value(attrs["source_name"], depth) or ""
-            return Span(SourceName(source), *numbers)
-        if key == "SourceName" or key == "EnvFunc":
-            return str(name)
+            return Span(self.value(attrs["source_name"], depth), *numbers)
+        if key in ("SourceName", "EnvFunc"):
+            return SourceName(name) if key == "SourceName" else str(name)
         if _kind(key) == "Op":
             return Op.get(str(name))
         if _kind(key) in ("Any", "Variable", "SizeVar") or key == "tir.Var":

@@ -138,7 +138,9 @@ class _NodeWriter(GraphWriter):
         if isinstance(value, AnyDim):
             return self.reserve({"type_key": "tir.Any", "attrs": {"dtype": "int32", "span": "0"}})
         if isinstance(value, Span):
-            source = self.reserve({"type_key": "SourceName", "repr_str": str(value.source_name)})
+            name = value.source_name
+            named = {"type_key": "SourceName", "repr_str": str(name)}
+            source = 0 if name is None else self.reserve(named)
             places = ("line", "end_line", "column", "end_column")
             fields = {"source_name": str(source)}
             fields |= {name: str(getattr(value, name)) for name in places}

@@ -88,7 +88,8 @@ def test_modules_and_passes() -> None:
 def test_places_as_json() -> None:
     name, ir = relay.SourceName("a.txt"), tvm.ir
     one, other = relay.Span(name, 1, 2, 3, 4), relay.Span(name, 5, 5, 6, 7)
-    for span in (one, relay.SequentialSpan([one, other]), relay.SequentialSpan([one])):
+    nowhere = relay.Span(None, 1, 1, 1, 1)
+    for span in (nowhere, one, relay.SequentialSpan([one, other]), relay.SequentialSpan([one])):
         again = ir.load_json(ir.save_json(span))
         assert again == span and type(again) is type(span)
     assert again.source_name.name == "a.txt"
