@@ -20,10 +20,6 @@ from byoc_lab.errors import BuildError
 from byoc_lab.relay.adt import (
     Constructor,
     Match,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
 )
 from byoc_lab.relay.expr import (
     Call,
@@ -56,9 +52,13 @@ from byoc_lab.run.known import (
     Steps,
     Store,
     Value,
+    cannot_build,
     complete,
     fields_of,
     is_computed,
+    matched,
+    part_at,
+    with_part_at,
 )
 
 MAX_DEPTH = 500  # of calls that are followed: more than programs have whose data is known
@@ -150,7 +150,7 @@ class _Inliner:
         if isinstance(value, tuple):
             return _tuple([self.computed(v, where, what) for v in value])
         kinds = {Cell: "a reference", Data: "data", Choice: "chosen by an `if`, and no tensor"}
-        raise _error(
+        raise cannot_build(
             where,
             f"{what}{describe(where)} is {kinds.get(type(value), 'a function')}, which only TVM's "
             f"Relay has when a program runs",
@@ -280,16 +280,16 @@ class _Inliner:
     def match(self, node: Match, value: Value, frame: Frame) -> Steps:
         for clause in node.clauses:
             inner = Frame(frame)
-            found = _matched(clause.lhs, value, inner, node)
+            found = matched(clause.lhs, value, inner, node)
             if isinstance(found, list):  # where in the value there is a choice
 
                 def follow(side: Value, path: list[int] = found) -> Steps:
-                    return self.match(node, _replaced(value, path, side), frame)
+                    return self.match(node, with_part_at(value, path, side), frame)
 
-                return (yield self.branch(_at(value, found), follow))
+                return (yield self.branch(part_at(value, found), follow))
             if found:
                 return (yield self.scope(clause.rhs, inner))
-        raise _error(node, f"no clause of {describe(node)} takes the value that it gets")
+        raise cannot_build(node, f"no clause of {describe(node)} takes the value that it gets")
 
     # Calls
 
@@ -301,7 +301,7 @@ class _Inliner:
         if isinstance(callee, Choice):
             return self.branch(callee, lambda side: self.call(node, side, args, frame))
         if not isinstance(callee, Closure):
-            raise _error(node, f"the function that {describe(node)} calls comes from outside")
+            raise cannot_build(node, f"the function that {describe(node)} calls comes from outside")
         if self.keep(callee.function):
             op = callee.name or callee.function
             return _with_parts(node, [op, *(self.computed(a, node) for a in args)], frame)
@@ -318,7 +318,7 @@ class _Inliner:
             if key in self.active_keys:
                 raise _RecursionFound(key)
         if self.depth == MAX_DEPTH:
-            raise _error(
+            raise cannot_build(
                 node,
                 f"calls are {MAX_DEPTH} deep at {describe(node)}: data or functions grow with a "
                 f"recursion whose end only tensors know",
@@ -377,7 +377,7 @@ class _Inliner:
         cells = [c for _, c in inside.cells]
         for cell in cells:
             if not is_computed(start[cell]) and self.store[cell] is not start[cell]:
-                raise _error(node, "a recursion changes a reference to a function or to data")
+                raise cannot_build(node, "a recursion changes a reference to a function or to data")
         contents = [self.store[c] for c in cells if is_computed(start[c])]
         contents = [self.computed(c, node, "a reference in ") for c in contents]
         self.store = saved
@@ -425,7 +425,9 @@ def _tuple(fields: Any) -> Tuple:
 
 def _result_type(node: Call, frame: Frame) -> Type:
     if not node.is_typed:
-        raise _error(node, f"{describe(node)} is recursive and has no type: infer types first")
+        raise cannot_build(
+            node, f"{describe(node)} is recursive and has no type: infer types first"
+        )
     ty = replace(node.checked_type, frame.types)
     todo = [ty]
     while todo:
@@ -434,60 +436,11 @@ def _result_type(node: Call, frame: Frame) -> Type:
             todo += part.fields
         elif not isinstance(part, TensorType):
             kind = "functions" if isinstance(part, FuncType) else "data or references"
-            raise _error(node, f"a recursion on tensors gives {kind}: {ty}")
+            raise cannot_build(node, f"a recursion on tensors gives {kind}: {ty}")
     return ty
 
 
 def _cell(node: Expr, ref: Value) -> Cell:
     if not isinstance(ref, Cell):
-        raise _error(node, f"the reference of {describe(node)} comes from outside")
+        raise cannot_build(node, f"the reference of {describe(node)} comes from outside")
     return ref
-
-
-def _matched(pattern: Pattern, value: Value, frame: Frame, node: Match) -> bool | list[int]:
-    """Whether a pattern takes a value, its variables bound in `frame`; or, where a choice has to be
-    made first, the way to it: the numbers of fields."""
-    if isinstance(pattern, PatternVar):
-        frame.values[pattern.var] = value
-        return True
-    if not isinstance(pattern, (PatternConstructor, PatternTuple)):
-        return True
-    if isinstance(value, Choice):
-        return []
-    if isinstance(pattern, PatternTuple):
-        parts = fields_of(value)
-    elif not isinstance(value, Data):
-        raise _error(node, f"the data that {describe(node)} takes apart comes from outside")
-    elif pattern.constructor.identity != value.constructor.identity:
-        return False
-    else:
-        parts = value.fields
-    for n, (below, part) in enumerate(zip(pattern.patterns, parts, strict=True)):
-        found = _matched(below, part, frame, node)
-        if isinstance(found, list):
-            return [n, *found]
-        if not found:
-            return False
-    return True
-
-
-def _at(value: Value, path: list[int]) -> Value:
-    for n in path:
-        value = (value.fields if isinstance(value, Data) else value)[n]
-    return value
-
-
-def _replaced(value: Value, path: list[int], part: Value) -> Value:
-    """`value` with another part where `path` leads."""
-    if not path:
-        return part
-    fields = list(value.fields if isinstance(value, Data) else value)
-    fields[path[0]] = _replaced(fields[path[0]], path[1:], part)
-    return Data(value.constructor, tuple(fields)) if isinstance(value, Data) else tuple(fields)
-
-
-def _error(node: Expr, reason: str) -> BuildError:
-    place = f"{node.span}: " if node.span else ""
-    return BuildError(
-        f"{place}{reason}: it cannot be built. byoc_lab.run.evaluate runs it with NumPy"
-    )

@@ -12,9 +12,17 @@ from dataclasses import dataclass, field
 from types import GeneratorType
 from typing import Any
 
-from byoc_lab.relay.adt import Constructor
+from byoc_lab.errors import BuildError
+from byoc_lab.relay.adt import (
+    Constructor,
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+)
 from byoc_lab.relay.analysis import free_vars
-from byoc_lab.relay.expr import Expr, Function, GlobalVar, Op, Tuple, TupleGetItem
+from byoc_lab.relay.expr import Expr, Function, GlobalVar, Op, Tuple, TupleGetItem, describe
 from byoc_lab.relay.types import TupleType, Type
 
 Value = Any
@@ -233,3 +241,54 @@ def _same_constructor(one: Data, other: Data) -> bool:
 
 def _same_code(one: Closure, other: Closure) -> bool:
     return one.function is other.function and one.frame.types == other.frame.types
+
+
+def matched(pattern: Pattern, value: Value, frame: Frame, node: Match) -> bool | list[int]:
+    """Whether a pattern takes a value, its variables bound in `frame`; or, where a choice has to be
+    made first, the way to it: the numbers of fields."""
+    if isinstance(pattern, PatternVar):
+        frame.values[pattern.var] = value
+        return True
+    if not isinstance(pattern, (PatternConstructor, PatternTuple)):
+        return True
+    if isinstance(value, Choice):
+        return []
+    if isinstance(pattern, PatternTuple):
+        parts = fields_of(value)
+    elif not isinstance(value, Data):
+        raise cannot_build(node, f"the data that {describe(node)} takes apart comes from outside")
+    elif pattern.constructor.identity != value.constructor.identity:
+        return False
+    else:
+        parts = value.fields
+    for n, (below, part) in enumerate(zip(pattern.patterns, parts, strict=True)):
+        found = matched(below, part, frame, node)
+        if isinstance(found, list):
+            return [n, *found]
+        if not found:
+            return False
+    return True
+
+
+def part_at(value: Value, path: list[int]) -> Value:
+    """The part of data or of a tuple that `path` leads to."""
+    for n in path:
+        value = (value.fields if isinstance(value, Data) else value)[n]
+    return value
+
+
+def with_part_at(value: Value, path: list[int], part: Value) -> Value:
+    """`value` with another part where `path` leads."""
+    if not path:
+        return part
+    fields = list(value.fields if isinstance(value, Data) else value)
+    fields[path[0]] = with_part_at(fields[path[0]], path[1:], part)
+    return Data(value.constructor, tuple(fields)) if isinstance(value, Data) else tuple(fields)
+
+
+def cannot_build(node: Expr, reason: str) -> BuildError:
+    """The error for a node that only TVM's Relay has when a program runs."""
+    place = f"{node.span}: " if node.span else ""
+    return BuildError(
+        f"{place}{reason}: it cannot be built. byoc_lab.run.evaluate runs it with NumPy"
+    )
