@@ -21,6 +21,7 @@ import numpy as np
 from byoc_lab.dnnl.graph import Graph
 from byoc_lab.dnnl.kernel_table import Kernel, Kernels
 from byoc_lab.errors import NativeExtensionError
+from byoc_lab.relay.ndarray import numpy_dtype as numpy_dtype
 
 LIBRARY = "byoc_lab_dnnl"
 DTYPES = ("float32", "bfloat16", "uint8", "int8", "int32")
@@ -118,15 +119,6 @@ def using_threads(threads: int | None) -> Iterator[None]:
         yield
     finally:
         set_num_threads(before)
-
-
-def numpy_dtype(dtype: str) -> np.dtype:
-    """NumPy's dtype of a name in DTYPES; bfloat16 is that of the package ml_dtypes."""
-    if dtype == "bfloat16":
-        import ml_dtypes  # NumPy has no bfloat16 of its own
-
-        return np.dtype(ml_dtypes.bfloat16)
-    return np.dtype(dtype)
 
 
 def dtype_name(value: Any) -> str:

@@ -21,12 +21,14 @@ from typing import Any
 from byoc_lab.errors import PassError
 from byoc_lab.passes.base import FunctionPass, PassContext
 from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.relay.adt import Constructor
 from byoc_lab.relay.attrs import Attrs
 from byoc_lab.relay.expr import (
     Call,
     Constant,
     Expr,
     Function,
+    GlobalVar,
     Let,
     Op,
     Tuple,
@@ -42,6 +44,7 @@ from byoc_lab.relay.visit import post_order
 
 MIXED_PRECISION_ALWAYS, MIXED_PRECISION_FOLLOW, MIXED_PRECISION_NEVER = range(3)
 WIDE = "float32"
+FLOAT16_LIMIT = 65504.0
 Conversion = Callable[[Call, str], "list[int | str]"]
 
 DEFAULT_ALWAYS_LIST = (
@@ -58,7 +61,7 @@ DEFAULT_FOLLOW_LIST = (
     "less", "greater", "less_equal", "greater_equal", "copy", "cast", "cast_like", "shape_of",
     # Arithmetic that stays in range.
     "add", "subtract", "multiply", "divide", "nn.bias_add", "nn.batch_norm", "sqrt", "max", "min",
-    "maximum", "minimum", "argmax", "argmin", "clip",
+    "maximum", "minimum", "argmax", "argmin",
     # Activations, some of which saturate early.
     "nn.relu", "nn.leaky_relu", "nn.prelu", "nn.dropout", "sigmoid", "tanh", "fast_tanh",
     "fast_exp", "fast_erf",
@@ -99,6 +102,17 @@ for _colour, _names in enumerate((DEFAULT_ALWAYS_LIST, DEFAULT_FOLLOW_LIST, DEFA
         register_mixed_precision_conversion(_name, _of_colour(_colour))
 
 
+def _clip(call: Call, dtype: str) -> list[int | str]:
+    """Bounds that float16 cannot say are kept in float32."""
+    assert call.attrs is not None
+    bounds = (call.attrs.a_min, call.attrs.a_max)
+    beyond = dtype == "float16" and any(abs(b) > FLOAT16_LIMIT for b in bounds)
+    return [MIXED_PRECISION_NEVER if beyond else MIXED_PRECISION_FOLLOW, dtype, dtype]
+
+
+register_mixed_precision_conversion("clip", _clip)
+
+
 class ToMixedPrecision(FunctionPass):
     """Compute in `mixed_precision_type` (a float dtype or bfloat16) where that does no harm.
 
@@ -106,7 +120,7 @@ class ToMixedPrecision(FunctionPass):
         with a warning; 2: without one; 0: PassError.
 
     With the setting "relay.ToMixedPrecision.keep_orig_output_dtype" the results keep their dtypes.
-    Raises PassError for calls of global functions, constructors and closures as well.
+    Raises PassError for calls of global functions and constructors as well.
     """
 
     def __init__(self, mixed_precision_type: str = "float16", missing_op_mode: int = 1):
@@ -200,13 +214,13 @@ class _Mixer:
 
     def _colour(self, call: Call) -> tuple[int, str, str]:
         """The colour of a call, the dtype it computes in if that is narrow, and of its result."""
-        if isinstance(call.op, Function):  # it keeps its signature
-            return MIXED_PRECISION_NEVER, WIDE, WIDE
-        if not isinstance(call.op, Op):
+        if isinstance(call.op, (GlobalVar, Constructor)):
             raise PassError(
-                f"ToMixedPrecision changes calls of operators and of functions in place, found one "
-                f"of {describe(call.op)}; inline it (Inline) first"
+                f"ToMixedPrecision changes calls of operators and of local functions, found one of "
+                f"{describe(call.op)}; inline it (Inline) first"
             )
+        if not isinstance(call.op, Op):  # a function, bound to a name or not, keeps its signature
+            return MIXED_PRECISION_NEVER, WIDE, WIDE
         conversion = call.op.get_attr("FTVMMixedPrecisionConversionType")
         if conversion is None:
             self.missing[call.op.name] += 1

@@ -18,6 +18,7 @@ from byoc_lab.relay import (
     dataflow_pattern,
     expr,
     image,
+    loops,
     nn,
     op,
     prelude,

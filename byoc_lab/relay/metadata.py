@@ -33,6 +33,7 @@ from byoc_lab.relay.attrs import (
 )
 from byoc_lab.relay.expr import Constant
 from byoc_lab.relay.lexer import Source
+from byoc_lab.relay.ndarray import numpy_dtype
 from byoc_lab.relay.object_fields import is_object
 
 COMPILER_ATTRS_KEY = "relay.attrs.CompilerAttrs"
@@ -102,11 +103,8 @@ def decode_array(text: str) -> np.ndarray:
 def _dtype(code: int, bits: int) -> np.dtype:
     if (code, bits) == (1, 1):
         return np.dtype("bool")
-    if _KINDS[code] == "bfloat":
-        import ml_dtypes  # NumPy has no bfloat16 of its own
-
-        return np.dtype(ml_dtypes.bfloat16)
-    return np.dtype(f"{_KINDS[code]}{bits}").newbyteorder("<")
+    dtype = numpy_dtype(f"{_KINDS[code]}{bits}")
+    return dtype if _KINDS[code] == "bfloat" else dtype.newbyteorder("<")
 
 
 # Reading -----------------------------------------------------------------------------------------

@@ -7,6 +7,15 @@ from typing import Any
 import numpy as np
 
 
+def numpy_dtype(dtype: str) -> np.dtype:
+    """NumPy's dtype of a name; bfloat16 is that of the package ml_dtypes."""
+    if dtype == "bfloat16":
+        import ml_dtypes  # NumPy has no bfloat16 of its own
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(dtype)
+
+
 class NDArray:
     """A read-only NumPy array; `.numpy()` gives it back without a copy."""
 

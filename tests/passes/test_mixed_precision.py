@@ -125,3 +125,10 @@ def test_a_transpose_that_swaps_nothing_stays() -> None:
     mod = module(relay.nn.dense(x, relay.transpose(w, [0, 1])))
     assert search_fc_transpose(mod["main"]) == []
     assert SimplifyFCTranspose([])(mod) is mod
+
+
+def test_bfloat16_is_divided_as_a_float() -> None:
+    x = relay.var("x", shape=(3,))
+    mod = ToMixedPrecision("bfloat16")(module(x / relay.const(4.0)))
+    value = evaluate(mod, {"x": np.array([1.0, -2.0, 0.5], "float32")}).value
+    np.testing.assert_array_equal(value.astype("float32"), [0.25, -0.5, 0.125])

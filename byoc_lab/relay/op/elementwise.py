@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, dtype, number
+from byoc_lab.relay.ndarray import numpy_dtype
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.registry import OpPattern, define_op, identity, same_result
 from byoc_lab.relay.op.relations import Types, tensors
@@ -151,7 +152,7 @@ define_op(
     "data",
     cast_relation,
     attrs=AttrsType("relay.attrs.CastAttrs", (Attr("dtype", dtype, doc="dtype of the result"),)),
-    reference=lambda attrs, x: x.astype(attrs.dtype),
+    reference=lambda attrs, x: x.astype(numpy_dtype(attrs.dtype)),
     flops=one_per_element,
     relax=lambda R, attrs, x: R.astype(x, attrs.dtype),
     pattern=OpPattern.ELEMWISE,
