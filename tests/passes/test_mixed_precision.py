@@ -132,3 +132,22 @@ def test_bfloat16_is_divided_as_a_float() -> None:
     mod = ToMixedPrecision("bfloat16")(module(x / relay.const(4.0)))
     value = evaluate(mod, {"x": np.array([1.0, -2.0, 0.5], "float32")}).value
     np.testing.assert_array_equal(value.astype("float32"), [0.25, -0.5, 0.125])
+
+
+def test_a_loop_keeps_its_signature() -> None:
+    i, x = (relay.var(name, shape=(), dtype="int32") for name in "ix")
+    again = relay.loops.while_loop(
+        lambda i, x: relay.less(i, relay.const(10)),
+        [i, x],
+        lambda i, x: [relay.add(i, relay.const(1)), relay.add(x, i)],
+    )
+    scores = relay.nn.dense(
+        relay.var("data", shape=(2, 2)), relay.const(np.eye(2, dtype="float32"))
+    )
+    start = relay.var("start", shape=(), dtype="int32")
+    total = relay.TupleGetItem(relay.Call(again, [start, relay.const(0)]), 1)
+    mod = module(relay.Tuple([scores, total]))
+    after = infer_module(ToMixedPrecision("float16", 2)(mod))
+    data = {"data": np.ones((2, 2), "float32"), "start": np.int32(7)}
+    before_value, after_value = (evaluate(m, data).value for m in (mod, after))
+    assert after_value[0].dtype == "float16" and before_value[1] == after_value[1] == 7 + 8 + 9

@@ -48,22 +48,8 @@ def clipped(tvm: Any, relay: Any, np: Any) -> Any:
     return _module(tvm, relay, relay.Tuple([relay.clip(x / x, *pair) for pair in limits]))
 
 
-def loop(tvm: Any, relay: Any, np: Any) -> Any:
-    """A closure that calls itself keeps its signature, here of integers."""
-    i, x = (relay.var(name, shape=(), dtype="int32") for name in "ix")
-    again = relay.loops.while_loop(
-        lambda i, x: relay.less(i, relay.const(10)),
-        [i, x],
-        lambda i, x: [relay.add(i, relay.const(1)), relay.add(x, i)],
-    )
-    start, data = relay.var("start", shape=(), dtype="int32"), relay.var("data", shape=(2, 2))
-    scores = relay.nn.dense(data, relay.const(np.ones((2, 2), "float32")))
-    count = relay.TupleGetItem(again(start, relay.const(0)), 1)
-    return _module(tvm, relay, relay.Tuple([relay.nn.relu(scores), count]))
-
-
 def _module(tvm: Any, relay: Any, body: Any) -> Any:
     return tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
 
 
-NAMES = ("network", "tuples", "bound", "clipped", "loop")
+NAMES = ("network", "tuples", "bound", "clipped")
