@@ -170,7 +170,7 @@ def test_kernel(name: str, drawn: st.DataObject) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KERNELS)
 @given(st.data())
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_kernel_widely(name: str, drawn: st.DataObject) -> None:
     check(name, drawn)
 
