@@ -181,6 +181,19 @@ dnnl::primitive_attr FusedAttr(const std::vector<PostOp>& post_ops, size_t count
   return attr;
 }
 
+bool ReadsWhatBroadcasts(const dnnl::primitive_attr& attr, const Dims& dst) {
+  const dnnl::post_ops post_ops = attr.get_post_ops();
+  for (int i = 0; i < post_ops.len(); ++i) {
+    if (post_ops.kind(i) != dnnl::primitive::kind::binary) continue;
+    dnnl::algorithm alg;
+    MemoryDesc operand;
+    post_ops.get_params_binary(i, alg, operand);
+    const Dims dims = operand.get_dims();
+    if (dims != dst && Count(dims) != 1) return true;
+  }
+  return false;
+}
+
 void CheckBias(const std::string& where, const Operand& bias, int64_t channels) {
   Dims others = bias.dims;
   const auto found = std::find(others.begin(), others.end(), channels);

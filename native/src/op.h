@@ -126,6 +126,9 @@ void CheckEltwise(const std::string& where, const std::string& alg, double alpha
 // Attributes of a primitive with the first `count` of `post_ops` fused, whose result is `dst`.
 dnnl::primitive_attr FusedAttr(const std::vector<PostOp>& post_ops, size_t count, const Dims& dst);
 
+// Whether a fused post-op has an operand that broadcasts to `dst` along some axes and not all.
+bool ReadsWhatBroadcasts(const dnnl::primitive_attr& attr, const Dims& dst);
+
 // Refuses a bias that is no vector of `channels` elements; axes of size 1 may surround it.
 void CheckBias(const std::string& where, const Operand& bias, int64_t channels);
 

@@ -204,3 +204,21 @@ def test_what_is_moved_keeps_its_bits() -> None:
     data = rng.integers(-(2**31), 2**31, (8, 8), np.int64).astype(np.int32)
     np.testing.assert_array_equal(kernels.reorder(data, "NC", "CN"), data.T)
     np.testing.assert_array_equal(kernels.transpose(data, (1, 0)), data.T)
+
+
+# Where oneDNN reads what it fuses at the wrong places: a number for each channel.
+MISREAD: dict[str, tuple[list[Any], list[int]]] = {
+    "softmax": ([np.zeros((2, 3, 5), np.float32)], [3, 1]),
+    "log_softmax": ([np.zeros((2, 16, 6, 5), np.float32)], [16, 1, 1]),
+    "add": ([np.zeros((2, 16, 1, 1), np.float32)] * 2, [16, 1, 1]),
+    "resample": ([np.zeros((1, 16, 3, 3), np.float32), 1], [1, 16, 1, 1]),
+}
+
+
+@pytest.mark.parametrize("name", MISREAD)
+def test_a_number_for_each_channel_is_added_to_that_channel(name: str) -> None:
+    args, shape = MISREAD[name]
+    numbers = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    kernel = getattr(kernels, name)
+    added = kernel(*args, post_ops=[{"kind": "binary", "alg": "add", "input": numbers}])
+    np.testing.assert_allclose(added, kernel(*args) + numbers, 1e-6)

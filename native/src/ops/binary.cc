@@ -13,6 +13,10 @@ Dims Infer(const OpCall& call) {
 std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
                           const Dims& dst, const dnnl::primitive_attr& attr) {
   const Dims shape = Plain(dst, call.result).get_dims();
+  // Where all axes behind the channels are of one element, oneDNN's kernel reads a fused operand
+  // with a number for each channel as if the samples had channels of their own.
+  const bool pixel = shape.size() > 2 && Count(shape) == shape[0] * shape[1];
+  if (pixel && ReadsWhatBroadcasts(attr, shape)) return std::nullopt;
   // The larger operand sets the layout; one that broadcasts lies beside it.
   const size_t leader = Plain(call.inputs[0]).get_dims() == shape ? 0 : 1;
   const bool led = Plain(call.inputs[leader]).get_dims() == shape;

@@ -10,23 +10,10 @@ Dims Infer(const OpCall& call) {
   return call.inputs[0].dims;
 }
 
-// oneDNN's kernel reads operands that broadcast along some axes at the wrong places.
-bool ReadsWhatBroadcasts(const dnnl::primitive_attr& attr, const Dims& dst) {
-  const dnnl::post_ops post_ops = attr.get_post_ops();
-  for (int i = 0; i < post_ops.len(); ++i) {
-    if (post_ops.kind(i) != dnnl::primitive::kind::binary) continue;
-    dnnl::algorithm alg;
-    MemoryDesc operand;
-    post_ops.get_params_binary(i, alg, operand);
-    const Dims dims = operand.get_dims();
-    if (dims != dst && Count(dims) != 1) return true;
-  }
-  return false;
-}
-
 template <dnnl::algorithm algorithm>
 std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
                           const Dims& dst, const dnnl::primitive_attr& attr) {
+  // oneDNN's kernel reads operands that broadcast along some axes at the wrong places.
   if (ReadsWhatBroadcasts(attr, dst)) return std::nullopt;
   const MemoryDesc plain = Plain(dst, call.result);
   return Finish(dnnl::softmax_forward::primitive_desc(
