@@ -105,10 +105,14 @@ class FakeQuantizationToInteger(FunctionPass):
         """What the rule of `call`, of rewritten operands, makes of it."""
         rule = self.rule_of(call.op)
         if rule is None:
-            raise PassError(f"{call} has no rule; relay.op.register_fake_quantization_to_integer")
+            raise PassError(
+                f"{call.op_name} has no rule; relay.op.register_fake_quantization_to_integer sets one"
+            )
         made = rule(call, types)
         if len(made) != 2 or not isinstance(made[0], Expr) or not isinstance(made[1], AffineType):
-            raise PassError(f"the rule of {call} must give an expression and its affine type")
+            raise PassError(
+                f"the rule of {call.op_name} must give an expression and its affine type"
+            )
         types[made[0]] = made[1]
         return made[0]
 
@@ -218,7 +222,7 @@ class _Single:
         made = rebuild(call, step, enter=lambda node: not _is(node, DEQUANTIZE))
         found = types[made]
         if not isinstance(found, TensorAffineType):
-            raise PassError(f"{call} gives a tuple, which cannot be dequantized as one")
+            raise PassError(f"{call.op_name} gives a tuple, which cannot be dequantized as one")
         result = relay.qnn.op.dequantize(made, found.scale, found.zero_point, axis=found.axis)
         self.types[result] = found
         return result

@@ -21,7 +21,7 @@ from byoc_lab.errors import PassError
 from byoc_lab.passes.fold_constant import FoldConstant
 from byoc_lab.passes.qnn_tables import TABLES
 from byoc_lab.relay.affine_type import AffineType, TensorAffineType, TupleAffineType
-from byoc_lab.relay.expr import Call, Constant, Expr, Op, Tuple
+from byoc_lab.relay.expr import Call, Constant, Expr, Op, Tuple, describe
 from byoc_lab.relay.layout import Layout
 from byoc_lab.relay.structural import structural_equal
 from byoc_lab.relay.types import TensorType, Type
@@ -48,7 +48,7 @@ class AffineTypes(dict[Expr, AffineType]):
         """Raises PassError where `expr` is not known as a quantized tensor."""
         found = self.get(expr)
         if not isinstance(found, TensorAffineType):
-            raise PassError(f"{expr} is no quantized tensor")
+            raise PassError(f"{describe(expr)} is no quantized tensor")
         return found
 
     def rank(self, expr: Expr) -> int:
@@ -136,7 +136,7 @@ def _requantized(
 def _quantized_constant(x: Expr, t: TensorAffineType, **options: AnyValue) -> Expr:
     """A number that somebody left unquantized. Raises PassError for what is none."""
     if not isinstance(x, Constant) or x.data.dtype not in FLOATS:
-        raise PassError(f"{x} is neither quantized nor a floating-point constant")
+        raise PassError(f"{describe(x)} is neither quantized nor a floating-point constant")
     return relay.qnn.op.quantize(x, t.scale, t.zero_point, **options)
 
 
@@ -344,7 +344,7 @@ def _pair(call: Call, types: AffineTypes) -> tuple[list[Expr], list[TensorAffine
             sides[n] = _quantized_constant(sides[n], other, out_dtype=other.dtype)
     left, right = (known[0] or known[1]), (known[1] or known[0])
     if left is None or right is None:
-        raise PassError(f"neither operand of {call} is quantized")
+        raise PassError(f"neither operand of {call.op_name} is quantized")
     out = types.of_tensor(call)
     return sides, [left, right, out if left.dtype == out.dtype else left]
 
@@ -360,7 +360,7 @@ def arithmetic(call: AnyValue, types: AffineTypes) -> Made:
             return relay.add(*sides), left
     for what, number in (("scale", out.scale), ("zero point", out.zero_point)):
         if not isinstance(number, Constant) or number.data.shape:
-            raise PassError(f"the {what} of the result of {call} must be a single number")
+            raise PassError(f"the {what} that {call.op_name} gives must be a single number")
     build = getattr(relay.qnn.op, {"multiply": "mul"}.get(call.op.name, call.op.name))
     parts = [x for t in (left, right, out) for x in (t.scale, t.zero_point)]
     return build(*sides, *parts, left.axis, right.axis), out
