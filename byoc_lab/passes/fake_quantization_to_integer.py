@@ -106,7 +106,7 @@ class FakeQuantizationToInteger(FunctionPass):
         rule = self.rule_of(call.op)
         if rule is None:
             raise PassError(
-                f"{call.op_name} has no rule; relay.op.register_fake_quantization_to_integer sets one"
+                f"{call.op_name} has no rule; see register_fake_quantization_to_integer"
             )
         made = rule(call, types)
         if len(made) != 2 or not isinstance(made[0], Expr) or not isinstance(made[1], AffineType):
