@@ -56,7 +56,7 @@ inline __attribute__((always_inline)) void Rescale(const int32_t* x, int64_t cou
   // What is cut there rounds to the limit itself, and is in no doubt.
   const float least = (static_cast<float>(low - zero) + kLift + 0.01f) * kUnit,
               most = (static_cast<float>(high - zero) + kLift + 0.99f) * kUnit;
-  const auto after = static_cast<int32_t>(zero) - kLift;
+  const auto after = static_cast<int32_t>(zero - kLift);
   for (int64_t begin = 0; begin < count; begin += kBlock) {
     const int64_t end = std::min(begin + kBlock, count);
     if (small) {
