@@ -18,16 +18,30 @@ from byoc_lab.compat.executor_options import Executor, Runtime
 from byoc_lab.compat.nd import kind_name
 from byoc_lab.errors import BuildError
 from byoc_lab.passes import (
-    BackwardFoldScaleAxis,
+    AlterOpLayout,
+    CanonicalizeCast,
+    CanonicalizeOps,
+    CombineParallelBatchMatmul,
+    CombineParallelConv2D,
+    CombineParallelDense,
+    EliminateCommonSubexpr,
+    FastMath,
+    FlattenAtrousConv,
     FoldConstant,
-    ForwardFoldScaleAxis,
+    FoldScaleAxis,
     InferType,
+    Legalize,
     OutlineCompilerFunctionsWithExistingGlobalSymbols,
+    Pass,
+    RemoveUnusedFunctions,
     Sequential,
+    SimplifyExpr,
     SimplifyInference,
+    ToBasicBlockNormalForm,
 )
+from byoc_lab.passes.qnn_transform import Legalize as LegalizeQnn
 from byoc_lab.relay.build_module import bind_params_by_name
-from byoc_lab.relay.expr import Call, Expr, Function, Var
+from byoc_lab.relay.expr import Call, Expr, Function, Op, Var
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.parser import parse
 from byoc_lab.relay.visit import post_order, substitute
@@ -182,27 +196,50 @@ def _external(function: Function) -> bool:
     return "Compiler" in function.attrs and "global_symbol" in function.attrs
 
 
+def _default_passes() -> list[Pass]:
+    """What TVM 0.16 runs before it fuses, in its order (src/relay/backend/utils.cc)."""
+    return [
+        RemoveUnusedFunctions(),
+        ToBasicBlockNormalForm(),
+        LegalizeQnn(),
+        Legalize(),
+        SimplifyInference(),
+        EliminateCommonSubexpr(_is_cast_to_int32),
+        CombineParallelConv2D(3),
+        CombineParallelDense(3),
+        CombineParallelBatchMatmul(3),
+        FoldConstant(),
+        FoldScaleAxis(),
+        SimplifyExpr(),
+        CanonicalizeCast(),
+        CanonicalizeOps(),
+        FlattenAtrousConv(),
+        AlterOpLayout(),
+        FastMath(),
+        FoldConstant(),
+    ]
+
+
+def _is_cast_to_int32(expr: Expr) -> bool:
+    """Left apart, so that each can be fused with what reads it."""
+    if not isinstance(expr, Call) or not isinstance(expr.op, Op) or expr.op.name != "cast":
+        return False
+    return expr.attrs["dtype"] == "int32"
+
+
 def optimize(
     mod: IRModule | Function, target: Any = None, params: Mapping[str, Any] | None = None
 ) -> tuple[IRModule, dict[str, Any]]:
-    """The module as it is optimized before code is generated, and the parameters left: none.
+    """The module as it is optimized before operators are fused, and the parameters left: none.
 
-    The passes of Relay's default pipeline that byoc_lab has; those above the level of the active
-    PassContext do not run. `build` needs none of them: Relax has its own.
+    The passes are those of TVM's default pipeline; what is above the level of the active
+    PassContext does not run. `build` needs none of them: Relax has its own.
     """
     made = as_module(mod).copy()
     check_target(target)
     if params:
         made["main"] = bind_params_by_name(made["main"], params)
-    steps = [
-        InferType(),
-        SimplifyInference(),
-        FoldConstant(),
-        BackwardFoldScaleAxis(),
-        ForwardFoldScaleAxis(),
-        FoldConstant(),
-    ]
-    return Sequential(steps, name="optimize")(made), {}
+    return Sequential([InferType(), *_default_passes()], name="optimize")(made), {}
 
 
 class BuildModule:

@@ -241,6 +241,20 @@ def test_external_functions_written_in_place_are_offloaded() -> None:
     run.executable.assert_offloaded()
 
 
+def test_optimize_runs_the_default_passes() -> None:
+    x, weights = relay.var("x", shape=(2, 8)), [relay.var(n, shape=(4, 8)) for n in "abc"]
+    twice = relay.transpose(relay.transpose(x))
+    body = relay.Tuple([relay.nn.dense(relay.exp(twice), w) for w in weights])
+    mod = tvm.IRModule.from_expr(relay.Function([x, *weights], body))
+    found = {}
+    for level in (2, 3, 4):
+        with tvm.transform.PassContext(opt_level=level):
+            found[level] = relay.optimize(mod, target="llvm")[0].astext()
+    assert [text.count("exp(") for text in found.values()] == [3, 1, 1]  # equal calls are shared
+    assert "transpose(" not in found[2] and "nn.batch_matmul" not in found[3]
+    assert "nn.batch_matmul" in found[4] and "fast_exp" in found[4]
+
+
 def test_optimize() -> None:
     x = relay.var("x", shape=(2,))
     mod = tvm.IRModule.from_expr(relay.Function([x], x * (relay.const(1.0) + relay.const(2.0))))
