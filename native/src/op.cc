@@ -251,6 +251,10 @@ const dnnl::engine& Cpu() {
   return engine;
 }
 
+bool IsKernel(const std::string& impl, const char* part) {
+  return impl.find(part) != std::string::npos;
+}
+
 std::optional<Built> FinishBase(const dnnl::primitive_desc_base& desc,
                                 const dnnl::primitive& primitive,
                                 const std::vector<int>& args) {

@@ -150,6 +150,9 @@ void CheckEpsilon(const OpCall& call);
 // The one engine of this library.
 const dnnl::engine& Cpu();
 
+// Whether oneDNN's name of a kernel has `part` in it.
+bool IsKernel(const std::string& impl, const char* part);
+
 // Wraps a primitive descriptor that may be empty (made with allow_empty). `args` are the
 // DNNL_ARG_* of the operands in order.
 template <typename Desc>

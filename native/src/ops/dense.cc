@@ -15,10 +15,6 @@ Dims Infer(const OpCall& call) {
   return {data.dims[0], weight.dims[0]};
 }
 
-bool Contains(const std::string& text, const char* part) {
-  return text.find(part) != std::string::npos;
-}
-
 std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
                           const Dims& dst, const dnnl::primitive_attr& attr) {
   if (IsInteger(call.result)) {
@@ -47,8 +43,8 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
     // One row takes as long as its weights take to read. oneDNN prefers kernels that read them in
     // blocks, for many rows; its gemm reads them as they lie, in two thirds of the time.
     auto streaming = product();
-    while (!Contains(streaming.impl_info_str(), ":gemm:") && streaming.next_impl()) continue;
-    if (Contains(streaming.impl_info_str(), ":gemm:")) desc = streaming;
+    while (!IsKernel(streaming.impl_info_str(), ":gemm:") && streaming.next_impl()) continue;
+    if (IsKernel(streaming.impl_info_str(), ":gemm:")) desc = streaming;
   }
   return Finish(desc, args);
 }
