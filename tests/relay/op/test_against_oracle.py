@@ -77,10 +77,31 @@ NOT_RUN = {
     "sparse_reshape": "Cannot infer output type",
     "qnn.contrib_dense_pack": "TVMError: Canonicalization function",
     "device_copy": "TVMError: No target is specified for device type 2",
+    "vision.multibox_prior": "Expect value to be constant float",
+    "vision.proposal": "Expect value to be constant float",
+    "vision.roi_pool-nhwc": "only support nchw for now",
+    "nn.deformable_conv2d-groups": "deformable_conv2d_nchw does not support groups > 1",
+    "nn.bitserial_conv2d-packed": "not enough values to unpack",
 }
-# TVM's convolution computes in data_layout whatever its type says.
-# Its gradient of a grouped convolution for the weight is not the one: `test_gradients.py`.
-COMPUTED_OTHERWISE = {"nn.conv2d-out_layout", "nn.conv2d_backward_weight-grouped"}
+BY_LAYOUT = "computed in data_layout, whatever its type says"
+UNSET = "rows after the count are what memory held"
+DRAWN = "other numbers of the same distribution; the key goes on alike"
+# What TVM's compiled code gives otherwise.
+COMPUTED_OTHERWISE = {
+    "nn.conv2d-out_layout": BY_LAYOUT,
+    "nn.conv2d_backward_weight-grouped": "it is not the gradient: see test_gradients.py",
+    "nn.deformable_conv2d-nhwc": BY_LAYOUT,
+    "nn.bitserial_conv2d-unipolar": "counts are subtracted in pack_dtype, and wrap around",
+    "vision.non_max_suppression-indices": "not what its own hybrid script gives, which ours does",
+    "vision.all_class_non_max_suppression-onnx": UNSET,
+    "vision.all_class_non_max_suppression-all": UNSET,
+    "vision.yolo_reorg": "the first image alone is as each would be by itself",
+    "random.threefry_generate": DRAWN,
+    "random.uniform-float32": DRAWN,
+    "random.uniform-float64": DRAWN,
+    "random.normal-float32": DRAWN,
+    "random.multinomial": DRAWN,
+}
 
 
 @pytest.fixture(scope="module")
@@ -104,5 +125,6 @@ def test_tvm_computes_the_same(sample: Sample, values: dict[str, Any]) -> None:
     assert len(found) == len(wanted)
     for a, b in zip(found, wanted, strict=True):
         assert a.dtype == b.dtype and a.shape == b.shape
-        same = np.allclose(a, b, rtol=1e-4, atol=1e-5)
-        assert same != (sample.label in COMPUTED_OTHERWISE)
+    pairs = zip(found, wanted, strict=True)
+    same = all(np.allclose(a, b, rtol=1e-4, atol=1e-5) for a, b in pairs)
+    assert same == (sample.label not in COMPUTED_OTHERWISE)
