@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <exception>
 
 #include "threads.h"
 #include "windows.h"
@@ -84,13 +85,20 @@ class BandedKernel : public OwnKernel {
 
   // Operands of both, then the result, then memory for each thread's sums and scratch.
   void Run(const std::vector<void*>& operands) const final {
+    std::exception_ptr failure;
 #pragma omp parallel num_threads(static_cast<int>(workers.size())) if (workers.size() > 1)
     {
       const int64_t thread = omp_get_thread_num(), threads = omp_get_num_threads();
-      for (int64_t i = bands * thread / threads; i < bands * (thread + 1) / threads; ++i) {
-        RunBand(i, thread, operands);
+      try {
+        for (int64_t i = bands * thread / threads; i < bands * (thread + 1) / threads; ++i) {
+          RunBand(i, thread, operands);
+        }
+      } catch (...) {  // it may not leave a parallel region, and leaves this function below
+#pragma omp critical
+        failure = std::current_exception();
       }
     }
+    if (failure) std::rethrow_exception(failure);
   }
 
  private:
@@ -121,7 +129,9 @@ bool FitsInBands(const OpDef& product_def, const OpCall& product, const OpDef& n
   const bool is_product = weight[1] == data[1] && weight[2] == 1 && weight[3] == 1 &&
                           IsAll(window.strides, 1) && IsAll(window.before, 0) &&
                           IsAll(window.after, 0);
-  return is_product && Axis(next) == 1;
+  const bool one_scale = std::all_of(next.inputs.begin() + 1, next.inputs.end(),
+                                     [](const Operand& o) { return Count(o.dims) == 1; });
+  return is_product && (one_scale || Axis(next) == 1);
 }
 
 std::optional<Built> MakeBanded(const OpDef& product_def, const OpCall& product,
