@@ -36,7 +36,7 @@ from byoc_lab.relay.analysis import free_type_vars, free_vars
 from byoc_lab.relay.expr import Call, Constant, Expr, Function, GlobalVar, Op, Var
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.types import FuncType, GlobalTypeVar, Type, TypeCall, parts_of, replace
-from byoc_lab.relay.visit import post_order, rebuild, substitute
+from byoc_lab.relay.visit import applied, post_order, rebuild, substitute
 
 
 def Defunctionalization(func: Function, mod: IRModule) -> Function:
@@ -224,7 +224,7 @@ def _reduced(func: Function) -> Function:
     def reduce(pre: Any, post: Any) -> Expr | None:
         if not isinstance(post, Call) or not isinstance(post.op, Function):
             return None
-        return substitute(post.op.body, dict(zip(post.op.params, post.args, strict=True)))
+        return applied(post)
 
     rules = [Rule("reduce", "a literal is called where it stands", reduce)]
     while any(isinstance(n, Call) and isinstance(n.op, Function) for n in post_order(func)):

@@ -15,7 +15,7 @@ from byoc_lab.passes.base import FunctionPass, PassContext
 from byoc_lab.passes.rewrite import rewrite, rule
 from byoc_lab.relay.expr import Call, Expr, Function
 from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.visit import substitute
+from byoc_lab.relay.visit import applied
 
 
 class DefuseOps(FunctionPass):
@@ -32,4 +32,4 @@ class DefuseOps(FunctionPass):
 def inline(pre: Any, post: Any) -> Expr | None:
     if not (isinstance(post, Call) and isinstance(post.op, Function)):
         return None
-    return substitute(post.op.body, dict(zip(post.op.params, post.args, strict=True)))
+    return applied(post)

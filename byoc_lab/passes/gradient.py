@@ -1,8 +1,8 @@
 """`gradient`: a function made one that gives its result and the gradient for each parameter.
 
 Reverse accumulation over the dataflow graph. Source: `relay.transform.gradient` of TVM 0.16, whose
-mode "first_order" this is; "higher_order" there gives the same values, and its results can be
-differentiated again here too, for they are ordinary functions.
+results are closures over references; the values are the same here, and the results, which are
+ordinary functions, can be differentiated again too. Mode "first_order" is FirstOrderGradient.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from byoc_lab.errors import PassError
 from byoc_lab.passes.base import Pass
+from byoc_lab.passes.first_order_gradient import FirstOrderGradient
 from byoc_lab.passes.infer_type import InferType
 from byoc_lab.passes.to_graph_normal_form import ToGraphNormalForm
 from byoc_lab.relay.expr import (
@@ -26,7 +27,7 @@ from byoc_lab.relay.expr import (
     Var,
 )
 from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.op.gradients import ATTRIBUTE
+from byoc_lab.relay.op.gradients import adjoints
 from byoc_lab.relay.op.namespace import function as builder
 from byoc_lab.relay.types import TupleType, Type
 from byoc_lab.relay.visit import post_order
@@ -44,6 +45,11 @@ def gradient(expr: Expr, mod: IRModule | None = None, mode: str = "higher_order"
         raise PassError(f"mode must be one of {', '.join(MODES)}, found {mode!r}")
     if not isinstance(expr, Function):
         raise PassError(f"gradient takes a relay.Function, found {type(expr).__name__}")
+    if mode == "first_order":
+        if mod is not None:
+            raise PassError("for a module run relay.transform.FirstOrderGradient()")
+        (made,) = FirstOrderGradient()(IRModule.from_expr(expr)).functions.values()
+        return made
     whole = IRModule() if mod is None else mod.copy()
     whole["main"] = expr
     steps: list[Pass] = [InferType()]
@@ -89,14 +95,8 @@ class _Adjoints:
             parts[node.index] = value
             self.add(node.tuple_value, parts)
         elif isinstance(node, Call) and isinstance(node.op, Op):
-            rule = node.op.get_attr(ATTRIBUTE)
-            if rule is None:
-                raise PassError(
-                    f"{node.op.name} has no gradient; give it one with "
-                    f'relay.op.get("{node.op.name}").set_attr("{ATTRIBUTE}", function), where '
-                    f"function(call, adjoint) gives an adjoint for each argument"
-                )
-            for argument, part in zip(node.args, rule(node, _joined(value, node)), strict=True):
+            found = adjoints(node, _joined(value, node))
+            for argument, part in zip(node.args, found, strict=True):
                 self.add(argument, part)
         else:
             raise PassError(

@@ -18,7 +18,7 @@ from byoc_lab.passes.rewrite import Rule, rewrite
 from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.visit import rebuild, substitute
+from byoc_lab.relay.visit import applied, rebuild, substitute
 
 
 class InlineCompilerFunctionsBoundTo(ModulePass):
@@ -62,6 +62,6 @@ def _without_composites(func: Function, name: str) -> Function:
             raise PassError(
                 f"@{name} calls a closure that is no composite function; only these are inlined"
             )
-        return substitute(post.op.body, dict(zip(post.op.params, post.args, strict=True)))
+        return applied(post)
 
     return func.replace(body=rebuild(func.body, inline))

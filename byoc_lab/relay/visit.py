@@ -83,6 +83,12 @@ def substitute(root: Expr, binds: Mapping[Var, Expr]) -> Expr:
     return rebuild(root, lambda pre, post: post, memo=memo)
 
 
+def applied(call: Call) -> Expr:
+    """What a call of a literal function computes: the body over the arguments."""
+    literal: Any = call.op
+    return substitute(literal.body, dict(zip(literal.params, call.args, strict=True)))
+
+
 def users(root: Expr) -> dict[Expr, list[Expr]]:
     """For each node below `root`, the nodes it is a part of, once per edge; the root has none."""
     found: dict[Expr, list[Expr]] = {}

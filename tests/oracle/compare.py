@@ -42,6 +42,7 @@ ERRORS: dict[str, type[ByocLabError]] = {
     "SIGSEGV": PartitionError,
     "Check failed: cgn->GetRefCount() == 0U": PassError,
     "Check failed: (opt_global_symbol.defined())": PassError,
+    "Check failed: (dfs.is_subset_of(fs)) is false": PassError,
     "Check failed: (function_node->GetAttr<String>(attr::kComposite).defined())": PassError,
 }
 

@@ -176,6 +176,7 @@ def plan() -> list[Golden]:
         *_other_rewrites(),
         *_combining(),
         *_tidying(),
+        *_differentiating(),
     ]
     paths = [entry.path for entry in entries]
     if doubles := {path for path in paths if paths.count(path) > 1}:
@@ -571,6 +572,8 @@ def _other_rewrites() -> Iterator[Golden]:
     for name in sorted({*padding.NAMES} - {"max_pool"}):
         yield Golden(f"padding.{name}", ("InferType",), "FoldExplicitPadding")
     yield Golden("functions/costly", ("InferType",), "FastMath")
+    taken = {"pass": "SimplifyFCTranspose", "target_weight_name": ["w", "v"]}
+    yield Golden("weights/transposed", ("InferType",), taken)
 
 
 def _combining() -> Iterator[Golden]:
@@ -594,3 +597,8 @@ def _tidying() -> Iterator[Golden]:
         ("pieces", "FlattenAtrousConv"),
     ):
         yield Golden(f"tidying.{name}", ("InferType",), step)
+
+
+def _differentiating() -> Iterator[Golden]:
+    for name in cases.texts("gradients"):
+        yield Golden(name, ("InferType",), "FirstOrderGradient")

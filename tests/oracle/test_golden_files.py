@@ -8,6 +8,7 @@ import pytest
 
 from .golden_files import GOLDEN, GoldenFile
 from .golden_plan import longest_runs, plan
+from .write_golden import is_named, main
 
 FILES = sorted(GOLDEN.rglob("*.relay"))
 
@@ -37,3 +38,12 @@ def test_longest_runs_begin_with_every_entry() -> None:
             case == entry.case and wanted[: len(entry.steps)] == entry.steps
             for case, wanted in runs
         )
+
+
+def test_golden_files_are_chosen_by_file_and_by_folder() -> None:
+    path = "FuseOps/fusing_tuples.relay"
+    for names in ([], ["FuseOps"], [path], ["InferType", "FuseOps"]):
+        assert is_named(path, names)
+    for name in ("Fuse", "FuseOps/fusing", "fusing_tuples.relay"):
+        assert not is_named(path, [name])
+    assert main(["Fuse"]) == 2  # and nothing was written

@@ -1,7 +1,8 @@
-"""Write every golden file from the oracle: `python -m tests.oracle.write_golden`.
+"""Write the golden files from the oracle: `python -m tests.oracle.write_golden [NAME...]`.
 
-`--check` writes nothing and lists the files that would change. The result depends on nothing
-but the cases, the plan and TVM.
+A NAME is a file below tests/golden, or a folder of it, as FuseOps; without names every file is
+written. `--check` writes nothing and lists the files that would change. The result depends on
+nothing but the cases, the plan and TVM.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import ast
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,19 +33,29 @@ CONSTANTS_UP_TO = 16_384
 Results = dict[tuple[str, str], StepResult]
 
 
-def expected_files(oracle: Oracle) -> Iterator[tuple[str, str]]:
-    """(path below tests/golden, text) of every golden file, as the oracle has it today.
+def is_named(path: str, names: Collection[str]) -> bool:
+    """Whether a golden file is among these files and folders; all are when there are none."""
+    return not names or any(path == name or path.startswith(f"{name}/") for name in names)
+
+
+def expected_files(oracle: Oracle, names: Collection[str] = ()) -> Iterator[tuple[str, str]]:
+    """(path below tests/golden, text) of every golden file named, as the oracle has it today.
 
     Raises ValueError when a step before the pass fails, or when `fork.py` names a difference
     that is none.
     """
-    results = _run(oracle, plan())
-    for entry in plan():
+    entries = [entry for entry in plan() if is_named(entry.path, names)]
+    results = _run(oracle, entries)
+    for entry in entries:
         if entry.step is None:
             yield from _printed(results, entry)
         else:
             yield entry.path, str(_golden(results, entry))
-    yield OPERATORS, golden_text(operator_facts([*CALLS, *ATTRIBUTE_CALLS, *VISION_CALLS], holes()))
+    if is_named(OPERATORS, names):
+        yield (
+            OPERATORS,
+            golden_text(operator_facts([*CALLS, *ATTRIBUTE_CALLS, *VISION_CALLS], holes())),
+        )
 
 
 def _run(oracle: Oracle, entries: list[Golden]) -> Results:
@@ -137,6 +148,13 @@ def _sentence(text: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
+    names = [a.rstrip("/") for a in arguments if a != "--check"]
+    present = [str(path.relative_to(GOLDEN)) for path in GOLDEN.rglob("*.relay")]
+    known = [OPERATORS, *present, *(entry.path for entry in plan())]
+    for name in names:
+        if not any(is_named(path, [name]) for path in known):
+            print(f"no golden file or folder is named {name!r}", file=sys.stderr)
+            return 2
     reason = skip_reason()
     if reason is not None:
         print(reason, file=sys.stderr)
@@ -144,10 +162,9 @@ def main(arguments: list[str]) -> int:
     oracle = Oracle.find()
     assert oracle is not None
     with oracle:
-        files = dict(expected_files(oracle))
-    present = {str(path.relative_to(GOLDEN)) for path in GOLDEN.rglob("*.relay")}
+        files = dict(expected_files(oracle, names))
     changed = [name for name, text in files.items() if _content(GOLDEN / name) != text]
-    stale = sorted(present - files.keys())
+    stale = sorted(path for path in present if path not in files and is_named(path, names))
     if "--check" in arguments:
         print("\n".join(changed + stale) or f"all {len(files)} golden files are up to date")
         return 1 if changed or stale else 0

@@ -25,9 +25,11 @@ def function(shapes: list[tuple[int, ...]], build: Build) -> relay.Function:
     return relay.Function(params, getattr(body, "tuple_value", body))
 
 
-def check(shapes: list[tuple[int, ...]], build: Build, near: float = 0.0, scale: float = 1.0):
+def check(
+    shapes: list[tuple[int, ...]], build: Build, near: float = 0.0, scale: float = 1.0, **how
+):
     np.random.seed(3)
-    check_grad(function(shapes, build), mean=near, scale=scale, eps=1e-5)
+    check_grad(function(shapes, build), mean=near, scale=scale, eps=1e-5, **how)
 
 
 def uneven(*shape: int) -> relay.Expr:
@@ -131,9 +133,21 @@ CASES: dict[str, tuple[list[tuple[int, ...]], Build]] = {
 }
 
 
+OF_EACH_SHAPE = (
+    "add", "concatenate", "stack", "take-1", "one_hot", "conv2d-{}", "softmax", "tuple", "a field",
+    "parameter not used", "batch_matmul-False-True",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_operators(name: str) -> None:
     check(*CASES[name])
+
+
+@pytest.mark.parametrize("name", OF_EACH_SHAPE)
+def test_operators_in_first_order(name: str) -> None:
+    """The same rules, put together otherwise: one of each kind of arguments."""
+    check(*CASES[name], mode="first_order")
 
 
 def test_let_and_shared_values() -> None:

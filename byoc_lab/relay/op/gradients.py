@@ -31,6 +31,27 @@ def gradient_of(*names: str) -> Callable[[Gradient], Gradient]:
     return register
 
 
+def adjoints(call: Call, adjoint: Expr) -> Sequence[Any]:
+    """An adjoint for each argument of a call of an operator, given that of its result.
+
+    Raises PassError for an operator without a gradient.
+    """
+    rule = call.op.get_attr(ATTRIBUTE) if isinstance(call.op, Op) else None
+    if rule is None:
+        raise PassError(
+            f"{call.op_name} has no gradient; give it one with "
+            f'relay.op.get("{call.op_name}").set_attr("{ATTRIBUTE}", function), where '
+            f"function(call, adjoint) gives an adjoint for each argument"
+        )
+    found: Sequence[Any] = rule(call, adjoint)
+    if len(found) != len(call.args):
+        raise PassError(
+            f"the gradient of {call.op_name} must give {len(call.args)} adjoints, one for each "
+            f"argument, found {len(found)}"
+        )
+    return found
+
+
 def build(name: str, *args: Any, **attrs: Any) -> Any:
     """`relay.<name>(...)`."""
     return function(name)(*args, **attrs)
@@ -262,7 +283,7 @@ def _cut(grad: Expr, lengths: Sequence[int], axis: int) -> TupleWrapper:
 def concatenate(call: Call, grad: Expr) -> list[Any]:
     shapes = [f.concrete_shape for f in call.args[0].checked_type.fields]
     axis = call.attrs.axis % len(shapes[0])
-    return [list(_cut(grad, [s[axis] for s in shapes], axis))]
+    return [_cut(grad, [s[axis] for s in shapes], axis)]
 
 
 @gradient_of("stack")
