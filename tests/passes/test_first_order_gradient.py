@@ -48,6 +48,21 @@ def test_nothing_is_computed_twice() -> None:
     assert counts["sigmoid"] == 1
 
 
+def test_padding_in_two_numbers_is_that_in_four() -> None:
+    """A text may have the short form, which the functions of `relay` write out."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(1, 2, 4, 5)), rng.normal(size=(3, 2, 2, 2))
+    found = []
+    for padding in ([1, 2], [1, 2, 1, 2]):
+        mod = typed(f"""def @main(%x: Tensor[(1, 2, 4, 5), float64],
+                                  %w: Tensor[(3, 2, 2, 2), float64]) {{
+          nn.conv2d(%x, %w, padding={padding}, channels=3, kernel_size=[2, 2])
+        }}""")
+        found.append(gradients(FirstOrderGradient()(mod)["main"], *values))
+    for short, long in zip(*found, strict=True):
+        np.testing.assert_array_equal(short, long)
+
+
 def test_what_was_not_typed_is_typed_first() -> None:
     x = relay.var("x", shape=(3,))
     mod = IRModule.from_expr(relay.Function([x], relay.exp(x)))

@@ -7,6 +7,7 @@ from typing import Any
 from byoc_lab.errors import PassError
 from byoc_lab.relay.expr import Call, Expr
 from byoc_lab.relay.op.gradients import build, gradient_of, number, shape_of, summed
+from byoc_lab.relay.op.windows import four_pads
 
 
 @gradient_of("nn.bias_add")
@@ -75,7 +76,7 @@ def conv2d(call: Call, grad: Expr) -> list[Any]:
             f"nn.conv2d has a gradient for data_layout NCHW and kernel_layout OIHW, "
             f"found {layouts}; run ConvertLayout first"
         )
-    top, left, bottom, right = attrs.padding
+    top, left, bottom, right = four_pads(attrs.padding)
     kernel = shape_of(weight)[2:]
     missing = [
         size - ((out - 1) * stride - pads + (taps - 1) * dilation + 1)
