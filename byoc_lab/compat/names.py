@@ -168,7 +168,6 @@ INSTEAD: dict[str, str] = {
     "tvm.relay.quantize": "quantize before importing; byoc_lab reads qnn operators",
     "tvm.relay.transform": "byoc_lab has the passes that relay.transform lists (dir), and what "
     "they need",
-    "tvm.relay.transform.LazyGradientInit": "gradients are computed as they are; leave it out",
     "tvm.relay.transform.PartialEvaluate": "FoldConstant and Inline do its work on networks",
     "tvm.transform": "byoc_lab.passes holds the passes and their manager",
     "tvm.contrib": "byoc_lab runs modules with relay.build and GraphModule",

@@ -23,12 +23,12 @@ from typing import Any
 from byoc_lab.errors import PassError
 from byoc_lab.passes.base import ModulePass, PassContext
 from byoc_lab.passes.hook import report, rewriting
+from byoc_lab.passes.let_list import LetList
 from byoc_lab.relay.expr import (
     Call,
     Constant,
     Expr,
     Function,
-    Let,
     Op,
     Tuple,
     TupleGetItem,
@@ -78,30 +78,6 @@ class _Value:
     adjoint: Expr
 
 
-class _Bindings:
-    """Values under names of their own, the last in the innermost let."""
-
-    def __init__(self, first_number: int = 0):
-        self.first_number = first_number
-        self.bound: list[tuple[Var, Expr]] = []
-
-    @property
-    def next_number(self) -> int:
-        return self.first_number + len(self.bound)
-
-    def name(self, value: Expr, ty: Type | None = None) -> Var:
-        """A new variable for `value`, of this checked type."""
-        var = Var(f"x_{self.next_number}")
-        var = var if ty is None else var.with_type(ty)
-        self.bound.append((var, value))
-        return var
-
-    def close(self, result: Expr) -> Expr:
-        for var, value in reversed(self.bound):
-            result = Let(var, value, result)
-        return result
-
-
 def _differentiated(func: Function) -> Function:
     if func.type_params:
         raise PassError(f"FirstOrderGradient needs functions without type parameters: {func}")
@@ -112,7 +88,7 @@ def _differentiated(func: Function) -> Function:
                 f"take functions and lets out first (relay.transform.Inline, ToGraphNormalForm); "
                 f"branches and data types have no gradient"
             )
-    outer = _Bindings()
+    outer = LetList()
     values: dict[Expr, _Value] = {}
 
     order = [n for n in post_order(func.body) if not isinstance(n, (Op, Var))]
@@ -122,7 +98,7 @@ def _differentiated(func: Function) -> Function:
         values[node] = _Value(made, name, outer.name(_like(name, "zeros")))
     result = values[func.body]
     result.adjoint = _like(result.name, "ones")
-    inner = _Bindings(outer.next_number)
+    inner = LetList(outer.next_number)
     for node in reversed(order):
         _backward(node, values, inner)
     gradients = inner.close(Tuple([values[p].adjoint for p in func.params]))
@@ -141,13 +117,13 @@ def _over_names(node: Expr, values: dict[Expr, _Value]) -> Expr:
     return node.with_parts(parts).with_type(node.checked_type)
 
 
-def _backward(node: Expr, values: dict[Expr, _Value], bindings: _Bindings) -> None:
+def _backward(node: Expr, values: dict[Expr, _Value], lets: LetList) -> None:
     """Add to the adjoints of the parts of `node` what that of `node` says of them."""
     adjoint = values[node].adjoint
 
     def add(part: Expr, more: Expr) -> None:
         value = values[part]
-        value.adjoint = _sum(value.adjoint, more, part.checked_type, bindings)
+        value.adjoint = _sum(value.adjoint, more, part.checked_type, lets)
 
     if isinstance(node, Call):
         call: Any = values[node].made
@@ -160,19 +136,19 @@ def _backward(node: Expr, values: dict[Expr, _Value], bindings: _Bindings) -> No
         whole = values[node.tuple_value]
         types = node.tuple_value.checked_type.fields
         fields: list[Expr] = [TupleGetItem(whole.adjoint, n) for n in range(len(types))]
-        fields[node.index] = _sum(fields[node.index], adjoint, types[node.index], bindings)
-        whole.adjoint = bindings.name(Tuple(fields))
+        fields[node.index] = _sum(fields[node.index], adjoint, types[node.index], lets)
+        whole.adjoint = lets.name(Tuple(fields))
 
 
-def _sum(a: Expr, b: Expr, ty: Type, bindings: _Bindings) -> Var:
+def _sum(a: Expr, b: Expr, ty: Type, lets: LetList) -> Var:
     """The name of a + b, field by field."""
     if not isinstance(ty, TupleType):
-        return bindings.name(builder("add")(a, b))
+        return lets.name(builder("add")(a, b))
     fields = []
     for n, field in enumerate(ty.fields):
-        second = bindings.name(TupleGetItem(b, n))  # before the first: TVM's order
-        fields.append(_sum(bindings.name(TupleGetItem(a, n)), second, field, bindings))
-    return bindings.name(Tuple(fields))
+        second = lets.name(TupleGetItem(b, n))  # before the first: TVM's order
+        fields.append(_sum(lets.name(TupleGetItem(a, n)), second, field, lets))
+    return lets.name(Tuple(fields))
 
 
 def _tuple_of(adjoint: Expr | TupleWrapper | Sequence[Any]) -> Expr:

@@ -57,10 +57,14 @@ class Stage:
 
     def state_after(self, count: int) -> IRModule:
         """The module after the first `count` rewrites of this pass. In between it may be malformed,
-        and new nodes have no types. Raises IndexError for a count that there is not."""
+        and new nodes have no types; the data types that the pass defines are there from the start.
+        Raises IndexError for a count that there is not."""
         if not 0 <= count <= len(self.events):
             raise IndexError(f"count must be in [0, {len(self.events)}], found {count}")
-        return replay(self.before, self.events[:count])
+        mod = replay(self.before, self.events[:count])
+        if self.after is not None:
+            mod.type_definitions.update(self.after.type_definitions)
+        return mod
 
     def diff(self) -> Diff:
         """The difference that this pass made."""

@@ -96,7 +96,7 @@ def test_advice_is_for_names_that_are_missing() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["transform.LazyGradientInit", "transform.PartialEvaluate", "prelude.TensorArrayOps"]
+    "name", ["transform.PartialEvaluate", "prelude.StaticTensorArrayOps", "prelude.TensorArrayOps"]
 )
 def test_what_is_left_out_of_the_language_is_named(name: str) -> None:
     with pytest.raises(UnsupportedNameError, match=rf"tvm\.relay\.{name} is not supported; \w"):
