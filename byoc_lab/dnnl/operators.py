@@ -20,6 +20,7 @@ from byoc_lab.dnnl.layouts import DATA, WEIGHT, is_order, to_layout
 from byoc_lab.relay.expr import Call, Constant, Op, Tuple
 from byoc_lab.relay.layout import Layout
 from byoc_lab.relay.op.blocks import plain_layout
+from byoc_lab.relay.op.relayout import pads_blocks
 from byoc_lab.relay.types import TensorType, TupleType, Type
 
 DTYPES = ("float32", "bfloat16")
@@ -257,11 +258,19 @@ def _check_quantized_dense(call: Call) -> str | None:
     return quantized.why_no_product(call) or _check_dense(call)
 
 
+def _check_relayout(call: Call) -> str | None:
+    layouts = call.attrs.src_layout, call.attrs.dst_layout
+    shape = call.args[0].checked_type.shape
+    if pads_blocks(shape, *layouts):
+        return f"{tuple(shape)} does not fill the blocks of {layouts[1]}"
+    return None
+
+
 def _conv(axes: int, transposed: bool = False, offered: bool = True) -> Operator:
     def attrs_of(attrs: Any) -> dict[str, Any]:
         found = {**_window(attrs, axes), "groups": attrs.groups}
         if transposed:
-            found["output_padding"] = list(attrs.output_padding)
+            found["output_padding"] = list(attrs.output_padding[:axes])
         return found
 
     weight = _transposed_weight if transposed else _conv_weight
@@ -370,6 +379,7 @@ OPERATORS: dict[str, Operator] = {
     "layout_transform": Operator(
         "transpose",
         lambda attrs: {"source": attrs.src_layout, "target": attrs.dst_layout},
+        check=_check_relayout,
         offered=False,
     ),
     "nn.batch_flatten": _RESHAPE,

@@ -15,7 +15,7 @@ from byoc_lab.relay.dataflow_pattern import (
 from byoc_lab.relay.expr import Call, Expr, Op, const
 from byoc_lab.relay.op.namespace import function
 from byoc_lab.relay.op.registry import OpPattern
-from byoc_lab.relay.op.relayout import axes_of_layout
+from byoc_lab.relay.op.relayout import axes_of_layout, pads_blocks
 from byoc_lab.relay.types import TensorType
 
 NodeMap = dict[DFPattern, list[Expr]]
@@ -124,6 +124,8 @@ class SimplifyTranspose(DFPatternCallback):
         layouts = _through_blocks(first, pre)
         if layouts is not None:
             source, target = layouts
+            if any(_pads(c) for c in _blocked(first, pre)):
+                return post  # the zeros that fill the last block stay
             return x if source == target else function("layout_transform")(x, source, target)
         rank = len(pre.checked_type.shape)
         inner, outer = _order(first, rank), _order(pre, rank)
@@ -133,7 +135,7 @@ class SimplifyTranspose(DFPatternCallback):
 def _through_blocks(first: Any, second: Any) -> tuple[str, str] | None:
     """The layouts of one layout_transform that does both, where one of them makes or undoes blocks
     such as 16c; None where neither does."""
-    blocked = [c for c in (first, second) if _changes_rank(c)]
+    blocked = _blocked(first, second)
     if not blocked:
         return None
     source, target = blocked[0].attrs.src_layout, blocked[-1].attrs.dst_layout
@@ -144,6 +146,16 @@ def _through_blocks(first: Any, second: Any) -> tuple[str, str] | None:
         inverse = [order.index(n) for n in range(len(order))]
         return _permuted(source, inverse), target
     return source, _permuted(target, _order(second, len(_letters(target))))
+
+
+def _blocked(*calls: Any) -> list[Any]:
+    return [c for c in calls if _changes_rank(c)]
+
+
+def _pads(call: Any) -> bool:
+    return pads_blocks(
+        call.args[0].checked_type.shape, call.attrs.src_layout, call.attrs.dst_layout
+    )
 
 
 def _changes_rank(call: Any) -> bool:

@@ -20,6 +20,7 @@ from byoc_lab.passes.hook import keeps_in, report
 from byoc_lab.relay.expr import Call, Expr, Function, Op, Tuple, TupleGetItem
 from byoc_lab.relay.layout import Layout
 from byoc_lab.relay.op.layout_rules import InferCorrectLayoutOutput, Layouts
+from byoc_lab.relay.op.relayout import pads_blocks
 from byoc_lab.relay.types import TensorType, TupleType, Type
 from byoc_lab.relay.visit import post_order
 
@@ -150,6 +151,9 @@ class LayoutRewriter:
             return None
         values = _flattened(wanted.args, lengths)
         given = zip(operands, values, reads, after.input_layouts, strict=True)
+        flat = _flat_types(types, lengths)
+        for ty, read, wants in zip(flat, reads, after.input_layouts, strict=True):
+            _check_blocks(call, ty, read, wants)
         args = _unflattened([self._relaid(*each) for each in given], lengths)
         value = self._called(call, wanted.op, args, after.new_attrs)
         results = list(zip(before.output_layouts, after.output_layouts, strict=True))
@@ -231,6 +235,27 @@ def _transformed(value: Expr, source: Layout, target: Layout, scalar: bool) -> E
             f"the same axes"
         )
     return relay.layout_transform(value, src_layout=source.name, dst_layout=target.name)
+
+
+def _flat_types(types: Sequence[Type], lengths: Sequence[int | None]) -> list[Type]:
+    """The types of `_operands`."""
+    flat: list[Type] = []
+    for ty, length in zip(types, lengths, strict=True):
+        flat += ty.fields if isinstance(ty, TupleType) and length is not None else [ty]
+    return flat
+
+
+def _check_blocks(call: Call, ty: Type, read: Layout | None, wants: Layout | None) -> None:
+    """Zeros that fill the last block would count in a mean, and stay when the blocks are undone."""
+    if read is None or wants is None or wants == wants.plain or read.rank != wants.rank:
+        return
+    if not isinstance(ty, TensorType) or len(ty.shape) != len(read):
+        return
+    if pads_blocks(ty.shape, read.name, wants.name):
+        raise PassError(
+            f"{call.op} would read {ty}, laid out as {read}, in the layout {wants}, whose blocks "
+            f"it does not fill; choose blocks that divide the axis"
+        )
 
 
 def _report(call: Call, value: Call, chosen: bool, layouts: Sequence[_Change]) -> None:

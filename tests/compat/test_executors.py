@@ -126,3 +126,13 @@ def test_renderers_of_diagnostics(capsys: pytest.CaptureFixture[str]) -> None:
     context.render()
     diagnostics.get_renderer().render(context)
     assert seen == ["no type"] and capsys.readouterr().out == "no type\n"
+
+
+def test_resize_without_a_region_as_in_tvm_0_8() -> None:
+    x = relay.var("x", shape=(1, 4, 4, 3))
+    image = module("tvm.relay").image
+    old = image.resize2d(x, (8, 8), "NHWC", "nearest_neighbor", "asymmetric")
+    new = relay.image.resize2d(x, (8, 8), None, "NHWC", "nearest_neighbor", "asymmetric")
+    tvm.ir.assert_structural_equal(old, new, map_free_vars=True)
+    region = image.resize2d(x, (8, 8), (0.0, 0.5, 1.0, 1.0), layout="NHWC")
+    assert list(region.attrs.roi) == [0.0, 0.5, 1.0, 1.0]

@@ -174,3 +174,13 @@ def test_a_blocked_variance_takes_its_mean_as_it_comes() -> None:
     data = {"x": np.random.default_rng(1).normal(size=(1, 8, 6, 6)).astype("float32")}
     values = [evaluate(m, data, dtype="float64").value for m in (mod, after)]
     np.testing.assert_allclose(values[1], values[0], rtol=1e-9)
+
+
+def test_blocks_that_are_not_filled_are_refused() -> None:
+    """The zeros that fill them would count in a mean and stay when the blocks are undone."""
+    x = relay.var("x", shape=(1, 6, 4, 4))
+    mod = IRModule.from_expr(relay.Function([x], relay.nn.max_pool2d(x, (2, 2))))
+    convert = ConvertLayout({"nn.max_pool2d": ["NCHW4c"]})
+    with pytest.raises(PassError, match="the layout NCHW4c, whose blocks it does not fill"):
+        convert(mod)
+    assert _calls(ConvertLayout({"nn.max_pool2d": ["NCHW3c"]})(mod), "layout_transform")

@@ -129,6 +129,13 @@ def where_relation(attrs: Any, condition: Type | None, x: Type | None, y: Type |
     return c, a, b, TensorType(broadcast("where", c, either), a.dtype)
 
 
+def _where(attrs: Any, condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    try:
+        return np.where(condition, x, y)
+    except ValueError as error:
+        raise ValueError(f"Invalid broadcast shapes: {error}") from None  # TVM's words come first
+
+
 def _where_relax(R: Any, attrs: Any, condition: Any, x: Any, y: Any) -> Any:
     known = dtype_of(condition) == "bool"
     return R.where(condition if known else R.astype(condition, "bool"), x, y)
@@ -138,7 +145,7 @@ define_op(
     "where",
     "condition x y",
     where_relation,
-    reference=lambda attrs, c, x, y: np.where(c, x, y),
+    reference=_where,
     flops=one_per_element,
     relax=_where_relax,
     pattern=OpPattern.BROADCAST,

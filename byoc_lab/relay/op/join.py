@@ -55,8 +55,12 @@ def concatenate_relation(attrs: AnyValue, data: Type | None) -> Types:
         for i, d in enumerate(ty.shape):
             if i == axis:
                 shape[i] = dim(lambda a, b: a + b, shape[i], d)
-            elif isinstance(d, Any):
+            elif isinstance(shape[i], Any):
                 shape[i] = d
+    if not isinstance(shape[axis], Any):
+        # As in TVM, a length that one of them leaves open is known only if the joined one is not.
+        open_axes = [any(isinstance(ty.shape[i], Any) for ty in fields) for i in range(len(shape))]
+        shape = [Any() if is_open else d for d, is_open in zip(shape, open_axes, strict=True)]
     return data, TensorType(shape, first.dtype)
 
 

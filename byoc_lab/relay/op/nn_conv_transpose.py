@@ -78,6 +78,12 @@ def orders(op: str, attrs: AnyValue, rank: int) -> tuple[tuple[int, ...], ...]:
     )
 
 
+def last_padding(attrs: AnyValue, rank: int) -> tuple[int, ...]:
+    """output_padding, one number for each spatial axis. In one dimension TVM reads the first of
+    two, which its own tests give."""
+    return attrs.output_padding[:1] if rank == 1 else attrs.output_padding
+
+
 def transposed_size(
     op: str, size: Sequence[int | Any], kernel: Sequence[int | Any], attrs: AnyValue
 ) -> tuple[int | Any, ...]:
@@ -94,7 +100,7 @@ def transposed_size(
         pads,
         attrs.strides,
         attrs.dilation,
-        attrs.output_padding,
+        last_padding(attrs, rank),
         SPATIAL[rank],
         strict=True,
     ):
@@ -116,7 +122,7 @@ def transpose_relation(
     if x is None:
         return None, w, None
     check_window_attrs(op, attrs, rank)
-    need_length(op, "output_padding", attrs.output_padding, rank)
+    need_length(op, "output_padding", last_padding(attrs, rank), rank)
     order, kernel_order, out_order = orders(op, attrs, rank)
     need_rank(op, "data", x, rank + 2)
     n, c, *size = pick(x.shape, order)
@@ -195,7 +201,7 @@ def _conv_transpose(rank: int, doc: str) -> None:
     op = f"nn.conv{rank}d_transpose"
 
     def relax(R: AnyValue, attrs: AnyValue, data: AnyValue, weight: AnyValue) -> AnyValue:
-        options = ("strides", "padding", "output_padding", "dilation", "groups")
+        options = ("strides", "padding", "dilation", "groups")
         # Relax types other layouts but can lower only these.
         plain, kernel = f"NC{SPATIAL[rank]}", f"IO{SPATIAL[rank]}"
         weight, kernel_layout = without_group_axis(R, weight, attrs, kernel)
@@ -203,6 +209,7 @@ def _conv_transpose(rank: int, doc: str) -> None:
             with_layout(R, data, attrs.data_layout, plain),
             with_layout(R, weight, kernel_layout, kernel),
             **{name: attrs[name] for name in options},
+            output_padding=last_padding(attrs, rank),
             data_layout=plain,
             kernel_layout=kernel,
             out_dtype=attrs.out_dtype or None,

@@ -18,7 +18,7 @@ from byoc_lab.relay.layout import Axis, Layout
 from byoc_lab.relay.op.layout import pick, positions, unpick
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
-from byoc_lab.relay.op.relations import Types, dim, fail, need_rank, tensors
+from byoc_lab.relay.op.relations import Types, differ, dim, fail, need_rank, tensors
 from byoc_lab.relay.op.relax_types import shape_of
 from byoc_lab.relay.op.shape import no_flops
 from byoc_lab.relay.types import Any, TensorType, Type
@@ -50,7 +50,7 @@ def relaid(op: str, shape: Sequence[int | Any], source: str, target: str) -> Any
         fail(op, f"src_layout {source!r} and dst_layout {target!r} must have the same axes")
     lengths = {letter: d for (letter, _), d in zip(have, shape, strict=True)}
     for letter, size in have:
-        if size and lengths[letter] != size:
+        if size and differ(lengths[letter], size):
             fail(op, f"axis {size}{letter} of {source!r} must be {size} long: {lengths[letter]}")
     old, new = dict(have), dict(want)
     parts: dict[str, list[int | Any]] = {}  # of a data axis
@@ -90,24 +90,57 @@ def relaid(op: str, shape: Sequence[int | Any], source: str, target: str) -> Any
     return [parts[a][n] for a, n in flat], order, result
 
 
+def filled(op: str, shape: Sequence[int | Any], source: str, target: str) -> list[AnyValue]:
+    """The steps from one layout to another where the last block of an axis need not be full.
+
+    Each is (how many zeros every axis gets at its end, what `relaid` says of the data then).
+    """
+    old, new = dict(axes_of_layout(op, source)), dict(axes_of_layout(op, target))
+    blocks = {a: (old.get(a.lower(), 1), new.get(a.lower(), 1)) for a in old if a.isupper()}
+    if any(one % other and other % one for one, other in blocks.values()):
+        plain = Layout(source).plain.name
+        first = relaid(op, shape, source, plain)
+        return [([0] * len(shape), first), *filled(op, first[2], plain, target)]
+    pads = []
+    for axis, length in zip(old, shape, strict=False):
+        inner, block = blocks.get(axis, (1, 1))
+        pads.append(0 if isinstance(length, Any) else -length % max(block // inner, 1))
+    wide = [dim(pad.__add__, n) for pad, n in zip(pads, shape, strict=False)]
+    return [(pads, relaid(op, wide if len(wide) == len(shape) else shape, source, target))]
+
+
+def pads_blocks(shape: Sequence[int | Any], source: str, target: str) -> bool:
+    """Whether a layout_transform adds elements: 6 channels in blocks of 4 are 8 then."""
+    return any(any(pads) for pads, _ in filled("layout_transform", shape, source, target))
+
+
 def layout_transform_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """data laid out as src_layout gives the same elements laid out as dst_layout."""
+    """data laid out as src_layout gives the same elements laid out as dst_layout.
+
+    A block that they do not fill is filled with zeros, which stay when the blocks are undone.
+    """
     (x,) = tensors("layout_transform", "data", data)
     if x is None:
         return None, None
-    *_, shape = relaid("layout_transform", x.shape, attrs.src_layout, attrs.dst_layout)
-    return x, TensorType(shape, x.dtype)
+    steps = filled("layout_transform", x.shape, attrs.src_layout, attrs.dst_layout)
+    return x, TensorType(steps[-1][1][2], x.dtype)
 
 
 def _layout_transform_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
-    parts, order, shape = relaid("layout_transform", x.shape, attrs.src_layout, attrs.dst_layout)
-    return x.reshape(parts).transpose(order).reshape(shape)
+    steps = filled("layout_transform", x.shape, attrs.src_layout, attrs.dst_layout)
+    for pads, (parts, order, shape) in steps:
+        x = np.pad(x, [(0, n) for n in pads])
+        x = x.reshape(parts).transpose(order).reshape(shape)
+    return x
 
 
 def _layout_transform_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-    layouts = attrs.src_layout, attrs.dst_layout
-    parts, order, shape = relaid("layout_transform", shape_of(x), *layouts)
-    return R.reshape(R.permute_dims(R.reshape(x, parts), order), shape)
+    steps = filled("layout_transform", shape_of(x), attrs.src_layout, attrs.dst_layout)
+    for pads, (parts, order, shape) in steps:
+        if any(pads):
+            x = R.nn.pad(x, [n for pad in pads for n in (0, pad)])
+        x = R.reshape(R.permute_dims(R.reshape(x, parts), order), shape)
+    return x
 
 
 define_op(
@@ -125,7 +158,8 @@ define_op(
     flops=no_flops,
     relax=_layout_transform_relax,
     pattern=OpPattern.INJECTIVE,
-    doc="The same elements in another layout; 16c are blocks of 16 channels.",
+    doc="The same elements in another layout; 16c are blocks of 16 channels, the last one filled "
+    "with zeros.",
 )
 
 # depth_to_space, space_to_depth ------------------------------------------------------------------

@@ -215,6 +215,12 @@ PICKING = [
     ),
     Sample(
         "layout_transform",
+        lambda x: relay.layout_transform(x, "NCHW4c", "NHWC3c"),
+        ((1, 2, 2, 3, 4),),
+        note="blocks-not-full",
+    ),
+    Sample(
+        "layout_transform",
         lambda x: relay.layout_transform(x, "NCHW8c", "NHWC2c"),
         ((1, 2, 2, 3, 8),),
         note="smaller-blocks",

@@ -265,3 +265,15 @@ def test_layout_transform_there_and_back(other, data) -> None:
     through = run(lambda a: relay.layout_transform(a, other, "NCHW4c"), there)
     blocks = x.reshape(2, 2, 4, 3, 4).transpose(0, 1, 3, 4, 2)
     np.testing.assert_array_equal(through, blocks)
+
+
+@given(st.integers(1, 9), st.integers(1, 5), st.integers(1, 5))
+@few
+def test_layout_transform_fills_the_last_block_with_zeros(channels, one, other) -> None:
+    """There and on to other blocks: the same as if the zeros had been there before."""
+    x = numbers((2, channels, 3), 0)
+    first = run(lambda a: relay.layout_transform(a, "NCW", f"NCW{one}c"), x)
+    second = run(lambda a: relay.layout_transform(a, f"NCW{one}c", f"NCW{other}c"), first)
+    found = run(lambda a: relay.layout_transform(a, f"NCW{other}c", "NCW"), second)
+    more = -(-(-(-channels // one) * one) // other) * other - channels
+    np.testing.assert_array_equal(found, np.pad(x, [(0, 0), (0, more), (0, 0)]))
