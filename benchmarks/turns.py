@@ -11,16 +11,18 @@ each other.
 from __future__ import annotations
 
 import gc
+import math
 import multiprocessing
 import os
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
 Call = Callable[[], Any]
+CONFIDENCE = 0.95
 SLOW = 5  # a call that takes so many blocks makes its contender a slow one,
 SLOW_ROUNDS = 3  # which takes part in so many rounds only
 
@@ -53,6 +55,19 @@ class Turns:
     def ratio(self, name: str, base: str) -> float:
         """The median of `ratios`."""
         return statistics.median(self.ratios(name, base))
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """Where the median that `values` are drawn around is, with CONFIDENCE: between two of them, as
+    far from both ends as a fair coin allows (the interval of the sign test); of few values, between
+    the ends.
+    """
+    ordered, n = sorted(values), len(values)
+    outside, tail = 0, 0.5**n  # tail: chance that at most so many of n lie below the median
+    while tail <= (1 - CONFIDENCE) / 2:
+        outside += 1
+        tail += math.comb(n, outside) * 0.5**n
+    return ordered[max(outside - 1, 0)], ordered[n - 1 - max(outside - 1, 0)]
 
 
 def set_threads(threads: int) -> None:
