@@ -139,17 +139,41 @@ def aligned_empty(shape: Sequence[int], dtype: str = "float32") -> np.ndarray:
 def as_input(where: str, name: str, value: Any, dtype: str | None = "float32") -> Any:
     """What the extension can read of `value`: a NumPy array or any tensor with DLPack.
 
-    No copy is made of a writable row-major array. Read-only arrays (which DLPack does not let
-    through) and strided ones are copied. TypeError when `value` is neither or not of `dtype`
-    (None: any of DTYPES). bfloat16 is an array of ml_dtypes, or its bits in uint16.
+    No copy is made of a row-major array, even a read-only one; strided ones are copied. TypeError
+    when `value` is neither or not of `dtype` (None: any of DTYPES). bfloat16 is an array of
+    ml_dtypes, or its bits in uint16. What is given may not be written to.
     """
     if isinstance(value, np.ndarray):
         _check_dtype(where, name, value, dtype)
-        # Not ascontiguousarray: it makes a scalar array one-dimensional.
-        return _bits(value if _passes_through(value) else value.copy(order="C"))
+        value = _bits(value)
+        if not (value.flags.c_contiguous and value.flags.aligned):
+            # Not ascontiguousarray: it makes a scalar array one-dimensional.
+            return value.copy(order="C")
+        return value if value.flags.writeable else np.asarray(_Readable(value))
     tensor = _from_dlpack(where, name, value)
     _check_dtype(where, name, tensor, dtype)
     return tensor if tensor.is_contiguous() else np.from_dlpack(value).copy(order="C")
+
+
+class _Readable:
+    """A read-only array as DLPack lets it through, which would refuse it: as if writable.
+
+    `np.asarray` makes an array of it that shares its memory and keeps it alive.
+    """
+
+    def __init__(self, array: np.ndarray) -> None:
+        data, _ = array.__array_interface__["data"]
+        self.__array_interface__ = {**array.__array_interface__, "data": (data, False)}
+        self._array = array
+
+
+def is_immutable(value: Any) -> bool:
+    """Whether `value` is an array whose memory nobody can write to: neither it nor what it views."""
+    while isinstance(value, np.ndarray) and not value.flags.writeable:
+        if value.base is None:
+            return True
+        value = value.base
+    return isinstance(value, bytes)
 
 
 def _check_dtype(where: str, name: str, value: Any, dtype: str | None) -> None:
@@ -211,7 +235,7 @@ class Region:
     """A region of a network, compiled: `Region(graph, constants)(*inputs)` gives its outputs.
 
     `graph` is the JSON graph of native/README.md as a dict, `constants` its constants in order
-    (copied). Primitives are created and constants reordered here, once, for the number of
+    (copied, unless all are arrays that nobody can write to). Primitives are created and constants reordered here, once, for the number of
     `threads`; by default that set in this thread. Calls from several threads wait for each other.
 
     Inputs may have another batch (leading axis) than the graph states, all of them the same one,
@@ -226,7 +250,8 @@ class Region:
     def __init__(
         self, graph: dict[str, Any], constants: Sequence[Any] = (), *, threads: int | None = None
     ) -> None:
-        create = function("create_graph")
+        keep = all(map(is_immutable, constants))
+        create = function("create_graph_keeping" if keep else "create_graph")
         where = f"graph '{graph.get('symbol', '?')}'"
         dtypes = [graph["tensors"][i].get("dtype") for i in graph["constants"]]
         held = [

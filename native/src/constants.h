@@ -1,60 +1,82 @@
-// The constants of a module in memory: as they came, and in the layouts its plans read them in.
+// The memory of a module: its constants, as they came and in the layouts its plans read them in, and
+// room for temporaries.
 #ifndef BYOC_LAB_CONSTANTS_H_
 #define BYOC_LAB_CONSTANTS_H_
 
 #include <cstdlib>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "op.h"
 
 namespace byoc_lab {
 
-// Memory on a 64-byte boundary (a cache line, and a vector of AVX-512).
-class AlignedMemory {
+class Memory {
  public:
-  // MemoryError when there is not that much.
-  explicit AlignedMemory(int64_t bytes);
+  // Memory of our own, on a 64-byte boundary (a cache line, and a vector of AVX-512). MemoryError
+  // when there is not that much.
+  explicit Memory(int64_t bytes);
   // A part of `whole`, which lives as long as its parts.
-  AlignedMemory(std::shared_ptr<AlignedMemory> whole, int64_t offset, int64_t bytes);
+  Memory(std::shared_ptr<Memory> whole, int64_t offset, int64_t bytes);
+  // `bytes` at `data`, which are `owner`'s and only read, on whatever boundary they are.
+  Memory(ffi::Tensor owner, const void* data, int64_t bytes);
+
   char* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
+  bool IsAligned() const;
   // Asks the system for huge pages, where it has them.
   void UseHugePages();
 
  private:
-  std::unique_ptr<char, decltype(&std::free)> owned_;
-  std::shared_ptr<AlignedMemory> whole_;
+  std::unique_ptr<char, decltype(&std::free)> owned_{nullptr, &std::free};
+  std::shared_ptr<Memory> whole_;
+  ffi::Optional<ffi::Tensor> owner_;
   char* data_;
   int64_t bytes_;
 };
 
-using SharedMemory = std::shared_ptr<AlignedMemory>;
+using SharedMemory = std::shared_ptr<Memory>;
 
-// Reorders constants, and gives what it has made already as long as somebody holds it: plans for
-// several batches share the weights whose layouts agree.
+// What the plans of a module share, as one of them runs at a time: constants in another layout, as
+// long as some plan holds them, and the memory of temporaries.
+//
+// A plan is built without packing its constants; Settle packs those of the plans that are left. Until
+// then plans take the same memory, so that those that are only tried out leave none behind: a page
+// that is touched for the first time can cost more than the trial.
 //
 // Weights lie together on huge pages: late layers of a network read megabytes of them once, and a
 // prefetcher stops at the end of a page.
-class PackedConstants {
+class ModuleMemory {
  public:
-  // A plan's constants come now, about `bytes` of them in all: they get a block of their own, which
-  // goes when they go.
+  // A plan's constants come now, about `bytes` of them in all.
   void Expect(int64_t bytes);
-  // What `from`, laid out as `have`, is when laid out as `want`.
-  SharedMemory Get(const SharedMemory& from, const MemoryDesc& have, const MemoryDesc& want);
+  // Memory for what `from`, laid out as `have`, is when laid out as `want`.
+  SharedMemory Pack(const SharedMemory& from, const MemoryDesc& have, const MemoryDesc& want);
+  // What `from` is, on a boundary that kernels read well from.
+  SharedMemory Aligned(const SharedMemory& from);
+  // Memory for temporaries, at least `bytes`.
+  SharedMemory Workspace(int64_t bytes);
+  // Touches what was given since the last Settle and makes it zeros, to run plans on it.
+  void Blank();
+  // Packs what is held of it.
+  void Settle();
 
  private:
   struct Made {
-    std::weak_ptr<AlignedMemory> from, to;
+    std::weak_ptr<Memory> from, to;
     MemoryDesc have, want;
+    SharedMemory source;  // the same as `from`, until it is packed
   };
   SharedMemory Allocate(int64_t bytes);
 
   std::vector<Made> made_;
+  size_t first_ = 0;              // of those made for the plan that is being built
   int64_t expected_ = 0;          // bytes
-  SharedMemory block_ = nullptr;  // of the plan that is being built
+  SharedMemory block_ = nullptr;  // of the plans since the last Settle
   int64_t used_ = 0;              // bytes of it
+  std::vector<std::pair<std::weak_ptr<Memory>, std::weak_ptr<Memory>>> aligned_;  // from, to
+  std::weak_ptr<Memory> workspace_;
 };
 
 }  // namespace byoc_lab

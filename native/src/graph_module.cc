@@ -19,7 +19,7 @@ class GraphModule : public ffi::ModuleObj {
  public:
   explicit GraphModule(const std::string& text) : text_(text), graph_(ReadGraph(text)) {
     where_ = "graph '" + graph_.symbol + "'";
-    if (graph_.constants.empty()) Initialize({});
+    if (graph_.constants.empty()) Initialize({}, true);
   }
 
   const char* kind() const final { return kKind; }
@@ -28,13 +28,14 @@ class GraphModule : public ffi::ModuleObj {
     return ffi::Module::kBinarySerializable | ffi::Module::kRunnable;
   }
 
-  // Takes the constants, in the graph's order, and builds the plan.
-  void Initialize(const ffi::Array<ffi::Tensor>& constants) {
+  // Takes the constants, in the graph's order, and builds the plan. `keep`: reads them where they
+  // are, for nobody will write to them; otherwise they are copied.
+  void Initialize(const ffi::Array<ffi::Tensor>& constants, bool keep) {
     if (constants.size() != graph_.constants.size()) {
       TVM_FFI_THROW(ValueError) << where_ << ": expected " << graph_.constants.size()
                                 << " constants, found " << constants.size();
     }
-    std::vector<SharedMemory> copies;
+    std::vector<SharedMemory> held;
     for (size_t i = 0; i < constants.size(); ++i) {
       const Operand& tensor = graph_.tensors[graph_.constants[i]];
       if (!constants[i].defined()) {
@@ -42,9 +43,10 @@ class GraphModule : public ffi::ModuleObj {
                                  << "': expected a tensor, found None";
       }
       const void* data = DataOf(where_, Labelled("constant", tensor), constants[i]);
-      copies.push_back(Copied(data, Bytes(tensor)));
+      held.push_back(keep ? std::make_shared<Memory>(constants[i], data, Bytes(tensor))
+                          : Copied(data, Bytes(tensor)));
     }
-    Prepare(std::move(copies));
+    Prepare(std::move(held));
   }
 
   bool ready() {
@@ -54,8 +56,8 @@ class GraphModule : public ffi::ModuleObj {
 
   // The same for constants that are to be saved with the module. Otherwise whoever delivers them
   // through __init_<symbol> is the one to save them.
-  void Own(const ffi::Array<ffi::Tensor>& constants) {
-    Initialize(constants);
+  void Own(const ffi::Array<ffi::Tensor>& constants, bool keep) {
+    Initialize(constants, keep);
     owns_constants_ = true;
   }
 
@@ -74,7 +76,8 @@ class GraphModule : public ffi::ModuleObj {
     if (name == "__init_" + graph_.symbol) {
       return ffi::Function::FromTyped([self](const ffi::Array<ffi::Tensor>& constants) {
         // TVM's loader calls this even when get_const_vars asked for nothing.
-        if (!(constants.empty() && self->ready())) self->Initialize(constants);
+        // What it delivers are the constants of a compiled module, which nobody writes to.
+        if (!(constants.empty() && self->ready())) self->Initialize(constants, true);
         return 0;
       });
     }
@@ -169,7 +172,7 @@ class GraphModule : public ffi::ModuleObj {
 
  private:
   static SharedMemory Copied(const void* data, int64_t bytes) {
-    auto memory = std::make_shared<AlignedMemory>(bytes);
+    auto memory = std::make_shared<Memory>(bytes);
     std::memcpy(memory->data(), data, static_cast<size_t>(bytes));
     return memory;
   }
@@ -380,9 +383,10 @@ class GraphModule : public ffi::ModuleObj {
   int64_t calls_ = 0;
 };
 
+template <bool keep>
 ffi::Module CreateGraph(const ffi::String& text, const ffi::Array<ffi::Tensor>& constants) {
   const auto self = ffi::make_object<GraphModule>(std::string(text));
-  if (!constants.empty()) self->Own(constants);
+  if (!constants.empty()) self->Own(constants, keep);
   return ffi::Module(self);
 }
 
@@ -390,7 +394,8 @@ ffi::Module CreateGraph(const ffi::String& text, const ffi::Array<ffi::Tensor>& 
 
 TVM_FFI_STATIC_INIT_BLOCK() {
   ffi::reflection::GlobalDef()
-      .def("byoc_lab.dnnl.create_graph", CreateGraph)
+      .def("byoc_lab.dnnl.create_graph", CreateGraph<false>)
+      .def("byoc_lab.dnnl.create_graph_keeping", CreateGraph<true>)
       .def("ffi.Module.load_from_bytes.byoc_lab_dnnl", GraphModule::LoadFromBytes);
 }
 

@@ -65,9 +65,9 @@ void RunKernel(const std::string& where, const OpDef& def, const std::vector<Nam
   graph.ops.push_back({where, &def, call, operands, output, std::move(post_ops)});
   // 3. Run.
   NoteRun(GetNumThreads());
-  PackedConstants none;
+  ModuleMemory memory;
   // Trying layouts would take longer than the one run.
-  BuildPlanIn({Layouts::kBlocked}, graph, {}, &none)->Run(data, {out_data}, nullptr);
+  BuildPlanIn({Layouts::kBlocked}, graph, {}, &memory)->Run(data, {out_data}, nullptr);
 }
 
 TensorView AsTensor(const std::string& where, const std::string& name, const ffi::AnyView& value) {

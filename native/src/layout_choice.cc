@@ -76,7 +76,7 @@ class Trial {
   }
 
   Plan* plan_;
-  std::vector<AlignedMemory> held_;
+  std::vector<Memory> held_;
   std::vector<void*> inputs_, outputs_;
   std::vector<double> op_seconds_;  // the last one: copies between the graph's edges
 };
@@ -117,9 +117,9 @@ void SetLayouts(const ffi::String& name) {
 }  // namespace
 
 std::unique_ptr<Plan> BuildPlan(const GraphSpec& graph, const std::vector<SharedMemory>& constants,
-                                PackedConstants* packed) {
+                                ModuleMemory* memory) {
   const auto build = [&](const std::string& name, const std::vector<Layouts>& layouts) {
-    auto plan = BuildPlanIn(layouts, graph, constants, packed);
+    auto plan = BuildPlanIn(layouts, graph, constants, memory);
     plan->choice.name = name;
     plan->choice.layouts = layouts;
     return plan;
@@ -133,6 +133,7 @@ std::unique_ptr<Plan> BuildPlan(const GraphSpec& graph, const std::vector<Shared
   auto other = build("any", all(Layouts::kAny));
   if (SameLayouts(*best, *other)) return best;
 
+  memory->Blank();
   Trial blocked(graph, best.get()), any(graph, other.get());
   Compare(&any, &blocked);
   std::map<std::string, double> tried = {{"blocked", blocked.seconds()}, {"any", any.seconds()}};
@@ -151,6 +152,7 @@ std::unique_ptr<Plan> BuildPlan(const GraphSpec& graph, const std::vector<Shared
   }
   if (leader->seconds() - hoped > kWorthMixing) {
     other = build("mixed", mixed);
+    memory->Blank();
     Trial trial(graph, other.get());
     Compare(&trial, leader);
     tried["mixed"] = trial.seconds();

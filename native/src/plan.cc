@@ -23,7 +23,8 @@ int64_t RoundUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * 
 
 }  // namespace
 
-Plan::Plan(std::vector<Step> steps, std::vector<Buffer> buffers, std::vector<OpReport> reports)
+Plan::Plan(std::vector<Step> steps, std::vector<Buffer> buffers, std::vector<OpReport> reports,
+           ModuleMemory* memory)
     : steps_(std::move(steps)),
       buffers_(std::move(buffers)),
       reports_(std::move(reports)),
@@ -33,8 +34,7 @@ Plan::Plan(std::vector<Step> steps, std::vector<Buffer> buffers, std::vector<OpR
     scratchpad_bytes_ =
         std::max(scratchpad_bytes_, static_cast<int64_t>(step.scratchpad.get_size()));
   }
-  memory_ = std::make_unique<AlignedMemory>(arena_bytes_ + scratchpad_bytes_);
-  memory_->UseHugePages();
+  workspace_ = memory->Workspace(arena_bytes_ + scratchpad_bytes_);
 
   for (const Step& step : steps_) {
     std::vector<dnnl_exec_arg_t> args;
@@ -44,7 +44,7 @@ Plan::Plan(std::vector<Step> steps, std::vector<Buffer> buffers, std::vector<OpR
           buffer.kind == Buffer::Kind::kInput || buffer.kind == Buffer::Kind::kOutput;
       void* data = given ? nullptr
                    : buffer.kind == Buffer::Kind::kConstant ? buffer.owned->data()
-                                                            : memory_->data() + buffer.offset;
+                                                            : workspace_->data() + buffer.offset;
       memories_.emplace_back(operand.desc, Cpu(), data);
       args.push_back({operand.arg, memories_.back().get()});
       if (given) {
@@ -53,7 +53,7 @@ Plan::Plan(std::vector<Step> steps, std::vector<Buffer> buffers, std::vector<OpR
       }
     }
     if (step.scratchpad.get_size() != 0) {
-      memories_.emplace_back(step.scratchpad, Cpu(), memory_->data() + arena_bytes_);
+      memories_.emplace_back(step.scratchpad, Cpu(), workspace_->data() + arena_bytes_);
       args.push_back({DNNL_ARG_SCRATCHPAD, memories_.back().get()});
     }
     args_.push_back(std::move(args));

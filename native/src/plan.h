@@ -65,8 +65,9 @@ class Plan {
  public:
   LayoutChoice choice;
 
-  // Takes apart what BuildPlan put together.
-  Plan(std::vector<Step> steps, std::vector<Buffer> buffers, std::vector<OpReport> reports);
+  // Takes apart what BuildPlan put together. Temporaries lie in memory that other plans use too.
+  Plan(std::vector<Step> steps, std::vector<Buffer> buffers, std::vector<OpReport> reports,
+       ModuleMemory* memory);
 
   // Runs the steps. `inputs` and `outputs` are row-major, in the graph's order, and checked.
   // Adds each step's time to its op's in `op_seconds` (op -1 is last) unless it is null.
@@ -97,7 +98,7 @@ class Plan {
   std::vector<Buffer> buffers_;
   std::vector<OpReport> reports_;
   int64_t arena_bytes_ = 0, scratchpad_bytes_ = 0;
-  std::unique_ptr<AlignedMemory> memory_;  // the arena, then the scratchpad
+  SharedMemory workspace_;  // the arena, then the scratchpad
   std::vector<dnnl::memory> memories_;
   std::vector<std::vector<dnnl_exec_arg_t>> args_;  // of each step
   std::vector<Bound> bound_;
@@ -105,16 +106,16 @@ class Plan {
 };
 
 // Fuses post-ops and creates the primitives; `layouts` are those of each op. `constants` are
-// row-major, in the graph's order; `packed` reorders them. The number of threads is OpenMP's in the
-// calling thread.
+// row-major, in the graph's order; the plan runs once `memory` has settled. The number of threads is
+// OpenMP's in the calling thread.
 std::unique_ptr<Plan> BuildPlanIn(const std::vector<Layouts>& layouts, const GraphSpec& graph,
                                   const std::vector<SharedMemory>& constants,
-                                  PackedConstants* packed);
+                                  ModuleMemory* memory);
 
 // The same in the quickest layouts: all ways are run where the graph is worth it, unless the calling
 // thread has asked for one by byoc_lab.dnnl.set_layouts.
 std::unique_ptr<Plan> BuildPlan(const GraphSpec& graph, const std::vector<SharedMemory>& constants,
-                                PackedConstants* packed);
+                                ModuleMemory* memory);
 
 // Seconds of one of `times` runs of the primitives in a loop, on memory of its own: what a call
 // would take if nothing were checked and bound.

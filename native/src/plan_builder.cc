@@ -19,10 +19,10 @@ dnnl::primitive_attr UserScratchpad() {
 class Builder {
  public:
   Builder(const std::vector<Layouts>& layouts, const GraphSpec& graph,
-          const std::vector<SharedMemory>& constants, PackedConstants* packed)
+          const std::vector<SharedMemory>& constants, ModuleMemory* memory)
       : layouts_(layouts),
         graph_(graph),
-        packed_(packed),
+        memory_(memory),
         versions_(graph.tensors.size()),
         last_use_(graph.tensors.size(), -1),
         viewed_(graph.tensors.size(), false),
@@ -52,8 +52,9 @@ class Builder {
       }
     }
     for (size_t i = 0; i < graph_.outputs.size(); ++i) AddOutput(static_cast<int>(i));
-    DropUnusedConstants();
-    return std::make_unique<Plan>(std::move(steps_), std::move(buffers_), std::move(reports_));
+    SettleConstants();
+    return std::make_unique<Plan>(std::move(steps_), std::move(buffers_), std::move(reports_),
+                                  memory_);
   }
 
  private:
@@ -107,7 +108,7 @@ class Builder {
   }
 
   // The buffer that holds `tensor` laid out as `want`, reordered for `op` unless it exists.
-  // Constants are reordered here and now.
+  // Constants are reordered when the memory settles.
   int Provide(int tensor, const MemoryDesc& want, int op) {
     for (const Version& version : versions_[tensor]) {
       if (version.desc == want) return version.buffer;
@@ -121,7 +122,7 @@ class Builder {
     }
     Version made{want, -1};
     if (buffers_[source.buffer].kind == Buffer::Kind::kConstant) {
-      made.buffer = AddConstant(packed_->Get(buffers_[source.buffer].owned, source.desc, want));
+      made.buffer = AddConstant(memory_->Pack(buffers_[source.buffer].owned, source.desc, want));
     } else {
       made.buffer = AddArena(want);
       AddReorder(source, made, op);
@@ -230,7 +231,7 @@ class Builder {
     operands.push_back({DNNL_ARG_DST, dst, built.dst});
     for (const auto& [arg, number] : built.numbers) {
       const MemoryDesc desc = Plain({1}, DType::s32);
-      auto memory = std::make_shared<AlignedMemory>(static_cast<int64_t>(desc.get_size()));
+      auto memory = std::make_shared<Memory>(static_cast<int64_t>(desc.get_size()));
       std::memcpy(memory->data(), &number, sizeof(number));
       operands.push_back({arg, AddConstant(std::move(memory)), desc});
     }
@@ -397,22 +398,23 @@ class Builder {
     AddReorder(made, {plain, Add(std::move(output))}, producer_[tensor]);
   }
 
-  // Constants that were only needed in another layout.
-  void DropUnusedConstants() {
+  // Drops constants that were only needed in another layout, and aligns those that are read.
+  void SettleConstants() {
     std::vector<bool> used(buffers_.size(), false);
     for (const Step& step : steps_) {
       for (const Step::Operand& operand : step.operands) used[operand.buffer] = true;
     }
     for (size_t i = 0; i < buffers_.size(); ++i) {
-      if (used[i] || buffers_[i].kind != Buffer::Kind::kConstant) continue;
-      buffers_[i].owned.reset();
-      buffers_[i].bytes = 0;
+      Buffer& buffer = buffers_[i];
+      if (buffer.kind != Buffer::Kind::kConstant) continue;
+      buffer.owned = used[i] ? memory_->Aligned(buffer.owned) : nullptr;
+      if (!used[i]) buffer.bytes = 0;
     }
   }
 
   const std::vector<Layouts>& layouts_;  // of each op
   const GraphSpec& graph_;
-  PackedConstants* packed_;
+  ModuleMemory* memory_;
   std::vector<std::vector<Version>> versions_;  // of each tensor
   std::vector<int> last_use_;                   // op that reads a tensor last; INT_MAX: an output
   std::vector<bool> viewed_;                    // shares its buffer with another tensor
@@ -426,13 +428,11 @@ class Builder {
 
 std::unique_ptr<Plan> BuildPlanIn(const std::vector<Layouts>& layouts, const GraphSpec& graph,
                                   const std::vector<SharedMemory>& constants,
-                                  PackedConstants* packed) {
+                                  ModuleMemory* memory) {
   int64_t bytes = 0;
   for (const SharedMemory& constant : constants) bytes += constant->bytes();
-  packed->Expect(bytes);
-  auto plan = Builder(layouts, graph, constants, packed).Build();
-  packed->Expect(0);
-  return plan;
+  memory->Expect(bytes);
+  return Builder(layouts, graph, constants, memory).Build();
 }
 
 }  // namespace byoc_lab

@@ -21,7 +21,8 @@ bool Fits(const GraphSpec& graph, const std::vector<ffi::ShapeView>& inputs) {
 PlanCache::PlanCache(const GraphSpec& graph, std::vector<SharedMemory> constants)
     : constants_(std::move(constants)), threads_(GetNumThreads()), latest_(&stated_) {
   stated_.graph = graph;
-  stated_.plan = BuildPlan(stated_.graph, constants_, &packed_);
+  stated_.plan = BuildPlan(stated_.graph, constants_, &memory_);
+  memory_.Settle();
 }
 
 Prepared& PlanCache::Get(const std::vector<ffi::ShapeView>& inputs) {
@@ -41,7 +42,8 @@ Prepared& PlanCache::Get(const std::vector<ffi::ShapeView>& inputs) {
     const WithThreads as_before(threads_);
     // The layouts of the stated shapes, without trying: the weights are in them already.
     const LayoutChoice& choice = stated_.plan->choice;
-    auto plan = BuildPlanIn(choice.layouts, graph, constants_, &packed_);
+    auto plan = BuildPlanIn(choice.layouts, graph, constants_, &memory_);
+    memory_.Settle();
     plan->choice.name = choice.name;
     others_.push_front({std::move(graph), std::move(plan)});
     ++made_;

@@ -42,7 +42,7 @@ class PlanCache {
 
  private:
   std::vector<SharedMemory> constants_;
-  PackedConstants packed_;
+  ModuleMemory memory_;
   int64_t threads_;
   int64_t made_ = 1;
   Prepared stated_;
