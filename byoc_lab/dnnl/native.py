@@ -168,7 +168,7 @@ class _Readable:
 
 
 def is_immutable(value: Any) -> bool:
-    """Whether `value` is an array whose memory nobody can write to: neither it nor what it views."""
+    """Whether `value` is an array that nobody can write to: neither to it nor to what it views."""
     while isinstance(value, np.ndarray) and not value.flags.writeable:
         if value.base is None:
             return True
@@ -235,8 +235,9 @@ class Region:
     """A region of a network, compiled: `Region(graph, constants)(*inputs)` gives its outputs.
 
     `graph` is the JSON graph of native/README.md as a dict, `constants` its constants in order
-    (copied, unless all are arrays that nobody can write to). Primitives are created and constants reordered here, once, for the number of
-    `threads`; by default that set in this thread. Calls from several threads wait for each other.
+    (copied, unless all are arrays that nobody can write to). Primitives are created and constants
+    reordered here, once, for the number of `threads`; by default that set in this thread. Calls
+    from several threads wait for each other.
 
     Inputs may have another batch (leading axis) than the graph states, all of them the same one,
     where every operation treats each sample on its own: primitives for it are created at its first
