@@ -15,6 +15,7 @@ from byoc_lab.backends import ccompiler
 from byoc_lab.backends.c_source import c_source
 from byoc_lab.compat.codegens import check_hooks
 from byoc_lab.compat.executor_options import Executor, Runtime
+from byoc_lab.compat.imported_modules import RegionModule, imported_modules
 from byoc_lab.compat.nd import kind_name
 from byoc_lab.errors import BuildError
 from byoc_lab.passes import (
@@ -78,6 +79,11 @@ class Library:
     module = lib
 
     @property
+    def imported_modules(self) -> list[RegionModule]:
+        """The code of the regions, with `type_key` and `get_source()`."""
+        return imported_modules(self.executable)
+
+    @property
     def graph_json(self) -> str:
         """A JSON document that names the module's functions; its text is under "relay"."""
         document = {
@@ -109,9 +115,9 @@ class Library:
         return iter((self.graph_json, self, self.params))
 
     def __getitem__(self, name: str) -> Any:
-        if name != self.libmod_name:
+        if name not in (self.libmod_name, "debug_create"):
             raise KeyError(f"the library holds {self.libmod_name!r}, not {name!r}")
-        return lambda *device: self
+        return lambda *arguments: self
 
     def export_library(self, file_name: Any, *, fcompile: Any = None, **options: Any) -> str:
         """Write the program to a file; `fcompile` and compiler options are not needed."""
@@ -299,8 +305,6 @@ def check_target(target: Any) -> None:
             raise BuildError(f"byoc_lab compiles for this machine's CPU ('llvm'), found {one!r}")
 
 
-from byoc_lab.compat.executors import create_executor  # noqa: E402 (it builds with this module)
-
 __all__ = ["AOTExecutorFactoryModule", "BuildModule", "Executor", "ExecutorFactoryModule",
            "GraphExecutorFactoryModule", "Library", "Runtime", "as_module", "build", "check_target",
-           "create_executor", "load_library", "optimize"]  # fmt: skip
+           "load_library", "optimize"]  # fmt: skip

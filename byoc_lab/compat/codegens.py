@@ -69,6 +69,14 @@ class CSourceModule:
 CSourceModuleCreate = CSourceModule
 
 
+class SourceRegion(ModuleRegion):
+    """A region that a script wrote as C or C++: `source`, in `format`."""
+
+    def __init__(self, function: Function, symbol: str, written: CSourceModule, compiler: str):
+        self.source, self.format = written.code, written.format
+        super().__init__(function, symbol, _compiled(written, symbol, compiler))
+
+
 def register_codegen(compiler: str, generate: Callable[[Function], Any]) -> None:
     """Let `generate`, TVM's "relay.ext.<compiler>", compile the regions of a compiler.
 
@@ -107,7 +115,7 @@ def check_hooks(mod: IRModule) -> None:
 def linked(generated: Any, function: Function, symbol: str, compiler: str) -> CompiledRegion:
     """A region of what a code generator returned. Raises BuildError for what cannot be linked."""
     if isinstance(generated, CSourceModule):
-        return ModuleRegion(function, symbol, _compiled(generated, symbol, compiler))
+        return SourceRegion(function, symbol, generated, compiler)
     runtime = import_tvm().runtime
     if isinstance(generated, runtime.Module):
         generated = runtime.Executable(generated)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -11,14 +11,16 @@ from byoc_lab.compat.building import Library
 from byoc_lab.compat.executors import cast, plain
 from byoc_lab.compat.nd import HostArray
 from byoc_lab.compat.params import load_param_dict
-from byoc_lab.errors import InputError
+from byoc_lab.errors import InputError, UnsupportedNameError
 from byoc_lab.relay.types import TupleType
 from byoc_lab.run.executable import Executable
 
 
-def create(graph_json_str: str, libmod: Library, device: Any = None) -> GraphModule:
+def create(
+    graph_json_str: str, libmod: Library, device: Any = None, dump_root: Any = None
+) -> GraphModuleDebug:
     """A runnable graph of what `relay.build` gave: the library holds all of it."""
-    return GraphModule(libmod)
+    return GraphModuleDebug(libmod)
 
 
 class BenchmarkResult:
@@ -121,6 +123,10 @@ class GraphModule:
         """The place of an input, -1 for an unknown name."""
         return self._names.index(name) if name in self._names else -1
 
+    def get_input_name(self, index: int) -> str:
+        """The name of an input. Raises InputError when there is none of that number."""
+        return self._name(index)
+
     def get_input(self, index: Any, out: HostArray | None = None) -> HostArray:
         value = HostArray(self._values[self._name(index)])
         return value if out is None else out.copyfrom(value)
@@ -154,6 +160,26 @@ class GraphModule:
         return BenchmarkResult(self.executable.time(values, number=number, repeat=repeat).seconds)
 
 
-GraphModuleDebug = GraphModule
+class GraphModuleDebug(GraphModule):
+    """A graph module as the debug executor makes it; nothing is written to `dump_root`.
 
-__all__ = ["BenchmarkResult", "GraphModule", "GraphModuleDebug", "create"]
+    The operators between the inputs and the outputs are fused: what each of them gives is known to
+    the reference, `byoc_lab.run.reference`, and to `byoc_lab.validate`.
+    """
+
+    def __init__(
+        self, module: Library, device: Any = None, graph_json_str: Any = None, dump_root: Any = None
+    ):
+        super().__init__(module)
+
+    def debug_get_output(self, node: Any, out: Any = None) -> NoReturn:
+        raise UnsupportedNameError(
+            f"debug_get_output({node!r}) is not supported: the nodes of the built graph are not "
+            f"kept; byoc_lab.run.reference.evaluate(mod, inputs) has what each operator gives"
+        )
+
+
+AotModule = GraphModule
+"""`tvm.runtime.executor.AotModule` has the same interface."""
+
+__all__ = ["AotModule", "BenchmarkResult", "GraphModule", "GraphModuleDebug", "create"]

@@ -67,7 +67,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.ir.transform": ("byoc_lab.passes",),
     "tvm.ir.type": (f"{_RELAY}.types",),
     # tvm.relay
-    "tvm.relay": (f"{_HERE}.building", f"{_HERE}.relay_names", _RELAY),
+    "tvm.relay": (f"{_HERE}.building", f"{_HERE}.relay_names", _RELAY, f"{_HERE}.executors"),
     "tvm.relay.adt": (f"{_RELAY}.adt", f"{_RELAY}.expr"),
     "tvm.relay.analysis": (f"{_RELAY}.analysis", f"{_HERE}.analysis"),
     "tvm.relay.analysis.analysis": (f"{_RELAY}.analysis", f"{_HERE}.analysis"),
@@ -90,7 +90,11 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.backend.utils": (f"{_HERE}.relay_names",),
     "tvm.relay.backend.vm": (f"{_HERE}.vm",),
     "tvm.relay.base": (f"{_HERE}.relay_names", f"{_RELAY}.expr"),
-    "tvm.relay.build_module": (f"{_HERE}.building", f"{_RELAY}.build_module"),
+    "tvm.relay.build_module": (
+        f"{_HERE}.building",
+        f"{_RELAY}.build_module",
+        f"{_HERE}.executors",
+    ),
     "tvm.relay.expr": (f"{_RELAY}.expr", f"{_RELAY}.with_fields", f"{_HERE}.relay_names"),
     "tvm.relay.function": (f"{_RELAY}.expr", f"{_RELAY}.with_fields"),
     "tvm.relay.nn": (f"{_RELAY}.nn",),
@@ -129,12 +133,19 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.ty": (f"{_RELAY}.types",),
     "tvm.relay.vm": (f"{_HERE}.vm",),
     # Running
+    "tvm.driver": (),
+    "tvm.driver.tvmc": (f"{_HERE}.tvmc",),
+    "tvm.driver.tvmc.compiler": (f"{_HERE}.tvmc",),
+    "tvm.driver.tvmc.frontends": (f"{_HERE}.tvmc",),
+    "tvm.driver.tvmc.model": (f"{_HERE}.tvmc",),
+    "tvm.driver.tvmc.runner": (f"{_HERE}.tvmc",),
     "tvm.contrib": (f"{APACHE}tvm.contrib",),
     "tvm.contrib.debugger": (),
     "tvm.contrib.debugger.debug_executor": (f"{_HERE}.graph_executor",),
     "tvm.contrib.debugger.debug_runtime": (f"{_HERE}.graph_executor",),
     "tvm.contrib.graph_executor": (f"{_HERE}.graph_executor",),
     "tvm.contrib.graph_runtime": (f"{_HERE}.graph_executor",),
+    "tvm.contrib.relay_viz": (f"{_HERE}.relay_viz",),
     "tvm.contrib.cc": (f"{APACHE}tvm.support.cc",),
     "tvm.contrib.clang": (f"{APACHE}tvm.support.clang",),
     "tvm.contrib.nvcc": (f"{APACHE}tvm.support.nvcc",),
@@ -145,6 +156,8 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.runtime": (f"{_HERE}.runtime", f"{APACHE}tvm.runtime"),
     "tvm.runtime._ffi_api": (f"{_HERE}.codegens", f"{APACHE}tvm.runtime._ffi_api"),
     "tvm.runtime.container": (f"{_HERE}.containers",),
+    "tvm.runtime.executor": (f"{_HERE}.graph_executor",),
+    "tvm.runtime.executor.aot_executor": (f"{_HERE}.graph_executor",),
     "tvm.runtime.ndarray": (f"{_HERE}.nd",),
     "tvm.runtime.vm": (f"{_HERE}.vm",),
 }
@@ -171,5 +184,14 @@ INSTEAD: dict[str, str] = {
     "they need",
     "tvm.relay.transform.PartialEvaluate": "FoldConstant and Inline do its work on networks",
     "tvm.transform": "byoc_lab.passes holds the passes and their manager",
+    "tvm.contrib.cutlass": "byoc_lab runs on this machine's CPU; register a back end of your own "
+    "with byoc_lab.backends.register",
+    "tvm.contrib.pipeline_executor": "build the parts one by one with relay.build, and run them in "
+    "turn with graph_executor.GraphModule",
+    "tvm.contrib.pipeline_executor_build": "build the parts one by one with relay.build, and run "
+    "them in turn with graph_executor.GraphModule",
+    "tvm.driver": "build with relay.build, run with graph_executor.GraphModule",
+    "tvm.target.datatype": "custom data types need a lowering of TIR, which apache-tvm has no "
+    "more; relay reads and types them (cast(dtype='custom[name]32')), nothing computes them",
     "tvm.contrib": "byoc_lab runs modules with relay.build and GraphModule",
 }

@@ -1,34 +1,108 @@
-"""Parameters as bytes: NumPy's own archive format, read back by `load_param_dict`."""
+"""Parameters as bytes, as TVM writes them into *.params files.
+
+All numbers are little-endian. A list: its magic number, 0, the names (their number, then each
+with its length), the arrays (their number, then each). An array: its magic number, 0, the device's
+type and number, the rank, the dtype (code, bits, lanes), the shape, the size in bytes, the bytes.
+
+Source: `SaveParams`, src/runtime/file_utils.cc, and `SaveDLTensor`, include/tvm/runtime/ndarray.h.
+"""
 
 from __future__ import annotations
 
-import io
+import struct
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from byoc_lab.compat.nd import HostArray
 from byoc_lab.errors import InputError
+from byoc_lab.relay.ndarray import numpy_dtype
+
+_LIST, _ARRAY = 0xF7E58D4F05049CB7, 0xDD5E40F096B4A13F
+_CPU = 1
+_KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
+_CODES = {kind: code for code, kind in _KINDS.items()}
+_COUNT, _HEAD, _NAMED = struct.Struct("<Q"), struct.Struct("<QQ"), struct.Struct("<QQiiiBBH")
 
 
 def save_param_dict(params: Mapping[str, Any]) -> bytearray:
-    """Arrays by name as bytes (an .npz archive, not TVM's format)."""
-    out = io.BytesIO()
-    arrays: dict[str, Any] = {name: np.asarray(value) for name, value in params.items()}
-    np.savez(out, **arrays)
-    return bytearray(out.getvalue())
+    """Arrays by name as bytes, which TVM reads, too. Raises InputError for a dtype it has not."""
+    out = bytearray(_HEAD.pack(_LIST, 0))
+    out += _COUNT.pack(len(params))
+    for name in params:
+        encoded = name.encode()
+        out += _COUNT.pack(len(encoded)) + encoded
+    out += _COUNT.pack(len(params))
+    for name, value in params.items():
+        out += _array(name, np.asarray(value.numpy() if hasattr(value, "numpy") else value))
+    return out
+
+
+def _array(name: str, array: np.ndarray) -> bytes:
+    dtype = array.dtype.name
+    kind = dtype.rstrip("0123456789")
+    bits = 1 if kind == "bool" else array.dtype.itemsize * 8
+    code = _CODES.get("uint" if kind == "bool" else kind)
+    if code is None:
+        raise InputError(f"parameter {name!r} must be of integers, floats or bools, found {dtype}")
+    head = _NAMED.pack(_ARRAY, 0, _CPU, 0, array.ndim, code, bits, 1)
+    shape = struct.pack(f"<{array.ndim}q", *array.shape)
+    little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    return head + shape + _COUNT.pack(array.nbytes) + little.tobytes()
+
+
+class _Reader:
+    def __init__(self, data: bytes):
+        self.data, self.at = data, 0
+
+    def take(self, count: int) -> bytes:
+        if not 0 <= count <= len(self.data) - self.at:
+            raise InputError(f"these are no parameters as TVM saves them: they end at byte "
+                             f"{len(self.data)}, where {self.at + count} are needed")  # fmt: skip
+        self.at += count
+        return self.data[self.at - count : self.at]
+
+    def numbers(self, form: struct.Struct) -> tuple[Any, ...]:
+        return form.unpack(self.take(form.size))
+
+    def count(self) -> int:
+        return int(self.numbers(_COUNT)[0])
+
+    def array(self) -> np.ndarray:
+        magic, _, _, _, rank, code, bits, lanes = self.numbers(_NAMED)
+        if magic != _ARRAY or code not in _KINDS or lanes != 1:
+            raise InputError(
+                f"these are no parameters as TVM saves them: no array begins at byte "
+                f"{self.at - _NAMED.size}"
+            )
+        shape = struct.unpack(f"<{rank}q", self.take(8 * rank))
+        kind = _KINDS[code]
+        dtype = numpy_dtype("bool" if bits == 1 or kind == "bool" else f"{kind}{bits}")
+        return np.frombuffer(self.take(self.count()), dtype).reshape(shape).copy()
 
 
 def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, HostArray]:
-    """What `save_param_dict` wrote. Raises InputError for other bytes."""
-    try:
-        with np.load(io.BytesIO(bytes(param_bytes)), allow_pickle=False) as archive:
-            return {name: HostArray(archive[name]) for name in archive.files}
-    except (ValueError, OSError, EOFError) as error:
-        raise InputError(
-            f"these are no parameters that byoc_lab's save_param_dict wrote: {error}"
-        ) from error
+    """What `save_param_dict` wrote, here or in TVM. Raises InputError for other bytes."""
+    reader = _Reader(bytes(param_bytes))
+    if len(reader.data) < _HEAD.size or reader.numbers(_HEAD)[0] != _LIST:
+        raise InputError("these are no parameters as TVM saves them: another magic number")
+    names = [reader.take(reader.count()).decode() for _ in range(reader.count())]
+    if reader.count() != len(names):
+        raise InputError("these are no parameters as TVM saves them: names and arrays differ")
+    return {name: HostArray(reader.array()) for name in names}
 
 
-__all__ = ["load_param_dict", "save_param_dict"]
+def save_param_dict_to_file(params: Mapping[str, Any], path: Any) -> None:
+    """Write a *.params file."""
+    Path(path).write_bytes(save_param_dict(params))
+
+
+def load_param_dict_from_file(path: Any) -> dict[str, HostArray]:
+    """Read a *.params file. Raises InputError for another one."""
+    return load_param_dict(Path(path).read_bytes())
+
+
+__all__ = ["load_param_dict", "load_param_dict_from_file", "save_param_dict",
+           "save_param_dict_to_file"]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.compat.building import create_executor
+from byoc_lab.compat.executors import create_executor
 from byoc_lab.compat.nd import HostArray, array
 from byoc_lab.compat.testing import enabled_targets
 from byoc_lab.errors import TypeInferenceError

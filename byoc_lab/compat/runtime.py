@@ -7,7 +7,12 @@ from typing import Any
 from byoc_lab.compat.building import load_library
 from byoc_lab.compat.containers import ADT, ShapeTuple, String
 from byoc_lab.compat.nd import NDArray, cpu, device
-from byoc_lab.compat.params import load_param_dict, save_param_dict
+from byoc_lab.compat.params import (
+    load_param_dict,
+    load_param_dict_from_file,
+    save_param_dict,
+    save_param_dict_to_file,
+)
 
 
 def load_module(path: Any, fmt: str = "") -> Any:
@@ -26,4 +31,5 @@ def convert(value: Any) -> Any:
 
 
 __all__ = ["ADT", "NDArray", "ShapeTuple", "String", "convert", "cpu", "device",
-           "enabled", "load_module", "load_param_dict", "save_param_dict"]  # fmt: skip
+           "enabled", "load_module", "load_param_dict", "load_param_dict_from_file",
+           "save_param_dict", "save_param_dict_to_file"]  # fmt: skip

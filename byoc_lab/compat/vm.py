@@ -49,10 +49,21 @@ class Executable:
     mod = lib
 
     @property
-    def bytecode(self) -> NoReturn:
+    def globals(self) -> list[str]:
+        """The names of the functions."""
+        return [gv.name_hint for gv in self.ir_mod.functions]
+
+    def get_function_params(self, func_name: str) -> list[str]:
+        """The names of a function's parameters. Raises UnknownNameError."""
+        return [p.name_hint for p in self.ir_mod[func_name].params]
+
+    def _not_kept(self) -> NoReturn:
         raise UnsupportedNameError(
-            "bytecode is not supported; Relax compiles the program: see byoc_lab.build(mod)"
+            "bytecode, constants, primitive_ops, stats and virtual_devices are not supported: "
+            "Relax compiles the program; see byoc_lab.build(mod)"
         )
+
+    bytecode = constants = primitive_ops = stats = virtual_devices = property(_not_kept)
 
     def save(self) -> tuple[bytearray, building.Library]:
         """(code, library): all of the program is in the library."""

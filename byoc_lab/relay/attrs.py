@@ -17,6 +17,7 @@ from byoc_lab.errors import (
     UnknownAttributeError,
     UnknownNameError,
 )
+from byoc_lab.relay.integers import IntImm
 from byoc_lab.relay.ndarray import NDArray
 from byoc_lab.relay.types import SHORT_DTYPES
 
@@ -52,9 +53,10 @@ class Attr:
 
 
 def integer(value: Any) -> int:
+    """An `IntImm`, for scripts that ask for its `value`."""
     if isinstance(value, (bool, str, float)):
         raise TypeError
-    return int(value)
+    return value if isinstance(value, IntImm) else IntImm("int32", int(value))
 
 
 def number(value: Any) -> float:
@@ -291,6 +293,17 @@ class DictAttrs(Attrs):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return DictAttrs, (self._values, self.elided)
+
+    def __repr__(self) -> str:
+        """As TVM shows them: by name, whatever the order."""
+        items = sorted(self._values.items())
+        return f"{{{', '.join(f'{_in_text(k)}: {_in_text(v)}' for k, v in items)}}}"
+
+
+def _in_text(value: Any) -> str:
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(map(_in_text, value))}]"
+    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def same_value(a: Any, b: Any) -> bool:

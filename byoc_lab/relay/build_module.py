@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from byoc_lab.errors import DuplicateNameError, InputError
+from byoc_lab.errors import DuplicateNameError
 from byoc_lab.relay.expr import Constant, Expr, Function, Var, bind
 from byoc_lab.relay.ndarray import array
-from byoc_lab.relay.types import TensorType
 
 
 def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
     """`func` with the parameters named in `params` (name -> array) replaced by constants.
 
-    Names that the function does not have are ignored, as in TVM. Raises DuplicateNameError when
-    two parameters share a name that is to be bound, InputError when a value has another shape. A
-    value of another dtype is bound, as in TVM: type inference says what it does not fit.
+    Names that the function does not have are ignored, and values of another shape or dtype than
+    the variable's are bound, as in TVM: type inference says what they do not fit. Raises
+    DuplicateNameError when two parameters share a name that is to be bound.
     """
     by_name: dict[str, list[Var]] = {}
     for p in func.params:
@@ -29,13 +28,6 @@ def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
                 f"{len(found)} parameters are named %{name}; rename them before binding by name"
             )
         if found:
-            binds[found[0]] = _constant(found[0], value)
+            data = value.numpy() if hasattr(value, "numpy") else value
+            binds[found[0]] = Constant(array(data))
     return bind(func, binds)  # type: ignore[return-value]
-
-
-def _constant(param: Var, value: Any) -> Constant:
-    data = array(value.numpy() if hasattr(value, "numpy") else value)
-    expected, found = param.type_annotation, TensorType(data.shape, data.dtype)
-    if isinstance(expected, TensorType) and expected.is_static and expected.shape != found.shape:
-        raise InputError(f"%{param.name_hint} must be {expected}, found {found}")
-    return Constant(data)

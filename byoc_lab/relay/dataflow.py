@@ -62,6 +62,10 @@ class Var(Expr):
     def in_words(self) -> str:
         return f"variable %{self.name_hint}"
 
+    def __repr__(self) -> str:
+        annotated = "" if self.type_annotation is None else f", ty={self.type_annotation!r}"
+        return f"Var({self.name_hint}{annotated})"
+
     def with_annotation(self, ty: Type) -> Var:
         return Var(self.name_hint, ty, self.span, self.vid, self.device)
 

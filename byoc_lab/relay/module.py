@@ -86,6 +86,13 @@ class IRModule:
         mod.put_unchecked(name, func)
         return mod
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied deep and pickled as TVM's modules are: by way of JSON."""
+        from byoc_lab.relay.node_json import read_node_json
+        from byoc_lab.relay.node_json_writer import write_node_json
+
+        return read_node_json, (write_node_json(self),)
+
     def copy(self) -> IRModule:
         """A module of the same functions, to be changed freely."""
         twin = IRModule()

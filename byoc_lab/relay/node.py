@@ -118,6 +118,13 @@ class Expr:
     def __repr__(self) -> str:
         return f"<{self.in_words()}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied and pickled as TVM's nodes are: by way of JSON, whatever the depth."""
+        from byoc_lab.relay.node_json import read_node_json
+        from byoc_lab.relay.node_json_writer import write_node_json
+
+        return read_node_json, (write_node_json(self),)
+
     # Python's operators stand for Relay's broadcasting ones; a bare number has no dtype, so it is
     # refused as TVM does.
     def __add__(self, other: Any) -> Call:

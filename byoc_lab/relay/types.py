@@ -117,6 +117,9 @@ class TensorType(Type):
             return self.dtype
         return f"Tensor[({', '.join(map(str, self.shape))}), {self.dtype}]"
 
+    def __repr__(self) -> str:
+        return f"TensorType({list(self.shape)}, {self.dtype})"
+
 
 def _dim(d: object) -> int | Any:
     if isinstance(d, (Any, IntImm)):
