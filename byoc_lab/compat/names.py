@@ -184,8 +184,6 @@ INSTEAD: dict[str, str] = {
     "they need",
     "tvm.relay.transform.PartialEvaluate": "FoldConstant and Inline do its work on networks",
     "tvm.transform": "byoc_lab.passes holds the passes and their manager",
-    "tvm.contrib.cutlass": "byoc_lab runs on this machine's CPU; register a back end of your own "
-    "with byoc_lab.backends.register",
     "tvm.contrib.pipeline_executor": "build the parts one by one with relay.build, and run them in "
     "turn with graph_executor.GraphModule",
     "tvm.contrib.pipeline_executor_build": "build the parts one by one with relay.build, and run "
