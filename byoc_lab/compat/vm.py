@@ -59,8 +59,8 @@ class Executable:
 
     def _not_kept(self) -> NoReturn:
         raise UnsupportedNameError(
-            "bytecode is not supported, nor constants, primitive_ops, stats, virtual_devices: Relax "
-            "compiles the program; see byoc_lab.build(mod)"
+            "bytecode is not supported, nor constants, primitive_ops, stats, virtual_devices: "
+            "Relax compiles the program; see byoc_lab.build(mod)"
         )
 
     bytecode = constants = primitive_ops = stats = virtual_devices = property(_not_kept)
