@@ -182,7 +182,6 @@ INSTEAD: dict[str, str] = {
     "tvm.relay.quantize": "quantize before importing; byoc_lab reads qnn operators",
     "tvm.relay.transform": "byoc_lab has the passes that relay.transform lists (dir), and what "
     "they need",
-    "tvm.relay.transform.PartialEvaluate": "FoldConstant and Inline do its work on networks",
     "tvm.transform": "byoc_lab.passes holds the passes and their manager",
     "tvm.contrib.pipeline_executor": "build the parts one by one with relay.build, and run them in "
     "turn with graph_executor.GraphModule",

@@ -98,7 +98,7 @@ def _differentiated(func: Function) -> Function:
         values[node] = _Value(made, name, outer.name(_like(name, "zeros")))
     result = values[func.body]
     result.adjoint = _like(result.name, "ones")
-    inner = LetList(outer.next_number)
+    inner = LetList(outer.numbers)
     for node in reversed(order):
         _backward(node, values, inner)
     gradients = inner.close(Tuple([values[p].adjoint for p in func.params]))

@@ -13,6 +13,7 @@ Source: src/relay/transforms/fold_constant.cc of TVM 0.16.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import numpy as np
 from byoc_lab.errors import EvaluationError, PassError
 from byoc_lab.passes.base import FunctionPass, PassContext
 from byoc_lab.passes.rewrite import Rule, rewrite, rule
+from byoc_lab.relay.attrs import Attrs
 from byoc_lab.relay.expr import (
     Call,
     Constant,
@@ -89,22 +91,27 @@ class FoldConstant(FunctionPass):
             return None
         if not all(map(_is_constant, post.args)):
             return None
-        op = post.op
-        if op.name == ON_DEVICE:
-            return None
-        if op.name in ANNOTATIONS:
+        if post.op.name in ANNOTATIONS:
             raise PassError(
-                f"FoldConstant found {op.name} of a constant, which cannot be evaluated. Fold "
+                f"FoldConstant found {post.op.name} of a constant, which cannot be evaluated. Fold "
                 f"before annotating, or run PartitionGraph first"
             )
-        if op.get_attr("TOpIsStateful") or (op.name.startswith("qnn.") and not self.fold_qnn):
-            return None
-        if op.definition.reference is None:
-            return None
-        try:
-            return _to_expr(evaluate_op(op, post.attrs, [_to_value(a) for a in post.args]))
-        except EvaluationError:  # an index out of range, ...: it fails when it is run, if it is
-            return None
+        return evaluated(post.op, post.attrs, post.args, self.fold_qnn)
+
+
+def evaluated(
+    op: Op, attrs: Attrs | None, args: Sequence[Expr], fold_qnn: bool = False
+) -> Expr | None:
+    """What an operator gives for constants and tuples of them; None when that is not to be known:
+    for operators that are more than their value, or have none, and without arguments."""
+    if not args or op.name in (ON_DEVICE, *ANNOTATIONS) or op.get_attr("TOpIsStateful"):
+        return None
+    if (op.name.startswith("qnn.") and not fold_qnn) or op.definition.reference is None:
+        return None
+    try:
+        return _to_expr(evaluate_op(op, attrs, [_to_value(a) for a in args]))
+    except EvaluationError:  # an index out of range, ...: it fails when it is run, if it is
+        return None
 
 
 @rule("state shape", "the shape is known")

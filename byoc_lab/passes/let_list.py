@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count
+
 from byoc_lab.relay.expr import Expr, Let, Var
 from byoc_lab.relay.types import Type
 
 
 class LetList:
-    """Values under names of their own, `x_0`, `x_1`, ..., the first in the outermost let."""
+    """Values under names of their own, `x_0`, `x_1`, ..., the first in the outermost let.
 
-    def __init__(self, first_number: int = 0):
-        self.first_number = first_number
+    numbers: where the numbers come from, for lists that are to have no name in common.
+    """
+
+    def __init__(self, numbers: Iterator[int] | None = None):
+        self.numbers = count() if numbers is None else numbers
         self.bound: list[tuple[Var, Expr]] = []
 
-    @property
-    def next_number(self) -> int:
-        return self.first_number + len(self.bound)
+    def fresh(self) -> Var:
+        """A new name, for `bind`."""
+        return Var(f"x_{next(self.numbers)}")
 
-    def name(self, value: Expr, ty: Type | None = None) -> Var:
-        """A new variable for `value`, of this checked type."""
-        var = Var(f"x_{self.next_number}")
-        var = var if ty is None else var.with_type(ty)
+    def bind(self, var: Var, value: Expr) -> Var:
         self.bound.append((var, value))
         return var
+
+    def name(self, value: Expr, ty: Type | None = None) -> Var:
+        """A new name for `value`, of this checked type."""
+        var = self.fresh()
+        return self.bind(var if ty is None else var.with_type(ty), value)
 
     def close(self, result: Expr) -> Expr:
         """`result`, with all the names around it."""
