@@ -83,6 +83,10 @@ class PartialEvaluate(ModulePass):
 
     opt_level = 1
 
+    @property
+    def name(self) -> str:
+        return "PartialEval"
+
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         named = infer_module(mod).copy()
         for gv, func in mod.functions.items():
