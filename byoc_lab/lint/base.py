@@ -13,10 +13,10 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any, ClassVar
 
-from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar, Span
+from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar, Let, Span
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.regions import Region, RegionSet
-from byoc_lab.relay.visit import post_order, users
+from byoc_lab.relay.visit import post_order
 
 
 class Severity(str, Enum):
@@ -105,8 +105,9 @@ class Subject:
         return sorted(region.nodes, key=self.place.__getitem__)
 
     @cached_property
-    def users(self) -> dict[Expr, list[Expr]]:
-        return users(self.func)
+    def let_values(self) -> set[Expr]:
+        """What is bound by let."""
+        return {n.value for n in self.nodes if isinstance(n, Let)}
 
     def problems_of(self, kind: str) -> Iterator[Problem]:
         _ = self.regions  # finds the problems on the way

@@ -5,7 +5,7 @@ Source: `relay.analysis` of TVM 0.16 (names and order of results).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,9 +70,14 @@ def all_vars(expr: Expr) -> list[Var]:
 
 def free_vars(expr: Expr) -> list[Var]:
     """Variables that `expr` uses and does not bind, in the order of first use."""
+    return free_among(post_order(expr))
+
+
+def free_among(nodes: Iterable[Expr]) -> list[Var]:
+    """As `free_vars`, of all nodes of an expression, operands first."""
     used: list[Var] = []
     bound: set[Var] = set()
-    for node in post_order(expr):
+    for node in nodes:
         if isinstance(node, Var):
             used.append(node)
         else:

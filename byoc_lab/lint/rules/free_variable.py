@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from byoc_lab.lint.base import Finding, Rule, Sample, Subject
-from byoc_lab.relay.analysis import free_vars
+from byoc_lab.relay.analysis import free_among
 from byoc_lab.relay.annotate import BEGIN, compiler_of, is_annotation
 from byoc_lab.relay.expr import Let, Var
 
@@ -47,7 +47,7 @@ class FreeVariable(Rule):
     )
 
     def check(self, subject: Subject) -> Iterator[Finding]:
-        for variable in free_vars(subject.func):
+        for variable in free_among(subject.nodes):
             yield self.finding(
                 f"%{variable.name_hint} is used in @{subject.name} and bound nowhere",
                 f"make %{variable.name_hint} a parameter of @{subject.name}, or bind it with let",

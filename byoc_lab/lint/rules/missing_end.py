@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from byoc_lab.lint.base import Finding, Rule, Sample, Subject, called
 from byoc_lab.relay.annotate import is_annotation
-from byoc_lab.relay.expr import Expr, Let
+from byoc_lab.relay.expr import Expr
 from byoc_lab.relay.regions import Region
 
 _HEAD = "def @main(%x: Tensor[(10, 10), float32]) {\n"
@@ -79,18 +79,21 @@ def _last(region: Region, subject: Subject) -> Expr:
     return subject.in_order(region)[-1]
 
 
-def _dead_ends(region: Region, subject: Subject) -> Iterator[Expr]:
+def _dead_ends(region: Region, subject: Subject) -> list[Expr]:
     """Members that lead to no end of their region, where they branch off from what does."""
-    leads_to_end: set[Expr] = set(region.outputs)
-    members = subject.in_order(region)
-    for node in reversed(members):
-        if any(u in leads_to_end for u in subject.users[node]):
-            leads_to_end.add(node)
-    for node in members:
-        astray = node not in leads_to_end and not is_annotation(node)
-        if astray and any(p in leads_to_end and p in region.nodes for p in node.parts()):
-            yield node
+    todo: list[Expr] = list(region.outputs)
+    leads_to_end = set(todo)
+    while todo:
+        new = {p for p in todo.pop().parts() if p in region.nodes} - leads_to_end
+        leads_to_end |= new
+        todo += new
+    astray = [
+        node
+        for node in region.nodes - leads_to_end
+        if not is_annotation(node) and not leads_to_end.isdisjoint(node.parts())
+    ]
+    return sorted(astray, key=lambda node: subject.place[node])
 
 
 def _opens_at_let_value(region: Region, subject: Subject) -> bool:
-    return any(isinstance(u, Let) and u.value is b for b in region.inputs for u in subject.users[b])
+    return not subject.let_values.isdisjoint(region.inputs)

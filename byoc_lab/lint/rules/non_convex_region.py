@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from byoc_lab.lint.base import Finding, Rule, Sample, Subject, called
 from byoc_lab.relay.annotate import is_annotation
-from byoc_lab.relay.expr import Expr, Op
+from byoc_lab.relay.expr import Expr
 from byoc_lab.relay.regions import Region
 
 _HEAD = "def @main(%x: Tensor[(10, 10), float32]) {\n"
@@ -66,28 +66,28 @@ class NonConvexRegion(Rule):
 
 def _way_back(region: Region, subject: Subject) -> list[Expr]:
     """From an end of the region over nodes outside it to one of its begins; [] if there is none."""
-    entries = set(region.inputs)
-    place = subject.place
-    last = max((place[b] for b in entries), default=-1)
-    came_from: dict[Expr, Expr | None] = {e: None for e in region.outputs}
-    todo: list[Expr] = list(came_from)
+    place, ends = subject.place, set(region.outputs)
+    first = min((place[e] for e in ends), default=len(place))
+    # Backwards, from what a begin lets in: for each node, the one it is an operand of.
+    goes_to: dict[Expr, Expr | None] = {b: None for b in region.inputs if place[b] > first}
+    todo: list[Expr] = list(goes_to)
     while todo:
         node = todo.pop()
-        for user in subject.users[node]:
-            if user in came_from or place[user] > last:
+        for operand in node.parts():
+            if operand in goes_to or place[operand] < first:
                 continue
-            came_from[user] = node
-            if user in entries:
-                return _unwound(user, came_from)
-            if user not in region.nodes and not isinstance(user, Op):
-                todo.append(user)
+            goes_to[operand] = node
+            if operand in ends:
+                return _followed(operand, goes_to)
+            if operand not in region.nodes:
+                todo.append(operand)
     return []
 
 
-def _unwound(node: Expr, came_from: dict[Expr, Expr | None]) -> list[Expr]:
+def _followed(end: Expr, goes_to: dict[Expr, Expr | None]) -> list[Expr]:
     path: list[Expr] = []
-    at: Expr | None = node
+    at: Expr | None = end
     while at is not None:
         path.append(at)
-        at = came_from[at]
-    return [n for n in reversed(path) if not is_annotation(n) or n is node or n is path[-1]]
+        at = goes_to[at]
+    return [n for n in path if not is_annotation(n) or n is end or n is path[-1]]
