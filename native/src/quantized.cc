@@ -1,8 +1,14 @@
 #include "quantized.h"
 
+#include <immintrin.h>
+
+// GCC takes the undefined vectors in these intrinsics for mistakes, where they are inlined.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 
 // Compiled for each kind of vector unit; the loader takes the best that the machine has. Names of
@@ -36,12 +42,24 @@ inline int32_t Rescaled(int32_t x, int32_t bias, int64_t from, int64_t factor, i
   return static_cast<int32_t>(std::min(std::max((total >> down) + zero, low), high));
 }
 
-// The first `count` of a row. `kEach`: each element has its own entry of `how`, else all the first.
-//
 // Small results are computed in float32, in units of 1 / kUnit, and kept where that cannot have
 // rounded another way. Three roundings of at most kSmall and one of kSmall + kLift make an error
 // below 0.7 units, so that only the units on both sides of a half are in doubt. One element in some
-// thousands is, and costs its block the exact way.
+// thousands is, and goes the exact way.
+struct Quick {
+  bool small;         // else it does not apply
+  float least, most;  // what is cut there rounds to the limit itself, and is in no doubt
+  int32_t after;      // added to the whole units
+
+  Quick(const Rescaling& how, int64_t zero, int64_t low, int64_t high)
+      : small(how.quick && zero - low <= kSmall && high - zero <= kSmall),
+        least((static_cast<float>(low - zero) + kLift + 0.01f) * kUnit),
+        most((static_cast<float>(high - zero) + kLift + 0.99f) * kUnit),
+        after(static_cast<int32_t>(zero - kLift)) {}
+};
+
+// The first `count` of a row. `kEach`: each element has its own entry of `how`, else all the first.
+// One element in doubt takes its block the exact way.
 template <bool kEach>
 inline __attribute__((always_inline)) void Rescale(const int32_t* x, int64_t count,
                                                    const Rescaling& how, int64_t channel,
@@ -52,14 +70,12 @@ inline __attribute__((always_inline)) void Rescale(const int32_t* x, int64_t cou
   const int64_t *from = how.zero.data() + channel, *factor = how.factor.data() + channel,
                 *half = how.half.data() + channel, *down = how.down.data() + channel;
   const int64_t nearest = how.nearest;
-  const bool small = how.quick && zero - low <= kSmall && high - zero <= kSmall;
-  // What is cut there rounds to the limit itself, and is in no doubt.
-  const float least = (static_cast<float>(low - zero) + kLift + 0.01f) * kUnit,
-              most = (static_cast<float>(high - zero) + kLift + 0.99f) * kUnit;
-  const auto after = static_cast<int32_t>(zero - kLift);
+  const Quick quick(how, zero, low, high);
+  const float least = quick.least, most = quick.most;
+  const int32_t after = quick.after;
   for (int64_t begin = 0; begin < count; begin += kBlock) {
     const int64_t end = std::min(begin + kBlock, count);
-    if (small) {
+    if (quick.small) {
       int32_t closest = kUnit;  // to a half: 0 is in doubt
 #pragma omp simd reduction(min : closest)
       for (int64_t i = begin; i < end; ++i) {
@@ -80,6 +96,61 @@ inline __attribute__((always_inline)) void Rescale(const int32_t* x, int64_t cou
       out[i] = Rescaled(x[i], bias[k], from[k], factor[k], half[k], down[k], nearest, zero, low,
                         high);
     }
+  }
+}
+
+// As many of a row as fill vectors of AVX-512, to elements of 8 bits; tells how many. Every element
+// in doubt goes the exact way by itself, and narrowing needs no pass of its own.
+template <bool kEach, typename T>
+__attribute__((target("avx512f"))) int64_t RescaleVectors(const int32_t* x, int64_t count,
+                                                          const Rescaling& how, int64_t channel,
+                                                          int64_t zero, int64_t low, int64_t high,
+                                                          T* out) {
+  constexpr int64_t kLanes = 16;
+  const Quick quick(how, zero, low, high);
+  if (!quick.small) return 0;
+  const int32_t* offset = how.offset.data() + channel;
+  const float* scale = how.scale.data() + channel;
+  const __m512 least = _mm512_set1_ps(quick.least), most = _mm512_set1_ps(quick.most),
+               lifted = _mm512_set1_ps(kLifted);
+  const __m512i after = _mm512_set1_epi32(quick.after), fraction = _mm512_set1_epi32(kUnit - 2);
+  __m512i offsets = _mm512_set1_epi32(offset[0]);
+  __m512 scales = _mm512_set1_ps(scale[0]);
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    if (kEach) {
+      offsets = _mm512_loadu_si512(offset + i);
+      scales = _mm512_loadu_ps(scale + i);
+    }
+    const __m512i moved = _mm512_add_epi32(_mm512_loadu_si512(x + i), offsets);
+    const __m512 real = _mm512_fmadd_ps(_mm512_cvtepi32_ps(moved), scales, lifted);
+    const __m512i units = _mm512_cvttps_epi32(_mm512_min_ps(_mm512_max_ps(real, least), most));
+    const __m512i whole = _mm512_add_epi32(_mm512_srai_epi32(units, kUnitBits), after);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm512_cvtepi32_epi8(whole));
+    unsigned doubtful = _mm512_testn_epi32_mask(units, fraction);
+    for (; __builtin_expect(doubtful != 0, 0); doubtful &= doubtful - 1) {
+      const int64_t at = i + __builtin_ctz(doubtful), k = channel + (kEach ? at : 0);
+      out[at] = static_cast<T>(Rescaled(x[at], how.bias[k], how.zero[k], how.factor[k],
+                                        how.half[k], how.down[k], how.nearest, zero, low, high));
+    }
+  }
+  return i;
+}
+
+template <typename T>
+void RescaleTo8(const int32_t* x, int64_t count, const Rescaling& how, int64_t channel, bool each,
+                int64_t zero, int64_t low, int64_t high, T* out) {
+  static const bool has_vectors = __builtin_cpu_supports("avx512f");
+  int64_t done = 0;
+  if (has_vectors) {
+    done = each ? RescaleVectors<true>(x, count, how, channel, zero, low, high, out)
+                : RescaleVectors<false>(x, count, how, channel, zero, low, high, out);
+  }
+  int32_t wide[8 * kBlock];
+  for (; done < count; done += std::size(wide)) {
+    const int64_t some = std::min<int64_t>(count - done, std::size(wide));
+    RescaleRow(x + done, some, how, channel + (each ? done : 0), each, zero, low, high, wide);
+    NarrowRow(wide, some, out + done);
   }
 }
 
@@ -131,6 +202,16 @@ VECTORIZED void RescaleRow(const int32_t* x, int64_t count, const Rescaling& how
                            bool each, int64_t zero, int64_t low, int64_t high, int32_t* out) {
   each ? Rescale<true>(x, count, how, channel, zero, low, high, out)
        : Rescale<false>(x, count, how, channel, zero, low, high, out);
+}
+
+void RescaleRow(const int32_t* x, int64_t count, const Rescaling& how, int64_t channel, bool each,
+                int64_t zero, int64_t low, int64_t high, uint8_t* out) {
+  RescaleTo8(x, count, how, channel, each, zero, low, high, out);
+}
+
+void RescaleRow(const int32_t* x, int64_t count, const Rescaling& how, int64_t channel, bool each,
+                int64_t zero, int64_t low, int64_t high, int8_t* out) {
+  RescaleTo8(x, count, how, channel, each, zero, low, high, out);
 }
 
 VECTORIZED void AddRow(const int32_t* a, const int32_t* b, int64_t count, int64_t zero,

@@ -38,6 +38,11 @@ struct Rescaling {
 // and, where `each`, the next one that of x[1] and so on, else everybody's.
 void RescaleRow(const int32_t* x, int64_t count, const Rescaling& how, int64_t channel, bool each,
                 int64_t zero, int64_t low, int64_t high, int32_t* out);
+// The same where [low, high] is within the range of the result.
+void RescaleRow(const int32_t* x, int64_t count, const Rescaling& how, int64_t channel, bool each,
+                int64_t zero, int64_t low, int64_t high, uint8_t* out);
+void RescaleRow(const int32_t* x, int64_t count, const Rescaling& how, int64_t channel, bool each,
+                int64_t zero, int64_t low, int64_t high, int8_t* out);
 
 // out[i] = a[i] + b[i] - zero, cut to [low, high].
 void AddRow(const int32_t* a, const int32_t* b, int64_t count, int64_t zero, int64_t low,

@@ -205,10 +205,19 @@ void Requantize(const Settings& s, const std::vector<void*>& operands, Tables* t
   const Rescaling& how = tables->Get(s, operands);
   const int64_t zero = s.At<int32_t>(operands, 4, 0);
   s.walk.ForEach(s.threads, [&](int64_t start, int64_t count, int64_t channel) {
-    int32_t held[kPiece], out[kPiece];
-    RescaleRow(Load(operands[0], s.from, start, count, held), count, how, channel,
-               s.walk.interleaved(), zero, s.range.low, s.range.high, out);
-    Store(out, count, s.to, start, operands.back());
+    int32_t held[kPiece];
+    const int32_t* data = Load(operands[0], s.from, start, count, held);
+    const auto rescale = [&](auto* out) {
+      RescaleRow(data, count, how, channel, s.walk.interleaved(), zero, s.range.low, s.range.high,
+                 out + start);
+    };
+    if (s.to == DType::u8) {
+      rescale(static_cast<uint8_t*>(operands.back()));
+    } else if (s.to == DType::s8) {
+      rescale(static_cast<int8_t*>(operands.back()));
+    } else {
+      rescale(static_cast<int32_t*>(operands.back()));
+    }
   });
 }
 
