@@ -1,7 +1,11 @@
 """Does evaluating an expression do anything besides giving its value?
 
-Source: the purity analysis of TVM 0.16, as behaviour: reading and writing references and
-calling stateful operators or unknown functions are effects; making a closure is none.
+Reading and writing references and calling stateful operators or unknown functions are effects;
+making a closure is none. A function that calls itself has an effect if something else in it has:
+that it may not end counts as none.
+
+Source: the purity analysis of TVM 0.16 (src/relay/transforms/dead_code.cc). It has functions that
+call themselves for pure whatever they do, and calls nested more than 25 deep for effects.
 """
 
 from __future__ import annotations
@@ -21,50 +25,70 @@ from byoc_lab.relay.expr import (
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.visit import post_order, post_order_new
 
-_DEEPEST_CALL = 25  # beyond it, or on recursion, a call counts as one with effects
-
 
 class Purity:
-    """Answers for one module; each function is examined once."""
+    """Answers for the expressions of one module; each is examined once."""
 
     def __init__(self, mod: IRModule):
         self.mod = mod
+        nodes = list(post_order(*mod.functions.values()))
+        self._value_of = {n.var: n.value for n in nodes if isinstance(n, Let)}
+        self._with_effects = self._find([n for n in nodes if isinstance(n, Function)])
         self._pure: dict[Expr, bool] = {}
-        self._value_of: dict[Var, Expr] = {}
-        for func in mod.functions.values():
-            self._value_of.update({n.var: n.value for n in post_order(func) if isinstance(n, Let)})
 
     def of(self, expr: Expr) -> bool:
         """Whether evaluating `expr` has no effect."""
-        return self._evaluate(expr, 0)
-
-    def _evaluate(self, expr: Expr, depth: int) -> bool:
-        for node in post_order_new(expr, self._pure, None):
-            self._pure[node] = self._own(node, depth)
+        for node in post_order_new(expr, self._pure, _is_evaluated):
+            below = node.parts() if _is_evaluated(node) else ()
+            self._pure[node] = all(self._pure[p] for p in below) and not self._has_effect(node)
         return self._pure[expr]
 
-    def _own(self, node: Expr, depth: int) -> bool:
-        if isinstance(node, (RefRead, RefWrite)):
-            return False
-        if isinstance(node, Function):
-            return True
-        below = all(self._pure[p] for p in node.parts())
-        return below and (not isinstance(node, Call) or self._calling(node.op, depth))
+    def _find(self, functions: list[Function]) -> set[Function]:
+        """The functions whose calls have effects: of their own, or of what they call."""
+        callers: dict[Function, list[Function]] = {}
+        todo: list[Function] = []
+        for func in functions:
+            for node in post_order(func.body, enter=_is_evaluated):
+                callee = self._callee(node) if isinstance(node, Call) else None
+                if isinstance(callee, Function):
+                    callers.setdefault(callee, []).append(func)
+                elif _does_something(node, callee):
+                    todo.append(func)
+            if func.attrs.get("Extern"):
+                todo.append(func)
+        found: set[Function] = set()
+        while todo:
+            func = todo.pop()
+            if func not in found:
+                found.add(func)
+                todo += callers.get(func, ())
+        return found
 
-    def _calling(self, callee: Expr, depth: int) -> bool:
-        seen: set[Expr] = set()
+    def _has_effect(self, node: Expr) -> bool:
+        callee = self._callee(node) if isinstance(node, Call) else None
+        if isinstance(callee, Function):
+            return callee in self._with_effects
+        return _does_something(node, callee)
+
+    def _callee(self, call: Call) -> Expr:
+        """What is called, if that is known."""
+        callee, seen = call.op, set()
         while isinstance(callee, Var) and callee in self._value_of and callee not in seen:
             seen.add(callee)
             callee = self._value_of[callee]
-        if isinstance(callee, Op):
-            return not callee.get_attr("TOpIsStateful")
-        if isinstance(callee, Constructor):
-            return True
-        if isinstance(callee, Function):
-            return self._evaluate(callee.body, depth + 1) if depth < _DEEPEST_CALL else False
         if isinstance(callee, GlobalVar) and callee in self.mod:
-            func = self.mod[callee]
-            if depth >= _DEEPEST_CALL or func.attrs.get("Extern"):
-                return False
-            return self._evaluate(func.body, depth + 1)
-        return False
+            return self.mod.functions[self.mod.get_global_var(callee)]
+        return callee
+
+
+def _is_evaluated(node: Expr) -> bool:
+    """Whether what is below a node is evaluated with it."""
+    return not isinstance(node, Function)
+
+
+def _does_something(node: Expr, callee: Expr | None) -> bool:
+    """Whether a node has an effect, apart from what a function does that it calls."""
+    if isinstance(node, Call):
+        stateful = isinstance(callee, Op) and bool(callee.get_attr("TOpIsStateful"))
+        return stateful or not isinstance(callee, (Op, Constructor))
+    return isinstance(node, (RefRead, RefWrite))
