@@ -177,8 +177,6 @@ INSTEAD: dict[str, str] = {
     "(mod.astext()) and read that with relay.parse",
     "tvm.relay.op.contrib": "byoc_lab has one back end, dnnl; register a pattern table of your own "
     "with relay.op.contrib.register_pattern_table",
-    "tvm.relay.prelude.StaticTensorArrayOps": "tensor arrays, of TensorFlow, are not carried",
-    "tvm.relay.prelude.TensorArrayOps": "tensor arrays, of TensorFlow, are not carried",
     "tvm.relay.quantize": "quantize before importing; byoc_lab reads qnn operators",
     "tvm.relay.transform": "byoc_lab has the passes that relay.transform lists (dir), and what "
     "they need",
