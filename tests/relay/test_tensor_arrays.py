@@ -99,7 +99,8 @@ def test_a_batch_of_one_is_stacked() -> None:
     stack = prelude.get_global_var_static("tensor_array_stack", "float32", (3,), 1)
     assert stack.name_hint == "tensor_array_stack_float32_batch1_3"
     array = _written(ops, ops.get_ctor("tensor_constructor"), ROWS[0])
-    assert _values(prelude, stack(array)) == [[0, 1, 2]]
+    one = prelude.tl(prelude.rev(array))  # without the last, which holds nothing
+    assert _values(prelude, stack(one)) == [[0, 1, 2]]
 
 
 def test_scalars_are_not_cut() -> None:
@@ -124,7 +125,7 @@ def test_arrays_of_any_shape() -> None:
     array = get("tensor_array")(relay.const(3))
     split = get("tensor_array_split")(array, put[2](relay.const(ROWS)), relay.const([1, 3]))
     assert _values(prelude, split) == [ROWS[:1].tolist(), ROWS[1:].tolist(), None]
-    pair = prelude.tl(get("tensor_array_scatter")(array, relay.const([2, 1, 0]), split))
+    pair = prelude.tl(get("tensor_array_scatter")(array, relay.const([1, 2, 0]), split))
     assert _values(prelude, get("tensor_array_concat")(pair)) == ROWS.tolist()
     read = get("tensor_array_read")(split, relay.const(0))
     grown = get("tensor_expand_dims")(read)
@@ -138,9 +139,7 @@ def test_shapes_of_arrays() -> None:
         assert get_tensor_array_shape(array, "float32", prelude) == shape
     array = prelude.get_global_var("tensor_array", "float32")(relay.const(2))
     assert get_tensor_array_shape(array, "float32", prelude) is None
-    with pytest.raises(
-        TypeInferenceError, match="a tensor array is a List of tensors, found int32"
-    ):
+    with pytest.raises(TypeInferenceError, match="is a List of tensors, found int32"):
         get_tensor_array_shape(relay.const(1), "float32", prelude)
 
 
