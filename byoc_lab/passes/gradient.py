@@ -1,8 +1,10 @@
 """`gradient`: a function made one that gives its result and the gradient for each parameter.
 
-Reverse accumulation over the dataflow graph. Source: `relay.transform.gradient` of TVM 0.16, whose
-results are closures over references; the values are the same here, and the results, which are
-ordinary functions, can be differentiated again too. Mode "first_order" is FirstOrderGradient.
+Reverse accumulation over the dataflow graph, and over the graphs of branches.
+
+Source: `relay.transform.gradient` of TVM 0.16, whose results are closures over references; the
+values are the same here, and the results, which are ordinary functions, can be differentiated
+again too. Mode "first_order" is FirstOrderGradient.
 """
 
 from __future__ import annotations
@@ -11,16 +13,22 @@ from typing import Any
 
 from byoc_lab.errors import PassError
 from byoc_lab.passes.base import Pass
+from byoc_lab.passes.dead_code_elimination import DeadCodeElimination
 from byoc_lab.passes.first_order_gradient import FirstOrderGradient
 from byoc_lab.passes.infer_type import InferType
+from byoc_lab.passes.partial_evaluate import PartialEvaluate
 from byoc_lab.passes.to_graph_normal_form import ToGraphNormalForm
+from byoc_lab.relay.adt import Match
 from byoc_lab.relay.expr import (
     Call,
     Constant,
     Expr,
     Function,
+    GlobalVar,
+    If,
     Let,
     Op,
+    RefCreate,
     Tuple,
     TupleGetItem,
     TupleWrapper,
@@ -29,22 +37,32 @@ from byoc_lab.relay.expr import (
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.op.gradients import adjoints
 from byoc_lab.relay.op.namespace import function as builder
+from byoc_lab.relay.rules import Rule, run
 from byoc_lab.relay.types import TupleType, Type
 from byoc_lab.relay.visit import post_order
 
 MODES = ("first_order", "higher_order")
 
 
-def gradient(expr: Expr, mod: IRModule | None = None, mode: str = "higher_order") -> Function:
+def gradient(
+    expr: Function | GlobalVar, mod: IRModule | None = None, mode: str = "higher_order"
+) -> Function:
     """`fn (params) -> (result, (gradient for each param, ...))` of a function of tensors.
 
-    The gradient is that of the sum of all elements of the result. Raises PassError for an operator
-    without a gradient, and for what is no dataflow graph: branches, closures, references.
+    expr: a function, or the name of one of `mod`. The gradient is that of the sum of all elements
+    of the result. Functions, references and data are worked out first (PartialEvaluate). Raises
+    PassError for an operator without a gradient, and where more than operators and branches on
+    tensors is left.
     """
     if mode not in MODES:
         raise PassError(f"mode must be one of {', '.join(MODES)}, found {mode!r}")
+    if isinstance(expr, GlobalVar) and mod is not None:
+        expr = mod.functions[mod.get_global_var(expr)]
     if not isinstance(expr, Function):
-        raise PassError(f"gradient takes a relay.Function, found {type(expr).__name__}")
+        raise PassError(
+            f"gradient takes a relay.Function, or with a module a GlobalVar, found "
+            f"{type(expr).__name__}"
+        )
     if mode == "first_order":
         if mod is not None:
             raise PassError("for a module run relay.transform.FirstOrderGradient()")
@@ -52,18 +70,38 @@ def gradient(expr: Expr, mod: IRModule | None = None, mode: str = "higher_order"
         return made
     whole = IRModule() if mod is None else mod.copy()
     whole["main"] = expr
-    steps: list[Pass] = [InferType()]
-    if any(isinstance(node, Let) for node in post_order(expr)):
-        steps += [ToGraphNormalForm(), InferType()]
-    for step in steps:
+    for step in [InferType(), *_steps_to_a_graph(expr)]:
         whole = step(whole)
     main = whole["main"]
-    adjoints = _Adjoints()
-    adjoints.add(main.body, _ones(main.body))
-    for node in reversed(list(post_order(main.body))):
-        adjoints.pass_on(node)
-    found = [_joined(adjoints.of(p), p) for p in main.params]
+    reverse = run(_reverse(main.body, _ones(main.body)))
+    found = [_joined(reverse.of(p), p) for p in main.params]
     return Function(main.params, Tuple([main.body, Tuple(found)]), None, main.type_params)
+
+
+def _steps_to_a_graph(expr: Expr) -> list[Pass]:
+    kinds = {type(node) for node in post_order(expr.body if isinstance(expr, Function) else expr)}
+    graph: list[Pass] = [ToGraphNormalForm(), InferType()]
+    if kinds & {Function, GlobalVar, Match, RefCreate}:
+        # What is written to references that nobody reads has no effect any more, and a read that
+        # is left is refused.
+        needed = DeadCodeElimination(ignore_impurity=True)
+        return [PartialEvaluate(), InferType(), needed, *graph]
+    return graph if Let in kinds else []
+
+
+def _reverse(root: Expr, adjoint: Any) -> Rule:
+    """The adjoints of what `root` is made of, given its own."""
+    found = _Adjoints()
+    found.add(root, adjoint)
+    for node in reversed(list(post_order(root, enter=lambda n: not isinstance(n, If)))):
+        value = found.of(node)
+        if isinstance(node, If) and value is not None:
+            one = yield _reverse(node.true_branch, value)
+            other = yield _reverse(node.false_branch, value)
+            found.join(node, one, other)
+        else:
+            found.pass_on(node)
+    return found
 
 
 class _Adjoints:
@@ -80,6 +118,15 @@ class _Adjoints:
 
     def add(self, node: Expr, value: Any) -> None:
         self._found[node] = _sum(self.of(node), _fields(value, node.checked_type))
+
+    def join(self, branch: If, one: _Adjoints, other: _Adjoints) -> None:
+        """Add those of the variables that a branch uses, of the side that is taken."""
+        used = dict.fromkeys(v for v in (*one._found, *other._found) if isinstance(v, Var))
+        if used:
+            sides = [Tuple([_joined(side.of(v), v) for v in used]) for side in (one, other)]
+            taken = If(branch.cond, sides[0], sides[1])
+            for index, v in enumerate(used):
+                self.add(v, TupleGetItem(taken, index))
 
     def pass_on(self, node: Expr) -> None:
         """Give the adjoint of a node to the nodes that it is made of."""
@@ -100,8 +147,8 @@ class _Adjoints:
                 self.add(argument, part)
         else:
             raise PassError(
-                f"gradient is for graphs of operator calls, found {type(node).__name__}; inline "
-                f"functions (relay.transform.Inline) and take branches out first"
+                f"gradient is for operators and branches on tensors, found {node.in_words()}: "
+                f"functions, references and data must be known without the arguments"
             )
 
 

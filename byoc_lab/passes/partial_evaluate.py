@@ -9,12 +9,12 @@ Calls of known functions become their bodies, branches and matches on known valu
 sides, reads of known references what was written; operators on constants are computed. Every
 value that is made gets a name, used or not: DeadCodeElimination takes away what is not needed.
 
-A recursion is followed while it comes to older or smaller arguments (see `Fuel`), and
+A recursion is followed while it comes to older or smaller values (see `Fuel`), and
 MOST_CALLS calls at most; what is left are calls. Functions of other compilers and Primitive ones
 are not looked into, and calls of operators without arguments (`zeros`) stay.
 
 Source: src/relay/transforms/partial_eval.cc of TVM 0.16, which refuses shared nodes; here they
-get names first (ToANormalForm).
+get names first (ToANormalForm). Of closures it compares the arguments alone.
 """
 
 from __future__ import annotations
@@ -229,7 +229,8 @@ class _Evaluation:
     ) -> Steps:
         """A literal function, called `name` in the result; `var` is what it calls itself."""
         name = lets.fresh() if name is None else name
-        closure = Closure(func, env)
+        outside = [env.find(v) for v in free_vars(func) if v is not var]
+        closure = Closure(func, env, tuple(v for v in outside if v is not None))
         value = self._value(closure if _is_open(func) else None, name)
         if var is not None:
             env.values[var] = value
@@ -257,7 +258,7 @@ class _Evaluation:
         self, closure: Closure, args: Sequence[Value], types: dict[Type, Type], lets: LetList
     ) -> Steps:
         """What the body of a function gives for these arguments."""
-        func, fuel = closure.function, Fuel.of(args)
+        func, fuel = closure.function, Fuel.of(closure, args)
         before = self.fuel.get(func)
         self.fuel[func] = fuel if before is None else before.meet(fuel)
         env = Env(closure.env, types)
@@ -274,7 +275,7 @@ class _Evaluation:
         args = yield self._all(call.args, env, lets)
         types = [env.type(t) for t in call.type_args]
         known = callee.known
-        if isinstance(known, Closure) and self._goes_on(known.function, args):
+        if isinstance(known, Closure) and self._goes_on(known, args):
             given = type_arguments(known.function.type_params, types)
             return (yield self._body(known, args, given, lets))
         left = Call(callee.name, [a.name for a in args], call.attrs, types, call.span)
@@ -285,10 +286,10 @@ class _Evaluation:
         self.store.forget()
         return self._value(None, lets.name(left))
 
-    def _goes_on(self, func: Function, args: Sequence[Value]) -> bool:
+    def _goes_on(self, closure: Closure, args: Sequence[Value]) -> bool:
         """Whether to follow a call: one that is not inside another, or has come further."""
-        before = self.fuel.get(func)
-        if self.calls == MOST_CALLS or (before and before.meet(Fuel.of(args)) == before):
+        before = self.fuel.get(closure.function)
+        if self.calls == MOST_CALLS or (before and before.meet(Fuel.of(closure, args)) == before):
             return False
         self.calls += 1
         return True

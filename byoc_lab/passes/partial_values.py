@@ -45,10 +45,14 @@ class Env:
 
 @dataclass(frozen=True, eq=False)
 class Closure:
-    """A function whose body is here, and what its variables from outside stand for."""
+    """A function whose body is here, and what its variables from outside stand for.
+
+    captured: the values of those, but for the function itself.
+    """
 
     function: Function
     env: Env
+    captured: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,18 +104,20 @@ class Store:
 
 @dataclass(frozen=True)
 class Fuel:
-    """How far calls of a function have come: for each argument its time, and the number it is.
+    """How far calls of a function have come: for each value that it is given, as an argument or
+    from outside, its time, and the number it is.
 
-    A call inside a call goes on if it has come further: if some argument is older (a part of what
-    it was before) or, a number that is not negative, smaller. That ends, for both are counts.
+    A call inside a call goes on if it has come further: if some value is older (a part of what it
+    was before) or, a number that is not negative, smaller. That ends, for both are counts.
     """
 
     times: tuple[int, ...]
     numbers: tuple[float, ...]
 
     @classmethod
-    def of(cls, args: Sequence[Value]) -> Fuel:
-        return cls(tuple(a.time for a in args), tuple(map(_number, args)))
+    def of(cls, closure: Closure, args: Sequence[Value]) -> Fuel:
+        given = (*args, *closure.captured)
+        return cls(tuple(v.time for v in given), tuple(map(_number, given)))
 
     def meet(self, other: Fuel) -> Fuel:
         return Fuel(

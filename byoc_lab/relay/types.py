@@ -79,7 +79,8 @@ class Type:
         return str(self)
 
 
-SHORT_DTYPES = {"int": "int32", "uint": "uint32", "float": "float32"}  # what TVM takes them for
+# What TVM takes these for.
+SHORT_DTYPES = {"int": "int32", "uint": "uint32", "float": "float32", "uint1": "bool"}
 
 
 class TensorType(Type):

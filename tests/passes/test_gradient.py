@@ -11,7 +11,7 @@ import pytest
 from byoc_lab import relay
 from byoc_lab.compat.relay_testing import check_grad
 from byoc_lab.errors import PassError
-from byoc_lab.passes import gradient
+from byoc_lab.passes import InferType, gradient
 from byoc_lab.relay.op.gradients import ELEMENTWISE
 from byoc_lab.relay.testing import run_infer_type
 from byoc_lab.run.reference import evaluate
@@ -155,6 +155,80 @@ def test_let_and_shared_values() -> None:
     check([(2, 4)], lambda x: relay.Let(v, relay.exp(x), v * v + x))
 
 
+@pytest.mark.parametrize("least", [-100.0, 100.0])
+def test_branches(least: float) -> None:
+    """Nested ones, with a value that is shared, and a variable that one side alone uses."""
+
+    def build(x: relay.Expr, y: relay.Expr) -> relay.Expr:
+        shared = relay.exp(x)
+        inner = relay.If(relay.const(True), shared * y, y)
+        above = relay.less(relay.const(least, "float64"), relay.sum(x))
+        taken = relay.If(above, relay.Tuple([inner, shared]), relay.Tuple([x * x, x]))
+        return relay.TupleGetItem(taken, 0) * shared + relay.TupleGetItem(taken, 1)
+
+    check([(2, 4), (2, 4)], build)
+
+
+def test_the_other_side_of_a_branch_is_not_computed() -> None:
+    """Its gradient is not a number."""
+    x = relay.var("x", shape=(), dtype="float64")
+    zero = relay.const(0.0, "float64")
+    guarded = relay.If(relay.less(zero, x), relay.sqrt(x), zero)
+    both = run_infer_type(gradient(run_infer_type(relay.Function([x], guarded))))
+    assert evaluate(both, [np.array(0.0)]).value[1][0] == 0.0
+
+
+PROGRAMS = {
+    "functions of functions": (
+        """def @twice(%f: fn (float64) -> float64, %x: float64) -> float64 { %f(%f(%x)) }
+        def @main(%x: float64) -> float64 {
+          let %y = exp(%x);
+          @twice(fn (%z: float64) -> float64 { multiply(%y, %z) }, %x)
+        }""",
+        lambda x: np.exp(2 * x) * (1 + 2 * x),
+    ),
+    "references": (
+        """def @main(%x: float64) -> float64 {
+          let %r = ref(%x);
+          let %u = ref_write(%r, multiply(ref_read(%r), ref_read(%r)));
+          multiply(ref_read(%r), %x)
+        }""",
+        lambda x: 3 * x**2,
+    ),
+    "data": (
+        """type Nat { Zero, Succ(Nat) }
+        def @power(%n: Nat[]) -> fn (float64) -> float64 {
+          fn (%x: float64) -> float64 {
+            match (%n) { Zero => %x, Succ(%m) => { %0 = @power(%m); multiply(%x, %0(%x)) } }
+          }
+        }
+        def @main(%x: float64) -> float64 { %0 = @power(Succ(Succ(Zero))); %0(%x) }""",
+        lambda x: 3 * x**2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_are_worked_out_first(name: str) -> None:
+    text, slope = PROGRAMS[name]
+    mod = InferType()(relay.parse('#[version = "0.0.5"]\n' + text))
+    both = run_infer_type(gradient(mod.get_global_var("main"), mod))
+    for x in (-0.5, 1.25):
+        _, (found,) = evaluate(both, [np.array(x)]).value
+        np.testing.assert_allclose(found, slope(x))
+
+
+def test_a_recursion_that_tensors_end_is_refused() -> None:
+    text = """#[version = "0.0.5"]
+    def @main(%x: float64) -> float64 { @halve(%x) }
+    def @halve(%x: float64) -> float64 {
+      if (less(%x, 1.0f64)) { %x } else { @halve(multiply(%x, 0.5f64)) }
+    }"""
+    mod = InferType()(relay.parse(text))
+    with pytest.raises(PassError, match=r"call of global @halve: .* known without the arguments"):
+        gradient(mod["main"], mod)
+
+
 def test_gradient_of_a_gradient() -> None:
     x = relay.var("x", shape=(2,), dtype="float64")
     once = run_infer_type(gradient(relay.Function([x], relay.exp(x) * x)))
@@ -172,9 +246,8 @@ def test_what_has_no_gradient_says_so() -> None:
     f = function([(2, 4)], lambda x: relay.split(x, 2, 1)[0])
     with pytest.raises(PassError, match=r'split has no gradient.*set_attr\("FPrimalGradient"'):
         gradient(f)
-    condition = relay.const(True)
-    with pytest.raises(PassError, match="found If"):
-        gradient(function([(2,)], lambda x: relay.If(condition, x, relay.exp(x))))
+    with pytest.raises(PassError, match="found GlobalVar"):
+        gradient(relay.GlobalVar("f"))
     with pytest.raises(PassError, match="mode must be one of"):
         gradient(f, mode="third_order")
     with pytest.raises(PassError, match=r"layout NCHW.*ConvertLayout"):

@@ -149,4 +149,5 @@ def test_functions_that_name_their_type_parameters_differently_have_one_hash():
 def test_dtypes_without_bits_have_those_of_tvm() -> None:
     assert relay.TensorType((2,), "int") == relay.TensorType((2,), "int32")
     assert relay.TensorType((2,), "uint").dtype == "uint32"
+    assert relay.TensorType((), "uint1").dtype == "bool"
     assert relay.cast(relay.var("x", shape=(2,), dtype="float"), "int").attrs.dtype == "int32"
