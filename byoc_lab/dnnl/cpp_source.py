@@ -166,7 +166,19 @@ class _Writer:
             f"    algorithm::{algorithm}, {self.any(inputs[0])}, {self.any(inputs[1], weights)},",
             f"    {bias}, {self.any(out)}, {words.dims(strides)}, {words.dims(gaps)},",
             f"    {words.dims(before)}, {words.dims(after)}, {words.attributes(op)});",
+            *([] if transposed else self._keep_off_faults(op)),
             *self._run_weighted(op, operands),
+        ]
+
+    def _keep_off_faults(self, op: dict[str, Any]) -> list[str]:
+        data, weight, *_ = op["inputs"]
+        strides, gaps, before, after = words.window(op["attrs"], int(op["kind"][4]))
+        if not self.type(data) or not any([*before, *after]):
+            return []
+        return [
+            f"if (onednn_faults::CoversPaddingAlone({self.dims(data)}, {self.dims(weight)},",
+            f"    {self.dims(op['output'])}, {words.dims(strides)}, {words.dims(gaps)},",
+            f"    {words.dims(before)})) onednn_faults::KeepOffAmx(&desc);",
         ]
 
     def _run_weighted(self, op: dict[str, Any], operands: list[str]) -> list[str]:
@@ -317,6 +329,9 @@ class _Writer:
         ]
 
     def _reduce(self, op: dict[str, Any], operands: list[str]) -> list[str]:
+        if self.shape(op["inputs"][0]) == self.shape(op["output"]):
+            # Along an axis of one element each of them gives that element: for oneDNN no reduction.
+            return [f"t{op['output']} = as(t{op['inputs'][0]}, {self.plain(op['output'])});"]
         alg = {"prod": "mul"}.get(op["attrs"]["alg"], op["attrs"]["alg"])
         return [
             f"reduction::primitive_desc desc(cpu(), algorithm::reduction_{alg},",
@@ -338,7 +353,8 @@ class _Writer:
         return [f"t{op['output']} = as(t{op['inputs'][0]}, {self.plain(op['output'])});"]
 
     def _transpose(self, op: dict[str, Any], operands: list[str]) -> list[str]:
-        (data,), positions = op["inputs"], inverse(tuple(op["attrs"]["axes"]))
+        # A scalar has an axis here.
+        (data,), positions = op["inputs"], inverse(tuple(op["attrs"]["axes"] or [0]))
         rows = f"as(t{data}, {self.plain(data)})"
         return [f"t{op['output']} = transposed({rows}, {words.dims(positions)});"]
 

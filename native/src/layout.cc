@@ -35,14 +35,6 @@ MemoryDesc Beside(const MemoryDesc& tensor, const Dims& dims) {
   return Plain(dims, tensor.get_data_type());
 }
 
-std::pair<MemoryDesc, MemoryDesc> Moved(const MemoryDesc& from, const MemoryDesc& to) {
-  for (const MemoryDesc* desc : {&from, &to}) {
-    if (desc->get_data_type() != DType::s32 || desc->get_inner_nblks() != 0) return {from, to};
-  }
-  return {MemoryDesc(from.get_dims(), DType::f32, from.get_strides()),
-          MemoryDesc(to.get_dims(), DType::f32, to.get_strides())};
-}
-
 Dims PadRank(const Dims& dims, size_t rank) {
   Dims padded(rank - std::min(rank, dims.size()), 1);
   padded.insert(padded.end(), dims.begin(), dims.end());

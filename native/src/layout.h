@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "../../byoc_lab/dnnl/onednn_faults.h"
 #include "check.h"
 
 namespace byoc_lab {
@@ -31,10 +32,8 @@ MemoryDesc Blocked(const Dims& dims, int block);
 // it has one number for each channel (else oneDNN has nothing but a reference kernel), or row-major.
 MemoryDesc Beside(const MemoryDesc& tensor, const Dims& dims);
 
-// What to tell oneDNN of memory that is moved from one layout to another. int32 goes as float32, bit
-// by bit: as int32, it rounds some of it to what float32 has (where it transposes 8 by 8 elements).
-// Where either has blocks, which no kernel of integers asks for, both stay as they are.
-std::pair<MemoryDesc, MemoryDesc> Moved(const MemoryDesc& from, const MemoryDesc& to);
+// What to tell oneDNN of memory that is moved from one layout to another.
+using onednn_faults::Moved;
 
 // `dims` with ones put in front up to `rank`, as NumPy broadcasting lines shapes up.
 Dims PadRank(const Dims& dims, size_t rank);

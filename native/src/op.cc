@@ -128,7 +128,9 @@ dnnl::algorithm EltwiseAlgorithm(const std::string& where, const std::string& al
   return Algorithm(where, alg, known);
 }
 
-bool IsFloat32Only(const std::string& alg) { return alg == "round"; }
+bool IsFloat32Only(const std::string& alg) {
+  return onednn_faults::IsFloat32Only(EltwiseAlgorithm("eltwise", alg));
+}
 
 void CheckEltwise(const std::string& where, const std::string& alg, double alpha, double beta) {
   EltwiseAlgorithm(where, alg);

@@ -48,6 +48,64 @@ def net_of_the_rest() -> tuple[Net, list[int]]:
     return net, outputs
 
 
+def faults() -> tuple[dict[str, Any], list[np.ndarray]]:
+    """A graph of what oneDNN 3.2 does wrongly when asked plainly, and inputs for it."""
+    rng = np.random.default_rng(8)
+    tensors: list[dict[str, Any]] = []
+    arrays: list[np.ndarray] = []
+    ops: list[dict[str, Any]] = []
+
+    def tensor(dtype: str, *shape: int) -> int:
+        tensors.append({"name": f"t{len(tensors)}", "shape": [*shape], "dtype": dtype})
+        return len(tensors) - 1
+
+    def given(dtype: str, *shape: int) -> int:
+        if dtype in ("int8", "uint8", "int32"):
+            arrays.append(quantized.integers(rng, dtype, *shape))
+        else:
+            real = (3 * rng.standard_normal(shape)).astype(native.numpy_dtype(dtype))
+            arrays.append(real)
+        return tensor(dtype, *shape)
+
+    # Inputs come first.
+    whole = given("int32", 3, 19, 17)
+    image = given("uint8", 1, 20, 6, 5)
+    weight = given("int8", 8, 20, 2, 3)
+    one = given("float32", 4, 1, 6)
+    rows = given("float32", 2, 3, 5)
+    column = given("float32", 3, 1)
+    pixel, channels = given("float32", 2, 3, 1, 1), given("float32", 3, 1, 1)
+    scalar = given("int32")
+    half = given("bfloat16", 4, 9) if BFLOAT16 else None
+    inputs = [*range(len(tensors))]
+
+    def op(kind: str, of: list[int], shape: list[int], post_ops: Any = (), **attrs: Any) -> int:
+        dtype = "int32" if kind.startswith("conv") else tensors[of[0]]["dtype"]
+        out = tensor(dtype, *shape)
+        entry = {"name": f"{kind}_{len(ops)}", "kind": kind, "inputs": of, "output": out}
+        ops.append({**entry, "attrs": attrs, "post_ops": list(post_ops)})
+        return out
+
+    def times(input: int) -> list[dict[str, Any]]:
+        return [{"kind": "binary", "alg": "mul", "input": input}]
+
+    outputs = [
+        op("transpose", [whole], [17, 3, 19], axes=[2, 0, 1]),
+        op("conv2d", [image, weight], [1, 8, 15, 11], padding=[6, 4, 4, 4]),
+        op("reduce", [one], [4, 1, 6], alg="mean", axis=1),
+        op("softmax", [rows], [2, 3, 5], times(column)),
+        op("binary", [pixel, pixel], [2, 3, 1, 1], times(channels), alg="add"),
+        op("resample2d", [pixel], [2, 3, 1, 1], times(channels), size=[1, 1], alg="nearest"),
+        op("transpose", [scalar], [], axes=[]),
+    ]
+    outputs.append(op("transpose", [outputs[1]], [1, 15, 11, 8], axes=[0, 2, 3, 1]))
+    if half is not None:
+        outputs.append(op("eltwise", [half], [4, 9], alg="round"))
+    head = {"format": "byoc_lab.dnnl.graph", "version": 1, "symbol": "faults", "constants": []}
+    graph = {**head, "tensors": tensors, "inputs": inputs, "outputs": outputs, "ops": ops}
+    return graph, arrays
+
+
 @pytest.fixture(scope="module")
 def library(tmp_path_factory) -> ctypes.CDLL:
     """All sources in one file, which is quicker to compile."""
@@ -56,6 +114,7 @@ def library(tmp_path_factory) -> ctypes.CDLL:
     graphs += [dnnl.region_graph(quantized.function(QUANTIZED[c]()), c) for c in QUANTIZED]
     graphs += [dnnl.region_graph(function(bfloat16.network(c)), c) for c in BFLOAT16]
     sources = [cpp_source(g.graph) for g in graphs] + [cpp_source(net_of_the_rest()[0].graph)]
+    sources.append(cpp_source(faults()[0]))
     (folder / "all.cc").write_text("\n".join(sources))
     command = compile_command(str(folder / "all.cc"), str(folder / "all.so"))
     done = subprocess.run(command, capture_output=True, text=True)
@@ -176,6 +235,19 @@ def test_operations_that_regions_of_relay_do_not_have(library: ctypes.CDLL) -> N
     got = run(library, net.graph, net.arrays["inputs"], net.arrays["constants"])
     for value, output in zip(got, outputs, strict=True):
         np.testing.assert_allclose(value, net.values[output].value, rtol=1e-4, atol=1e-5)
+
+
+def test_it_keeps_off_the_faults_of_onednn_as_the_runtime_does(library: ctypes.CDLL) -> None:
+    graph, arrays = faults()
+    got = run(library, graph, arrays, [])
+    for value, want in zip(got, native.Region(graph)(*arrays), strict=True):
+        assert value.dtype == want.dtype
+        if want.dtype == np.float32:
+            np.testing.assert_allclose(value, want, rtol=1e-5, atol=1e-6)
+        else:
+            np.testing.assert_array_equal(value, want)
+    np.testing.assert_array_equal(got[0], arrays[0].transpose(2, 0, 1))
+    np.testing.assert_array_equal(got[2], arrays[3])
 
 
 def test_it_shows_the_line_that_compiles_it() -> None:

@@ -20,24 +20,6 @@ Dims Infer(const OpCall& call) {
   return dst.dims;
 }
 
-// Whether a window somewhere covers nothing but padding.
-bool CoversPaddingAlone(const OpCall& call, const Dims& dst) {
-  const Window window(call);
-  for (size_t axis = 0; axis < window.strides.size(); ++axis) {
-    const int64_t size = call.inputs[0].dims[2 + axis], taps = call.inputs[1].dims[2 + axis];
-    for (int64_t at = 0; at < dst[2 + axis]; ++at) {
-      const int64_t first = at * window.strides[axis] - window.before[axis];
-      bool covered = false;
-      for (int64_t tap = 0; tap < taps && !covered; ++tap) {
-        const int64_t place = first + tap * (window.gaps[axis] + 1);
-        covered = 0 <= place && place < size;
-      }
-      if (!covered) return true;
-    }
-  }
-  return false;
-}
-
 std::optional<Built> MakeWith(const OpCall& call, const MemoryDesc& src, const MemoryDesc& dst,
                               const dnnl::primitive_attr& attr) {
   const Window window(call);
@@ -45,9 +27,10 @@ std::optional<Built> MakeWith(const OpCall& call, const MemoryDesc& src, const M
       Cpu(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_auto, src,
       ConvWeights(call), ConvBias(call), dst, window.strides, window.gaps, window.before,
       window.after, attr, /*allow_empty=*/true);
-  if (desc && call.inputs[0].dtype != DType::f32 && CoversPaddingAlone(call, dst.get_dims())) {
-    // oneDNN 3.2's AMX kernel reads past the end of a list of its own for some of these.
-    while (IsKernel(desc.impl_info_str(), "brgconv:") && desc.next_impl()) continue;
+  if (desc && call.inputs[0].dtype != DType::f32 &&
+      onednn_faults::CoversPaddingAlone(call.inputs[0].dims, call.inputs[1].dims, dst.get_dims(),
+                                        window.strides, window.gaps, window.before)) {
+    onednn_faults::KeepOffAmx(&desc);
   }
   return Finish(desc, ConvArgs(call));
 }

@@ -1,0 +1,62 @@
+// What oneDNN 3.2 computes wrongly or not at all, and how to keep off it: for the native runtime
+// and for the C++ that a region is written out as.
+#pragma once
+#include <cstdint>
+#include <dnnl.hpp>
+#include <string>
+#include <utility>
+
+namespace onednn_faults {
+
+// What to tell oneDNN of memory that is moved from one layout to another. int32 goes as float32, bit
+// by bit: as int32, it rounds some of it to what float32 has (where it transposes 8 by 8 elements).
+// Where either has blocks, which no kernel of integers asks for, both stay as they are.
+inline std::pair<dnnl::memory::desc, dnnl::memory::desc> Moved(const dnnl::memory::desc& from,
+                                                               const dnnl::memory::desc& to) {
+  using Type = dnnl::memory::data_type;
+  for (const dnnl::memory::desc* desc : {&from, &to}) {
+    if (desc->get_data_type() != Type::s32 || desc->get_inner_nblks() != 0) return {from, to};
+  }
+  return {dnnl::memory::desc(from.get_dims(), Type::f32, from.get_strides()),
+          dnnl::memory::desc(to.get_dims(), Type::f32, to.get_strides())};
+}
+
+// Whether oneDNN has a function of one operand for float32 and nothing else.
+inline bool IsFloat32Only(dnnl::algorithm eltwise) {
+  return eltwise == dnnl::algorithm::eltwise_round;
+}
+
+// Whether a convolution's window somewhere covers nothing but padding. `data`, `weight` and `dst`
+// are shapes whose last axes are the spatial ones; gaps lie between taps, 0 without dilation.
+inline bool CoversPaddingAlone(const dnnl::memory::dims& data, const dnnl::memory::dims& weight,
+                               const dnnl::memory::dims& dst, const dnnl::memory::dims& strides,
+                               const dnnl::memory::dims& gaps, const dnnl::memory::dims& before) {
+  const size_t spatial = strides.size();
+  for (size_t axis = 0; axis < spatial; ++axis) {
+    const auto of = [&](const dnnl::memory::dims& dims) {
+      return dims[dims.size() - spatial + axis];
+    };
+    for (int64_t at = 0; at < of(dst); ++at) {
+      const int64_t first = at * strides[axis] - before[axis];
+      bool covered = false;
+      for (int64_t tap = 0; tap < of(weight) && !covered; ++tap) {
+        const int64_t place = first + tap * (gaps[axis] + 1);
+        covered = 0 <= place && place < of(data);
+      }
+      if (!covered) return true;
+    }
+  }
+  return false;
+}
+
+// To be called for a convolution of integers or bfloat16 that has such windows: oneDNN's AMX kernel
+// reads past the end of a list of its own for some of them, its other kernels do not.
+template <typename PrimitiveDesc>
+void KeepOffAmx(PrimitiveDesc* convolution) {
+  const auto is_amx = [&] {
+    return std::string(convolution->impl_info_str()).find("brgconv:") != std::string::npos;
+  };
+  while (is_amx() && convolution->next_impl()) continue;
+}
+
+}  // namespace onednn_faults
