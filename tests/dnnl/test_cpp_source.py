@@ -68,7 +68,7 @@ def faults() -> tuple[dict[str, Any], list[np.ndarray]]:
         return tensor(dtype, *shape)
 
     # Inputs come first.
-    whole = given("int32", 3, 19, 17)
+    whole = given("int32", 8, 8)
     image = given("uint8", 1, 20, 6, 5)
     weight = given("int8", 8, 20, 2, 3)
     one = given("float32", 4, 1, 6)
@@ -90,7 +90,7 @@ def faults() -> tuple[dict[str, Any], list[np.ndarray]]:
         return [{"kind": "binary", "alg": "mul", "input": input}]
 
     outputs = [
-        op("transpose", [whole], [17, 3, 19], axes=[2, 0, 1]),
+        op("transpose", [whole], [8, 8], axes=[1, 0]),
         op("conv2d", [image, weight], [1, 8, 15, 11], padding=[6, 4, 4, 4]),
         op("reduce", [one], [4, 1, 6], alg="mean", axis=1),
         op("softmax", [rows], [2, 3, 5], times(column)),
@@ -246,7 +246,7 @@ def test_it_keeps_off_the_faults_of_onednn_as_the_runtime_does(library: ctypes.C
             np.testing.assert_allclose(value, want, rtol=1e-5, atol=1e-6)
         else:
             np.testing.assert_array_equal(value, want)
-    np.testing.assert_array_equal(got[0], arrays[0].transpose(2, 0, 1))
+    np.testing.assert_array_equal(got[0], arrays[0].T)
     np.testing.assert_array_equal(got[2], arrays[3])
 
 
