@@ -130,43 +130,47 @@ def rows(results: dict[str, Any]) -> list[list[str]]:
 
 
 def plot(results: dict[str, Any], path: Path) -> None:
-    """Bars: how many times byoc_lab's time each takes, what is claimed as a black tick."""
+    """How many times byoc_lab's time each takes, what is claimed as a black tick."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     groups = [(n, t) for n, by_threads in results.items() for t in by_threads]
-    figure, axes = pyplot.subplots(figsize=(9, 1.5 + len(groups)), layout="constrained")
-    height = 0.8 / len(CLAIMS)
+    figure, axes = pyplot.subplots(figsize=(9, 1.2 + 0.9 * len(groups)), layout="constrained")
+    step = 0.8 / len(CLAIMS)
+    axes.axvline(1, color="black", linewidth=0.8)
     for k, (name, least) in enumerate(CLAIMS.items()):
         found = [
-            (place, results[n][t]["ratios"][name])
+            (place + k * step, results[n][t]["ratios"][name])
             for place, (n, t) in enumerate(groups)
             if name in results[n][t]["ratios"]
         ]
-        places = [place + k * height for place, _ in found]
+        if not found:
+            continue
+        places = [place for place, _ in found]
         medians = [ratio["median"] for _, ratio in found]
-        around = [
-            [m - ratio["low"] for m, (_, ratio) in zip(medians, found, strict=True)],
-            [ratio["high"] - m for m, (_, ratio) in zip(medians, found, strict=True)],
-        ]
-        bars = axes.barh(places, medians, height, label=name, xerr=around, ecolor="gray")
-        axes.bar_label(bars, [f"{m:.2f}" for m in medians], padding=4, fontsize=7)
-        axes.vlines(
-            [least] * len(places),
-            [p - height / 2 for p in places],
-            [p + height / 2 for p in places],
-            colors="black",
-        )
+        ends = [[abs(r[end] - r["median"]) for _, r in found] for end in ("low", "high")]
+        axes.errorbar(medians, places, xerr=ends, fmt="o", markersize=5, capsize=3, label=name)
+        for place, ratio in found:
+            told = (max(ratio["high"], least), place)
+            axes.annotate(
+                f"{ratio['median']:.2f}", told, (7, 0), textcoords="offset points",
+                verticalalignment="center", fontsize=7,
+            )  # fmt: skip
+        axes.plot([least] * len(places), places, "|", color="black", markersize=9)
     axes.set_xscale("log")
+    ticks = [1, 1.5, 2, 3, 5, 10, 20, 50, 100]
+    axes.set_xticks(ticks, [f"{t:g}x" for t in ticks])
+    axes.minorticks_off()
+    axes.set_xlim(0.9, 110)
+    axes.grid(axis="x", color="#dddddd")
+    axes.set_axisbelow(True)
     labels = [f"{n}, {t} thread{'s' * (t != '1')}" for n, t in groups]
-    axes.set_yticks([n + 0.4 - height / 2 for n in range(len(groups))], labels)
+    axes.set_yticks([n + 0.4 - step / 2 for n in range(len(groups))], labels)
     axes.invert_yaxis()
-    axes.set_xlabel(
-        "time / time of byoc_lab (medians and their intervals; black: at least this is claimed)"
-    )
-    axes.legend()
+    axes.set_xlabel("time / time of byoc_lab (medians with 95 % intervals; |: at least so much)")
+    figure.legend(loc="outside upper center", ncols=len(CLAIMS), frameon=False)
     figure.savefig(path, dpi=120)
     print(f"written: {path}")
 
