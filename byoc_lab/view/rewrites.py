@@ -22,7 +22,7 @@ from byoc_lab.relay.visit import post_order
 from byoc_lab.view.state import Builder, Ids, State
 from byoc_lab.view.twins import Twins
 
-MOST_LINES = 10_000  # of all steps in one saved page: a few seconds of work, some 100 kB
+MOST_LINES = 20_000  # of all steps in one saved page: a few seconds of work, some 200 kB
 
 
 def step_of(trace: Any, ids: Ids, stage: int, rewrite: int) -> State:
@@ -60,14 +60,14 @@ def _name_as_in(result: IRModule, states: Iterable[IRModule], ids: Ids) -> None:
 
 
 def with_steps(trace: Any, ids: Ids, state: State) -> State:
-    """A copy of a trace's state that has the steps of its stages, first ones first, until
-    MOST_LINES lines are in it."""
+    """A copy of a trace's state that has the steps of its stages: the first of each, the second of
+    each, and so on, until MOST_LINES lines are in it."""
+    stages = [{**stage, "steps": []} for stage in state["stages"]]
     left = MOST_LINES
-    stages = []
-    for n, stage in enumerate(state["stages"]):
-        steps: list[State] = []
-        while left > 0 and len(steps) < stage["events_total"]:
-            steps.append(step_of(trace, ids, n, len(steps) + 1))
-            left -= sum(len(module["lines"]) for module in steps[-1]["modules"])
-        stages.append({**stage, "steps": steps})
+    for k in range(1, 1 + max((stage["events_total"] for stage in stages), default=0)):
+        for n, stage in enumerate(stages):
+            if k <= stage["events_total"] and left > 0:
+                step = step_of(trace, ids, n, k)
+                stage["steps"].append(step)
+                left -= sum(len(module["lines"]) for module in step["modules"])
     return {**state, "stages": stages}

@@ -48,6 +48,12 @@ export class Rewrites {
 
   wait(at) {
     clearTimeout(this.waited);
+    const saved = this.stage().steps;
+    if (saved) {
+      const held = saved.length ? `the first ${saved.length} of these rewrites` : "none of these rewrites";
+      this.words.replaceChildren(`This page holds the text of ${held}: open the trace in a running notebook to see the others.`);
+      return;
+    }
     this.words.replaceChildren("…");
     this.waited = setTimeout(() => {
       if (this.at !== at || this.step) return;
