@@ -17,10 +17,7 @@ from types import GeneratorType
 from typing import Any
 
 from byoc_lab.errors import BuildError
-from byoc_lab.relay.adt import (
-    Constructor,
-    Match,
-)
+from byoc_lab.relay.adt import Constructor, Match
 from byoc_lab.relay.expr import (
     Call,
     Expr,
@@ -38,8 +35,9 @@ from byoc_lab.relay.expr import (
     describe,
 )
 from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.types import FuncType, TensorType, TupleType, Type, replace
+from byoc_lab.relay.types import TupleType, Type
 from byoc_lab.relay.visit import post_order
+from byoc_lab.run.framed import frame_of_call, result_type, tuple_of, with_parts
 from byoc_lab.run.known import (
     ABSENT,
     Cell,
@@ -148,7 +146,7 @@ class _Inliner:
         if is_computed(value):
             return value
         if isinstance(value, tuple):
-            return _tuple([self.computed(v, where, what) for v in value])
+            return tuple_of([self.computed(v, where, what) for v in value])
         kinds = {Cell: "a reference", Data: "data", Choice: "chosen by an `if`, and no tensor"}
         raise cannot_build(
             where,
@@ -187,7 +185,7 @@ class _Inliner:
         if isinstance(node, Tuple):
             fields = [frame.find(f) for f in node.fields]
             known = not all(map(is_computed, fields))
-            return tuple(fields) if known else _with_parts(node, fields, frame)
+            return tuple(fields) if known else with_parts(node, fields, frame)
         if isinstance(node, TupleGetItem):
             return self.projection(node, frame.find(node.tuple_value), frame)
         if isinstance(node, If):
@@ -212,7 +210,7 @@ class _Inliner:
     def projection(self, node: TupleGetItem, whole: Value, frame: Frame) -> Value:
         if isinstance(whole, Choice):
             return self.branch(whole, lambda v: self.projection(node, v, frame))
-        return whole[node.index] if isinstance(whole, tuple) else _with_parts(node, [whole], frame)
+        return whole[node.index] if isinstance(whole, tuple) else with_parts(node, [whole], frame)
 
     def read(self, node: RefRead, ref: Value) -> Value:
         if isinstance(ref, Choice):
@@ -223,7 +221,7 @@ class _Inliner:
         if isinstance(ref, Choice):
             return self.branch(ref, lambda cell: self.write(node, cell, value))
         self.store[_cell(node, ref)] = value
-        return _tuple([])
+        return tuple_of([])
 
     # Branches
 
@@ -271,7 +269,7 @@ class _Inliner:
         results: Iterator[Expr] = iter(())
         if pairs:
             sides = zip(*pairs, strict=True)
-            true, false = (side[0] if len(side) == 1 else _tuple(side) for side in sides)
+            true, false = (side[0] if len(side) == 1 else tuple_of(side) for side in sides)
             both = If(cond, true, false)
             both = both.with_type(true.checked_type) if true.is_typed else both
             results = iter([both] if len(pairs) == 1 else fields_of(both))
@@ -295,7 +293,7 @@ class _Inliner:
 
     def call(self, node: Call, callee: Value, args: list[Value], frame: Frame) -> Value:
         if isinstance(callee, Op):
-            return _with_parts(node, [callee, *(self.computed(a, node) for a in args)], frame)
+            return with_parts(node, [callee, *(self.computed(a, node) for a in args)], frame)
         if isinstance(callee, Constructor):
             return Data(callee, tuple(args))
         if isinstance(callee, Choice):
@@ -304,7 +302,7 @@ class _Inliner:
             raise cannot_build(node, f"the function that {describe(node)} calls comes from outside")
         if self.keep(callee.function):
             op = callee.name or callee.function
-            return _with_parts(node, [op, *(self.computed(a, node) for a in args)], frame)
+            return with_parts(node, [op, *(self.computed(a, node) for a in args)], frame)
         return self.follow(node, callee, args, frame)
 
     def follow(self, node: Call, callee: Closure, args: list[Value], frame: Frame) -> Steps:
@@ -326,7 +324,7 @@ class _Inliner:
         self.active[function] += 1
         self.active_keys.add(key)
         self.depth += 1
-        value = yield self.scope(function.body, _frame_of_call(node, callee, args, frame))
+        value = yield self.scope(function.body, frame_of_call(node, callee, args, frame))
         self.active[function] -= 1
         self.active_keys.discard(key)
         self.depth -= 1
@@ -347,7 +345,7 @@ class _Inliner:
         cells = [c for c, _ in outside.cells if is_computed(self.store[c])]
         if key not in self.made:
             gv = GlobalVar(f"recursive_{len(self.made) + 1}")
-            types = [_result_type(node, frame), *(self.store[c].checked_type for c in cells)]
+            types = [result_type(node, frame), *(self.store[c].checked_type for c in cells)]
             self.made[key] = gv, (TupleType(types) if cells else types[0])
             self.functions[gv] = yield self.define(node, callee, args, frame)
         gv, ty = self.made[key]
@@ -372,7 +370,7 @@ class _Inliner:
         own, *own_args = yield inside.of((callee, *args))
         saved, self.store = self.store, inside.made_store
         start = dict(self.store)
-        value = yield self.scope(own.function.body, _frame_of_call(node, own, own_args, frame))
+        value = yield self.scope(own.function.body, frame_of_call(node, own, own_args, frame))
         body = self.computed(value, node, "the result of a recursion, ")
         cells = [c for _, c in inside.cells]
         for cell in cells:
@@ -381,7 +379,7 @@ class _Inliner:
         contents = [self.store[c] for c in cells if is_computed(start[c])]
         contents = [self.computed(c, node, "a reference in ") for c in contents]
         self.store = saved
-        return Function(params, _tuple([body, *contents]) if contents else body)
+        return Function(params, tuple_of([body, *contents]) if contents else body)
 
 
 def _needed(node: Expr) -> tuple[Any, ...]:
@@ -395,49 +393,6 @@ def _needed(node: Expr) -> tuple[Any, ...]:
     if isinstance(node, Let):
         return (node.value, _Bind(node), node.body)
     return node.parts()
-
-
-def _frame_of_call(node: Call, callee: Closure, args: list[Value], frame: Frame) -> Frame:
-    function = callee.function
-    types = [replace(t, frame.types) for t in node.type_args]
-    own: dict[Type, Type] = (
-        dict(zip(function.type_params, types, strict=True)) if len(types) else {}
-    )
-    inner = Frame(callee.frame, own)
-    inner.values.update(zip(function.params, args, strict=True))
-    return inner
-
-
-def _with_parts(node: Expr, parts: list[Expr], frame: Frame) -> Expr:
-    """`node` made of other parts, of the type that it has in this call of its function."""
-    same = all(a is b for a, b in zip(parts, node.parts(), strict=True))
-    made = node if same else node.with_parts(parts)
-    if made.is_typed or not node.is_typed:
-        return made
-    return made.with_type(replace(node.checked_type, frame.types))
-
-
-def _tuple(fields: Any) -> Tuple:
-    made = Tuple(fields)
-    typed = all(f.is_typed for f in made.fields)
-    return made.with_type(TupleType([f.checked_type for f in made.fields])) if typed else made
-
-
-def _result_type(node: Call, frame: Frame) -> Type:
-    if not node.is_typed:
-        raise cannot_build(
-            node, f"{describe(node)} is recursive and has no type: infer types first"
-        )
-    ty = replace(node.checked_type, frame.types)
-    todo = [ty]
-    while todo:
-        part = todo.pop()
-        if isinstance(part, TupleType):
-            todo += part.fields
-        elif not isinstance(part, TensorType):
-            kind = "functions" if isinstance(part, FuncType) else "data or references"
-            raise cannot_build(node, f"a recursion on tensors gives {kind}: {ty}")
-    return ty
 
 
 def _cell(node: Expr, ref: Value) -> Cell:

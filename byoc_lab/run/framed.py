@@ -1,0 +1,59 @@
+"""Expressions made while the call of a function is followed.
+
+A frame knows the types that the function's type parameters have in this call; what is made in it
+has types without them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab.relay.expr import Call, Expr, Tuple, describe
+from byoc_lab.relay.types import FuncType, TensorType, TupleType, Type, replace
+from byoc_lab.run.known import Closure, Frame, Value, cannot_build
+
+
+def frame_of_call(node: Call, callee: Closure, args: list[Value], frame: Frame) -> Frame:
+    """Where the body of what is called finds its parameters and the types of this call."""
+    function = callee.function
+    types = [replace(t, frame.types) for t in node.type_args]
+    own: dict[Type, Type] = (
+        dict(zip(function.type_params, types, strict=True)) if len(types) else {}
+    )
+    inner = Frame(callee.frame, own)
+    inner.values.update(zip(function.params, args, strict=True))
+    return inner
+
+
+def with_parts(node: Expr, parts: list[Expr], frame: Frame) -> Expr:
+    """`node` made of other parts, of the type that it has in this call of its function."""
+    same = all(a is b for a, b in zip(parts, node.parts(), strict=True))
+    made = node if same else node.with_parts(parts)
+    if made.is_typed or not node.is_typed:
+        return made
+    return made.with_type(replace(node.checked_type, frame.types))
+
+
+def tuple_of(fields: Any) -> Tuple:
+    """A tuple, typed when its fields are."""
+    made = Tuple(fields)
+    typed = all(f.is_typed for f in made.fields)
+    return made.with_type(TupleType([f.checked_type for f in made.fields])) if typed else made
+
+
+def result_type(node: Call, frame: Frame) -> Type:
+    """The type of a recursive call. Raises BuildError when it is not tensors and tuples."""
+    if not node.is_typed:
+        raise cannot_build(
+            node, f"{describe(node)} is recursive and has no type: infer types first"
+        )
+    ty = replace(node.checked_type, frame.types)
+    todo = [ty]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, TupleType):
+            todo += part.fields
+        elif not isinstance(part, TensorType):
+            kind = "functions" if isinstance(part, FuncType) else "data or references"
+            raise cannot_build(node, f"a recursion on tensors gives {kind}: {ty}")
+    return ty
