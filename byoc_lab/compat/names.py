@@ -79,6 +79,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.debug": (),
     "tvm.relay.frontend": (),
     "tvm.relay.prelude": (f"{_RELAY}.prelude",),
+    "tvm.relay.qnn.op.canonicalizations": (f"{_HERE}.canonicalizations",),
     "tvm.relay.quantize": (),
     "tvm.relay.backend.executor": (f"{_HERE}.building",),
     "tvm.relay.backend.executor_factory": (f"{_HERE}.building",),

@@ -5,12 +5,15 @@ The function that `relay.op.register_legalize("nn.dense")` sets (an operator's a
 last, of the result, and gives the call to put there, or None to leave the operator as it is.
 
 Source: src/relay/transforms/legalize.cc of TVM 0.16. TVM brings such functions for its targets;
-byoc_lab brings none: what is legal is for a back end to say.
+byoc_lab brings none of them: what is legal is for a back end to say. One is for all targets, that
+of clip.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from byoc_lab.errors import PassError
 from byoc_lab.passes.base import FunctionPass, PassContext
@@ -51,3 +54,18 @@ def replacement(new: object, attribute: str, call: Call) -> Call:
             f"{type(new).__name__}"
         )
     return new
+
+
+def legalize_clip(attrs: Any, args: list[Any], types: list[Any]) -> Expr | None:
+    """`clip(qnn.requantize(...))` to all numbers of the dtype is what it clips.
+
+    Source: python/tvm/relay/qnn/op/_qnn.py of TVM 0.16.
+    """
+    (data,) = args
+    if not (isinstance(data, Call) and data.is_op("qnn.requantize")):
+        return None
+    limits = np.iinfo(types[0].dtype)
+    return data if (attrs.a_min, attrs.a_max) == (limits.min, limits.max) else None
+
+
+Op.get("clip").set_attr("FTVMLegalize", legalize_clip)

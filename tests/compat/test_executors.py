@@ -136,3 +136,18 @@ def test_resize_without_a_region_as_in_tvm_0_8() -> None:
     tvm.ir.assert_structural_equal(old, new, map_free_vars=True)
     region = image.resize2d(x, (8, 8), (0.0, 0.5, 1.0, 1.0), layout="NHWC")
     assert list(region.attrs.roi) == [0.0, 0.5, 1.0, 1.0]
+
+
+def test_tables_of_functions_of_quantized_numbers() -> None:
+    tables = module("tvm.relay.qnn.op.canonicalizations")
+    data = np.arange(-128, 128).astype("int8").reshape(2, 128)
+    parameters = (relay.const(1 / 64), relay.const(0), relay.const(1 / 128), relay.const(0))
+    made = tables.create_integer_lookup_op(
+        relay.const(data), np.tanh, *parameters, in_dtype="int8", out_dtype="int8"
+    )
+    wanted = np.tanh(data / 64) * 128
+    found = tables.run_const_expr(made)
+    assert found.dtype == "int8"
+    np.testing.assert_allclose(found, wanted, atol=0.51)
+    with pytest.raises(InputError, match="maps integers to integers, found float32 to int8"):
+        tables.create_integer_lookup_table(np.tanh, *parameters, -1, -1, "float32", "int8")

@@ -47,3 +47,14 @@ def test_what_is_no_call_is_refused() -> None:
     relay.op.get("exp").set_attr(ATTRIBUTE, lambda attrs, inputs, types: types[0])
     with pytest.raises(PassError, match="FTestLegalize of exp must give a call or None, found"):
         Legalize(ATTRIBUTE)(_module())
+
+
+def test_a_clip_to_all_that_requantize_gives_goes() -> None:
+    x, one, zero = relay.var("x", shape=(4,), dtype="int32"), relay.const(1.0), relay.const(0)
+    small = relay.qnn.op.requantize(x, one, zero, one, zero, out_dtype="int8")
+    for body, left in (
+        (relay.clip(small, -128, 127), "qnn.requantize"),
+        (relay.clip(small, -127, 127), "clip"),
+        (relay.clip(relay.cast(x, "int8"), -128, 127), "clip"),
+    ):
+        assert Legalize()(IRModule.from_expr(body))["main"].body.op.name == left

@@ -82,3 +82,22 @@ def test_regions_stay_as_they_are() -> None:
     assert executable.mod["r"].body.is_op("qnn.requantize")
     assert "qnn.requantize" not in list_op_freqs(executable.mod)
     np.testing.assert_array_equal(executable(HALVES)[0], evaluate(mod, [HALVES]).value)
+
+
+def test_a_convolution_with_a_zero_point_of_its_weight_can_be_built() -> None:
+    """Its lowering has an average pooling of integers in it."""
+    rng = np.random.default_rng(0)
+    x, w = relay.var("x", shape=(2, 4, 5, 5), dtype="uint8"), rng.integers(0, 255, (3, 4, 2, 2))
+    call = qnn.conv2d(
+        x,
+        relay.const(w.astype("uint8")),
+        *(relay.const(5), relay.const(3), relay.const(1.0), relay.const(1.0)),
+        kernel_size=(2, 2),
+        channels=3,
+        padding=(1, 1),
+    )
+    data = rng.integers(0, 255, (2, 4, 5, 5)).astype("uint8")
+    (got,) = build(module(call))(data)
+    wanted = evaluate(module(call), [data]).value
+    assert got.dtype == wanted.dtype == "int32"
+    np.testing.assert_array_equal(got, wanted)

@@ -5,6 +5,7 @@ Source: `Pool1DRel`, `Pool2DRel`, `Pool3DRel`, `GlobalPool2DRel`, `AdaptivePoolR
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import Any as AnyValue
 from typing import cast
@@ -19,7 +20,14 @@ from byoc_lab.relay.op.layout import pick, positions, unpick
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, fail, need_length, need_rank, tensors
-from byoc_lab.relay.op.relax_types import by_topi, shape_of
+from byoc_lab.relay.op.relax_types import (
+    by_topi,
+    dtype_of,
+    in_wide_integers,
+    mean_of,
+    shape_of,
+    typed,
+)
 from byoc_lab.relay.op.shape import listed
 from byoc_lab.relay.op.windows import (
     SPATIAL,
@@ -157,11 +165,22 @@ def window_divisor(
 
 
 def _average(attrs: AnyValue, x: np.ndarray, pads: Pads, size: AnyValue) -> np.ndarray:
-    total = np.zeros((*x.shape[:2], *size), x.dtype)
+    # A sum of small integers may be more than they can hold.
+    wide = np.result_type(x.dtype, np.int32) if x.dtype.kind in "iu" else x.dtype
+    total = np.zeros((*x.shape[:2], *size), wide)
     for view in _windows(attrs, x, pads, 0, size):
         total += view
-    divisor = window_divisor(attrs, x.shape[2:], pads, size, x.dtype)
+    divisor = window_divisor(attrs, x.shape[2:], pads, size, wide)
     return (total / divisor).astype(x.dtype, copy=False)
+
+
+def integers_averaged(rank: int, options: dict[str, AnyValue], x: AnyValue) -> AnyValue:
+    """Relax's avg_pool, whose declared dtype is that of x, while what is compiled is int64."""
+    o = options
+    sizes = [list(o[name]) for name in ("pool_size", "strides", "dilation")]
+    before, after = pads_of(o["padding"], rank)
+    rest = "avg", o["ceil_mode"], o["layout"], o["count_include_pad"]
+    return by_topi(f"nn.pool{rank}d", x, *sizes, [*before, *after], *rest)
 
 
 def _pool_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
@@ -175,8 +194,10 @@ def _pool(kind: str, rank: int, more: tuple[Attr, ...], compute, doc: str) -> No
         names = ("pool_size", "strides", "padding", "dilation", "ceil_mode", "layout")
         options = {n: attrs[n] for n in names}
         options["count_include_pad"] = attrs.get("count_include_pad", False)
-        pooled = getattr(R.nn, f"{kind}_pool{rank}d")(x, **options)
-        return pooled
+        x = typed(x)
+        if kind == "max" or "float" in dtype_of(x):
+            return getattr(R.nn, f"{kind}_pool{rank}d")(x, **options)
+        return in_wide_integers(R, x, partial(integers_averaged, rank, options))
 
     define_op(
         name,
@@ -230,8 +251,7 @@ def _global(kind: str, compute, doc: str) -> None:
 
     def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
         axes = [attrs.layout.index("H"), attrs.layout.index("W")]
-        pooled = {"avg": R.mean, "max": R.max}[kind](x, axis=axes, keepdims=True)
-        return pooled
+        return mean_of(R, x, axes, True) if kind == "avg" else R.max(x, axis=axes, keepdims=True)
 
     define_op(
         name,
@@ -303,13 +323,17 @@ def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) ->
         whole = shape_of(x)
         size = _adaptive_size(attrs, [whole[p] for p in places])
         if all(count == 1 for count in size):
-            pooled = {"avg": R.mean, "max": R.max}[kind](x, axis=places, keepdims=True)
-        elif kind == "avg":
-            pooled = getattr(R.nn, f"adaptive_avg_pool{rank}d")(x, size, attrs.layout)
-        else:
-            function = "nn.adaptive_pool" if rank == 2 else f"nn.adaptive_pool{rank}d"
-            pooled = by_topi(function, x, list(size), kind, attrs.layout)
-        return pooled
+            if kind == "avg":
+                return mean_of(R, x, places, True)
+            return R.max(x, axis=places, keepdims=True)
+        function = "nn.adaptive_pool" if rank == 2 else f"nn.adaptive_pool{rank}d"
+        if kind == "max":
+            return by_topi(function, x, list(size), kind, attrs.layout)
+        if "float" in dtype_of(x):
+            return getattr(R.nn, f"adaptive_avg_pool{rank}d")(x, size, attrs.layout)
+        return in_wide_integers(
+            R, x, lambda x: by_topi(function, x, list(size), kind, attrs.layout)
+        )
 
     define_op(
         name,

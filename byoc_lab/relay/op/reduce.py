@@ -13,7 +13,7 @@ from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.namespace import builds, function, reordered
 from byoc_lab.relay.op.registry import OpPattern, builder, define_op
 from byoc_lab.relay.op.relations import Types, axes_of, tensors
-from byoc_lab.relay.op.relax_types import dtype_of, rank_of, scalar, shape_of
+from byoc_lab.relay.op.relax_types import dtype_of, mean_of, rank_of, scalar, shape_of
 from byoc_lab.relay.op.shape import listed
 from byoc_lab.relay.types import TensorType, Type
 
@@ -58,6 +58,8 @@ def _reduction(op: str, compute, doc: str) -> None:
 
     def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
         axes = reduced_axes(op, attrs, rank_of(x))
+        if op == "mean":
+            return mean_of(R, x, axes, attrs.keepdims)
         return getattr(R, op)(x, axis=list(axes), keepdims=attrs.keepdims)
 
     define_op(

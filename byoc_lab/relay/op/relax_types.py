@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -54,6 +56,28 @@ def by_topi(path: str, *args: Any, **options: Any) -> Any:
 
     block = relax.BlockBuilder.current()
     return block.call_te(reduce(getattr, path.split("."), topi), *args, **options)
+
+
+def mean_of(R: Any, x: Any, axes: Sequence[int], keepdims: bool) -> Any:
+    """R.mean; for integers what it is declared to be, while what is compiled is int64."""
+    kind = dtype_of(x)
+    if "float" in kind:
+        return R.mean(x, axis=list(axes), keepdims=keepdims)
+    count = prod(shape_of(x)[n] for n in axes)
+
+    def average(x: Any) -> Any:
+        total = R.sum(x, axis=list(axes), keepdims=keepdims)
+        return R.divide(total, scalar(count, dtype_of(x)))
+
+    return in_wide_integers(R, x, average)
+
+
+def in_wide_integers(R: Any, x: Any, average: Callable[[Any], Any]) -> Any:
+    """`average` of integers, whose sum may be more than they can hold, in their dtype again."""
+    kind = dtype_of(x)
+    wide = kind if kind.endswith(("32", "64")) else "int32"
+    found = typed(average(typed(R.astype(x, wide)) if wide != kind else x))
+    return found if dtype_of(found) == kind else R.astype(found, kind)
 
 
 def typed(expr: Any) -> Any:

@@ -36,7 +36,22 @@ def picked(op: str, *shapes: Shape, limit: int, note: str = "", relax: str = "",
     )
 
 
+def averages(dtype: str, low: float) -> list[Sample]:
+    """Averages of integers: halves are cut towards zero, sums may be more than they can hold."""
+    builds = {
+        "mean": lambda x: relay.mean(x, (0, 2), True),
+        "nn.avg_pool2d": lambda x: nn.avg_pool2d(x, (3, 3), padding=(1, 1)),
+        "nn.avg_pool1d": lambda x: nn.avg_pool1d(relay.reshape(x, (1, 20, 6)), 2),
+        "nn.global_avg_pool2d": nn.global_avg_pool2d,
+        "nn.adaptive_avg_pool2d": lambda x: nn.adaptive_avg_pool2d(x, (2, 3)),
+    }
+    return [Sample(op, b, ((1, 4, 5, 6),), low, 99, (dtype,), dtype) for op, b in builds.items()]
+
+
 WINDOWS = [
+    *averages("int32", -99),
+    *averages("int8", -99),
+    *averages("uint8", 0),
     window("conv1d", "grouped", (2, 4, 9), (6, 2, 3), groups=2, padding=1, strides=2),
     window("conv1d", "", (2, 4, 9), (6, 4, 3), padding=(2, 0), dilation=2),
     window("conv1d", "nwc", (2, 9, 3), (3, 3, 4), data_layout="NWC", kernel_layout="WIO"),

@@ -91,9 +91,9 @@ def test_halves_are_where_the_two_roundings_differ() -> None:
 
 
 def test_quantize_rounds_halves_away_from_zero_and_saturates() -> None:
-    x = np.array([-200, -1.25, -0.75, 0, 0.25, 0.75, 200], np.float32)
+    x = np.array([-200, -1.25, -0.75, 0, 0.25, 0.75, 200, np.inf, -1e30], np.float32)
     found = run(lambda v: qnn.quantize(v, f32(0.5), i32(1)), x)
-    assert found.tolist() == [-128, -2, -1, 1, 2, 3, 127]
+    assert found.tolist() == [-128, -2, -1, 1, 2, 3, 127, 127, -128]
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
