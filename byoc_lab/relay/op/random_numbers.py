@@ -39,7 +39,9 @@ def words(*values: int) -> np.ndarray:
 def threefry(key: np.ndarray, counter: np.ndarray, count: int = 1) -> np.ndarray:
     """key and counter (4,) -> (count, 4): the hashes of counter, counter + 1, ...
 
-    As in TVM, each of the four words is counted up.
+    As in TVM, each of the four words is counted up, and a round makes (a + b, (a + 2b) ^ rotated b)
+    of (a, b): TVM's kernel writes the sum before it reads it for the second word, so its numbers
+    are not those of the paper, whose second word is (a + b) ^ rotated b.
     """
     full = np.append(key, np.bitwise_xor.reduce(key) ^ np.uint64(_PARITY))
     state = counter + np.arange(count, dtype="uint64")[:, None]
@@ -49,15 +51,20 @@ def threefry(key: np.ndarray, counter: np.ndarray, count: int = 1) -> np.ndarray
             state[:, 3] += np.uint64(n // 4)
         left, right = state[:, ::2] + state[:, 1::2], state[:, 1::2]
         by = words(*_ROTATIONS[n % 8])
-        right = left ^ ((right << by) | (right >> (np.uint64(64) - by)))
+        right = (left + right) ^ ((right << by) | (right >> (np.uint64(64) - by)))
         state = np.stack([left[:, 0], right[:, 1], left[:, 1], right[:, 0]], axis=1)
     return state
 
 
 def _next_bit(place: np.ndarray) -> np.ndarray:
-    """The bit of two words one further to the right."""
-    high, low = map(int, place)
-    return words(high >> 1, _TOP if high == 1 else 0 if high else low >> 1)
+    """The bit of two words, set in the first, one further to the right."""
+    high = int(place[0])
+    return words(high >> 1, _TOP if high == 1 else 0)
+
+
+def _is_full(key: np.ndarray) -> bool:
+    """Whether there is no more room in the path. As in TVM, which asks the first word alone."""
+    return not key[8]
 
 
 def _rekeyed(key: np.ndarray, counter: np.ndarray) -> np.ndarray:
@@ -68,7 +75,7 @@ def _rekeyed(key: np.ndarray, counter: np.ndarray) -> np.ndarray:
 def generated(key: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The key to go on with, and `count` numbers of uint64."""
     if int(key[7]) >= _FULL - count:  # no more room in the counter
-        if not key[8:].any():
+        if _is_full(key):
             # TVM hashes two words of ones and two that it never set; here all four are ones.
             fresh = _rekeyed(key, words(*[_FULL] * 4))
             key = np.concatenate([fresh, words(0, 0, 0, 0, _TOP, 0)])
@@ -148,7 +155,7 @@ def split_relation(attrs: AnyValue, key: Type | None) -> Types:
 
 
 def split_reference(attrs: AnyValue, key: np.ndarray) -> tuple:
-    if not key[8:].any():
+    if _is_full(key):
         fresh, place = _rekeyed(key, key[4:8]), words(_TOP >> 1, 0)
         zeros = words(0, 0, 0, 0)
         return (

@@ -253,16 +253,51 @@ def drawn(call: relay.Call) -> np.ndarray:
     return run(lambda: call)
 
 
-def test_threefry_is_the_published_one() -> None:
-    """The words of the test vectors of Random123: Threefry4x64 in 20 rounds, all zeros."""
-    from byoc_lab.relay.op.random_numbers import threefry, words
+# What TVM 0.16's kernels give, built with relay.build(..., target="c") and compiled.
 
-    zeros = words(0, 0, 0, 0)
-    # The reference adds one more subkey after the last round, which TVM leaves out: the fifth of
-    # a key of zeros is its number alone.
-    found = threefry(zeros, zeros)[0] + words(0, 0, 0, 5)
-    published = [0x09218EBDE6C85537, 0x55941F5266D86105, 0x4BD25E16282434DC, 0xEE29EC846BD2E40B]
-    assert [int(w) for w in found] == published
+
+def key_at(path: tuple[int, int], place: tuple[int, int], counter: int) -> relay.Constant:
+    words = [7, 0, 0, 0, *path, 0, counter, *place]
+    return relay.const(np.array(words, "uint64"), "uint64")
+
+
+def test_random_bits_are_those_of_tvm() -> None:
+    after, numbers = drawn(random.threefry_generate(random.threefry_key(7), (7,)))
+    whole = (0xF72F6443D6417C0A, 0x1731EBD745110475, 0x837733A7F9B44A91, 0x3F30644F3671B0C8)
+    rest = (0x0EA1AEBB83502637, 0xE70D38A5999D29B9, 0x7DE5E36AADE9780F)
+    assert tuple(numbers.tolist()) == (*whole, *rest)
+    assert after.tolist() == [7, 0, 0, 0, 0, 0, 0, 8, 1 << 63, 0]
+
+
+def test_a_counter_without_room_moves_the_path_on() -> None:
+    key = key_at((3 << 40, 1 << 50), (1, 0), 2**64 - 5)
+    after, numbers = drawn(random.threefry_generate(key, (4,)))
+    assert numbers[0] == 0xAF5DF0DC94D7B3B7
+    assert after.tolist() == [7, 0, 0, 0, (3 << 40) + 1, 1 << 50, 0, 4, 0, 1 << 63]
+
+
+def test_a_path_beyond_its_first_word_is_made_a_key() -> None:
+    fresh = [0xC9AE1FE15941BB87, 0x553D6260A641544B, 0x4B7FE3F7D0B50E66, 0x3ECFF01264487901]
+    halves = drawn(random.threefry_split(key_at((3 << 40, 1 << 50), (0, 1), 9)))
+    for half, path in zip(halves, (0, 1 << 63), strict=True):
+        assert half.tolist() == [*fresh, path, 0, 0, 0, 1 << 62, 0]
+
+
+def test_distributions_are_those_of_tvm() -> None:
+    key = random.threefry_key(7)
+    _, even = drawn(random.uniform(key, (2, 2), "float32", -1.0, 3.0))
+    assert even.tolist() == [
+        [2.3477468490600586, 0.0791635513305664],
+        [2.9016289710998535, -0.14931106567382812],
+    ]
+    _, even = drawn(random.uniform(key, (2,), "float64", -1.0, 3.0))
+    np.testing.assert_allclose(even, [2.86226755737973, -0.6375780484920455], rtol=1e-15)
+    _, bell = drawn(random.normal(key, (2, 5), "float32", 2.0, 0.5))
+    wanted = [1.1088920831680298, 1.8103753328323364, 0.8392452001571655, 1.843313455581665]
+    np.testing.assert_allclose(bell[0, :4], wanted, rtol=1e-6)
+    shares = relay.const(np.array([[0.1, 0.2, -0.5, 0.7], [3, 1, 0, 2]], "float32"))
+    _, chosen = drawn(random.multinomial(key, shares, 6))
+    assert chosen.tolist() == [[3, 1, 3, 1, 3, 0], [3, 1, 3, 3, 3, 3]]
 
 
 def test_keys_go_on_and_split() -> None:
