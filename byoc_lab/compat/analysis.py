@@ -7,6 +7,7 @@ from typing import Any
 
 from byoc_lab.compat.nd import HostArray
 from byoc_lab.errors import UnknownFunctionError
+from byoc_lab.passes.fake_quantization_to_integer import list_fake_quantized_op_freqs
 from byoc_lab.passes.simplify_fc_transpose import search_fc_transpose
 from byoc_lab.passes.to_basic_block_normal_form import ToBasicBlockNormalForm
 from byoc_lab.relay.analysis import free_vars
@@ -176,5 +177,5 @@ def all_dtypes(expr: Expr) -> set[str]:
 __all__ = [
     "AnnotatedRegion", "AnnotatedRegionSet", "CallGraph", "all_dtypes",
     "check_basic_block_normal_form", "check_constant", "count_layers", "get_calibration_data",
-    "get_total_mac_number", "search_fc_transpose",
+    "get_total_mac_number", "list_fake_quantized_op_freqs", "search_fc_transpose",
 ]  # fmt: skip

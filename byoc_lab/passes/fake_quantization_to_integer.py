@@ -17,6 +17,7 @@ Source: src/relay/transforms/fake_quantization_to_integer.cc of TVM 0.16.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -31,7 +32,7 @@ from byoc_lab.relay.affine_type import AffineType, TensorAffineType, TupleAffine
 from byoc_lab.relay.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.types import TensorType, Type
-from byoc_lab.relay.visit import rebuild
+from byoc_lab.relay.visit import post_order, rebuild
 
 QUANTIZE, DEQUANTIZE = "qnn.quantize", "qnn.dequantize"
 SINGLE = frozenset(
@@ -127,7 +128,7 @@ class _Regions:
     def replaced(self, pre: Expr, post: Expr) -> Expr | None:
         if not (isinstance(pre, Call) and pre.is_op(QUANTIZE)):
             return None
-        region = self._region(pre)
+        region = _region(pre, self.outside)
         if region is None:
             return None
         calls = [node for node in region if isinstance(node, Call)]
@@ -142,20 +143,6 @@ class _Regions:
             if node.is_op(QUANTIZE) or node.is_op(DEQUANTIZE):
                 types[self.memo[node]] = _affine_type(node)
         return self.owner.attempt(pre, lambda: self._rebuilt(post, types))
-
-    def _region(self, quantize: Call) -> list[Expr] | None:
-        """The nodes of the region that ends there; None where something else leads to it."""
-        found: dict[Expr, None] = {}
-        todo = [quantize.args[0]]
-        while todo:
-            node = todo.pop()
-            if node in self.outside or not _is_data_flow(node):
-                self.outside.add(quantize)
-                return None
-            if node not in found:
-                found[node] = None
-                todo += [] if _is(node, DEQUANTIZE) else _operands(node)
-        return list(found) if any(isinstance(node, Call) for node in found) else None
 
     def _rebuilt(self, quantize: Expr, types: AffineTypes) -> Expr:
         result = types[quantize]
@@ -174,6 +161,39 @@ class _Regions:
             return post
 
         return rebuild(quantize, step, enter=lambda node: not _is(node, DEQUANTIZE))
+
+
+def list_fake_quantized_op_freqs(mod: IRModule) -> dict[str, int]:
+    """How many calls of each operator in @main lie between dequantize and quantize; one that leads
+    to several quantize counts for each.
+
+    Source: src/relay/analysis/extract_fake_quantized_ops.cc of TVM 0.16.
+    """
+    found: Counter[str] = Counter()
+    outside: set[Expr] = set()
+    for node in post_order(mod["main"]):
+        if isinstance(node, Call) and node.is_op(QUANTIZE):
+            calls = (n for n in _region(node, outside) or () if isinstance(n, Call))
+            found.update(c.op_name for c in calls if c.op_name not in ("", DEQUANTIZE))
+    return dict(found)
+
+
+def _region(quantize: Call, outside: set[Expr]) -> list[Expr] | None:
+    """The nodes of the region that ends there; None where something else leads to it.
+
+    outside: what cannot be part of a region, to be kept from one call to the next.
+    """
+    found: dict[Expr, None] = {}
+    todo = [quantize.args[0]]
+    while todo:
+        node = todo.pop()
+        if node in outside or not _is_data_flow(node):
+            outside.add(quantize)
+            return None
+        if node not in found:
+            found[node] = None
+            todo += [] if _is(node, DEQUANTIZE) else _operands(node)
+    return list(found) if any(isinstance(node, Call) for node in found) else None
 
 
 class _Single:

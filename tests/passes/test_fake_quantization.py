@@ -12,6 +12,7 @@ import byoc_lab
 from byoc_lab import relay
 from byoc_lab.errors import PassError
 from byoc_lab.ir import TensorAffineType
+from byoc_lab.passes.fake_quantization_to_integer import list_fake_quantized_op_freqs
 from byoc_lab.relay import IRModule, assert_structural_equal
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.visit import post_order
@@ -163,3 +164,13 @@ def test_every_number_of_a_divisor_is_inverted() -> None:
     for left in (x / relay.const([1.0, 0.0]), relay.cast(x, "int32") / relay.const(2)):
         mod = _module(left)
         assert DivToMul()(mod) is mod
+
+
+def test_operators_of_regions_are_counted() -> None:
+    """As TVM counts them: one that leads to two regions twice, one outside not at all."""
+    relu = relay.nn.relu(_dq(X, 1.0))
+    two = relay.Tuple([_q(relu, 1.0), _q(relay.exp(relu) + relay.const(2.0), 1.0), relay.abs(relu)])
+    assert list_fake_quantized_op_freqs(_module(two)) == {"nn.relu": 2, "exp": 1, "add": 1}
+    mixed = _q(relu + relay.var("f", shape=(1,)), 1.0)
+    assert list_fake_quantized_op_freqs(_module(mixed)) == {}
+    assert list_fake_quantized_op_freqs(_module(_q(_dq(X, 1.0), 1.0))) == {}
