@@ -13,53 +13,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from byoc_lab.errors import ParseError
-from byoc_lab.relay.adt import (
-    Clause,
-    Constructor,
-    Match,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-    PatternWildcard,
-    TypeData,
-)
+from byoc_lab.relay import adt, expr, types
 from byoc_lab.relay.attrs import ATTRS_TYPES, Attrs, DictAttrs, attrs_type
 from byoc_lab.relay.dataflow import VarId
-from byoc_lab.relay.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    GlobalVar,
-    If,
-    Let,
-    Op,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
 from byoc_lab.relay.metadata import UNREADABLE, GraphReader
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.object_fields import is_object
 from byoc_lab.relay.span import SequentialSpan, SourceName, Span
-from byoc_lab.relay.types import (
-    Any as AnyDim,
-)
-from byoc_lab.relay.types import (
-    FuncType,
-    GlobalTypeVar,
-    IncompleteType,
-    RefType,
-    TensorType,
-    TupleType,
-    TypeCall,
-    TypeKind,
-    TypeRelation,
-    TypeVar,
-)
 
 Fields = dict[str, Any]
 
@@ -106,7 +66,7 @@ class _NodeReader(GraphReader):
             schema = ATTRS_TYPES[key]
             names = tuple(f.name for f in schema.fields if is_object(schema, f))
         yield from (int(attrs[name]) for name in names if str(attrs.get(name)).isdecimal())
-        if issubclass(_NODES.get(_kind(key), object), Expr):
+        if issubclass(_NODES.get(_kind(key), object), expr.Expr):
             yield from (int(attrs[n]) for n in ("_checked_type_", "span") if n in attrs)
 
     def make(self, node: dict[str, Any], depth: int) -> Any:
@@ -121,7 +81,11 @@ class _NodeReader(GraphReader):
         checked = self.value(attrs["_checked_type_"]) if "_checked_type_" in attrs else None
         span = self.value(attrs["span"]) if "span" in attrs else None
         known = checked is not None or span is not None
-        if known and isinstance(made, Expr) and not isinstance(made, (Op, Constructor)):
+        if (
+            known
+            and isinstance(made, expr.Expr)
+            and not isinstance(made, (expr.Op, adt.Constructor))
+        ):
             made = made.with_type(checked, span=span)  # type: ignore[arg-type]
         return made
 
@@ -140,9 +104,9 @@ class _NodeReader(GraphReader):
         if key in ("SourceName", "EnvFunc"):
             return SourceName(name) if key == "SourceName" else str(name)
         if _kind(key) == "Op":
-            return Op.get(str(name))
+            return expr.Op.get(str(name))
         if _kind(key) in ("Any", "Variable", "SizeVar") or key == "tir.Var":
-            return AnyDim()  # a length that is known only when the program runs
+            return types.Any()  # a length that is known only when the program runs
         return super().make(node, depth)
 
     def name(self, node: dict[str, Any]) -> str:
@@ -171,95 +135,98 @@ def _device(fields: Fields) -> Attrs | None:
     return None if open_device else device
 
 
-def _var(reader: _NodeReader, f: Fields) -> Var:
-    return Var(f["vid"].name_hint, f["type_annotation"], vid=f["vid"], device=_device(f))
+def _var(reader: _NodeReader, f: Fields) -> expr.Var:
+    return expr.Var(f["vid"].name_hint, f["type_annotation"], vid=f["vid"], device=_device(f))
 
 
-def _function(reader: _NodeReader, f: Fields) -> Function:
+def _function(reader: _NodeReader, f: Fields) -> expr.Function:
     attrs = f.get("attrs") or DictAttrs()
     given = (f["params"], f["body"], f["ret_type"], f["type_params"], attrs)
-    return Function(*given, device=_device(f))
+    return expr.Function(*given, device=_device(f))
 
 
-def _constant(reader: _NodeReader, f: Fields) -> Constant:
-    return Constant(reader.array(f["data"]))
+def _constant(reader: _NodeReader, f: Fields) -> expr.Constant:
+    return expr.Constant(reader.array(f["data"]))
 
 
 def _module(reader: _NodeReader, f: Fields) -> IRModule:
     return IRModule(f["functions"], f.get("type_definitions") or {}, f.get("attrs") or None)
 
 
-def _relation(reader: _NodeReader, f: Fields) -> TypeRelation:
-    return TypeRelation(f["func"], f["args"], int(f["num_inputs"]), f["attrs"])
+def _relation(reader: _NodeReader, f: Fields) -> types.TypeRelation:
+    return types.TypeRelation(f["func"], f["args"], int(f["num_inputs"]), f["attrs"])
 
 
 # A node's class -> its fields that are nodes, and what makes it of its fields.
 _MADE_OF: dict[str, tuple[tuple[str, ...], Callable[[_NodeReader, Fields], Any]]] = {
     "Id": ((), lambda r, f: VarId(f["name"])),
     "Var": (("vid", "type_annotation", "virtual_device_"), _var),
-    "GlobalVar": ((), lambda r, f: GlobalVar(f["name"])),
+    "GlobalVar": ((), lambda r, f: expr.GlobalVar(f["name"])),
     "Constant": ((), _constant),
     "Call": (
         ("op", "args", "attrs", "type_args"),
-        lambda r, f: Call(f["op"], f["args"], f["attrs"], f["type_args"]),
+        lambda r, f: expr.Call(f["op"], f["args"], f["attrs"], f["type_args"]),
     ),
-    "Tuple": (("fields",), lambda r, f: Tuple(f["fields"])),
+    "Tuple": (("fields",), lambda r, f: expr.Tuple(f["fields"])),
     "TupleGetItem": (
         ("tuple_value",),
-        lambda r, f: TupleGetItem(f["tuple_value"], int(f["index"])),
+        lambda r, f: expr.TupleGetItem(f["tuple_value"], int(f["index"])),
     ),
-    "Let": (("var", "value", "body"), lambda r, f: Let(f["var"], f["value"], f["body"])),
+    "Let": (("var", "value", "body"), lambda r, f: expr.Let(f["var"], f["value"], f["body"])),
     "If": (
         ("cond", "true_branch", "false_branch"),
-        lambda r, f: If(f["cond"], f["true_branch"], f["false_branch"]),
+        lambda r, f: expr.If(f["cond"], f["true_branch"], f["false_branch"]),
     ),
-    "RefCreate": (("value",), lambda r, f: RefCreate(f["value"])),
-    "RefRead": (("ref",), lambda r, f: RefRead(f["ref"])),
-    "RefWrite": (("ref", "value"), lambda r, f: RefWrite(f["ref"], f["value"])),
+    "RefCreate": (("value",), lambda r, f: expr.RefCreate(f["value"])),
+    "RefRead": (("ref",), lambda r, f: expr.RefRead(f["ref"])),
+    "RefWrite": (("ref", "value"), lambda r, f: expr.RefWrite(f["ref"], f["value"])),
     "Function": (
         ("params", "body", "ret_type", "type_params", "attrs", "virtual_device_"),
         _function,
     ),
     "Match": (
         ("data", "clauses"),
-        lambda r, f: Match(f["data"], f["clauses"], _flag(f["complete"])),
+        lambda r, f: adt.Match(f["data"], f["clauses"], _flag(f["complete"])),
     ),
-    "Clause": (("lhs", "rhs"), lambda r, f: Clause(f["lhs"], f["rhs"])),
-    "PatternWildcard": ((), lambda r, f: PatternWildcard()),
-    "PatternVar": (("var",), lambda r, f: PatternVar(f["var"])),
-    "PatternTuple": (("patterns",), lambda r, f: PatternTuple(f["patterns"])),
+    "Clause": (("lhs", "rhs"), lambda r, f: adt.Clause(f["lhs"], f["rhs"])),
+    "PatternWildcard": ((), lambda r, f: adt.PatternWildcard()),
+    "PatternVar": (("var",), lambda r, f: adt.PatternVar(f["var"])),
+    "PatternTuple": (("patterns",), lambda r, f: adt.PatternTuple(f["patterns"])),
     "PatternConstructor": (
         ("constructor", "patterns"),
-        lambda r, f: PatternConstructor(f["constructor"], f["patterns"]),
+        lambda r, f: adt.PatternConstructor(f["constructor"], f["patterns"]),
     ),
     "Constructor": (
         ("inputs", "belong_to"),
-        lambda r, f: Constructor(f["name"], f["inputs"], f["belong_to"]),
+        lambda r, f: adt.Constructor(f["name"], f["inputs"], f["belong_to"]),
     ),
     "TypeData": (
         ("header", "type_vars", "constructors"),
-        lambda r, f: TypeData(f["header"], f["type_vars"], f["constructors"]),
+        lambda r, f: adt.TypeData(f["header"], f["type_vars"], f["constructors"]),
     ),
-    "TensorType": (("shape",), lambda r, f: TensorType(f["shape"], f["dtype"])),
-    "TupleType": (("fields",), lambda r, f: TupleType(f["fields"])),
+    "TensorType": (("shape",), lambda r, f: types.TensorType(f["shape"], f["dtype"])),
+    "TupleType": (("fields",), lambda r, f: types.TupleType(f["fields"])),
     "FuncType": (
         ("arg_types", "ret_type", "type_params", "type_constraints"),
-        lambda r, f: FuncType(
+        lambda r, f: types.FuncType(
             f["arg_types"], f["ret_type"], f["type_params"], f["type_constraints"]
         ),
     ),
-    "RefType": (("value",), lambda r, f: RefType(f["value"])),
-    "TypeCall": (("func", "args"), lambda r, f: TypeCall(f["func"], f["args"])),
-    "TypeVar": ((), lambda r, f: TypeVar(f["name"], TypeKind(int(f["kind"])))),
-    "GlobalTypeVar": ((), lambda r, f: GlobalTypeVar(f["name"], TypeKind(int(f["kind"])))),
-    "IncompleteType": ((), lambda r, f: IncompleteType(TypeKind(int(f["kind"])))),
+    "RefType": (("value",), lambda r, f: types.RefType(f["value"])),
+    "TypeCall": (("func", "args"), lambda r, f: types.TypeCall(f["func"], f["args"])),
+    "TypeVar": ((), lambda r, f: types.TypeVar(f["name"], types.TypeKind(int(f["kind"])))),
+    "GlobalTypeVar": (
+        (),
+        lambda r, f: types.GlobalTypeVar(f["name"], types.TypeKind(int(f["kind"]))),
+    ),
+    "IncompleteType": ((), lambda r, f: types.IncompleteType(types.TypeKind(int(f["kind"])))),
     "TypeRelation": (("func", "args", "attrs"), _relation),
     "IRModule": (("functions", "type_definitions", "attrs"), _module),
 }
 _NODES: dict[str, type] = {
     cls.__name__: cls
     for cls in (
-        Var, GlobalVar, Constant, Call, Tuple, TupleGetItem, Let, If, RefCreate, RefRead, RefWrite,
-        Function, Match,
+        expr.Var, expr.GlobalVar, expr.Constant, expr.Call, expr.Tuple, expr.TupleGetItem,
+        expr.Let, expr.If, expr.RefCreate, expr.RefRead, expr.RefWrite, expr.Function, adt.Match,
     )
 }  # fmt: skip

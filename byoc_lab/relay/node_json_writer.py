@@ -9,54 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from byoc_lab.relay.adt import (
-    Clause,
-    Constructor,
-    Match,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-    PatternWildcard,
-    TypeData,
-)
+from byoc_lab.relay import adt, expr, types
 from byoc_lab.relay.attrs import Attrs
 from byoc_lab.relay.dataflow import VarId
-from byoc_lab.relay.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    GlobalVar,
-    If,
-    Let,
-    Op,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
 from byoc_lab.relay.metadata import GraphWriter, encode_array
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.ndarray import NDArray
 from byoc_lab.relay.span import SequentialSpan, Span
-from byoc_lab.relay.types import (
-    Any as AnyDim,
-)
-from byoc_lab.relay.types import (
-    FuncType,
-    GlobalTypeVar,
-    IncompleteType,
-    RefType,
-    TensorType,
-    TupleType,
-    Type,
-    TypeCall,
-    TypeRelation,
-    TypeVar,
-)
 
 
 class Written(str):
@@ -102,13 +61,13 @@ class _NodeWriter(GraphWriter):
             return {}
         _, fields = _KINDS[type(node)]
         found = fields(node)
-        if isinstance(node, Expr):
+        if isinstance(node, expr.Expr):
             checked = node.checked_type if node.is_typed else None
             found |= {"_checked_type_": checked, "span": node.span}
         return found
 
     def node(self, node: Any) -> int:
-        if isinstance(node, Op):
+        if isinstance(node, expr.Op):
             return self.reserve({"type_key": "Op", "repr_str": node.name})
         if isinstance(node, Attrs):
             return self.dict_attrs(node) if node.schema is None else self.attrs(node)
@@ -116,7 +75,7 @@ class _NodeWriter(GraphWriter):
             return self.add(node)
         key, _ = _KINDS[type(node)]
         fields = self.fields(node)
-        if isinstance(node, Expr) and not isinstance(node, Constructor):
+        if isinstance(node, expr.Expr) and not isinstance(node, adt.Constructor):
             device = getattr(node, "device", None)
             fields["virtual_device_"] = device if device is not None else _OPEN
         written = {name: self.field(value) for name, value in sorted(fields.items())}
@@ -135,7 +94,7 @@ class _NodeWriter(GraphWriter):
             return self.placed[id(value)]
         if value is _NO_SOURCES:
             return self.node(value)
-        if isinstance(value, AnyDim):
+        if isinstance(value, types.Any):
             return self.reserve({"type_key": "tir.Any", "attrs": {"dtype": "int32", "span": "0"}})
         if isinstance(value, Span):
             name = value.source_name
@@ -168,7 +127,7 @@ class _NodeWriter(GraphWriter):
 
 def _nodes_in(value: Any) -> Iterator[Any]:
     """The nodes in a field: itself, or what containers hold."""
-    if isinstance(value, (Expr, Type, Pattern, Clause, VarId, Attrs)):
+    if isinstance(value, (expr.Expr, types.Type, adt.Pattern, adt.Clause, VarId, Attrs)):
         yield value
     elif isinstance(value, Mapping):
         for key, part in value.items():
@@ -208,23 +167,23 @@ _NOTHING = {"span": None}
 # A node's class -> TVM's type key, and its fields. Every expression has its type and place, too.
 _KINDS: dict[type, tuple[str, Callable[[Any], dict[str, Any]]]] = {
     VarId: ("relay.Id", lambda n: {"name_hint": n.name_hint}),
-    Var: (
+    expr.Var: (
         "relay.Var",
         lambda n: {"vid": n.vid, "type_annotation": n.type_annotation, "virtual_device_": n.device},
     ),
-    GlobalVar: ("GlobalVar", lambda n: {"name_hint": n.name_hint, "struct_info_": None}),
-    Constant: ("relay.Constant", lambda n: {"data": n.data}),
-    Call: (
+    expr.GlobalVar: ("GlobalVar", lambda n: {"name_hint": n.name_hint, "struct_info_": None}),
+    expr.Constant: ("relay.Constant", lambda n: {"data": n.data}),
+    expr.Call: (
         "relay.Call",
         lambda n: {"op": n.op, "args": n.args, "attrs": n.attrs, "type_args": n.type_args},
     ),
-    Tuple: ("relay.Tuple", lambda n: {"fields": n.fields}),
-    TupleGetItem: (
+    expr.Tuple: ("relay.Tuple", lambda n: {"fields": n.fields}),
+    expr.TupleGetItem: (
         "relay.TupleGetItem",
         lambda n: {"tuple_value": n.tuple_value, "index": _literal(n.index)},
     ),
-    Let: ("relay.Let", lambda n: {"var": n.var, "value": n.value, "body": n.body}),
-    If: (
+    expr.Let: ("relay.Let", lambda n: {"var": n.var, "value": n.value, "body": n.body}),
+    expr.If: (
         "relay.If",
         lambda n: {
             "cond": n.cond,
@@ -232,10 +191,10 @@ _KINDS: dict[type, tuple[str, Callable[[Any], dict[str, Any]]]] = {
             "false_branch": n.false_branch,
         },
     ),
-    RefCreate: ("relay.RefCreate", lambda n: {"value": n.value}),
-    RefRead: ("relay.RefRead", lambda n: {"ref": n.ref}),
-    RefWrite: ("relay.RefWrite", lambda n: {"ref": n.ref, "value": n.value}),
-    Function: (
+    expr.RefCreate: ("relay.RefCreate", lambda n: {"value": n.value}),
+    expr.RefRead: ("relay.RefRead", lambda n: {"ref": n.ref}),
+    expr.RefWrite: ("relay.RefWrite", lambda n: {"ref": n.ref, "value": n.value}),
+    expr.Function: (
         "relay.Function",
         lambda n: {
             "params": n.params,
@@ -246,19 +205,19 @@ _KINDS: dict[type, tuple[str, Callable[[Any], dict[str, Any]]]] = {
             "virtual_device_": n.device,
         },
     ),
-    Match: (
+    adt.Match: (
         "relay.Match",
         lambda n: {"data": n.data, "clauses": n.clauses, "complete": _literal(n.complete)},
     ),
-    Clause: ("relay.Clause", lambda n: {"lhs": n.lhs, "rhs": n.rhs}),
-    PatternWildcard: ("relay.PatternWildcard", lambda n: {"span": n.span}),
-    PatternVar: ("relay.PatternVar", lambda n: {"var": n.var, "span": n.span}),
-    PatternTuple: ("relay.PatternTuple", lambda n: {"patterns": n.patterns, "span": n.span}),
-    PatternConstructor: (
+    adt.Clause: ("relay.Clause", lambda n: {"lhs": n.lhs, "rhs": n.rhs}),
+    adt.PatternWildcard: ("relay.PatternWildcard", lambda n: {"span": n.span}),
+    adt.PatternVar: ("relay.PatternVar", lambda n: {"var": n.var, "span": n.span}),
+    adt.PatternTuple: ("relay.PatternTuple", lambda n: {"patterns": n.patterns, "span": n.span}),
+    adt.PatternConstructor: (
         "relay.PatternConstructor",
         lambda n: {"constructor": n.constructor, "patterns": n.patterns, "span": n.span},
     ),
-    Constructor: (
+    adt.Constructor: (
         "relay.Constructor",
         lambda n: {
             "name_hint": n.name_hint,
@@ -267,7 +226,7 @@ _KINDS: dict[type, tuple[str, Callable[[Any], dict[str, Any]]]] = {
             "tag": _literal(n.tag),
         },
     ),
-    TypeData: (
+    adt.TypeData: (
         "relay.TypeData",
         lambda n: {
             "header": n.header,
@@ -276,12 +235,12 @@ _KINDS: dict[type, tuple[str, Callable[[Any], dict[str, Any]]]] = {
             "span": None,
         },
     ),
-    TensorType: (
+    types.TensorType: (
         "relay.TensorType",
         lambda n: {"shape": n.shape, "dtype": _literal(n.dtype), **_NOTHING},
     ),
-    TupleType: ("TupleType", lambda n: {"fields": n.fields, **_NOTHING}),
-    FuncType: (
+    types.TupleType: ("TupleType", lambda n: {"fields": n.fields, **_NOTHING}),
+    types.FuncType: (
         "FuncType",
         lambda n: {
             "arg_types": n.arg_types,
@@ -291,18 +250,18 @@ _KINDS: dict[type, tuple[str, Callable[[Any], dict[str, Any]]]] = {
             **_NOTHING,
         },
     ),
-    RefType: ("relay.RefType", lambda n: {"value": n.value, **_NOTHING}),
-    TypeCall: ("TypeCall", lambda n: {"func": n.func, "args": n.args, **_NOTHING}),
-    TypeVar: (
+    types.RefType: ("relay.RefType", lambda n: {"value": n.value, **_NOTHING}),
+    types.TypeCall: ("TypeCall", lambda n: {"func": n.func, "args": n.args, **_NOTHING}),
+    types.TypeVar: (
         "TypeVar",
         lambda n: {"name_hint": n.name_hint, "kind": _literal(int(n.kind)), **_NOTHING},
     ),
-    GlobalTypeVar: (
+    types.GlobalTypeVar: (
         "GlobalTypeVar",
         lambda n: {"name_hint": n.name_hint, "kind": _literal(int(n.kind))},
     ),
-    IncompleteType: ("IncompleteType", lambda n: {"kind": _literal(int(n.kind)), **_NOTHING}),
-    TypeRelation: (
+    types.IncompleteType: ("IncompleteType", lambda n: {"kind": _literal(int(n.kind)), **_NOTHING}),
+    types.TypeRelation: (
         "TypeRelation",
         lambda n: {
             "func": n.func,
