@@ -1,8 +1,8 @@
 """oneDNN kernels to call by hand, on NumPy arrays or any CPU tensor with DLPack, of float32 or of
 bfloat16 (an array of ml_dtypes, or its bits in uint16), integers where a kernel says so.
 
-Each kernel returns `out`, or a new array (on a 64-byte boundary) where `out` is None. Read-only and
-strided inputs are copied first; `out` must be writable, row-major and apart from the inputs. Every
+Each kernel returns `out`, or a new array (on a 64-byte boundary) where `out` is None. Strided
+inputs are copied first; `out` must be writable, row-major and apart from the inputs. Every
 argument is checked before memory is touched: TypeError for a wrong type or dtype, ValueError for a
 wrong shape, size or value, naming the argument, what was found and what was expected.
 
