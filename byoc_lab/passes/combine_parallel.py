@@ -44,12 +44,18 @@ def concatenated(parts: Sequence[Expr], axis: int) -> Expr:
     return relay.concatenate(Tuple(list(parts)), axis=axis)
 
 
-def sliced(whole: Expr, rank: int, axis: int, begin: int, length: int) -> Expr:
-    """`length` indices of one axis, from `begin` on, and all of the others."""
-    starts, sizes = [0] * rank, [-1] * rank
-    starts[axis], sizes[axis] = begin, length
-    strides = (1,) * rank
-    return relay.strided_slice(whole, tuple(starts), tuple(sizes), strides, slice_mode="size")
+def cut(whole: Expr, axis: int, lengths: Sequence[int], rank: int) -> list[Expr]:
+    """`whole` in pieces of these lengths along `axis`, one behind the other; rank: as many axes
+    as the slices name."""
+    pieces, begin = [], 0
+    for length in lengths:
+        starts, sizes, strides = [0] * rank, [-1] * rank, (1,) * rank
+        starts[axis], sizes[axis] = begin, length
+        pieces.append(
+            relay.strided_slice(whole, tuple(starts), tuple(sizes), strides, slice_mode="size")
+        )
+        begin += length
+    return pieces
 
 
 class Combiner:

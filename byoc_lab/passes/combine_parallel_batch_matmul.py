@@ -16,9 +16,9 @@ from byoc_lab.passes.combine_parallel import (
     Group,
     New,
     concatenated,
+    cut,
     dtype_of,
     shape_of,
-    sliced,
 )
 from byoc_lab.relay.expr import Call, Expr
 
@@ -57,9 +57,5 @@ class _Products(Combiner):
         return concatenated([new(call.args[index]) for call in calls], -1)
 
     def parts(self, whole: Expr, ends: Group) -> list[Expr]:
-        results, begin = [], 0
-        for product, _ in ends:
-            columns = shape_of(product.args[1])[1]
-            results.append(sliced(whole, BATCH, BATCH - 1, begin, columns))
-            begin += columns
-        return results
+        columns = [shape_of(product.args[1])[1] for product, _ in ends]
+        return cut(whole, -1, columns, rank=BATCH)

@@ -14,9 +14,9 @@ from byoc_lab.passes.combine_parallel import (
     Group,
     New,
     concatenated,
+    cut,
     dtype_of,
     shape_of,
-    sliced,
 )
 from byoc_lab.passes.context import PassInfo
 from byoc_lab.relay.expr import Call, Expr, Op
@@ -77,12 +77,7 @@ class _Convolutions(Combiner):
 
     def parts(self, whole: Expr, ends: Group) -> list[Expr]:
         axis = _channel(ends[0][0])
-        results, begin = [], 0
-        for conv, _ in ends:
-            channels = _of_weight(conv, "O")
-            results.append(sliced(whole, axis + 1, axis, begin, channels))
-            begin += channels
-        return results
+        return cut(whole, axis, [_of_weight(conv, "O") for conv, _ in ends], rank=axis + 1)
 
 
 def _of_weight(conv: Call, axis: str) -> int:

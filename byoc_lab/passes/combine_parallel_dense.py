@@ -18,9 +18,9 @@ from byoc_lab.passes.combine_parallel import (
     Group,
     New,
     concatenated,
+    cut,
     dtype_of,
     shape_of,
-    sliced,
 )
 from byoc_lab.relay.expr import Call, Expr, Op, Tuple, TupleGetItem
 
@@ -106,9 +106,5 @@ class _ToDense(Combiner):
         return concatenated(args, axis)
 
     def parts(self, whole: Expr, ends: Group) -> list[Expr]:
-        results, begin = [], 0
-        for _, end in ends:
-            shape = shape_of(end)
-            results.append(sliced(whole, len(shape), len(shape) - 1, begin, shape[-1]))
-            begin += shape[-1]
-        return results
+        shapes = [shape_of(end) for _, end in ends]
+        return cut(whole, -1, [shape[-1] for shape in shapes], rank=len(shapes[0]))
