@@ -71,9 +71,18 @@ def const(value: Any, dtype: str | TensorType | None = None, span: Span | None =
 
 
 def bind(expr: Expr, binds: Mapping[Var, Expr]) -> Expr:
-    """`expr` with variables replaced; replaced parameters of a Function are dropped from it."""
+    """`expr` with variables replaced; replaced parameters of a Function are dropped from it.
+
+    Raises TypeError for keys that are no variables.
+    """
     from byoc_lab.relay.visit import substitute
 
+    for key in binds:
+        if not isinstance(key, Var):
+            raise TypeError(
+                f"bind replaces variables, found {key!r}; relay.build_module.bind_params_by_name "
+                f"takes names"
+            )
     if isinstance(expr, Function):
         body = substitute(expr.body, binds)
         kept = [p for p in expr.params if p not in binds]

@@ -226,3 +226,10 @@ def test_small_forms_of_test_files() -> None:
     with pytest.raises(tvm.TVMError, match=r"Operator test\.registered_once is registered before"):
         relay.op.op.register("test.registered_once")
     relay.op.get("test.registered_once").set_attrs_type_key("DictAttrs")
+
+
+def test_bind_takes_variables() -> None:
+    x, y = relay.var("x"), relay.var("y")
+    assert tvm.ir.structural_equal(relay.bind(relay.add(x, y), {y: x}), relay.add(x, x), True)
+    with pytest.raises(TypeError, match="found 'y'; .*bind_params_by_name takes names"):
+        relay.bind(relay.add(x, y), {"y": x})
