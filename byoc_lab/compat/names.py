@@ -35,6 +35,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.testing": (f"{_HERE}.testing", f"{APACHE}tvm.testing"),
     "tvm.testing.utils": (f"{_HERE}.testing", f"{APACHE}tvm.testing.utils"),
     "tvm.topi.cuda": (f"{_HERE}.topi_cuda",),
+    "tvm.topi.util": (f"{APACHE}tvm.topi.utils",),
     "tvm.topi.cuda.conv3d_winograd": (f"{_HERE}.topi_cuda",),
     "tvm.tir": (f"{_HERE}.tir", f"{APACHE}tvm.tirx"),
     "tvm.tir.data_layout": (f"{_HERE}.tir",),

@@ -173,12 +173,12 @@ def _swap(incoming: dict[str, ModuleType]) -> dict[str, ModuleType]:
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Gives overlays for the names of TVM."""
+    """Gives overlays for the names of TVM, and for those of topi."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if _depth or not (name == "tvm" or name.startswith("tvm.")):
+        if _depth or _in_tvm(name) is None:
             return None
-        module(name)  # or an error that says what to do instead
+        module(_in_tvm(name))  # or an error that says what to do instead
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: Any) -> ModuleType:
@@ -186,7 +186,13 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, created: ModuleType) -> None:
         # Python takes what is in sys.modules afterwards.
-        sys.modules[created.__name__] = module(created.__name__)
+        sys.modules[created.__name__] = module(_in_tvm(created.__name__))
+
+
+def _in_tvm(name: str) -> Any:
+    """The name of a module in TVM 0.7 and later; None for one that is not TVM's."""
+    top = name.partition(".")[0]
+    return {"tvm": name, "topi": f"tvm.{name}"}.get(top)  # topi was a package of its own
 
 
 class _Handle(ModuleType):

@@ -49,3 +49,19 @@ def test_usage() -> None:
         done = _run(*arguments)
         assert done.returncode == 2
         assert "python -m byoc_lab.compat script.py" in done.stderr
+
+
+def test_topi_of_its_own(tmp_path: Path) -> None:
+    """Until TVM 0.6, topi was a package beside tvm."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import topi, tvm\n"
+        "from topi.util import get_const_tuple\n"
+        "from tvm import relay\n"
+        "print(get_const_tuple(relay.TensorType((1, 2)).shape), topi.nn is tvm.topi.nn)\n"
+    )
+    done = _run(str(script))
+    assert done.stdout == "(1, 2) True\n", done.stderr
+    script.write_text("import topi.sparsity\n")
+    done = _run(str(script))
+    assert "UnsupportedModuleError: tvm.topi.sparsity is not supported" in done.stderr

@@ -231,5 +231,5 @@ def test_small_forms_of_test_files() -> None:
 def test_bind_takes_variables() -> None:
     x, y = relay.var("x"), relay.var("y")
     assert tvm.ir.structural_equal(relay.bind(relay.add(x, y), {y: x}), relay.add(x, x), True)
-    with pytest.raises(TypeError, match="found 'y'; .*bind_params_by_name takes names"):
+    with pytest.raises(TypeError, match=r"found 'y'; .*bind_params_by_name takes names"):
         relay.bind(relay.add(x, y), {"y": x})
