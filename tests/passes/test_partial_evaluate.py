@@ -1,5 +1,5 @@
-"""PartialEvaluate. The expected texts are TVM 0.16's results; where constants are computed, which
-the installed TVM cannot do, those that its rules give."""
+"""PartialEvaluate. The expected texts are TVM 0.16's results, of which `tests/golden` has more;
+where constants are computed, which the installed TVM cannot do, those that its rules give."""
 
 from __future__ import annotations
 
