@@ -11,6 +11,7 @@ from typing import Any
 
 from byoc_lab.dnnl.alter import AlterConvLayout
 from byoc_lab.dnnl.legalize import LegalizeGroupConv
+from byoc_lab.dnnl.legalize_qnn import LegalizeQnn
 from byoc_lab.dnnl.patterns import pattern_table
 from byoc_lab.dnnl.pruning import PruneSubgraphs
 from byoc_lab.dnnl.rewrites import RewriteDenseBiasGeluReshapeLast, RewriteLayerNorm
@@ -51,7 +52,9 @@ def pipeline() -> list[Pass]:
     return [InferType(), SimplifyInference(), FoldConstant(), FoldScaleAxis(), *_cut_out()]
 
 
-def full_pipeline(prune_subgraphs: bool = True, alter_layout: bool = False) -> list[Pass]:
+def full_pipeline(
+    prune_subgraphs: bool = True, alter_layout: bool = False, legalize_qnn: bool = False
+) -> list[Pass]:
     """The passes of `partition_for_dnnl`; run them under PassContext(opt_level=3)."""
     simplify = [
         CanonicalizeOps(),
@@ -65,7 +68,9 @@ def full_pipeline(prune_subgraphs: bool = True, alter_layout: bool = False) -> l
         FoldConstant(),
     ]
     alter = [AlterConvLayout(), FoldConstant()] if alter_layout else []
-    fit = [RewriteLayerNorm(), RewriteDenseBiasGeluReshapeLast(), FoldConstant()]
+    fit: list[Pass] = [RewriteLayerNorm(), RewriteDenseBiasGeluReshapeLast(), FoldConstant()]
+    if legalize_qnn:
+        fit += [LegalizeQnn(), InferType(), FoldConstant()]
     return [*simplify, *alter, *fit, *_cut_out(), *([PruneSubgraphs()] if prune_subgraphs else [])]
 
 
@@ -77,6 +82,7 @@ def partition_for_dnnl(
     params: Mapping[str, Any] | None = None,
     alter_layout: bool = False,
     prune_subgraphs: bool = True,
+    legalize_qnn: bool = False,
 ) -> IRModule:
     """`mod` with what DNNL can run in external functions; `params` are bound into @main first.
 
@@ -85,10 +91,13 @@ def partition_for_dnnl(
         choose layouts for themselves and take such transforms away again, so that nothing is won
         by it here. It asks the DNNL extension: NativeExtensionError where that is not built.
     prune_subgraphs: regions without a compute-intensive operator go back to the host.
+    legalize_qnn: quantized chains get the form that TVM's integration gives them
+        (`legalize_qnn_for_dnnl`), in float32 behind the product, which may be one off. Compiled
+        regions run such chains as they are, to the bit, so that nothing is won by it here either.
     """
     if params:
         mod = mod.copy()
         mod["main"] = bind_params_by_name(mod["main"], params)
     with PassContext(opt_level=3):
-        passes = full_pipeline(prune_subgraphs, alter_layout)
+        passes = full_pipeline(prune_subgraphs, alter_layout, legalize_qnn)
         return Sequential(passes, name=PARTITION)(mod)

@@ -107,3 +107,18 @@ def test_within_one_of_relay_and_one_kernel(form: dict[str, Any]) -> None:
 def test_what_that_form_cannot_say_is_left_alone(form: dict[str, Any]) -> None:
     before = chain(**form)
     assert relay.structural_equal(legalize_qnn_for_dnnl(before), before)
+
+
+@pytest.mark.parametrize("legalized", [False, True])
+def test_partitioning_has_that_form_when_asked(legalized: bool) -> None:
+    before = chain("NHWC", point=5, summed=True)
+    parted = dnnl.partition_for_dnnl(before, legalize_qnn=legalized)
+    text = str(parted)
+    assert ("qnn.requantize" in text) != legalized
+    assert text.count('Composite="dnnl.qnn.conv2d') == 1
+    rng = np.random.default_rng(2)
+    types = [p.checked_type for p in before["main"].params]
+    inputs = [rng.integers(0, 256, t.concrete_shape, dtype="uint8") for t in types]
+    wanted = evaluate(before, inputs).value
+    off = np.abs(evaluate(parted, inputs).value.astype(int) - wanted)
+    assert off.max() <= (1 if legalized else 0) and off.any() == legalized
