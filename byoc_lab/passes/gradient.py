@@ -29,6 +29,7 @@ from byoc_lab.relay.expr import (
     Let,
     Op,
     RefCreate,
+    RefRead,
     Tuple,
     TupleGetItem,
     TupleWrapper,
@@ -73,17 +74,19 @@ def gradient(
     for step in [InferType(), *_steps_to_a_graph(expr)]:
         whole = step(whole)
     main = whole["main"]
+    for node in post_order(main.body):
+        if isinstance(node, RefRead):  # what is written to it may have been dropped
+            raise PassError("gradient needs to know what references hold, found one that is not")
     reverse = run(_reverse(main.body, _ones(main.body)))
     found = [_joined(reverse.of(p), p) for p in main.params]
     return Function(main.params, Tuple([main.body, Tuple(found)]), None, main.type_params)
 
 
-def _steps_to_a_graph(expr: Expr) -> list[Pass]:
-    kinds = {type(node) for node in post_order(expr.body if isinstance(expr, Function) else expr)}
+def _steps_to_a_graph(func: Function) -> list[Pass]:
+    kinds = {type(node) for node in post_order(func.body)}
     graph: list[Pass] = [ToGraphNormalForm(), InferType()]
     if kinds & {Function, GlobalVar, Match, RefCreate}:
-        # What is written to references that nobody reads has no effect any more, and a read that
-        # is left is refused.
+        # What is written to references that nobody reads has no effect any more.
         needed = DeadCodeElimination(ignore_impurity=True)
         return [PartialEvaluate(), InferType(), needed, *graph]
     return graph if Let in kinds else []

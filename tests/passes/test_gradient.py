@@ -229,6 +229,19 @@ def test_a_recursion_that_tensors_end_is_refused() -> None:
         gradient(mod["main"], mod)
 
 
+def test_a_reference_that_a_branch_may_write_is_refused() -> None:
+    """Also where it only decides what is computed."""
+    text = """#[version = "0.0.5"]
+    def @main(%x: float64, %c: bool) -> float64 {
+      let %r = ref(0.0f64);
+      let %u = if (%c) { ref_write(%r, 2.0f64) } else { () };
+      if (less(ref_read(%r), 1.0f64)) { %x } else { multiply(%x, %x) }
+    }"""
+    mod = InferType()(relay.parse(text))
+    with pytest.raises(PassError, match="what references hold"):
+        gradient(mod["main"], mod)
+
+
 def test_gradient_of_a_gradient() -> None:
     x = relay.var("x", shape=(2,), dtype="float64")
     once = run_infer_type(gradient(relay.Function([x], relay.exp(x) * x)))
