@@ -79,6 +79,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.data_dep_optimization": (),
     "tvm.relay.debug": (),
     "tvm.relay.frontend": (),
+    "tvm.relay.frontend.common": (f"{_HERE}.frontend_common",),
     "tvm.relay.prelude": (f"{_RELAY}.prelude",),
     "tvm.relay.qnn.op.canonicalizations": (f"{_HERE}.canonicalizations",),
     "tvm.relay.quantize": (),

@@ -233,3 +233,19 @@ def test_bind_takes_variables() -> None:
     assert tvm.ir.structural_equal(relay.bind(relay.add(x, y), {y: x}), relay.add(x, x), True)
     with pytest.raises(TypeError, match=r"found 'y'; .*bind_params_by_name takes names"):
         relay.bind(relay.add(x, y), {"y": x})
+
+
+def test_types_as_the_importers_infer_them() -> None:
+    common = tvm.relay.frontend.common
+    x = relay.var("x", shape=(2, relay.Any()))
+    assert common.infer_type(relay.exp(x)).checked_type == x.type_annotation
+    assert common.infer_shape(relay.const([[1, 2]])) == (1, 2)
+    double = relay.GlobalVar("double")
+    mod = tvm.IRModule(
+        {double: relay.Function([x], relay.add(x, x)), "main": relay.Function([], x)}
+    )
+    y = relay.var("y", shape=(2, 3))
+    assert common.infer_shape(double(y), mod) == (2, relay.Any())
+    assert isinstance(common.infer_type(relay.Function([y], y)), relay.Function)
+    pair = relay.Tuple([x, x])
+    assert common.infer_shape(pair) == relay.TupleType([x.type_annotation] * 2)
