@@ -22,7 +22,7 @@ def infer_type(node: Expr, mod: IRModule | None = None) -> Any:
 
 
 def infer_shape(inputs: Expr, mod: IRModule | None = None) -> Any:
-    """The shape of a tensor as ints, `relay.Any` where it is not known; of other values the type."""
+    """The shape of a tensor as ints (`relay.Any` where it is not known); of others, the type."""
     ty = infer_type(inputs, mod).checked_type
     if not isinstance(ty, TensorType):
         return ty
