@@ -1,11 +1,10 @@
 // From a checked graph to a Plan: one pass over the ops that picks a primitive for each, puts
 // reorders where a layout is not the one wanted, and notes which buffers every step touches.
-#include <algorithm>
-#include <climits>
 #include <cstring>
 
 #include "banded.h"
 #include "plan.h"
+#include "uses.h"
 
 namespace byoc_lab {
 namespace {
@@ -24,11 +23,8 @@ class Builder {
         graph_(graph),
         memory_(memory),
         versions_(graph.tensors.size()),
-        last_use_(graph.tensors.size(), -1),
-        viewed_(graph.tensors.size(), false),
-        producer_(graph.tensors.size(), -1),
+        uses_(graph),
         reports_(graph.ops.size()) {
-    FindUses();
     for (size_t i = 0; i < graph.inputs.size(); ++i) {
       const MemoryDesc plain = Plain(graph.tensors[graph.inputs[i]]);
       Buffer buffer{Buffer::Kind::kInput, static_cast<int64_t>(plain.get_size())};
@@ -63,19 +59,6 @@ class Builder {
     MemoryDesc desc;
     int buffer;
   };
-
-  void FindUses() {
-    for (size_t i = 0; i < graph_.ops.size(); ++i) {
-      const OpSpec& op = graph_.ops[i];
-      producer_[op.output] = static_cast<int>(i);
-      for (int id : op.inputs) last_use_[id] = static_cast<int>(i);
-      for (const PostOp& post_op : op.post_ops) {
-        if (post_op.input >= 0) last_use_[post_op.input] = static_cast<int>(i);
-      }
-      if (op.def->make == nullptr) viewed_[op.inputs[0]] = viewed_[op.output] = true;
-    }
-    for (int id : graph_.outputs) last_use_[id] = INT_MAX;
-  }
 
   int Add(Buffer buffer) {
     buffers_.push_back(std::move(buffer));
@@ -154,18 +137,8 @@ class Builder {
     const bool alike = from.dims == to.dims && from.dtype == to.dtype &&
                        added.desc.get_dims() == to.dims &&
                        buffers_[added.buffer].kind == Buffer::Kind::kArena;
-    if (alike && DiesHere(index, first.input)) first.kind = PostOp::Kind::kSum;
+    if (alike && uses_.DiesHere(index, first.input)) first.kind = PostOp::Kind::kSum;
     return post_ops;
-  }
-
-  // Whether an op's first mention of a tensor as a post-op is the last there is of it.
-  bool DiesHere(int index, int tensor) const {
-    const OpSpec& op = graph_.ops[index];
-    const bool read_here_too =
-        std::count(op.inputs.begin(), op.inputs.end(), tensor) != 0 ||
-        std::count_if(op.post_ops.begin(), op.post_ops.end(),
-                      [&](const PostOp& p) { return p.input == tensor; }) != 1;
-    return last_use_[tensor] == index && !viewed_[tensor] && !read_here_too;
   }
 
   // The primitive with as many post-ops fused as oneDNN has a fast kernel for.
@@ -254,12 +227,9 @@ class Builder {
 
   // An op and the next one as one step, where they fit.
   bool AddBanded(int index) {
-    if (index + 1 == static_cast<int>(graph_.ops.size())) return false;
+    if (!uses_.FeedsNextAlone(index)) return false;
     const OpSpec &op = graph_.ops[index], &next = graph_.ops[index + 1];
-    const bool alone = last_use_[op.output] == index + 1 && next.inputs[0] == op.output &&
-                       std::count(next.inputs.begin(), next.inputs.end(), op.output) == 1 &&
-                       op.post_ops.empty() && next.post_ops.empty();
-    if (!alone || !FitsInBands(*op.def, op.call, *next.def, next.call)) return false;
+    if (!FitsInBands(*op.def, op.call, *next.def, next.call)) return false;
     const auto built = MakeBanded(*op.def, op.call, *next.def, next.call);
     if (!built) return false;
     std::vector<Step::Operand> operands;
@@ -285,7 +255,7 @@ class Builder {
   // Puts the tensor to be added where the result will be: in its own buffer if nobody reads it
   // afterwards, else in a copy.
   int PrepareSum(int index, int tensor, const MemoryDesc& desc) {
-    if (DiesHere(index, tensor)) {
+    if (uses_.DiesHere(index, tensor)) {
       for (const Version& version : versions_[tensor]) {
         if (version.desc == desc && buffers_[version.buffer].kind == Buffer::Kind::kArena) {
           return version.buffer;
@@ -386,7 +356,7 @@ class Builder {
   void AddOutput(int index) {
     const int tensor = graph_.outputs[index];
     const MemoryDesc plain = Plain(graph_.tensors[tensor]);
-    const Version made{plain, Provide(tensor, plain, producer_[tensor])};
+    const Version made{plain, Provide(tensor, plain, uses_.producer(tensor))};
     Buffer& buffer = buffers_[made.buffer];
     if (buffer.kind == Buffer::Kind::kArena) {
       buffer.kind = Buffer::Kind::kOutput;
@@ -395,7 +365,7 @@ class Builder {
     }
     Buffer output{Buffer::Kind::kOutput, static_cast<int64_t>(plain.get_size())};
     output.index = index;
-    AddReorder(made, {plain, Add(std::move(output))}, producer_[tensor]);
+    AddReorder(made, {plain, Add(std::move(output))}, uses_.producer(tensor));
   }
 
   // Drops constants that were only needed in another layout, and aligns those that are read.
@@ -416,9 +386,7 @@ class Builder {
   const GraphSpec& graph_;
   ModuleMemory* memory_;
   std::vector<std::vector<Version>> versions_;  // of each tensor
-  std::vector<int> last_use_;                   // op that reads a tensor last; INT_MAX: an output
-  std::vector<bool> viewed_;                    // shares its buffer with another tensor
-  std::vector<int> producer_;                   // op that makes a tensor, or -1
+  const Uses uses_;
   std::vector<Buffer> buffers_;
   std::vector<Step> steps_;
   std::vector<OpReport> reports_;
