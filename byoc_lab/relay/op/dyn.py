@@ -16,7 +16,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.errors import TypeInferenceError
-from byoc_lab.relay.attrs import Attr, Attrs, AttrsType, integer
+from byoc_lab.relay.attrs import Attr, Attrs, AttrsType, integer, integers
 from byoc_lab.relay.expr import Call, Constant, Expr, Op, const
 from byoc_lab.relay.op.layout import positions
 from byoc_lab.relay.op.namespace import builds, function
@@ -109,7 +109,10 @@ def _attributes(op: str, attrs: AnyValue, arrays: Mapping[str, np.ndarray]) -> A
     """The record of the operator that has attributes instead of arguments."""
     given, schema = DYNAMIC[op][0], Op.get(op.removeprefix("dyn.")).definition.attrs
     values = {f.name: attrs[f.name] for f in schema.fields if attrs and f.name in attrs}
+    kinds = {f.name: f.kind for f in schema.fields}
     for argument, array in arrays.items():
+        if kinds[argument] is integers:  # TVM takes numbers of any dtype, and casts them
+            array = array.astype(np.int64)
         scalar = given[argument] == SCALAR
         values[argument] = array.reshape(()).item() if scalar else array.tolist()
     return schema.make(values)

@@ -89,13 +89,18 @@ FILL = "sparse_fill_empty_rows"
 
 
 def fill_relation(attrs: AnyValue, *types: Type | None) -> Types:
-    """indices (n, rank), values (n,), dense_shape (rank,): int64 (?, rank), (?,) and (?,)."""
+    """indices (n, rank), values (n,), dense_shape (rank,): int64 (?, rank), (?,) and (?,).
+
+    The default is a scalar or a vector of one.
+    """
     names = "sparse_indices sparse_values dense_shape default_value"
     known = tensors(FILL, names, *types)
     i, v, shape, d = known
     if shape is not None:
         need_rank(FILL, "dense_shape", shape, 1)
-        check_coordinates(FILL, i, v, d, shape.shape[0])
+        check_coordinates(FILL, i, v, None, shape.shape[0])
+    if d is not None and (len(d.shape) > 1 or any(differ(n, 1) for n in d.shape)):
+        fail(FILL, f"default_value must be a scalar or a vector of one, found {d}")
     if i is None:
         return *known, None
     need_rank(FILL, "sparse_indices", i, 2)
@@ -112,7 +117,7 @@ def fill_reference(
     added = np.zeros((int(empty.sum()), i.shape[1]), np.int64)
     added[:, 0] = np.flatnonzero(empty)
     places = np.concatenate([i.astype(np.int64), added])
-    values = np.concatenate([v, np.full(len(added), default).astype(v.dtype)])
+    values = np.concatenate([v, np.full(len(added), default.reshape(())).astype(v.dtype)])
     order = np.argsort(places[:, 0], kind="stable")
     return places[order], values[order].astype(np.int64), empty.astype(np.int64)
 

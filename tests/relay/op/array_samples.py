@@ -96,6 +96,16 @@ ARRAY_SAMPLES = [
         relax="the lengths of its results",
     ),
     Sample(
+        "sparse_fill_empty_rows",
+        lambda v: relay.sparse_fill_empty_rows(
+            relay.const(np.zeros((0, 2)), "int64"), v, whole(2, 5), relay.const([7])
+        ),
+        ((0,),),
+        dtypes=("int32",),
+        note="nothing-in-it",
+        relax="the lengths of its results",
+    ),
+    Sample(
         "sparse_reshape",
         lambda i: relay.sparse_reshape(
             i, whole(2, 3, 6, dtype="int64"), whole(9, -1, dtype="int64")

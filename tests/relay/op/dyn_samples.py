@@ -40,6 +40,7 @@ DYN_SAMPLES = [
     sample("zeros", lambda: call("zeros", whole(2, 3), dtype="float32")),
     sample("ones", lambda: call("ones", whole(2, 3), dtype="int32")),
     sample("tile", lambda x: call("tile", x, whole(2, 1, 2)), (2, 3)),
+    sample("tile", lambda x: call("tile", x, relay.const([2.0, 1.0])), (2, 3), note="by-floats"),
     sample(
         "one_hot",
         lambda i: call("one_hot", i, ONE, NONE, number(4), axis=-1, dtype="float32"),
