@@ -111,6 +111,7 @@ def _render(
                          f"{', '.join(others)} need Graphviz's own dot")  # fmt: skip
     source = pathlib.Path(whole.save(filename, directory=directory))
     made = pathlib.Path(f"{source}.{format}")
+    made.unlink(missing_ok=True)  # an older one would pass for this one
     command = [program, f"-K{engine}", f"-T{format}", f"-o{made}", str(source)]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode or not made.is_file():  # for a format it does not know, the code is 0
