@@ -1,4 +1,4 @@
-"""Recursive rules without a stack: what the parser and the printer are written with.
+"""Recursive rules without a stack: what the parser, the printer and evaluators are written with.
 
 A rule is a generator. Where a function would call itself, the rule yields the rule it needs and is
 sent the result; `run` keeps the waiting rules in a list, so depth is bounded by memory alone.

@@ -35,6 +35,7 @@ from byoc_lab.relay.expr import (
     describe,
 )
 from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.rules import run
 from byoc_lab.relay.types import TupleType, Type
 from byoc_lab.relay.visit import post_order
 from byoc_lab.run.framed import frame_of_call, result_type, tuple_of, with_parts
@@ -51,7 +52,6 @@ from byoc_lab.run.known import (
     Store,
     Value,
     cannot_build,
-    complete,
     fields_of,
     is_computed,
     matched,
@@ -136,7 +136,7 @@ class _Inliner:
     def run(self, function: Function) -> Flat:
         frame = Frame()
         frame.values.update((p, p) for p in function.params)
-        value = complete(self.scope(function.body, frame))
+        value = run(self.scope(function.body, frame))
         main = function.replace(body=self.computed(value, function, "the result of "))
         main = main.with_type(function.checked_type) if function.is_typed else main
         return Flat(main, self.functions)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from types import GeneratorType
 from typing import Any
 
 from byoc_lab.errors import BuildError
@@ -26,25 +25,8 @@ from byoc_lab.relay.expr import Expr, Function, GlobalVar, Op, Tuple, TupleGetIt
 from byoc_lab.relay.types import TupleType, Type
 
 Value = Any
-Steps = Generator[Any, Any, Value]
+Steps = Generator[Any, Any, Value]  # run by `relay.rules.run`
 ABSENT = object()
-
-
-def complete(steps: Steps) -> Value:
-    """The result of a generator that yields generators whose results it needs: calls that take
-    no room on Python's stack."""
-    stack, given = [steps], None
-    while stack:
-        try:
-            needed = stack[-1].send(given)
-        except StopIteration as end:
-            stack.pop()
-            given = end.value
-        else:
-            assert isinstance(needed, GeneratorType)
-            stack.append(needed)
-            given = None
-    return given
 
 
 class Frame:
