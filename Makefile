@@ -46,7 +46,7 @@ fuzz: setup  ## hostile texts through everything, for SECONDS=600 or one again b
 sanitize: setup  ## the tests of native/ under address and undefined-behaviour sanitizers
 	@tools/sanitize.sh $(VENV)
 
-bench: setup  ## measure the claims about speed, kept in benchmarks/results (8 minutes, alone on the machine)
+bench: setup  ## measure the claims about speed, kept in benchmarks/results (10 minutes, alone on the machine)
 	$(BIN)/python benchmarks/all_speed.py
 
 oracle: setup  ## install a real TVM 0.16 beside the package and compare with it (needs Python 3.10)

@@ -182,7 +182,7 @@ def main() -> int:
     )
     parser.add_argument("--threads", nargs="+", type=int, default=THREADS)
     parser.add_argument("--against", nargs="+", default=list(CLAIMS), choices=CLAIMS)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--block", type=float, default=0.15, help="seconds of a block")
     options = parser.parse_args()
     path = options.out / "inference.json"

@@ -76,7 +76,7 @@ def set_threads(threads: int) -> None:
 
 
 def take_turns(
-    contenders: Mapping[str, Contender], *, threads: int, rounds: int = 15, seconds: float = 0.15
+    contenders: Mapping[str, Contender], *, threads: int, rounds: int = 25, seconds: float = 0.15
 ) -> Turns:
     """Time `rounds` rounds with blocks of `seconds`, after calls that are not counted.
 
