@@ -61,6 +61,7 @@ def test_roi_pool(seed) -> None:
 def test_deformable_convolution(seed, strides, dilation, data) -> None:
     """Offsets that leave the places inside: a place less than a pixel outside is 0 in TVM, and
     part of the nearest pixel in ONNX."""
+    pytest.importorskip("onnxruntime", minversion="1.31", reason="1.23 has no DeformConv on CPUs")
     groups, parts = data.draw(st.sampled_from([1, 2])), data.draw(st.sampled_from([1, 2, 4]))
     x, w = numbers((2, 4, 9, 8), seed), numbers((6, 4 // groups, 3, 2), seed + 1)
     rows, columns = (9 - 2 * dilation - 1) // strides + 1, (8 - dilation - 1) // strides + 1
