@@ -115,7 +115,10 @@ def test_scalars_are_not_cut() -> None:
 
 def test_arrays_of_any_shape() -> None:
     prelude = Prelude()
-    get = lambda name: prelude.get_global_var(name, "float32")  # noqa: E731
+
+    def get(name: str) -> relay.GlobalVar:
+        return prelude.get_global_var(name, "float32")
+
     put = [prelude.get_tensor_ctor(f"tensor{rank}", "float32") for rank in range(7)]
     unstacked = get("tensor_array_unstack_tensor2")(relay.const(ROWS))
     assert _values(prelude, unstacked) == ROWS.tolist()
