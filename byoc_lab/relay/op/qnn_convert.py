@@ -57,9 +57,10 @@ def quantize_relation(
 def quantize_reference(
     attrs: AnyValue, x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray
 ) -> np.ndarray:
-    whole = round_half_away(x / along(scale, attrs.axis, x.ndim))
     limits = np.iinfo(np.int32)  # what is beyond them has no integer, and saturates all the same
-    whole = whole.clip(2 * limits.min, 2 * limits.max).astype(np.int64)
+    with np.errstate(over="ignore"):
+        quotient = x / along(scale, attrs.axis, x.ndim)
+    whole = round_half_away(quotient.clip(2.0 * limits.min, 2.0 * limits.max)).astype(np.int64)
     return saturated(whole + along(zero_point, attrs.axis, x.ndim), attrs.out_dtype)
 
 
