@@ -77,7 +77,7 @@ class TensorArrays:
 
     def get_name(self, canonical: str, extra_shapes: Mapping[str, Shape] | None = None) -> str:
         """The name, for this dtype and shape, of what TVM calls `canonical`."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define get_name()")
 
     def get_global_var(self, canonical: str) -> GlobalVar:
         """The function of that canonical name. Raises UnknownNameError."""
