@@ -24,6 +24,7 @@ from typing import Any
 
 from byoc_lab.compat.names import APACHE, INSTEAD, SOURCES, WHOLE
 from byoc_lab.errors import UnsupportedModuleError, UnsupportedNameError
+from byoc_lab.relay.span import follow_tvm
 
 _INSIDERS = {"byoc_lab", "tvm", "tvm_ffi"}  # their import statements mean apache-tvm
 _overlays: dict[str, ModuleType] = {}
@@ -216,6 +217,7 @@ def install() -> None:
                 return plain_import(name, globals, locals, fromlist, level)
         return plain_import(name, globals, locals, fromlist, level)
 
+    follow_tvm()  # old scripts compare texts
     with _lock:
         _installed = True
         _apache.update(_swap({}))

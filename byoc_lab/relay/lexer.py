@@ -61,9 +61,9 @@ class Source:
         return line, offset - starts[line - 1] + 1
 
     def offset(self, line: int, column: int) -> int:
-        """The reverse of `place`."""
+        """The reverse of `place`; a column behind the line means its end."""
         starts: list[int] = self._starts  # type: ignore[attr-defined]
-        return starts[min(line, len(starts)) - 1] + column - 1
+        return starts[min(line, len(starts)) - 1] + min(column - 1, len(self.line(line)))
 
     def span(self, start: int, end: int) -> Span:
         (line, column), (end_line, end_column) = self.place(start), self.place(end)

@@ -246,7 +246,8 @@ def _definitions(reader: ExprParser, mod: IRModule) -> None:
         lines[name] = reader.line_of(at)
         reader.leaf()  # makes the global variable that all uses share
         reader.numbered = {}
-        functions[name] = _read(reader, reader.function(at))
+        begin = reader.i if reader.mentions else at  # TVM: where its parameters begin
+        functions[name] = _read(reader, reader.function(begin))
     if reader.tok:
         complete = functions or mod.type_definitions
         reader.end_of_program() if complete else reader.unexpected("'def @name(...) {...}'")

@@ -110,6 +110,7 @@ class DataTypeParser(NameParser):
     def constructed(self, at: int) -> Expr:
         """Token `at` as an expression: a constructor, called already when it takes nothing."""
         made = self.constructors[self.texts[at]]
+        self.mentioned(made, at)
         bare = not made.inputs and self.tok != "("
         return Call(made, [], span=self.span(at)) if bare else made
 

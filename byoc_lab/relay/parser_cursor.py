@@ -12,9 +12,11 @@ from typing import Any, NoReturn
 
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay.attrs import DTYPE, DType
-from byoc_lab.relay.expr import Span
+from byoc_lab.relay.expr import Expr, Span
 from byoc_lab.relay.lexer import Tokens, tokenize
 from byoc_lab.relay.parser_meta import MetaEntries
+from byoc_lab.relay.parser_spans import LastMentions
+from byoc_lab.relay.span import follows_tvm
 from byoc_lab.relay.types import (
     Any as AnyDim,
 )
@@ -68,6 +70,7 @@ class Cursor:
         self.type_names: dict[str, GlobalTypeVar] = {}
         self.types_read: dict[tuple[str, ...], TensorType] = {}
         self.parens_are_tuples = True  # of one type: `(T)` is `(T,)`, except in 0.0.4 text
+        self.mentions = LastMentions(tokens) if follows_tvm() else None
 
     @property
     def tok(self) -> str:
@@ -90,10 +93,17 @@ class Cursor:
             self.unexpected(f"'{token}'{' ' + where if where else ''}")
         self.i += 1
 
-    def span(self, first: int) -> Span:
-        """From token number `first` to the last token read."""
-        last = self.i - 1 if self.i > first else first
-        return self.source.span(self.tokens.starts[first], self.tokens.end(last))
+    def span(self, first: int, end: int | None = None) -> Span:
+        """From token number `first` to the last token read, or the one before number `end`."""
+        end = max(self.i if end is None else end, first + 1)
+        if self.mentions:
+            return self.mentions.span(first, end)
+        return self.source.span(self.tokens.starts[first], self.tokens.end(end - 1))
+
+    def mentioned(self, node: Expr, first: int) -> None:
+        """Note that `node` is what the tokens from number `first` say, if that is to be known."""
+        if self.mentions and node is not None:
+            self.mentions.mention(node, first, max(self.i, first + 1))
 
     def fail(self, reason: str, at: int | None = None) -> NoReturn:
         """Raise a ParseError at token number `at` (default: the next token)."""

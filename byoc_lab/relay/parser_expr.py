@@ -36,6 +36,7 @@ from byoc_lab.relay.parser_adt import DataTypeParser
 from byoc_lab.relay.parser_attrs import AttributeParser
 from byoc_lab.relay.parser_cursor import is_word
 from byoc_lab.relay.parser_meta import MetaEntries
+from byoc_lab.relay.parser_spans import merged
 from byoc_lab.relay.rules import Rule
 from byoc_lab.relay.types import Type
 
@@ -69,11 +70,15 @@ class ExprParser(DataTypeParser, AttributeParser):
         starts = token in ("let", "{", "free_var") or (token[:1] == "%" and self.peek() == "=")
         return self.block() if starts else self.binary(True)
 
-    def block(self, first: Expr | None = None, is_value: bool = False) -> Rule:
+    def block(
+        self, first: Expr | None = None, first_at: int = 0, is_value: bool = False
+    ) -> Rule:
         """block := (let | %0 = value; | free_var | expr;)* expr
 
         The value of a binding may have bindings of its own, but a `;` after it is the end of it.
+        `first`, which begins at token `first_at`, is there when it was read already.
         """
+        begin = self.i if first is None else first_at
         mark = len(self.hidden)
         lets: list[tuple[Var, Expr, int]] = []
         value = first
@@ -105,6 +110,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         for var, bound, let_at in reversed(lets):
             value = Let(var, bound, value, self.span(let_at))
         self.leave(mark)
+        self.mentioned(value, begin)
         return value
 
     def let(self) -> Rule:
@@ -157,7 +163,8 @@ class ExprParser(DataTypeParser, AttributeParser):
 
         With `may_continue`, a `;` after it makes it the first part of a block.
         """
-        operands: list[tuple[Expr, int]] = []
+        begin = self.i
+        operands: list[tuple[Expr, int, int]] = []  # with their first token, and the next
         operators: list[str] = []
         while True:
             at, token = self.i, self.tok
@@ -190,6 +197,8 @@ class ExprParser(DataTypeParser, AttributeParser):
                 value = yield self.reference()
             else:
                 value = self.leaf()
+            if self.mentions:
+                self.mentioned(value, at)
             while True:
                 token = self.tok
                 if token == "(":
@@ -217,26 +226,45 @@ class ExprParser(DataTypeParser, AttributeParser):
                     value = RefRead(value, self.span(at))
                 else:
                     break
-            while operators and OPERATORS.get(token, (0,))[0] <= OPERATORS[operators[-1]][0]:
-                left, left_at = operands.pop()
-                op = self.operator(OPERATORS[operators.pop()][1], left_at)
-                value, at = Call(op, (left, value), span=self.span(left_at)), left_at
+            if operators:
+                # What binds less than the operator before it is a call by now.
+                last = operators.pop()
+                while operators and OPERATORS[last][0] <= OPERATORS[operators[-1]][0]:
+                    self.infix(operands, operators.pop())
+                operators.append(last)
+            operands.append((value, at, self.i))
             if token not in OPERATORS:
                 break
-            operands.append((value, at))
             operators.append(token)
             self.i += 1
+        while operators:
+            self.infix(operands, operators.pop())
+        value = operands[0][0]
+        if self.mentions:
+            self.mentioned(value, begin)
         if may_continue and token in (";", ";;"):
-            value = yield self.block(value)
+            value = yield self.block(value, begin)
         return value
+
+    def infix(self, operands: list[tuple[Expr, int, int]], operator: str) -> None:
+        """The last two operands become one, a call of the operator between them."""
+        right, _, end = operands.pop()
+        left, at, _ = operands.pop()
+        op = self.operator(OPERATORS[operator][1], at)
+        span = merged((left.span, right.span)) if self.mentions else self.span(at, end)
+        operands.append((Call(op, (left, right), span=span), at, end))
 
     def simple_argument(self) -> Expr | None:
         """The next token as an argument if it is a plain name, which most are; else None."""
         token = self.tok
         if token[:1] != "%" or self.peek() not in (",", ")"):
             return None
+        at = self.i
         self.i += 1
-        return self.number_of(self.i - 1) if token[1:2].isdecimal() else self.variable(self.i - 1)
+        named = self.number_of(at) if token[1:2].isdecimal() else self.variable(at)
+        if self.mentions:
+            self.mentioned(named, at)
+        return named
 
     def assignment(self, ref: Expr, at: int) -> Rule:
         self.expect(":=")
@@ -258,7 +286,8 @@ class ExprParser(DataTypeParser, AttributeParser):
             self.i += 1
             name = token[1:]
             if name not in self.globals:
-                self.globals[name] = GlobalVar(self.real_name(at) or name, self.span(at))
+                span = None if self.mentions else self.span(at)
+                self.globals[name] = GlobalVar(self.real_name(at) or name, span)
             return self.globals[name]
         if token.startswith("meta["):
             return self.meta_value(("relay.Constant",))
@@ -289,9 +318,11 @@ class ExprParser(DataTypeParser, AttributeParser):
         """if := 'if' '(' expr ')' '{' expr '}' 'else' '{' expr '}'"""
         at = self.i
         self.i += 1
+        opened = self.i
         self.expect("(", "before the condition")
         cond = yield self.expr()
         self.expect(")", "after the condition")
+        self.mentioned(cond, opened)
         self.expect("{", "before what happens if it holds")
         then = yield self.expr()
         self.expect("}", f"to close the 'if' of line {self.line_of(at)}")
@@ -321,6 +352,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         type_params = self.type_params() if self.take("[") else []
         self.expect("(", "before the parameters")
         params: dict[str, Var] = {}
+        lines: dict[str, int] = {}
         attrs: dict[str, Any] = {}
         device = None
         while not self.take(")"):
@@ -332,11 +364,11 @@ class ExprParser(DataTypeParser, AttributeParser):
             param_at = self.i
             name, var = self.binder("a parameter")
             if name in params:
-                line = params[name].span.line  # type: ignore[union-attr]
                 self.fail(
-                    f"two parameters are named %{name}: the other is in line {line}", param_at
+                    f"two parameters are named %{name}: the other is in line {lines[name]}",
+                    param_at,
                 )
-            params[name] = var
+            params[name], lines[name] = var, self.line_of(param_at)
             if not self.take(",") and self.tok != ")":
                 self.unexpected("',' or ')' among the parameters")
         ret_type: Type | None = self.type() if self.take("->") else None

@@ -52,7 +52,8 @@ class NameParser(Cursor):
         if token.endswith(_MALFORMED) and name in self.variables:
             return name, self.variables[name]  # bound twice: that is what the mark says
         real = self.real_name(at)
-        return name, Var(name if real is None else real, ty, self.span(at), device=device)
+        span = None if self.mentions else self.span(at)
+        return name, Var(name if real is None else real, ty, span, device=device)
 
     def annotation(self) -> Type | None:
         """A type; a lone `_` says as much as no annotation."""
@@ -70,6 +71,7 @@ class NameParser(Cursor):
             indices.append(int(index))
             var = self.variables.get(head) or self.free.get(head)
             if var is not None:
+                self.mentioned(var, at)
                 result: Expr = var
                 for n in reversed(indices):
                     result = TupleGetItem(result, n, self.span(at))

@@ -19,6 +19,7 @@ from byoc_lab.relay.collector import collector_paused
 from byoc_lab.relay.expr import Expr, TupleWrapper
 from byoc_lab.relay.metadata import write_metadata
 from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.span import follows_tvm
 
 # A level of nesting is two blanks, but only so far: a text of n nested blocks would otherwise have
 # n * n blanks. White space has no meaning in Relay.
@@ -103,7 +104,11 @@ def print_text(
     annotate: Callable[[Expr], str] | None = None,
     **options: Any,
 ) -> str:
-    """Relay text of a module or expression; see `print_lines` for the options."""
+    """Relay text of a module or expression; see `print_lines` for the options.
+
+    `show_span` is True by default where `span.follow_tvm` was asked for.
+    """
+    options.setdefault("show_span", follows_tvm())
     lines, metadata = _print(obj, show_meta_data, annotate, **options)
     said = metadata and (show_meta_data or options.get("header", True))
     # As in TVM, what is said of metadata ends a text without a line break.
@@ -113,7 +118,7 @@ def print_text(
 
 def print_shown(obj: Expr | IRModule) -> str:
     """What `str` gives, as in TVM: the text before the word about omitted metadata."""
-    lines, metadata = _print(obj, False, None, header=False)
+    lines, metadata = _print(obj, False, None, header=False, show_span=follows_tvm())
     return "\n".join(line.text for line in lines) + "\n" * (isinstance(obj, IRModule) + metadata)
 
 

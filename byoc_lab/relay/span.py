@@ -5,6 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+_as_in_tvm = False
+
+
+def follow_tvm(on: bool = True) -> None:
+    """Let this process give and show places as TVM 0.16 does: text shows them unless told not to,
+    and what is read from text has those of `parser_spans` in place of its own."""
+    global _as_in_tvm
+    _as_in_tvm = on
+
+
+def follows_tvm() -> bool:
+    """Whether `follow_tvm` was asked for."""
+    return _as_in_tvm
+
 
 class SourceName(str):
     """What a text is called: a string that also has its own as `.name`, as in TVM."""
