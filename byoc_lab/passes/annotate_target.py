@@ -34,6 +34,7 @@ from byoc_lab.relay.expr import (
     Var,
 )
 from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.span import unless_tvm
 from byoc_lab.relay.visit import rebuild
 
 DEFAULT = "default"
@@ -110,7 +111,9 @@ class _Annotator:
 
     def _rebuilt(self, node: Expr, parts: list[Expr]) -> Expr:
         same = all(a is b for a, b in zip(node.parts(), parts, strict=True))
-        return node if same else node.with_parts(parts)
+        if same:
+            return node
+        return _remade(node, parts)
 
     # Calls ---------------------------------------------------------------------------------------
 
@@ -195,7 +198,7 @@ class _Annotator:
             return done
         targets = {self._target_of_part(p) for p in parts}
         target = targets.pop() if len(targets) == 1 else DEFAULT
-        made = post.with_parts(self._arguments(parts, target))
+        made = _remade(post, self._arguments(parts, target))
         self.target_of[made] = target
         report(f"annotate {target}", "it goes along with what it is made of", pre, made)
         return made
@@ -219,3 +222,9 @@ class _Annotator:
             return closed
         target = self.target_of.get(value, DEFAULT)
         return begin(closed, target)
+
+
+def _remade(node: Expr, parts: Sequence[Expr]) -> Expr:
+    if isinstance(node, TupleGetItem):
+        return TupleGetItem(parts[0], node.index, unless_tvm(node.span))
+    return node.with_parts(parts)

@@ -10,6 +10,7 @@ Source: src/relay/transforms/canonicalize_cast.cc of TVM 0.16.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from byoc_lab.passes.rewrite import Rule, rewrite
 from byoc_lab.relay.expr import Call, Expr, Function, Op
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.op.registry import OpPattern
+from byoc_lab.relay.span import unless_tvm
 from byoc_lab.relay.types import TensorType
 
 
@@ -41,13 +43,17 @@ class CanonicalizeCast(FunctionPass):
             for n, arg in enumerate(pre.args):
                 if _widens(arg):
                     if arg in read:
-                        args[n] = args[n].with_parts(args[n].parts())
+                        args[n] = _made_of(args[n], args[n].args)
                     read.add(arg)
             same = all(a is b for a, b in zip(args, post.args, strict=True))
-            return None if same else post.with_parts([post.op, *args])
+            return None if same else _made_of(post, args)
 
         reason = "fused, each reader can read the narrow numbers"
         return rewrite(func, [Rule("cast again", reason, apart)])
+
+
+def _made_of(call: Call, args: Sequence[Expr]) -> Call:
+    return Call(call.op, args, call.attrs, span=unless_tvm(call.span))
 
 
 def _widens(expr: Expr) -> bool:

@@ -13,6 +13,7 @@ from byoc_lab.passes.base import FunctionPass, PassContext
 from byoc_lab.passes.rewrite import rewrite, rule
 from byoc_lab.relay.expr import Call, Expr, Function, Op
 from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.span import unless_tvm
 
 FAST = {
     "erf": "fast_erf",
@@ -36,4 +37,4 @@ class FastMath(FunctionPass):
 def approximate(pre: Any, post: Any) -> Expr | None:
     if not isinstance(post, Call) or post.op_name not in FAST:
         return None
-    return Call(Op.get(FAST[post.op_name]), post.args, post.attrs, span=post.span)
+    return Call(Op.get(FAST[post.op_name]), post.args, post.attrs, span=unless_tvm(post.span))

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from byoc_lab.passes.pattern_rewrite import PatternRewrite
 from byoc_lab.relay.dataflow_pattern import DFPattern, DFPatternCallback, is_op, wildcard
 from byoc_lab.relay.expr import Call, Constant, Expr
+from byoc_lab.relay.span import unless_tvm
 
 LAYOUT = "NHWC"
 PLAIN = (1, 1)
@@ -57,7 +58,7 @@ class _Flatten(DFPatternCallback):
             return post
         (top, bottom), (left, right) = sides
         attrs = own.replace(dilation=blocks, padding=(top, left, bottom, right))
-        return Call(conv.op, [pieces.args[0], *conv.args[1:]], attrs, span=conv.span)
+        return Call(conv.op, [pieces.args[0], *conv.args[1:]], attrs, span=unless_tvm(conv.span))
 
 
 def _pads_alike(pieces: Call, conv: Call) -> bool:

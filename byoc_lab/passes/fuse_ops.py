@@ -19,6 +19,7 @@ from byoc_lab.passes.fusion_groups import Node, fusion_groups
 from byoc_lab.passes.rewrite import Rule, rewrite
 from byoc_lab.relay.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, Var
 from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.span import unless_tvm
 from byoc_lab.relay.types import TensorType
 from byoc_lab.relay.visit import post_order
 
@@ -98,6 +99,8 @@ class _Fuser:
         if not inputs:
             return post
         parts = [self._param(pre, p) if self._is_param(pre, p) else self.memo[p] for p in inputs]
+        if isinstance(pre, TupleGetItem):
+            return TupleGetItem(parts[0], pre.index, unless_tvm(pre.span))
         return pre.with_parts((pre.op, *parts) if isinstance(pre, Call) else parts)
 
     def _param(self, user: Expr, part: Expr) -> Var:

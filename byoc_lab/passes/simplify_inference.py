@@ -37,6 +37,11 @@ def _first_result_of(pre: Expr, post: Expr, op: str) -> tuple[Call, Call] | None
     return None
 
 
+def _in_place_of(pre: Expr, call: Call) -> Call:
+    """`call`, from the place in the text of what it replaces."""
+    return Call(call.op, call.args, call.attrs, span=pre.span)
+
+
 def _scalar(value: float, like: TensorType) -> Expr:
     return relay.const(value, like.dtype)
 
@@ -64,7 +69,7 @@ def batch_norm(pre: Expr, post: Expr) -> Expr | None:
         shift = relay.add(shift, beta)
     rank = len(ty.shape)
     scaled = relay.multiply(data, _along(scale, attrs.axis, rank))
-    return relay.add(scaled, _along(shift, attrs.axis, rank))
+    return _in_place_of(before, relay.add(scaled, _along(shift, attrs.axis, rank)))
 
 
 @rule("dropout", "at inference, dropout lets everything through")
@@ -73,7 +78,7 @@ def dropout(pre: Expr, post: Expr) -> Expr | None:
     return found[1].args[0] if found else None
 
 
-def _normalised(data: Expr, axes: list[int], epsilon: float, ty: TensorType) -> Expr:
+def _normalised(data: Expr, axes: list[int], epsilon: float, ty: TensorType) -> Call:
     """(data - mean) / sqrt(variance + epsilon) over `axes`."""
     mean = relay.mean(data, axis=axes, keepdims=True, exclude=False)
     variance = relay.variance(data, axis=axes, keepdims=True, exclude=False, with_mean=mean)
@@ -81,7 +86,7 @@ def _normalised(data: Expr, axes: list[int], epsilon: float, ty: TensorType) -> 
     return relay.divide(relay.subtract(data, mean), deviation)
 
 
-def _scale_and_center(out: Expr, call: Call, gamma: Expr, beta: Expr, axis: int, rank: int) -> Expr:
+def _scale_and_center(out: Call, call: Call, gamma: Expr, beta: Expr, axis: int, rank: int) -> Call:
     if call.attrs.scale:
         out = relay.multiply(out, _along(gamma, axis, rank))
     if call.attrs.center:
@@ -96,7 +101,7 @@ def layer_norm(pre: Expr, post: Expr) -> Expr | None:
     data, gamma, beta = post.args
     ty, axis = pre.args[0].checked_type, pre.attrs.axis
     out = _normalised(data, [axis], pre.attrs.epsilon, ty)
-    return _scale_and_center(out, pre, gamma, beta, axis, len(ty.shape))
+    return _in_place_of(pre, _scale_and_center(out, pre, gamma, beta, axis, len(ty.shape)))
 
 
 @rule("instance_norm", "instance norm is arithmetic over all axes but batch and channel")
@@ -109,7 +114,7 @@ def instance_norm(pre: Expr, post: Expr) -> Expr | None:
     axis = pre.attrs.axis % rank
     axes = [a for a in range(1, rank) if a != axis]
     out = _normalised(data, axes, pre.attrs.epsilon, ty)
-    return _scale_and_center(out, pre, gamma, beta, axis, rank)
+    return _in_place_of(pre, _scale_and_center(out, pre, gamma, beta, axis, rank))
 
 
 @rule("group_norm", "group norm is arithmetic over each group of channels")
@@ -124,7 +129,7 @@ def group_norm(pre: Expr, post: Expr) -> Expr | None:
     axes = list(range(axis + 1, rank + 1))
     out = _normalised(relay.reshape(data, split), axes, pre.attrs.epsilon, ty)
     out = relay.reshape(out, list(ty.shape))
-    return _scale_and_center(out, pre, gamma, beta, axis, rank)
+    return _in_place_of(pre, _scale_and_center(out, pre, gamma, beta, axis, rank))
 
 
 @rule("l2_normalize", "l2 normalisation is a division by the root of the sum of squares")
@@ -135,7 +140,7 @@ def l2_normalize(pre: Expr, post: Expr) -> Expr | None:
     total = relay.sum(relay.multiply(data, data), axis=pre.attrs.axis, keepdims=True, exclude=False)
     # TVM's epsilon is float32 whatever the dtype of data.
     bounded = relay.maximum(total, relay.const(pre.attrs.eps, "float32"))
-    return relay.divide(data, relay.sqrt(bounded))
+    return _in_place_of(pre, relay.divide(data, relay.sqrt(bounded)))
 
 
 RULES: tuple[Rule, ...] = (

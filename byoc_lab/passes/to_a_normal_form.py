@@ -17,6 +17,7 @@ from byoc_lab.passes.hook import report, rewriting
 from byoc_lab.relay.adt import Constructor, Match
 from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Op, Var
 from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.span import unless_tvm
 from byoc_lab.relay.visit import post_order
 
 
@@ -168,7 +169,10 @@ class Normaliser:
         for n, part in enumerate(node.parts()):
             inner = self.inner.get((node, n))
             new.append(inner.close(self.memo[part]) if inner else self.memo[part])
-        return node.with_parts(new)  # always anew: nobody may share what has a name now
+        # Always anew: nobody may share what has a name now.
+        if isinstance(node, Call):
+            return Call(new[0], new[1:], node.attrs, node.type_args, unless_tvm(node.span))
+        return node.with_parts(new)
 
 
 def is_open(node: Expr) -> bool:

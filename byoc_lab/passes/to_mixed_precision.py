@@ -187,7 +187,7 @@ class _Mixer:
         for var in self.bound.get(pre, ()):  # the let's body, where it is used, comes later
             ty = self._type(new)
             if ty != var.checked_type:
-                self.memo[var] = Var(var.name_hint, ty)
+                self.memo[var] = Var(var.name_hint, ty, var.span)
         return new
 
     # Calls ----------------------------------------------------------------------------------------

@@ -70,9 +70,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         starts = token in ("let", "{", "free_var") or (token[:1] == "%" and self.peek() == "=")
         return self.block() if starts else self.binary(True)
 
-    def block(
-        self, first: Expr | None = None, first_at: int = 0, is_value: bool = False
-    ) -> Rule:
+    def block(self, first: Expr | None = None, first_at: int = 0, is_value: bool = False) -> Rule:
         """block := (let | %0 = value; | free_var | expr;)* expr
 
         The value of a binding may have bindings of its own, but a `;` after it is the end of it.

@@ -20,6 +20,12 @@ def follows_tvm() -> bool:
     return _as_in_tvm
 
 
+def unless_tvm(span: Span | None) -> Span | None:
+    """`span`, for a node that a pass made and TVM's same pass leaves without a place: None where
+    TVM is followed."""
+    return None if _as_in_tvm else span
+
+
 class SourceName(str):
     """What a text is called: a string that also has its own as `.name`, as in TVM."""
 

@@ -38,6 +38,7 @@ from byoc_lab.relay.expr import (
     TupleGetItem,
     Var,
 )
+from byoc_lab.relay.span import unless_tvm
 from byoc_lab.relay.visit import post_order, rebuild
 
 
@@ -193,7 +194,7 @@ def partition(
         if group is None or not check(pre):
             return post
         function = group.function.with_attr(dict(attrs or {}))
-        call = Call(function, [memo[i] for i in group.inputs], span=pre.span)
+        call = Call(function, [memo[i] for i in group.inputs], span=unless_tvm(pre.span))
         if on_match:
             on_match(pre, call, group)
         return call

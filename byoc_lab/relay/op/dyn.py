@@ -24,6 +24,7 @@ from byoc_lab.relay.op.registry import OpDef, OpPattern, define_op, wrapped
 from byoc_lab.relay.op.relations import Types, axis_of, fail, need_rank, tensors
 from byoc_lab.relay.op.relax_types import constant_array
 from byoc_lab.relay.op.windows import SPATIAL
+from byoc_lab.relay.span import unless_tvm
 from byoc_lab.relay.types import Any, TensorType, TupleType, Type
 
 # A class for fusion that is another one than without an argument.
@@ -135,7 +136,8 @@ def static_form(call: Call) -> Call | None:
         return None
     stay = [arg for name, arg in named.items() if name not in given]
     attrs = _attributes(op.name, call.attrs, constants)
-    return Call(Op.get(op.name.removeprefix("dyn.")), stay, attrs, span=call.span)
+    span = unless_tvm(call.span)
+    return Call(Op.get(op.name.removeprefix("dyn.")), stay, attrs, span=span)
 
 
 def _is_static(ty: AnyValue) -> bool:
