@@ -47,11 +47,23 @@ class Backend:
     codegen: Codegen | None = field(default=None, compare=False)
 
     def why_not(self, call: Call) -> str | None:
-        """Why this back end does not take a typed call of an operator; None when it does."""
+        """Why this back end does not take a typed call of an operator; None when it does.
+
+        A call that a pattern matches on its own is judged by the pattern's check.
+        """
         name = call.op.name if isinstance(call.op, Op) else "a call of a function"
-        if name not in self.supports:
-            return f"{self.name} has no counterpart of {name}"
-        answer = self.supports[name](call)
+        if name in self.supports:
+            return self._refusal(self.supports[name](call), name)
+        refusals = [
+            self._refusal(check[0](call) if check else True, name)
+            for _, pattern, *check in self.patterns()
+            if pattern.match(call)
+        ]
+        if None in refusals:
+            return None
+        return refusals[0] if refusals else f"{self.name} has no counterpart of {name}"
+
+    def _refusal(self, answer: bool | Refused, name: str) -> str | None:
         if answer:
             return None
         return answer.reason if isinstance(answer, Refused) else f"{self.name} refuses this {name}"

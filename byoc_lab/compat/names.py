@@ -180,8 +180,9 @@ INSTEAD: dict[str, str] = {
     "tvm.relay.collage": "take a pattern table and MergeComposite, AnnotateTarget, PartitionGraph",
     "tvm.relay.frontend": "import the network with the TVM it was written for, save its text "
     "(mod.astext()) and read that with relay.parse",
-    "tvm.relay.op.contrib": "byoc_lab has one back end, dnnl; register a pattern table of your own "
-    "with relay.op.contrib.register_pattern_table",
+    "tvm.relay.op.contrib": "byoc_lab compiles for dnnl and partitions for arm_compute_lib, bnns, "
+    "cublas, cudnn and cutlass; register a pattern table of your own with "
+    "relay.op.contrib.register_pattern_table",
     "tvm.relay.quantize": "quantize before importing; byoc_lab reads qnn operators",
     "tvm.relay.transform": "byoc_lab has the passes that relay.transform lists (dir), and what "
     "they need",

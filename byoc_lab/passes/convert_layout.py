@@ -125,12 +125,13 @@ class _Converter:
                 f"{op.name} has no default layout of its weight for data in {data}, only for "
                 f"{', '.join(self.weights)}; name it beside that of the data"
             )
-        if data in self.depthwise and _is_depthwise(attrs, types):
+        if data in self.depthwise and is_depthwise(attrs, types):
             return self.depthwise[data]
         return self.weights[data]
 
 
-def _is_depthwise(attrs: Attrs, types: Sequence[Any]) -> bool:
+def is_depthwise(attrs: Attrs, types: Sequence[Any]) -> bool:
+    """Whether each channel is one group; types: those of the data and the weight."""
     inputs = types[0].shape[attrs.data_layout.index("C")]
     outputs = types[1].shape[attrs.kernel_layout.index("O")]
     return inputs == outputs == attrs.groups

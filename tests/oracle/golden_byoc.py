@@ -208,6 +208,28 @@ def _dnnl_integration() -> Iterator[Golden]:
         yield Golden(case, (), apart, "_partitioned")
 
 
+def _integrations() -> Iterator[Golden]:
+    """What TVM's other integrations take: questions one by one, and whole networks."""
+    taken = ("cublas", "cudnn", "bnns", "arm_compute_lib", "cutlass")
+    for name in taken:
+        whole = {"integration": name, "opt_level": 3}
+        questions = {
+            "arm_compute_lib": (name, f"{name}_quantized"),
+            "cutlass": (f"{name}_products", f"{name}_convolutions"),
+        }
+        for case in questions.get(name, (name,)):
+            yield Golden(f"integrations.{case}", (), whole)
+    networks = {"cublas": ("mlp", "small_net"), "cudnn": ("mlp", "squeezenet"), "bnns": ("mlp",)}
+    for name, contained in networks.items():
+        for network in contained:
+            yield Golden(f"networks.{network}_constants", (), {"integration": name})
+    yield Golden(
+        "integrations.arm_compute_lib_weights",
+        (),
+        {"integration": "arm_compute_lib", "function": "preprocess_module", "opt_level": 3},
+    )
+
+
 GROUPS = (
     _composites,
     _annotating,
@@ -217,4 +239,5 @@ GROUPS = (
     _functions_in_and_out,
     _dnnl_pipelines,
     _dnnl_integration,
+    _integrations,
 )

@@ -32,6 +32,8 @@ class Golden:
             folder = self.step
         elif "dnnl" in self.step:
             folder = self.step["dnnl"]
+        elif "integration" in self.step:
+            folder = self.step["integration"]
         else:
             folder = self.step.get("pass", "Sequential")
         stem = self.case.replace("/", "_").replace(".", "_")

@@ -13,6 +13,8 @@ A step is one of
     {"sequential": ["InferType", ...], "opt_level": 3}     run by tvm.transform.Sequential
     {"pass": "MergeComposite", "table": "contrib.dnnl"}    the whole table of relay.op.contrib.dnnl
     {"dnnl": "rewrite_layer_norm"}                         a function of relay.op.contrib.dnnl
+    {"integration": "cublas", "opt_level": 3}              partition_for_cublas, TVM's of that name
+    {"integration": "bnns", "function": "preprocess"}      another function of the integration
     {"annotate": "conv_args", "compiler": "dnnl"}          an annotator of `annotators.py`
     {"equals": text}                                       nothing if it is that module
     "drop_let_begins"                                      its mender of annotated let values
@@ -68,7 +70,9 @@ def apply(step: Step, mod: Any, tvm: Any, relay: Any) -> Any:
         with tvm.target.Target(target):
             return apply(arguments, mod, tvm, relay)
     level, config = arguments.pop("opt_level", None), arguments.pop("config", None)
-    if "sequential" in arguments:
+    if "integration" in arguments:
+        run = _of_integration(relay, **arguments)
+    elif "sequential" in arguments:
         passes = [_pass({"pass": name}, relay) for name in arguments["sequential"]]
         run = tvm.transform.Sequential(passes)
     else:
@@ -154,7 +158,16 @@ def _register_own_predicates(tvm: Any, relay: Any) -> None:
 
 
 def _contrib_dnnl(relay: Any) -> Any:
-    return import_module(f"{relay.__name__}.op.contrib.dnnl")
+    return _contrib(relay, "dnnl")
+
+
+def _contrib(relay: Any, name: str) -> Any:
+    return import_module(f"{relay.__name__}.op.contrib.{name}")
+
+
+def _of_integration(relay: Any, integration: str, function: str = "", **options: Any) -> Any:
+    run = getattr(_contrib(relay, integration), function or f"partition_for_{integration}")
+    return lambda mod: run(mod, **options)
 
 
 def _with_registered(run: Any, mod: Any, relay: Any, name: str, key: str) -> Any:
@@ -170,6 +183,10 @@ def describe(step: Step) -> str:
         return f"annotate({step['annotate']})"
     if "dnnl" in step:
         return ", ".join([str(step["dnnl"]), *map(describe, step.get("then", ()))])
+    if "integration" in step:
+        function = step.get("function") or f"partition_for_{step['integration']}"
+        level = step.get("opt_level")
+        return f"{function}(opt_level={level})" if level else function
     name = step.get("pass") or "Sequential[" + ", ".join(step["sequential"]) + "]"
     rest = {key: value for key, value in step.items() if key not in ("pass", "sequential")}
     inside = ", ".join(f"{key}={value!r}" for key, value in rest.items())

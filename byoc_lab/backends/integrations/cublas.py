@@ -1,0 +1,73 @@
+"""cuBLAS: three products of matrices, each alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from byoc_lab.backends.integrations.matched import with_params
+from byoc_lab.backends.registry import Entry, Refused, register
+from byoc_lab.passes.annotate_target import AnnotateTarget
+from byoc_lab.passes.base import Pass, Sequential
+from byoc_lab.passes.infer_type import InferType
+from byoc_lab.passes.merge_composite import MergeComposite
+from byoc_lab.passes.partition_graph import PartitionGraph
+from byoc_lab.relay.dataflow_pattern import is_op, wildcard
+from byoc_lab.relay.expr import Call
+from byoc_lab.relay.module import IRModule
+
+NAME = "cublas"
+PRODUCTS = ("matmul", "batch_matmul", "dense")
+# What is multiplied, and what comes out.
+DTYPES = (
+    ("float32", "float32"),
+    ("float16", "float16"),
+    ("float16", "float32"),
+    ("int8", "int32"),
+    ("float64", "float64"),
+    ("int8", "float32"),
+)
+
+
+def takes_product(match: Call) -> bool | Refused:
+    """Whether cuBLAS multiplies what matched: operands of one dtype; int8 in fours."""
+    types: Any = [arg.checked_type for arg in match.args]
+    result: Any = match.checked_type
+    left, right = (ty.dtype for ty in types)
+    if left != right:
+        return Refused(f"the operands must have one dtype, found {left} and {right}")
+    if (left, result.dtype) not in DTYPES:
+        return Refused(f"there is no product of {left} that gives {result.dtype}")
+    if left == "int8":
+        for ty in types:
+            if not isinstance(ty.shape[-1], int) or ty.shape[-1] % 4:
+                return Refused(f"rows of int8 must be multiples of 4 long, found {ty}")
+    return True
+
+
+def pattern_table() -> list[Entry]:
+    """(name, pattern, check) of each product."""
+    return [
+        (f"{NAME}.{name}", is_op(f"nn.{name}")(wildcard(), wildcard()), takes_product)
+        for name in PRODUCTS
+    ]
+
+
+def pipeline() -> list[Pass]:
+    """The passes of `partition_for_cublas`: every product becomes a region of its own."""
+    return [
+        InferType(),
+        MergeComposite(pattern_table()),
+        AnnotateTarget(NAME),
+        PartitionGraph(),
+        InferType(),
+    ]
+
+
+def partition_for_cublas(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
+    """`mod` with its products in external functions; `params` are bound into @main first (TVM
+    takes them and leaves them out)."""
+    return Sequential(pipeline(), name="partition_for_cublas")(with_params(mod, params))
+
+
+register(NAME, patterns=pattern_table, pipeline=pipeline)

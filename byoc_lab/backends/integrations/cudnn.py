@@ -1,0 +1,79 @@
+"""cuDNN: softmaxes, convolutions, and a convolution with its bias and its relu."""
+
+from __future__ import annotations
+
+from byoc_lab.backends.integrations.matched import has_attributes, is_tensor_of
+from byoc_lab.backends.registry import Entry, Refused, register
+from byoc_lab.passes.annotate_target import AnnotateTarget
+from byoc_lab.passes.base import Pass, Sequential
+from byoc_lab.passes.infer_type import InferType
+from byoc_lab.passes.merge_composite import MergeComposite
+from byoc_lab.passes.partition_graph import PartitionGraph
+from byoc_lab.relay.dataflow_pattern import DFPattern, is_op, wildcard
+from byoc_lab.relay.expr import Call
+from byoc_lab.relay.module import IRModule
+
+NAME = "cudnn"
+DTYPES = ("float64", "float32", "float16")
+
+
+def takes_softmax(match: Call) -> bool | Refused:
+    """Whether cuDNN computes a softmax: of floats."""
+    return is_tensor_of(match.args[0], DTYPES)
+
+
+def takes_log_softmax(match: Call) -> bool | Refused:
+    """Whether cuDNN computes its logarithm: along the rows of a matrix."""
+    return is_tensor_of(match.args[0], DTYPES, ranks=(2,)) and has_attributes(match, axis=(1, -1))
+
+
+def takes_conv2d(match: Call) -> bool | Refused:
+    """Whether cuDNN computes a convolution: of floats, NCHW, padded alike on opposite sides."""
+    answer = is_tensor_of(match.args[0], DTYPES) and has_attributes(
+        match, data_layout="NCHW", kernel_layout="OIHW"
+    )
+    if not answer:
+        return answer
+    top, left, bottom, right = match.attrs.padding
+    if (top, left) != (bottom, right):
+        return Refused(f"opposite sides must be padded alike, found {match.attrs.padding}")
+    return True
+
+
+def takes_any(match: Call) -> bool:
+    """TVM looks at nothing here: a biased convolution is taken with any dtype and layout."""
+    return True
+
+
+def pattern_table() -> list[Entry]:
+    """(name, pattern, check) of all that cuDNN takes."""
+
+    def conv2d() -> DFPattern:
+        return is_op("nn.conv2d")(wildcard(), wildcard())
+
+    biased = is_op("nn.bias_add")(conv2d(), wildcard())
+    return [
+        (f"{NAME}.softmax", is_op("nn.softmax")(wildcard()), takes_softmax),
+        (f"{NAME}.log_softmax", is_op("nn.log_softmax")(wildcard()), takes_log_softmax),
+        (f"{NAME}.conv2d_bias_act", biased.optional(is_op("nn.relu")), takes_any),
+        (f"{NAME}.conv2d", conv2d(), takes_conv2d),
+    ]
+
+
+def pipeline() -> list[Pass]:
+    """The passes of `partition_for_cudnn`: every match becomes a region of its own."""
+    return [
+        InferType(),
+        MergeComposite(pattern_table()),
+        AnnotateTarget(NAME),
+        PartitionGraph(),
+        InferType(),
+    ]
+
+
+def partition_for_cudnn(mod: IRModule) -> IRModule:
+    """`mod` with what cuDNN takes in external functions."""
+    return Sequential(pipeline(), name="partition_for_cudnn")(mod)
+
+
+register(NAME, patterns=pattern_table, pipeline=pipeline)

@@ -1,0 +1,253 @@
+"""CUTLASS: products of matrices and NHWC convolutions for tensor cores, with what follows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from byoc_lab.backends.integrations.matched import (
+    check_root,
+    has_attributes,
+    root_of,
+    with_params,
+)
+from byoc_lab.backends.registry import Entry, Predicate, Refused, register
+from byoc_lab.errors import UnknownNameError
+from byoc_lab.passes.annotate_target import AnnotateTarget
+from byoc_lab.passes.base import Pass, PassContext, Sequential
+from byoc_lab.passes.fold_constant import FoldConstant
+from byoc_lab.passes.fold_scale_axis import FoldScaleAxis
+from byoc_lab.passes.infer_type import InferType
+from byoc_lab.passes.merge_composite import MergeComposite
+from byoc_lab.passes.partition_graph import PartitionGraph
+from byoc_lab.passes.simplify_inference import SimplifyInference
+from byoc_lab.relay.dataflow_pattern import DFPattern, is_constant, is_op, wildcard
+from byoc_lab.relay.expr import Call
+from byoc_lab.relay.module import IRModule
+
+NAME = "cutlass"
+CONVOLUTION = "nn.conv2d"
+ACTIVATIONS = ("hardswish", "silu", "relu", "sigmoid")  # after a biased convolution
+BYTES = ("int8", "uint8")
+
+
+# What is fused ------------------------------------------------------------------------------------
+
+
+def _product(operator: str) -> DFPattern:
+    return is_op(operator)(wildcard(), wildcard())
+
+
+def _biased(product: DFPattern) -> DFPattern:
+    return (is_op("add") | is_op("nn.bias_add"))(product, wildcard())
+
+
+def make_gelu_pattern(bias_out: DFPattern, out_dtype: str = "float16") -> DFPattern:
+    """x (0.5 erf(x / sqrt(2)) + 0.5), of any numbers; in float16, erf is computed in float32."""
+    scaled = is_op("multiply")(bias_out, _number())
+    if out_dtype == "float16":
+        erf = is_op("cast")(is_op("erf")(is_op("cast")(scaled)))
+    else:
+        erf = is_op("erf")(scaled)
+    gate = is_op("add")(is_op("multiply")(erf, _number()), _number())
+    return is_op("multiply")(gate, bias_out)
+
+
+def _number() -> DFPattern:
+    """Any operand; a constant becomes part of the composite function, as `wildcard` alone lets
+    none."""
+    return is_constant() | wildcard()
+
+
+def make_gemm_pattern(
+    with_bias: bool = True, with_act: str | None = None, out_dtype: str = "float16"
+) -> DFPattern:
+    """nn.dense, a bias added to it, and "relu" or "gelu". Raises UnknownNameError for another."""
+    found = _product("nn.dense")
+    if with_bias:
+        found = _biased(found)
+    if with_act == "gelu":
+        return make_gelu_pattern(found, out_dtype)
+    if with_act == "relu":
+        return is_op("nn.relu")(found)
+    if with_act is None:
+        return found
+    raise UnknownNameError(
+        f'CUTLASS fuses "relu" and "gelu" with a dense layer, found {with_act!r}'
+    )
+
+
+def make_batch_matmul_pattern() -> DFPattern:
+    return _product("nn.batch_matmul")
+
+
+def make_conv2d_pattern(with_bias: bool = False, with_act: str | None = None) -> DFPattern:
+    """A convolution, a bias, and one of `ACTIVATIONS`. Raises UnknownNameError for another."""
+    found = _product(CONVOLUTION)
+    if with_bias:
+        found = _biased(found)
+    if with_act is None:
+        return found
+    if with_act == "relu":
+        return is_op("nn.relu")(found)
+    if with_act == "sigmoid":
+        return is_op("sigmoid")(found)
+    if with_act == "silu":
+        return is_op("multiply")(found, is_op("sigmoid")(found))
+    if with_act == "hardswish":
+        gate = is_op("clip")(is_op("add")(found, is_constant()))
+        return is_op("multiply")(found, is_op("divide")(gate, is_constant()))
+    raise UnknownNameError(
+        f"CUTLASS fuses {', '.join(ACTIVATIONS)} with a convolution, found {with_act!r}"
+    )
+
+
+def make_conv2d_transpose_pattern() -> DFPattern:
+    return _product("nn.conv2d_transpose")
+
+
+def make_conv2d_backward_weight_pattern() -> DFPattern:
+    return _product("nn.conv2d_backward_weight")
+
+
+def make_residual_block_pattern(
+    tensor_op_out: DFPattern, binary_op: str = "add", with_act: str | None = "relu"
+) -> DFPattern:
+    """What `tensor_op_out` gives, another tensor added or multiplied, and relu unless without."""
+    other = wildcard()
+    found = is_op(binary_op)(tensor_op_out, other) | is_op(binary_op)(other, tensor_op_out)
+    return is_op("nn.relu")(found) if with_act == "relu" else found
+
+
+# What is taken ------------------------------------------------------------------------------------
+
+
+def check_dtype(lhs: Any, rhs: Any) -> bool | Refused:
+    """Whether CUTLASS multiplies tensors of two types: of one float, or both of bytes."""
+    for dtypes in (("float16",), ("float32",), BYTES):
+        if lhs.dtype in dtypes and rhs.dtype in dtypes:
+            return True
+    return Refused(
+        f"the operands must both be float16, both float32 or both of 8 bits, found {lhs.dtype} "
+        f"and {rhs.dtype}"
+    )
+
+
+def _dtypes_fit(call: Call) -> bool | Refused:
+    return check_dtype(call.args[0].checked_type, call.args[1].checked_type)
+
+
+def check_gemm(match: Call) -> bool | Refused:
+    """Whether CUTLASS computes a dense layer and what follows it as one."""
+    return check_root(match, "nn.dense", _dtypes_fit)
+
+
+def check_batch_matmul(match: Call) -> bool | Refused:
+    """Whether CUTLASS computes a product of batches: a row of the first by one of the second."""
+    return has_attributes(match, transpose_a=False, transpose_b=True) and _dtypes_fit(match)
+
+
+def _check_conv(match: Call, operator: str, kernel_layout: str) -> bool | Refused:
+    return check_root(match, operator, partial(_conv_fits, kernel_layout=kernel_layout))
+
+
+def _conv_fits(conv: Call, kernel_layout: str) -> bool | Refused:
+    answer = has_attributes(conv, data_layout="NHWC", kernel_layout=kernel_layout)
+    if not answer:
+        return answer
+    data, weight = (arg.checked_type.shape for arg in conv.args)  # type: ignore[attr-defined]
+    if data[3] == weight[0] == conv.attrs.groups:
+        return Refused("a convolution must not be depthwise")
+    return _dtypes_fit(conv)
+
+
+def check_conv2d(match: Call) -> bool | Refused:
+    """Whether CUTLASS computes a convolution and what follows it as one: NHWC by OHWI."""
+    return _check_conv(match, CONVOLUTION, "OHWI")
+
+
+def check_conv2d_transpose(match: Call) -> bool | Refused:
+    """Whether CUTLASS computes a transposed convolution, the gradient of one by its data."""
+    return _check_conv(match, "nn.conv2d_transpose", "IHWO")
+
+
+def check_conv2d_backward_weight(match: Call) -> bool | Refused:
+    """Whether CUTLASS computes the gradient of a convolution by its weight."""
+    return _check_conv(match, "nn.conv2d_backward_weight", "NHWC")
+
+
+def check_conv2d_residual(match: Call, binary_op: str) -> bool | Refused:
+    """The same of a residual block: the other tensor has the convolution's shape, and does not
+    come from this convolution (as the two factors of silu do)."""
+    answer = check_conv2d(match)
+    if not answer:
+        return answer
+    joined = root_of(match, binary_op)
+    assert joined is not None
+    conv = root_of(match, CONVOLUTION)
+    if all(root_of(side, CONVOLUTION) is conv for side in joined.args):
+        return Refused("the tensor that is joined comes from the convolution itself")
+    shapes = [side.checked_type.shape for side in joined.args]  # type: ignore[attr-defined]
+    if any(a != b for a, b in zip(*shapes, strict=False)):
+        return Refused(f"the tensors that are joined must be of one shape, found {shapes}")
+    return True
+
+
+def pattern_table() -> list[Entry]:
+    """(name, pattern, check) of all that CUTLASS takes, residual blocks before what they end."""
+    biased = {f"conv2d_bias_{a}": make_conv2d_pattern(True, a) for a in ACTIVATIONS}
+    biased["conv2d_bias"] = make_conv2d_pattern(True)
+    blocks = [
+        (
+            f"{NAME}.{name}_residual_{joins}{'_relu' if activation else ''}",
+            make_residual_block_pattern(pattern, joins, activation),
+            partial(check_conv2d_residual, binary_op=joins),
+        )
+        for activation in ("relu", None)
+        for name, pattern in biased.items()
+        for joins in ("add", "multiply")
+    ]
+    products: dict[str, tuple[DFPattern, Predicate]] = {
+        "dense_bias_gelu_fp16": (make_gemm_pattern(True, "gelu"), check_gemm),
+        "dense_bias_gelu_fp32": (make_gemm_pattern(True, "gelu", "float32"), check_gemm),
+        "dense_bias_relu": (make_gemm_pattern(True, "relu"), check_gemm),
+        "dense_bias": (make_gemm_pattern(True), check_gemm),
+        "dense": (make_gemm_pattern(False), check_gemm),
+        "batch_matmul": (make_batch_matmul_pattern(), check_batch_matmul),
+        **{name: (pattern, check_conv2d) for name, pattern in biased.items()},
+        "conv2d": (make_conv2d_pattern(), check_conv2d),
+        "conv2d_transpose": (make_conv2d_transpose_pattern(), check_conv2d_transpose),
+        "conv2d_backward_weight": (
+            make_conv2d_backward_weight_pattern(),
+            check_conv2d_backward_weight,
+        ),
+    }
+    return [*blocks, *((f"{NAME}.{name}", *entry) for name, entry in products.items())]
+
+
+def pipeline() -> list[Pass]:
+    """The passes of `partition_for_cutlass`, after the batch norms are folded: every match
+    becomes a region of its own, its constants handed in."""
+    return [
+        InferType(),
+        MergeComposite(pattern_table()),
+        AnnotateTarget(NAME, include_non_call_ops=False),
+        PartitionGraph(bind_constants=False),
+    ]
+
+
+def partition_for_cutlass(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
+    """`mod` with what CUTLASS takes in external functions.
+
+    With `params`, even an empty mapping, these are bound into @main and batch norms are folded
+    into the weights first.
+    """
+    if params is not None:
+        fold = [InferType(), SimplifyInference(), FoldConstant(), FoldScaleAxis()]
+        with PassContext(opt_level=3):
+            mod = Sequential(fold, name="fold_batch_norms")(with_params(mod, params))
+    return Sequential(pipeline(), name="partition_for_cutlass")(mod)
+
+
+register(NAME, patterns=pattern_table, pipeline=pipeline)
