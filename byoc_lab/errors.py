@@ -142,5 +142,9 @@ class InterpretedWarning(UserWarning):
     """A program that cannot be compiled is computed by the NumPy reference instead."""
 
 
+class UnsetInputWarning(UserWarning):
+    """A graph module was run before all its inputs were set."""
+
+
 class ElidedMetadataWarning(UserWarning):
     """Text without its metadata section was read; stand-ins took the place of what is missing."""

@@ -104,13 +104,27 @@ def _operations(call: Call) -> int:
 
 
 def count_layers(expr: Expr | IRModule, valid_ops: list[str]) -> int:
-    """The most calls of `valid_ops` that any path through an expression has."""
-    root = expr["main"] if isinstance(expr, IRModule) else expr
-    depth: dict[Expr, int] = {}
-    for node in post_order(root):
-        below = max((depth[p] for p in node.parts() if p in depth), default=0)
-        depth[node] = below + (isinstance(node, Call) and node.op_name in valid_ops)
-    return depth[root]
+    """How many calls of `valid_ops` lie on the longest path from the result, walked depth first.
+
+    As in TVM a node counts where it is met first: what another path adds above it does not.
+    """
+    depth = deepest = 0
+    seen: set[Expr] = set()
+    todo: list[Expr | int] = [expr["main"] if isinstance(expr, IRModule) else expr]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, int):  # the depth to go on from
+            depth = item
+        elif item not in seen:
+            seen.add(item)
+            if not isinstance(item, Call):
+                todo += reversed(item.parts())
+                continue
+            depth += item.op_name in valid_ops
+            deepest = max(deepest, depth)
+            for arg in reversed(item.args):
+                todo += (depth, arg)
+    return deepest
 
 
 class CallGraph:

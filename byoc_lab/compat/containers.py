@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from byoc_lab.relay.adt import Constructor
+from byoc_lab.run.values import RefValue
 
 Array = tuple
 List = list
@@ -53,5 +54,5 @@ def tuple_object(fields: Iterable[Any] | None = None) -> ADT:
     return ADT(fields or ())
 
 
-__all__ = ["ADT", "Array", "ConstructorValue", "List", "Map", "ShapeTuple", "String",
-           "tuple_object"]  # fmt: skip
+__all__ = ["ADT", "Array", "ConstructorValue", "List", "Map", "RefValue", "ShapeTuple",
+           "String", "tuple_object"]  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.compat import building
-from byoc_lab.compat.containers import ADT, ConstructorValue
+from byoc_lab.compat.containers import ADT, ConstructorValue, RefValue
 from byoc_lab.compat.nd import HostArray
 from byoc_lab.errors import BuildError, InputError, InterpretedWarning
 from byoc_lab.passes import InferType
@@ -26,21 +26,24 @@ from byoc_lab.relay.scope_builder import ScopeBuilder
 from byoc_lab.relay.types import TensorType, TupleType, Type
 from byoc_lab.relay.visit import post_order
 from byoc_lab.run import reference
+from byoc_lab.run.values import ConstructorValue as DataValue
 
 KINDS = ("graph", "vm", "aot", "debug")
 
 
 def as_result(value: Any) -> Any:
-    """Arrays as NDArrays, tuples as ADTs of them, data values as ConstructorValues."""
+    """Arrays as NDArrays, tuples as ADTs of them, data and references as TVM's values of these."""
     return run(_result(value))
 
 
 def _result(value: Any) -> Rule:
-    if isinstance(value, reference.ConstructorValue):
+    if isinstance(value, DataValue):
         fields = []
         for f in value.fields:
             fields.append((yield _result(f)))
         return ConstructorValue(value.constructor.tag, tuple(fields), value.constructor)
+    if isinstance(value, RefValue):
+        return RefValue((yield _result(value.value)))
     if isinstance(value, (tuple, list)):
         fields = []
         for f in value:
@@ -61,6 +64,10 @@ def nested(flat: list[np.ndarray], ty: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """An argument as byoc_lab's runners take it."""
+    if isinstance(value, ConstructorValue) and value.constructor is not None:
+        return DataValue(value.constructor, tuple(map(plain, value.fields)))
+    if isinstance(value, RefValue):
+        return RefValue(plain(value.value))
     if isinstance(value, (tuple, list)) and not isinstance(value, ConstructorValue):
         return tuple(map(plain, value)) if isinstance(value, ADT) else _list(value)
     return value.numpy() if hasattr(value, "numpy") else value

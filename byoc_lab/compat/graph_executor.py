@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -11,8 +12,8 @@ from byoc_lab.compat.building import Library
 from byoc_lab.compat.executors import cast, plain
 from byoc_lab.compat.nd import HostArray
 from byoc_lab.compat.params import load_param_dict
-from byoc_lab.errors import InputError, UnsupportedNameError
-from byoc_lab.relay.types import TupleType
+from byoc_lab.errors import InputError, UnsetInputWarning, UnsupportedNameError
+from byoc_lab.relay.types import TensorType, TupleType
 from byoc_lab.run.executable import Executable
 
 
@@ -97,15 +98,26 @@ class GraphModule:
         return key
 
     def run(self, **inputs: Any) -> None:
-        """Run with the inputs set before and those given. Raises InputError when one is missing."""
-        self.set_input(**inputs)
-        self._outputs = self.executable.run([self._values[n] for n in self._checked_names()])
+        """Run with the inputs set before and those given.
 
-    def _checked_names(self) -> list[str]:
+        An input that was never set is zeros, with an UnsetInputWarning: TVM's has what its memory
+        happens to hold. Raises InputError when its type says too little for that.
+        """
+        self.set_input(**inputs)
+        self._outputs = self.executable.run(self._inputs())
+
+    def _inputs(self) -> list[Any]:
         missing = [n for n in self._names if n not in self._values]
-        if missing:
-            raise InputError(f"no value was set for input {', '.join(missing)}")
-        return self._names
+        types = [self._parameters[n].checked_type for n in missing]
+        unset = f"no value was set for input {', '.join(missing)}"
+        if not all(isinstance(ty, TensorType) and ty.is_static for ty in types):
+            raise InputError(unset)
+        zeros = {
+            n: np.zeros(ty.concrete_shape, ty.dtype) for n, ty in zip(missing, types, strict=True)
+        }
+        if zeros:
+            warnings.warn(f"{unset}; it is taken as zeros", UnsetInputWarning, stacklevel=3)
+        return [self._values[n] if n in self._values else zeros[n] for n in self._names]
 
     def get_num_outputs(self) -> int:
         """How many tensors there are in the result."""
@@ -150,13 +162,15 @@ class GraphModule:
 
     def benchmark(
         self, device: Any = None, func_name: str = "run", repeat: int = 5, number: int = 5,
-        **options: Any,
+        **inputs: Any,
     ) -> BenchmarkResult:  # fmt: skip
-        """Seconds per run with the inputs that are set."""
+        """Seconds per run with the inputs that are set and those given (other options of TVM's,
+        such as `end_to_end`, change nothing here)."""
+        self.set_input(**inputs)
         return self._time(number, repeat)
 
     def _time(self, number: int, repeat: int) -> BenchmarkResult:
-        values = [self._values[n] for n in self._checked_names()]
+        values = self._inputs()
         return BenchmarkResult(self.executable.time(values, number=number, repeat=repeat).seconds)
 
 

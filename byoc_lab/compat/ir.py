@@ -1,4 +1,5 @@
-"""Names of `tvm.ir` that only scripts of TVM use: base classes, named functions, nodes as JSON."""
+"""Names of `tvm.ir` that only scripts of TVM use: base classes, named functions, nodes as JSON,
+and `register_op_attr` as it was."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from byoc_lab.compat.operators import register_op_attr
 from byoc_lab.compat.toplevel import get_global_func
 from byoc_lab.relay.attrs import Attrs
 from byoc_lab.relay.expr import Expr, Function
@@ -64,4 +66,5 @@ def load_json(json_str: str) -> Any:
     return read_node_json(json_str)
 
 
-__all__ = ["BaseExpr", "BaseFunc", "EnvFunc", "RelayExpr", "load_json", "save_json"]
+__all__ = ["BaseExpr", "BaseFunc", "EnvFunc", "RelayExpr", "load_json", "register_op_attr",
+           "save_json"]  # fmt: skip

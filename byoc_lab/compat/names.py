@@ -23,6 +23,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm": (f"{_HERE}.toplevel", f"{APACHE}tvm"),
     "tvm._ffi": (f"{_HERE}.toplevel",),
     "tvm.auto_scheduler": (),
+    "tvm.container": (f"{_HERE}.containers",),
     "tvm.autotvm": (f"{_HERE}.autotvm",),
     "tvm.meta_schedule": (),
     "tvm._ffi.base": (f"{_HERE}.toplevel",),
@@ -46,8 +47,8 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.transform": ("byoc_lab.passes",),
     # tvm.ir
     "tvm.ir": (
-        "byoc_lab.ir",
         f"{_HERE}.ir",
+        "byoc_lab.ir",
         _RELAY,
         f"{_RELAY}.supply",
         f"{_HERE}.tir",
@@ -62,7 +63,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.ir.expr": (f"{_RELAY}.expr", f"{_HERE}.tir", f"{APACHE}tvm.ir"),
     "tvm.ir.instrument": ("byoc_lab.passes.instrument",),
     "tvm.ir.module": (f"{_RELAY}.module",),
-    "tvm.ir.op": ("byoc_lab.ir",),
+    "tvm.ir.op": (f"{_HERE}.ir", "byoc_lab.ir"),
     "tvm.ir.supply": (f"{_RELAY}.supply",),
     "tvm.ir.tensor_type": (f"{_RELAY}.types",),
     "tvm.ir.transform": ("byoc_lab.passes",),
@@ -129,7 +130,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.testing.byoc": (f"{_HERE}.relay_testing",),
     "tvm.relay.testing.nat": (f"{_HERE}.nat",),
     "tvm.relay.testing.temp_op_attr": (f"{_HERE}.relay_testing",),
-    "tvm.relay.transform": ("byoc_lab.passes", f"{_HERE}.relay_names"),
+    "tvm.relay.transform": ("byoc_lab.passes", f"{_HERE}.relay_names", f"{_HERE}.recast"),
     "tvm.relay.transform.infer_layout_utils": (f"{_RELAY}.op.layout_rules",),
     "tvm.relay.transform.mixed_precision": ("byoc_lab.passes.to_mixed_precision",),
     "tvm.relay.transform.transform": ("byoc_lab.passes", f"{_HERE}.relay_names"),
@@ -175,6 +176,8 @@ INSTEAD: dict[str, str] = {
     "tvm.meta_schedule": "apache-tvm has it as tvm.s_tir.meta_schedule, for Relax",
     "tvm.micro": "there is no microTVM; byoc_lab runs on this machine's CPU",
     "tvm.relay": "byoc_lab carries the Relay that BYOC needs (byoc_lab.relay, byoc_lab.passes)",
+    "tvm.relay.backend._backend": "nothing plans memory or lowers function by function here: "
+    "relay.build compiles a module as a whole",
     "tvm.relay.backend.contrib": "there is no UMA; byoc_lab.backends.register takes patterns, "
     "predicates and a code generator",
     "tvm.relay.collage": "take a pattern table and MergeComposite, AnnotateTarget, PartitionGraph",
@@ -183,6 +186,8 @@ INSTEAD: dict[str, str] = {
     "tvm.relay.op.contrib": "byoc_lab compiles for dnnl and partitions for arm_compute_lib, bnns, "
     "cublas, cudnn and cutlass; register a pattern table of your own with "
     "relay.op.contrib.register_pattern_table",
+    "tvm.relay.op.memory": "nothing in Relay allocates memory here; give relay.build a module that "
+    "says what is to be computed",
     "tvm.relay.quantize": "quantize before importing; byoc_lab reads qnn operators",
     "tvm.relay.transform": "byoc_lab has the passes that relay.transform lists (dir), and what "
     "they need",

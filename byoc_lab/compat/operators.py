@@ -7,15 +7,18 @@ that is to run outside of regions, or is to have attributes of its own, is to be
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 from byoc_lab.errors import DuplicateNameError, TypeInferenceError, UnknownNameError
+from byoc_lab.relay import op as relay_op
 from byoc_lab.relay import scatter_elements
 from byoc_lab.relay.attrs import attrs_type
-from byoc_lab.relay.expr import Expr, Op
-from byoc_lab.relay.op import OpDef, register_op_attr
+from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.op import OpDef
 from byoc_lab.relay.op.registry import identity
 from byoc_lab.relay.op.relations import broadcast
 from byoc_lab.relay.types import TensorType
@@ -133,6 +136,37 @@ for _method in (
 # Attributes
 
 
+def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
+    """Set an attribute of an operator ("target.dnnl", ...); without a value, a decorator.
+
+    What decides whether a target takes a call may be a function of the call's attributes and
+    arguments, as it was up to TVM 0.7, instead of the call.
+    """
+
+    def register(given: Any) -> Any:
+        decides = attr_key.startswith("target.") and callable(given)
+        checker = _of_call(given) if decides and _arity(given) == 2 else given
+        relay_op.register_op_attr(op_name, attr_key, checker, level)
+        return given
+
+    return register if value is None else register(value)
+
+
+def _arity(function: Callable[..., Any]) -> int:
+    """How many arguments a function must be given by position."""
+    parameters = inspect.signature(function).parameters.values()
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in by_position and p.default is p.empty for p in parameters)
+
+
+def _of_call(checker: Callable[[Any, Any], Any]) -> Callable[[Call], Any]:
+    @wraps(checker)
+    def of_call(call: Call) -> Any:
+        return checker(call.attrs, call.args)
+
+    return of_call
+
+
 def register_pattern(op_name: str, pattern: int, level: int = 10) -> None:
     """How an operator is fused: one of `OpPattern`."""
     register_op_attr(op_name, "TOpPattern", int(pattern), level)
@@ -160,6 +194,7 @@ __all__ = [
     "register_alter_op_layout",
     "register_convert_op_layout",
     "register_legalize",
+    "register_op_attr",
     "register_pattern",
     "register_stateful",
     "scatter",

@@ -11,7 +11,8 @@ from byoc_lab.errors import InputError
 from byoc_lab.relay.expr import Function, Var
 from byoc_lab.relay.ndarray import NDArray
 from byoc_lab.relay.types import Any as AnyDim
-from byoc_lab.relay.types import TensorType, TupleType, Type
+from byoc_lab.relay.types import TensorType, TupleType, Type, TypeVar
+from byoc_lab.run.values import ConstructorValue, RefValue
 
 WIDENED = ("bfloat16", "float16", "float32")
 
@@ -72,6 +73,14 @@ def _checked(what: str, value: Any, ty: Type | None, wide: bool) -> Any:
             raise InputError(f"{what}: expected {ty}, found {_shown(value)}")
         parts = zip(value, ty.fields, strict=True)
         return tuple(_checked(f"{what}.{n}", v, t, wide) for n, (v, t) in enumerate(parts))
+    if not isinstance(ty, TensorType):
+        if isinstance(value, ConstructorValue):
+            fields = tuple(_checked(what, f, None, wide) for f in value.fields)
+            return ConstructorValue(value.constructor, fields)
+        if isinstance(value, RefValue):
+            return value
+        if isinstance(ty, TypeVar) and isinstance(value, tuple):
+            return tuple(_checked(what, v, ty, wide) for v in value)
     exact = isinstance(value, (np.ndarray, np.generic, NDArray))
     array = np.asarray(value)
     if array.dtype == object:

@@ -47,6 +47,7 @@ from byoc_lab.relay.expr import (
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.op.evaluate import evaluate_op
 from byoc_lab.run.inputs import WIDENED, bind_inputs, widened
+from byoc_lab.run.values import ConstructorValue, RefValue
 
 MAX_CALL_DEPTH = 100_000
 
@@ -55,7 +56,8 @@ MAX_CALL_DEPTH = 100_000
 class Result:
     """What a run gave.
 
-    value: an array, a (nested) tuple, or what a constructor made (a `ConstructorValue`).
+    value: an array, a (nested) tuple, what a constructor made (a `ConstructorValue`), or a
+        reference (a `RefValue`).
     values: with keep=True, the value of every node that was evaluated, those inside called
         functions included; of a node that was evaluated several times, the last one.
     """
@@ -88,7 +90,8 @@ def evaluate(
 ) -> Result:
     """Run @main of a module, a function, or an expression (its free variables are the inputs).
 
-    inputs: arrays by parameter name, or in the order of the parameters; anything NumPy takes.
+    inputs: arrays by parameter name, or in the order of the parameters; anything NumPy takes, and
+        for parameters of such types ConstructorValues and RefValues.
     dtype: "float64" runs all that is float32, float16 or bfloat16 in float64; None: as it is.
     keep: whether to keep the value of every node.
 
@@ -136,30 +139,10 @@ class _Frame:
         self.values: dict[Expr, Any] = {}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ConstructorValue:
-    """A value of an algebraic data type: the constructor that made it, and from what."""
-
-    constructor: Constructor
-    fields: tuple[Any, ...]
-
-    def __repr__(self) -> str:
-        return f"<{self.constructor.name_hint} of {len(self.fields)} fields>"
-
-
 @dataclass(frozen=True, eq=False)
 class _Closure:
     function: Function
     frame: _Frame | None
-
-
-class _Cell:
-    """What a reference refers to."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any):
-        self.value = value
 
 
 _ABSENT = object()
@@ -324,8 +307,8 @@ def _combine(node: Expr, parts: list[Any]) -> Any:
             raise EvaluationError(f"{describe(node)}: there is no field {node.index}")
         return whole[node.index]
     if isinstance(node, RefCreate):
-        return _Cell(parts[0])
-    if not isinstance(parts[0], _Cell):
+        return RefValue(parts[0])
+    if not isinstance(parts[0], RefValue):
         raise EvaluationError(f"{describe(node)}: {describe(node.parts()[0])} is no reference")
     if isinstance(node, RefRead):
         return parts[0].value

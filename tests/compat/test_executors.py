@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from byoc_lab.compat import relay, tvm
+from byoc_lab.compat.containers import ConstructorValue, RefValue, tuple_object
 from byoc_lab.compat.overlay import module
 from byoc_lab.errors import BuildError, EvaluationError, InputError, InterpretedWarning
 
@@ -151,3 +152,32 @@ def test_tables_of_functions_of_quantized_numbers() -> None:
     np.testing.assert_allclose(found, wanted, atol=0.51)
     with pytest.raises(InputError, match="maps integers to integers, found float32 to int8"):
         tables.create_integer_lookup_table(np.tanh, *parameters, -1, -1, "float32", "int8")
+
+
+def test_data_and_references_as_arguments() -> None:
+    mod = tvm.IRModule()
+    prelude = relay.prelude.Prelude(mod)
+    _, cons, nil = mod.get_type("List")
+    array = tvm.nd.array(np.ones((2, 3), "float32"))
+    empty = ConstructorValue(nil.tag, [], nil)
+    identity = relay.create_executor(mod=mod).evaluate(prelude.id)
+    data = identity(ConstructorValue(cons.tag, [array, empty], cons))
+    assert data.tag == cons.tag and data.fields[1].tag == nil.tag
+    np.testing.assert_array_equal(data.fields[0].numpy(), array.numpy())
+    reference = identity(RefValue(array))
+    assert isinstance(reference, RefValue)
+    np.testing.assert_array_equal(reference.value.numpy(), array.numpy())
+    pair = identity(tuple_object([array, tuple_object([array, empty])]))
+    assert len(pair) == 2 and pair[1][0].shape == (2, 3) and pair[1][1].tag == nil.tag
+    assert identity(np.zeros((2,), "int8")).dtype == "int8"
+    length = relay.create_executor(mod=mod).evaluate(mod["length"])
+    assert int(length(ConstructorValue(cons.tag, [array, empty], cons)).numpy()) == 1
+
+
+def test_references_as_results() -> None:
+    ref, old = relay.var("ref"), relay.var("old")
+    write = relay.Let(relay.var("_"), relay.RefWrite(ref, relay.const(2)), relay.Tuple([ref, old]))
+    body = relay.Let(ref, relay.RefCreate(relay.const(1)),
+                     relay.Let(old, relay.RefRead(ref), write))  # fmt: skip
+    reference, before = relay.create_executor().evaluate(body)
+    assert int(reference.value.numpy()) == 2 and int(before.numpy()) == 1

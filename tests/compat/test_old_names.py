@@ -249,3 +249,22 @@ def test_types_as_the_importers_infer_them() -> None:
     assert isinstance(common.infer_type(relay.Function([y], y)), relay.Function)
     pair = relay.Tuple([x, x])
     assert common.infer_shape(pair) == relay.TupleType([x.type_annotation] * 2)
+
+
+def test_what_a_target_takes_said_of_attributes_and_arguments() -> None:
+    """Up to TVM 0.7 it was said of these, since then of the call."""
+    seen = []
+
+    @tvm.ir.register_op_attr("nn.relu", "target.of_arguments")
+    def old(attrs: typing.Any, args: typing.Any) -> bool:
+        seen.append((attrs, args[0].checked_type.dtype))
+        return True
+
+    @relay.op.register_op_attr("nn.relu", "target.of_call")
+    def new(call: typing.Any, strict: bool = True) -> bool:
+        return call.op.name == "nn.relu"
+
+    annotated = [transform.AnnotateTarget(t)(_relu()) for t in ("of_arguments", "of_call")]
+    assert [m["main"].body.attrs.compiler for m in annotated] == ["of_arguments", "of_call"]
+    assert seen == [(None, "float32")]
+    assert relay.op.get("nn.relu").get_attr("target.of_call") is new and callable(old)

@@ -8,6 +8,7 @@ from typing import Any
 from byoc_lab.relay.expr import Expr, Function
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.prelude import Prelude
 
 
 def run_infer_type(expr: Expr) -> Any:
@@ -15,11 +16,17 @@ def run_infer_type(expr: Expr) -> Any:
     return run_opt_pass(expr, infer_module)
 
 
-def run_opt_pass(expr: Expr, opt_pass: Callable[[IRModule], IRModule]) -> Any:
+def run_opt_pass(
+    expr: Expr, opt_pass: Callable[[IRModule], IRModule], import_prelude: bool = False
+) -> Any:
     """What `opt_pass` makes of `expr`: a function of a function, else an expression.
 
-    The pass gets a typed module with `expr` in @main, its free variables being the parameters.
-    Raises TypeInferenceError, and what the pass raises.
+    The pass gets a typed module with `expr` in @main, its free variables being the parameters, and
+    with `import_prelude` the functions of the `Prelude`. Raises TypeInferenceError, and what the
+    pass raises.
     """
-    made = opt_pass(infer_module(IRModule.from_expr(expr)))["main"]
+    mod = IRModule.from_expr(expr)
+    if import_prelude:
+        Prelude(mod)
+    made = opt_pass(infer_module(mod))["main"]
     return made if isinstance(expr, Function) else made.body

@@ -1,0 +1,26 @@
+"""What a program's value can be besides an array and a tuple: data of a type, and references."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from byoc_lab.relay.adt import Constructor
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConstructorValue:
+    """A value of an algebraic data type: the constructor that made it, and from what."""
+
+    constructor: Constructor
+    fields: tuple[Any, ...]
+
+    def __repr__(self) -> str:
+        return f"<{self.constructor.name_hint} of {len(self.fields)} fields>"
+
+
+@dataclass(eq=False)
+class RefValue:
+    """A reference: what it refers to, `value`, is what was written to it last."""
+
+    value: Any
