@@ -9,14 +9,26 @@ from __future__ import annotations
 
 
 class ByocLabError(Exception):
-    """Base of all errors of byoc_lab."""
+    """Base of all errors of byoc_lab.
+
+    `in_tvm` is what TVM 0.16 says of the error, where that is known to be said by scripts.
+    """
+
+    in_tvm: tuple[str, ...] = ()
 
 
-class ParseError(ByocLabError, ValueError):
+class DiagnosticError(ByocLabError):
+    """A program has an error in its text or its types: what TVM reports as diagnostics."""
+
+
+class ParseError(DiagnosticError, ValueError):
     """Text that is no Relay. Carries the place; the message shows the line with a caret.
 
-    Attributes: `source` (file or name), `line` and `column` (from 1), `reason` (no place in it).
+    Attributes: `source` (file or name), `line` and `column` (from 1), `reason` (no place in it),
+    `span` (the token at fault, when it is known).
     """
+
+    span: object = None
 
     def __init__(self, reason: str, source: str, line: int, column: int, text_line: str = ""):
         self.reason, self.source, self.line, self.column = reason, source, line, column
@@ -32,16 +44,23 @@ def _clip(line: str, column: int, width: int = 100) -> tuple[str, int]:
     return head + line[start : start + width] + tail, column - 1 - start + len(head)
 
 
-class TypeInferenceError(ByocLabError, TypeError):
+class TypeInferenceError(DiagnosticError, TypeError):
     """An expression has no type: operand types disagree, or are under-constrained.
 
-    `node` is the expression at fault when known, `span` its place in a text.
+    `node` is the expression at fault when known, `span` its place in a text (or that of a part).
     """
 
-    def __init__(self, message: str, node: object = None):
+    def __init__(
+        self,
+        message: str,
+        node: object = None,
+        in_tvm: tuple[str, ...] = (),
+        span: object = None,
+    ):
         super().__init__(message)
         self.node = node
-        self.span = getattr(node, "span", None)
+        self.in_tvm = in_tvm
+        self.span = span or getattr(node, "span", None)
 
 
 class UntypedError(TypeInferenceError, ValueError):

@@ -1,14 +1,24 @@
-"""`tvm.ir.diagnostics`: renderers of diagnostics, for scripts that set one.
+"""`tvm.ir.diagnostics`: what is wrong with a program, and who shows it.
 
-What is wrong with a program is raised as an error here, with the message and the place in it; no
-renderer is called for it.
+What is wrong is raised as a typed error here, with a message and a place of its own. A script that
+sets a renderer (`override_renderer`), as TVM's own tests do, gets what TVM 0.16 would say in place
+of it: the errors of the parser and of type inference as diagnostics, in TVM's words where they are
+known, and then a DiagnosticError.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
+
+from byoc_lab.errors import DiagnosticError
+from byoc_lab.relay.diagnosis import tell
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.span import Span
+
+_ERRORS = "one or more error diagnostics were emitted, please check diagnostic render for output."
 
 
 class DiagnosticLevel(IntEnum):
@@ -22,25 +32,29 @@ class DiagnosticLevel(IntEnum):
 
 
 class Diagnostic:
-    """One message about a place in a program."""
+    """One message about a place in a program; `span` is None when the place is not known."""
 
-    def __init__(self, level: int, span: Any, message: str):
-        self.level, self.span, self.message = level, span, message
+    def __init__(self, level: int, span: Span | None, message: str):
+        self.level, self.span, self.message = DiagnosticLevel(level), span, message
 
 
 class DiagnosticContext:
     """Diagnostics about a module, and what shows them."""
 
-    def __init__(self, module: Any, renderer: DiagnosticRenderer | None = None):
+    def __init__(self, module: IRModule, renderer: DiagnosticRenderer | None = None):
         self.module = module
         self.renderer = renderer or get_renderer()
         self.diagnostics: list[Diagnostic] = []
 
     def emit(self, diagnostic: Diagnostic) -> None:
+        """Add a diagnostic."""
         self.diagnostics.append(diagnostic)
 
     def render(self) -> None:
+        """Show what there is. Raises DiagnosticError when there is an error among it."""
         self.renderer.render(self)
+        if any(d.level == DiagnosticLevel.ERROR for d in self.diagnostics):
+            raise DiagnosticError(_ERRORS)
 
 
 class DiagnosticRenderer:
@@ -50,12 +64,28 @@ class DiagnosticRenderer:
         self.render_func = render_func
 
     def render(self, ctx: DiagnosticContext) -> None:
+        """Show the diagnostics of `ctx`."""
         self.render_func(ctx)
 
 
 def _print(ctx: DiagnosticContext) -> None:
-    for found in ctx.diagnostics:
-        print(f"{found.span}: {found.message}" if found.span else found.message)
+    """What a terminal shows of diagnostics, as TVM does it: each with its line, on stderr."""
+    for each in ctx.diagnostics:
+        print("\n".join(_lines(each, ctx.module)), file=sys.stderr)
+
+
+def _lines(each: Diagnostic, mod: IRModule) -> list[str]:
+    span = each.span
+    if span is None:
+        return [each.message]
+    shown = [f"{each.level.name.lower()}: {each.message}", f" --> {span}"]
+    source = mod.source_map.source_map.get(span.source_name) if span.source_name else None
+    if source is None:
+        return shown
+    number, line = f" {span.line} ", source.line(span.line)
+    margin = " " * len(number)
+    marks = ("^" if span.column <= n < span.end_column else " " for n in range(1, len(line) + 1))
+    return [*shown, f"{margin}|  ", f"{number}|  {line}", f"{margin}|  {''.join(marks)}"]
 
 
 _renderers = [DiagnosticRenderer(_print)]
@@ -67,10 +97,25 @@ def get_renderer() -> DiagnosticRenderer:
 
 
 def override_renderer(render_func: Callable[[DiagnosticContext], None] | None) -> None:
-    """Let new contexts have another renderer; None: the one that prints."""
+    """Let errors in programs be shown by another renderer, before a DiagnosticError says that
+    there are some; None: let them be raised themselves."""
     del _renderers[1:]
     if render_func is not None:
         _renderers.append(DiagnosticRenderer(render_func))
+    tell(None if render_func is None else _rendered)
+
+
+def _rendered(error: DiagnosticError, mod: Any) -> DiagnosticError:
+    """Show an error; the one to raise for it."""
+    ctx = DiagnosticContext(mod or IRModule())
+    span = getattr(error, "span", None)
+    for message in error.in_tvm or (getattr(error, "reason", str(error)),):
+        ctx.emit(Diagnostic(DiagnosticLevel.ERROR, span, message))
+    try:
+        ctx.render()
+    except DiagnosticError as raised:
+        return raised
+    return error  # a renderer that took the diagnostics out leaves the error itself
 
 
 __all__ = [

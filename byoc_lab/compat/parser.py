@@ -2,6 +2,38 @@
 
 from __future__ import annotations
 
-from byoc_lab.relay.parser import fromtext, parse, parse_expr
+from byoc_lab.compat.diagnostics import Diagnostic, DiagnosticContext, DiagnosticLevel
+from byoc_lab.passes.base import ModulePass
+from byoc_lab.passes.context import PassContext
+from byoc_lab.relay import parser
+from byoc_lab.relay.adt import Constructor
+from byoc_lab.relay.expr import Expr, GlobalVar, Op
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.parser import fromtext, parse
+from byoc_lab.relay.visit import post_order
 
-__all__ = ["fromtext", "parse", "parse_expr"]
+
+def parse_expr(source: str) -> Expr:
+    """The expression that a text describes; places call the text "string"."""
+    return parser.parse_expr(source, "string")
+
+
+class SpanCheck(ModulePass):
+    """Show a warning for every expression of which nobody knows where it was read."""
+
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        found = DiagnosticContext(mod)
+        for func in mod.functions.values():
+            near = func.span
+            for node in post_order(func):
+                if isinstance(node, (Op, Constructor, GlobalVar)):
+                    continue
+                if node.span is None:
+                    message = "found null-span, i-nodes deep from this span."
+                    found.emit(Diagnostic(DiagnosticLevel.WARNING, near, message))
+                near = node.span or near
+        found.render()
+        return mod
+
+
+__all__ = ["SpanCheck", "fromtext", "parse", "parse_expr"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from byoc_lab.compat.params import load_param_dict, save_param_dict
+from byoc_lab.compat.parser import SpanCheck, parse_expr
 from byoc_lab.passes import FoldConstant, PassContext
 from byoc_lab.relay.expr import Expr
 from byoc_lab.relay.module import IRModule
@@ -37,10 +38,12 @@ def pretty_print(obj: Any) -> str:
 __all__ = [
     "ExprWithOp",
     "FoldConstantExpr",
+    "SpanCheck",
     "astext",
     "build_config",
     "load_param_dict",
     "mangle_module_name",
+    "parse_expr",
     "pretty_print",
     "save_param_dict",
 ]

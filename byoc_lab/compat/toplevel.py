@@ -7,12 +7,12 @@ from typing import Any
 
 from byoc_lab.compat.codegens import CODEGEN, CSourceModule, register_codegen, register_hook
 from byoc_lab.compat.nd import context, cpu, device
-from byoc_lab.errors import ByocLabError, UnknownFunctionError
+from byoc_lab.errors import ByocLabError, DiagnosticError, UnknownFunctionError
 from byoc_lab.relay.module import IRModule
 from byoc_lab.run.backends import backend_names, get_backend
 from byoc_lab.run.tvm_runtime import import_tvm
 
-TVMError = DiagnosticError = InternalError = OpError = OpNotImplemented = ByocLabError
+TVMError = InternalError = OpError = OpNotImplemented = ByocLabError
 """TVM's errors are byoc_lab's, so that `except tvm.TVMError` catches what is raised here."""
 
 __version__ = "0.16.0"

@@ -21,6 +21,7 @@ from byoc_lab.errors import TypeInferenceError, UnknownNameError
 from byoc_lab.relay.adt import Constructor, Match
 from byoc_lab.relay.adt_kinds import check_kind
 from byoc_lab.relay.analysis import check_well_formed
+from byoc_lab.relay.diagnosis import UNDERCONSTRAINED, diagnosed, mismatch
 from byoc_lab.relay.expr import (
     Call,
     Constant,
@@ -52,7 +53,7 @@ from byoc_lab.relay.types import (
     TupleType,
     Type,
 )
-from byoc_lab.relay.unify import Unifier
+from byoc_lab.relay.unify import Conflict, Unifier
 from byoc_lab.relay.visit import rebuild
 
 BOOL = TensorType((), "bool")
@@ -66,6 +67,11 @@ def infer_module(mod: IRModule, *, declare_globals: bool = False) -> IRModule:
     UnknownNameError for a global that the module does not have; with `declare_globals` such a
     global gets the type its uses ask for instead, which is kept in `declared`.
     """
+    with diagnosed(mod):
+        return _infer_module(mod, declare_globals)
+
+
+def _infer_module(mod: IRModule, declare_globals: bool) -> IRModule:
     solver = _Solver(mod, declare_globals)
     for data in mod.type_definitions.values():
         check_kind(data, mod)
@@ -86,10 +92,11 @@ def infer_module(mod: IRModule, *, declare_globals: bool = False) -> IRModule:
 
 def infer_expr(expr: Expr, mod: IRModule | None = None) -> Expr:
     """`expr`, which may have free variables, with every node typed."""
-    solver = _Solver(mod or IRModule(), False)
-    solver.walk(expr)
-    solver.finish()
-    return solver.rebuilt(expr)
+    with diagnosed(mod):
+        solver = _Solver(mod or IRModule(), False)
+        solver.walk(expr)
+        solver.finish()
+        return solver.rebuilt(expr)
 
 
 class _Types(dict[Expr, Type]):
@@ -219,7 +226,8 @@ class _Solver(CallRules, DataTypeRules):
         return self.types[node.body]
 
     def _if(self, node: If) -> Type:
-        self.unify(node, self.types[node.cond], BOOL, "the condition of if")
+        what, at = "the condition of if", node.cond.span
+        self.unify(node, self.types[node.cond], BOOL, what, at, found_first=True)
         true, false = self.types[node.true_branch], self.types[node.false_branch]
         return self.unify(node, false, true, "the else branch of if")
 
@@ -280,10 +288,21 @@ class _Solver(CallRules, DataTypeRules):
                     self._wait(number)
 
     def unify(
-        self, node: Expr, found: Type, wanted: Type, what: str, at: Span | None = None
+        self,
+        node: Expr,
+        found: Type,
+        wanted: Type,
+        what: str,
+        at: Span | None = None,
+        found_first: bool = False,
     ) -> Type:
+        """Make two types one. TVM names the wanted one first, or the found one."""
         try:
             return self.unifier.unify(found, wanted)
+        except Conflict as error:
+            types = (error.expected, error.found)
+            said = mismatch(*(reversed(types) if found_first else types))
+            _fail(node, f"{what}: {error}", error, at, said)
         except TypeInferenceError as error:
             _fail(node, f"{what}: {error}", error, at)
 
@@ -296,6 +315,7 @@ class _Solver(CallRules, DataTypeRules):
                 node,
                 f"the type of {describe(node)} cannot be inferred (only {ty} is known); "
                 f"annotate it, or a variable it is made of",
+                in_tvm=(UNDERCONSTRAINED,),
             )
         return ty
 

@@ -74,14 +74,15 @@ class DataTypeRules:
             self.unify(match, ty, self.of_variable(pattern.var), what, at)
         elif isinstance(pattern, PatternTuple):
             fields: list[Type] = [IncompleteType() for _ in pattern.patterns]
-            self.unify(match, ty, TupleType(fields), what, at)
+            self.unify(match, ty, TupleType(fields), what, at, found_first=True)
             for below, field in zip(pattern.patterns, fields, strict=True):
                 self.type_pattern(match, below, field)
         elif isinstance(pattern, PatternConstructor):
             data = self._definition(match, pattern.constructor)
             inputs = pattern.constructor.inputs
             holes: dict[Type, Type] = {v: IncompleteType() for v in data.type_vars}
-            self.unify(match, ty, TypeCall(data.header, list(holes.values())), what, at)
+            wanted = TypeCall(data.header, list(holes.values()))
+            self.unify(match, ty, wanted, what, at, found_first=True)
             if len(inputs) != len(pattern.patterns):
                 found = len(pattern.patterns)
                 fail(match, f"{what} has {found} fields, expected {len(inputs)}", at=at)
@@ -105,6 +106,10 @@ class DataTypeRules:
                     node,
                     f"match does not handle {shown}{more}; add clauses, or write match? to leave "
                     f"cases out",
+                    in_tvm=(
+                        "match expression does not handle the following cases: "
+                        + "".join(f"case {n}: \n{case}" for n, case in enumerate(missing)),
+                    ),
                 )
         return result
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from byoc_lab.errors import ByocLabError, TypeInferenceError
 from byoc_lab.relay.attrs import Attrs
+from byoc_lab.relay.diagnosis import in_full
 from byoc_lab.relay.expr import Call, Expr, GlobalVar, Op, describe
 from byoc_lab.relay.infer_adt import is_of_anything
 from byoc_lab.relay.infer_errors import fail
@@ -45,7 +46,13 @@ class CallRules:
             self.open_calls.append((call, result))
             return False
         if not isinstance(callee, FuncType):
-            fail(call, f"only a function can be called, found {describe(call.op)} of type {callee}")
+            fail(
+                call,
+                f"only a function can be called, found {describe(call.op)} of type {callee}",
+                in_tvm=(
+                    f"only expressions with function types can be called, found {in_full(callee)}",
+                ),
+            )
         if callee.type_params:
             # A call's types are others than the function's own: what it gives must be known first.
             callee = self.unifier.resolve(callee)
@@ -66,6 +73,7 @@ class CallRules:
             fail(
                 call,
                 f"too {few} arguments: expected {len(callee.arg_types)}, found {len(call.args)}",
+                in_tvm=(_count_in_tvm(len(callee.arg_types), len(call.args)),),
             )
         for n, (arg, wanted) in enumerate(zip(call.args, callee.arg_types, strict=True)):
             self.unify(call, self.types[arg], wanted, f"argument {n}")
@@ -91,6 +99,7 @@ class CallRules:
                 call,
                 f"{definition.name} takes {len(definition.inputs)} arguments ({names}), "
                 f"found {len(call.args)}",
+                in_tvm=(_count_in_tvm(len(definition.inputs), len(call.args)),),
             )
         attrs, schema = call.attrs, definition.attrs
         if schema is not None and attrs is not None and attrs.type_key != schema.type_key:
@@ -138,4 +147,10 @@ class CallRules:
     ) -> None:
         for name, arg, want in zip(definition.inputs, args, wanted, strict=True):
             if want is not None and want is not arg:
-                self.unify(call, arg, want, f"{definition.name}: {name.rstrip('*')}")
+                what = f"{definition.name}: {name.rstrip('*')}"
+                self.unify(call, arg, want, what, found_first=True)
+
+
+def _count_in_tvm(expected: int, found: int) -> str:
+    few = "few" if found < expected else "many"
+    return f"the function is provided too {few} arguments expected {expected}, found {found}"

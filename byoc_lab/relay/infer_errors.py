@@ -15,7 +15,12 @@ def place(node: Expr, at: Span | None = None) -> str:
 
 
 def fail(
-    node: Expr, message: str, cause: Exception | None = None, at: Span | None = None
+    node: Expr,
+    message: str,
+    cause: Exception | None = None,
+    at: Span | None = None,
+    in_tvm: tuple[str, ...] = (),
 ) -> NoReturn:
     """Raise a TypeInferenceError about `node`."""
-    raise TypeInferenceError(f"{place(node, at)}{message}", node) from cause
+    said = in_tvm or getattr(cause, "in_tvm", ())
+    raise TypeInferenceError(f"{place(node, at)}{message}", node, said, at) from cause

@@ -54,6 +54,16 @@ class Source:
         lengths = [len(line) + 1 for line in self.text.split("\n")]
         object.__setattr__(self, "_starts", [0, *accumulate(lengths)][:-1])
 
+    @property
+    def source(self) -> str:
+        """The text, by TVM's name for it."""
+        return self.text
+
+    @property
+    def source_name(self) -> SourceName:
+        """The name, by TVM's name for it."""
+        return SourceName(self.name)
+
     def place(self, offset: int) -> tuple[int, int]:
         """Line and column, both from 1."""
         starts: list[int] = self._starts  # type: ignore[attr-defined]

@@ -15,6 +15,7 @@ from byoc_lab.errors import FreeVariableError, UnknownNameError
 from byoc_lab.relay.adt import Constructor, TypeData
 from byoc_lab.relay.attrs import Attrs, DictAttrs
 from byoc_lab.relay.expr import Expr, Function, GlobalVar, Op, TupleWrapper
+from byoc_lab.relay.source_map import SourceMap
 from byoc_lab.relay.types import GlobalTypeVar, Type
 from byoc_lab.relay.visit import post_order, rebuild
 
@@ -37,8 +38,8 @@ class IRModule:
 
     Attributes: `functions` (GlobalVar -> Function, in the order they were added),
     `type_definitions` (GlobalTypeVar -> TypeData, set and got by `mod[type_var]`), `attrs`,
-    `declared` (types of globals that a pasted text mentions but does not define), and `notes`
-    (what the reader of a text had to assume).
+    `declared` (types of globals that a pasted text mentions but does not define), `notes`
+    (what the reader of a text had to assume), and `source_map` (the texts it was read from).
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class IRModule:
         self.attrs: Attrs = DictAttrs(dict(attrs or {}))
         self.declared: dict[GlobalVar, Type] = {}
         self.notes: list[str] = []
+        self.source_map = SourceMap()
         self._imported: frozenset[str] = frozenset()
         for type_var, data in (type_definitions or {}).items():
             self._put(type_var, data)
@@ -99,6 +101,7 @@ class IRModule:
         twin.functions, twin._by_name = Map(self.functions), dict(self._by_name)
         twin.type_definitions, twin.attrs = Map(self.type_definitions), self.attrs
         twin.declared, twin.notes = dict(self.declared), list(self.notes)
+        twin.source_map = self.source_map.copy()
         twin._imported = self._imported
         return twin
 

@@ -33,6 +33,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ from byoc_lab.errors import (
 )
 from byoc_lab.relay import op as _operators  # noqa: F401  (defines the operators that texts name)
 from byoc_lab.relay.collector import collector_paused
+from byoc_lab.relay.diagnosis import diagnosed
 from byoc_lab.relay.expr import Expr, Function
 from byoc_lab.relay.lexer import METADATA_MARKS, Source, tokenize
 from byoc_lab.relay.metadata import MetaTable, read_metadata
@@ -119,10 +121,11 @@ def parse_expr(
     Raises ParseError. Variables must be declared: `free_var %x: Tensor[(1, 3), float32];`.
     """
     named = _source(source, source_name)
-    reader = _reader(named, 0, len(named.text), None, None, compiler)
-    _header(reader)
-    expr = _read(reader, reader.expr())
-    reader.end_of_program()
+    with _diagnosed(named):
+        reader = _reader(named, 0, len(named.text), None, None, compiler)
+        _header(reader)
+        expr = _read(reader, reader.expr())
+        reader.end_of_program()
     _warn(reader.meta, _CALLER)
     return expr
 
@@ -157,8 +160,16 @@ def _parse(
     level: int,
 ) -> IRModule:
     source = _source(text, name)
-    reader = _reader(source, 0, len(source.text), init_module, init_meta_table, compiler)
-    return _module(reader, init_module, infer, level + 1)
+    with _diagnosed(source):
+        reader = _reader(source, 0, len(source.text), init_module, init_meta_table, compiler)
+        return _module(reader, init_module, infer, level + 1)
+
+
+def _diagnosed(source: Source) -> AbstractContextManager[None]:
+    """Errors inside are in `source`."""
+    unread = IRModule()
+    unread.source_map.add(source.name, source.text)
+    return diagnosed(unread)
 
 
 def _source(text: str, name: str) -> Source:
@@ -212,6 +223,7 @@ def _header(reader: ExprParser) -> bool:
 def _module(reader: ExprParser, init_module: IRModule | None, infer: bool, level: int) -> IRModule:
     complete = _header(reader)
     mod = init_module.copy() if init_module else IRModule()
+    mod.source_map.add(reader.source.name, reader.source.text)
     if reader.tok in _DEFINITIONS or (complete and not reader.tok):
         _definitions(reader, mod)
     else:

@@ -27,7 +27,7 @@ from byoc_lab.relay.adt import (
 from byoc_lab.relay.expr import Call, Expr
 from byoc_lab.relay.lexer import Tokens
 from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.parser_cursor import DTYPE, MAX_NESTING, is_word, near
+from byoc_lab.relay.parser_cursor import DTYPE, MAX_NESTING, is_word, near, wanted
 from byoc_lab.relay.parser_meta import MetaEntries
 from byoc_lab.relay.parser_names import NameParser
 from byoc_lab.relay.rules import Rule
@@ -97,7 +97,8 @@ class DataTypeParser(NameParser):
             self.unexpected(f"the name of a constructor of {header}")
         if name in self.constructors:
             other = self.constructors[name].belong_to
-            self.fail(f"{name} is a constructor of type {other} already", at)
+            said = f"a constructor with the name `{name}` was previously defined"
+            self.fail(f"{name} is a constructor of type {other} already", at, said)
         if name in self.type_names:
             self.fail(f"{name} is the name of a type; a constructor needs another", at)
         self.i += 1
@@ -155,7 +156,13 @@ class DataTypeParser(NameParser):
             return PatternTuple(self.sequence_of(below, ")", "in a pattern"), self.span(at))
         if token not in self.constructors:
             hint = near(token, self.constructors) if is_word(token) else ""
-            self.unexpected("a pattern: _, %x, a constructor or a tuple", hint.removeprefix("; "))
+            said = (
+                f"undefined constructor name `{token}`, perhaps you intended to write a"
+                f"pattern variable, considering changing this to `%{token}`"
+            )
+            what = "a pattern: _, %x, a constructor or a tuple"
+            said = said if is_word(token) else wanted("(")
+            self.unexpected(what, hint.removeprefix("; "), said)
         self.i += 1
         fields = self.sequence_of(below, ")", "in a pattern") if self.take("(") else []
         return PatternConstructor(self.constructors[token], fields, self.span(at))

@@ -116,7 +116,12 @@ class AttributeParser(Cursor):
         if schema is not None:
             return self.checked(schema, values, places, at)
         if isinstance(callee, Op) and not stated:
-            self.fail(f"{callee.name} has no attributes, found {', '.join(map(repr, values))}", at)
+            self.fail(
+                f"{callee.name} has no attributes, found {', '.join(map(repr, values))}",
+                at,
+                "unable to determine the 'attrs_type_key' with which to represent the call "
+                "attributes for this operator",
+            )
         return DictAttrs(values)
 
     def stated_schema(self, key: Any, at: int) -> AttrsType | None:

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay.attrs import DTYPE, DType
+from byoc_lab.relay.diagnosis import called
 from byoc_lab.relay.expr import Expr, Span
 from byoc_lab.relay.lexer import Tokens, tokenize
 from byoc_lab.relay.parser_meta import MetaEntries
@@ -49,6 +50,12 @@ _PLAIN_WORDS = {"True": True, "False": False, "None": None, "nullptr": None}
 def is_word(token: str) -> bool:
     """Whether a token is a name, an operator or a keyword."""
     return (token[:1].isalpha() or token[:1] == "_") and not token.startswith("meta[")
+
+
+def wanted(token: str, more: str = "") -> str:
+    """What TVM says when it finds something else in place of `token` (in a list, with a blank
+    `more`)."""
+    return f"expected a {called(token)} found {more}{{found}}"
 
 
 def near(word: str, known: Iterable[str]) -> str:
@@ -90,7 +97,7 @@ class Cursor:
 
     def expect(self, token: str, where: str = "") -> None:
         if self.texts[self.i] != token:
-            self.unexpected(f"'{token}'{' ' + where if where else ''}")
+            self.unexpected(f"'{token}'{' ' + where if where else ''}", in_tvm=wanted(token))
         self.i += 1
 
     def span(self, first: int, end: int | None = None) -> Span:
@@ -105,14 +112,19 @@ class Cursor:
         if self.mentions and node is not None:
             self.mentions.mention(node, first, max(self.i, first + 1))
 
-    def fail(self, reason: str, at: int | None = None) -> NoReturn:
+    def fail(self, reason: str, at: int | None = None, in_tvm: str = "") -> NoReturn:
         """Raise a ParseError at token number `at` (default: the next token)."""
-        raise self.source.error(reason, self.tokens.starts[self.i if at is None else at])
+        at = self.i if at is None else at
+        error = self.source.error(reason, self.tokens.starts[at])
+        error.span, error.in_tvm = self.span(at, at + 1), (in_tvm,) if in_tvm else ()
+        raise error
 
-    def unexpected(self, wanted: str, hint: str = "") -> NoReturn:
-        """Raise a ParseError: `wanted` was expected, and something else found."""
+    def unexpected(self, wanted: str, hint: str = "", in_tvm: str = "") -> NoReturn:
+        """Raise a ParseError: `wanted` was expected, and something else found, which `{found}` in
+        `in_tvm` stands for."""
         hint = hint or _hint(self.texts[self.i])
-        self.fail(f"expected {wanted}, found {self.found()}{hint and '; ' + hint}")
+        said = in_tvm.replace("{found}", called(self.tok))
+        self.fail(f"expected {wanted}, found {self.found()}{hint and '; ' + hint}", in_tvm=said)
 
     def found(self) -> str:
         token = self.texts[self.i]
@@ -130,7 +142,7 @@ class Cursor:
         while not self.take(close):
             items.append(item())
             if not self.take(",") and self.tok != close:
-                self.unexpected(f"',' or '{close}' {what}")
+                self.unexpected(f"',' or '{close}' {what}", in_tvm=wanted(close, " "))
         return items
 
     # Types ---------------------------------------------------------------------------------------
@@ -169,9 +181,12 @@ class Cursor:
         if DTYPE.fullmatch(token):
             return scalar_type(token)
         self.i = at
+        said = "failed to parse type found {found}"
+        if is_word(token):
+            said = f"the type variable : `{token}` is undefined"
         known = ["Tensor", "float32", "float16", "int8", "int32", "int64", "uint8", "bool"]
         known += self.type_names
-        self.unexpected("a type", near(token, known).removeprefix("; "))
+        self.unexpected("a type", near(token, known).removeprefix("; "), said)
 
     def tensor_type(self) -> TensorType:
         start = self.i
@@ -257,17 +272,18 @@ class Cursor:
             self.fail(f"expected meta[<type>][<index>], found {self.found()}")
         key, index = found[1], int(found[2])
         if keys and key not in keys:
-            self.fail(f"expected a value, found an entry of type {key}")
+            said = f"no entry in the meta table for `{key}`"
+            self.fail(f"expected a value, found an entry of type {key}", in_tvm=said)
         self.i += 1
         have = self.meta.count(key)
         if have is not None and index >= have:
-            self.fail(
-                f"the metadata has {have} entries of type {key}: there is no number {index}", at
-            )
+            message = f"the metadata has {have} entries of type {key}: there is no number {index}"
+            said = f"the node index `{index}` is out of bounds for `{key}`"
+            self.fail(message, at, said if have else f"no entry in the meta table for `{key}`")
         try:
             return self.meta.get(key, index, self.span(at), lambda: self.stated_type(at))
         except UnknownNameError as error:
-            self.fail(str(error), at)
+            self.fail(str(error), at, f"no entry in the meta table for `{key}`")
 
     def stated_type(self, at: int) -> TensorType:
         """The tensor type in the comment that follows token `at`: `/* ty=... */`."""
@@ -278,6 +294,7 @@ class Cursor:
                 "this constant is in a metadata section that the text lacks, and no "
                 "/* ty=Tensor[...] */ follows that says what it would be",
                 at,
+                "no entry in the meta table for `relay.Constant`",
             )
         part = Cursor(tokenize(self.source, comment.start(1), comment.end(1)), self.meta)
         ty = part.type()

@@ -7,7 +7,7 @@ calls and operators in one loop.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.ndarray import NDArray
 from byoc_lab.relay.parser_adt import DataTypeParser
 from byoc_lab.relay.parser_attrs import AttributeParser
-from byoc_lab.relay.parser_cursor import is_word
+from byoc_lab.relay.parser_cursor import is_word, wanted
 from byoc_lab.relay.parser_meta import MetaEntries
 from byoc_lab.relay.parser_spans import merged
 from byoc_lab.relay.rules import Rule
@@ -52,6 +52,7 @@ OPERATORS = {
     "==": (7, "equal"),
     "!=": (7, "not_equal"),
 }
+NO_VALUE = "expected an expression found  {found}"  # in TVM's words
 
 
 class ExprParser(DataTypeParser, AttributeParser):
@@ -143,7 +144,7 @@ class ExprParser(DataTypeParser, AttributeParser):
 
     def end_of_value(self, name: str) -> None:
         if not self.take(";"):
-            self.unexpected(f"';' after the value of {name}")
+            self.unexpected(f"';' after the value of {name}", in_tvm=wanted(";"))
 
     def free_variable(self) -> None:
         at = self.i
@@ -180,7 +181,8 @@ class ExprParser(DataTypeParser, AttributeParser):
                         value = yield self.assignment(fields[0], at)
                         break
                     if not comma and self.tok != ")":
-                        self.unexpected(f"',' or ')' to close the '(' of line {self.line_of(at)}")
+                        what = f"',' or ')' to close the '(' of line {self.line_of(at)}"
+                        self.unexpected(what, in_tvm=wanted(")", " "))
                 else:
                     lone = len(fields) == 1 and not comma
                     value = fields[0] if lone else Tuple(fields, self.span(at))
@@ -212,7 +214,9 @@ class ExprParser(DataTypeParser, AttributeParser):
                             simple = self.simple_argument()
                             args.append((yield self.expr()) if simple is None else simple)
                         if not self.take(",") and self.tok != ")":
-                            self.unexpected("',' or ')' among the arguments")
+                            self.unexpected(
+                                "',' or ')' among the arguments", in_tvm=wanted(")", " ")
+                            )
                     value = self.call(value, args, attrs, at)
                 elif token[:1] == "." and len(token) > 1:
                     if len(token) > 10:
@@ -296,8 +300,8 @@ class ExprParser(DataTypeParser, AttributeParser):
             self.i += 1
             return self.operator(token, at)
         if token == "}" and self.texts[self.i - 1] == ";":
-            self.unexpected("an expression", "a block ends with its value, without a ';'")
-        self.unexpected("an expression")
+            self.unexpected("an expression", "a block ends with its value, without a ';'", NO_VALUE)
+        self.unexpected("an expression", in_tvm=NO_VALUE)
 
     def literal(self, value: int | float | bool, dtype: str, at: int) -> Constant:
         key = (repr(value), dtype)  # -0.0 and 0.0 are equal, and two literals
@@ -306,11 +310,17 @@ class ExprParser(DataTypeParser, AttributeParser):
                 with np.errstate(over="ignore"):
                     read = np.array(value, dtype)
             except OverflowError:
-                self.fail(f"{value} does not fit {dtype}", at)
+                self.does_not_fit(value, dtype, at)
             if np.isinf(read) and not np.isinf(value):  # 1e10f16
-                self.fail(f"{value} does not fit {dtype}", at)
+                self.does_not_fit(value, dtype, at)
             self.literals[key] = NDArray(read)
         return Constant(self.literals[key], self.span(at))
+
+    def does_not_fit(self, value: float, dtype: str, at: int) -> NoReturn:
+        digits = self.texts[self.i - 1].partition("f" if "float" in dtype else "i")[0]
+        kind = "floating point" if "float" in dtype else "integer"
+        said = f"{kind} number `{digits}` unrepresentable in width {dtype.lstrip('floatin')}"
+        self.fail(f"{value} does not fit {dtype}", at, said)
 
     def branch(self) -> Rule:
         """if := 'if' '(' expr ')' '{' expr '}' 'else' '{' expr '}'"""
@@ -368,7 +378,7 @@ class ExprParser(DataTypeParser, AttributeParser):
                 )
             params[name], lines[name] = var, self.line_of(param_at)
             if not self.take(",") and self.tok != ")":
-                self.unexpected("',' or ')' among the parameters")
+                self.unexpected("',' or ')' among the parameters", in_tvm=wanted(")", " "))
         ret_type: Type | None = self.type() if self.take("->") else None
         for name, var in params.items():
             self.bind(name, var)
@@ -397,4 +407,4 @@ class ExprParser(DataTypeParser, AttributeParser):
             return None
         another = token in ("fn", "def") or token.startswith(("v0.", "#[version"))
         hint = "parse_programs reads a text of several programs" if another else ""
-        self.unexpected("the end of the program", hint)
+        self.unexpected("the end of the program", hint, wanted(""))

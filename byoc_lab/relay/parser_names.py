@@ -8,7 +8,7 @@ from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay.attrs import Attrs
 from byoc_lab.relay.expr import Expr, Op, TupleGetItem, Var
 from byoc_lab.relay.lexer import Tokens
-from byoc_lab.relay.parser_cursor import Cursor, near
+from byoc_lab.relay.parser_cursor import Cursor, near, wanted
 from byoc_lab.relay.parser_meta import MetaEntries
 from byoc_lab.relay.types import Type
 
@@ -44,7 +44,7 @@ class NameParser(Cursor):
         """`%x: T` where a variable is bound (which is left to the caller)."""
         at, token = self.i, self.tok
         if token[:1] != "%" or token[1:2].isdecimal() or len(token) == 1:
-            self.unexpected(f"the name of {what}, such as %x")
+            self.unexpected(f"the name of {what}, such as %x", in_tvm=wanted("%x"))
         self.i += 1
         device = self.device_of_variable() if self.tok == "{" else None
         ty = self.annotation() if self.take(":") else None
@@ -81,7 +81,11 @@ class NameParser(Cursor):
             self.fail("'%' must be followed by a name or a number", at)
         known = [*self.free, *self.variables][-500:]  # looking for near names is not cheap
         listed = f"; declared are %{', %'.join(known[-5:])}" if known else ""
-        self.fail(f"the variable %{name} is not declared here{near(name, known) or listed}", at)
+        self.fail(
+            f"the variable %{name} is not declared here{near(name, known) or listed}",
+            at,
+            "this local variable has not been previously declared",
+        )
 
     def number_of(self, at: int) -> Expr:
         """The expression that `%0` at token `at` stands for."""
@@ -96,7 +100,11 @@ class NameParser(Cursor):
         try:
             return Op.get(name)
         except UnknownNameError as error:
-            self.fail(f"{error.args[0]}{_about_operator(name)}", at)
+            self.fail(
+                f"{error.args[0]}{_about_operator(name)}",
+                at,
+                f"operator `{name}` not found, perhaps you forgot to register it?",
+            )
 
 
 def _about_operator(name: str) -> str:

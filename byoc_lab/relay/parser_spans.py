@@ -82,7 +82,9 @@ def _places(tokens: Tokens) -> list[tuple[int, int, int]]:
                 extra = _counted_twice(word.group())
                 shift += extra
                 first += extra * (word.start() == 0)
-        if kind.isdecimal() or text.startswith("inff"):
+        if not text:
+            found.append((line, first, first + 1))
+        elif kind.isdecimal() or text.startswith("inff"):
             behind = first + len(text)
             found.append((line, behind, behind + 1))
         elif kind == "@" or (kind == "%" and not text[1:2].isdecimal() and "." not in text):

@@ -18,6 +18,14 @@ from byoc_lab.relay.types import (
 )
 
 
+class Conflict(TypeInferenceError):
+    """Two types that cannot be one: `found` and `expected`, without what holes are known to be."""
+
+    def __init__(self, found: Type, expected: Type, why: str = ""):
+        super().__init__(f"found {found}, expected {expected}{why}")
+        self.found, self.expected = found, expected
+
+
 class Unifier:
     """Holes and what they were found to be."""
 
@@ -70,7 +78,7 @@ class Unifier:
             return _unify_tensors(a, b)
         mine, theirs = parts_of(a), parts_of(b)
         if type(a) is not type(b) or len(mine) != len(theirs) or not mine:
-            raise TypeInferenceError(f"found {self.resolve(a)}, expected {self.resolve(b)}")
+            raise Conflict(self.resolve(a), self.resolve(b))
         if isinstance(a, FuncType) and isinstance(b, FuncType):
             a, b = _same_parameters(a, b)
             mine, theirs = parts_of(a), parts_of(b)
@@ -96,11 +104,11 @@ def _occurs(hole: Type, ty: Type) -> bool:
 
 def _unify_tensors(a: TensorType, b: TensorType) -> TensorType:
     if a.dtype != b.dtype or len(a.shape) != len(b.shape):
-        raise TypeInferenceError(f"found {a}, expected {b}")
+        raise Conflict(a, b)
     shape = []
     for n, (x, y) in enumerate(zip(a.shape, b.shape, strict=True)):
         if x != y and not isinstance(x, Any) and not isinstance(y, Any):
-            raise TypeInferenceError(f"found {a}, expected {b}: dimension {n} is {x}, not {y}")
+            raise Conflict(a, b, f": dimension {n} is {x}, not {y}")
         shape.append(y if isinstance(x, Any) else x)
     return TensorType(shape, a.dtype)
 

@@ -117,18 +117,6 @@ def test_while_loop() -> None:
     np.testing.assert_array_equal(values.numpy(), [8, 16])
 
 
-def test_renderers_of_diagnostics(capsys: pytest.CaptureFixture[str]) -> None:
-    diagnostics = module("tvm.ir.diagnostics")
-    seen = []
-    diagnostics.override_renderer(lambda ctx: seen.extend(d.message for d in ctx.diagnostics))
-    context = diagnostics.DiagnosticContext(tvm.IRModule())
-    diagnostics.override_renderer(None)
-    context.emit(diagnostics.Diagnostic(diagnostics.DiagnosticLevel.ERROR, None, "no type"))
-    context.render()
-    diagnostics.get_renderer().render(context)
-    assert seen == ["no type"] and capsys.readouterr().out == "no type\n"
-
-
 def test_resize_without_a_region_as_in_tvm_0_8() -> None:
     x = relay.var("x", shape=(1, 4, 4, 3))
     image = module("tvm.relay").image

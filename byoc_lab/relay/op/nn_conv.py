@@ -14,6 +14,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, dtype, integer, integers, string
+from byoc_lab.relay.diagnosis import UNDERCONSTRAINED, mismatch
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.blocks import in_blocks
 from byoc_lab.relay.op.layout import pick, positions, unpick, with_layout
@@ -143,6 +144,12 @@ def conv_relation(
                 op,
                 f"weight must have {expected} input channels ({c} of the data / groups="
                 f"{groups}), found {inputs} in {w} ({attrs.kernel_layout}) for data {x}",
+                (
+                    f"{op.removeprefix('nn.')}: requires that `{expected}`, the input channels "
+                    f"({c}) divided by groups ({groups}),\n must match the input channels of the "
+                    f"weight `{inputs}`, where the weight shape is ([{_listed(w)}]).",
+                    UNDERCONSTRAINED,
+                ),
             )
         check_weight(op, attrs, w, channels, kernel)
     if not isinstance(channels, Any) and channels % groups:
@@ -160,7 +167,14 @@ def check_weight(
     if attrs.kernel_size is not None:
         need_length(op, "kernel_size", attrs.kernel_size, len(kernel))
         if any(differ(a, b) for a, b in zip(attrs.kernel_size, kernel, strict=True)):
-            fail(op, f"weight must have kernel_size={list(attrs.kernel_size)}, found {w}")
+            order = orders(op, attrs, len(kernel))[1]
+            wanted = [*pick(w.shape, order)[: -len(kernel)], *attrs.kernel_size]
+            said = mismatch(w, TensorType(unpick(wanted, order), w.dtype))
+            fail(op, f"weight must have kernel_size={list(attrs.kernel_size)}, found {w}", said)
+
+
+def _listed(ty: TensorType) -> str:
+    return ", ".join(map(str, ty.shape))
 
 
 def conv_reference(

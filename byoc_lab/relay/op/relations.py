@@ -12,14 +12,15 @@ from typing import NoReturn
 
 from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay.attrs import DType
+from byoc_lab.relay.diagnosis import UNDERCONSTRAINED, in_full
 from byoc_lab.relay.types import Any, TensorType, Type
 
 NO_DTYPE = DType("")  # TVM's void: "the dtype of the data"
 Types = Sequence["Type | None"]
 
 
-def fail(op: str, message: str) -> NoReturn:
-    raise TypeInferenceError(f"{op}: {message}")
+def fail(op: str, message: str, in_tvm: tuple[str, ...] = ()) -> NoReturn:
+    raise TypeInferenceError(f"{op}: {message}", in_tvm=in_tvm)
 
 
 def tensors(op: str, names: str, *types: Type | None) -> list[TensorType | None]:
@@ -97,7 +98,9 @@ def broadcast(op: str, lhs: TensorType, rhs: TensorType) -> tuple[int | Any, ...
         elif y == 1 or not differ(x, y):
             shape.append(x)
         else:
-            fail(op, f"{lhs} and {rhs} do not broadcast: dimension -{n + 1} is {x} and {y}")
+            said = f"Incompatible broadcast type {in_full(lhs)} and {in_full(rhs)}"
+            message = f"{lhs} and {rhs} do not broadcast: dimension -{n + 1} is {x} and {y}"
+            fail(op, message, (said, UNDERCONSTRAINED))
     return tuple(shape[::-1])
 
 
@@ -106,7 +109,8 @@ def relation_of(op: str, other: AnyValue, attrs: AnyValue, *types: Type | None) 
     try:
         return other.relation(attrs, *types)
     except TypeInferenceError as error:
-        raise TypeInferenceError(str(error).replace(f"{other.name}:", f"{op}:", 1)) from None
+        message = str(error).replace(f"{other.name}:", f"{op}:", 1)
+        raise TypeInferenceError(message, in_tvm=error.in_tvm) from None
 
 
 def out_dtype(attrs: AnyValue, data: TensorType) -> str:
