@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from byoc_lab.run.tvm_runtime import import_tvm
+from byoc_lab.compat.tir import SizeVar
 
 
 def size_var(name: str = "size", dtype: str = "int32", span: Any = None) -> Any:
-    """A variable for a size; as a dimension of a Relay type it is `Any`."""
-    return import_tvm().te.var(name, dtype)
+    """A variable for a size, which is not negative."""
+    return SizeVar(name, dtype, span)
 
 
 __all__ = ["size_var"]

@@ -5,9 +5,11 @@ A number in an attribute or a shape is Python's own, with TVM's `value` and `dty
 
 from __future__ import annotations
 
+from byoc_lab.relay.dim_expressions import declare
+from byoc_lab.relay.dims import Any, Symbolic
 from byoc_lab.relay.integers import IntImm
 from byoc_lab.relay.layout import Layout
-from byoc_lab.relay.types import Any
+from byoc_lab.run.tvm_runtime import import_tvm
 
 
 class FloatImm(float):
@@ -25,6 +27,32 @@ class FloatImm(float):
         return float(self)
 
 
+class _Variables(type):
+    """Classes that a symbolic dimension of a Relay type is an instance of, too."""
+
+    key: str
+
+    def __instancecheck__(cls, value: object) -> bool:
+        if isinstance(value, Symbolic):
+            return value.symbol is not None and cls.key in ("tir.Var", value.symbol.key)
+        return cls.key == "tir.Var" and isinstance(value, import_tvm().tirx.Var)
+
+
+class Var(metaclass=_Variables):
+    """A variable of apache-tvm; in the shape of a Relay type it is a symbolic length."""
+
+    key = "tir.Var"
+
+    def __new__(cls, name: str, dtype: str = "int32", span: object = None):
+        return declare(import_tvm().tirx.Var(name, dtype), cls.key)
+
+
+class SizeVar(Var):
+    """A variable that is known not to be negative."""
+
+    key = "tir.SizeVar"
+
+
 class StringImm(str):
     """A string with TVM's `value`."""
 
@@ -35,4 +63,4 @@ class StringImm(str):
 
 layout = Layout  # as tvm.tir.layout("NCHW") makes one
 
-__all__ = ["Any", "FloatImm", "IntImm", "Layout", "StringImm", "layout"]
+__all__ = ["Any", "FloatImm", "IntImm", "Layout", "SizeVar", "StringImm", "Var", "layout"]

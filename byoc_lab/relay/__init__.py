@@ -41,6 +41,7 @@ from byoc_lab.relay.adt import (
     TypeData,
 )
 from byoc_lab.relay.dataflow_pattern import *  # noqa: F403 (TVM puts the pattern names here too)
+from byoc_lab.relay.dims import Any, symbol
 from byoc_lab.relay.expr import (
     Call,
     Constant,
@@ -81,7 +82,6 @@ from byoc_lab.relay.structural import assert_structural_equal, structural_equal
 from byoc_lab.relay.structural_hash import structural_hash
 from byoc_lab.relay.type_functor import TypeFunctor, TypeMutator, TypeVisitor
 from byoc_lab.relay.types import (
-    Any,
     FuncType,
     GlobalTypeVar,
     IncompleteType,

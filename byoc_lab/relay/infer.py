@@ -325,10 +325,10 @@ class _Solver(CallRules, DataTypeRules):
     def _attach(self, node: Any, post: Expr) -> Expr:
         if isinstance(node, (Op, GlobalVar, Constructor)):
             return post  # a global's type belongs to the module
-        if post is node and node not in self.fresh:
+        if post is node and node not in self.fresh and not self.unifier.found_lengths:
             return node
         ty = self.type_of(node)
-        if isinstance(post, Var) and _is_open(post.type_annotation):
+        if isinstance(post, Var) and (_is_open(post.type_annotation) or ty != self.types[node]):
             return post.with_annotation(ty).with_type(ty)
         if isinstance(post, Call) and isinstance(post.op, Op):
             types = tuple(self.unifier.resolve(self.types[a]) for a in node.args)
@@ -336,7 +336,7 @@ class _Solver(CallRules, DataTypeRules):
         if node in self.instances:
             types = tuple(self.unifier.resolve(t) for t in self.instances[node])
             return post.with_type(ty, type_args=types)
-        if isinstance(post, Function) and post.ret_type is None:
+        if isinstance(post, Function) and (post.ret_type is None or post.ret_type.has_symbols):
             assert isinstance(ty, FuncType)
             return post.with_type(ty, ret_type=ty.ret_type)
         return post.with_type(ty)

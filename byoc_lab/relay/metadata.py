@@ -31,6 +31,10 @@ from byoc_lab.relay.attrs import (
     number,
     string,
 )
+from byoc_lab.relay.dim_expressions import EXPRESSIONS, SYMBOLS, Tree, from_node, tree_of
+from byoc_lab.relay.dim_expressions import type_key as length_key
+from byoc_lab.relay.dims import Any as AnyDim
+from byoc_lab.relay.dims import SizeName, Symbolic
 from byoc_lab.relay.expr import Constant
 from byoc_lab.relay.lexer import Source
 from byoc_lab.relay.ndarray import numpy_dtype
@@ -53,6 +57,8 @@ def type_key(value: Any) -> str:
     """The name under which a value is kept in the section."""
     if isinstance(value, Constant):
         return "relay.Constant"
+    if isinstance(value, Symbolic):
+        return length_key(value)
     if isinstance(value, (DictAttrs, Mapping)):
         return "Map"
     if isinstance(value, Attrs):
@@ -184,6 +190,12 @@ class GraphReader:
             return {str(k): self.value(i, depth) for k, i in zip(keys, data, strict=True)}
         if key == "DictAttrs":
             return DictAttrs(self.value(attrs["__dict__"], depth))
+        if key in SYMBOLS or key in EXPRESSIONS:
+            return from_node(key, attrs, lambda index: self.value(index, depth))
+        if key == "Op":
+            return str(node.get("repr_str", ""))
+        if key == "tir.Any":
+            return AnyDim()
         if key in ATTRS_TYPES:
             schema = ATTRS_TYPES[key]
             known = {n: str(v) for n, v in attrs.items() if n in schema.by_name}
@@ -245,6 +257,7 @@ class GraphWriter:
         self.nodes: list[dict[str, Any]] = [{"type_key": ""}]
         self.arrays: list[str] = []
         self.device: int | None = None
+        self.names: dict[SizeName, int] = {}
 
     def text(self, root: int) -> str:
         """The JSON of all nodes, of which `root` stands for the whole."""
@@ -266,6 +279,8 @@ class GraphWriter:
             return 0
         if isinstance(value, Constant):
             return self.constant(value)
+        if isinstance(value, Symbolic):
+            return self.length(tree_of(value))
         if isinstance(value, (bool, np.bool_)):
             return self.number("IntImm", "bool", int(value))
         if isinstance(value, (int, np.integer)):
@@ -288,6 +303,25 @@ class GraphWriter:
                 self.nodes[at]["data"] = [self.add(v) for v in value.values()]
         else:
             self.nodes[at]["data"] = [self.add(v) for v in value]
+        return at
+
+    def length(self, tree: Tree) -> int:
+        """A symbolic length; a name that comes twice is one node."""
+        if isinstance(tree, int):
+            return self.add(tree)
+        if isinstance(tree, SizeName):
+            if tree not in self.names:
+                fields = {"dtype": "int32"}
+                at = self.names[tree] = self.reserve({"type_key": tree.key, "attrs": fields})
+                fields["name"] = str(self.add(tree.name))
+                kind = {"type_key": "PrimType", "attrs": {"dtype": "int32"}}
+                fields |= {"span": "0", "type_annotation": str(self.reserve(kind))}
+            return self.names[tree]
+        key, a, b = tree
+        fields = {}
+        at = self.reserve({"type_key": key, "attrs": fields})
+        fields |= {"a": str(self.length(a)), "b": str(self.length(b)), "dtype": "int32"}
+        fields["span"] = "0"
         return at
 
     def dict_attrs(self, value: Any) -> int:

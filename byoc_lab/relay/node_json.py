@@ -16,6 +16,8 @@ from byoc_lab.errors import ParseError
 from byoc_lab.relay import adt, expr, types
 from byoc_lab.relay.attrs import ATTRS_TYPES, Attrs, DictAttrs, attrs_type
 from byoc_lab.relay.dataflow import VarId
+from byoc_lab.relay.dims import Any as AnyDim
+from byoc_lab.relay.dims import symbol
 from byoc_lab.relay.metadata import UNREADABLE, GraphReader
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.object_fields import is_object
@@ -103,10 +105,12 @@ class _NodeReader(GraphReader):
             return Span(self.value(attrs["source_name"], depth), *numbers)
         if key in ("SourceName", "EnvFunc"):
             return SourceName(name) if key == "SourceName" else str(name)
-        if _kind(key) == "Op":
+        if _kind(key) == "Op" and not str(name).startswith("tir."):
             return expr.Op.get(str(name))
-        if _kind(key) in ("Any", "Variable", "SizeVar") or key == "tir.Var":
-            return types.Any()  # a length that is known only when the program runs
+        if _kind(key) == "Any":
+            return AnyDim()  # a length that is known only when the program runs
+        if key in ("Variable", "SizeVar"):  # 0.6
+            return symbol(str(attrs["name"]), "tir.SizeVar" if key == "SizeVar" else "tir.Var")
         return super().make(node, depth)
 
     def name(self, node: dict[str, Any]) -> str:

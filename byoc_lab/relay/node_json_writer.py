@@ -12,6 +12,7 @@ from typing import Any
 from byoc_lab.relay import adt, expr, types
 from byoc_lab.relay.attrs import Attrs
 from byoc_lab.relay.dataflow import VarId
+from byoc_lab.relay.dims import Any as AnyDim
 from byoc_lab.relay.metadata import GraphWriter, encode_array
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.ndarray import NDArray
@@ -94,7 +95,7 @@ class _NodeWriter(GraphWriter):
             return self.placed[id(value)]
         if value is _NO_SOURCES:
             return self.node(value)
-        if isinstance(value, types.Any):
+        if isinstance(value, AnyDim):
             return self.reserve({"type_key": "tir.Any", "attrs": {"dtype": "int32", "span": "0"}})
         if isinstance(value, Span):
             name = value.source_name

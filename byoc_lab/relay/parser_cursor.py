@@ -13,14 +13,13 @@ from typing import Any, NoReturn
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay.attrs import DTYPE, DType
 from byoc_lab.relay.diagnosis import called
+from byoc_lab.relay.dims import Any as AnyDim
+from byoc_lab.relay.dims import Dim, as_dim
 from byoc_lab.relay.expr import Expr, Span
 from byoc_lab.relay.lexer import Tokens, tokenize
 from byoc_lab.relay.parser_meta import MetaEntries
 from byoc_lab.relay.parser_spans import LastMentions
 from byoc_lab.relay.span import follows_tvm
-from byoc_lab.relay.types import (
-    Any as AnyDim,
-)
 from byoc_lab.relay.types import (
     FuncType,
     GlobalTypeVar,
@@ -205,8 +204,10 @@ class Cursor:
             self.types_read[key] = TensorType(dims, dtype)
         return self.types_read[key]
 
-    def dimension(self) -> int | AnyDim:
+    def dimension(self) -> Dim:
         token = self.tok
+        if token.startswith("meta[tir."):
+            return as_dim(self.meta_value())
         if token != "?" and not (token.isdecimal() and token.isascii() and len(token) < 20):
             self.unexpected("a dimension (a number, or ? when known only at run time)")
         self.i += 1

@@ -14,11 +14,13 @@ import numpy as np
 
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay.attrs import Attrs, AttrsType, DictAttrs, attrs_type
+from byoc_lab.relay.dims import symbol
 from byoc_lab.relay.expr import Constant, Span
 from byoc_lab.relay.metadata import COMPILER_ATTRS_KEY, MetaTable
 from byoc_lab.relay.types import TensorType
 
 UNKNOWN_COMPILER = "unknown"
+_COUNTED = (COMPILER_ATTRS_KEY, "relay.Constant")
 
 
 class ElidedAttrs(Attrs):
@@ -48,11 +50,13 @@ class MetaEntries:
                 if isinstance(made, Constant):
                     made = Constant(made.data, span)
             else:
-                made = self.stand_in(key, span, stated_type)
+                made = self.stand_in(key, index, span, stated_type)
             self.made[key, index] = made
         return self.made[key, index]
 
-    def stand_in(self, key: str, span: Span, stated_type: Callable[[], TensorType]) -> Any:
+    def stand_in(
+        self, key: str, index: int, span: Span, stated_type: Callable[[], TensorType]
+    ) -> Any:
         if key == "relay.Constant":
             ty = stated_type()
             try:
@@ -68,6 +72,8 @@ class MetaEntries:
             return DictAttrs({}, elided=True)
         if key == "VirtualDevice":
             return ElidedAttrs(attrs_type(key), dict(attrs_type(key).make()))  # any device
+        if key.startswith("tir."):
+            return symbol(f"{key.removeprefix('tir.').lower()}{index}")
         raise UnknownNameError(f"the text has no metadata, and nothing can stand in for {key}")
 
     def note(self) -> str | None:
@@ -81,7 +87,9 @@ class MetaEntries:
             parts.append(f"{n} annotations name the compiler {name!r}")
         if n := keys.count("relay.Constant"):
             parts.append(f"{n} constants are ones of the stated type")
-        if n := len(keys) - keys.count(COMPILER_ATTRS_KEY) - keys.count("relay.Constant"):
+        if n := sum(key.startswith("tir.") for key in keys):
+            parts.append(f"{n} symbolic lengths have names of their own")
+        if n := len(keys) - sum(key in _COUNTED or key.startswith("tir.") for key in keys):
             parts.append(f"{n} dictionaries of call attributes are empty")
         unnamed = COMPILER_ATTRS_KEY in keys and not self.compiler
         hint = "" if not unnamed else "; parse(text, compiler=...) gives the compiler's name"

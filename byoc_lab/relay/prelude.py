@@ -10,12 +10,13 @@ from __future__ import annotations
 from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay.adt import Constructor
 from byoc_lab.relay.analysis import free_vars
+from byoc_lab.relay.dims import Any, Dim
 from byoc_lab.relay.expr import Expr, Function, GlobalVar
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.static_tensor_arrays import StaticTensorArrayOps, static_name
 from byoc_lab.relay.tensor_arrays import Shape, TensorArrayOps, constructor_of, dynamic_name
-from byoc_lab.relay.types import Any, GlobalTypeVar, TypeCall
+from byoc_lab.relay.types import GlobalTypeVar, TypeCall
 
 
 class Prelude:
@@ -115,9 +116,7 @@ class Prelude:
         return self.get_ctor_static("tensor_t", name, dtype, shape)
 
 
-def get_tensor_array_shape(
-    expr: Expr, dtype: str, prelude: Prelude
-) -> tuple[int | Any, ...] | None:
+def get_tensor_array_shape(expr: Expr, dtype: str, prelude: Prelude) -> tuple[Dim, ...] | None:
     """The shape of the tensors in a tensor array; None when they are of any shape.
 
     As in TVM, `expr` becomes @main of the prelude's module. Raises TypeInferenceError when it is

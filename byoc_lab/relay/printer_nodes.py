@@ -13,6 +13,8 @@ from typing import Any
 
 from byoc_lab.relay import printer_exact
 from byoc_lab.relay.adt import Constructor, Match, pattern_text
+from byoc_lab.relay.dim_expressions import type_key
+from byoc_lab.relay.dims import Symbolic, symbol
 from byoc_lab.relay.expr import (
     Call,
     Constant,
@@ -33,7 +35,7 @@ from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.printer import Indented, Line, Style
 from byoc_lab.relay.printer_values import Names, ValuePrinter, quoted, with_letter
 from byoc_lab.relay.rules import Rule, run
-from byoc_lab.relay.types import IncompleteType, Type
+from byoc_lab.relay.types import IncompleteType, Type, with_dims
 from byoc_lab.relay.visit import post_order
 
 Block = list[Any]  # of Line and Indented
@@ -64,6 +66,7 @@ class NodePrinter(ValuePrinter):
         self.taken_globals: set[str] = set()
         self.next_number = 0
         self.type_texts: dict[Type, str] = {}
+        self.lengths: dict[Symbolic, Symbolic] = {}
         self.start(None)
 
     def start(self, root: Expr | None) -> None:
@@ -107,8 +110,14 @@ class NodePrinter(ValuePrinter):
 
     def type(self, ty: Type) -> str:
         if ty not in self.type_texts:
-            self.type_texts[ty] = str(ty)
+            self.type_texts[ty] = str(with_dims(ty, self.named_length))
         return self.type_texts[ty]
+
+    def named_length(self, length: Symbolic) -> Symbolic:
+        """A symbolic length as the text has it: `meta[tir.Var][0]`, in the place of a name."""
+        if length not in self.lengths:
+            self.lengths[length] = symbol(self.meta(type_key(length), length))
+        return self.lengths[length]
 
     # References ----------------------------------------------------------------------------------
 

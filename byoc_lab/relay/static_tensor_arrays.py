@@ -13,11 +13,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from byoc_lab.relay.adt import Constructor, TypeData
+from byoc_lab.relay.dims import Any, Dim, Unknown
 from byoc_lab.relay.expr import GlobalVar, Var
 from byoc_lab.relay.op.create import arange
 from byoc_lab.relay.op.namespace import function
 from byoc_lab.relay.tensor_arrays import INDEX, Shape, TensorArrays, opened
-from byoc_lab.relay.types import Any, GlobalTypeVar, TensorType
+from byoc_lab.relay.types import GlobalTypeVar, TensorType
 
 if TYPE_CHECKING:
     from byoc_lab.relay.prelude import Prelude
@@ -44,7 +45,7 @@ def static_name(
 
 
 def _dims(shape: Shape) -> str:
-    return "_".join("any" if isinstance(d, Any) else str(d) for d in shape)
+    return "_".join("any" if isinstance(d, Unknown) else str(d) for d in shape)
 
 
 class StaticTensorArrayOps(TensorArrays):
@@ -68,7 +69,7 @@ class StaticTensorArrayOps(TensorArrays):
             full = Constructor(self.get_name("tensor_constructor"), held, self.tensor_type_var)
             mod[self.tensor_type_var] = TypeData(self.tensor_type_var, [], [nothing, full])
 
-    def _of(self, *shape: int | Any) -> StaticTensorArrayOps:
+    def _of(self, *shape: Dim) -> StaticTensorArrayOps:
         """The same for another shape, its type defined."""
         made = StaticTensorArrayOps(self.prelude, self.dtype, shape, self.batch_dim)
         made.define_tensor_adt()

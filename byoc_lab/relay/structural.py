@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from byoc_lab.relay.adt import Clause, Constructor, Match, Pattern, TypeData
 from byoc_lab.relay.attrs import Attrs, same_value
 from byoc_lab.relay.collector import collector_paused
 from byoc_lab.relay.dataflow import VarId
+from byoc_lab.relay.dims import Dim, SizeName, Symbolic, named
 from byoc_lab.relay.expr import (
     Call,
     Constant,
@@ -35,13 +37,19 @@ from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.types import (
     GlobalTypeVar,
     IncompleteType,
+    TensorType,
     Type,
     TypeKind,
     TypeVar,
     parts_of,
     replace,
+    with_dims,
     with_parts,
 )
+
+
+MOST_NAMES = 4
+"""The most names that a dimension may have for another to be found equal under other names."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,9 @@ def first_difference(
         return None if same else Difference("<root>", lhs, rhs, "different definitions")
     if isinstance(lhs, Type) and isinstance(rhs, Type):
         lhs, rhs = without_holes(lhs), without_holes(rhs)
+        comparison = _Comparison(map_free_vars, constants)
+        if map_free_vars and not comparison.types_differ(lhs, rhs, binds=True):
+            return None
     if isinstance(lhs, Type) or isinstance(rhs, Type):
         return None if lhs == rhs else Difference("<root>", lhs, rhs, "different types")
     lhs, rhs = as_expression(lhs), as_expression(rhs)
@@ -149,6 +160,7 @@ class _Comparison:
         self.to_right: dict[Expr, Expr] = {}
         self.to_left: dict[Expr, Expr] = {}
         self.type_vars: dict[Type, Type] = {}
+        self.lengths: dict[SizeName, Dim] = {}  # symbolic lengths of the left, those of the right
 
     def run(self, lhs: Expr, rhs: Expr, root: str) -> Difference | None:
         stack: list[tuple[Expr, Expr, Any]] = [(lhs, rhs, None)]
@@ -204,7 +216,7 @@ class _Comparison:
     def _annotations(self, a: Var, b: Var) -> str:
         if a.device != b.device:
             return f"device {a.virtual_device_} against {b.virtual_device_}"
-        return self._types(a.type_annotation, b.type_annotation)
+        return self.types_differ(a.type_annotation, b.type_annotation, binds=True)
 
     def _global(self, a: GlobalVar, b: GlobalVar) -> str:
         return "" if a.name_hint == b.name_hint else "different globals"
@@ -228,7 +240,7 @@ class _Comparison:
             return ""
         if len(a.type_args) != len(b.type_args):
             return f"{len(a.type_args)} type arguments against {len(b.type_args)}"
-        different = (self._types(x, y) for x, y in zip(a.type_args, b.type_args, strict=True))
+        different = (self.types_differ(x, y) for x, y in zip(a.type_args, b.type_args, strict=True))
         return next((f"type argument: {why}" for why in different if why), "")
 
     def _projection(self, a: TupleGetItem, b: TupleGetItem) -> str:
@@ -259,7 +271,7 @@ class _Comparison:
             why = self._bind(p, q)
             if why:
                 return f"parameter %{p.name_hint}: {why}"
-        return self._attrs(a.attrs, b.attrs) or self._types(a.ret_type, b.ret_type)
+        return self._attrs(a.attrs, b.attrs) or self.types_differ(a.ret_type, b.ret_type)
 
     def _attrs(self, a: Attrs | None, b: Attrs | None) -> str:
         if a == b:
@@ -270,13 +282,39 @@ class _Comparison:
             a = Attrs(a.schema, {k: renamed(v, pairs) for k, v in a.items()})
         return "" if a == b else _attrs_difference(a, b)
 
-    def _types(self, a: Type | None, b: Type | None) -> str:
+    def types_differ(self, a: Type | None, b: Type | None, binds: bool = False) -> str:
+        """What differs, in words; where a type `binds` lengths, those of the right may have other
+        names."""
+        if a is not None and b is not None and a.has_symbols and b.has_symbols:
+            if binds:
+                self._pair_lengths(a, b)
+            a = with_dims(a, lambda d: d.replace(self.lengths))
         if a is not None and self.type_vars and not isinstance(a, TypeVar):
             a = replace(a, self.type_vars)
         elif a is not None:
             a = self.type_vars.get(a, a)
         same = a == b or (a is not None and b is not None and without_holes(a) == without_holes(b))
         return "" if same else f"type {a} against {b}"
+
+    def _pair_lengths(self, a: Type, b: Type) -> None:
+        """Note which symbolic length of the left stands where one of the right does first."""
+        if isinstance(a, TensorType) and isinstance(b, TensorType):
+            for x, y in zip(a.shape, b.shape, strict=False):
+                if isinstance(x, Symbolic) and isinstance(y, Symbolic):
+                    self._pair_names(x, y)
+        for p, q in zip(parts_of(a), parts_of(b), strict=False):
+            self._pair_lengths(p, q)
+
+    def _pair_names(self, x: Symbolic, y: Symbolic) -> None:
+        """Give the names in `x` that are new those in `y` with which both are one length."""
+        taken = set(self.lengths.values())
+        mine = [name for name in x.names() if name not in self.lengths]
+        theirs = [length for length in map(named, y.names()) if length not in taken]
+        for chosen in permutations(theirs, len(mine)) if len(mine) <= MOST_NAMES else ():
+            found = {**self.lengths, **dict(zip(mine, chosen, strict=True))}
+            if x.replace(found) == y:
+                self.lengths = found
+                return
 
 
 _OWN: dict[type, Any] = {

@@ -9,6 +9,7 @@ from typing import Any
 
 from byoc_lab.relay.adt import Constructor, Match, TypeData
 from byoc_lab.relay.attrs import Attrs
+from byoc_lab.relay.dims import symbol
 from byoc_lab.relay.expr import Call, Constant, Expr, Function, GlobalVar, Op, TupleGetItem, Var
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.structural import (
@@ -18,7 +19,7 @@ from byoc_lab.relay.structural import (
     renamed,
     without_holes,
 )
-from byoc_lab.relay.types import GlobalTypeVar, Type, replace
+from byoc_lab.relay.types import GlobalTypeVar, Type, replace, with_dims
 from byoc_lab.relay.visit import post_order
 
 
@@ -31,7 +32,7 @@ def structural_hash(node: Any, map_free_vars: bool = False) -> int:
     if isinstance(node, TypeData):
         return hash((node.header, str(definition_key(node))))
     if isinstance(node, Type):
-        return hash(without_holes(node))
+        return hash(_nameless_type(node, {}))
     node = as_expression(node)
     if not isinstance(node, Expr):
         return hash(repr(node))
@@ -64,7 +65,7 @@ def _hash_expr(root: Expr, map_free_vars: bool) -> int:
 def _own_hash(node: Expr, bound: bool, types: dict[Type, Type]) -> Any:
     if isinstance(node, Var):
         ty = node.type_annotation
-        return (ty and replace(without_holes(ty), types)) if bound else id(node)
+        return (ty and _nameless_type(ty, types)) if bound else id(node)
     if isinstance(node, GlobalVar):
         return node.name_hint
     if isinstance(node, Op):
@@ -77,12 +78,18 @@ def _own_hash(node: Expr, bound: bool, types: dict[Type, Type]) -> Any:
         return (node.numpy().dtype.str, node.numpy().shape, node.numpy().tobytes())
     if isinstance(node, Call):  # the types given to an operator follow from its arguments
         given = () if isinstance(node.op, Op) else node.type_args
-        return (_hash_attrs(node.attrs), *(replace(without_holes(t), types) for t in given))
+        return (_hash_attrs(node.attrs), *(_nameless_type(t, types) for t in given))
     if isinstance(node, TupleGetItem):
         return node.index
     if isinstance(node, Function):
         return (_hash_attrs(node.attrs), len(node.params))
     return None
+
+
+def _nameless_type(ty: Type, types: dict[Type, Type]) -> Type:
+    """`ty` without what two equal types may call otherwise."""
+    plain = with_dims(ty, lambda d: d.replace(dict.fromkeys(d.names(), _LENGTH)))
+    return replace(without_holes(plain), types)
 
 
 def _hash_attrs(attrs: Attrs | None) -> Any:
@@ -99,4 +106,5 @@ class _Nameless(dict[Any, str]):
 
 
 _NAMELESS = _Nameless()
+_LENGTH = symbol("a length")
 _TYPE_PARAMETER = GlobalTypeVar("a type parameter")

@@ -23,15 +23,16 @@ from byoc_lab.relay.adt import (
     PatternWildcard,
     TypeData,
 )
+from byoc_lab.relay.dims import Any, Dim
 from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Var, const
 from byoc_lab.relay.op.create import arange
 from byoc_lab.relay.op.namespace import function
-from byoc_lab.relay.types import Any, GlobalTypeVar, TensorType, Type, TypeCall
+from byoc_lab.relay.types import GlobalTypeVar, TensorType, Type, TypeCall
 
 if TYPE_CHECKING:
     from byoc_lab.relay.prelude import Prelude
 
-Shape = Sequence["int | Any"]
+Shape = Sequence["Dim"]
 MAX_RANK = 6
 MAX_JOINED = 4
 """The highest rank whose tensors TVM's dynamic tensor arrays concatenate."""

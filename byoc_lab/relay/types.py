@@ -5,12 +5,11 @@ Source: the Relay type system of TVM 0.16 (`relay.TensorType`, `relay.TupleType`
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 
 from byoc_lab.errors import TypeInferenceError
-from byoc_lab.relay.integers import IntImm
+from byoc_lab.relay.dims import Dim, Symbolic, Unknown, as_dim
 
 MAX_DEPTH = 100
 
@@ -26,36 +25,26 @@ class TypeKind(IntEnum):
     TypeData = 6
 
 
-class Any:
-    """A dimension known only at run time, printed `?`. All of them are the same object."""
-
-    _instance: Any | None = None
-
-    def __new__(cls) -> Any:
-        if cls._instance is None:
-            cls._instance = super().__new__(cls)
-        return cls._instance
-
-    def __repr__(self) -> str:
-        return "?"
-
-    def __reduce__(self):
-        return (Any, ())
-
-
 class Type:
     """Base of all types. `==` and `hash` go by content (type variables and holes: by identity).
 
-    `has_holes` says whether an IncompleteType is in it.
+    `has_holes` says whether an IncompleteType is in it, `has_symbols` whether a symbolic length.
     """
 
-    __slots__ = ("_depth", "_hash", "_key", "has_holes")
+    __slots__ = ("_depth", "_hash", "_key", "has_holes", "has_symbols")
     _key: tuple[object, ...]
     _hash: int
     _depth: int
     has_holes: bool
+    has_symbols: bool
 
-    def _seal(self, *key: object, parts: Sequence[Type] = (), has_holes: bool = False) -> None:
+    def _seal(
+        self,
+        *key: object,
+        parts: Sequence[Type] = (),
+        has_holes: bool = False,
+        has_symbols: bool = False,
+    ) -> None:
         depth = 1 + max((p._depth for p in parts), default=0)
         if depth > MAX_DEPTH:  # types are compared and printed recursively
             raise TypeInferenceError(f"a type may nest {MAX_DEPTH} deep, found a deeper one")
@@ -63,6 +52,8 @@ class Type:
         object.__setattr__(self, "_hash", hash((type(self).__name__, key)))
         object.__setattr__(self, "_depth", depth)
         object.__setattr__(self, "has_holes", has_holes or any(p.has_holes for p in parts))
+        symbolic = has_symbols or any(p.has_symbols for p in parts)
+        object.__setattr__(self, "has_symbols", symbolic)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable: cannot set {name!r}")
@@ -78,40 +69,47 @@ class Type:
     def __repr__(self) -> str:
         return str(self)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Copied and pickled as TVM's nodes are: by way of JSON."""
+        from byoc_lab.relay.node_json import read_node_json
+        from byoc_lab.relay.node_json_writer import write_node_json
+
+        return read_node_json, (write_node_json(self),)
+
 
 # What TVM takes these for.
 SHORT_DTYPES = {"int": "int32", "uint": "uint32", "float": "float32", "uint1": "bool"}
 
 
 class TensorType(Type):
-    """A tensor of `shape` (ints or `Any`) and `dtype` ("float32", ...); shape () is a scalar.
+    """A tensor of `shape` and `dtype` ("float32", ...); shape () is a scalar.
 
-    The ints are `IntImm`s, for scripts that ask for their `value`. A symbolic dimension of
-    apache-tvm (`te.var("n")`) becomes `Any`.
+    A dimension is an int, `Any` or `Symbolic` (see `dims`). The ints are `IntImm`s, for scripts
+    that ask for their `value`. A variable of apache-tvm, `te.var("n")`, becomes a symbolic length.
     """
 
     __slots__ = ("dtype", "shape")
-    shape: tuple[int | Any, ...]
+    shape: tuple[Dim, ...]
     dtype: str
 
-    def __init__(self, shape: Iterable[int | Any], dtype: str = "float32"):
-        dims = tuple(_dim(d) for d in shape)
+    def __init__(self, shape: Iterable[Dim], dtype: str = "float32"):
+        dims = tuple(as_dim(d) for d in shape)
         object.__setattr__(self, "shape", dims)
         kind = str(dtype)
         kind = SHORT_DTYPES.get(kind, kind)
         object.__setattr__(self, "dtype", kind)
-        self._seal(dims, kind)
+        self._seal(dims, kind, has_symbols=any(isinstance(d, Symbolic) for d in dims))
 
     @property
     def concrete_shape(self) -> tuple[int, ...]:
-        """The shape as ints. Raises TypeInferenceError when a dimension is `?`."""
+        """The shape as ints. Raises TypeInferenceError when a dimension is `?` or symbolic."""
         if not self.is_static:
             raise TypeInferenceError(f"{self} has a dimension that is known only at run time")
         return self.shape  # type: ignore[return-value]
 
     @property
     def is_static(self) -> bool:
-        return not any(isinstance(d, Any) for d in self.shape)
+        return not any(isinstance(d, Unknown) for d in self.shape)
 
     def __str__(self) -> str:
         if not self.shape:
@@ -120,28 +118,6 @@ class TensorType(Type):
 
     def __repr__(self) -> str:
         return f"TensorType({list(self.shape)}, {self.dtype})"
-
-
-def _dim(d: object) -> int | Any:
-    if isinstance(d, (Any, IntImm)):
-        return d
-    try:
-        value = operator.index(d)  # type: ignore[arg-type]
-    except TypeError:
-        return _foreign_dim(d)
-    if value < 0:
-        raise TypeInferenceError(f"a dimension must not be negative, found {value}")
-    return IntImm("int32", value)
-
-
-def _foreign_dim(d: object) -> int | Any:
-    """A dimension made with apache-tvm: a constant, or a variable, known at run time only."""
-    if type(d).__module__.partition(".")[0] == "tvm":
-        value = getattr(d, "value", None)
-        return Any() if value is None else _dim(value)
-    if isinstance(d, float) and d.is_integer():
-        return _dim(int(d))
-    raise TypeInferenceError(f"a dimension must be an int or Any(), found {d!r}")
 
 
 def scalar_type(dtype: str) -> TensorType:
@@ -359,3 +335,13 @@ def replace(ty: Type, types: dict[Type, Type]) -> Type:
         constraints = [replace(c, types) for c in ty.type_constraints]
         return FuncType(new[:-1], new[-1], ty.type_params, constraints)
     return ty if all(x is y for x, y in zip(parts, new, strict=True)) else with_parts(ty, new)
+
+
+def with_dims(ty: Type, change: Callable[[Symbolic], Dim]) -> Type:
+    """`ty` with every symbolic length in it changed."""
+    if not ty.has_symbols:
+        return ty
+    if isinstance(ty, TensorType):
+        shape = [change(d) if isinstance(d, Symbolic) else d for d in ty.shape]
+        return TensorType(shape, ty.dtype)
+    return with_parts(ty, [with_dims(p, change) for p in parts_of(ty)])

@@ -1,19 +1,23 @@
 """Unification: what two types have in common, and what their holes must be for that.
 
-Source: the type solver of TVM 0.16 (a `?` dimension goes with any other).
+A `?` dimension goes with any other. A symbolic length that meets a number is that number from then
+on, wherever it is.
+
+Source: the type solver of TVM 0.16.
 """
 
 from __future__ import annotations
 
 from byoc_lab.errors import TypeInferenceError
+from byoc_lab.relay.dims import Any, Dim, SizeName, Symbolic
 from byoc_lab.relay.types import (
-    Any,
     FuncType,
     IncompleteType,
     TensorType,
     Type,
     parts_of,
     replace,
+    with_dims,
     with_parts,
 )
 
@@ -31,6 +35,7 @@ class Unifier:
 
     def __init__(self) -> None:
         self._bound: dict[Type, Type] = {}
+        self.found_lengths: dict[SizeName, Dim] = {}  # of symbolic lengths
         self.filled: list[Type] = []  # the holes that were bound, in that order
 
     def head(self, ty: Type) -> Type:
@@ -40,13 +45,14 @@ class Unifier:
         return ty
 
     def resolve(self, ty: Type) -> Type:
-        """`ty` with every hole filled that can be."""
-        if not ty.has_holes:
-            return ty
-        ty = self.head(ty)
-        if isinstance(ty, IncompleteType) or not ty.has_holes:
-            return ty
-        return with_parts(ty, [self.resolve(p) for p in parts_of(ty)])
+        """`ty` with every hole filled that can be, and symbolic lengths that were found."""
+        if ty.has_holes:
+            ty = self.head(ty)
+            if ty.has_holes and not isinstance(ty, IncompleteType):
+                ty = with_parts(ty, [self.resolve(p) for p in parts_of(ty)])
+        if self.found_lengths:
+            return with_dims(ty, lambda d: d.replace(self.found_lengths))
+        return ty
 
     def holes(self, ty: Type) -> list[Type]:
         """The holes in `ty` that are not filled."""
@@ -75,7 +81,7 @@ class Unifier:
         if isinstance(b, IncompleteType):
             return self._bind(b, a)
         if isinstance(a, TensorType) and isinstance(b, TensorType):
-            return _unify_tensors(a, b)
+            return self._unify_tensors(a, b)
         mine, theirs = parts_of(a), parts_of(b)
         if type(a) is not type(b) or len(mine) != len(theirs) or not mine:
             raise Conflict(self.resolve(a), self.resolve(b))
@@ -91,6 +97,28 @@ class Unifier:
         self.filled.append(hole)
         return ty
 
+    def _unify_tensors(self, a: TensorType, b: TensorType) -> TensorType:
+        if a.dtype != b.dtype or len(a.shape) != len(b.shape):
+            raise Conflict(a, b)
+        shape = []
+        for n, (x, y) in enumerate(zip(a.shape, b.shape, strict=True)):
+            x, y = (d.replace(self.found_lengths) if isinstance(d, Symbolic) else d for d in (x, y))
+            if not self._go_together(x, y):
+                raise Conflict(a, b, f": dimension {n} is {x}, not {y}")
+            open_x = isinstance(x, Any) or (isinstance(x, Symbolic) and not isinstance(y, Any))
+            shape.append(y if open_x else x)
+        return TensorType(shape, a.dtype)
+
+    def _go_together(self, x: Dim, y: Dim) -> bool:
+        """Whether two lengths can be one; a symbolic one is what it meets from then on."""
+        if x == y:
+            return True
+        for mine, other in ((x, y), (y, x)):
+            if isinstance(mine, Symbolic) and mine.symbol and not isinstance(other, Symbolic):
+                self.found_lengths[mine.symbol] = other
+                return True
+        return isinstance(x, Any) or isinstance(y, Any)
+
 
 def _occurs(hole: Type, ty: Type) -> bool:
     todo = [ty]
@@ -100,17 +128,6 @@ def _occurs(hole: Type, ty: Type) -> bool:
             return True
         todo += [p for p in parts_of(t) if p.has_holes]
     return False
-
-
-def _unify_tensors(a: TensorType, b: TensorType) -> TensorType:
-    if a.dtype != b.dtype or len(a.shape) != len(b.shape):
-        raise Conflict(a, b)
-    shape = []
-    for n, (x, y) in enumerate(zip(a.shape, b.shape, strict=True)):
-        if x != y and not isinstance(x, Any) and not isinstance(y, Any):
-            raise Conflict(a, b, f": dimension {n} is {x}, not {y}")
-        shape.append(y if isinstance(x, Any) else x)
-    return TensorType(shape, a.dtype)
 
 
 def _same_parameters(a: FuncType, b: FuncType) -> tuple[FuncType, FuncType]:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import InputError
+from byoc_lab.relay.dims import Unknown
 from byoc_lab.relay.expr import Function, Var
 from byoc_lab.relay.ndarray import NDArray
-from byoc_lab.relay.types import Any as AnyDim
 from byoc_lab.relay.types import TensorType, TupleType, Type, TypeVar
 from byoc_lab.run.values import ConstructorValue, RefValue
 
@@ -89,7 +89,7 @@ def _checked(what: str, value: Any, ty: Type | None, wide: bool) -> Any:
         if not exact and np.can_cast(array.dtype, ty.dtype, "same_kind"):
             array = array.astype(ty.dtype)  # plain numbers and lists have no dtype of their own
         fits = len(array.shape) == len(ty.shape) and all(
-            isinstance(want, AnyDim) or want == have
+            isinstance(want, Unknown) or want == have
             for want, have in zip(ty.shape, array.shape, strict=True)
         )
         if not fits or not _same_dtype(array.dtype, ty.dtype, wide):

@@ -169,8 +169,12 @@ def test_arrays_and_numbers() -> None:
     assert (one, one.value, one.dtype) == (1, 1, "int32")
     (rows,) = relay.var("x", shape=(3,)).type_annotation.shape
     assert isinstance(rows, tvm.tir.IntImm) and rows.value == 3
-    symbolic = relay.TensorType((tvm.te.size_var("n"), tvm.tir.IntImm("int64", 2)))
-    assert symbolic == relay.TensorType((relay.Any(), 2))
+    n, m = tvm.te.size_var("n"), tvm.te.var("m")
+    symbolic = relay.TensorType((n, m + 1, tvm.tir.IntImm("int64", 2)))
+    assert symbolic == relay.TensorType((n, 1 + m, 2)) != relay.TensorType((m, 1 + m, 2))
+    assert isinstance(symbolic.shape[0], tvm.tir.SizeVar) and symbolic.shape[0] == n
+    assert not isinstance(symbolic.shape[1], (tvm.tir.Var, tvm.tir.Any))
+    assert isinstance(n, tvm.tir.Var) and isinstance(m, tvm.tir.Var)
     params = relay.load_param_dict(relay.save_param_dict({"w": a}))
     assert params["w"].numpy().tolist() == [1, 2]
 

@@ -17,6 +17,7 @@ from byoc_lab.errors import (
     ParseError,
     PartitionError,
     PassError,
+    TypeInferenceError,
 )
 from byoc_lab.relay.structural import first_difference
 from byoc_lab.relay.visit import post_order
@@ -40,6 +41,8 @@ ERRORS: dict[str, type[ByocLabError]] = {
     "Cannot find the corresponding region for end annotation": PartitionError,
     "annotation.compiler_begin doesn't have an FTVMStrategy registered": PassError,
     "SIGSEGV": PartitionError,
+    "The Relay type checker is unable to show": TypeInferenceError,
+    "Incompatible broadcast type": TypeInferenceError,
     "Check failed: cgn->GetRefCount() == 0U": PassError,
     "Check failed: (opt_global_symbol.defined())": PassError,
     "Check failed: (dfs.is_subset_of(fs)) is false": PassError,

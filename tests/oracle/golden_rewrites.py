@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import cases
-from .cases import fake_quantized, layouts, lowering, mixing, padding
+from .cases import fake_quantized, layouts, lowering, mixing, padding, symbolic
 from .golden_entry import (
     CHAINS,
     CONSTANT_CHAINS,
@@ -14,6 +14,7 @@ from .golden_entry import (
     DNNL_TABLE,
     FOLD_SCALE_AXIS,
     FOLDED,
+    TO_DNNL,
     Golden,
     annotate,
     registered,
@@ -106,6 +107,17 @@ def _inference() -> Iterator[Golden]:
         "tagged_calls.lets",
     ):
         yield Golden(name, (), "InferType")
+
+
+def _symbolic_lengths() -> Iterator[Golden]:
+    for name in symbolic.NAMES:
+        yield Golden(f"symbolic.{name}", (), "InferType")
+    before: tuple[Any, ...] = ("InferType",)
+    for step in (DNNL_TABLE, TO_DNNL, "MergeCompilerRegions", "PartitionGraph"):
+        yield Golden("symbolic.network", before, step)
+        before = (*before, step)
+    for step in ("FuseOps", "ToANormalForm", "EliminateCommonSubexpr"):
+        yield Golden("symbolic.network", ("InferType",), step)
 
 
 def _simplifying() -> Iterator[Golden]:
@@ -327,6 +339,7 @@ def _evaluating() -> Iterator[Golden]:
 GROUPS = (
     _printing,
     _inference,
+    _symbolic_lengths,
     _simplifying,
     _folding,
     _let_and_functions,

@@ -11,11 +11,12 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, integers, nested_integers, number
+from byoc_lab.relay.dims import Unknown
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, dim, fail, tensors
 from byoc_lab.relay.op.relax_types import rank_of, shape_of
 from byoc_lab.relay.op.shape import no_flops
-from byoc_lab.relay.types import Any, TensorType, Type
+from byoc_lab.relay.types import TensorType, Type
 
 BLOCKS = Attr("block_shape", integers, (1, 1), "length of the blocks along each spatial axis")
 TO_BATCH, TO_SPACE = "nn.space_to_batch_nd", "nn.batch_to_space_nd"
@@ -42,7 +43,7 @@ def to_batch_relation(attrs: AnyValue, data: Type | None) -> Types:
     shape = [dim(lambda n: n * prod(attrs.block_shape), x.shape[0])]
     for d, block, pads in zip(x.shape[1:], attrs.block_shape, attrs.paddings, strict=False):
         whole = dim(lambda n, p=pads: n + sum(p), d)
-        if not isinstance(whole, Any) and whole % block:
+        if not isinstance(whole, Unknown) and whole % block:
             fail(TO_BATCH, f"a padded axis of {whole} does not split into blocks of {block}")
         shape.append(dim(lambda n, b=block: n // b, whole))
     return x, TensorType((*shape, *x.shape[1 + count :]), x.dtype)
@@ -109,12 +110,12 @@ def to_space_relation(attrs: AnyValue, data: Type | None) -> Types:
     _check(TO_SPACE, attrs, x, "crops")
     blocks, count = prod(attrs.block_shape), len(attrs.block_shape)
     batch = x.shape[0]
-    if not isinstance(batch, Any) and batch % blocks:
+    if not isinstance(batch, Unknown) and batch % blocks:
         fail(TO_SPACE, f"a batch of {batch} does not split into blocks of {blocks}, data is {x}")
     shape = [dim(lambda n: n // blocks, batch)]
     for d, block, crops in zip(x.shape[1:], attrs.block_shape, attrs.crops, strict=False):
         left = dim(lambda n, b=block, c=crops: n * b - sum(c), d)
-        if not isinstance(left, Any) and left < 0:
+        if not isinstance(left, Unknown) and left < 0:
             fail(TO_SPACE, f"crops {list(crops)} are more than an axis of {x} has")
         shape.append(left)
     return x, TensorType((*shape, *x.shape[1 + count :]), x.dtype)

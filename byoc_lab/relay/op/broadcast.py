@@ -17,7 +17,7 @@ from byoc_lab.relay.op.create import INIT_ATTRS
 from byoc_lab.relay.op.elementwise import one_per_element
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op, same_result
-from byoc_lab.relay.op.relations import Types, broadcast, fail, tensors
+from byoc_lab.relay.op.relations import Types, broadcast, check_spreads, fail, tensors
 from byoc_lab.relay.op.relax_types import dtype_of, shape_of
 from byoc_lab.relay.op.shape import no_flops
 from byoc_lab.relay.types import TensorType, Type
@@ -163,8 +163,7 @@ def broadcast_to_relation(attrs: Any, data: Type | None) -> Types:
     if attrs.shape is None:
         fail("broadcast_to", "attribute shape must be given")
     wide = TensorType(attrs.shape, x.dtype)
-    if broadcast("broadcast_to", x, wide) != wide.shape:
-        fail("broadcast_to", f"{x} does not broadcast to {tuple(attrs.shape)}")
+    check_spreads("broadcast_to", x, wide)
     return x, wide
 
 
@@ -194,8 +193,7 @@ def broadcast_to_like_relation(attrs: Any, data: Type | None, like: Type | None)
     x, wide = tensors("broadcast_to_like", "data broadcast_type", data, like)
     if x is None or wide is None:
         return x, wide, None
-    if broadcast("broadcast_to_like", x, wide) != wide.shape:
-        fail("broadcast_to_like", f"{x} does not broadcast to the shape of {wide}")
+    check_spreads("broadcast_to_like", x, wide)
     return x, wide, TensorType(wide.shape, x.dtype)
 
 

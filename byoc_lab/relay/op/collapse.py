@@ -13,12 +13,13 @@ import numpy as np
 
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.attrs import attrs_type
+from byoc_lab.relay.dims import Any, Unknown
 from byoc_lab.relay.expr import Call, Constant, Expr, const
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import NO_DTYPE, Types, broadcast, fail, need_rank, tensors
 from byoc_lab.relay.op.relax_types import rank_of, shape_of
-from byoc_lab.relay.types import Any, TensorType, Type
+from byoc_lab.relay.types import TensorType, Type
 
 
 def collapsed(x: np.ndarray, shape: Sequence[int]) -> np.ndarray:
@@ -80,7 +81,7 @@ def to_relation(attrs: AnyValue, data: Type | None, shape: Type | None) -> Types
         narrow = TensorType(attrs.shape, x.dtype)
         check_collapses(op, x, narrow)
         return x, s, narrow
-    if s is None or isinstance(s.shape[0], Any):
+    if s is None or isinstance(s.shape[0], Unknown):
         return x, s, None
     return x, s, TensorType([Any()] * s.shape[0], x.dtype)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, dtype, integers
+from byoc_lab.relay.dims import Any
 from byoc_lab.relay.expr import Call, Constant, Expr, const
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.namespace import builds
@@ -19,7 +20,7 @@ from byoc_lab.relay.op.registry import OpPattern, define_op, identity
 from byoc_lab.relay.op.relations import NO_DTYPE, Types, fail, tensors
 from byoc_lab.relay.op.relax_types import dtype_of, scalar
 from byoc_lab.relay.op.shape import listed, no_flops
-from byoc_lab.relay.types import Any, TensorType, Type
+from byoc_lab.relay.types import TensorType, Type
 
 INIT_ATTRS = AttrsType(
     "relay.attrs.InitOpAttrs",

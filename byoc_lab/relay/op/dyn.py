@@ -17,6 +17,7 @@ import numpy as np
 
 from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay.attrs import Attr, Attrs, AttrsType, integer, integers
+from byoc_lab.relay.dims import Any, Dim, Unknown
 from byoc_lab.relay.expr import Call, Constant, Expr, Op, const
 from byoc_lab.relay.op.layout import positions
 from byoc_lab.relay.op.namespace import builds, function
@@ -25,7 +26,7 @@ from byoc_lab.relay.op.relations import Types, axis_of, fail, need_rank, tensors
 from byoc_lab.relay.op.relax_types import constant_array
 from byoc_lab.relay.op.windows import SPATIAL
 from byoc_lab.relay.span import unless_tvm
-from byoc_lab.relay.types import Any, TensorType, TupleType, Type
+from byoc_lab.relay.types import TensorType, TupleType, Type
 
 # A class for fusion that is another one than without an argument.
 INJECTIVE_HERE = dict.fromkeys(("tile", "expand_dims"), OpPattern.INJECTIVE)
@@ -58,7 +59,7 @@ def _dynamic(
                     fail(op, f"{argument} must be a scalar, found {ty}")
             elif rank is not None:
                 need_rank(op, argument, ty, rank)
-                if isinstance(ty.shape[0], Any):
+                if isinstance(ty.shape[0], Unknown):
                     fail(op, f"{argument} must be of a known length, found {ty}")
         if any(ty is None for ty in known):
             return *known, None
@@ -145,9 +146,9 @@ def _is_static(ty: AnyValue) -> bool:
     return all(isinstance(t, TensorType) and t.is_static for t in fields)
 
 
-def unknown(rank: int | Any, dtype: str) -> TensorType:
+def unknown(rank: Dim, dtype: str) -> TensorType:
     """A tensor of `rank` axes of unknown lengths."""
-    if isinstance(rank, Any):
+    if isinstance(rank, Unknown):
         raise TypeInferenceError("the number of dimensions must be known")
     return TensorType([Any()] * rank, dtype)
 

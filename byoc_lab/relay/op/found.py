@@ -11,13 +11,14 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean
+from byoc_lab.relay.dims import Any
 from byoc_lab.relay.expr import Expr, TupleWrapper
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, builder, define_op
 from byoc_lab.relay.op.relations import Types, need_rank, tensors
 from byoc_lab.relay.op.relax_types import dtype_of, shape_of
 from byoc_lab.relay.op.shape import no_flops
-from byoc_lab.relay.types import Any, TensorType, TupleType, Type
+from byoc_lab.relay.types import TensorType, TupleType, Type
 
 
 def argwhere_relation(attrs: AnyValue, condition: Type | None) -> Types:

@@ -19,6 +19,7 @@ from byoc_lab.relay.attrs import (
     integers,
     string,
 )
+from byoc_lab.relay.dims import Any, Dim, Unknown
 from byoc_lab.relay.expr import Call, Expr
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.namespace import builds, reordered
@@ -34,7 +35,7 @@ from byoc_lab.relay.op.relax_types import (
     typed,
 )
 from byoc_lab.relay.op.shape import no_flops
-from byoc_lab.relay.types import Any, TensorType, Type
+from byoc_lab.relay.types import TensorType, Type
 
 # strided_slice, slice_like -----------------------------------------------------------------------
 
@@ -81,16 +82,17 @@ def slices_of(attrs: AnyValue, shape: AnyValue) -> dict[int, slice]:
 
 
 def slice_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """As `slices_of` says; a `?` that is cut stays `?`."""
+    """As `slices_of` says; what is not known before the run is `?` when it is cut."""
     (x,) = tensors("strided_slice", "data", data)
     if x is None:
         return None, None
-    cuts = slices_of(attrs, [1 if isinstance(d, Any) else d for d in x.shape])
-    shape = [
-        len(range(*cuts[n].indices(d))) if n in cuts and not isinstance(d, Any) else d
-        for n, d in enumerate(x.shape)
-    ]
+    cuts = slices_of(attrs, [1 if isinstance(d, Unknown) else d for d in x.shape])
+    shape = [_cut(d, cuts[n]) if n in cuts else d for n, d in enumerate(x.shape)]
     return x, TensorType(shape, x.dtype)
+
+
+def _cut(length: Dim, cut: slice) -> Dim:
+    return Any() if isinstance(length, Unknown) else len(range(*cut.indices(length)))
 
 
 def slice_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
@@ -167,7 +169,7 @@ def slice_like_relation(attrs: AnyValue, data: Type | None, shape_like: Type | N
         if axis >= len(like.shape):
             fail(op, f"shape_like {like} has no axis {axis}")
         own, wanted = shape[axis], like.shape[axis]
-        if not isinstance(own, Any) and not isinstance(wanted, Any) and wanted > own:
+        if not isinstance(own, Unknown) and not isinstance(wanted, Unknown) and wanted > own:
             fail(op, f"axis {axis} of {x} is shorter than that of {like}")
         shape[axis] = wanted
     return x, like, TensorType(shape, x.dtype)
@@ -328,7 +330,7 @@ def gather_nd_relation(attrs: AnyValue, data: Type | None, indices: Type | None)
         return x, i, None
     if not i.shape:
         fail(op, f"indices must have at least one dimension, found {i}")
-    depth = attrs.index_rank if isinstance(i.shape[0], Any) else i.shape[0]
+    depth = attrs.index_rank if isinstance(i.shape[0], Unknown) else i.shape[0]
     if depth is None:
         fail(op, f"attribute index_rank must be given for indices {i}")
     if depth + attrs.batch_dims > len(x.shape):

@@ -17,15 +17,16 @@ from byoc_lab.relay.attrs import (
     integer_or_integers,
     integers,
 )
+from byoc_lab.relay.dims import Any, Dim, Unknown
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, axis_of, differ, dim, fail, product, tensors
 from byoc_lab.relay.op.relax_types import rank_of, shape_of
 from byoc_lab.relay.op.shape import no_flops
-from byoc_lab.relay.types import Any, TensorType, TupleType, Type
+from byoc_lab.relay.types import TensorType, TupleType, Type
 
 
-def _goes_with(ty: TensorType, dtype: str, shape: list[int | Any], axis: int) -> bool:
+def _goes_with(ty: TensorType, dtype: str, shape: list[Dim], axis: int) -> bool:
     """Whether `ty` differs from a tensor of `dtype` and `shape` along `axis` at most."""
     if ty.dtype != dtype or len(ty.shape) != len(shape):
         return False
@@ -89,15 +90,15 @@ def split_relation(attrs: AnyValue, data: Type | None) -> Types:
         return None, None
     axis = axis_of(op, attrs.axis, len(x.shape))
     length, cuts = x.shape[axis], attrs.indices_or_sections
-    sizes: list[int | Any]
+    sizes: list[Dim]
     if isinstance(cuts, int):
-        if cuts < 1 or (not isinstance(length, Any) and length % cuts):
+        if cuts < 1 or (not isinstance(length, Unknown) and length % cuts):
             fail(op, f"axis {axis} of {x} does not split into {cuts} equal sections")
         sizes = [dim(lambda n: n // cuts, length)] * cuts
     else:
         bounds = zip((0, *cuts), (*cuts, length), strict=True)
         sizes = [dim(lambda a, b: b - a, a, b) for a, b in bounds]
-        if any(not isinstance(s, Any) and s < 0 for s in sizes):
+        if any(not isinstance(s, Unknown) and s < 0 for s in sizes):
             fail(op, f"indices {list(cuts)} must rise and stay within {length}, axis {axis} of {x}")
     shapes = [(*x.shape[:axis], s, *x.shape[axis + 1 :]) for s in sizes]
     return x, TupleType([TensorType(s, x.dtype) for s in shapes])
@@ -148,7 +149,7 @@ def repeat_relation(attrs: AnyValue, data: Type | None) -> Types:
     if attrs.axis is None:
         return x, TensorType((product((*x.shape, attrs.repeats)),), x.dtype)
     axis = axis_of(op, attrs.axis, len(x.shape))
-    longer = dim(attrs.repeats.__mul__, x.shape[axis])
+    longer = dim(lambda n: n * attrs.repeats, x.shape[axis])
     return x, TensorType((*x.shape[:axis], longer, *x.shape[axis + 1 :]), x.dtype)
 
 
@@ -206,10 +207,15 @@ define_op(
 )
 
 
-def _tiled(shape: AnyValue, reps: AnyValue) -> tuple[tuple[int | Any, ...], tuple[int, ...]]:
+def _tiled(shape: AnyValue, reps: AnyValue) -> tuple[tuple[Dim, ...], tuple[int, ...]]:
     """`shape` and `reps` made equally long by ones in front."""
     rank = max(len(shape), len(reps))
     return (1,) * (rank - len(shape)) + tuple(shape), (1,) * (rank - len(reps)) + tuple(reps)
+
+
+def _times(length: Dim, reps: int) -> Dim:
+    """As in TVM, also a symbolic length that is repeated is `?`."""
+    return Any() if isinstance(length, Unknown) else length * reps
 
 
 def tile_relation(attrs: AnyValue, data: Type | None) -> Types:
@@ -221,7 +227,7 @@ def tile_relation(attrs: AnyValue, data: Type | None) -> Types:
     if not attrs.reps or min(attrs.reps) < 1:
         fail(op, f"attribute reps must hold positive numbers, found {list(attrs.reps)}")
     pairs = zip(*_tiled(x.shape, attrs.reps), strict=True)
-    return x, TensorType([dim(lambda n, r=r: n * r, d) for d, r in pairs], x.dtype)
+    return x, TensorType([_times(d, r) for d, r in pairs], x.dtype)
 
 
 define_op(

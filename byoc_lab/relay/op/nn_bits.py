@@ -20,6 +20,7 @@ from byoc_lab.relay.attrs import (
     integers,
     string,
 )
+from byoc_lab.relay.dims import Unknown
 from byoc_lab.relay.expr import Call, Expr
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
@@ -42,7 +43,7 @@ from byoc_lab.relay.op.windows import (
     spatial_result,
     taps,
 )
-from byoc_lab.relay.types import Any, TensorType, Type
+from byoc_lab.relay.types import TensorType, Type
 
 PACK, CONV, DENSE = "nn.bitpack", "nn.bitserial_conv2d", "nn.bitserial_dense"
 WIDTHS = {f"uint{bits}": bits for bits in (8, 16, 32, 64)}
@@ -57,7 +58,7 @@ def _width(op: str, name: str, kind: str) -> int:
 
 def _need_whole_words(op: str, ty: TensorType, axis: int, width: int) -> None:
     size = ty.shape[axis]
-    if not isinstance(size, Any) and size % width:
+    if not isinstance(size, Unknown) and size % width:
         fail(op, f"axis {axis} of {ty} must be a multiple of the {width} bits of a packed number")
 
 

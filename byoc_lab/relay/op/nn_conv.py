@@ -15,6 +15,7 @@ import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, dtype, integer, integers, string
 from byoc_lab.relay.diagnosis import UNDERCONSTRAINED, mismatch
+from byoc_lab.relay.dims import Dim, Unknown
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.blocks import in_blocks
 from byoc_lab.relay.op.layout import pick, positions, unpick, with_layout
@@ -43,7 +44,7 @@ from byoc_lab.relay.op.windows import (
     taps,
     window_normalize,
 )
-from byoc_lab.relay.types import Any, TensorType, Type
+from byoc_lab.relay.types import TensorType, Type
 
 
 def conv_attrs(rank: int, padding: int) -> AttrsType:
@@ -89,7 +90,7 @@ def has_group_axis(attrs: AnyValue) -> bool:
     return "G" in attrs.kernel_layout
 
 
-def depthwise_swap(attrs: AnyValue, channels: int | Any) -> bool:
+def depthwise_swap(attrs: AnyValue, channels: Dim) -> bool:
     """Whether the kernel is stored per input channel: layout "HWOI" of a depthwise convolution.
 
     There O counts the input channels and I the output channels made from each.
@@ -113,17 +114,17 @@ def conv_relation(
     need_rank(op, "data", x, rank + 2)
     n, c, *size = pick(x.shape, order)
     groups = attrs.groups
-    if groups < 1 or (not isinstance(c, Any) and c % groups):
+    if groups < 1 or (not isinstance(c, Unknown) and c % groups):
         fail(op, f"the {c} input channels of {x} do not split into groups={groups}")
     swapped = depthwise_swap(attrs, c)
     if w is None:
         if attrs.channels is None or attrs.kernel_size is None:
             return x, None, None
         need_length(op, "kernel_size", attrs.kernel_size, rank)
-        kernel: tuple[int | Any, ...] = attrs.kernel_size
-        channels: int | Any = attrs.channels
+        kernel: tuple[Dim, ...] = attrs.kernel_size
+        channels: Dim = attrs.channels
         first, second = (
-            (c, channels // groups) if swapped else (channels, dim(groups.__rfloordiv__, c))
+            (c, channels // groups) if swapped else (channels, dim(lambda n: n // groups, c))
         )
         shape = (first, second, *kernel)
         if has_group_axis(attrs):
@@ -135,10 +136,10 @@ def conv_relation(
         if has_group_axis(attrs):
             if differ(first, groups):
                 fail(op, f"weight must have groups={groups} groups, found {first} in {w}")
-            first, second, *sizes = (dim(groups.__mul__, second), *sizes)
+            first, second, *sizes = (dim(lambda n: n * groups, second), *sizes)
         kernel = tuple(sizes)
-        channels = dim(groups.__mul__, second) if swapped else first
-        inputs, expected = (first, c) if swapped else (second, dim(groups.__rfloordiv__, c))
+        channels = dim(lambda n: n * groups, second) if swapped else first
+        inputs, expected = (first, c) if swapped else (second, dim(lambda n: n // groups, c))
         if differ(inputs, expected):
             fail(
                 op,
@@ -152,14 +153,14 @@ def conv_relation(
                 ),
             )
         check_weight(op, attrs, w, channels, kernel)
-    if not isinstance(channels, Any) and channels % groups:
+    if not isinstance(channels, Unknown) and channels % groups:
         fail(op, f"the {channels} output channels do not split into groups={groups}")
     shape = (n, channels, *spatial_result(op, size, kernel, attrs))
     return x, w, TensorType(unpick(shape, out_order), out_dtype(attrs, x))
 
 
 def check_weight(
-    op: str, attrs: AnyValue, w: TensorType, channels: int | Any, kernel: tuple[int | Any, ...]
+    op: str, attrs: AnyValue, w: TensorType, channels: Dim, kernel: tuple[Dim, ...]
 ) -> None:
     """Raise TypeInferenceError when a weight does not fit attributes channels and kernel_size."""
     if attrs.channels is not None and differ(attrs.channels, channels):

@@ -15,6 +15,7 @@ from typing import cast
 import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, dtype, integer, integers, string
+from byoc_lab.relay.dims import Dim, Unknown
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.blocks import in_blocks
 from byoc_lab.relay.op.layout import pick, positions, unpick, with_layout
@@ -43,7 +44,7 @@ from byoc_lab.relay.op.windows import (
     taps,
     window_normalize,
 )
-from byoc_lab.relay.types import Any, TensorType, Type
+from byoc_lab.relay.types import TensorType, Type
 
 
 def transpose_attrs(rank: int) -> AttrsType:
@@ -85,8 +86,8 @@ def last_padding(attrs: AnyValue, rank: int) -> tuple[int, ...]:
 
 
 def transposed_size(
-    op: str, size: Sequence[int | Any], kernel: Sequence[int | Any], attrs: AnyValue
-) -> tuple[int | Any, ...]:
+    op: str, size: Sequence[Dim], kernel: Sequence[Dim], attrs: AnyValue
+) -> tuple[Dim, ...]:
     """(n - 1) * stride + (k - 1) * dilation + 1 - pads + output_padding for each spatial axis.
 
     Raises TypeInferenceError when nothing is left.
@@ -105,7 +106,7 @@ def transposed_size(
         strict=True,
     ):
         length = dim(lambda n, k, s=s, d=d, e=more - pad: (n - 1) * s + (k - 1) * d + 1 + e, n, k)
-        if not isinstance(length, Any) and length < 0:
+        if not isinstance(length, Unknown) and length < 0:
             fail(op, f"padding {list(attrs.padding)} cuts more off the {AXIS_NAMES[axis]} than is")
         result.append(length)
     return tuple(result)
@@ -127,7 +128,7 @@ def transpose_relation(
     need_rank(op, "data", x, rank + 2)
     n, c, *size = pick(x.shape, order)
     groups = attrs.groups
-    if groups < 1 or (not isinstance(c, Any) and c % groups):
+    if groups < 1 or (not isinstance(c, Unknown) and c % groups):
         fail(op, f"the {c} input channels of {x} do not split into groups={groups}")
     if w is None:
         if attrs.channels is None or attrs.kernel_size is None:
@@ -137,17 +138,17 @@ def transpose_relation(
             fail(op, f"channels={attrs.channels} do not split into groups={groups}")
         shape = (c, attrs.channels // groups, *attrs.kernel_size)
         if has_group_axis(attrs):
-            shape = (groups, dim(groups.__rfloordiv__, c), *shape[1:])
+            shape = (groups, dim(lambda n: n // groups, c), *shape[1:])
         w = TensorType(unpick(shape, kernel_order), x.dtype)
     need_rank(op, "weight", w, rank + 2 + has_group_axis(attrs))
     inputs, per_group, *kernel = pick(w.shape, kernel_order)
     if has_group_axis(attrs):
         if differ(inputs, groups):
             fail(op, f"weight must have groups={groups} groups, found {inputs} in {w}")
-        inputs, per_group, *kernel = dim(groups.__mul__, per_group), *kernel
+        inputs, per_group, *kernel = dim(lambda n: n * groups, per_group), *kernel
     if differ(inputs, c):
         fail(op, f"weight must have {c} input channels for data {x}, found {inputs} in {w}")
-    channels = dim(groups.__mul__, per_group)
+    channels = dim(lambda n: n * groups, per_group)
     check_weight(op, attrs, w, channels, tuple(kernel))
     result = (n, channels, *transposed_size(op, size, kernel, attrs))
     return x, w, TensorType(unpick(result, out_order), out_dtype(attrs, x))

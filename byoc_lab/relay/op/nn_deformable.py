@@ -14,6 +14,7 @@ import numpy as np
 
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integer, integers, string
+from byoc_lab.relay.dims import Unknown
 from byoc_lab.relay.expr import Call, Expr, Op
 from byoc_lab.relay.op.layout import pick, positions, unpick, with_layout
 from byoc_lab.relay.op.namespace import builds
@@ -40,7 +41,7 @@ from byoc_lab.relay.op.windows import (
     static_result,
     window_normalize,
 )
-from byoc_lab.relay.types import Any, TensorType, Type
+from byoc_lab.relay.types import TensorType, Type
 
 DEFORMABLE = "nn.deformable_conv2d"
 
@@ -99,7 +100,7 @@ def deformable_relation(
         parts = attrs[name]
         if parts < 1:
             fail(DEFORMABLE, f"attribute {name} must be positive, found {parts}")
-    if not isinstance(c, Any) and c % attrs.groups:
+    if not isinstance(c, Unknown) and c % attrs.groups:
         fail(DEFORMABLE, f"the {c} input channels of {x} do not split into groups={attrs.groups}")
     typed_weight = _weight(attrs, w, c)
     if typed_weight is None:
@@ -233,7 +234,7 @@ def correlation_relation(attrs: AnyValue, data1: Type | None, data2: Type | None
         dim(lambda d, pad=pad: -(-(d + pad - 2 * border) // attrs.stride1), d)
         for d, pad in zip(a.shape[2:], (top + bottom, left + right), strict=True)
     ]
-    if any(not isinstance(d, Any) and d < 1 for d in size):
+    if any(not isinstance(d, Unknown) and d < 1 for d in size):
         fail(CORRELATION, f"nothing of {a} is left between borders of {border}")
     return a, b, TensorType((a.shape[0], len(_neighbours(attrs)) ** 2, *size), a.dtype)
 

@@ -11,6 +11,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, boolean, dtype, integer
+from byoc_lab.relay.dims import longest
 from byoc_lab.relay.expr import Call, Expr, Op
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.elementwise import one_per_element
@@ -21,7 +22,6 @@ from byoc_lab.relay.op.relations import (
     Types,
     axis_of,
     differ,
-    dim,
     fail,
     need_rank,
     out_dtype,
@@ -172,7 +172,7 @@ def batch_matmul_relation(attrs: AnyValue, a: Type | None, b: Type | None) -> Ty
         fail(op, f"the batches of tensor_a and tensor_b must agree or be 1, found {x} and {y}")
     if differ(k, k2):
         fail(op, f"tensor_a has {k} columns and tensor_b {k2} rows to sum over: {x} and {y}")
-    wider = dim(max, batch, other)  # TVM gives `?` for a `?` beside any length
+    wider = longest(batch, other)  # TVM gives `?` for a `?` beside any length
     return x, y, TensorType((wider, m, n), out_dtype(attrs, x))
 
 

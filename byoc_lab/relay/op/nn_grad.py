@@ -215,7 +215,7 @@ def backward_relation(attrs: AnyValue, gradient: Type | None, data: Type | None)
     _, inputs, *_ = pick(x.shape, data_order)
     if attrs.channels is not None and differ(attrs.channels, outputs):
         fail(BACKWARD, f"grad must have channels={attrs.channels}, found {outputs} in {g}")
-    shape = (outputs, dim(attrs.groups.__rfloordiv__, inputs), *attrs.kernel_size)
+    shape = (outputs, dim(lambda n: n // attrs.groups, inputs), *attrs.kernel_size)
     return g, x, TensorType(unpick(shape, kernel_order), out_dtype(attrs, x))
 
 

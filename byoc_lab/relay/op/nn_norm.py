@@ -20,12 +20,13 @@ from byoc_lab.relay.attrs import (
     number,
     string,
 )
+from byoc_lab.relay.dims import Unknown
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.nn_dense import lay_along
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, axes_of, axis_of, fail, tensors
 from byoc_lab.relay.op.relax_types import dtype_of, rank_of, scalar, shape_of
-from byoc_lab.relay.types import Any, TensorType, TupleType, Type
+from byoc_lab.relay.types import TensorType, TupleType, Type
 
 CENTER = Attr("center", boolean, True, "whether beta is added")
 SCALE = Attr("scale", boolean, True, "whether gamma is multiplied")
@@ -123,7 +124,7 @@ def _affine_relation(op: str):
         v = _vector_along(op, attrs.axis, x)
         groups = attrs.get("num_groups", 1)
         channels = v.shape[0]
-        if groups < 1 or (not isinstance(channels, Any) and channels % groups):
+        if groups < 1 or (not isinstance(channels, Unknown) and channels % groups):
             fail(op, f"the {channels} channels of {x} do not split into num_groups={groups}")
         return x, v, v, x
 

@@ -18,6 +18,7 @@ from byoc_lab.relay.attrs import (
     number,
     string,
 )
+from byoc_lab.relay.dims import Unknown
 from byoc_lab.relay.expr import Call, Expr, const
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.namespace import builds, reordered
@@ -25,7 +26,7 @@ from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, dim, fail, need_length, tensors
 from byoc_lab.relay.op.relax_types import by_topi, constant_value
 from byoc_lab.relay.op.shape import no_flops
-from byoc_lab.relay.types import Any, TensorType, Type
+from byoc_lab.relay.types import TensorType, Type
 
 PAD_MODES = ("constant", "edge", "reflect")
 
@@ -40,7 +41,7 @@ def pad_relation(attrs: AnyValue, data: Type | None, value: Type | None) -> Type
     if len(widths) != len(x.shape) or any(len(w) != 2 for w in widths):
         fail(op, f"attribute pad_width must be a (before, after) for each axis of {x}: {widths}")
     shape = [dim(lambda n, w=w: n + sum(w), d) for d, w in zip(x.shape, widths, strict=True)]
-    if any(not isinstance(d, Any) and d < 0 for d in shape):
+    if any(not isinstance(d, Unknown) and d < 0 for d in shape):
         fail(op, f"pad_width {widths} cuts more than {x} has")
     if attrs.pad_mode not in PAD_MODES:
         fail(op, f"attribute pad_mode must be one of {', '.join(PAD_MODES)}: {attrs.pad_mode!r}")

@@ -13,6 +13,7 @@ from typing import cast
 import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integers, string
+from byoc_lab.relay.dims import Dim
 from byoc_lab.relay.expr import Call, Expr, Op
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.blocks import in_blocks
@@ -42,7 +43,7 @@ from byoc_lab.relay.op.windows import (
     taps,
     window_normalize,
 )
-from byoc_lab.relay.types import Any, TensorType, Type
+from byoc_lab.relay.types import TensorType, Type
 
 RANKS = (1, 2, 3)
 COUNT_PADDING = Attr(
@@ -282,7 +283,7 @@ def _bins(length: int, count: int) -> list[tuple[int, int]]:
     return [(i * length // count, -(-(i + 1) * length // count)) for i in range(count)]
 
 
-def _adaptive_size(attrs: AnyValue, size: AnyValue) -> tuple[int | Any, ...]:
+def _adaptive_size(attrs: AnyValue, size: AnyValue) -> tuple[Dim, ...]:
     """The spatial size asked for: none is that of the data, one number counts for every axis."""
     asked = attrs.output_size
     if not asked:

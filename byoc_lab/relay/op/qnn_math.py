@@ -13,19 +13,20 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.errors import BuildError
+from byoc_lab.relay.dims import Dim
 from byoc_lab.relay.op.nn_dense import lay_along
 from byoc_lab.relay.op.relations import axis_of, differ, fail
 from byoc_lab.relay.op.relax_types import constant_array, rank_of
 from byoc_lab.relay.op.requantize_config import ROUNDINGS as SET_ROUNDINGS
 from byoc_lab.relay.op.requantize_config import settled
-from byoc_lab.relay.types import Any, TensorType
+from byoc_lab.relay.types import TensorType
 
 ROUNDINGS = ("None", *SET_ROUNDINGS)
 
 FRACTION_BITS = 31
 
 
-def check_vector(op: str, name: str, ty: TensorType | None, dtype: str, length: int | Any) -> None:
+def check_vector(op: str, name: str, ty: TensorType | None, dtype: str, length: Dim) -> None:
     """Raise TypeInferenceError unless `ty` is a scalar of `dtype`, or a vector of `length` or 1."""
     if ty is None:
         return
@@ -47,7 +48,7 @@ def check_dtype(op: str, name: str, found: str, *known: str) -> None:
         fail(op, f"{name} must be of {', '.join(known)}, found {found}")
 
 
-def channels_of(op: str, ty: TensorType, axis: int) -> int | Any:
+def channels_of(op: str, ty: TensorType, axis: int) -> Dim:
     """The length of the axis that vectors of scales lie along; 1 for a scalar."""
     return ty.shape[axis_of(op, axis, len(ty.shape))] if ty.shape else 1
 

@@ -13,7 +13,8 @@ from typing import NoReturn
 from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay.attrs import DType
 from byoc_lab.relay.diagnosis import UNDERCONSTRAINED, in_full
-from byoc_lab.relay.types import Any, TensorType, Type
+from byoc_lab.relay.dims import Any, Dim, UndecidedError, Unknown
+from byoc_lab.relay.types import TensorType, Type
 
 NO_DTYPE = DType("")  # TVM's void: "the dtype of the data"
 Types = Sequence["Type | None"]
@@ -60,48 +61,67 @@ def axes_of(op: str, axes: Iterable[int], rank: int) -> tuple[int, ...]:
     return found
 
 
-def dim(compute: Callable[..., int], *dims: int | Any) -> int | Any:
-    """`compute(*dims)`, or `?` when one of them is `?`."""
+def dim(compute: Callable[..., Dim], *dims: Dim) -> Dim:
+    """`compute(*dims)`; `?` when one of them is `?`, or when symbolic ones leave it open."""
     if any(isinstance(d, Any) for d in dims):
         return Any()
-    return compute(*dims)
+    try:
+        return compute(*dims)
+    except UndecidedError:
+        return Any()
 
 
-def product(dims: Iterable[int | Any]) -> int | Any:
+def product(dims: Iterable[Dim]) -> Dim:
     """The number of elements; `?` when one of `dims` is, unless another is 0."""
-    total, unknown = 1, False
+    total: Dim = 1
+    unknown = False
     for d in dims:
         if isinstance(d, Any):
             unknown = True
         else:
-            total *= d
-    return Any() if unknown and total else total
+            total = total * d
+    return Any() if unknown and total != 0 else total
 
 
-def differ(a: int | Any, b: int | Any) -> bool:
-    """Whether two dimensions cannot be the same (a `?` can be anything)."""
-    return not isinstance(a, Any) and not isinstance(b, Any) and a != b
+def differ(a: Dim, b: Dim) -> bool:
+    """Whether two dimensions cannot be the same (a `?` can be anything, `n` what `m` is)."""
+    if isinstance(a, Any) or isinstance(b, Any):
+        return False
+    gap = a - b
+    return not isinstance(gap, Unknown) and gap != 0
 
 
-def broadcast(op: str, lhs: TensorType, rhs: TensorType) -> tuple[int | Any, ...]:
+def broadcast(op: str, lhs: TensorType, rhs: TensorType) -> tuple[Dim, ...]:
     """The common shape of two tensors, as NumPy lines them up; `?` with d > 1 gives d.
+
+    Symbolic lengths broadcast when they are equal for every value: `n` and `m` do not.
 
     Raises TypeInferenceError when a pair of dimensions differs and neither is 1.
     """
-    shape: list[int | Any] = []
+    shape: list[Dim] = []
     a, b = lhs.shape[::-1], rhs.shape[::-1]
     for n in range(max(len(a), len(b))):
         x = a[n] if n < len(a) else 1
         y = b[n] if n < len(b) else 1
-        if x == 1 or (isinstance(x, Any) and not isinstance(y, Any) and y != 1):
+        if x == 1 or (isinstance(x, Any) and y != 1):
             shape.append(y)
-        elif y == 1 or not differ(x, y):
+        elif y == 1 or isinstance(y, Any) or x == y:
             shape.append(x)
         else:
             said = f"Incompatible broadcast type {in_full(lhs)} and {in_full(rhs)}"
             message = f"{lhs} and {rhs} do not broadcast: dimension -{n + 1} is {x} and {y}"
             fail(op, message, (said, UNDERCONSTRAINED))
     return tuple(shape[::-1])
+
+
+def check_spreads(op: str, narrow: TensorType, wide: TensorType) -> None:
+    """Raise TypeInferenceError unless `narrow` may broadcast to the shape of `wide`."""
+    spare = len(wide.shape) - len(narrow.shape)
+    if spare < 0:
+        fail(op, f"{narrow} does not broadcast to the {len(wide.shape)} axes of {wide}")
+    for n, (d, w) in enumerate(zip(narrow.shape, wide.shape[spare:], strict=True)):
+        if d != 1 and differ(d, w):
+            fail(op, f"{narrow} and {wide} do not broadcast: axis {n} would have to be {w} long")
 
 
 def relation_of(op: str, other: AnyValue, attrs: AnyValue, *types: Type | None) -> Types:

@@ -6,22 +6,22 @@ Source: `LayoutTransformRel`, `DepthToSpaceRel`, `SpaceToDepthRel` of TVM 0.16.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
 
 from byoc_lab.errors import AttributeValueError
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, integer, string
+from byoc_lab.relay.dims import Dim, Unknown
 from byoc_lab.relay.expr import Call, Expr, Op
 from byoc_lab.relay.layout import Axis, Layout
 from byoc_lab.relay.op.layout import pick, positions, unpick
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
-from byoc_lab.relay.op.relations import Types, differ, dim, fail, need_rank, tensors
+from byoc_lab.relay.op.relations import Types, differ, dim, fail, need_rank, product, tensors
 from byoc_lab.relay.op.relax_types import shape_of
 from byoc_lab.relay.op.shape import no_flops
-from byoc_lab.relay.types import Any, TensorType, Type
+from byoc_lab.relay.types import TensorType, Type
 
 # layout_transform --------------------------------------------------------------------------------
 
@@ -37,7 +37,7 @@ def axes_of_layout(op: str, layout: str) -> tuple[Axis, ...]:
         fail(op, str(error))
 
 
-def relaid(op: str, shape: Sequence[int | Any], source: str, target: str) -> AnyValue:
+def relaid(op: str, shape: Sequence[Dim], source: str, target: str) -> AnyValue:
     """How to lay `shape` out anew: (shape in parts, order of the parts, shape of the result).
 
     Each axis is taken apart into blocks, the parts are put into the order of `target`, and those
@@ -53,7 +53,7 @@ def relaid(op: str, shape: Sequence[int | Any], source: str, target: str) -> Any
         if size and differ(lengths[letter], size):
             fail(op, f"axis {size}{letter} of {source!r} must be {size} long: {lengths[letter]}")
     old, new = dict(have), dict(want)
-    parts: dict[str, list[int | Any]] = {}  # of a data axis
+    parts: dict[str, list[Dim]] = {}  # of a data axis
     sources: dict[str, list[tuple[str, int]]] = {letter: [] for letter, _ in want}
     for letter in (a for a, _ in have if a.isupper()):
         small = letter.lower()
@@ -66,7 +66,7 @@ def relaid(op: str, shape: Sequence[int | Any], source: str, target: str) -> Any
                 sources[small].append((small, 0))
         elif block % inner == 0:  # larger blocks: part of the outer axis joins them
             more = block // inner
-            if not isinstance(outer, Any) and outer % more:
+            if not isinstance(outer, Unknown) and outer % more:
                 fail(op, f"axis {letter} of {source!r}, {outer} long, has no blocks for {target!r}")
             parts[letter] = [dim(lambda n, m=more: n // m, outer), more]
             sources[letter].append((letter, 0))
@@ -85,12 +85,11 @@ def relaid(op: str, shape: Sequence[int | Any], source: str, target: str) -> Any
     result = []
     for letter, _ in want:
         sizes = [parts[a][n] for a, n in sources[letter]]
-        known = [s for s in sizes if not isinstance(s, Any)]
-        result.append(prod(known) if len(known) == len(sizes) else Any())
+        result.append(product(sizes))
     return [parts[a][n] for a, n in flat], order, result
 
 
-def filled(op: str, shape: Sequence[int | Any], source: str, target: str) -> list[AnyValue]:
+def filled(op: str, shape: Sequence[Dim], source: str, target: str) -> list[AnyValue]:
     """The steps from one layout to another where the last block of an axis need not be full.
 
     Each is (how many zeros every axis gets at its end, what `relaid` says of the data then).
@@ -104,12 +103,12 @@ def filled(op: str, shape: Sequence[int | Any], source: str, target: str) -> lis
     pads = []
     for axis, length in zip(old, shape, strict=False):
         inner, block = blocks.get(axis, (1, 1))
-        pads.append(0 if isinstance(length, Any) else -length % max(block // inner, 1))
-    wide = [dim(pad.__add__, n) for pad, n in zip(pads, shape, strict=False)]
+        pads.append(0 if isinstance(length, Unknown) else -length % max(block // inner, 1))
+    wide = [dim(lambda n, p=pad: n + p, n) for pad, n in zip(pads, shape, strict=False)]
     return [(pads, relaid(op, wide if len(wide) == len(shape) else shape, source, target))]
 
 
-def pads_blocks(shape: Sequence[int | Any], source: str, target: str) -> bool:
+def pads_blocks(shape: Sequence[Dim], source: str, target: str) -> bool:
     """Whether a layout_transform adds elements: 6 channels in blocks of 4 are 8 then."""
     return any(any(pads) for pads, _ in filled("layout_transform", shape, source, target))
 
@@ -183,17 +182,17 @@ def _steps(op: str, attrs: AnyValue, shape: AnyValue) -> AnyValue:
     if b < 1:
         fail(op, f"attribute block_size must be positive, found {b}")
     if op == "nn.space_to_depth":
-        if any(not isinstance(d, Any) and d % b for d in (h, w)):
+        if any(not isinstance(d, Unknown) and d % b for d in (h, w)):
             fail(op, f"height {h} and width {w} do not split into blocks of {b}")
-        high, wide = dim(b.__rfloordiv__, h), dim(b.__rfloordiv__, w)
+        high, wide = (dim(lambda n: n // b, d) for d in (h, w))
         result = (n, dim(lambda c: c * b * b, c), high, wide)
         return (n, c, high, b, wide, b), (0, 3, 5, 1, 2, 4), result
-    if not isinstance(c, Any) and c % (b * b):
+    if not isinstance(c, Unknown) and c % (b * b):
         fail(op, f"{c} channels do not split into blocks of {b} x {b}")
     if attrs.mode not in DEPTH_MODES:
         fail(op, f"attribute mode must be one of {', '.join(DEPTH_MODES)}, found {attrs.mode!r}")
     few = dim(lambda c: c // (b * b), c)
-    result = (n, few, dim(b.__mul__, h), dim(b.__mul__, w))
+    result = (n, few, *(dim(lambda n: n * b, d) for d in (h, w)))
     if attrs.mode == "DCR":
         return (n, b, b, few, h, w), (0, 3, 4, 1, 5, 2), result
     return (n, few, b, b, h, w), (0, 1, 4, 2, 5, 3), result

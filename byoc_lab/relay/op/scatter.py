@@ -14,13 +14,14 @@ import numpy as np
 
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integer, string
+from byoc_lab.relay.dims import Unknown
 from byoc_lab.relay.expr import Call, Expr, const
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, axis_of, differ, dim, fail, tensors
 from byoc_lab.relay.op.relax_types import by_topi, constant_array, constant_value, shape_of
 from byoc_lab.relay.op.shape import no_flops
-from byoc_lab.relay.types import Any, TensorType, Type
+from byoc_lab.relay.types import TensorType, Type
 
 # scatter_elements, scatter_nd --------------------------------------------------------------------
 
@@ -115,7 +116,7 @@ def scatter_nd_relation(
         fail(op, f"attribute mode must be one of {', '.join(REDUCTIONS)}, found {attrs.mode!r}")
     if x is None or i is None:
         return x, i, u, x
-    if not i.shape or isinstance(i.shape[0], Any):
+    if not i.shape or isinstance(i.shape[0], Unknown):
         fail(op, f"the first axis of indices must be of a known length, found {i}")
     depth = i.shape[0]
     if depth > len(x.shape):
@@ -300,7 +301,7 @@ def set_diagonal_relation(attrs: AnyValue, data: Type | None, diagonal: Type | N
     if rank < 2 or len(d.shape) != rank - (attrs.k1 == attrs.k2):
         fail(DIAGONAL, f"diagonal must fit data {x} and k={attrs.k1} to {attrs.k2}, found {d}")
     height, width = x.shape[-2:]
-    if not isinstance(height, Any) and not isinstance(width, Any):
+    if not isinstance(height, Unknown) and not isinstance(width, Unknown):
         for name in ("k1", "k2"):
             if height and width and not -height < attrs[name] < width:
                 wrong = attrs[name]

@@ -20,6 +20,7 @@ from byoc_lab.relay.attrs import (
     integer,
     integers,
 )
+from byoc_lab.relay.dims import Dim, Unknown
 from byoc_lab.relay.expr import Call, Expr, Op
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.namespace import builds
@@ -35,7 +36,7 @@ from byoc_lab.relay.op.relations import (
     tensors,
 )
 from byoc_lab.relay.op.relax_types import rank_of, shape_of
-from byoc_lab.relay.types import Any, TensorType, Type
+from byoc_lab.relay.types import TensorType, Type
 
 
 def no_flops(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
@@ -137,8 +138,8 @@ define_op(
 
 
 def reshaped(
-    shape: Sequence[int | Any], newshape: Sequence[int], allowzero: bool = False
-) -> tuple[int | Any, ...]:
+    shape: Sequence[Dim], newshape: Sequence[int], allowzero: bool = False
+) -> tuple[Dim, ...]:
     """The shape that `newshape` asks for, for data of `shape`. Its special values:
 
     0: the dimension of the data at this place (a true 0 when `allowzero`);
@@ -147,13 +148,13 @@ def reshaped(
     Raises TypeInferenceError when the numbers of elements differ.
     """
     op = "reshape"
-    out: list[int | Any] = []
+    out: list[Dim] = []
     source, asked = list(shape), list(newshape)
     used: set[int] = set()  # dimensions of the data that went over as they are: they cancel out
     explicit: list[int] = []
     at, n, inferred = 0, 0, None
 
-    def take() -> int | Any:
+    def take() -> Dim:
         nonlocal at
         if at >= len(source):
             fail(op, f"newshape={asked} asks for more dimensions than {tuple(shape)} has")
@@ -191,7 +192,7 @@ def reshaped(
     left = product(d for i, d in enumerate(source) if i not in used)
     given = prod(explicit)
     if inferred is not None:
-        if not isinstance(left, Any) and (given == 0 or left % given):
+        if not isinstance(left, Unknown) and (given == 0 or left % given):
             fail(op, f"{tuple(shape)} cannot be reshaped to {asked}: {left} elements do not divide")
         out[inferred] = dim(lambda total: total // given, left)
     elif differ(left, given):
@@ -199,12 +200,12 @@ def reshaped(
     return tuple(out)
 
 
-def _split_dim(whole: int | Any, a: int, b: int, asked: list[int]) -> list[int | Any]:
+def _split_dim(whole: Dim, a: int, b: int, asked: list[int]) -> list[Dim]:
     """What -4, a, b makes of the dimension `whole`."""
     if a == -1 and b == -1:
         fail("reshape", f"newshape={asked}: of the two numbers after -4 one at most may be -1")
     known = b if a == -1 else a
-    if known < 1 or (not isinstance(whole, Any) and whole % known):
+    if known < 1 or (not isinstance(whole, Unknown) and whole % known):
         fail("reshape", f"newshape={asked}: {whole} does not split by {known}")
     other = dim(lambda total: total // known, whole)
     if -1 not in (a, b) and differ(other, b):
@@ -293,7 +294,7 @@ define_op(
 # reshape_like -------------------------------------------------------------------------------------
 
 
-def liked(attrs: AnyValue, shape: Sequence[int | Any], like: Sequence[int | Any]):
+def liked(attrs: AnyValue, shape: Sequence[Dim], like: Sequence[Dim]):
     """`shape` with axes lhs_begin to lhs_end replaced by axes rhs_begin to rhs_end of `like`."""
 
     def part(rank: int, begin: int, end: int | None) -> tuple[int, int]:
@@ -342,7 +343,7 @@ define_op(
 # contrib_reverse_reshape --------------------------------------------------------------------------
 
 
-def reversed_reshape(shape: Sequence[int | Any], newshape: Sequence[int]) -> tuple[int | Any, ...]:
+def reversed_reshape(shape: Sequence[Dim], newshape: Sequence[int]) -> tuple[Dim, ...]:
     """As `reshaped`, both lists read from the right; only 0, -1 and -3 have a meaning."""
     other = [n for n in newshape if n < 0 and n not in (-1, -3)]
     if other:

@@ -11,12 +11,13 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integer, string
+from byoc_lab.relay.dims import Dim, Unknown
 from byoc_lab.relay.expr import Expr, Op, Tuple
 from byoc_lab.relay.op.namespace import builds, function
 from byoc_lab.relay.op.registry import OpPattern, builder, define_op
 from byoc_lab.relay.op.relations import Types, broadcast, dim, fail, need_rank, tensors
 from byoc_lab.relay.op.relax_types import constant_of, dtype_of, rank_of, shape_of
-from byoc_lab.relay.types import Any, TensorType, TupleType, Type
+from byoc_lab.relay.types import TensorType, TupleType, Type
 
 # dft, stft ---------------------------------------------------------------------------------------
 
@@ -82,9 +83,9 @@ define_op(
 )
 
 
-def _frames(op: str, attrs: AnyValue, length: int | Any) -> int | Any:
+def _frames(op: str, attrs: AnyValue, length: Dim) -> Dim:
     count = dim(lambda n: (n - attrs.n_fft) // attrs.hop_length + 1, length)
-    if not isinstance(count, Any) and count < 1:
+    if not isinstance(count, Unknown) and count < 1:
         fail(op, f"data must be n_fft={attrs.n_fft} long at least, found {length}")
     return count
 
@@ -102,7 +103,7 @@ def stft_relation(attrs: AnyValue, data: Type | None, window: Type | None) -> Ty
         fail(op, "attributes n_fft, hop_length and win_length must be positive")
     if w is not None:
         need_rank(op, "window", w, 1)
-        if not isinstance(w.shape[0], Any) and w.shape[0] < attrs.win_length:
+        if not isinstance(w.shape[0], Unknown) and w.shape[0] < attrs.win_length:
             fail(op, f"window must have win_length={attrs.win_length} elements, found {w}")
     if x is None:
         return None, w, None
@@ -201,9 +202,9 @@ def _lengths(op: str, equation: str, types: list[TensorType]) -> dict[str, AnyVa
         axes += zip(after, ty.shape[len(before) + spare :], strict=True)
         for letter, length in axes:
             known = found.setdefault(letter, length)
-            if known == 1 or (isinstance(known, Any) and length != 1):
+            if known == 1 or (isinstance(known, Unknown) and length != 1):
                 found[letter] = length
-            elif length not in (1, known) and not isinstance(length, Any):
+            elif length not in (1, known) and not isinstance(length, Unknown):
                 fail(op, f"axis {letter!r} of equation {equation!r} is {known} and {length}")
     return found
 

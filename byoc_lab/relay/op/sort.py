@@ -8,13 +8,14 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, boolean, dtype, integer, string
+from byoc_lab.relay.dims import Unknown
 from byoc_lab.relay.expr import Call, Expr
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import NO_DTYPE, Types, axis_of, fail, product, tensors
 from byoc_lab.relay.op.relax_types import dtype_of, rank_of, shape_of
-from byoc_lab.relay.types import Any, TensorType, TupleType, Type
+from byoc_lab.relay.types import TensorType, TupleType, Type
 
 AXIS = Attr("axis", integer, -1, "axis that is sorted along")
 DTYPE = Attr("dtype", dtype, NO_DTYPE, "dtype of the indices")
@@ -109,7 +110,7 @@ def topk_relation(attrs: AnyValue, data: Type | None) -> Types:
         fail(op, "attribute k must be given")
     axis = axis_of(op, attrs.axis, len(x.shape))
     whole = x.shape[axis]
-    if not isinstance(whole, Any) and attrs.k > whole:
+    if not isinstance(whole, Unknown) and attrs.k > whole:
         fail(op, f"attribute k={attrs.k} is more than the {whole} elements along axis {axis}")
     length = whole if attrs.k < 1 else attrs.k
     shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])

@@ -12,6 +12,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integers
+from byoc_lab.relay.dims import Any, Dim
 from byoc_lab.relay.expr import Call, Expr, Tuple, TupleWrapper, const
 from byoc_lab.relay.op.namespace import builds, function
 from byoc_lab.relay.op.registry import OpPattern, builder, define_op
@@ -26,7 +27,7 @@ from byoc_lab.relay.op.relax_types import (
 )
 from byoc_lab.relay.op.scatter import need_integers
 from byoc_lab.relay.op.shape import no_flops
-from byoc_lab.relay.types import Any, TensorType, TupleType, Type
+from byoc_lab.relay.types import TensorType, TupleType, Type
 
 # Coordinates -------------------------------------------------------------------------------------
 
@@ -45,7 +46,7 @@ def to_dense_relation(
 
 
 def check_coordinates(
-    op: str, i: TensorType | None, v: TensorType | None, d: TensorType | None, rank: int | Any
+    op: str, i: TensorType | None, v: TensorType | None, d: TensorType | None, rank: Dim
 ) -> None:
     """Raise TypeInferenceError unless the tensors can be a sparse tensor of that rank."""
     need_integers(op, "sparse_indices", i)
@@ -229,7 +230,7 @@ define_op(
 # Rows in a row: CSR, or BSR when the data has blocks ----------------------------------------------
 
 
-def _rows(name: str, pointers: TensorType) -> int | Any:
+def _rows(name: str, pointers: TensorType) -> Dim:
     need_rank(name, "indptr", pointers, 1)
     return dim(lambda n: n - 1, pointers.shape[0])
 

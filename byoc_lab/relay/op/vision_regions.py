@@ -15,11 +15,12 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, integer, integers, number, string
+from byoc_lab.relay.dims import Unknown
 from byoc_lab.relay.op.layout import unpick
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, dim, fail, need_length, need_rank, tensors
 from byoc_lab.relay.op.relax_types import by_topi, shape_of, typed
-from byoc_lab.relay.types import Any, TensorType, Type
+from byoc_lab.relay.types import TensorType, Type
 
 ALIGN, POOL = "vision.roi_align", "vision.roi_pool"
 MODES: dict[str, Callable[..., np.ndarray]] = {"avg": np.mean, "max": np.max}
@@ -55,7 +56,7 @@ def regions_relation(op: str, attrs: AnyValue, data: Type | None, rois: Type | N
         return x, r, None
     need_rank(op, "data", x, 4)
     need_rank(op, "rois", r, 2)
-    if not isinstance(r.shape[1], Any) and r.shape[1] != 5:
+    if not isinstance(r.shape[1], Unknown) and r.shape[1] != 5:
         fail(op, f"rois must be (regions, 5): image, left, top, right, bottom; found {r}")
     order = _ORDERS[attrs.layout]
     channels = x.shape[order[1]]
@@ -189,7 +190,7 @@ def reorg_relation(attrs: AnyValue, data: Type | None) -> Types:
         ("rows", h, stride),
         ("columns", w, stride),
     ):
-        if not isinstance(size, Any) and size % part:
+        if not isinstance(size, Unknown) and size % part:
             fail(REORG, f"the {name} of {x} must be a multiple of {part} for stride={stride}")
     smaller = (dim(lambda d: d // stride, d) for d in (h, w))
     return x, TensorType((n, dim(lambda d: d * stride**2, c), *smaller), x.dtype)

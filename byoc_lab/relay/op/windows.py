@@ -9,8 +9,8 @@ from typing import cast
 
 import numpy as np
 
-from byoc_lab.relay.op.relations import fail, need_length
-from byoc_lab.relay.types import Any
+from byoc_lab.relay.dims import Dim, Unknown
+from byoc_lab.relay.op.relations import dim, fail, need_length
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 AXIS_NAMES = {"D": "depth", "H": "height", "W": "width"}
@@ -71,27 +71,27 @@ def check_window_attrs(op: str, attrs: AnyValue, rank: int) -> None:
 
 
 def spatial_result(
-    op: str, size: Sequence[int | Any], kernel: Sequence[int | Any], attrs: AnyValue
-) -> tuple[int | Any, ...]:
+    op: str, size: Sequence[Dim], kernel: Sequence[Dim], attrs: AnyValue
+) -> tuple[Dim, ...]:
     """The spatial size of the result; `?` where the input or the kernel is.
 
     Raises TypeInferenceError when the window does not fit into the padded input.
     """
     rank = len(size)
     ceil_mode = attrs.get("ceil_mode", False)
-    result: list[int | Any] = []
+    result: list[Dim] = []
     pads = map(sum, zip(*pads_of(attrs.padding, rank), strict=True))
     for axis, n, k, pad, stride, dilation in zip(
         SPATIAL[rank], size, kernel, pads, attrs.strides, attrs.dilation, strict=True
     ):
-        if isinstance(n, Any) or isinstance(k, Any):
-            result.append(Any())
-            continue
-        span, room = (k - 1) * dilation + 1, n + pad
-        if span > room:
+        span = dim(lambda k, d=dilation: (k - 1) * d + 1, k)
+        room = dim(lambda n, p=pad: n + p, n)
+        if not isinstance(span, Unknown) and not isinstance(room, Unknown) and span > room:
             where = AXIS_NAMES[axis]
             fail(op, f"the window covers {span} in {where}, the padded data has only {room}")
-        result.append((room - span + (stride - 1 if ceil_mode else 0)) // stride + 1)
+        more = stride - 1 if ceil_mode else 0
+        count = dim(lambda r, w, m=more, s=stride: (r - w + m) // s + 1, room, span)
+        result.append(count)
     return tuple(result)
 
 
