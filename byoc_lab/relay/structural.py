@@ -20,7 +20,7 @@ from byoc_lab.relay.adt import Clause, Constructor, Match, Pattern, TypeData
 from byoc_lab.relay.attrs import Attrs, same_value
 from byoc_lab.relay.collector import collector_paused
 from byoc_lab.relay.dataflow import VarId
-from byoc_lab.relay.dims import Dim, SizeName, Symbolic, named
+from byoc_lab.relay.dims import Dim, SizeName, Symbolic, named, symbol
 from byoc_lab.relay.expr import (
     Call,
     Constant,
@@ -47,9 +47,11 @@ from byoc_lab.relay.types import (
     with_parts,
 )
 
-
 MOST_NAMES = 4
 """The most names that a dimension may have for another to be found equal under other names."""
+
+
+_NOWHERE = symbol("a length that the right does not have")
 
 
 @dataclass(frozen=True)
@@ -288,13 +290,19 @@ class _Comparison:
         if a is not None and b is not None and a.has_symbols and b.has_symbols:
             if binds:
                 self._pair_lengths(a, b)
-            a = with_dims(a, lambda d: d.replace(self.lengths))
+            a = with_dims(a, self._on_the_right)
         if a is not None and self.type_vars and not isinstance(a, TypeVar):
             a = replace(a, self.type_vars)
         elif a is not None:
             a = self.type_vars.get(a, a)
         same = a == b or (a is not None and b is not None and without_holes(a) == without_holes(b))
         return "" if same else f"type {a} against {b}"
+
+    def _on_the_right(self, length: Symbolic) -> Dim:
+        """A length of the left in the names of the right."""
+        taken = set(self.lengths.values())
+        new = {n: _NOWHERE for n in length.names() if named(n) in taken}
+        return length.replace({**new, **self.lengths})
 
     def _pair_lengths(self, a: Type, b: Type) -> None:
         """Note which symbolic length of the left stands where one of the right does first."""
