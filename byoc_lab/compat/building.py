@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from byoc_lab.backends import ccompiler
 from byoc_lab.backends.c_source import c_source
@@ -17,7 +17,7 @@ from byoc_lab.compat.codegens import check_hooks
 from byoc_lab.compat.executor_options import Executor, Runtime
 from byoc_lab.compat.imported_modules import RegionModule, imported_modules
 from byoc_lab.compat.nd import kind_name
-from byoc_lab.errors import BuildError
+from byoc_lab.errors import BuildError, UnsupportedNameError
 from byoc_lab.passes import (
     AlterOpLayout,
     CanonicalizeCast,
@@ -118,6 +118,18 @@ class Library:
         if name not in (self.libmod_name, "debug_create"):
             raise KeyError(f"the library holds {self.libmod_name!r}, not {name!r}")
         return lambda *arguments: self
+
+    def get_function(self, name: str, query_imports: bool = False) -> NoReturn:
+        raise UnsupportedNameError(
+            f"get_function({name!r}) is not supported: kernels have the names that Relax gives "
+            f"them; relay.transform.FuseOps and FastMath, run by themselves, show what they make"
+        )
+
+    def get_source(self, fmt: str = "") -> NoReturn:
+        raise UnsupportedNameError(
+            "get_source() of the whole library is not supported; each of its imported_modules "
+            "has the source of a region"
+        )
 
     def export_library(self, file_name: Any, *, fcompile: Any = None, **options: Any) -> str:
         """Write the program to a file; `fcompile` and compiler options are not needed."""

@@ -1,6 +1,7 @@
 """`relay.image.resize1d`, `resize2d`, `resize3d` as TVM 0.8 has them too: without a region.
 
-There the layout came third; what is given third is a region if it is no text.
+There the layout came third; what is given third is a region if it is no text. `resize` is what
+`resize2d` was called before 0.8.
 """
 
 from __future__ import annotations
@@ -22,6 +23,32 @@ def _resize(builder: Callable[..., Expr]) -> Callable[..., Expr]:
     return resize
 
 
+# Before 0.8 -> since.
+METHODS = {"bilinear": "linear", "bicubic": "cubic"}
+
+
+def resize(
+    data: Expr,
+    size: Any,
+    layout: str = "NCHW",
+    method: str = "bilinear",
+    coordinate_transformation_mode: str | bool = "half_pixel",
+    *args: Any,
+    align_corners: bool | None = None,
+    **kwargs: Any,
+) -> Expr:
+    """`resize2d` under the names of TVM 0.5 to 0.7, with the defaults of 0.7.
+
+    align_corners: what 0.5 and 0.6 have in place of coordinate_transformation_mode; False means
+        "asymmetric".
+    """
+    mode = coordinate_transformation_mode if align_corners is None else align_corners
+    if isinstance(mode, bool):
+        mode = "align_corners" if mode else "asymmetric"
+    method = METHODS.get(method, method)
+    return image.resize2d(data, size, None, layout, method, mode, *args, **kwargs)
+
+
 resize1d, resize2d, resize3d = map(_resize, (image.resize1d, image.resize2d, image.resize3d))
 
-__all__ = ["resize1d", "resize2d", "resize3d"]
+__all__ = ["resize", "resize1d", "resize2d", "resize3d"]

@@ -78,6 +78,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.backend": (f"{_HERE}.building",),
     "tvm.relay.collage": (),
     "tvm.relay.data_dep_optimization": (),
+    "tvm.relay.data_dep_optimization.simplify_fc_transpose": (f"{_HERE}.simplify_fc_transpose",),
     "tvm.relay.debug": (),
     "tvm.relay.frontend": (),
     "tvm.relay.frontend.common": (f"{_HERE}.frontend_common",),
@@ -181,6 +182,8 @@ INSTEAD: dict[str, str] = {
     "tvm.relay.backend.contrib": "there is no UMA; byoc_lab.backends.register takes patterns, "
     "predicates and a code generator",
     "tvm.relay.collage": "take a pattern table and MergeComposite, AnnotateTarget, PartitionGraph",
+    "tvm.relay.data_dep_optimization": "sparse weights need operators that are not carried but for "
+    "nn.sparse_dense; simplify_fc_transpose is there",
     "tvm.relay.frontend": "import the network with the TVM it was written for, save its text "
     "(mod.astext()) and read that with relay.parse",
     "tvm.relay.op.contrib": "byoc_lab compiles for dnnl and partitions for arm_compute_lib, bnns, "

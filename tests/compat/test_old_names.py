@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from byoc_lab.compat import relay, transform, tvm
-from byoc_lab.errors import BuildError, DuplicateNameError, InputError, UnknownNameError
+from byoc_lab.errors import (
+    BuildError,
+    DuplicateNameError,
+    InputError,
+    UnknownNameError,
+    UnsupportedNameError,
+)
 
 
 def _relu() -> typing.Any:
@@ -268,3 +274,33 @@ def test_what_a_target_takes_said_of_attributes_and_arguments() -> None:
     assert [m["main"].body.attrs.compiler for m in annotated] == ["of_arguments", "of_call"]
     assert seen == [(None, "float32")]
     assert relay.op.get("nn.relu").get_attr("target.of_call") is new and callable(old)
+
+
+def test_resize_as_it_was_before_0_8() -> None:
+    x = relay.var("x", shape=(1, 4, 4, 3))
+    old = relay.image.resize(x, (8, 8), "NHWC", "bicubic", align_corners=True)
+    new = relay.image.resize2d(x, (8, 8), None, "NHWC", "cubic", "align_corners")
+    tvm.ir.assert_structural_equal(old, new, map_free_vars=True)
+    nearest = relay.image.resize(x, (8, 8), "NHWC", "nearest_neighbor", align_corners=False)
+    assert nearest.attrs.coordinate_transformation_mode == "asymmetric"
+    assert relay.image.resize(x, (8, 8), "NHWC").attrs.method == "linear"
+
+
+def test_weights_that_are_transposed_before() -> None:
+    x, w = relay.var("x", shape=(1, 3)), relay.var("w", shape=(3, 4))
+    function = relay.Function([x, w], relay.nn.dense(x, relay.transpose(w, (1, 0))))
+    weight = np.arange(12, dtype=np.float32).reshape(3, 4)
+    convert = relay.data_dep_optimization.simplify_fc_transpose.convert
+    new, params = convert(function, {"w": tvm.nd.array(weight)})
+    assert [p.name_hint for p in new.params] == ["x", "w.T"] and list(params) == ["w.T"]
+    np.testing.assert_array_equal(params["w.T"].numpy(), weight.T)
+    with pytest.raises(UnsupportedNameError, match=r"nn\.sparse_dense"):
+        relay.data_dep_optimization.bsr_dense.convert(function, params, (1, 1), 0.5)
+
+
+def test_what_a_built_library_does_not_have() -> None:
+    lib = relay.build(_relu(), "llvm")
+    with pytest.raises(UnsupportedNameError, match=r"get_function\('fused_relu'\)"):
+        lib.get_function("fused_relu")
+    with pytest.raises(UnsupportedNameError, match="imported_modules"):
+        lib.get_lib().get_source("asm")

@@ -113,7 +113,7 @@ def _attributes(op: str, attrs: AnyValue, arrays: Mapping[str, np.ndarray]) -> A
     values = {f.name: attrs[f.name] for f in schema.fields if attrs and f.name in attrs}
     kinds = {f.name: f.kind for f in schema.fields}
     for argument, array in arrays.items():
-        if kinds[argument] is integers:  # TVM takes numbers of any dtype, and casts them
+        if kinds[argument] in (integer, integers):  # TVM takes numbers of any dtype, and casts them
             array = array.astype(np.int64)
         scalar = given[argument] == SCALAR
         values[argument] = array.reshape(()).item() if scalar else array.tolist()
@@ -177,6 +177,15 @@ def _topk(attrs: AnyValue, data: TensorType, k: TensorType) -> Type:
     if attrs.ret_type not in results:
         fail("dyn.topk", f"ret_type must be one of {', '.join(results)}, found {attrs.ret_type!r}")
     return results[attrs.ret_type]
+
+
+def _sliced(attrs: AnyValue, data: TensorType, begin: TensorType, *rest: TensorType) -> TensorType:
+    """data, its first axes, of which there is a begin, of unknown lengths."""
+    count = begin.shape[0]
+    assert isinstance(count, int)  # _dynamic has seen to it
+    if count > len(data.shape):
+        fail("dyn.strided_slice", f"begin is for up to {len(data.shape)} axes, found {begin}")
+    return TensorType((*[Any()] * count, *data.shape[count:]), data.dtype)
 
 
 def _one_hot(attrs: AnyValue, indices: TensorType, *rest: TensorType) -> TensorType:
@@ -252,7 +261,7 @@ _dynamic(
     "strided_slice",
     "data begin end strides",
     {"begin": 1, "end": 1, "strides": 1},
-    lambda attrs, x, *bounds: unknown(len(x.shape), x.dtype),
+    _sliced,
     {"begin": None, "end": None, "strides": None},
 )
 _dynamic(

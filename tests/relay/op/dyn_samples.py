@@ -50,6 +50,12 @@ DYN_SAMPLES = [
         dtypes=("int32",),
     ),
     sample("topk", lambda x: call("topk", x, number(2), dtype="int32"), (3, 4)),
+    sample(
+        "topk",
+        lambda x: call("topk", x, relay.const([2.0]), dtype="int32"),
+        (3, 4),
+        note="of-a-float",
+    ),
     sample("squeeze", lambda x: call("squeeze", x, whole(0, 2)), (1, 3, 1)),
     sourced(  # the text format has no attributes for it in TVM
         "dyn.expand_dims", "relay.expand_dims(x0, relay.const(1), 2)", ((2, 3),)
@@ -79,6 +85,12 @@ DYN_SAMPLES = [
         "nn.upsampling3d",
         lambda x: call("nn.upsampling3d", x, *[number(s, "float32") for s in (2, 1, 1.5)]),
         (1, 2, 2, 3, 4),
+    ),
+    sample(
+        "strided_slice",
+        lambda x: call("strided_slice", x, whole(1), whole(3), whole(1)),
+        (3, 4),
+        note="of-first-axes",
     ),
     sample(
         "strided_slice",

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from byoc_lab import relay
 from byoc_lab.errors import TypeInferenceError
-from byoc_lab.relay import Any, TensorType
+from byoc_lab.relay import Any, IRModule, TensorType
+from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.op.relations import broadcast
 from byoc_lab.relay.op.shape import reshaped
 
@@ -106,3 +108,15 @@ def test_unknown_dimensions_that_are_only_copied_cancel() -> None:
         if (first, second) != (-1, -1):
             split = reshaped((q, 6), (0, -4, first, second))
             assert split == (q, 2, 3)
+
+
+def test_axes_that_a_computed_slice_leaves_keep_their_lengths() -> None:
+    x, bound = relay.var("x", shape=(3, 4, 5)), relay.var("bound", shape=(1,), dtype="int32")
+    sliced = infer_module(IRModule.from_expr(relay.strided_slice(x, bound, bound, bound)))
+    assert str(sliced["main"].ret_type) == "Tensor[(?, 4, 5), float32]"
+    with pytest.raises(TypeInferenceError, match="begin is for up to 1 axes"):
+        infer_module(
+            IRModule.from_expr(
+                relay.Call(relay.op.get("dyn.strided_slice"), [bound, *[relay.const([0, 0])] * 3])
+            )
+        )
