@@ -6,16 +6,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from byoc_lab.compat.nd import HostArray
-from byoc_lab.errors import UnknownFunctionError
+from byoc_lab.errors import PassError, UnknownFunctionError
 from byoc_lab.passes.fake_quantization_to_integer import list_fake_quantized_op_freqs
 from byoc_lab.passes.simplify_fc_transpose import search_fc_transpose
-from byoc_lab.passes.to_basic_block_normal_form import ToBasicBlockNormalForm
+from byoc_lab.passes.to_basic_block_normal_form import find_lifted
 from byoc_lab.relay.analysis import free_vars
-from byoc_lab.relay.expr import Call, Constant, Expr, Function, GlobalVar, Op, Tuple
+from byoc_lab.relay.expr import Call, Constant, Expr, Function, GlobalVar, Op, Tuple, describe
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.regions import Region, RegionSet
-from byoc_lab.relay.structural import structural_equal
 from byoc_lab.relay.types import TensorType, parts_of
 from byoc_lab.relay.visit import post_order
 from byoc_lab.run.reference import evaluate
@@ -24,11 +23,17 @@ MACS = ("nn.batch_matmul", "nn.conv2d", "nn.conv2d_transpose", "nn.dense")
 
 
 def check_basic_block_normal_form(expr: Expr) -> bool:
-    """Whether each value is computed in the block of its users: ToBasicBlockNormalForm would change
-    nothing. Raises what type inference raises."""
-    func = expr if isinstance(expr, Function) else Function(free_vars(expr), expr)
-    mod = infer_module(IRModule.from_expr(func))
-    return structural_equal(ToBasicBlockNormalForm()(mod), mod)
+    """True: each value is computed in the block of its users, as ToBasicBlockNormalForm makes it.
+
+    Raises PassError, as TVM 0.16 does, for an expression that is not so.
+    """
+    for value in find_lifted(expr):
+        raise PassError(
+            f"the expression violates the basic block normal form: {describe(value)} is used in "
+            f"several scopes, so it should be bound by a let around them; ToBasicBlockNormalForm "
+            f"does that"
+        )
+    return True
 
 
 class AnnotatedRegion:

@@ -10,7 +10,12 @@ from typing import Any, ClassVar
 
 from byoc_lab.errors import BuildError
 
-_KINDS: dict[str, type] = {"IntImm": int, "runtime.String": str}
+_KINDS: dict[str, type] = {"IntImm": int, "FloatImm": float, "runtime.String": str}
+
+
+def _kind_of(value: object) -> str:
+    """What TVM calls the type of an option's value."""
+    return next((k for k, cls in _KINDS.items() if isinstance(value, cls)), type(value).__name__)
 
 
 class _Registered:
@@ -34,7 +39,7 @@ class _Registered:
             if not isinstance(value, _KINDS[known[option]]):
                 raise BuildError(
                     f'Attribute "{option}" should have type "{known[option]}" but instead found '
-                    f"{value!r}"
+                    f'"{_kind_of(value)}": {value!r}'
                 )
 
     @classmethod

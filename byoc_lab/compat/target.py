@@ -17,11 +17,19 @@ _LISTS = ("keys", "libs", "mattr")
 class Target(import_tvm().target.Target):  # type: ignore[misc]
     """A target: "llvm", "llvm -mcpu=core-avx2 -num-cores 4", or a mapping of its options.
 
-    Raises BuildError for an option that apache-tvm does not know any more.
+    Raises BuildError for a kind or option that apache-tvm does not know any more.
     """
 
     def __init__(self, target: Any, host: Any = None):
-        super().__init__(options(target), None if host is None else options(host))
+        try:
+            super().__init__(options(target), None if host is None else options(host))
+        except (ValueError, TypeError, RuntimeError) as error:
+            if isinstance(error, BuildError):
+                raise
+            raise BuildError(
+                f"apache-tvm does not take the target {target!r}: {error}; a compiler of regions "
+                f"needs no target, the attribute Compiler of its functions says which it is"
+            ) from error
 
     @staticmethod
     def current(allow_none: bool = True) -> Any:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from byoc_lab.passes.base import ModulePass, PassContext, is_optimizable
 from byoc_lab.passes.hook import report, rewriting
 from byoc_lab.passes.to_a_normal_form import LET_BODY, Normaliser, Scope, is_open
-from byoc_lab.relay.expr import Expr, Function, Let
+from byoc_lab.relay.expr import Expr, Function, GlobalVar, Let, Op
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.visit import is_dataflow
 
@@ -33,6 +33,14 @@ class ToBasicBlockNormalForm(ModulePass):
                 with rewriting(func, gv.name_hint):
                     out.functions[gv] = _BlockNormaliser(func).run()
         return out
+
+
+def find_lifted(expr: Expr) -> Iterator[Expr]:
+    """What is used in several scopes of an expression and computed, or first met, in one of them;
+    operators and global functions belong to none."""
+    normaliser = _BlockNormaliser(Function([], expr))
+    normaliser._place(Scope(None))
+    return (e for e in normaliser._find_lifted() if not isinstance(e, (Op, GlobalVar)))
 
 
 class _BlockNormaliser(Normaliser):

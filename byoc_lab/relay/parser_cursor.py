@@ -21,6 +21,7 @@ from byoc_lab.relay.parser_meta import MetaEntries
 from byoc_lab.relay.parser_spans import LastMentions
 from byoc_lab.relay.span import follows_tvm
 from byoc_lab.relay.types import (
+    SHORT_DTYPES,
     FuncType,
     GlobalTypeVar,
     IncompleteType,
@@ -177,7 +178,7 @@ class Cursor:
             given = self.take("[")
             types = self.sequence_of(lambda: self.type(depth + 1), "]", within) if given else []
             return TypeCall(self.type_names[token], types)
-        if DTYPE.fullmatch(token):
+        if _names_dtype(token):
             return scalar_type(token)
         self.i = at
         said = "failed to parse type found {found}"
@@ -193,7 +194,7 @@ class Cursor:
         self.expect("(", "before the shape, as in Tensor[(1, 3), float32]")
         dims = self.sequence_of(self.dimension, ")", "in a shape")
         self.expect(",", "between shape and dtype")
-        if not DTYPE.fullmatch(self.tok):
+        if not _names_dtype(self.tok):
             self.unexpected("a dtype such as float32", near(self.tok, ["float32", "int32"])[2:])
         dtype = self.tok
         self.i += 1
@@ -337,6 +338,11 @@ class Cursor:
             return value, _dtype("int", suffix, "i", "32" if small else "64", widths)
         except KeyError:
             self.fail(f"'{token}' is no number that Relay has: integers are i8, i16, i32, i64", at)
+
+
+def _names_dtype(token: str) -> bool:
+    """Whether a type may be this dtype: "float32", or "float", which TVM takes for it."""
+    return token in SHORT_DTYPES or DTYPE.fullmatch(token) is not None
 
 
 def _dtype(kind: str, suffix: str | None, letter: str, default: str, widths: Iterable[str]) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from byoc_lab.compat import relay, transform, tvm
+from byoc_lab.errors import PassError
 
 
 def _partitioned():
@@ -60,7 +62,14 @@ def test_basic_blocks_are_checked() -> None:
     shared = relay.abs(relay.var("x", shape=(2,)))
     test = relay.var("c", relay.scalar_type("bool"))
     inside = relay.If(test, relay.exp(shared), relay.tanh(shared))
-    assert not relay.analysis.check_basic_block_normal_form(inside)
+    for expr in (inside, relay.Function([test], inside)):
+        with pytest.raises(PassError, match=r"violates .* abs.* is used in several scopes"):
+            relay.analysis.check_basic_block_normal_form(expr)
     name = relay.var("v")
     lifted = relay.If(test, relay.exp(name), relay.tanh(name))
     assert relay.analysis.check_basic_block_normal_form(relay.Let(name, shared, lifted))
+    assert relay.analysis.check_basic_block_normal_form(relay.Function([test, name], lifted))
+    own = relay.If(test, relay.exp(relay.var("y")), relay.exp(relay.var("z")))
+    assert relay.analysis.check_basic_block_normal_form(own)
+    with pytest.raises(PassError, match="%v is used in several scopes"):
+        relay.analysis.check_basic_block_normal_form(lifted)  # of whom %v is, is left open

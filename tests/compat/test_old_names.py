@@ -39,6 +39,8 @@ def test_targets_as_command_lines() -> None:
         assert tvm.target.Target.current() == inner
     with pytest.raises(BuildError, match=r"'llvm --link-params'.*link-params"):
         tvm.target.Target("llvm --link-params")
+    with pytest.raises(BuildError, match=r"ccompiler.*a compiler of regions needs no target"):
+        tvm.target.Target({"kind": "ccompiler", "header": ""}, host="llvm")
     relay.build(_relu(), target=target)
     relay.build(_relu(), target={"kind": "llvm", "mcpu": "core-avx2"})
     with pytest.raises(BuildError, match="found 'cuda -arch=sm_80'"):
@@ -199,7 +201,8 @@ def test_executors_and_runtimes_know_their_options() -> None:
     for wrong, message in (
         (("vm",), 'Executor "vm" is not defined'),
         (("aot", {"woof": 1}), 'Attribute "woof" is not available on this Executor'),
-        (("aot", {"interface-api": 1}), 'should have type "runtime.String"'),
+        (("aot", {"interface-api": True}), 'type "runtime.String" but instead found "IntImm"'),
+        (("graph", {"link-params": 0.5}), 'type "IntImm" but instead found "FloatImm"'),
     ):
         with pytest.raises(tvm.TVMError, match=message):
             backend.Executor(*wrong)

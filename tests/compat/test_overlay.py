@@ -51,7 +51,10 @@ def test_names_are_byoc_labs() -> None:
     assert relay.op.contrib.register.get_pattern_table("dnnl")
     assert relay.op.nn.conv2d is relay.nn.conv2d
     assert relay.testing.resnet.get_workload is byoc_lab.relay.testing.resnet.get_workload
-    assert relay.backend.utils.mangle_module_name("default") == "tvmgen_default"
+    mangle = relay.backend.utils.mangle_module_name
+    assert list(map(mangle, ("default", "", None))) == ["tvmgen_default", "tvmgen", "tvmgen"]
+    with pytest.raises(InputError, match="contains invalid characters"):
+        mangle("caf\u00e9")
     assert relay.Any is tvm.tir.Any is byoc_lab.relay.Any, "not typing's"
     assert issubclass(byoc_lab.errors.ParseError, tvm.TVMError)
 

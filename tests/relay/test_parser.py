@@ -48,6 +48,18 @@ def test_bindings_that_nothing_uses_vanish_and_lets_stay():
     assert node.body is node.var and not any(isinstance(n, Call) for n in post_order(node))
 
 
+@pytest.mark.parametrize(
+    ("text", "dtype"), [("int", "int32"), ("uint", "uint32"), ("float", "float32")]
+)
+def test_types_without_a_width(text: str, dtype: str) -> None:
+    node = expr(
+        f"fn (%x: {text}, %y: Tensor[(2), {text}], %z: ({text}, fn ({text}) -> {text})) {{ %x }}"
+    )
+    scalar = relay.scalar_type(dtype)
+    pair = relay.TupleType([scalar, relay.FuncType([scalar], scalar)])
+    assert [p.type_annotation for p in node.params] == [scalar, relay.TensorType((2,), dtype), pair]
+
+
 def test_a_semicolon_binds_a_variable_without_a_name():
     node = expr("1; 2")
     assert isinstance(node, Let) and node.var.name_hint == "" and node.body.numpy() == 2
