@@ -137,7 +137,7 @@ def print_lines(
 
     Args:
         show_meta_data: whether constants and the like are appended, so that the text is complete.
-        annotate: gives a comment for an expression, in place of its type.
+        annotate: gives what stands behind an expression, in place of its type, as it is.
         header: whether the version (and a word about omitted metadata) is printed.
         style: "0.0.5", "0.7" or "0.0.4".
         show_types: whether types are noted in comments.

@@ -95,8 +95,7 @@ class NodePrinter(ValuePrinter):
     def note(self, node: Expr) -> str:
         """The comment behind a node: its type and place."""
         if self.annotate is not None:
-            text = self.annotate(node)
-            return f" {text}" if text else ""
+            return self.annotate(node)
         parts = []
         if self.show_types and node.is_typed:
             parts.append(f"ty={self.type(node.checked_type)}")
@@ -107,6 +106,10 @@ class NodePrinter(ValuePrinter):
     def note_new(self, node: Expr) -> str:
         """The same where old printers wrote none."""
         return self.note(node) if self.style.note_all else ""
+
+    def note_asked(self, node: Expr) -> str:
+        """What is to be written behind a node that has no comment of its own."""
+        return self.note_new(node) if self.annotate else ""
 
     def type(self, ty: Type) -> str:
         if ty not in self.type_texts:
@@ -144,7 +147,7 @@ class NodePrinter(ValuePrinter):
         text = self.short[node]
         if isinstance(node, (Var, GlobalVar)) or text[:1] == "%":
             refs[text.partition(" ")[0]] = node
-        return text
+        return text + self.note_asked(node) * isinstance(node, (Op, GlobalVar))
 
     def show_home(self, node: Expr) -> None:
         """See to it that the line of `node` stands above the one that is being written.
@@ -288,18 +291,19 @@ class NodePrinter(ValuePrinter):
             head = Line(f"if ({self.refer(node.cond, refs)}) {{", node, None, refs)
             then = yield self.scope(node.true_branch)
             otherwise = yield self.scope(node.false_branch)
-            return [head, Indented(then), Line("} else {"), Indented(otherwise), Line("}")]
+            end = Line("}" + self.note_asked(node))
+            return [head, Indented(then), Line("} else {"), Indented(otherwise), end]
         if isinstance(node, Match):
             return (yield self.match(node))
         if isinstance(node, Let):
             bound = yield self.let(node)
             rest = yield self.scope(node.body)
-            return [Line("(", node), Indented([*bound, *rest]), Line(")")]
+            return [Line("(", node), Indented([*bound, *rest]), Line(")" + self.note_asked(node))]
         word, refs, given = _REFERENCES[type(node)], {}, []
         for part in node.parts():
             yield self.visit(part)
             given.append(self.refer(part, refs))
-        return [Line(f"{word}({', '.join(given)})", node, None, refs)]
+        return [Line(f"{word}({', '.join(given)}){self.note_asked(node)}", node, None, refs)]
 
     def function(self, func: Function, prefix: str) -> Rule:
         generic = f"[{', '.join(map(str, func.type_params))}]" if func.type_params else ""
@@ -321,7 +325,7 @@ class NodePrinter(ValuePrinter):
             head = Line(f"{pattern_text(clause.lhs, self.bind)} => {{")
             value = yield self.scope(clause.rhs)
             block.append(Indented([head, Indented(value), Line("},")]))
-        return [*block, Line("}")]
+        return [*block, Line("}" + self.note_asked(node))]
 
     def let(self, node: Let) -> Rule:
         """`let %x = value;`; what the value needs goes into the scope around it."""
@@ -331,6 +335,7 @@ class NodePrinter(ValuePrinter):
         if flat and isinstance(value, Let) and self.uses[value] <= 1:
             self.let_depth += 1
             block = [*(yield self.let(value)), *(yield self.scope(value.body))]
+            block[-1].text += self.note_asked(value)
             self.let_depth -= 1
         else:
             block = yield self.tail(value)
@@ -351,10 +356,13 @@ class NodePrinter(ValuePrinter):
         """The lines that compute `tail` and end with it."""
         lines: Block = []
         self.buffers.append(lines)
+        first = tail
         while isinstance(tail, Let) and self.uses[tail] <= 1:
             lines.extend((yield self.let(tail)))
             tail = tail.body
         lines.extend((yield self.tail(tail)))
+        if tail is not first:
+            lines[-1].text += self.note_asked(first)
         self.buffers.pop()
         return lines
 

@@ -292,10 +292,35 @@ def test_options():
     mod = relay.parse("def @main(%x: int32) { abs(%x) }", "f.relay")
     assert "abs(%x) /* ty=int32 span=f.relay:1:24 */" in text_of(mod, show_span=True)
     assert "/*" not in text_of(mod, show_types=False)
-    noted = text_of(mod, annotate=lambda e: "/* call */" if isinstance(e, relay.Call) else "")
+    noted = text_of(mod, annotate=lambda e: " /* call */" if isinstance(e, relay.Call) else "")
     assert "abs(%x) /* call */\n" in noted and "ty=" not in noted
     with pytest.raises(UnknownNameError, match=re.escape("0.0.5, 0.7, 0.0.4")):
         text_of(mod, style="0.0.6")
+
+
+def test_annotations_stand_where_tvm_puts_them():
+    """Behind operators and calls of globals too; once behind all the lets of a scope."""
+    mod = relay.parse(
+        "def @f(%z: int32) -> int32 { %z }\n"
+        "def @main(%x: int32, %c: bool) {\n"
+        "  let %r = ref(%x);\n  let %y = if (%c) { @f(%x) } else { let %q = 1; %q };\n"
+        "  (%y, ref_read(%r)).0\n}"
+    )
+    noted = mod["main"].astext(header=False, annotate=lambda e: f"<{type(e).__name__}>")
+    assert words(noted) == words("""
+fn (%x: int32<Var>, %c: bool<Var>) -> int32 {
+  let %r: ref(int32)<Var> = ref(%x)<RefCreate>;
+  let %y: int32<Var> = if (%c) {
+    @f<GlobalVar>(%x)<Call>
+  } else {
+    let %q: int32<Var> = 1<Constant>;
+    %q<Let>
+  }<If>;
+  %0 = ref_read(%r)<RefRead>;
+  %1 = (%y, %0)<Tuple>;
+  %1.0<TupleGetItem><Let>
+}<Function>""")
+    assert "exp<Op>(%x)<Call>" in relay.exp(X).astext(annotate=lambda e: f"<{type(e).__name__}>")
 
 
 def test_the_word_about_omitted_metadata():
