@@ -145,7 +145,8 @@ def print_lines(
         exact: whether the text is to be read again, by TVM or here, as the very same: scalars
             get all their digits where TVM prints 6, what has no form in the text goes into the
             metadata, and a name that TVM prints and cannot read is written as a similar one, with
-            the real one in a comment. Default: with the metadata, in style "0.0.5".
+            the real one in a comment. Default: with the metadata and without annotations, in
+            style "0.0.5".
 
     Raises UnknownNameError for an unknown style.
     """
@@ -177,7 +178,8 @@ def _print(
     if style not in STYLES:
         raise UnknownNameError(f"no text style is named {style!r}; there are {', '.join(STYLES)}")
     chosen = STYLES[style]
-    exact = style == "0.0.5" and (show_meta_data if exact is None else exact)
+    is_to_be_read = show_meta_data and annotate is None
+    exact = style == "0.0.5" and (is_to_be_read if exact is None else exact)
     nodes = NodePrinter(chosen, show_meta_data, annotate, show_types, show_span, exact)
     lines = [Line(chosen.header)] if header else []
     if isinstance(obj, IRModule):
