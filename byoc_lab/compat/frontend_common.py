@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from byoc_lab.passes import InferType
-from byoc_lab.relay.expr import Expr, Function
+from byoc_lab.passes import InferType, PassContext
+from byoc_lab.relay import with_fields
+from byoc_lab.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    If,
+    Let,
+    Op,
+    Tuple,
+    TupleGetItem,
+    TupleWrapper,
+    Var,
+)
 from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.span import SourceName, Span
 from byoc_lab.relay.types import TensorType
+from byoc_lab.relay.visit import rebuild
 
 
 def infer_type(node: Expr, mod: IRModule | None = None) -> Any:
@@ -29,4 +45,49 @@ def infer_shape(inputs: Expr, mod: IRModule | None = None) -> Any:
     return tuple(int(d) if isinstance(d, int) else d for d in ty.shape)
 
 
-__all__ = ["infer_shape", "infer_type"]
+_WITH_FIELDS: dict[type, Callable[..., Any]] = {
+    Call: with_fields.CallWithFields,
+    Constant: with_fields.ConstantWithFields,
+    Function: with_fields.FunctionWithFields,
+    If: with_fields.IfWithFields,
+    Let: with_fields.LetWithFields,
+    Tuple: with_fields.TupleWithFields,
+    TupleGetItem: with_fields.TupleGetItemWithFields,
+    Var: with_fields.VarWithFields,
+}
+
+
+def set_span(sym: Any, span: str | bytes | Span) -> Any:
+    """`sym`, an expression or a list or tuple of some, as made by what `span` names.
+
+    Every node down to those that have a place already gets it. With the setting
+    "relay.frontend.fill_span" off, and for what is no expression, nothing is changed.
+    Raises TypeError for nodes that no importer makes: references and matches.
+    """
+    if not PassContext.current().config.get("relay.frontend.fill_span", True):
+        return sym
+    if isinstance(span, bytes):
+        span = span.decode()
+    if not isinstance(span, Span):
+        span = Span(SourceName(span), 0, 0, 0, 0)
+    return _placed(sym, span, {})
+
+
+def _placed(sym: Any, span: Span, memo: dict[Expr, Expr]) -> Any:
+    def place(pre: Expr, post: Expr) -> Expr:
+        if pre.span is not None or isinstance(pre, Op):
+            return post
+        if type(pre) not in _WITH_FIELDS:
+            raise TypeError(f"set_span: {pre.in_words()} cannot be given a place")
+        return _WITH_FIELDS[type(pre)](post, span=span)
+
+    if isinstance(sym, TupleWrapper):
+        return TupleWrapper(_placed(sym.tuple_value, span, memo), sym.size)
+    if isinstance(sym, Expr):
+        return rebuild(sym, place, lambda node: node.span is None, memo)
+    if isinstance(sym, (list, tuple)):
+        return type(sym)(_placed(each, span, memo) for each in sym)
+    return sym
+
+
+__all__ = ["infer_shape", "infer_type", "set_span"]

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from byoc_lab.compat.nd import cpu, kind_name
+from byoc_lab.passes.context import PassContext
 
 TARGET = "llvm"
 GROUP = "byoc_lab_parameter_group"
@@ -148,6 +149,22 @@ def requires_cuda_compute_version(*version: int) -> Any:
 
 def skip_if_32bit(reason: str) -> Any:
     return pytest.mark.skipif(sys.maxsize <= 2**32, reason=reason)
+
+
+def enable_span_filling() -> PassContext:
+    """A context in which `relay.frontend.common.set_span` works."""
+    return _span_filling(True)
+
+
+def disable_span_filling() -> PassContext:
+    """A context in which `relay.frontend.common.set_span` changes nothing."""
+    return _span_filling(False)
+
+
+def _span_filling(on: bool) -> PassContext:
+    now = PassContext.current()
+    config = {**now.config, "relay.frontend.fill_span": on}
+    return PassContext(now.opt_level, config=config)
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ from byoc_lab.passes.base import FunctionPass, PassContext
 from byoc_lab.passes.rewrite import Rule, rewrite, rule
 from byoc_lab.relay.expr import Call, Expr, Function, TupleGetItem
 from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.span import Span, unless_tvm
 from byoc_lab.relay.types import TensorType
 
 
@@ -37,9 +38,9 @@ def _first_result_of(pre: Expr, post: Expr, op: str) -> tuple[Call, Call] | None
     return None
 
 
-def _in_place_of(pre: Expr, call: Call) -> Call:
+def _placed(call: Call, span: Span | None) -> Call:
     """`call`, from the place in the text of what it replaces."""
-    return Call(call.op, call.args, call.attrs, span=pre.span)
+    return Call(call.op, call.args, call.attrs, span=span)
 
 
 def _scalar(value: float, like: TensorType) -> Expr:
@@ -69,7 +70,7 @@ def batch_norm(pre: Expr, post: Expr) -> Expr | None:
         shift = relay.add(shift, beta)
     rank = len(ty.shape)
     scaled = relay.multiply(data, _along(scale, attrs.axis, rank))
-    return _in_place_of(before, relay.add(scaled, _along(shift, attrs.axis, rank)))
+    return _placed(relay.add(scaled, _along(shift, attrs.axis, rank)), before.span)
 
 
 @rule("dropout", "at inference, dropout lets everything through")
@@ -101,7 +102,8 @@ def layer_norm(pre: Expr, post: Expr) -> Expr | None:
     data, gamma, beta = post.args
     ty, axis = pre.args[0].checked_type, pre.attrs.axis
     out = _normalised(data, [axis], pre.attrs.epsilon, ty)
-    return _in_place_of(pre, _scale_and_center(out, pre, gamma, beta, axis, len(ty.shape)))
+    out = _scale_and_center(out, pre, gamma, beta, axis, len(ty.shape))
+    return _placed(out, unless_tvm(pre.span))
 
 
 @rule("instance_norm", "instance norm is arithmetic over all axes but batch and channel")
@@ -114,7 +116,8 @@ def instance_norm(pre: Expr, post: Expr) -> Expr | None:
     axis = pre.attrs.axis % rank
     axes = [a for a in range(1, rank) if a != axis]
     out = _normalised(data, axes, pre.attrs.epsilon, ty)
-    return _in_place_of(pre, _scale_and_center(out, pre, gamma, beta, axis, rank))
+    out = _scale_and_center(out, pre, gamma, beta, axis, rank)
+    return _placed(out, unless_tvm(pre.span))
 
 
 @rule("group_norm", "group norm is arithmetic over each group of channels")
@@ -129,7 +132,8 @@ def group_norm(pre: Expr, post: Expr) -> Expr | None:
     axes = list(range(axis + 1, rank + 1))
     out = _normalised(relay.reshape(data, split), axes, pre.attrs.epsilon, ty)
     out = relay.reshape(out, list(ty.shape))
-    return _in_place_of(pre, _scale_and_center(out, pre, gamma, beta, axis, rank))
+    out = _scale_and_center(out, pre, gamma, beta, axis, rank)
+    return _placed(out, unless_tvm(pre.span))
 
 
 @rule("l2_normalize", "l2 normalisation is a division by the root of the sum of squares")
@@ -140,7 +144,7 @@ def l2_normalize(pre: Expr, post: Expr) -> Expr | None:
     total = relay.sum(relay.multiply(data, data), axis=pre.attrs.axis, keepdims=True, exclude=False)
     # TVM's epsilon is float32 whatever the dtype of data.
     bounded = relay.maximum(total, relay.const(pre.attrs.eps, "float32"))
-    return _in_place_of(pre, relay.divide(data, relay.sqrt(bounded)))
+    return _placed(relay.divide(data, relay.sqrt(bounded)), unless_tvm(pre.span))
 
 
 RULES: tuple[Rule, ...] = (

@@ -307,3 +307,35 @@ def test_what_a_built_library_does_not_have() -> None:
         lib.get_function("fused_relu")
     with pytest.raises(UnsupportedNameError, match="imported_modules"):
         lib.get_lib().get_source("asm")
+
+
+def test_places_as_the_importers_fill_them_in() -> None:
+    """What has a place already is left alone, with all below it."""
+    set_span = tvm.relay.frontend.common.set_span
+
+    def names(*exprs: typing.Any) -> list[str | None]:
+        nodes: list[typing.Any] = []
+        for expr in exprs:
+            relay.analysis.post_order_visit(expr, nodes.append)
+        return [n.span and n.span.source_name.name for n in nodes if not isinstance(n, relay.op.Op)]
+
+    x = set_span(relay.var("x", shape=(4, 4)), "input")
+    half = set_span(relay.multiply(x, relay.const(0.5)), "half")
+    assert names(half) == ["input", "half", "half"]
+    assert set_span(half, "again") is half
+    pair = relay.Tuple([half, relay.exp(x)])
+    one, same = set_span([relay.TupleGetItem(pair, 1), half], b"list")
+    assert names(one) == ["input", "half", "half", *["list"] * 3] and same is half
+    assert set_span((x, 3, None), "tuple") == (x, 3, None)
+    branch = set_span(relay.If(relay.const(True), half, relay.abs(x)), "if")
+    assert names(branch) == ["if", "input", "half", "half", "if", "if"]
+    parts = set_span(relay.split(x, 2), "split")
+    assert parts.size == 2 and names(parts.astuple()) == ["input", "split"]
+    whole = set_span(relay.Function([x], relay.Let(v := relay.var("v"), half, v)), "net")
+    assert whole.span.source_name.name == whole.body.span.source_name.name == "net"
+    with tvm.testing.disable_span_filling():
+        assert set_span(relay.var("y"), "y").span is None
+        with tvm.testing.enable_span_filling():
+            assert names(set_span(relay.var("y"), "y")) == ["y"]
+    with pytest.raises(TypeError, match="RefCreate cannot be given a place"):
+        set_span(relay.RefCreate(relay.var("y")), "ref")
