@@ -6,7 +6,7 @@ work on a `copy`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -56,6 +56,7 @@ class IRModule:
         self.notes: list[str] = []
         self.source_map = SourceMap()
         self._imported: frozenset[str] = frozenset()
+        self._define_type: Callable[[str], None] | None = None
         for type_var, data in (type_definitions or {}).items():
             self._put(type_var, data)
         for name, func in (functions or {}).items():
@@ -198,8 +199,17 @@ class IRModule:
         self.update(parse_file(path))
         self._imported |= {file_to_import}
 
+    def define_types_by(self, define: Callable[[str], None]) -> None:
+        """`define(name)` is called for a type that is asked for and not there: it may define it.
+
+        For types of which a module is to have many and needs few. Copies do not inherit it.
+        """
+        self._define_type = define
+
     def get_global_type_var(self, name: str) -> GlobalTypeVar:
         """The module's type of that name. Raises UnknownNameError."""
+        if self._define_type and all(var.name_hint != name for var in self.type_definitions):
+            self._define_type(name)
         for type_var in self.type_definitions:
             if type_var.name_hint == name:
                 return type_var

@@ -18,6 +18,11 @@ from byoc_lab.relay.static_tensor_arrays import StaticTensorArrayOps, static_nam
 from byoc_lab.relay.tensor_arrays import Shape, TensorArrayOps, constructor_of, dynamic_name
 from byoc_lab.relay.types import GlobalTypeVar, TypeCall
 
+# Those that TVM has tensor arrays of in every prelude.
+TENSOR_DTYPES = (
+    "float32", "float16", "float64", "int32", "uint8", "int8", "int16", "uint16", "int64",
+)  # fmt: skip
+
 
 class Prelude:
     """A module (by default a new one) with the prelude in it.
@@ -25,7 +30,8 @@ class Prelude:
     `mod` is the module, changed in place; each function is an attribute, its global variable:
     `p.map(f, xs)` is a call. The types are had of the module: `_, cons, nil =
     p.mod.get_type("List")`. The functions of tensor arrays are had of `get_global_var` and so on;
-    those of a dtype are defined when one is asked for, those of a shape by `StaticTensorArrayOps`.
+    those of a dtype are defined when one, or their type, is asked for, those of a shape by
+    `StaticTensorArrayOps`.
     """
 
     id: GlobalVar
@@ -62,6 +68,7 @@ class Prelude:
         self.mod.import_from_std("prelude.rly")
         for name in Prelude.__annotations__:
             setattr(self, name, self.mod.get_global_var(name))
+        self.mod.define_types_by(self._define_type)
 
     def get_name(self, canonical: str, dtype: str) -> str:
         """The name that a function, constructor or type of tensor arrays has for a dtype."""
@@ -85,6 +92,11 @@ class Prelude:
     def get_tensor_ctor(self, canonical: str, dtype: str) -> Constructor:
         """A constructor of tensor arrays: "tensor2". Raises UnknownNameError."""
         return self.get_ctor(dynamic_name("tensor_t", dtype), canonical, dtype)
+
+    def _define_type(self, name: str) -> None:
+        for dtype in TENSOR_DTYPES:
+            if name == dynamic_name("tensor_t", dtype):
+                self._define(dtype)
 
     def _define(self, dtype: str) -> None:
         if dynamic_name("tensor_array", dtype) not in self.mod:

@@ -61,13 +61,11 @@ class StaticTensorArrayOps(TensorArrays):
     def define_tensor_adt(self) -> None:
         """The type of a tensor of this shape, or nothing; left as it is when it is there."""
         mod, name = self.prelude.mod, self.get_name("tensor_t")
-        known = {var.name_hint: var for var in mod.get_global_type_vars()}
-        self.tensor_type_var = known.get(name) or GlobalTypeVar(name)
-        if name not in known:
-            held = [TensorType(self.shape, self.dtype)]
-            nothing = Constructor(self.get_name("tensor_nil"), [], self.tensor_type_var)
-            full = Constructor(self.get_name("tensor_constructor"), held, self.tensor_type_var)
-            mod[self.tensor_type_var] = TypeData(self.tensor_type_var, [], [nothing, full])
+        if all(var.name_hint != name for var in mod.get_global_type_vars()):
+            var, held = GlobalTypeVar(name), [TensorType(self.shape, self.dtype)]
+            nothing = Constructor(self.get_name("tensor_nil"), [], var)
+            full = Constructor(self.get_name("tensor_constructor"), held, var)
+            mod[var] = TypeData(var, [], [nothing, full])
 
     def _of(self, *shape: Dim) -> StaticTensorArrayOps:
         """The same for another shape, its type defined."""

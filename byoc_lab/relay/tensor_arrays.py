@@ -68,9 +68,7 @@ def opened(value: Expr, constructor: Constructor, held: Var, result: Expr) -> Ma
 
 
 class TensorArrays:
-    """What both kinds define alike; `tensor_type_var` is the type that arrays are lists of."""
-
-    tensor_type_var: GlobalTypeVar
+    """What both kinds define alike."""
 
     def __init__(self, prelude: Prelude, dtype: str):
         self.prelude, self.dtype = prelude, dtype
@@ -91,6 +89,11 @@ class TensorArrays:
     def get_ctor(self, canonical: str) -> Constructor:
         """The constructor of that canonical name. Raises UnknownNameError."""
         return constructor_of(self.prelude, self.get_name("tensor_t"), self.get_name(canonical))
+
+    @property
+    def tensor_type_var(self) -> GlobalTypeVar:
+        """The type that arrays are lists of. Raises UnknownNameError where it is not defined."""
+        return self.get_type("tensor_t")
 
     @property
     def tensor(self) -> TypeCall:
@@ -236,7 +239,7 @@ class TensorArrayOps(TensorArrays):
 
     def define_tensor_adt(self) -> None:
         """The type of a tensor of some rank, or nothing."""
-        self.tensor_type_var = var = GlobalTypeVar(self.get_name("tensor_t"))
+        var = GlobalTypeVar(self.get_name("tensor_t"))
         made = [Constructor(self.get_name("tensor_nil"), [], var)]
         for rank in range(MAX_RANK + 1):
             held = TensorType([Any()] * rank, self.dtype)

@@ -166,3 +166,25 @@ def test_names_and_types() -> None:
         prelude.get_tensor_ctor("tensor7", "int8")
     with pytest.raises(UnknownNameError):
         prelude.get_global_var_static("tensor_array", "float32", (5,))
+
+
+def test_a_module_with_the_prelude_has_the_types_of_all_dtypes() -> None:
+    mod = relay.IRModule()
+    Prelude(mod)
+    assert "tensor_array_int8" not in mod
+    tensor, nothing, *_ = mod.get_type("tensor_int8_t")
+    assert str(nothing.name_hint) == "tensor_nil_int8" and "tensor_array_int8" in mod
+    assert mod.get_global_type_var("tensor_int8_t") is tensor
+    with pytest.raises(UnknownNameError, match="no type tensor_int4_t"):
+        mod.get_type("tensor_int4_t")
+
+
+def test_a_shape_whose_type_is_there_needs_no_registration() -> None:
+    prelude = Prelude()
+    StaticTensorArrayOps(prelude, "float32", [4, 3]).register()
+    rows = StaticTensorArrayOps(prelude, "float32", [relay.Any(), 3])
+    rows.define_tensor_array()
+    made = infer_module(prelude.mod)[rows.get_global_var("tensor_array")]
+    assert str(made.ret_type) == "List[static_tensor_float32_any_3_t[]]"
+    with pytest.raises(UnknownNameError, match="static_tensor_float32_7_t"):
+        StaticTensorArrayOps(prelude, "float32", [7]).define_tensor_array()
