@@ -84,6 +84,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.frontend.common": (f"{_HERE}.frontend_common",),
     "tvm.relay.prelude": (f"{_RELAY}.prelude",),
     "tvm.relay.qnn.op.canonicalizations": (f"{_HERE}.canonicalizations",),
+    "tvm.relay.qnn.op.legalizations": (f"{_HERE}.qnn_legalizations",),
     "tvm.relay.quantize": (),
     "tvm.relay.backend.executor": (f"{_HERE}.building",),
     "tvm.relay.backend.executor_factory": (f"{_HERE}.building",),

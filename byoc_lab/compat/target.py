@@ -6,6 +6,7 @@ import json
 import shlex
 from typing import Any
 
+from byoc_lab.compat import qnn_legalizations as qnn_legalizations  # who asks for the target
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.attrs import Attrs
 from byoc_lab.relay.op.device import VIRTUAL_DEVICE, virtual_device

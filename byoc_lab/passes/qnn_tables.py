@@ -2,7 +2,7 @@
 
 A function of one tensor of 8 bits becomes a table of 256 entries, `take(table, reinterpret(x))`;
 qnn.conv2d_transpose, which TVM lowers nowhere else, subtracts the zero points and multiplies int16.
-TVM has more for its targets; byoc_lab has none of them, so these are what TVM does without one.
+TVM has more for its targets (`compat.qnn_legalizations`); these are what it does without one.
 
 Source: python/tvm/relay/qnn/op/legalizations.py and canonicalizations.py of TVM 0.16.
 """
