@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import prod
 from typing import Any
 
 from byoc_lab.compat.nd import HostArray
@@ -97,15 +98,23 @@ def get_calibration_data(
 
 
 def get_total_mac_number(expr: Expr) -> int:
-    """Multiply-accumulates of the convolutions and products of a typed expression."""
+    """Multiply-accumulates of the convolutions and products of a typed expression.
+
+    Of a transposed convolution as if every element of the result had those of a full window, as
+    TVM counts them.
+    """
     calls = (n for n in post_order(expr) if isinstance(n, Call) and n.op_name in MACS)
-    return sum(_operations(call) // 2 for call in calls)
+    return sum(map(_multiplications, calls))
 
 
-def _operations(call: Call) -> int:
-    types = [a.checked_type for a in call.args]
+def _multiplications(call: Call) -> int:
+    data, weight = (a.checked_type for a in call.args)
+    result = call.checked_type
+    if call.op_name == "nn.conv2d_transpose":
+        channels = result.shape[call.attrs.data_layout.index("C")]
+        return prod(result.shape) * (prod(weight.shape) // channels)
     assert isinstance(call.op, Op)
-    return call.op.definition.flops(call.attrs, types, call.checked_type)
+    return call.op.definition.flops(call.attrs, [data, weight], result) // 2
 
 
 def count_layers(expr: Expr | IRModule, valid_ops: list[str]) -> int:

@@ -80,6 +80,11 @@ def is_optimizable(func: Function) -> bool:
     )
 
 
+def typed_as(mod: IRModule, out: IRModule) -> IRModule:
+    """What a module pass made of `mod`: with types if `mod` had them, as it is otherwise."""
+    return infer_module(out) if all(f.is_typed for f in mod.functions.values()) else out
+
+
 class FunctionPass(Pass):
     """Rewrites each optimizable function by itself, then infers types again.
 

@@ -15,11 +15,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from byoc_lab.errors import PassError
-from byoc_lab.passes.base import ModulePass, PassContext
+from byoc_lab.passes.base import ModulePass, PassContext, typed_as
 from byoc_lab.passes.hook import report_function, rewriting
 from byoc_lab.passes.rewrite import Rule, rewrite
 from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar
-from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.visit import post_order, substitute
 
@@ -56,7 +55,7 @@ class Inline(ModulePass):
             reason = "it is where it was called"
             report_function("remove function", reason, gv.name_hint, out[gv], None)
             del out[gv]
-        return infer_module(out)
+        return typed_as(mod, out)
 
 
 def _inline_into(func: Function, inlined: dict[Expr, Function]) -> Function:

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from byoc_lab.errors import PassError
-from byoc_lab.passes.base import ModulePass, PassContext, is_optimizable
+from byoc_lab.passes.base import ModulePass, PassContext, is_optimizable, typed_as
 from byoc_lab.passes.hook import report_function, rewriting
 from byoc_lab.passes.rewrite import Rule, rewrite
 from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar
-from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.visit import applied, rebuild, substitute
 
@@ -47,7 +46,7 @@ class InlineCompilerFunctionsBoundTo(ModulePass):
         for name in bodies:
             report_function("remove function", "it is where it was called", name, mod[name], None)
             del out[name]
-        return infer_module(out)
+        return typed_as(mod, out)
 
 
 def _without_composites(func: Function, name: str) -> Function:

@@ -12,11 +12,10 @@ from __future__ import annotations
 from typing import Any
 
 from byoc_lab.errors import PassError
-from byoc_lab.passes.base import ModulePass, PassContext, is_optimizable
+from byoc_lab.passes.base import ModulePass, PassContext, is_optimizable, typed_as
 from byoc_lab.passes.hook import report_function, rewriting
 from byoc_lab.passes.rewrite import Rule, rewrite
 from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
-from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.visit import post_order
 
@@ -37,7 +36,7 @@ class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
             if is_optimizable(func):
                 with rewriting(func, gv.name_hint):
                     out.functions[gv] = self._outline(func, out)
-        return infer_module(out)
+        return typed_as(mod, out)
 
     def _outline(self, func: Function, out: IRModule) -> Function:
         lets = {n.var: n.value for n in post_order(func) if isinstance(n, Let)}

@@ -50,6 +50,13 @@ def test_counts() -> None:
     branch = relay.nn.relu(conv) + relay.cast(relay.cast(conv, "int8"), "float32")
     net = relay.testing.run_infer_type(relay.nn.conv2d(branch, relay.var("v", shape=(1, 2, 1, 1))))
     assert relay.analysis.get_total_mac_number(net) == 2 * 2 * 2 * 27 + 2 * 2 * 2
+    data, weight = relay.var("d", shape=(2, 6, 11, 13)), relay.var("w", shape=(6, 4, 3, 3))
+    wide = relay.nn.conv2d_transpose(
+        data, weight, channels=12, groups=3, kernel_size=(3, 3), strides=(2, 2)
+    )
+    wide = relay.testing.run_infer_type(wide)
+    outputs = 2 * 12 * (2 * 10 + 3) * (2 * 12 + 3)
+    assert relay.analysis.get_total_mac_number(wide) == outputs * 2 * 3 * 3
     assert relay.analysis.count_layers(net, ["nn.conv2d"]) == 2
     assert relay.analysis.count_layers(net, ["cast", "nn.relu"]) == 2
     assert relay.analysis.all_dtypes(net) == {"float32", "int8"}

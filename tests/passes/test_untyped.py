@@ -6,7 +6,12 @@ import pytest
 
 from byoc_lab import relay
 from byoc_lab.errors import TypeInferenceError
-from byoc_lab.passes import make_pass
+from byoc_lab.passes import (
+    InlineCompilerFunctionsBoundTo,
+    OutlineCompilerFunctionsWithExistingGlobalSymbols,
+    Pass,
+    make_pass,
+)
 from byoc_lab.relay import IRModule, structural_equal
 from byoc_lab.relay.infer import infer_module
 
@@ -26,6 +31,31 @@ def test_a_pass_types_what_it_needs_typed(name: str) -> None:
     out = run(_module())
     assert out["main"].is_typed
     assert structural_equal(out, run(infer_module(_module())))
+
+
+def _calls(**attrs: object) -> IRModule:
+    p, x = relay.var("p", shape=(2,)), relay.var("x", shape=(2,))
+    function = relay.Function([p], relay.abs(p))
+    for name, value in attrs.items():
+        function = function.with_attr(name, value)
+    gv = relay.GlobalVar("f")
+    return IRModule({gv: function, "main": relay.Function([x], relay.exp(gv(x)))})
+
+
+@pytest.mark.parametrize(
+    ("run", "mod"),
+    [
+        (make_pass("Inline"), _calls(Inline=1)),
+        (InlineCompilerFunctionsBoundTo(["f"]), _calls(Compiler="a", global_symbol="f")),
+        (OutlineCompilerFunctionsWithExistingGlobalSymbols("a"), _calls(Inline=1)),
+    ],
+)
+def test_a_pass_that_needs_no_types_gives_none(run: Pass, mod: IRModule) -> None:
+    """As in TVM, so that what it gives equals a module that was written without them."""
+    out = run(mod)
+    assert not out["main"].is_typed and out["main"].ret_type is None
+    assert run(infer_module(mod))["main"].is_typed
+    assert structural_equal(infer_module(out), run(infer_module(mod)))
 
 
 def test_what_cannot_be_typed_is_named() -> None:
