@@ -89,19 +89,21 @@ class Oracle:
         steps: list[Any],
         *,
         constants_up_to: int | None = None,
+        places: bool = False,
         timeout: float = 300.0,
     ) -> list[StepResult]:
         """Build a case or a recipe (or parse a text, told by its `#[version` or `def`), then run
         the steps.
 
         `constants_up_to` is the size in bytes up to which a module's constants are written out;
-        None writes them always. `timeout` is the longest wait for one step, in seconds. The first
+        None writes them always. With `places`, texts keep their spans. `timeout` is the longest wait for one step, in seconds. The first
         result is the module as built. Raises ValueError when there is no such case.
         """
         request = {
             _kind(source): source,
             "steps": steps,
             "constants_up_to": constants_up_to,
+            "places": places,
         }
         if self._process is None:
             self._start()

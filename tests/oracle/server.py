@@ -4,7 +4,7 @@ Run by `client.py` under the oracle's Python, as `python -m oracle.server` with 
 folder on the path; never imports byoc_lab. After a first line {"ready": version}, each request
 
     {"case": name}, {"text": relay text} or {"recipe": see recipe.py},
-    "steps": [...], "constants_up_to": bytes or null
+    "steps": [...], "constants_up_to": bytes or null, "places": whether texts keep their spans
 
 is answered by one line for the module as built (step -1) and one for each step,
 
@@ -68,7 +68,7 @@ def _run(request):
                 failure = {"type": type(error).__name__, "message": _message(error, diagnostics())}
                 yield {"step": index, "error": failure}
                 return
-        yield {"step": index, **_texts(module, limit)}
+        yield {"step": index, **_texts(module, limit, request.get("places", False))}
 
 
 def _source(request):
@@ -79,21 +79,21 @@ def _source(request):
     return cases.parse(request["text"], tvm, relay, np)
 
 
-def _texts(module, limit):
+def _texts(module, limit, places):
     """The module's text without metadata and, if its constants are small, with it."""
-    texts = {"bare": _settled(module.astext(show_meta_data=False))}
+    texts = {"bare": _settled(module.astext(show_meta_data=False), places)}
     if limit is None or _constant_bytes(module) <= limit:
-        texts["full"] = _settled(module.astext(show_meta_data=True))
+        texts["full"] = _settled(module.astext(show_meta_data=True), places)
     return texts
 
 
-def _settled(text: str) -> str:
-    """`text` without spans, and with ToANormalForm's fresh variables counted from 0.
+def _settled(text: str, places: bool) -> str:
+    """`text` without spans (unless its `places` are asked for), and with ToANormalForm's fresh variables counted from 0.
 
     TVM counts them from the start of the process, and takes the functions of a module in the order
     of their addresses; so within each function they are ranked, and the functions follow the text.
     """
-    text = SPAN.sub("", text)
+    text = text if places else SPAN.sub("", text)
     ranked = [
         number
         for function in text.split("\ndef ")
