@@ -96,8 +96,9 @@ class Oracle:
         the steps.
 
         `constants_up_to` is the size in bytes up to which a module's constants are written out;
-        None writes them always. With `places`, texts keep their spans. `timeout` is the longest wait for one step, in seconds. The first
-        result is the module as built. Raises ValueError when there is no such case.
+        None writes them always. With `places`, texts keep their spans. `timeout` is the longest
+        wait for one step, in seconds. The first result is the module as built. Raises ValueError
+        when there is no such case.
         """
         request = {
             _kind(source): source,
