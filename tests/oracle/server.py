@@ -90,8 +90,9 @@ def _texts(module, limit, places):
 def _settled(text: str, places: bool) -> str:
     """`text` without spans (unless `places` are asked for), fresh variables counted from 0.
 
-    TVM counts those of ToANormalForm from the start of the process, and takes the functions of a module in the order
-    of their addresses; so within each function they are ranked, and the functions follow the text.
+    TVM counts those of ToANormalForm from the start of the process, and takes the functions of a
+    module in the order of their addresses; so within each function they are ranked, and the
+    functions follow the text.
     """
     text = text if places else SPAN.sub("", text)
     ranked = [
