@@ -3,6 +3,7 @@
 `nn.conv2d(multiply(%x, %s), %w)` -> `nn.conv2d(%x, multiply(%w, %s'))`, also through relu,
 leaky_relu, add and subtract in between (whose other operand is divided by the scale). Left alone:
 where any user of the scaled value cannot take the scale, and what BackwardFoldScaleAxis leaves.
+Where anything could take a scale, projections of tuples that are written out go, too, as in TVM.
 
 Source: src/relay/transforms/fold_scale_axis.cc of TVM 0.16.
 """
@@ -25,7 +26,7 @@ from byoc_lab.passes.scale_axis import (
     fits,
     matches,
 )
-from byoc_lab.relay.expr import Call, Expr, Function, Op
+from byoc_lab.relay.expr import Call, Expr, Function, Op, Tuple, TupleGetItem
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.visit import post_order
 
@@ -60,7 +61,10 @@ class _Forward:
         nodes = list(post_order(self.func))
         for node in reversed(nodes):  # users first: they say what they can take
             for part, message in zip(node.parts(), self._wishes(node), strict=True):
-                self._agree(part, message)
+                if not (isinstance(node, Function) and part in node.params):  # those use nothing
+                    self._agree(part, message)
+        if not any(self.messages.values()):
+            return self.func
         keeps_in(self.memo)
         for node in nodes:
             self._rewrite(node)
@@ -109,6 +113,10 @@ class _Forward:
                 return
         parts = node.parts()
         new = [self._plain(p) for p in parts]
+        if isinstance(node, TupleGetItem) and isinstance(new[0], Tuple):
+            self.memo[node] = new[0].fields[node.index]
+            report("pick field", "a field of a literal tuple is that field", node, self.memo[node])
+            return
         same = all(a is b for a, b in zip(parts, new, strict=True))
         self.memo[node] = node if same else node.with_parts(new)
 

@@ -1,9 +1,9 @@
 """FuseOps: operators that run as one become a function that is called in their place.
 
 `nn.relu(add(%x, %y))` -> `fn (%p0, %p1, Primitive=1) { nn.relu(add(%p0, %p1)) }(%x, %y)`. Every
-operator ends up in such a function, if only by itself; which go together is in
+operator ends up in such a function, if only by itself, qnn's too; which go together is in
 `fusion_groups.py`. Left alone: what is Primitive already, functions of other compilers, operators
-that stand for others (qnn), tuples that nothing is fused with, calls of functions.
+that compute nothing (on_device), tuples that nothing is fused with, calls of functions.
 `annotation.stop_fusion` keeps what it marks apart from its users, and goes.
 
 Source: src/relay/transforms/fuse_ops.cc of TVM 0.16.
@@ -73,9 +73,7 @@ class _Fuser:
     def _inputs(self, expr: Expr) -> Sequence[Expr] | None:
         """What a node takes that goes into a function; None for a node that does not."""
         if isinstance(expr, Call):
-            op = expr.op
-            fused = isinstance(op, Op) and not op.get_attr("TNonComputational") and op.name != STOP
-            return expr.args if fused else None
+            return expr.args if _computes(expr.op) and not expr.is_op(STOP) else None
         if isinstance(expr, Tuple):
             return None if self._is_result(expr) else expr.fields
         if isinstance(expr, TupleGetItem):
@@ -114,6 +112,13 @@ class _Fuser:
         params = self.params.get(self.nodes[pre], {})
         func = Function(list(params.values()), post, pre.checked_type, attrs=_attributes(post))
         return Call(func, [self.memo[value] for value in params])
+
+
+def _computes(op: Expr) -> bool:
+    """Whether it is an operator to run, or one of qnn, which stands for others that do."""
+    if not isinstance(op, Op):
+        return False
+    return not op.get_attr("TNonComputational") or op.get_attr("FTVMQnnCanonicalize") is not None
 
 
 def _attributes(body: Expr) -> dict[str, int]:

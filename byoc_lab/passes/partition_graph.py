@@ -69,6 +69,8 @@ class PartitionGraph(ModulePass):
     ):
         if era not in (None, "2020-01"):
             raise PartitionError(f'PartitionGraph: era must be None or "2020-01", found {era!r}')
+        if mod_name is not None and not mod_name.isascii():
+            raise PartitionError(f"PartitionGraph: mod_name must be ASCII, found {mod_name!r}")
         self.mod_name = mod_name
         self.bind_constants = bind_constants
         self.era = era

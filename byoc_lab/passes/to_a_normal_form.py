@@ -2,8 +2,9 @@
 
 `add(abs(%x), %y)` -> `let %x_0 = abs(%x); let %x_1 = add(%x_0, %y); %x_1`, constants included.
 A value that several branches share is bound in the innermost scope around all its uses. Lets that
-are there keep their variables; each also yields one more name for its own result, as in TVM.
-Primitive functions are bound whole, and external functions left alone.
+are there keep their variables; each also yields one more name for its own result, as in TVM. The
+parts of an if and of ref_write come from the last to the first, as there: what both branches share
+is before the condition. Primitive functions are bound whole, and external functions left alone.
 
 Source: src/relay/transforms/to_a_normal_form.cc of TVM 0.16. New nodes have no types yet.
 """
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from byoc_lab.passes.base import ModulePass, PassContext, is_optimizable
 from byoc_lab.passes.hook import report, rewriting
 from byoc_lab.relay.adt import Constructor, Match
-from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Op, Var
+from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Op, RefWrite, Var
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.span import unless_tvm
 from byoc_lab.relay.visit import post_order
@@ -127,14 +128,19 @@ class Normaliser:
                     stack += [(node.body, None, False), (node.value, node.var, False)]
                 elif isinstance(node, Call):  # here, unlike elsewhere, the callee comes last
                     stack += [(p, None, False) for p in (node.op, *reversed(node.args))]
+                elif isinstance(node, (If, RefWrite)):  # from the last part to the first
+                    stack += [(p, None, False) for p in node.parts()]
                 elif is_open(node):
                     stack += [(p, None, False) for p in reversed(node.parts())]
 
     def opens(self, node: Expr, part: int) -> int | None:
         """Whether a part of a node belongs to a scope of its own: which part that scope ends in.
 
-        Of a match also the pattern variables do, which need no binding.
+        Of a match also the pattern variables do, which need no binding; of a let all parts, so that
+        what others use as well comes before it.
         """
+        if isinstance(node, Let):
+            return LET_BODY
         if isinstance(node, (If, Match)):
             return part or None
         is_body = isinstance(node, Function) and part == len(node.params)

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 
 from byoc_lab.passes.base import ModulePass, PassContext, is_optimizable
 from byoc_lab.passes.hook import report, rewriting
-from byoc_lab.passes.to_a_normal_form import LET_BODY, Normaliser, Scope, is_open
-from byoc_lab.relay.expr import Expr, Function, GlobalVar, Let, Op
+from byoc_lab.passes.to_a_normal_form import Normaliser, Scope, is_open
+from byoc_lab.relay.expr import Expr, Function, GlobalVar, Op
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.visit import is_dataflow
 
@@ -44,12 +44,9 @@ def find_lifted(expr: Expr) -> Iterator[Expr]:
 
 
 class _BlockNormaliser(Normaliser):
-    """A let is a scope here, and stays where it is."""
+    """Only values of other scopes are named here."""
 
     lifted: frozenset[Expr] = frozenset()
-
-    def opens(self, node: Expr, part: int) -> int | None:
-        return LET_BODY if isinstance(node, Let) else super().opens(node, part)
 
     def needs_name(self, node: Expr) -> bool:
         return node in self.lifted and super().needs_name(node)

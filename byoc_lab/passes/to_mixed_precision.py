@@ -19,7 +19,7 @@ from operator import is_ as _is
 from typing import Any
 
 from byoc_lab.errors import PassError
-from byoc_lab.passes.base import FunctionPass, PassContext
+from byoc_lab.passes.base import FunctionPass, PassContext, is_optimizable
 from byoc_lab.passes.rewrite import Rule, rewrite
 from byoc_lab.relay.adt import Constructor
 from byoc_lab.relay.attrs import Attrs
@@ -120,7 +120,8 @@ class ToMixedPrecision(FunctionPass):
         with a warning; 2: without one; 0: PassError.
 
     With the setting "relay.ToMixedPrecision.keep_orig_output_dtype" the results keep their dtypes.
-    Raises PassError for calls of global functions and constructors as well.
+    Functions that passes leave alone (those of other compilers) are called with what they take.
+    Raises PassError for calls of other global functions and of constructors as well.
     """
 
     def __init__(self, mixed_precision_type: str = "float16", missing_op_mode: int = 1):
@@ -136,7 +137,7 @@ class ToMixedPrecision(FunctionPass):
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         keeps = bool(ctx.config.get("relay.ToMixedPrecision.keep_orig_output_dtype", False))
-        mixer = _Mixer(func, self.dtype, keeps)
+        mixer = _Mixer(func, mod, self.dtype, keeps)
         mixed = mixer.run()
         for name, count in mixer.missing.items():
             what = (
@@ -157,8 +158,9 @@ class _Mixer:
     cast back is what was cast.
     """
 
-    def __init__(self, func: Function, dtype: str, keeps_results: bool):
+    def __init__(self, func: Function, mod: IRModule, dtype: str, keeps_results: bool):
         self.func = func
+        self.mod = mod
         self.dtype = dtype
         self.result = func.body if keeps_results else None
         self.missing: Counter[str] = Counter()
@@ -212,14 +214,17 @@ class _Mixer:
                 new = self._as_before(new, pre.checked_type)
         return new
 
+    def _is_left_alone(self, callee: Expr) -> bool:
+        return isinstance(callee, GlobalVar) and not is_optimizable(self.mod[callee])
+
     def _colour(self, call: Call) -> tuple[int, str, str]:
         """The colour of a call, the dtype it computes in if that is narrow, and of its result."""
-        if isinstance(call.op, (GlobalVar, Constructor)):
+        if isinstance(call.op, (GlobalVar, Constructor)) and not self._is_left_alone(call.op):
             raise PassError(
                 f"ToMixedPrecision changes calls of operators and of local functions, found one of "
                 f"{describe(call.op)}; inline it (Inline) first"
             )
-        if not isinstance(call.op, Op):  # a function, bound to a name or not, keeps its signature
+        if not isinstance(call.op, Op):  # a function, local or left alone, keeps its signature
             return MIXED_PRECISION_NEVER, WIDE, WIDE
         conversion = call.op.get_attr("FTVMMixedPrecisionConversionType")
         if conversion is None:
@@ -275,11 +280,11 @@ class _Mixer:
         if expr not in self.types:
             alone = expr
             if isinstance(expr, (Call, Tuple, TupleGetItem)):
-                kept = (Op, Function)
+                kept = (Op, Function, GlobalVar)
                 alone = expr.with_parts(
                     [p if isinstance(p, kept) else Var("part", self._type(p)) for p in expr.parts()]
                 )
-            self.types[expr] = infer_expr(alone).checked_type
+            self.types[expr] = infer_expr(alone, self.mod).checked_type
         return self.types[expr]
 
 

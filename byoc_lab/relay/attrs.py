@@ -125,14 +125,11 @@ def nested_integers(value: Any) -> tuple[tuple[int, ...], ...]:
 class AttrsType:
     """A schema: TVM's type key and the fields in print order.
 
-    declared: whether TVM's operators say that they have attributes of this type. Those of others
-        cannot be read field by field by TVM's reader, so its printer puts them into the metadata.
     text: how a record is shown, where not as `type_key(field=value, ...)`.
     """
 
     type_key: str
     fields: tuple[Attr, ...]
-    declared: bool = True
     text: Callable[[Attrs], str] | None = None
     by_name: Mapping[str, Attr] = field(init=False, repr=False)
     record: type[Attrs] = field(init=False, repr=False)  # "relay.attrs.Conv2DAttrs": Conv2DAttrs

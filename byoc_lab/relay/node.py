@@ -256,8 +256,11 @@ class Op(Expr):
 
     @property
     def attrs_type_key(self) -> str:
-        """The type key of its attributes; "" when it has none."""
-        return self.definition.attrs.type_key if self.definition.attrs else ""
+        """The type key of the attributes that it says it takes; "" for none."""
+        definition = self.definition
+        if definition.attrs_key is not None:
+            return definition.attrs_key
+        return definition.attrs.type_key if definition.attrs else ""
 
     @property
     def num_inputs(self) -> int:

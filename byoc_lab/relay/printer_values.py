@@ -141,9 +141,7 @@ class ValuePrinter:
         if attrs is None:
             return []
         if isinstance(call.op, Op):
-            schema = call.op.definition.attrs
-            declared = schema.type_key if schema is not None and schema.declared else None
-            if attrs.type_key != declared:
+            if attrs.type_key != call.op.attrs_type_key:
                 elided = getattr(attrs, "elided", False)
                 if self.show_meta_data or self.style.old_attributes or elided:
                     return [self.meta(attrs.type_key, attrs)]

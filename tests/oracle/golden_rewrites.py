@@ -38,6 +38,7 @@ SCALES = (
     "before_relu",
     "before_two_convs",
     "before_conv_shared",
+    "before_projected",
 )
 TO_CHANNELS_FIRST = {
     "nn.conv2d": ["NCHW", "default"],
@@ -328,8 +329,8 @@ def _evaluating() -> Iterator[Golden]:
     # Where TVM refuses shared nodes, needs code that the oracle cannot run, or puts a Primitive
     # function into itself; byoc_lab takes them all.
     ours = (
-        "adt/enumeration", "adt/length", "adt/matches", "adt/sharing", "lets/branches",
-        "lets/graph", "lets/primitive",
+        "adt/enumeration", "adt/length", "adt/matches", "adt/sharing", "lets/argument",
+        "lets/branches", "lets/graph", "lets/primitive", "lets/shared_with_branches",
     )  # fmt: skip
     for name in (*cases.texts("lets"), *cases.texts("adt")):
         if name not in ours:

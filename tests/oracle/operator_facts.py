@@ -68,7 +68,7 @@ def _operators() -> dict[str, Any]:
         for mark in marks:
             value = op.get_attr(mark)
             marks[mark] = None if value is None else int(value)
-        found[name] = {"inputs": int(op.num_inputs), **marks}
+        found[name] = {"inputs": int(op.num_inputs), "attrs": op.attrs_type_key, **marks}
     return found
 
 

@@ -5,6 +5,7 @@ Nothing here imports TVM or byoc_lab: a side passes in its own `tvm` and `datafl
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 # Which operators each target takes. "dnnl" is the list of TVM's DNNL integration, as far as
@@ -38,7 +39,12 @@ def register_targets(tvm: Any) -> None:
 
 
 def table(name: str, dp: Any) -> list[tuple]:
-    """The pattern table `name`, written with the dataflow pattern module `dp`."""
+    """The pattern table `name`, written with the dataflow pattern module `dp`.
+
+    `random.<seed>` is a table of overlapping patterns drawn from that seed.
+    """
+    if name.startswith("random."):
+        return _random(dp, int(name.removeprefix("random.")))
     return TABLES[name](dp)
 
 
@@ -108,6 +114,44 @@ def _tagged(name: str) -> Any:
 
     return entries
 
+
+def _random(dp: Any, seed: int) -> list[tuple]:
+    """One to four patterns of a few operators over wildcards, constants and shared operands."""
+    draw = random.Random(seed)
+
+    def operand(depth: int, seen: list[Any]) -> Any:
+        if depth and draw.random() < 0.6:
+            return node(depth - 1, seen)
+        if seen and draw.random() < 0.2:
+            return draw.choice(seen)
+        return draw.choice([dp.wildcard, dp.wildcard, dp.wildcard, dp.is_constant])()
+
+    def node(depth: int, seen: list[Any]) -> Any:
+        kind = draw.random()
+        if kind < 0.1:
+            made = node(depth, seen) | node(depth, seen)
+        elif kind < 0.15:
+            made = dp.is_tuple_get_item(dp.wildcard(), 0)
+        else:
+            name, arity = draw.choice(RANDOM_OPS)
+            made = dp.is_op(name)(*(operand(depth, seen) for _ in range(arity)))
+        if depth < 2 and draw.random() < 0.1:  # at the root TVM asks for the type of operators
+            made = made.has_dtype("float32")
+        if draw.random() < 0.2:
+            name = draw.choice(["nn.relu", "tanh", "abs"])
+            made = made.optional(lambda below: dp.is_op(name)(below))
+        seen.append(made)
+        return made
+
+    names = [f"{draw.choice('AB')}.p{n}" for n in range(draw.randint(1, 4))]
+    return [(name, node(2, [])) for name in names]
+
+
+# Operators of random patterns, with their numbers of operands.
+RANDOM_OPS = (
+    ("add", 2), ("multiply", 2), ("subtract", 2), ("nn.relu", 1), ("abs", 1), ("tanh", 1),
+    ("exp", 1), ("nn.conv2d", 2), ("nn.dense", 2), ("nn.bias_add", 2), ("add", 2), ("negative", 1),
+)  # fmt: skip
 
 TABLES = {
     "dnnl": _dnnl,

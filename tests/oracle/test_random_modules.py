@@ -34,6 +34,7 @@ CALLS_ONLY = {**A_THEN_B, "include_non_call_ops": False}
 CUT = ["MergeCompilerRegions", "PartitionGraph"]
 OUTLINE = "OutlineCompilerFunctionsWithExistingGlobalSymbols"
 COMPOSITES = ["InferType", {"pass": "MergeComposite", "table": "diamond"}]
+MANY = [["InferType", {"pass": "MergeComposite", "table": f"random.{n}"}] for n in range(20)]
 PIPELINES: dict[str, list[Any]] = {
     "constants": ["InferType", "FoldConstant", {"pass": "FoldScaleAxis", "opt_level": 3}],
     "normal forms": ["InferType", "ToANormalForm", "InferType", "ToGraphNormalForm"],
@@ -103,6 +104,14 @@ def test_passes_do_what_tvm_does(oracle: Oracle, name: str, mod: tvm.IRModule) -
 def test_composites_are_made_and_undone_as_by_tvm(oracle: Oracle, mod: tvm.IRModule) -> None:
     """Without other closures, on which TVM's DefuseOps leaves null pointers behind."""
     _compare(oracle, mod, [*COMPOSITES, "DefuseOps"])
+
+
+@THOROUGH
+@given(mod=strategies.modules(closures=False), steps=st.sampled_from(MANY))
+def test_overlapping_patterns_are_merged_as_by_tvm(
+    oracle: Oracle, mod: tvm.IRModule, steps: list[Any]
+) -> None:
+    _compare(oracle, mod, steps)
 
 
 @pytest.mark.parametrize("name", ANNOTATING)

@@ -17,6 +17,7 @@ from byoc_lab.relay.visit import post_order
 from byoc_lab.run.reference import evaluate
 from tests import image_strategies as images
 
+SQUARE = relay.var("w", shape=(4, 4))
 TO_FIRST = ConvertLayout({"nn.conv2d": ["NCHW", "default"]})
 TO_LAST = ConvertLayout({"nn.conv2d": ["NHWC", "default"], "nn.max_pool2d": ["NHWC"]})
 
@@ -184,3 +185,24 @@ def test_blocks_that_are_not_filled_are_refused() -> None:
     with pytest.raises(PassError, match="the layout NCHW4c, whose blocks it does not fill"):
         convert(mod)
     assert _calls(ConvertLayout({"nn.max_pool2d": ["NCHW3c"]})(mod), "layout_transform")
+
+
+@pytest.mark.parametrize(
+    "follow",
+    [
+        lambda y: relay.nn.pad(y, ((0, 0), (0, 0), (1, 1))),
+        lambda y: relay.mean(y, axis=[2], keepdims=True),
+        lambda y: relay.transpose(y, [0, 2, 1]),
+        lambda y: relay.nn.l2_normalize(y, 1e-5, [2]),
+        lambda y: relay.split(y, 2, axis=2)[1],
+        lambda y: relay.strided_slice(y, [1], [3], axes=[2]),
+        lambda y: relay.add(relay.nn.dense(y, SQUARE), relay.const(np.ones(4, "float32"))),
+    ],
+    ids=["pad", "mean", "transpose", "l2_normalize", "split", "strided_slice", "dense"],
+)
+def test_what_follows_a_dense_of_more_axes_than_its_layout_stays(follow) -> None:
+    """TVM says NC of any data of nn.dense, and most of these make its ConvertLayout fail."""
+    x = relay.var("x", shape=(2, 3, 4))
+    y = follow(relay.nn.dense(x, SQUARE))
+    mod = InferType()(IRModule.from_expr(relay.Function([x, SQUARE], y)))
+    assert TO_LAST(mod) is mod

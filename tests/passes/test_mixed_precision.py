@@ -151,3 +151,23 @@ def test_a_loop_keeps_its_signature() -> None:
     data = {"data": np.ones((2, 2), "float32"), "start": np.int32(7)}
     before_value, after_value = (evaluate(m, data).value for m in (mod, after))
     assert after_value[0].dtype == "float16" and before_value[1] == after_value[1] == 7 + 8 + 9
+
+
+def test_functions_of_other_compilers_get_what_they_take() -> None:
+    """Their insides are not ours to change, so neither are the types of their parameters."""
+    x, p = relay.var("x", shape=(4, 4)), relay.var("p", shape=(4, 4))
+    mod = IRModule()
+    outside = relay.GlobalVar("outside")
+    mod[outside] = Function([p], relay.exp(p), attrs={"Compiler": "dnnl"})
+    product = relay.nn.dense(x, relay.const(np.eye(4, dtype="float32")))
+    mod["main"] = Function([x], relay.Call(outside, [product]))
+    mod = infer_module(mod)
+    after = infer_module(ToMixedPrecision("float16")(mod))
+    assert_structural_equal(after["outside"], mod["outside"])
+    call = after["main"].body
+    assert call.args[0].attrs.dtype == "float32" == call.checked_type.dtype
+    assert call.args[0].args[0].checked_type.dtype == "float16"
+    own = mod.copy()
+    own["outside"] = Function([p], relay.exp(p))
+    with pytest.raises(PassError, match="one of global @outside"):
+        ToMixedPrecision("float16")(infer_module(own))

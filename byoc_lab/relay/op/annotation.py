@@ -14,7 +14,6 @@ from byoc_lab.relay.op.shape import no_flops
 COMPILER_ATTRS = AttrsType(
     "relay.attrs.CompilerAttrs",
     (Attr("compiler", string, doc="name of the external compiler"),),
-    declared=False,
 )
 
 for _name, _doc in (
@@ -27,6 +26,7 @@ for _name, _doc in (
         identity,
         reference=lambda attrs, x: x,
         attrs=COMPILER_ATTRS,
+        attrs_key="",
         flops=no_flops,
         relax=lambda R, attrs, x: x,
         layout=layout_rules.elementwise,

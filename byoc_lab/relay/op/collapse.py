@@ -98,6 +98,7 @@ TO = define_op(
     to_relation,
     reference=lambda attrs, x, shape: collapsed(x, tuple(int(n) for n in shape)),
     attrs=attrs_type("relay.attrs.InitOpAttrs"),
+    attrs_key="",
     flops=_flops,
     relax=_to_relax,
     pattern=OpPattern.COMM_REDUCE,

@@ -96,6 +96,7 @@ def _dynamic(
         relation,
         reference=reference,
         attrs=schema,
+        attrs_key=None if attrs is None else "",  # TVM does not declare those of its own
         flops=flops,
         relax=relax,
         pattern=INJECTIVE_HERE.get(name, static.pattern),

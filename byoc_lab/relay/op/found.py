@@ -116,6 +116,7 @@ UNIQUE = define_op(
             Attr("return_counts", boolean, False, "whether there is a fifth result, how often"),
         ),
     ),
+    attrs_key="",
     flops=lambda attrs, args, result: int(
         prod(args[0].shape) * max(1.0, log2(max(2, prod(args[0].shape))))
     ),

@@ -54,6 +54,19 @@ def _rank(ty: Type) -> int:
     return len(ty.shape)
 
 
+def with_every_axis(rule: Rule) -> Rule:
+    """`rule`, where the layout names every axis; unknown where not: nn.dense calls its data NC, of
+    however many axes."""
+
+    def follow(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
+        layout = old_in[0]
+        if layout is not None and len(layout) != _rank(types[0]):
+            return Answer([None] * len(old_in), [None], attrs)
+        return rule(attrs, new_in, old_in, types)
+
+    return follow
+
+
 # Operators that are the same in every layout -----------------------------------------------------
 
 
@@ -75,7 +88,10 @@ def broadcast(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -
         assert known is not None
         if ranks[n] < ranks[1 - n]:
             return unknown
-        other = known.last(ranks[1 - n])
+        ahead = ranks[n] - ranks[1 - n]
+        if ahead > len(known):  # a layout of fewer axes than there are: nn.dense says NC
+            return unknown
+        other = Layout.of(known.axes[ahead : ahead + ranks[1 - n]])
         left, right = (known, other) if n == 0 else (other, known)
     old = [left, right]
     larger = 0 if ranks[0] >= ranks[1] else 1
@@ -152,6 +168,7 @@ def along_axis(vectors: int = 0, vector_results: int = 0, results: AnyValue = 1)
     results: how many results are as the data, or a function that tells it from the attributes.
     """
 
+    @with_every_axis
     def rule(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
         layout, new_attrs = old_in[0], attrs
         if new_in is not None and layout is not None:
@@ -180,6 +197,7 @@ def concatenate(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types)
     return Answer([layout] * len(old_in), [layout], new_attrs)
 
 
+@with_every_axis
 def split(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
     """Along its axis; one in blocks only where it is cut between blocks."""
     layout, new_attrs, cuts = old_in[0], attrs, attrs.indices_or_sections
@@ -198,6 +216,7 @@ def split(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> An
     return Answer([layout], [layout] * count, new_attrs)
 
 
+@with_every_axis
 def reduction(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
     """The reduced axes go, with their blocks; or stay, 1 long."""
     old = old_in[0]
@@ -229,6 +248,7 @@ def reduction(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -
 # Operators that move, drop or cut axes -----------------------------------------------------------
 
 
+@with_every_axis
 def transpose(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
     """The result has the order that it had; the letters say so."""
     layout = old_in[0]
@@ -247,6 +267,7 @@ def transpose(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -
     return Answer([layout], [output], _changed(attrs, axes=axes))
 
 
+@with_every_axis
 def squeeze(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
     """The axes that go are named by letter."""
     layout, new_attrs = old_in[0], attrs
@@ -262,6 +283,7 @@ def squeeze(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> 
     return Answer([layout], [Layout.of(a for a in layout.axes if a[0] not in letters)], new_attrs)
 
 
+@with_every_axis
 def strided_slice(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
     """Axes in another order, or with blocks appended that are taken or left whole."""
     old = old_in[0]
@@ -311,6 +333,7 @@ def slice_like(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) 
     return Answer(old_in, [old_in[1]], attrs)
 
 
+@with_every_axis
 def pad(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
     """An axis that is padded cannot be in blocks. The pad value is a scalar."""
     layout, new_attrs = old_in[0], attrs

@@ -119,6 +119,7 @@ def _pool_grad(kind: str, doc: str) -> None:
         relation,
         reference=reference,
         attrs=schema,
+        attrs_key="relay.attrs.MaxPool2DAttrs",  # both operators, says TVM
         flops=lambda attrs, args, result: prod(args[0].shape) * prod(attrs.pool_size),
         relax=relax,
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,

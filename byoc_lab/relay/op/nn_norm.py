@@ -67,6 +67,8 @@ def batch_norm_relation(attrs: AnyValue, data: Type | None, *vectors: Type | Non
     x, *_ = tensors(op, "data gamma beta moving_mean moving_var", data, *vectors)
     if x is None:
         return None, *vectors, None
+    if attrs.axis < -1:
+        fail(op, f"axis must be -1 or in [0, {len(x.shape)}), found {attrs.axis}")
     v = _vector_along(op, attrs.axis, x)
     return x, v, v, v, v, TupleType((x, v, v))
 

@@ -184,6 +184,7 @@ DENSE_PACK = define_op(
             Attr("weight_layout", string, "NC", "order and blocks of the axes of the weight"),
         ),
     ),
+    attrs_key="relay.attrs.DenseAttrs",
     flops=_pack_flops,
     relax=_pack_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,

@@ -181,6 +181,7 @@ define_op(
             Attr("dilation_value", number, 0.0, "what stands between them"),
         ),
     ),
+    attrs_key="",
     defaults={"strides": REQUIRED},
     flops=no_flops,
     relax=lambda R, attrs, x: by_topi("nn.dilate", x, list(attrs.strides), attrs.dilation_value),

@@ -48,6 +48,9 @@ class OpDef:
         in the dtype of its inputs, so float64 inputs give the float64 result.
     flops(attrs, arg_types, result type) -> floating point operations of one evaluation.
     relax(R, attrs, *relax_exprs) -> Relax expression, where R is the module `tvm.relax.op`.
+    attrs_key: the type of attributes that TVM's operator says it takes, where that is not `attrs`;
+        "" for none. TVM's reader makes records of that type only, so its printer puts attributes
+        of another type into the metadata.
     inputs: argument names; a tuple-typed one ends in "*" and its builder takes a list.
     normalize(values) -> values: what TVM's Python helper does to attributes (padding to 4 numbers).
     layout: how it follows when its arguments come in other layouts (`layout_rules`); None: it does
@@ -64,6 +67,7 @@ class OpDef:
     relation: Relation
     reference: Callable[..., Any] | None
     attrs: AttrsType | None = None
+    attrs_key: str | None = None
     flops: Callable[..., int] | None = None
     relax: Callable[..., Any] | None = None
     pattern: OpPattern = OpPattern.OPAQUE

@@ -96,6 +96,7 @@ define_op(
             Attr("reduction", string, "update", f"where places meet: {', '.join(REDUCTIONS)}"),
         ),
     ),
+    attrs_key="",
     flops=lambda attrs, args, result: 0 if attrs.reduction == "update" else prod(args[2].shape),
     relax=lambda R, attrs, x, indices, updates: by_topi(
         "scatter_elements", x, indices, updates, attrs.axis, attrs.reduction
@@ -154,6 +155,7 @@ define_op(
         "relay.attrs.ScatterNDAttrs",
         (Attr("mode", string, "update", f"where places meet: {', '.join(REDUCTIONS)}"),),
     ),
+    attrs_key="",
     flops=lambda attrs, args, result: 0 if attrs.mode == "update" else prod(args[2].shape),
     relax=_scatter_nd_relax,
     pattern=OpPattern.OPAQUE,
@@ -273,6 +275,7 @@ TRILU = define_op(
         "relay.attrs.TriluAttrs",
         (Attr("upper", boolean, True, "whether the upper triangle is kept, not the lower"),),
     ),
+    attrs_key="",
     flops=no_flops,
     relax=_trilu_relax,
     pattern=OpPattern.ELEMWISE,

@@ -75,6 +75,7 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.DFTAttrs", (Attr("inverse", boolean, False, "whether it goes back"),)
     ),
+    attrs_key="",
     flops=_dft_flops,
     relax=_dft_relax,
     pattern=OpPattern.OPAQUE,
@@ -154,6 +155,7 @@ STFT = define_op(
             Attr("onesided", boolean, True, "whether bins beyond the half are left out"),
         ),
     ),
+    attrs_key="",
     flops=lambda attrs, args, result: 2 * prod(result.shape) * attrs.win_length,
     relax=_stft_relax,
     pattern=OpPattern.OPAQUE,

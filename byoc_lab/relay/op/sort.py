@@ -191,6 +191,7 @@ def _scan(op: str, function, doc: str) -> None:
         relation,
         reference=reference,
         attrs=SCAN_ATTRS,
+        attrs_key="",
         defaults={"dtype": None, "exclusive": None},
         normalize=_void_dtype,
         flops=lambda attrs, args, result: prod(result.shape),
@@ -223,7 +224,6 @@ SCAN_ATTRS = AttrsType(
             may_be_none=True,
         ),
     ),
-    declared=False,
 )
 _scan("cumsum", np.cumsum, "The sums of all elements up to each one, along an axis.")
 _scan("cumprod", np.cumprod, "The products of all elements up to each one, along an axis.")

@@ -274,7 +274,6 @@ PROPOSAL_ATTRS = AttrsType(
         Attr("rpn_min_size", integer, 16, "least width and height, times the image's scale"),
         Attr("iou_loss", boolean, False, "whether predictions are added to the corners"),
     ),
-    declared=False,
 )
 
 define_op(
@@ -283,6 +282,7 @@ define_op(
     proposal_relation,
     reference=proposal_reference,
     attrs=PROPOSAL_ATTRS,
+    attrs_key="",
     defaults=dict.fromkeys(PROPOSAL_ATTRS.by_name, REQUIRED),
     flops=lambda attrs, args, result: (
         IOU_FLOPS * args[0].shape[0] * (prod(args[0].shape[1:]) // 2) ** 2
@@ -352,8 +352,8 @@ define_op(
             Attr("iou_threshold", number, doc="boxes that overlap by more are one"),
             Attr("score_threshold", number, doc="the least score"),
         ),
-        declared=False,
     ),
+    attrs_key="",
     flops=lambda attrs, args, result: (
         IOU_FLOPS * attrs.num_classes * args[0].shape[0] * args[0].shape[1] ** 2
     ),

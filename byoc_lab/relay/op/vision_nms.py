@@ -90,8 +90,8 @@ VALID_COUNTS = define_op(
             Attr("id_index", integer, 0, "which field of a box is its class; -1: none"),
             Attr("score_index", integer, 1, "which field of a box is its score"),
         ),
-        declared=False,
     ),
+    attrs_key="",
     flops=lambda attrs, args, result: 2 * args[0].shape[0] * args[0].shape[1],
     relax=lambda R, attrs, x, threshold: by_topi(
         COUNTS, x, constant_value(threshold, COUNTS, "score_threshold"), *_indices(attrs)
@@ -218,8 +218,8 @@ NON_MAX_SUPPRESSION = define_op(
             Attr("return_indices", boolean, True, "whether indices are the result, not boxes"),
             Attr("invalid_to_bottom", boolean, False, "whether the chosen boxes are in front"),
         ),
-        declared=False,
     ),
+    attrs_key="",
     flops=_quadratic,
     pattern=OpPattern.OPAQUE,
     lacks={
@@ -372,8 +372,8 @@ ALL_CLASS_NMS = define_op(
     attrs=AttrsType(
         "relay.attrs.AllClassNonMaximumSuppressionAttrs",
         (Attr("output_format", string, "onnx", "onnx or tensorflow: whose results are wanted"),),
-        declared=False,
     ),
+    attrs_key="",
     flops=lambda attrs, args, result: _quadratic(attrs, args, result) * args[1].shape[1],
     relax=_all_class_relax,
     pattern=OpPattern.OPAQUE,

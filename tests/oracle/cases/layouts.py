@@ -160,6 +160,12 @@ def volume(tvm, relay, np):
     return _module(tvm, relay, y)
 
 
+def dense_of_rank_3(tvm, relay, np):
+    """The layout NC of three axes: a matrix is counted from the front, a vector is left alone."""
+    y = relay.nn.dense(_v(relay, "data", 2, 3, 8), _v(relay, "weight", 8, 8))
+    return _module(tvm, relay, relay.add(relay.add(y, _v(relay, "m", 3, 8)), _v(relay, "b", 8)))
+
+
 def let(tvm, relay, np):
     """A variable's layout is not known: it is bound as it was."""
     name = relay.var("y", shape=(1, 6, 6, 8))

@@ -129,3 +129,9 @@ def before_conv_shared(tvm, relay, np):
     """The scaled input is also used as it is: left alone."""
     scaled = relay.multiply(_data(relay), _scale(relay, np, 4, 1, 1))
     return _module(tvm, relay, relay.add(_conv(relay, np, scaled), scaled))
+
+
+def before_projected(tvm, relay, np):
+    """A field of a tuple that is written out: gone, though there is nothing to fold."""
+    pair = relay.Tuple([relay.nn.relu(_data(relay)), relay.var("other", shape=DATA)])
+    return _module(tvm, relay, _conv(relay, np, relay.TupleGetItem(pair, 0)))

@@ -39,6 +39,7 @@ def test_operator_is_that_of_tvm_or_left_out_for_a_reason(name: str) -> None:
         return
     assert not reason(name), f"{name} is defined: take it out of left_out.py"
     wanted, op = FACTS["operators"][name], Op.get(name)
+    assert op.attrs_type_key == wanted["attrs"]
     # TVM has no pattern for some norms, which its FuseOps therefore refuses; they are opaque here.
     opaque = int(OpPattern.OPAQUE)
     pattern = wanted["TOpPattern"]
