@@ -19,11 +19,19 @@ from byoc_lab.relay.expr import (
     TupleGetItem,
     TupleWrapper,
     Var,
+    var,
 )
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.span import SourceName, Span
 from byoc_lab.relay.types import TensorType
 from byoc_lab.relay.visit import rebuild
+
+
+def new_var(
+    name_hint: str, type_annotation: Any = None, shape: Any = None, dtype: str = "float32"
+) -> Var:
+    """`relay.var`, as the importers call it."""
+    return var(name_hint, type_annotation, shape, dtype)
 
 
 def infer_type(node: Expr, mod: IRModule | None = None) -> Any:
@@ -90,4 +98,4 @@ def _placed(sym: Any, span: Span, memo: dict[Expr, Expr]) -> Any:
     return sym
 
 
-__all__ = ["infer_shape", "infer_type", "set_span"]
+__all__ = ["infer_shape", "infer_type", "new_var", "set_span"]

@@ -56,6 +56,8 @@ class HostArray(NDArray):
 
 def array(arr: Any, device: Any = None, ctx: Any = None, mem_scope: Any = None) -> HostArray:
     """An `HostArray` of anything NumPy understands."""
+    if isinstance(arr, NDArray):
+        return HostArray(arr.view())
     return HostArray(arr.numpy() if hasattr(arr, "numpy") else np.array(arr))
 
 

@@ -335,7 +335,7 @@ class GraphWriter:
         return self.reserve({"type_key": key, "attrs": fields})
 
     def constant(self, value: Constant) -> int:
-        self.arrays.append(encode_array(value.data.numpy()))
+        self.arrays.append(encode_array(value.data.view()))
         fields = {"_checked_type_": "0", "data": str(len(self.arrays) - 1), "span": "0"}
         at = self.reserve({"type_key": "relay.Constant", "attrs": fields})
         fields["virtual_device_"] = str(self.virtual_device())

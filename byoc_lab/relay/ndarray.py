@@ -17,7 +17,7 @@ def numpy_dtype(dtype: str) -> np.dtype:
 
 
 class NDArray:
-    """A read-only NumPy array; `.numpy()` gives it back without a copy."""
+    """A read-only NumPy array: `.view()`. `.numpy()` is a copy to be written to, as TVM's is."""
 
     __slots__ = ("_array",)
 
@@ -28,8 +28,11 @@ class NDArray:
             data.flags.writeable = False
         self._array = data
 
-    def numpy(self) -> np.ndarray:
+    def view(self) -> np.ndarray:
         return self._array
+
+    def numpy(self) -> np.ndarray:
+        return self._array.copy()
 
     asnumpy = numpy
 

@@ -84,7 +84,7 @@ class _NodeWriter(GraphWriter):
 
     def field(self, value: Any) -> str:
         if isinstance(value, NDArray):  # an index among the arrays
-            self.arrays.append(encode_array(value.numpy()))
+            self.arrays.append(encode_array(value.view()))
             return str(len(self.arrays) - 1)
         return value if isinstance(value, Written) else str(self.add(value))
 

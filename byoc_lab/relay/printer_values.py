@@ -54,7 +54,7 @@ class ValuePrinter:
 
     def constant(self, node: Constant) -> tuple[str, bool]:
         """A constant as text, and whether that is an entry of the metadata."""
-        array = node.data.numpy()
+        array = node.data.view()
         if array.ndim == 0 and not node.elided:
             text = self.scalar(array[()])
             if text is not None:

@@ -339,3 +339,12 @@ def test_places_as_the_importers_fill_them_in() -> None:
             assert names(set_span(relay.var("y"), "y")) == ["y"]
     with pytest.raises(TypeError, match="RefCreate cannot be given a place"):
         set_span(relay.RefCreate(relay.var("y")), "ref")
+
+
+def test_what_an_array_gives_may_be_written_to() -> None:
+    constant = relay.const(np.array([-1.0, 2.0], np.float32))
+    values = constant.data.asnumpy()
+    values[values < 0] = 0
+    assert constant.data.numpy().tolist() == [-1.0, 2.0] and values.tolist() == [0.0, 2.0]
+    x = relay.frontend.common.new_var("x", shape=(2, 3))
+    assert x.name_hint == "x" and x.type_annotation == relay.TensorType((2, 3))
