@@ -57,7 +57,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.ir.adt": (f"{_RELAY}.adt",),
     "tvm.ir.affine_type": (f"{_RELAY}.affine_type",),
     "tvm.ir.attrs": ("byoc_lab.ir",),
-    "tvm.ir.base": ("byoc_lab.ir", f"{_HERE}.ir"),
+    "tvm.ir.base": ("byoc_lab.ir", f"{_HERE}.ir", f"{_RELAY}.span", f"{_RELAY}.source_map"),
     "tvm.ir.container": (f"{_HERE}.containers",),
     "tvm.ir.diagnostics": (f"{_HERE}.diagnostics",),
     "tvm.ir.expr": (f"{_RELAY}.expr", f"{_HERE}.tir", f"{APACHE}tvm.ir"),
@@ -95,7 +95,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.backend.compile_engine": (f"{_HERE}.te_compiler",),
     "tvm.relay.backend.utils": (f"{_HERE}.relay_names",),
     "tvm.relay.backend.vm": (f"{_HERE}.vm",),
-    "tvm.relay.base": (f"{_HERE}.relay_names", f"{_RELAY}.expr"),
+    "tvm.relay.base": (f"{_HERE}.relay_names", f"{_RELAY}.expr", f"{_RELAY}.span"),
     "tvm.relay.build_module": (
         f"{_HERE}.building",
         f"{_RELAY}.build_module",

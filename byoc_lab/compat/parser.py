@@ -10,6 +10,7 @@ from byoc_lab.relay.adt import Constructor
 from byoc_lab.relay.expr import Expr, GlobalVar, Op
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.parser import fromtext, parse
+from byoc_lab.relay.source_map import SourceMap
 from byoc_lab.relay.visit import post_order
 
 
@@ -36,4 +37,4 @@ class SpanCheck(ModulePass):
         return mod
 
 
-__all__ = ["SpanCheck", "fromtext", "parse", "parse_expr"]
+__all__ = ["SourceMap", "SpanCheck", "fromtext", "parse", "parse_expr"]

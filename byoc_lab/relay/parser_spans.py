@@ -37,12 +37,12 @@ class LastMentions:
 
     def span(self, first: int, end: int) -> Span:
         """From token number `first` to the one before number `end`."""
-        if self.texts[first] == "-" and self.texts[end - 1][:1].isdecimal():
-            first = end - 1  # the sign of a number is part of it
-        line, column, _ = self.places[first]
-        end_line, last_column, end_column = self.places[max(first, end - 1)]
-        columns = (column, last_column, self.places[first][2], end_column)
-        return Span(self.source, line, end_line, min(columns[:2]), max(columns[2:]))
+        while self.texts[first] == "-" and first + 1 < end:
+            first += 1  # the sign of a number is part of it
+        line, *columns = self.places[first]
+        end_line, *last = self.places[end - 1]
+        columns += last
+        return Span(self.source, line, end_line, min(columns), max(columns))
 
     def mention(self, node: Expr, first: int, end: int) -> None:
         """Note that `node` is what these tokens say."""

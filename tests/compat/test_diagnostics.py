@@ -254,6 +254,19 @@ def test_the_texts_of_a_module_go_with_it_through_passes() -> None:
     assert set(mod.source_map.source_map) == {"f.relay"}
 
 
+def test_spans_and_their_texts_are_found_where_scripts_look() -> None:
+    from byoc_lab.relay import source_map, span
+
+    for home in ("tvm.relay", "tvm.ir", "tvm.ir.base", "tvm.relay.base"):
+        for name in ("Span", "SourceName", "SequentialSpan"):
+            assert getattr(module(home), name) is getattr(span, name)
+    assert tvm.parser.SourceMap is module("tvm.ir.base").SourceMap is source_map.SourceMap
+    texts = source_map.SourceMap()
+    texts.add("f.relay", "one\ntwo")
+    kept = texts.source_map[span.SourceName("f.relay")]
+    assert (kept.source, kept.source_name.name, kept.line(2)) == ("one\ntwo", "f.relay", "two")
+
+
 def test_span_check_shows_what_has_no_place(capsys: pytest.CaptureFixture[str]) -> None:
     x = var("x", 2)
     check = tvm.relay.SpanCheck()
