@@ -32,7 +32,8 @@ KINDS = ("graph", "vm", "aot", "debug")
 
 
 def as_result(value: Any) -> Any:
-    """Arrays as NDArrays, tuples as ADTs of them, data and references as TVM's values of these."""
+    """Arrays as NDArrays, tuples as ADTs of them, data and references as TVM's values of these,
+    functions as callables of such values."""
     return run(_result(value))
 
 
@@ -44,6 +45,8 @@ def _result(value: Any) -> Rule:
         return ConstructorValue(value.constructor.tag, tuple(fields), value.constructor)
     if isinstance(value, RefValue):
         return RefValue((yield _result(value.value)))
+    if isinstance(value, reference.Closure):
+        return lambda *args: as_result(value(*map(plain, args)))
     if isinstance(value, (tuple, list)):
         fields = []
         for f in value:

@@ -4,22 +4,40 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from byoc_lab.compat.executors import create_executor
 from byoc_lab.compat.nd import HostArray, array
 from byoc_lab.compat.testing import enabled_targets
-from byoc_lab.errors import TypeInferenceError
+from byoc_lab.errors import TypeInferenceError, UnsupportedNameError
 from byoc_lab.passes import gradient
 from byoc_lab.relay.expr import Call, Expr, Function, Op
+from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.testing import run_infer_type
 from byoc_lab.relay.types import TensorType, Type
 from byoc_lab.relay.visit import post_order
 from byoc_lab.run.reference import evaluate
 
 ctx_list = enabled_targets
+
+
+def run_as_python(expr: Expr, mod: IRModule | None = None, target: Any = "llvm") -> Any:
+    """The value of an expression, of the types that an executor gives.
+
+    TVM writes a Python program and runs it; here the NumPy reference computes it. Raises what that
+    raises.
+    """
+    return create_executor("debug", mod, target=target).evaluate(expr)
+
+
+def to_python(expr: Expr, mod: IRModule | None = None, target: Any = "llvm") -> NoReturn:
+    """Raises UnsupportedNameError: no Python program is written of an expression."""
+    raise UnsupportedNameError(
+        "to_python is not supported: byoc_lab writes no Python program; run_as_python(expr, mod) "
+        "gives the value that it would have"
+    )
 
 
 def rand(dtype: str, *shape: int) -> HostArray:
@@ -112,4 +130,5 @@ class TempOpAttr:
             self.op.set_attr(self.key, self._before)
 
 
-__all__ = ["TempOpAttr", "check_grad", "count_ops", "ctx_list", "rand"]
+__all__ = ["TempOpAttr", "check_grad", "count_ops", "ctx_list", "rand", "run_as_python",
+           "to_python"]  # fmt: skip

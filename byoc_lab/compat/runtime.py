@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from byoc_lab.compat.building import load_library
+from byoc_lab.compat.building import Library, load_library
 from byoc_lab.compat.containers import ADT, ShapeTuple, String
 from byoc_lab.compat.nd import NDArray, cpu, device
 from byoc_lab.compat.params import (
@@ -13,6 +13,16 @@ from byoc_lab.compat.params import (
     save_param_dict,
     save_param_dict_to_file,
 )
+from byoc_lab.run.tvm_runtime import import_tvm
+
+
+class _Modules(type):
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, (Library, import_tvm().runtime.Module))
+
+
+class Module(metaclass=_Modules):
+    """What a library is an instance of: what `relay.build` gave, or a module of apache-tvm."""
 
 
 def load_module(path: Any, fmt: str = "") -> Any:
@@ -30,6 +40,6 @@ def convert(value: Any) -> Any:
     return tuple(map(convert, value)) if isinstance(value, list) else value
 
 
-__all__ = ["ADT", "NDArray", "ShapeTuple", "String", "convert", "cpu", "device",
+__all__ = ["ADT", "Module", "NDArray", "ShapeTuple", "String", "convert", "cpu", "device",
            "enabled", "load_module", "load_param_dict", "load_param_dict_from_file",
            "save_param_dict", "save_param_dict_to_file"]  # fmt: skip

@@ -72,6 +72,11 @@ def get_global_func(name: str, allow_missing: bool = False) -> Any:
     return found
 
 
+def py_str(x: bytes) -> str:
+    """Bytes as text."""
+    return x.decode("utf-8")
+
+
 def list_global_func_names() -> list[str]:
     """The names of what is registered, here and with apache-tvm."""
     return sorted({*_functions, *import_tvm().ffi.registry.list_global_func_names()})
@@ -90,5 +95,6 @@ __all__ = [
     "device",
     "get_global_func",
     "list_global_func_names",
+    "py_str",
     "register_func",
 ]

@@ -17,6 +17,7 @@ from byoc_lab.passes.dead_code_elimination import DeadCodeElimination
 from byoc_lab.passes.first_order_gradient import FirstOrderGradient
 from byoc_lab.passes.infer_type import InferType
 from byoc_lab.passes.partial_evaluate import PartialEvaluate
+from byoc_lab.passes.to_basic_block_normal_form import ToBasicBlockNormalForm
 from byoc_lab.passes.to_graph_normal_form import ToGraphNormalForm
 from byoc_lab.relay.adt import Match
 from byoc_lab.relay.expr import (
@@ -79,7 +80,9 @@ def gradient(
             raise PassError("gradient needs to know what references hold, found one that is not")
     reverse = run(_reverse(main.body, _ones(main.body)))
     found = [_joined(reverse.of(p), p) for p in main.params]
-    return Function(main.params, Tuple([main.body, Tuple(found)]), None, main.type_params)
+    made = Function(main.params, Tuple([main.body, Tuple(found)]), None, main.type_params)
+    # The branches of the way back share values with each other and with those of the way there.
+    return ToBasicBlockNormalForm()(IRModule({"main": made}))["main"]
 
 
 def _steps_to_a_graph(func: Function) -> list[Pass]:

@@ -13,6 +13,7 @@ from byoc_lab.relay.types import (
     IncompleteType,
     Type,
     TypeCall,
+    TypeConstraint,
     TypeKind,
     TypeVar,
     parts_of,
@@ -37,6 +38,8 @@ def check_kind(t: Type, mod: IRModule | None = None) -> TypeKind:
             stack += [(p, False) for p in parts_of(ty)]
     if isinstance(t, TypeData):
         return TypeKind.TypeData
+    if isinstance(t, TypeConstraint):
+        return TypeKind.Constraint
     return t.kind if isinstance(t, (GlobalTypeVar, TypeVar, IncompleteType)) else TypeKind.Type
 
 

@@ -56,8 +56,8 @@ MAX_CALL_DEPTH = 100_000
 class Result:
     """What a run gave.
 
-    value: an array, a (nested) tuple, what a constructor made (a `ConstructorValue`), or a
-        reference (a `RefValue`).
+    value: an array, a (nested) tuple, what a constructor made (a `ConstructorValue`), a reference
+        (a `RefValue`), or a function (a `Closure`).
     values: with keep=True, the value of every node that was evaluated, those inside called
         functions included; of a node that was evaluated several times, the last one.
     """
@@ -139,10 +139,22 @@ class _Frame:
         self.values: dict[Expr, Any] = {}
 
 
-@dataclass(frozen=True, eq=False)
-class _Closure:
+@dataclass(frozen=True, eq=False, repr=False)
+class Closure:
+    """A function as a value: with the values of the variables around it, callable with those of
+    its parameters. Raises InputError for another number of arguments, and what `evaluate` raises.
+    """
+
     function: Function
     frame: _Frame | None
+    machine: _Machine
+
+    def __call__(self, *args: Any) -> Any:
+        machine = _Machine(self.machine.mod, self.machine.wide, keep=False)
+        frame = _Frame(self.frame)
+        for parameter, value in bind_inputs(self.function, args, wide=machine.wide).items():
+            machine.set(frame, parameter, value)
+        return machine.run(self.function.body, frame)
 
 
 _ABSENT = object()
@@ -198,7 +210,7 @@ class _Machine:
     def global_variable(self, node: GlobalVar, frame: _Frame, stage: Any) -> None:
         if node not in self.mod:
             raise EvaluationError(f"@{node.name_hint} is called but not defined in the module")
-        self.set(frame, node, _Closure(self.mod[node], None))
+        self.set(frame, node, Closure(self.mod[node], None, self))
 
     def constant(self, node: Constant, frame: _Frame, stage: Any) -> None:
         self.set(frame, node, widened(node.numpy()) if self.wide else node.numpy())
@@ -207,7 +219,7 @@ class _Machine:
         self.set(frame, node, node)
 
     def function(self, node: Function, frame: _Frame, stage: Any) -> None:
-        self.set(frame, node, _Closure(node, frame))
+        self.set(frame, node, Closure(node, frame, self))
 
     def call(self, node: Call, frame: _Frame, stage: Any) -> None:
         if stage is None:
@@ -224,7 +236,7 @@ class _Machine:
             self.set(frame, node, self._operator_value(node, callee, args))
         elif isinstance(callee, Constructor):
             self.set(frame, node, ConstructorValue(callee, tuple(args)))
-        elif isinstance(callee, _Closure):
+        elif isinstance(callee, Closure):
             self._enter(node, frame, callee, args)
         else:
             raise EvaluationError(f"{describe(node.op)} is called but is no function")
@@ -238,7 +250,7 @@ class _Machine:
                 raise
             raise EvaluationError(f"{node.span}: {error}") from error
 
-    def _enter(self, node: Call, frame: _Frame, closure: _Closure, args: list[Any]) -> None:
+    def _enter(self, node: Call, frame: _Frame, closure: Closure, args: list[Any]) -> None:
         function = closure.function
         if len(args) != len(function.params):
             raise EvaluationError(

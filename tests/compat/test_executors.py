@@ -8,7 +8,13 @@ import pytest
 from byoc_lab.compat import relay, tvm
 from byoc_lab.compat.containers import ConstructorValue, RefValue, tuple_object
 from byoc_lab.compat.overlay import module
-from byoc_lab.errors import BuildError, EvaluationError, InputError, InterpretedWarning
+from byoc_lab.errors import (
+    BuildError,
+    EvaluationError,
+    InputError,
+    InterpretedWarning,
+    UnsupportedNameError,
+)
 
 check_grad = relay.testing.check_grad
 
@@ -169,3 +175,34 @@ def test_references_as_results() -> None:
                      relay.Let(old, relay.RefRead(ref), write))  # fmt: skip
     reference, before = relay.create_executor().evaluate(body)
     assert int(reference.value.numpy()) == 2 and int(before.numpy()) == 1
+
+
+def test_functions_as_results() -> None:
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    pair = relay.Function([y], relay.Tuple([relay.Function([x], x - y), y]))
+    mod = tvm.IRModule()
+    mod["swap"] = relay.Function([x, y], relay.Tuple([y, x]))
+    ones, twos = np.ones(2, "float32"), np.full(2, 2, "float32")
+    subtract, given = relay.create_executor().evaluate(pair)(twos)
+    np.testing.assert_array_equal(given.numpy(), twos)
+    np.testing.assert_array_equal(subtract(tvm.nd.array(ones)).numpy(), ones - twos)
+    swap = relay.testing.run_as_python(relay.Tuple([mod.get_global_var("swap")]), mod)[0]
+    np.testing.assert_array_equal(swap(ones, twos)[0].numpy(), twos)
+    for wrong in ((), (ones, ones), (np.ones(3, "float32"),)):
+        with pytest.raises(InputError):
+            subtract(*wrong)
+
+
+def test_python_programs() -> None:
+    expr = relay.Tuple([relay.const(1) + relay.const(2), relay.Tuple([])])
+    number, unit = relay.testing.run_as_python(expr)
+    assert int(number.numpy()) == 3 and len(unit) == 0
+    with pytest.raises(UnsupportedNameError, match="run_as_python"):
+        relay.testing.to_python(expr)
+
+
+def test_libraries_are_modules() -> None:
+    x = relay.var("x", shape=(2,))
+    library = relay.build(tvm.IRModule.from_expr(relay.Function([x], x + x)), "llvm")
+    assert isinstance(library.lib, tvm.runtime.Module)
+    assert not isinstance(library.get_graph_json(), tvm.runtime.Module)

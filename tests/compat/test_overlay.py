@@ -51,6 +51,7 @@ def test_names_are_byoc_labs() -> None:
     assert relay.op.contrib.register.get_pattern_table("dnnl")
     assert relay.op.nn.conv2d is relay.nn.conv2d
     assert relay.testing.resnet.get_workload is byoc_lab.relay.testing.resnet.get_workload
+    assert module("tvm._ffi.base").py_str(b"bytes") == "bytes"
     mangle = relay.backend.utils.mangle_module_name
     assert list(map(mangle, ("default", "", None))) == ["tvmgen_default", "tvmgen", "tvmgen"]
     with pytest.raises(InputError, match="contains invalid characters"):

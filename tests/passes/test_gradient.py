@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from byoc_lab import relay
+from byoc_lab.compat.analysis import check_basic_block_normal_form
 from byoc_lab.compat.relay_testing import check_grad
 from byoc_lab.errors import PassError
 from byoc_lab.passes import InferType, gradient
@@ -167,6 +168,8 @@ def test_branches(least: float) -> None:
         return relay.TupleGetItem(taken, 0) * shared + relay.TupleGetItem(taken, 1)
 
     check([(2, 4), (2, 4)], build)
+    both = gradient(run_infer_type(function([(2, 4), (2, 4)], build)))
+    assert check_basic_block_normal_form(both), "branches share no node, but a name"
 
 
 def test_the_other_side_of_a_branch_is_not_computed() -> None:

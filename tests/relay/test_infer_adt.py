@@ -117,6 +117,7 @@ def test_an_applied_name_has_the_kind_of_a_type():
         (mod[name], kind.TypeData),
         (relay.TupleType([a, name(name(a))]), kind.Type),
         (relay.TypeVar("S", kind.ShapeVar), kind.ShapeVar),
+        (relay.TypeRelation(None, [a, name(a)], 1, None), kind.Constraint),
     ):
         assert relay.analysis.check_kind(ty, mod) == expected
     for ty, said in (
