@@ -109,6 +109,8 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.op._make": _BUILDERS,
     "tvm.relay.op.algorithm": _BUILDERS,
     "tvm.relay.image": (f"{_HERE}.image", f"{_RELAY}.image"),
+    "tvm.relay.op.annotation": (f"{_RELAY}.annotation",),
+    "tvm.relay.op.annotation.annotation": (f"{_RELAY}.annotation",),
     "tvm.relay.op.image": (f"{_HERE}.image", f"{_RELAY}.image"),
     "tvm.relay.op.image.image": (f"{_HERE}.image", f"{_RELAY}.image"),
     "tvm.relay.op.nn": (f"{_RELAY}.nn",),

@@ -10,6 +10,7 @@ from byoc_lab.errors import InputError
 from byoc_lab.passes import FoldConstant, PassContext
 from byoc_lab.relay.expr import Expr
 from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.prelude import Prelude
 from byoc_lab.relay.printer import print_text
 
 build_config = PassContext
@@ -42,6 +43,7 @@ def pretty_print(obj: Any) -> str:
 __all__ = [
     "ExprWithOp",
     "FoldConstantExpr",
+    "Prelude",
     "SpanCheck",
     "astext",
     "build_config",

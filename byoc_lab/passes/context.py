@@ -87,6 +87,10 @@ def _checked(config: Mapping[str, Any]) -> dict[str, Any]:
     return dict(config)
 
 
+def _listed(names: Sequence[str]) -> str:
+    return "[" + ", ".join(f'"{name}"' for name in names) + "]"
+
+
 class PassContext:
     """What passes of a `with` block go by.
 
@@ -114,6 +118,8 @@ class PassContext:
         config: Mapping[str, Any] | None = None,
         trace: Callable[[IRModule, PassInfo, bool], object] | None = None,
     ):
+        if not isinstance(opt_level, int):
+            raise ConfigError(f"opt_level must be an int, found {opt_level!r}")
         self.opt_level = opt_level
         self.required_pass = list(required_pass or ())
         self.disabled_pass = list(disabled_pass or ())
@@ -123,6 +129,15 @@ class PassContext:
             from byoc_lab.passes.instrument import TraceInstrument
 
             self.instruments.append(TraceInstrument(trace))
+
+    def __str__(self) -> str:
+        return (
+            f"Pass context information: \n\topt_level: {self.opt_level}\n"
+            f"\trequired passes: {_listed(self.required_pass)}\n"
+            f"\tdisabled passes: {_listed(self.disabled_pass)}\n"
+            f"\tinstruments: [{', '.join(str(i) for i in self.instruments)}]\n"
+            f"\tconfig: {self.config}\n"
+        )
 
     def __enter__(self) -> PassContext:
         self._enter_instruments()
@@ -159,7 +174,8 @@ class PassContext:
         self._enter_instruments()
 
     def _enter_instruments(self) -> None:
-        """When one raises, those that had entered exit, and the context is without instruments."""
+        """When one raises, those that had entered exit, the last first, and the context is without
+        instruments."""
         entered = []
         try:
             for instrument in self.instruments:
@@ -167,7 +183,7 @@ class PassContext:
                 entered.append(instrument)
         except BaseException:
             self.instruments = []
-            for instrument in entered:
+            for instrument in reversed(entered):
                 instrument.exit_pass_ctx()
             raise
 

@@ -38,6 +38,7 @@ from byoc_lab.relay.types import (
 MAX_NESTING = 100
 
 _NUMBER = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?)([fi]\d*)?")
+_DIMENSION = re.compile(r"([0-9]{1,19})(?:i\d+)?")  # TVM writes an int64 as 3i64
 _FLOAT_WORD = re.compile(r"(inf|nan)(f\d*)")
 _ESCAPE = re.compile(r"((?:\\x[0-9A-Fa-f]{2})+)|\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
@@ -209,10 +210,11 @@ class Cursor:
         token = self.tok
         if token.startswith("meta[tir."):
             return as_dim(self.meta_value())
-        if token != "?" and not (token.isdecimal() and token.isascii() and len(token) < 20):
+        digits = _DIMENSION.fullmatch(token)
+        if token != "?" and digits is None:
             self.unexpected("a dimension (a number, or ? when known only at run time)")
         self.i += 1
-        return AnyDim() if token == "?" else int(token)
+        return AnyDim() if digits is None else int(digits[1])
 
     def type_params(self) -> list[TypeVar]:
         """The names up to the `]`; they are types from here on."""

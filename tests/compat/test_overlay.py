@@ -60,6 +60,14 @@ def test_names_are_byoc_labs() -> None:
     assert issubclass(byoc_lab.errors.ParseError, tvm.TVMError)
 
 
+def test_marks_are_found_where_tvm_keeps_them() -> None:
+    for name in ("tvm.relay.annotation", "tvm.relay.op.annotation"):
+        marks = module(name)
+        assert marks.on_device is byoc_lab.relay.annotation.on_device
+        assert marks.compiler_begin is byoc_lab.relay.annotation.compiler_begin
+    assert relay.Prelude is module("tvm.relay.prelude").Prelude
+
+
 def test_other_names_are_apache_tvms() -> None:
     assert tvm.te.__name__ == "tvm.te"
     assert tvm.tir.PrimFunc.__module__.startswith("tvm.")

@@ -184,6 +184,14 @@ def instruments_are_replaced(tvm, relay, heard):
 
 
 @scenario
+def the_last_of_three_cannot_enter(tvm, relay, heard):
+    all_three = [listener(tvm, heard, name) for name in ("first", "second")]
+    all_three.append(listener(tvm, heard, "third", "enter_pass_ctx"))
+    context = tvm.transform.PassContext(instruments=all_three)
+    attempt(heard, context.__enter__)
+
+
+@scenario
 def passes_of_ones_own(tvm, relay, heard):
     mod = module(tvm, relay)
 

@@ -121,6 +121,20 @@ def test_an_unknown_setting_is_named_and_can_be_made_known() -> None:
         PassContext(config={"relay.ext.mine.tiles": "four"})
 
 
+def test_a_context_says_what_it_is() -> None:
+    context = PassContext(opt_level=3, required_pass=["FoldConstant"], disabled_pass=["A", "B"])
+    lines = [line.strip() for line in str(context).splitlines()]
+    assert lines[:5] == [
+        "Pass context information:",
+        "opt_level: 3",
+        'required passes: ["FoldConstant"]',
+        'disabled passes: ["A", "B"]',
+        "instruments: []",
+    ]
+    with pytest.raises(ConfigError, match="opt_level must be an int, found '3'"):
+        PassContext(opt_level="3")  # type: ignore[arg-type]
+
+
 def test_a_pass_must_give_a_module() -> None:
     @module_pass(opt_level=0)
     def forgetful(mod: IRModule, ctx: PassContext) -> None:

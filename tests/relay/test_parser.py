@@ -193,6 +193,7 @@ def test_nan_and_negative_zero():
     "text, shown",
     [
         ("Tensor[(1, ?, 3), int8]", "Tensor[(1, ?, 3), int8]"),
+        ("Tensor[(3i64, 2147483648i64, 2), int8]", "Tensor[(3, 2147483648, 2), int8]"),
         ("Tensor[(), float32]", "float32"),
         ("Tensor[(2,), bfloat16]", "Tensor[(2), bfloat16]"),
         ("(int32, float32,)", "(int32, float32)"),

@@ -2,7 +2,8 @@
 
 Candidates are tried from the end of the graph backwards, and the first to match claims its nodes.
 A match is refused when a node inside it is claimed already, or is used outside by something whose
-result does not come back into the match.
+result does not come back into the match. What a pattern takes from outside is no part of a match,
+so one that is a wildcard or a variable as a whole moves nothing (operators and functions apart).
 
 Source: `PatternGrouper` and `PatternPartitioner` of TVM 0.16 (src/relay/ir/dataflow_matcher.cc).
 """
@@ -10,7 +11,7 @@ Source: `PatternGrouper` and `PatternPartitioner` of TVM 0.16 (src/relay/ir/data
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from byoc_lab.relay.dataflow_pattern.indexed_graph import IndexedGraph
@@ -44,30 +45,36 @@ from byoc_lab.relay.visit import post_order, rebuild
 
 @dataclass(eq=False)
 class Group:
-    """One match: its root, what flows in, and the function it becomes."""
+    """One match: its root, what flows in, and the function it becomes.
+
+    nodes: all that is in the function; body: those that may be in no other match as well.
+    """
 
     root: Expr
     inputs: list[Expr]
     function: Function
     taken: Taken
-    body: set[Expr] = field(default_factory=set)
+    nodes: list[Expr]
+    body: set[Expr]
 
 
 def find_groups(pattern: DFPattern, graph: IndexedGraph) -> list[Group]:
     """The matches of `pattern`, the last one in the graph first."""
     groups: list[Group] = []
     claimed: set[Expr] = set()
+    moved: set[Expr] = set()
     attempts = 0
     for root in _candidates(pattern, graph):
-        if root in claimed or root in graph.partitioned:
+        if root in moved or root in graph.partitioned:
             continue
         taken = find_match(pattern, root, graph)
         if taken is None:
             continue
         group = _extract(pattern, root, taken, attempts)
         attempts += 1  # a refused match uses up its number too
-        if _may_be_moved(group, graph, claimed):
+        if group.nodes and _may_be_moved(group, graph, claimed):
             claimed |= group.body
+            moved.update(group.nodes)
             groups.append(group)
     return groups
 
@@ -96,23 +103,19 @@ def _may_be_moved(group: Group, graph: IndexedGraph, claimed: set[Expr]) -> bool
 
 def _extract(pattern: DFPattern, root: Expr, taken: Taken, number: int) -> Group:
     inputs = _inputs(pattern, taken)
-    if root in inputs:  # a pattern that is one leaf takes its root whole
-        inputs.remove(root)
     params = {e: Var(f"FunctionVar_{number}_{k}") for k, e in enumerate(inputs)}
-    names: list[str] = []
     copied: dict[Expr, Expr] = dict(params)
-    body: set[Expr] = set()
+    nodes: list[Expr] = []
 
     def copy(pre: Expr, post: Expr) -> Expr:
-        names.append(_name(pre))
-        if not isinstance(pre, (Op, Function, Constant)):
-            body.add(pre)
+        nodes.append(pre)
         return post
 
     result = rebuild(root, copy, memo=copied)
-    attrs = {"PartitionedFromPattern": "".join(names)}
+    attrs = {"PartitionedFromPattern": "".join(map(_name, nodes))}
     function = Function(list(params.values()), result, attrs=attrs)
-    return Group(root, inputs, function, taken, body)
+    body = {node for node in nodes if not isinstance(node, (Op, Function, Constant))}
+    return Group(root, inputs, function, taken, nodes, body)
 
 
 def _name(node: Expr) -> str:

@@ -10,7 +10,10 @@ from byoc_lab import relay
 from byoc_lab.errors import PassError, UnknownNameError
 from byoc_lab.relay.dataflow_pattern import (
     AltPattern,
+    ConstantPattern,
     FunctionPattern,
+    VarPattern,
+    WildcardPattern,
     dominates,
     has_attr,
     has_dtype,
@@ -153,6 +156,28 @@ def test_only_calls_of_the_root_operator_are_tried(monkeypatch: pytest.MonkeyPat
     graph = IndexedGraph(chain(100))
     assert len(find_groups(RELU(wildcard()), graph)) == 1
     assert [call.op.name for call in tried] == ["nn.relu"]
+
+
+@pytest.mark.parametrize("leaf", [is_var(), is_var("x"), wildcard(), is_constant()], ids=str)
+def test_what_a_pattern_takes_from_outside_is_not_rewritten(leaf) -> None:
+    """As in TVM: a leaf by itself rewrites no variable and no call; a constant belongs to it."""
+    x = relay.var("x", shape=(2,))
+    body = relay.add(relay.abs(x), relay.const(1.0))
+    function = relay.Function([x], body)
+    asked: list[relay.Expr] = []
+
+    class Ask(relay.dataflow_pattern.DFPatternCallback):
+        def __init__(self) -> None:
+            super().__init__()
+            self.pattern = leaf
+
+        def callback(self, pre, post, node_map):
+            asked.append(pre)
+            return post
+
+    assert relay.dataflow_pattern.rewrite(Ask(), function) is function
+    wanted = {WildcardPattern: [relay.Function], ConstantPattern: [relay.Constant], VarPattern: []}
+    assert [type(node) for node in asked] == wanted[type(leaf)]
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=60), st.data())
