@@ -77,11 +77,15 @@ def on_new_stack(function: Callable[..., Any], *args: Any) -> Any:
 
 
 class ExprFunctor:
-    """Dispatches on the kind of node; each node is visited once and its result remembered."""
+    """Dispatches on the kind of node; each node is visited once and its result remembered.
+
+    A subclass that leaves this __init__ out sets `memo_map` itself.
+    """
+
+    _depth = 0  # of the class, for such subclasses
 
     def __init__(self) -> None:
         self.memo_map: dict[Expr, Any] = {}
-        self._depth = 0
 
     def visit(self, expr: Expr) -> Any:
         """The result for `expr`, computed on the first visit."""

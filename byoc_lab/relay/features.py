@@ -6,7 +6,7 @@ Source: src/relay/analysis/feature.cc of TVM 0.16.
 from __future__ import annotations
 
 from collections import Counter
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 from byoc_lab.relay.adt import Constructor, Match
 from byoc_lab.relay.expr import (
@@ -49,6 +49,8 @@ class Feature(IntEnum):
     fMatch = 14  # noqa: N815
     fGraph = 15  # noqa: N815
     fLetRec = 16  # noqa: N815
+
+    __str__ = Enum.__str__  # "Feature.fVar", also where IntEnum gives the number (Python 3.11)
 
 
 _KINDS = {

@@ -94,7 +94,10 @@ class Expr:
         return f"{type(self).__name__.lower()} {name}" if name else type(self).__name__
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"{type(self).__name__} is immutable: cannot set {name!r}")
+        raise AttributeError(
+            f"{type(self).__name__} is immutable: cannot set {name!r}. Make another node, or keep "
+            f"what is known of nodes in a dictionary: they are hashed as they are"
+        )
 
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"{type(self).__name__} is immutable: cannot delete {name!r}")

@@ -348,3 +348,22 @@ def test_what_an_array_gives_may_be_written_to() -> None:
     assert constant.data.numpy().tolist() == [-1.0, 2.0] and values.tolist() == [0.0, 2.0]
     x = relay.frontend.common.new_var("x", shape=(2, 3))
     assert x.name_hint == "x" and x.type_annotation == relay.TensorType((2, 3))
+
+
+def test_a_visitor_that_sets_its_memory_itself() -> None:
+    class Numbers(relay.ExprVisitor):  # type: ignore[misc]
+        def __init__(self) -> None:  # as scripts have it, without super().__init__()
+            self.memo_map: dict[typing.Any, typing.Any] = {}
+            self.seen: list[str] = []
+
+        def visit_call(self, call: typing.Any) -> None:
+            super().visit_call(call)
+            self.seen.append(call.op.name)
+
+    numbers = Numbers()
+    x = relay.var("x", shape=(2,))
+    numbers.visit(relay.exp(relay.nn.relu(x)))
+    assert numbers.seen == ["nn.relu", "exp"]
+    with pytest.raises(AttributeError, match="in a dictionary"):
+        x.color = "red"
+    assert str(relay.analysis.Feature.fVar) == "Feature.fVar"
