@@ -70,6 +70,7 @@ from byoc_lab.relay.features import Feature, detect_feature
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.rules import run
+from byoc_lab.relay.span import unless_tvm
 from byoc_lab.relay.types import Type, TypeVar
 from byoc_lab.relay.visit import substitute
 
@@ -278,7 +279,7 @@ class _Evaluation:
         if isinstance(known, Closure) and self._goes_on(known, args):
             given = type_arguments(known.function.type_params, types)
             return (yield self._body(known, args, given, lets))
-        left = Call(callee.name, [a.name for a in args], call.attrs, types, call.span)
+        left = Call(callee.name, [a.name for a in args], call.attrs, types, unless_tvm(call.span))
         if isinstance(known, Constructor):
             return self._value(Data(known, tuple(args)), lets.name(left))
         if isinstance(known, Op):

@@ -16,7 +16,18 @@ from dataclasses import dataclass, field
 from byoc_lab.passes.base import ModulePass, PassContext, is_optimizable
 from byoc_lab.passes.hook import report, rewriting
 from byoc_lab.relay.adt import Constructor, Match
-from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Op, RefWrite, Var
+from byoc_lab.relay.expr import (
+    Call,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Op,
+    RefWrite,
+    TupleGetItem,
+    Var,
+)
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.span import unless_tvm
 from byoc_lab.relay.visit import post_order
@@ -178,6 +189,8 @@ class Normaliser:
         # Always anew: nobody may share what has a name now.
         if isinstance(node, Call):
             return Call(new[0], new[1:], node.attrs, node.type_args, unless_tvm(node.span))
+        if isinstance(node, TupleGetItem):
+            return TupleGetItem(new[0], node.index, unless_tvm(node.span))
         return node.with_parts(new)
 
 

@@ -95,4 +95,4 @@ class _BlockNormaliser(Normaliser):
         made = super()._value(node)
         if type(made) is not type(node) or made.parts() != node.parts():
             return made
-        return node
+        return node if made.span is node.span else made  # a place that TVM loses
