@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from byoc_lab.compat import nd
+from byoc_lab.compat.relay_names import FoldConstantExpr
 from byoc_lab.passes import InferType, PassContext
 from byoc_lab.relay import with_fields
+from byoc_lab.relay.analysis import free_vars
 from byoc_lab.relay.expr import (
     Call,
     Constant,
@@ -25,6 +28,7 @@ from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.span import SourceName, Span
 from byoc_lab.relay.types import TensorType
 from byoc_lab.relay.visit import rebuild
+from byoc_lab.run.reference import evaluate
 
 
 def new_var(
@@ -51,6 +55,33 @@ def infer_shape(inputs: Expr, mod: IRModule | None = None) -> Any:
     if not isinstance(ty, TensorType):
         return ty
     return tuple(int(d) if isinstance(d, int) else d for d in ty.shape)
+
+
+def infer_channels(inputs: Expr, transpose: bool = False) -> int:
+    """How many output channels a weight has: its first dimension, its second if `transpose`."""
+    shape = infer_shape(inputs)
+    return int(shape[1 if transpose else 0])
+
+
+def infer_value(
+    input_val: Expr, params: Mapping[str, Any], mod: IRModule | None = None
+) -> nd.HostArray:
+    """The array that `input_val` is, its free variables being `params` by name.
+
+    Computed by the reference; `mod` has the functions that it calls. Raises InputError for a
+    variable that `params` lack.
+    """
+    free = free_vars(input_val)
+    functions = {gv: f for gv, f in mod.functions.items() if gv.name_hint != "main"} if mod else {}
+    definitions = mod.type_definitions if mod else None
+    whole = InferType()(IRModule.from_expr(Function(free, input_val), functions, definitions))
+    named = {var.name_hint: params[var.name_hint] for var in free if var.name_hint in params}
+    return nd.array(evaluate(whole, named).outputs[0])
+
+
+def fold_constant(node: Expr, mod: IRModule | None = None) -> Expr:
+    """`node` with what is constant in it computed."""
+    return FoldConstantExpr(node, IRModule() if mod is None else mod)
 
 
 _WITH_FIELDS: dict[type, Callable[..., Any]] = {
@@ -98,4 +129,12 @@ def _placed(sym: Any, span: Span, memo: dict[Expr, Expr]) -> Any:
     return sym
 
 
-__all__ = ["infer_shape", "infer_type", "new_var", "set_span"]
+__all__ = [
+    "fold_constant",
+    "infer_channels",
+    "infer_shape",
+    "infer_type",
+    "infer_value",
+    "new_var",
+    "set_span",
+]

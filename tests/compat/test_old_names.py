@@ -367,3 +367,19 @@ def test_a_visitor_that_sets_its_memory_itself() -> None:
     with pytest.raises(AttributeError, match="in a dictionary"):
         x.color = "red"
     assert str(relay.analysis.Feature.fVar) == "Feature.fVar"
+
+
+def test_values_as_the_importers_infer_them() -> None:
+    common = relay.frontend.common
+    x, w = relay.var("x", shape=(2,)), relay.var("w", shape=(4, 3))
+    params = {"x": tvm.nd.array(np.array([1.0, 2.0], np.float32)), "w": None}
+    assert common.infer_value(relay.add(x, x), params).numpy().tolist() == [2.0, 4.0]
+    with pytest.raises(InputError, match="x"):
+        common.infer_value(relay.exp(x), {})
+    mod = tvm.IRModule()
+    double = relay.GlobalVar("double")
+    mod[double] = relay.Function([x], relay.multiply(x, relay.const(2.0)))
+    assert common.infer_value(double(x), params, mod).numpy().tolist() == [2.0, 4.0]
+    assert (common.infer_channels(w), common.infer_channels(w, transpose=True)) == (4, 3)
+    folded = common.fold_constant(relay.add(relay.const(1.0), relay.const(2.0)))
+    assert folded.data.numpy() == 3.0
