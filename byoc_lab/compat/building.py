@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -15,6 +16,7 @@ from byoc_lab.backends import ccompiler
 from byoc_lab.backends.c_source import c_source
 from byoc_lab.compat.codegens import check_hooks
 from byoc_lab.compat.executor_options import Executor, Runtime
+from byoc_lab.compat.graph_json import graph_of
 from byoc_lab.compat.imported_modules import RegionModule, imported_modules
 from byoc_lab.compat.nd import kind_name
 from byoc_lab.errors import BuildError, UnsupportedNameError
@@ -34,6 +36,7 @@ from byoc_lab.passes import (
     Legalize,
     OutlineCompilerFunctionsWithExistingGlobalSymbols,
     Pass,
+    PassContext,
     RemoveUnusedFunctions,
     Sequential,
     SimplifyExpr,
@@ -65,6 +68,10 @@ class Library:
         self.ir_mod = mod
         self.libmod_name = name
         self._executable = executable
+        active = PassContext.current()
+        self._context = PassContext(
+            active.opt_level, active.required_pass, active.disabled_pass, config=active.config
+        )
 
     @property
     def executable(self) -> Executable:
@@ -83,16 +90,15 @@ class Library:
         """The code of the regions, with `type_key` and `get_source()`."""
         return imported_modules(self.executable)
 
-    @property
+    @cached_property
     def graph_json(self) -> str:
-        """A JSON document that names the module's functions; its text is under "relay"."""
-        document = {
-            "format": _FORMAT,
-            "functions": [gv.name_hint for gv in self.ir_mod.get_global_vars()],
-            "inputs": [p.name_hint for p in self.ir_mod["main"].params],
-            "relay": self.ir_mod.astext(),
-        }
-        return json.dumps(document)
+        """The graph that TVM's executor would run, for who reads it: see `graph_json.graph_of`.
+
+        Raises BuildError for a module that only a virtual machine can run.
+        """
+        with self._context:
+            graph = graph_of(optimize(self.ir_mod)[0], self.libmod_name)
+        return json.dumps(graph, indent=2)
 
     def get_graph_json(self) -> str:
         return self.graph_json
@@ -132,8 +138,13 @@ class Library:
         )
 
     def export_library(self, file_name: Any, *, fcompile: Any = None, **options: Any) -> str:
-        """Write the program to a file; `fcompile` and compiler options are not needed."""
-        Path(file_name).write_text(self.graph_json, encoding="utf-8")
+        """Write the program's text to a file; `fcompile` and compiler options are not needed."""
+        document = {
+            "format": _FORMAT,
+            "inputs": [p.name_hint for p in self.ir_mod["main"].params],
+            "relay": self.ir_mod.astext(),
+        }
+        Path(file_name).write_text(json.dumps(document), encoding="utf-8")
         return str(file_name)
 
 

@@ -20,7 +20,7 @@ from tests.relay.op.calls import CALLS
 from tests.relay.op.holes import holes
 from tests.relay.op.vision_calls import VISION_CALLS
 
-from . import cases
+from . import cases, graph_facts
 from .client import Oracle, StepResult, skip_reason
 from .fork import TUPLE_TARGETS
 from .golden_files import GOLDEN, GoldenFile
@@ -58,6 +58,8 @@ def expected_files(oracle: Oracle, names: Collection[str] = ()) -> Iterator[tupl
             OPERATORS,
             golden_text(operator_facts([*CALLS, *ATTRIBUTE_CALLS, *VISION_CALLS], holes())),
         )
+    if is_named(graph_facts.GRAPHS, names):
+        yield graph_facts.GRAPHS, graph_facts.golden_text(graph_facts.graph_facts())
 
 
 def _run(oracle: Oracle, entries: list[Golden]) -> Results:
@@ -152,7 +154,7 @@ def _sentence(text: str) -> str:
 def main(arguments: list[str]) -> int:
     names = [a.rstrip("/") for a in arguments if a != "--check"]
     present = [str(path.relative_to(GOLDEN)) for path in GOLDEN.rglob("*.relay")]
-    known = [OPERATORS, *present, *(entry.path for entry in plan())]
+    known = [OPERATORS, graph_facts.GRAPHS, *present, *(entry.path for entry in plan())]
     for name in names:
         if not any(is_named(path, [name]) for path in known):
             print(f"no golden file or folder is named {name!r}", file=sys.stderr)
