@@ -176,6 +176,14 @@ SOURCES: dict[str, tuple[str, ...]] = {
 WHOLE: dict[str, str] = {"tvm.testing.plugin": f"{_HERE}.pytest_plugin"}
 """Modules that are byoc_lab's as they are: pytest looks into the very module."""
 
+_NO_KERNELS = (
+    "operators have no kernels to choose from: Relax lowers them, and back ends take regions"
+)
+_NO_DEVICES = (
+    "everything but regions runs on the CPU; AnnotateTarget says which compiler takes what"
+)
+_NO_MEMORY = "memory is no part of Relay here; relay.build plans it for the module as a whole"
+
 INSTEAD: dict[str, str] = {
     "tvm": "byoc_lab carries Relay, its passes and executors, apache-tvm what else there is",
     "tvm.autotvm": "tuning went with Relay; byoc_lab.build compiles without it",
@@ -183,8 +191,7 @@ INSTEAD: dict[str, str] = {
     "tvm.meta_schedule": "apache-tvm has it as tvm.s_tir.meta_schedule, for Relax",
     "tvm.micro": "there is no microTVM; byoc_lab runs on this machine's CPU",
     "tvm.relay": "byoc_lab carries the Relay that BYOC needs (byoc_lab.relay, byoc_lab.passes)",
-    "tvm.relay.backend._backend": "nothing plans memory or lowers function by function here: "
-    "relay.build compiles a module as a whole",
+    "tvm.relay.backend._backend": _NO_MEMORY,
     "tvm.relay.backend.contrib": "there is no UMA; byoc_lab.backends.register takes patterns, "
     "predicates and a code generator",
     "tvm.relay.collage": "take a pattern table and MergeComposite, AnnotateTarget, PartitionGraph",
@@ -195,11 +202,25 @@ INSTEAD: dict[str, str] = {
     "tvm.relay.op.contrib": "byoc_lab compiles for dnnl and partitions for arm_compute_lib, bnns, "
     "cublas, cudnn and cutlass; register a pattern table of your own with "
     "relay.op.contrib.register_pattern_table",
-    "tvm.relay.op.memory": "nothing in Relay allocates memory here; give relay.build a module that "
-    "says what is to be computed",
+    "tvm.relay.op.OpStrategy": _NO_KERNELS,
+    "tvm.relay.op.debug": "byoc_lab.run.reference.evaluate(mod, inputs, keep=True) has "
+    "the values of all nodes",
+    "tvm.relay.op.memory": _NO_MEMORY,
+    "tvm.relay.op.register_strategy": _NO_KERNELS,
+    "tvm.relay.op.strategy": _NO_KERNELS,
     "tvm.relay.quantize": "quantize before importing; byoc_lab reads qnn operators",
     "tvm.relay.transform": "byoc_lab has the passes that relay.transform lists (dir), and what "
     "they need",
+    "tvm.relay.transform.CollagePartition": "take a pattern table and MergeComposite, "
+    "AnnotateTarget, PartitionGraph",
+    "tvm.relay.transform.ManifestAlloc": _NO_MEMORY,
+    "tvm.relay.transform.ManifestLifetimes": _NO_MEMORY,
+    "tvm.relay.transform.MemoryPlan": _NO_MEMORY,
+    "tvm.relay.transform.PlanDevices": _NO_DEVICES,
+    "tvm.relay.transform.RewriteAnnotatedOps": _NO_DEVICES,
+    "tvm.relay.transform.SplitArgs": "a CPU has no limit on the arguments of a function",
+    "tvm.target.generic_func": _NO_KERNELS,
+    "tvm.target.override_native_generic_func": _NO_KERNELS,
     "tvm.transform": "byoc_lab.passes holds the passes and their manager",
     "tvm.contrib.pipeline_executor": "build the parts one by one with relay.build, and run them in "
     "turn with graph_executor.GraphModule",

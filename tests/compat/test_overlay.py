@@ -109,7 +109,16 @@ def test_advice_is_for_names_that_are_missing() -> None:
                 module(name)
 
 
-@pytest.mark.parametrize("name", ["quantize.quantize", "frontend.from_onnx", "backend.contrib"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "quantize.quantize",
+        "frontend.from_onnx",
+        "backend.contrib",
+        "transform.PlanDevices",
+        "op.strategy",
+    ],
+)
 def test_what_is_left_out_of_the_language_is_named(name: str) -> None:
     with pytest.raises(UnsupportedNameError, match=rf"tvm\.relay\.{name} is not supported; \w"):
         operator.attrgetter(name)(relay)
