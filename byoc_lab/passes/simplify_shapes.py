@@ -205,4 +205,5 @@ class FullElementwise(DFPatternCallback):
             value = node_map[self.value][0]
         else:
             value = const(int(self.ones in node_map), pre.checked_type.dtype)
-        return Call(post.op, [value, x] if is_left else [x, value], post.attrs, post.type_args)
+        args = [value, x] if is_left else [x, value]
+        return Call(post.op, args, post.attrs, post.type_args, post.span)
