@@ -64,8 +64,17 @@ def _outside_in(root: Expr) -> Iterator[Expr]:
 
 
 def all_vars(expr: Expr) -> list[Var]:
-    """Every variable in `expr`, in the order of first use."""
-    return [n for n in post_order(expr) if isinstance(n, Var)]
+    """Every variable in `expr`, in the order in which it is met; the name of a let before its
+    value."""
+    met: dict[Expr, None] = {}
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        if node not in met:
+            met[node] = None
+            parts = (node.var, node.value, node.body) if isinstance(node, Let) else node.parts()
+            stack += reversed(parts)
+    return [node for node in met if isinstance(node, Var)]
 
 
 def free_vars(expr: Expr) -> list[Var]:

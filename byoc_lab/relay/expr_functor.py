@@ -148,7 +148,8 @@ class ExprVisitor(ExprFunctor):
         self._below(fn)
 
     def visit_let(self, let: Let) -> Any:
-        self._below(let)
+        for part in (let.var, let.value, let.body):  # the name first, as in TVM
+            self.visit(part)
 
     def visit_if(self, i: If) -> Any:
         self._below(i)
@@ -204,7 +205,9 @@ class ExprMutator(ExprFunctor):
         return self._rebuilt(fn)
 
     def visit_let(self, let: Let) -> Expr:
-        return self._rebuilt(let)
+        var, value, body = map(self.visit, (let.var, let.value, let.body))
+        same = var is let.var and value is let.value and body is let.body
+        return let if same else let.with_parts((value, var, body))
 
     def visit_if(self, ite: If) -> Expr:
         return self._rebuilt(ite)

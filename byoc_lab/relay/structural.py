@@ -76,10 +76,13 @@ def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
 
 
 def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
-    """Raise ValueError with the path of the first difference."""
+    """Raise ValueError with the path of the first difference, in TVM's words and in ours."""
     found = first_difference(lhs, rhs, map_free_vars)
     if found:
-        raise ValueError(f"StructuralEqual check failed: {found}")
+        raise ValueError(
+            f"StructuralEqual check failed, caused by lhs at {found.path}:\n"
+            f"{_excerpt(found.lhs)}\nand rhs at {found.path}:\n{_excerpt(found.rhs)}\n{found.why}"
+        )
 
 
 @collector_paused()
@@ -126,7 +129,9 @@ def _modules(a: IRModule, b: IRModule, free: bool, constants: bool) -> Differenc
     if a.attrs != b.attrs:
         return Difference("<root>.attrs", a.attrs, b.attrs, _attrs_difference(a.attrs, b.attrs))
     for name in sorted(mine):
-        found = _Comparison(free, constants).run(a[name], b[name], f'<root>["{name}"]')
+        found = _Comparison(free, constants).run(
+            a[name], b[name], f'<root>.functions[I.GlobalVar("{name}")]'
+        )
         if found:
             return found
     return None

@@ -133,3 +133,19 @@ def test_a_number_that_is_not_there(number: int):
 def test_operators_of_main_are_counted():
     counts = {"add": 3, "negative": 1, "exp": 3, "abs": 2}
     assert relay.analysis.list_op_freqs(MIXED) == counts
+
+
+def test_a_let_is_met_name_first() -> None:
+    x, name = relay.var("x", shape=(2,)), relay.var("name", shape=(2,))
+    let = relay.Let(name, relay.abs(x), relay.add(x, name))
+    assert relay.analysis.all_vars(let) == [name, x]
+    for base in (relay.ExprVisitor, relay.ExprMutator):
+        met: list[str] = []
+
+        class Note(base):  # type: ignore[misc, valid-type]
+            def visit_var(self, var: relay.Var, met: list[str] = met) -> relay.Var:
+                met.append(var.name_hint)
+                return var
+
+        assert Note().visit(let) in (None, let)
+        assert met == ["name", "x"]

@@ -151,3 +151,17 @@ def test_dtypes_without_bits_have_those_of_tvm() -> None:
     assert relay.TensorType((2,), "uint").dtype == "uint32"
     assert relay.TensorType((), "uint1").dtype == "bool"
     assert relay.cast(relay.var("x", shape=(2,), dtype="float"), "int").attrs.dtype == "int32"
+
+
+def test_an_assertion_speaks_as_that_of_tvm() -> None:
+    x = relay.var("x", shape=(2,))
+    left, right = (
+        relay.IRModule.from_expr(relay.Function([x], relay.clip(relay.abs(x), 0, most)))
+        for most in (1, 2)
+    )
+    with pytest.raises(ValueError, match="a_max") as raised:
+        relay.assert_structural_equal(left, right)
+    path = '<root>.functions[I.GlobalVar("main")].body'
+    said = str(raised.value)
+    assert said.startswith(f"StructuralEqual check failed, caused by lhs at {path}:\n")
+    assert f"\nand rhs at {path}:\n" in said
