@@ -10,8 +10,9 @@
     mod = byoc_lab.backends.partition(mod, "npu")     # or byoc_lab.trace(mod, "npu")
     byoc_lab.build(mod).run(...)
 
-`ModuleRegion` makes of a TVM-FFI module what `codegen` has to give. Both back ends of this package
-come in by this door: `byoc_lab.dnnl`, and `ccompiler`, short enough to start one's own from.
+`ModuleRegion` makes of a TVM-FFI module what `codegen` has to give. All back ends of this package
+come in by this door: `byoc_lab.dnnl`, `ccompiler`, short enough to start one's own from, and
+`integrations`, which are TVM's for other libraries and make no code.
 """
 
 from byoc_lab.backends.module_region import ModuleRegion
