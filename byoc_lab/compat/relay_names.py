@@ -6,8 +6,8 @@ from typing import Any
 
 from byoc_lab.compat.params import load_param_dict, save_param_dict
 from byoc_lab.compat.parser import SpanCheck, parse_expr
-from byoc_lab.errors import InputError
 from byoc_lab.passes import FoldConstant, PassContext
+from byoc_lab.passes.partition_graph import mangle_module_name
 from byoc_lab.relay.expr import Expr
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.prelude import Prelude
@@ -15,14 +15,6 @@ from byoc_lab.relay.printer import print_text
 
 build_config = PassContext
 ExprWithOp = Expr
-
-
-def mangle_module_name(mod_name: str | None) -> str:
-    """What the names of a module's functions begin with in a library. Raises InputError for a name
-    that is not ASCII."""
-    if mod_name and not mod_name.isascii():
-        raise InputError(f"{mod_name!r} contains invalid characters: names in a library are ASCII")
-    return f"tvmgen_{mod_name}" if mod_name else "tvmgen"
 
 
 def FoldConstantExpr(expr: Expr, mod: IRModule, fold_qnn: bool = False) -> Expr:

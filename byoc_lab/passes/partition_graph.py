@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from byoc_lab.errors import PartitionError
+from byoc_lab.errors import InputError, PartitionError
 from byoc_lab.passes.base import ModulePass, PassContext
 from byoc_lab.passes.context import PassInfo
 from byoc_lab.passes.hook import keeps_in, report, report_function, rewriting
@@ -69,9 +69,7 @@ class PartitionGraph(ModulePass):
     ):
         if era not in (None, "2020-01"):
             raise PartitionError(f'PartitionGraph: era must be None or "2020-01", found {era!r}')
-        if mod_name is not None and not mod_name.isascii():
-            raise PartitionError(f"PartitionGraph: mod_name must be ASCII, found {mod_name!r}")
-        self.mod_name = mod_name
+        self.prefix = mangle_module_name(mod_name)
         self.bind_constants = bind_constants
         self.era = era
 
@@ -93,7 +91,7 @@ class PartitionGraph(ModulePass):
             "FlattenNestedTuples": lambda mod, ctx: _rewritten(mod, [flatten_tuple_end]),
             "RemoveDefaultAnnotations": lambda mod, ctx: _rewritten(mod, [remove_default]),
             "PartitionGraph": lambda mod, ctx: _Partitioner(mod, self.bind_constants).run(),
-            "NameMangleExtFuncs": lambda mod, ctx: _mangle_names(mod, self.mod_name),
+            "NameMangleExtFuncs": lambda mod, ctx: _mangle_names(mod, self.prefix),
         }
 
 
@@ -277,13 +275,20 @@ def _cycle(node: Expr, active: dict[Expr, None]) -> str:
     )
 
 
-def _mangle_names(mod: IRModule, mod_name: str | None) -> IRModule:
+def mangle_module_name(mod_name: str | None) -> str:
+    """What the names of a module's functions begin with in a library. Raises InputError for a name
+    that is not ASCII."""
+    if mod_name and not mod_name.isascii():
+        raise InputError(f"{mod_name!r} contains invalid characters: names in a library are ASCII")
+    return f"tvmgen_{mod_name}" if mod_name else "tvmgen"
+
+
+def _mangle_names(mod: IRModule, prefix: str) -> IRModule:
     """External functions under the names that the runtime links by."""
-    prefix = "tvmgen_" if mod_name is None else f"tvmgen_{mod_name}_"
     renamed: dict[Expr, Expr] = {}
     for gv, func in mod.functions.items():
         if "Compiler" in func.attrs:
-            name = re.sub(r"[^0-9a-zA-Z]", "_", prefix + gv.name_hint)
+            name = re.sub(r"[^0-9a-zA-Z]", "_", f"{prefix}_{gv.name_hint}")
             if name in mod and name != gv.name_hint:
                 raise PartitionError(
                     f"the external function @{gv.name_hint} is to be called @{name}, which the "

@@ -1,0 +1,27 @@
+"""PartitionGraph's arguments. What it makes of modules is in golden files (PartitionGraph/*)."""
+
+from __future__ import annotations
+
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("mod_name", "name"),
+    [("net 1", "tvmgen_net_1_A_main_0"), ("", "tvmgen_A_main_0"), (None, "tvmgen_A_main_0")],
+)
+def test_the_module_name_begins_the_names_of_functions(mod_name: str | None, name: str) -> None:
+    x = relay.var("x", shape=(2,))
+    region = relay.annotation.compiler_end(
+        relay.nn.relu(relay.annotation.compiler_begin(x, "A")), "A"
+    )
+    mod = relay.transform.InferType()(relay.IRModule.from_expr(region))
+    cut = relay.transform.PartitionGraph(mod_name)(mod)
+    assert sorted(gv.name_hint for gv in cut.get_global_vars()) == ["main", name]
+
+
+def test_a_library_has_ascii_names() -> None:
+    with pytest.raises(InputError, match="contains invalid characters"):
+        relay.transform.PartitionGraph("café")
