@@ -103,4 +103,4 @@ def _of_constructor(constructor: Constructor, mod: IRModule) -> Function:
 def _of_function(gv: GlobalVar, mod: IRModule) -> Function:
     func = mod[gv]
     params = [Var(PARAMETER, p.type_annotation) for p in func.params]
-    return Function(params, Call(gv, params), func.ret_type, func.type_params)
+    return Function(params, Call(gv, params), func.ret_type, func.type_params, func.attrs)

@@ -259,3 +259,13 @@ def test_what_a_first_order_program_looks_like():
 def test_what_cannot_be_made_first_order_is_said(program: str, message: str):
     with pytest.raises(PassError, match=message):
         first_order(parsed(program))
+
+
+def test_an_expanded_global_function_keeps_its_attributes() -> None:
+    text = (
+        "def @main(%x: float32) -> float32 { @ext(%x) }\n"
+        'def @ext(%p: float32, Compiler="A", Primitive=1) -> float32 { abs(%p) }'
+    )
+    expanded = EtaExpand(expand_global_var=True)(parsed(text))["main"].body.op
+    assert isinstance(expanded, relay.Function)
+    assert dict(expanded.attrs) == {"Compiler": "A", "Primitive": 1}
