@@ -74,6 +74,15 @@ def graph_of(mod: IRModule, mod_name: str = "default") -> dict[str, Any]:
     return _Graph(fused, mod_name).document()
 
 
+def planned(func: Function) -> dict[Expr, list[Storage]]:
+    """The storage of every tensor of every node of a fused function."""
+    graph = _Graph(IRModule.from_expr(func), "default")
+    return {
+        node: [graph.nodes[at].storage[n] for at, n in entries]
+        for node, entries in graph.entries.items()
+    }
+
+
 class _Graph:
     def __init__(self, mod: IRModule, mod_name: str):
         self.mod, self.prefix = mod, f"tvmgen_{mod_name}_"

@@ -87,6 +87,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.qnn.op.canonicalizations": (f"{_HERE}.canonicalizations",),
     "tvm.relay.qnn.op.legalizations": (f"{_HERE}.qnn_legalizations",),
     "tvm.relay.quantize": (),
+    "tvm.relay.backend._backend": (f"{_HERE}.memory_plan",),
     "tvm.relay.backend.executor": (f"{_HERE}.building",),
     "tvm.relay.backend.executor_factory": (f"{_HERE}.building",),
     "tvm.relay.backend.graph_executor_factory": (f"{_HERE}.building",),
@@ -191,7 +192,6 @@ INSTEAD: dict[str, str] = {
     "tvm.meta_schedule": "apache-tvm has it as tvm.s_tir.meta_schedule, for Relax",
     "tvm.micro": "there is no microTVM; byoc_lab runs on this machine's CPU",
     "tvm.relay": "byoc_lab carries the Relay that BYOC needs (byoc_lab.relay, byoc_lab.passes)",
-    "tvm.relay.backend._backend": _NO_MEMORY,
     "tvm.relay.backend.contrib": "there is no UMA; byoc_lab.backends.register takes patterns, "
     "predicates and a code generator",
     "tvm.relay.collage": "take a pattern table and MergeComposite, AnnotateTarget, PartitionGraph",
@@ -218,7 +218,6 @@ INSTEAD: dict[str, str] = {
     "tvm.relay.transform.MemoryPlan": _NO_MEMORY,
     "tvm.relay.transform.PlanDevices": _NO_DEVICES,
     "tvm.relay.transform.RewriteAnnotatedOps": _NO_DEVICES,
-    "tvm.relay.transform.SplitArgs": "a CPU has no limit on the arguments of a function",
     "tvm.target.generic_func": _NO_KERNELS,
     "tvm.target.override_native_generic_func": _NO_KERNELS,
     "tvm.transform": "byoc_lab.passes holds the passes and their manager",

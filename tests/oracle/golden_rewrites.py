@@ -293,6 +293,9 @@ def _other_rewrites() -> Iterator[Golden]:
     for name in sorted({*padding.NAMES} - {"max_pool"}):
         yield Golden(f"padding.{name}", ("InferType",), "FoldExplicitPadding")
     yield Golden("functions/costly", ("InferType",), "FastMath")
+    for most in (0, 2, 3, 4, 7):
+        split = {"pass": "SplitArgs", "max_function_args": most}
+        yield Golden("joining/several", ("InferType",), split, f"_{most}")
     taken = {"pass": "SimplifyFCTranspose", "target_weight_name": ["w", "v"]}
     yield Golden("weights/transposed", ("InferType",), taken)
 
