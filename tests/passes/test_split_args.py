@@ -36,5 +36,5 @@ def test_the_values_stay(sizes: list[int], most: int) -> None:
 
 
 def test_a_limit_of_one_leaves_no_input() -> None:
-    with pytest.raises(PassError, match="at least 2.*found 1"):
+    with pytest.raises(PassError, match=r"at least 2.*found 1"):
         SplitArgs(1)(_joined([1, 2]))
