@@ -6,7 +6,6 @@ an `Attrs` one record of it. Functions, and calls of anything but an operator, c
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +18,7 @@ from byoc_lab.errors import (
 )
 from byoc_lab.relay.integers import IntImm
 from byoc_lab.relay.ndarray import NDArray
-from byoc_lab.relay.types import SHORT_DTYPES
+from byoc_lab.relay.types import SHORT_DTYPES, is_dtype
 
 FLOAT_TOLERANCE = 1e-9
 REQUIRED = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
@@ -79,11 +78,6 @@ def string(value: Any) -> str:
     return str(value)
 
 
-DTYPE = re.compile(r"(bool|u?int\d{1,3}|float\d{1,3}|bfloat16|handle)(x\d{1,5})?")
-# What an attribute may say, too: "as the data", and types that TVM is told of.
-_OTHER_DTYPE = re.compile(r"(void)?|custom\[.*")
-
-
 class DType(str):
     """The name of a dtype; differs from a plain string only in that the parser reads it bare."""
 
@@ -92,7 +86,7 @@ def dtype(value: Any) -> DType:
     """ "float32", numpy.float32, numpy.dtype("float32") -> DType("float32")."""
     if isinstance(value, str):
         value = SHORT_DTYPES.get(value, value)
-    if isinstance(value, str) and (DTYPE.fullmatch(value) or _OTHER_DTYPE.fullmatch(value)):
+    if isinstance(value, str) and is_dtype(value):
         return DType(value)
     name = getattr(value, "name", None) or getattr(value, "__name__", None)
     if not isinstance(name, str):

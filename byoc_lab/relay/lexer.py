@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 
 from byoc_lab.errors import ParseError
@@ -41,6 +42,9 @@ _COMMENT_MARK = re.compile(r"/\*|\*/")
 KEYWORDS = {"let", "fn", "def", "if", "else", "type", "match", "extern", "free_var"}
 KEYWORDS |= {"ref", "ref_read", "ref_write"}
 METADATA_MARKS = ("#[metadata]", "METADATA:")
+_METADATA_LINE = re.compile(
+    "|".join(f"^{re.escape(mark)}" for mark in METADATA_MARKS), re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,11 @@ class Source:
     text: str
     name: str = "from_string"
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each line starts."""
         lengths = [len(line) + 1 for line in self.text.split("\n")]
-        object.__setattr__(self, "_starts", [0, *accumulate(lengths)][:-1])
+        return [0, *accumulate(lengths)][:-1]
 
     @property
     def source(self) -> str:
@@ -66,14 +72,13 @@ class Source:
 
     def place(self, offset: int) -> tuple[int, int]:
         """Line and column, both from 1."""
-        starts: list[int] = self._starts  # type: ignore[attr-defined]
-        line = bisect_right(starts, offset)
-        return line, offset - starts[line - 1] + 1
+        line = bisect_right(self.starts, offset)
+        return line, offset - self.starts[line - 1] + 1
 
     def offset(self, line: int, column: int) -> int:
         """The reverse of `place`; a column behind the line means its end."""
-        starts: list[int] = self._starts  # type: ignore[attr-defined]
-        return starts[min(line, len(starts)) - 1] + min(column - 1, len(self.line(line)))
+        start = self.starts[min(line, len(self.starts)) - 1]
+        return start + min(column - 1, len(self.line(line)))
 
     def span(self, start: int, end: int) -> Span:
         (line, column), (end_line, end_column) = self.place(start), self.place(end)
@@ -86,10 +91,9 @@ class Source:
 
     def line(self, number: int) -> str:
         """The text of a line, counted from 1; "" when there is no such line."""
-        starts: list[int] = self._starts  # type: ignore[attr-defined]
-        if not 1 <= number <= len(starts):
+        if not 1 <= number <= len(self.starts):
             return ""
-        start = starts[number - 1]
+        start = self.starts[number - 1]
         end = self.text.find("\n", start)
         return self.text[start : None if end < 0 else end].rstrip("\r")
 
@@ -119,7 +123,8 @@ def tokenize(source: Source, start: int = 0, end: int | None = None) -> Tokens:
     token of its own, and the parser, which knows what was expected, says so.
     """
     end = len(source.text) if end is None else end
-    pairs = _MASTER.findall(source.text, start, end)
+    mark = _METADATA_LINE.search(source.text, start, end)  # what follows is long
+    pairs = _MASTER.findall(source.text, start, mark.end() if mark else end)
     if any(t.startswith("/*") for _, t in pairs[-3:]):
         pairs = _MASTER.findall(_without_comments(source, start, end), start, end)
     if len(pairs) > 1 and not pairs[-2][1]:

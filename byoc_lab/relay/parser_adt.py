@@ -27,11 +27,11 @@ from byoc_lab.relay.adt import (
 from byoc_lab.relay.expr import Call, Expr
 from byoc_lab.relay.lexer import Tokens
 from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.parser_cursor import DTYPE, MAX_NESTING, is_word, near, wanted
+from byoc_lab.relay.parser_cursor import MAX_NESTING, is_word, near, wanted
 from byoc_lab.relay.parser_meta import MetaEntries
 from byoc_lab.relay.parser_names import NameParser
 from byoc_lab.relay.rules import Rule
-from byoc_lab.relay.types import GlobalTypeVar
+from byoc_lab.relay.types import DTYPE, GlobalTypeVar
 
 _TAKEN_WORDS = {"Tensor", "fn", "ref", "_", "def", "type", "extern"}
 

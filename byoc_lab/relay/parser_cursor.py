@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from byoc_lab.errors import UnknownNameError
-from byoc_lab.relay.attrs import DTYPE, DType
+from byoc_lab.relay.attrs import DType
 from byoc_lab.relay.diagnosis import called
 from byoc_lab.relay.dims import Any as AnyDim
 from byoc_lab.relay.dims import Dim, as_dim
@@ -21,6 +21,7 @@ from byoc_lab.relay.parser_meta import MetaEntries
 from byoc_lab.relay.parser_spans import LastMentions
 from byoc_lab.relay.span import follows_tvm
 from byoc_lab.relay.types import (
+    DTYPE,
     SHORT_DTYPES,
     FuncType,
     GlobalTypeVar,

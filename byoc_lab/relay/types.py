@@ -5,10 +5,13 @@ Source: the Relay type system of TVM 0.16 (`relay.TensorType`, `relay.TupleType`
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
+from functools import lru_cache
 
-from byoc_lab.errors import TypeInferenceError
+from byoc_lab.errors import AttributeValueError, TypeInferenceError
 from byoc_lab.relay.dims import Dim, Symbolic, Unknown, as_dim
 
 MAX_DEPTH = 100
@@ -79,6 +82,29 @@ class Type:
 
 # What TVM takes these for.
 SHORT_DTYPES = {"int": "int32", "uint": "uint32", "float": "float32", "uint1": "bool"}
+DTYPE = re.compile(r"(bool|u?int\d{1,3}|float\d{1,3}|bfloat16|handle)(x\d{1,5})?")
+_COMMON_DTYPES = [
+    *("float32", "float16", "bfloat16", "float64"),
+    *("int8", "uint8", "int32", "int64", "bool"),
+]
+# "As the data", and types that TVM is told of, or of later versions.
+_OTHER_DTYPE = re.compile(r"(void)?|custom\[.*|e\dm\d_float8")
+
+
+def is_dtype(name: str) -> bool:
+    """Whether TVM has a dtype of that (long) name."""
+    return bool(DTYPE.fullmatch(name) or _OTHER_DTYPE.fullmatch(name))
+
+
+@lru_cache(maxsize=256)
+def dtype_named(name: str) -> str:
+    """The dtype of that name, long. Raises AttributeValueError when there is none."""
+    name = SHORT_DTYPES.get(name, name)
+    if not is_dtype(name):
+        near = difflib.get_close_matches(name, _COMMON_DTYPES, 1)
+        meant = f"; did you mean {near[0]!r}?" if near else f", as {', '.join(_COMMON_DTYPES)}"
+        raise AttributeValueError(f"there is no dtype {name!r}{meant}")
+    return name
 
 
 class TensorType(Type):
@@ -95,8 +121,7 @@ class TensorType(Type):
     def __init__(self, shape: Iterable[Dim], dtype: str = "float32"):
         dims = tuple(as_dim(d) for d in shape)
         object.__setattr__(self, "shape", dims)
-        kind = str(dtype)
-        kind = SHORT_DTYPES.get(kind, kind)
+        kind = dtype_named(str(dtype))
         object.__setattr__(self, "dtype", kind)
         self._seal(dims, kind, has_symbols=any(isinstance(d, Symbolic) for d in dims))
 

@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.errors import WellFormedError
+from byoc_lab.errors import AttributeValueError, WellFormedError
 from byoc_lab.relay import structural_equal, with_fields
 from byoc_lab.relay.integers import IntImm
 from byoc_lab.relay.op import op_attrs
@@ -135,3 +135,23 @@ def test_nodes_in_words_are_few_words():
     }
     assert {text: relay.describe(node) for text, node in words.items()} == {t: t for t in words}
     assert relay.describe(5) == "int"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("flaot32", "did you mean 'float32'"),
+        ("unit8", "did you mean 'uint8'"),
+        ("?", "as float32, "),
+    ],
+)
+def test_a_dtype_that_there_is_not(name: str, hint: str) -> None:
+    with pytest.raises(AttributeValueError, match=hint):
+        relay.var("x", shape=(2,), dtype=name)
+
+
+@pytest.mark.parametrize(
+    "name", ["int4", "float32x4", "bool", "bfloat16", "custom[posites2]8", "handle"]
+)
+def test_dtypes_that_there_are(name: str) -> None:
+    assert relay.TensorType((2,), name).dtype == name

@@ -70,7 +70,7 @@ def test_attributes_make_a_difference_and_copies():
     assert more.get_attr("b") == "x" and more.get_attr("c") is None
     assert dict(more.without_attr("a").without_attr("none").attrs) == {"b": "x"}
     assert not relay.structural_equal(mod, more)
-    with pytest.raises(ValueError, match=r"attribute 'a': 1 against 2, at <root>\.attrs"):
+    with pytest.raises(ValueError, match=r"(?s)<root>\.attrs.*attribute 'a': 1 against 2"):
         relay.assert_structural_equal(mod, more.without_attr("b"))
 
 
