@@ -16,10 +16,11 @@ from byoc_lab.backends import ccompiler
 from byoc_lab.backends.c_source import c_source
 from byoc_lab.compat.codegens import check_hooks
 from byoc_lab.compat.executor_options import Executor, Runtime
-from byoc_lab.compat.graph_json import graph_of
+from byoc_lab.compat.graph_json import functions_of, graph_of
 from byoc_lab.compat.imported_modules import RegionModule, imported_modules
+from byoc_lab.compat.kernel import Kernel
 from byoc_lab.compat.nd import kind_name
-from byoc_lab.errors import BuildError, UnsupportedNameError
+from byoc_lab.errors import BuildError, UnknownNameError, UnsupportedNameError
 from byoc_lab.passes import (
     AlterOpLayout,
     CanonicalizeCast,
@@ -100,6 +101,12 @@ class Library:
             graph = graph_of(optimize(self.ir_mod)[0], self.libmod_name)
         return json.dumps(graph, indent=2)
 
+    @cached_property
+    def functions(self) -> dict[str, Function]:
+        """The functions that the graph's nodes call, by name. Raises BuildError as `graph_json`."""
+        with self._context:
+            return functions_of(optimize(self.ir_mod)[0], self.libmod_name)
+
     def get_graph_json(self) -> str:
         return self.graph_json
 
@@ -125,11 +132,16 @@ class Library:
             raise KeyError(f"the library holds {self.libmod_name!r}, not {name!r}")
         return lambda *arguments: self
 
-    def get_function(self, name: str, query_imports: bool = False) -> NoReturn:
-        raise UnsupportedNameError(
-            f"get_function({name!r}) is not supported: kernels have the names that Relax gives "
-            f"them; relay.transform.FuseOps and FastMath, run by themselves, show what they make"
-        )
+    def get_function(self, name: str, query_imports: bool = False) -> Kernel:
+        """What a node of the graph calls, by its name, with or without TVM's prefix.
+
+        Raises UnknownNameError.
+        """
+        for known in (name, f"tvmgen_{self.libmod_name}_{name}"):
+            if known in self.functions:
+                return Kernel(known, self.functions[known])
+        have = ", ".join(self.functions) or "none"
+        raise UnknownNameError(f"the library has no function {name!r}; the graph's are {have}")
 
     def get_source(self, fmt: str = "") -> NoReturn:
         raise UnsupportedNameError(

@@ -70,8 +70,17 @@ def graph_of(mod: IRModule, mod_name: str = "default") -> dict[str, Any]:
 
     Raises BuildError for what a graph cannot hold: branches, closures, calls of functions.
     """
-    fused = Sequential([ToGraphNormalForm(), FuseOps(), InferType()], name="graph")(mod)
-    return _Graph(fused, mod_name).document()
+    return _fused(mod, mod_name).document()
+
+
+def functions_of(mod: IRModule, mod_name: str = "default") -> dict[str, Function]:
+    """The functions that the nodes of the graph call, by name. Raises BuildError as `graph_of`."""
+    return {name: function for function, name in _fused(mod, mod_name).functions}
+
+
+def _fused(mod: IRModule, mod_name: str) -> _Graph:
+    passes = [ToGraphNormalForm(), FuseOps(), InferType()]
+    return _Graph(Sequential(passes, name="graph")(mod), mod_name)
 
 
 def planned(func: Function) -> dict[Expr, list[Storage]]:

@@ -14,7 +14,7 @@ from byoc_lab.compat import relay, tvm
 from byoc_lab.compat.building import build, optimize
 from byoc_lab.compat.graph_json import graph_of
 from byoc_lab.compat.overlay import module
-from byoc_lab.errors import BuildError
+from byoc_lab.errors import BuildError, InputError, UnknownNameError
 from byoc_lab.passes import InferType, PassContext
 from tests import image_strategies
 from tests.oracle import cases, graph_facts
@@ -112,6 +112,28 @@ def test_the_plan_of_a_fused_function() -> None:
     chain = [([2], [40])] * 3 + [([3], [40])] * 2
     assert found == sorted([([0], [40]), ([1], [4]), *chain, *halves])
     assert {kind for info in plan.values() for kind in info.device_types} == {-1}
+
+
+def test_functions_of_the_graph_can_be_called() -> None:
+    x, w = relay.var("x", shape=(2, 4)), relay.var("w", shape=(3, 4))
+    body = relay.exp(relay.nn.relu(relay.nn.dense(x, w)))
+    with PassContext(opt_level=4):
+        built = build(tvm.IRModule.from_expr(relay.Function([x, w], body)), target="llvm")
+    for name in (
+        "fused_nn_dense_nn_relu_fast_exp",
+        "tvmgen_default_fused_nn_dense_nn_relu_fast_exp",
+    ):
+        kernel = built.get_function(name)
+        data, weight = np.eye(2, 4, dtype="float32"), np.ones((3, 4), "float32")
+        result = tvm.nd.empty((2, 3))
+        kernel(tvm.nd.array(data), weight, result)
+        np.testing.assert_allclose(
+            result.numpy(), np.exp(np.maximum(data @ weight.T, 0)), rtol=1e-5
+        )
+    with pytest.raises(InputError, match="takes 2 inputs and 1 arrays for its results, found 2"):
+        kernel(data, weight)
+    with pytest.raises(UnknownNameError, match="has no function 'fused_exp'; the graph's are"):
+        built.get_function("fused_exp")
 
 
 def test_lengths_must_be_known() -> None:

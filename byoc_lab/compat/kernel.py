@@ -1,0 +1,33 @@
+"""What `get_function` of a built library gives: one function of its graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from byoc_lab.errors import InputError
+from byoc_lab.relay.expr import Function
+from byoc_lab.run.reference import evaluate
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One function of a graph; called with arrays for its inputs, and for its results to go to.
+
+    NumPy computes it: what runs in the whole program is compiled with its neighbours.
+    """
+
+    name: str
+    function: Function
+
+    def __call__(self, *arrays: Any) -> None:
+        """Raises InputError when the number of arrays, or what they hold, does not fit."""
+        count = len(self.function.params)
+        results = evaluate(self.function, arrays[:count]).outputs
+        if len(arrays) != count + len(results):
+            raise InputError(
+                f"{self.name} takes {count} inputs and {len(results)} arrays for its results, "
+                f"found {len(arrays)}"
+            )
+        for array, result in zip(arrays[count:], results, strict=True):
+            array.copyfrom(result)
