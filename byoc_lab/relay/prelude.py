@@ -30,7 +30,8 @@ class Prelude:
     `mod` is the module, changed in place; each function is an attribute, its global variable:
     `p.map(f, xs)` is a call. The types are had of the module: `_, cons, nil =
     p.mod.get_type("List")`. The functions of tensor arrays are had of `get_global_var` and so on;
-    those of a dtype are defined when one, or their type, is asked for, those of a shape by
+    those of a dtype are defined when one, or their type, is asked for (`mod["tensor_nil_int8"]`
+    asks, too), those of a shape by
     `StaticTensorArrayOps`.
     """
 
@@ -68,7 +69,7 @@ class Prelude:
         self.mod.import_from_std("prelude.rly")
         for name in Prelude.__annotations__:
             setattr(self, name, self.mod.get_global_var(name))
-        self.mod.define_types_by(self._define_type)
+        self.mod.define_by(self._define_named)
 
     def get_name(self, canonical: str, dtype: str) -> str:
         """The name that a function, constructor or type of tensor arrays has for a dtype."""
@@ -93,9 +94,10 @@ class Prelude:
         """A constructor of tensor arrays: "tensor2". Raises UnknownNameError."""
         return self.get_ctor(dynamic_name("tensor_t", dtype), canonical, dtype)
 
-    def _define_type(self, name: str) -> None:
+    def _define_named(self, name: str) -> None:
         for dtype in TENSOR_DTYPES:
-            if name == dynamic_name("tensor_t", dtype):
+            of_arrays = name.startswith("tensor_") and name.endswith(f"_{dtype}")
+            if of_arrays or name == dynamic_name("tensor_t", dtype):
                 self._define(dtype)
 
     def _define(self, dtype: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from byoc_lab import relay
 from byoc_lab.errors import TypeInferenceError, UnknownNameError
 from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.prelude import (
     Prelude,
     StaticTensorArrayOps,
@@ -188,3 +189,15 @@ def test_a_shape_whose_type_is_there_needs_no_registration() -> None:
     assert str(made.ret_type) == "List[static_tensor_float32_any_3_t[]]"
     with pytest.raises(UnknownNameError, match="static_tensor_float32_7_t"):
         StaticTensorArrayOps(prelude, "float32", [7]).define_tensor_array()
+
+
+def test_functions_are_there_when_a_module_with_the_prelude_is_asked_for_them() -> None:
+    mod = IRModule()
+    Prelude(mod)
+    name = "tensor_concatenate_int64"
+    assert not mod.contain_global_var(name)
+    function = mod[name]
+    assert function is mod[mod.get_global_var(name)] and mod.contain_global_var(name)
+    with pytest.raises(UnknownNameError, match="no function @tensor_concatenate_int3"):
+        mod["tensor_concatenate_int3"]
+    assert not mod.contain_global_var("tensor_concatenate_int8")
