@@ -15,7 +15,7 @@ import binascii
 import json
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -116,15 +116,18 @@ def _dtype(code: int, bits: int) -> np.dtype:
 # Reading -----------------------------------------------------------------------------------------
 
 
-def read_metadata(source: Source, start: int) -> tuple[MetaTable, int]:
+def read_metadata(
+    source: Source, start: int, reader: Callable[[Any], GraphReader] | None = None
+) -> tuple[MetaTable, int]:
     """The entries of the JSON that begins at `start`, by type, and the offset where it ends.
 
-    Raises ParseError, also for entries of a type that Relay text has no use for here.
+    `reader` makes values of the JSON; that of `node_json` knows expressions and types, too. Raises
+    ParseError, also for entries of a type that Relay text has no use for here.
     """
     begin = next((i for i in range(start, len(source.text)) if not source.text[i].isspace()), start)
     try:
         graph, end = json.JSONDecoder(strict=False).raw_decode(source.text, begin)
-        return GraphReader(graph).table(), end
+        return (reader or GraphReader)(graph).table(), end
     except json.JSONDecodeError as error:
         raise source.error(f"the metadata section is no JSON: {error.msg}", error.pos) from None
     except UNREADABLE as error:
@@ -227,12 +230,13 @@ class GraphReader:
 # Writing -----------------------------------------------------------------------------------------
 
 
-def write_metadata(table: Mapping[str, list[Any]]) -> str:
+def write_metadata(table: Mapping[str, list[Any]], writer: GraphWriter | None = None) -> str:
     """The JSON of a section with these entries, as TVM 0.16 lays it out.
 
-    Raises AttributeValueError for a value that has no form there.
+    Expressions and types take the `writer` of `node_json_writer`. Raises AttributeValueError for a
+    value that has no form there.
     """
-    writer = GraphWriter()
+    writer = writer or GraphWriter()
     root = writer.reserve({"type_key": "Map", "keys": list(table)})
     lists = []
     for key, items in table.items():

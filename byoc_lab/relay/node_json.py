@@ -35,6 +35,14 @@ def read_node_json(text: str) -> Any:
         raise ParseError(f"the JSON cannot be read: {what}", "JSON", 1, 1) from error
 
 
+def metadata_reader(graph: Any) -> GraphReader:
+    """What reads a metadata section: expressions and types, too, when there are such in it."""
+    nodes = graph.get("nodes") if isinstance(graph, dict) else None
+    keys = {str(n.get("type_key")) for n in nodes or () if isinstance(n, dict)}
+    more = any(_kind(key) in _MADE_OF for key in keys - {"relay.Constant"})
+    return _NodeReader(graph) if more else GraphReader(graph)
+
+
 class _NodeReader(GraphReader):
     def __init__(self, graph: Any):
         super().__init__(graph)
@@ -126,7 +134,8 @@ class _NodeReader(GraphReader):
 
 def _kind(key: str) -> str:
     """The name of a node's class, in whichever namespace the version has it."""
-    return "" if key == "tir.Var" else key.rpartition(".")[2]
+    name = key.rpartition(".")[2]
+    return "" if key.startswith("tir.") and name != "Any" else name  # a length, of metadata's
 
 
 def _flag(text: Any) -> bool:

@@ -31,6 +31,19 @@ def write_node_json(root: Any) -> str:
     return writer.text(writer.whole(root))
 
 
+def metadata_writer(table: Mapping[str, list[Any]]) -> GraphWriter:
+    """What writes a metadata section: expressions and types, too, when there are such in it."""
+    return _NodeWriter() if any(key in _KEYS for key in table) else GraphWriter()
+
+
+def node_key(value: Any) -> str | None:
+    """TVM's type key of an expression or type, but for constants; None for other values."""
+    if isinstance(value, expr.Op):
+        return "Op"
+    key, _ = _KINDS.get(type(value), (None, None))
+    return key if key in _KEYS else None
+
+
 class _NodeWriter(GraphWriter):
     def __init__(self) -> None:
         super().__init__()
@@ -93,6 +106,8 @@ class _NodeWriter(GraphWriter):
             return self.virtual_device()
         if id(value) in self.placed:
             return self.placed[id(value)]
+        if isinstance(value, (expr.Expr, types.Type)) and not isinstance(value, expr.Constant):
+            return self.whole(value)
         if value is _NO_SOURCES:
             return self.node(value)
         if isinstance(value, AnyDim):
@@ -274,4 +289,11 @@ _KINDS: dict[type, tuple[str, Callable[[Any], dict[str, Any]]]] = {
     ),
     IRModule: ("IRModule", _module),
     _Sources: ("SourceMap", lambda n: {"source_map": {}}),
+}
+
+# Those that an attribute's value may be.
+_KEYS = {"Op"} | {
+    key
+    for kind, (key, _) in _KINDS.items()
+    if issubclass(kind, (expr.Expr, types.Type)) and kind is not expr.Constant
 }

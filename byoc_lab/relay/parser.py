@@ -50,6 +50,7 @@ from byoc_lab.relay.expr import Expr, Function
 from byoc_lab.relay.lexer import METADATA_MARKS, Source, tokenize
 from byoc_lab.relay.metadata import MetaTable, read_metadata
 from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.node_json import metadata_reader
 from byoc_lab.relay.parser_expr import ExprParser
 from byoc_lab.relay.parser_meta import MetaEntries
 from byoc_lab.relay.parser_programs import readable, split_programs
@@ -199,7 +200,7 @@ def _reader(
         table = {key: list(entries) for key, entries in init_meta_table.items()}
     if tokens.metadata is not None:
         mark = next(m for m in METADATA_MARKS if source.text.startswith(m, tokens.metadata))
-        table, after = read_metadata(source, tokens.metadata + len(mark))
+        table, after = read_metadata(source, tokens.metadata + len(mark), metadata_reader)
         rest = tokenize(source, after, end)
         if rest.texts[0]:
             raise source.error("nothing may follow the metadata section", rest.starts[0])

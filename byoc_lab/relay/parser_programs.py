@@ -6,6 +6,7 @@ import re
 
 from byoc_lab.relay.lexer import METADATA_MARKS, Source
 from byoc_lab.relay.metadata import read_metadata
+from byoc_lab.relay.node_json import metadata_reader
 
 # What a web page puts in place of plain characters; one for one, so that places stay right.
 _WEB = str.maketrans(
@@ -71,7 +72,7 @@ class _Scan:
         after = self.blank(end)
         for mark in METADATA_MARKS:
             if text.startswith(mark, after):
-                return read_metadata(self.source, after + len(mark))[1]
+                return read_metadata(self.source, after + len(mark), metadata_reader)[1]
         return end
 
     def function_end(self, start: int) -> int:

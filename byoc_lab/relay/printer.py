@@ -173,6 +173,7 @@ def _print(
     exact: bool | None = None,
 ) -> tuple[list[Line], bool]:
     """The lines, and whether there is metadata, be it shown or not."""
+    from byoc_lab.relay.node_json_writer import metadata_writer
     from byoc_lab.relay.printer_nodes import NodePrinter
 
     if style not in STYLES:
@@ -199,7 +200,8 @@ def _print(
     if nodes.metadata:
         if show_meta_data:
             lines += [Line(""), Line(chosen.metadata_mark)]
-            lines += map(Line, write_metadata(nodes.metadata).split("\n"))
+            written = write_metadata(nodes.metadata, metadata_writer(nodes.metadata))
+            lines += map(Line, written.split("\n"))
         elif header:
             lines += [Line("")] * isinstance(obj, IRModule) * chosen.late_numbers
             lines += map(Line, chosen.metadata_omitted)

@@ -94,9 +94,12 @@ class ValuePrinter:
             return self.device(value)
         if isinstance(value, (Constant, Attrs)):
             return self.meta(type_key(value), value)
+        if isinstance(value, (Expr, Type)):
+            from byoc_lab.relay.node_json_writer import node_key
+
+            if key := node_key(value):
+                return self.meta(key, value)
         kind = type(value).__name__
-        if isinstance(value, (Expr, Type)) and not self.show_meta_data:
-            return self.meta(f"relay.{kind}", value)
         raise AttributeValueError(f"a {kind} has no text as an attribute's value: {value!r}")
 
     def string(self, value: str) -> str:

@@ -257,3 +257,25 @@ def test_entries_are_of_the_type_they_stand_under():
     message = "among the entries of type 'relay.attrs.ClipAttrs' is one of type 'relay.Constant'"
     with pytest.raises(ParseError, match=message):
         relay.parse_expr(wrong)
+
+
+def test_function_attributes_may_be_expressions_and_types() -> None:
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(3, 2))
+    values = {
+        "v": y,
+        "t": relay.TensorType((3,), "int8"),
+        "e": relay.nn.relu(y),
+        "g": relay.GlobalVar("g"),
+    }
+    more = {"l": [relay.const(1), y], "p": relay.TupleType([relay.TensorType((4,))])}
+    mod = IRModule.from_expr(relay.Function([x], relay.nn.relu(x)).with_attrs({**values, **more}))
+    attrs = relay.parse(mod.astext())["main"].attrs
+    assert attrs["v"].name_hint == "y" and attrs["v"].type_annotation == y.type_annotation
+    assert attrs["e"].args[0] is attrs["v"] is attrs["l"][1]
+    assert (attrs["t"], attrs["p"]) == (values["t"], more["p"])
+    assert attrs["g"].name_hint == "g" and attrs["l"][0].numpy() == 1
+    relay.assert_structural_equal(attrs["e"], values["e"], map_free_vars=True)
+    assert (
+        relay.parse(mod.astext()).astext()
+        == relay.parse(relay.parse(mod.astext()).astext()).astext()
+    )
