@@ -11,7 +11,7 @@ from byoc_lab.errors import InputError
 from byoc_lab.relay.dims import Unknown
 from byoc_lab.relay.expr import Function, Var
 from byoc_lab.relay.ndarray import NDArray
-from byoc_lab.relay.types import TensorType, TupleType, Type, TypeVar
+from byoc_lab.relay.types import TensorType, TupleType, Type, TypeVar, is_dtype
 from byoc_lab.run.values import ConstructorValue, RefValue
 
 WIDENED = ("bfloat16", "float16", "float32")
@@ -102,6 +102,6 @@ def _same_dtype(found: np.dtype, wanted: str, wide: bool) -> bool:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and is_dtype(value.dtype.name):
         return str(TensorType(value.shape, value.dtype.name))
     return f"{type(value).__name__} {value!r:.60}"
