@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 
 class IntImm(int):
     """An integer with a dtype: `IntImm("int32", 1) == 1`, `.value` is the plain one."""
@@ -9,6 +11,13 @@ class IntImm(int):
     dtype: str
 
     def __new__(cls, dtype: str, value: int, span: object = None) -> IntImm:
+        return cls._shared(dtype, int(value))
+
+    @classmethod
+    @lru_cache(maxsize=1 << 14)
+    def _shared(cls, dtype: str, value: int) -> IntImm:
+        """Shapes and attributes are full of the same few, which would be most of what a module
+        takes in memory."""
         made = super().__new__(cls, value)
         made.dtype = dtype
         return made
