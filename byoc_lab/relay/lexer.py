@@ -8,10 +8,13 @@ table of kinds has to be kept. The last token is always "", the end.
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
+from typing import Any
 
 from byoc_lab.errors import ParseError
 from byoc_lab.relay.span import SourceName, Span
@@ -42,6 +45,8 @@ _COMMENT_MARK = re.compile(r"/\*|\*/")
 KEYWORDS = {"let", "fn", "def", "if", "else", "type", "match", "extern", "free_var"}
 KEYWORDS |= {"ref", "ref_read", "ref_write"}
 METADATA_MARKS = ("#[metadata]", "METADATA:")
+_STRETCH = 1 << 14  # characters whose tokens fit a processor's cache
+_set = object.__setattr__
 _METADATA_LINE = re.compile(
     "|".join(f"^{re.escape(mark)}" for mark in METADATA_MARKS), re.MULTILINE
 )
@@ -81,8 +86,7 @@ class Source:
         return start + min(column - 1, len(self.line(line)))
 
     def span(self, start: int, end: int) -> Span:
-        (line, column), (end_line, end_column) = self.place(start), self.place(end)
-        return Span(SourceName(self.name), line, end_line, column, end_column)
+        return TextSpan(self, start, end)
 
     def error(self, reason: str, offset: int) -> ParseError:
         """A ParseError that shows the line at `offset`."""
@@ -98,6 +102,25 @@ class Source:
         return self.text[start : None if end < 0 else end].rstrip("\r")
 
 
+class TextSpan(Span):
+    """A span as two offsets. Lines are counted when somebody asks, which of most nobody does."""
+
+    __slots__ = ("_end", "_start", "_text")
+
+    def __init__(self, text: Source, start: int, end: int):
+        _set(self, "_text", text)
+        _set(self, "_start", start)
+        _set(self, "_end", end)
+
+    def __getattr__(self, name: str) -> Any:
+        """A field that was not asked for before."""
+        if name not in Span.__slots__:
+            raise AttributeError(f"a span has no {name!r}", name=name, obj=self)
+        (line, column), (end_line, end_column) = map(self._text.place, (self._start, self._end))
+        super().__init__(SourceName(self._text.name), line, end_line, column, end_column)
+        return getattr(self, name)
+
+
 def printable(line: str) -> str:
     """`line` with what a terminal cannot show replaced, character by character."""
     return "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in line)
@@ -109,7 +132,7 @@ class Tokens:
 
     source: Source
     texts: list[str]
-    starts: list[int]
+    starts: Sequence[int]
     metadata: int | None  # offset of the metadata section, whose JSON is not made of tokens
 
     def end(self, i: int) -> int:
@@ -123,19 +146,46 @@ def tokenize(source: Source, start: int = 0, end: int | None = None) -> Tokens:
     token of its own, and the parser, which knows what was expected, says so.
     """
     end = len(source.text) if end is None else end
-    mark = _METADATA_LINE.search(source.text, start, end)  # what follows is long
-    pairs = _MASTER.findall(source.text, start, mark.end() if mark else end)
-    if any(t.startswith("/*") for _, t in pairs[-3:]):
-        pairs = _MASTER.findall(_without_comments(source, start, end), start, end)
-    if len(pairs) > 1 and not pairs[-2][1]:
-        pairs.pop()  # an empty match before the end, and one at the end
-    lengths = (len(part) for pair in pairs for part in pair)
-    offsets = list(accumulate(lengths, initial=start))
-    texts, starts = [t for _, t in pairs], offsets[1::2]
-    for i in range(max(0, len(texts) - 2), len(texts)):
-        if texts[i].startswith(METADATA_MARKS):
-            return Tokens(source, [*texts[:i], ""], starts[: i + 1], starts[i])
-    return Tokens(source, texts, starts[: len(texts)], None)
+    texts: list[str] = []
+    starts = array("q")
+    known: dict[str, str] = {}  # equal tokens are one string: of those a text has few
+    for at, parts in _stretches(source, start, end):
+        starts += array("q", accumulate(map(len, parts), initial=at))[1::2]
+        texts += map(known.setdefault, parts[1::2], parts[1::2])
+    metadata = None
+    if texts and texts[-1].startswith(METADATA_MARKS):
+        texts.pop()
+        metadata = end = starts.pop()
+    texts.append("")
+    starts.append(end)
+    return Tokens(source, texts, starts, metadata)
+
+
+def _stretches(source: Source, start: int, end: int) -> Iterator[tuple[int, list[str]]]:
+    """Stretches of the text: where each begins, and what lies before its first token, that token,
+    what lies before the next one, and so on. All at once, they would take time for memory."""
+    text = source.text
+    mark = _METADATA_LINE.search(text, start, end)
+    last = mark.end() if mark else end  # what follows the mark is long
+    at, cut = start, start
+    while cut < last:
+        at, cut = cut, text.find(";\n", cut + _STRETCH, last) + 1 or last
+        pairs = _pairs(text, at, cut)
+        if pairs and pairs[-1][1].startswith("/*"):
+            cut = last = end
+            pairs = _pairs(_without_comments(source, at, end), at, end)
+        if pairs:
+            yield at, list(chain.from_iterable(pairs))
+            if pairs[-1][1].startswith(METADATA_MARKS):
+                return
+
+
+def _pairs(text: str, start: int, end: int) -> list[tuple[str, str]]:
+    """What is skipped and the token that follows, for each token of a stretch."""
+    pairs = _MASTER.findall(text, start, end)
+    while pairs and not pairs[-1][1]:
+        pairs.pop()  # the end matches too
+    return pairs
 
 
 def _without_comments(source: Source, start: int, end: int) -> str:

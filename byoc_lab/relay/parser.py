@@ -240,7 +240,7 @@ def _module(reader: ExprParser, init_module: IRModule | None, infer: bool, level
 
 
 def _definitions(reader: ExprParser, mod: IRModule) -> None:
-    lines: dict[str, int] = {}
+    places: dict[str, int] = {}
     functions: dict[str, Function] = {}
     while reader.tok in _DEFINITIONS:
         if reader.tok != "def":
@@ -252,11 +252,12 @@ def _definitions(reader: ExprParser, mod: IRModule) -> None:
         name = reader.tok[1:]
         if reader.tok[:1] != "@" or not name:
             reader.unexpected("the name of a global function, such as @main")
-        if name in lines:
-            reader.fail(f"@{name} is defined twice: first in line {lines[name]}")
+        if name in places:
+            first = reader.line_of(places[name])
+            reader.fail(f"@{name} is defined twice: first in line {first}")
         if name in mod:
             reader.fail(f"@{name} is defined in init_module already")
-        lines[name] = reader.line_of(at)
+        places[name] = at
         reader.leaf()  # makes the global variable that all uses share
         reader.numbered = {}
         begin = reader.i if reader.mentions else at  # TVM: where its parameters begin

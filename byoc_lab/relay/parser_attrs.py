@@ -24,6 +24,7 @@ class AttributeParser(Cursor):
     def __init__(self, tokens: Tokens, meta: MetaEntries):
         super().__init__(tokens, meta)
         self.dict_attrs: dict[int, DictAttrs] = {}  # one object for each entry of the metadata
+        self.attrs_read: dict[tuple[Expr, tuple[str, ...]], Attrs] = {}
 
     def value(self, depth: int = 0) -> Any:
         if self.tok == "VirtualDevice" and self.peek() == "(":
@@ -100,7 +101,21 @@ class AttributeParser(Cursor):
         return values, places
 
     def call_attributes(self, callee: Expr, at: int) -> Attrs:
-        """The attributes of a call, whose token number is `at`, up to and with its `)`."""
+        """The attributes of a call, whose token number is `at`, up to and with its `)`.
+
+        Calls of an operator that state the same ones share a record."""
+        key = callee, self.upto(")")
+        known = self.attrs_read.get(key)
+        if known is not None:
+            self.i += len(key[1])
+            return known
+        start = self.i
+        made = self.new_attributes(callee, at)
+        if isinstance(callee, Op) and self.i == start + len(key[1]):
+            self.attrs_read[key] = made
+        return made
+
+    def new_attributes(self, callee: Expr, at: int) -> Attrs:
         values, places = self.attributes()
         stated = values.pop("attrs_type_key", None)
         if "__dict__" in values:

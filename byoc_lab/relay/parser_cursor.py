@@ -37,6 +37,7 @@ from byoc_lab.relay.types import (
 
 # Types and attribute values are small in any program; deeper nesting is an accident or an attack.
 MAX_NESTING = 100
+_FAR = 200  # tokens: more than types and lists of attributes have that are found again
 
 _NUMBER = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?)([fi]\d*)?")
 _DIMENSION = re.compile(r"([0-9]{1,19})(?:i\d+)?")  # TVM writes an int64 as 3i64
@@ -97,9 +98,11 @@ class Cursor:
             return True
         return False
 
-    def expect(self, token: str, where: str = "") -> None:
+    def expect(self, token: str, where: str = "", opened: int = 0) -> None:
+        """Step over `token`. `{}` in `where` stands for the line of token number `opened`."""
         if self.texts[self.i] != token:
-            self.unexpected(f"'{token}'{' ' + where if where else ''}", in_tvm=wanted(token))
+            where = where and f" {where.format(self.line_of(opened))}"
+            self.unexpected(f"'{token}'{where}", in_tvm=wanted(token))
         self.i += 1
 
     def span(self, first: int, end: int | None = None) -> Span:
@@ -137,6 +140,14 @@ class Cursor:
 
     def line_of(self, at: int) -> int:
         return self.source.place(self.tokens.starts[at])[0]
+
+    def upto(self, close: str) -> tuple[str, ...]:
+        """The next tokens up to the first `close`; none when it is far."""
+        try:
+            end = self.texts.index(close, self.i, self.i + _FAR)
+        except ValueError:
+            return ()
+        return tuple(self.texts[self.i : end + 1])
 
     def sequence_of(self, item: Callable[[], Any], close: str, what: str) -> list[Any]:
         """`item, item, ... close`; the opening bracket is behind us, a last comma allowed."""
@@ -191,6 +202,12 @@ class Cursor:
         self.unexpected("a type", near(token, known).removeprefix("; "), said)
 
     def tensor_type(self) -> TensorType:
+        # Equal types are common and their construction is not cheap.
+        key = self.upto("]")
+        known = self.types_read.get(key)
+        if known is not None:
+            self.i += len(key)
+            return known
         start = self.i
         self.expect("[", "after 'Tensor'")
         self.expect("(", "before the shape, as in Tensor[(1, 3), float32]")
@@ -201,11 +218,8 @@ class Cursor:
         dtype = self.tok
         self.i += 1
         self.expect("]", "after the dtype")
-        # Equal types are common and their construction is not cheap.
-        key = tuple(self.texts[start : self.i])
-        if key not in self.types_read:
-            self.types_read[key] = TensorType(dims, dtype)
-        return self.types_read[key]
+        made = self.types_read[tuple(self.texts[start : self.i])] = TensorType(dims, dtype)
+        return made
 
     def dimension(self) -> Dim:
         token = self.tok

@@ -99,7 +99,7 @@ class ExprParser(DataTypeParser, AttributeParser):
             elif token == "{":
                 self.i += 1
                 value = yield self.expr()
-                self.expect("}", f"to close the block of line {self.line_of(at)}")
+                self.expect("}", "to close the block of line {}", at)
             else:
                 value = yield self.binary(False)
             if is_value or not (self.take(";") or self.take(";;")):
@@ -333,11 +333,11 @@ class ExprParser(DataTypeParser, AttributeParser):
         self.mentioned(cond, opened)
         self.expect("{", "before what happens if it holds")
         then = yield self.expr()
-        self.expect("}", f"to close the 'if' of line {self.line_of(at)}")
+        self.expect("}", "to close the 'if' of line {}", at)
         self.expect("else", "(an 'if' always has both branches)")
         self.expect("{", "after 'else'")
         otherwise = yield self.expr()
-        self.expect("}", f"to close the 'else' of the 'if' of line {self.line_of(at)}")
+        self.expect("}", "to close the 'else' of the 'if' of line {}", at)
         return If(cond, then, otherwise, self.span(at))
 
     def reference(self) -> Rule:
@@ -360,7 +360,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         type_params = self.type_params() if self.take("[") else []
         self.expect("(", "before the parameters")
         params: dict[str, Var] = {}
-        lines: dict[str, int] = {}
+        places: dict[str, int] = {}
         attrs: dict[str, Any] = {}
         device = None
         while not self.take(")"):
@@ -373,10 +373,11 @@ class ExprParser(DataTypeParser, AttributeParser):
             name, var = self.binder("a parameter")
             if name in params:
                 self.fail(
-                    f"two parameters are named %{name}: the other is in line {lines[name]}",
+                    f"two parameters are named %{name}: the other is in line "
+                    f"{self.line_of(places[name])}",
                     param_at,
                 )
-            params[name], lines[name] = var, self.line_of(param_at)
+            params[name], places[name] = var, param_at
             if not self.take(",") and self.tok != ")":
                 self.unexpected("',' or ')' among the parameters", in_tvm=wanted(")", " "))
         ret_type: Type | None = self.type() if self.take("->") else None
@@ -385,7 +386,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         opened = self.i
         self.expect("{", "before the body of a function")
         body = yield self.expr()
-        self.expect("}", f"to close the function body of line {self.line_of(opened)}")
+        self.expect("}", "to close the function body of line {}", opened)
         self.leave(mark)
         self.type_vars = outer_types
         made = DictAttrs(attrs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 _as_in_tvm = False
 
@@ -36,7 +37,7 @@ class SourceName(str):
         return str(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Span:
     """Where in a text a node was read; lines and columns count from 1, the end is exclusive."""
 
@@ -54,17 +55,33 @@ class Span:
         """Whether `other` is this very span."""
         return self is other
 
+    def _key(self) -> tuple[Any, ...]:
+        return self.source_name, self.line, self.end_line, self.column, self.end_column
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, Span) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Span, self._key()
+
     def __str__(self) -> str:
         return f"{self.source_name}:{self.line}:{self.column}"
 
+    def __repr__(self) -> str:
+        name, *numbers = self._key()
+        return f"Span({name and str(name)!r}, {', '.join(map(str, numbers))})"
 
-@dataclass(frozen=True, init=False)
+
 class SequentialSpan(Span):
     """The places of all the nodes that a pass made one of; as a single place, that of the first.
 
     A sequence among `spans` is taken apart. Raises ValueError when there are none.
     """
 
+    __slots__ = ("spans",)
     spans: tuple[Span, ...]
 
     def __init__(self, spans: Iterable[Span]):
@@ -79,5 +96,14 @@ class SequentialSpan(Span):
         )
         object.__setattr__(self, "spans", tuple(flat))
 
+    def _key(self) -> tuple[Any, ...]:
+        return self.spans
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SequentialSpan, (self.spans,)
+
     def __str__(self) -> str:
         return ", ".join(map(str, self.spans))
+
+    def __repr__(self) -> str:
+        return f"SequentialSpan({list(self.spans)!r})"
