@@ -4,7 +4,9 @@ Chains of n blocks, conv2d + bias + relu each, with an operator between them tha
 take, so that n external functions result. Every pass of the "dnnl" pipeline, the printer, the
 parser, the linter, structural equality and repeated type inference: processor time (which does not
 count what else the machine does) and peak memory at each n, and the factor from one n to the next.
-Each n has a process of its own, `--repeat` times in turn; medians.
+Each n has a process of its own; the smaller ones TIMES as many, whose mean counts, so that both
+sides of a factor are equally long at the mercy of the machine. All of it `--repeat` times; medians,
+of a factor too.
 """
 
 from __future__ import annotations
@@ -25,10 +27,12 @@ from typing import Any
 
 from report import arguments, seconds, table, timed, verdict, write_json
 
+Figures = dict[str, dict[str, float]]  # by stage: seconds and bytes
+
 SIZES = (100, 1_000, 10_000)
+TIMES = 10
 GROWTH_LIMIT = 12.0  # from n to 10 n
 PIPELINE_SECONDS, PIPELINE_BYTES = 60.0, 2 * 1024**3  # at the largest n
-NEGLIGIBLE = 0.010  # seconds; below, a growth factor says nothing
 WHOLE = "whole pipeline"
 CHANNELS, SIDE = 4, 4
 
@@ -63,7 +67,7 @@ class Meter:
     """Runs things and notes, for each, seconds and the most memory the process had meanwhile."""
 
     def __init__(self) -> None:
-        self.measured: dict[str, dict[str, float]] = {}
+        self.measured: Figures = {}
 
     def __call__(self, label: str, run: Callable[[], Any]) -> Any:
         gc.collect()  # what earlier stages left behind is not this one's cost
@@ -92,7 +96,7 @@ def _peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def measure(n: int, kind: str) -> dict[str, dict[str, float]]:
+def measure(n: int, kind: str) -> Figures:
     """Everything that is timed, on one chain."""
     from byoc_lab import dnnl, relay
     from byoc_lab.errors import ElidedMetadataWarning
@@ -132,47 +136,50 @@ def expect(holds: bool, what: str) -> None:
         raise SystemExit(f"expected {what}: what was measured is not what was meant")
 
 
-def in_own_process(n: int, kind: str) -> dict[str, dict[str, float]]:
+def in_own_process(n: int, kind: str) -> Figures:
     command = [sys.executable, __file__, "--kind", kind, "--measure", str(n)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=os.environ)
     return json.loads(done.stdout)
 
 
-def medians(runs: list[dict[str, dict[str, float]]]) -> dict[str, dict[str, float]]:
-    """Of each figure of each stage, over several runs of one size."""
+def combined(runs: list[Figures], how: Callable[[list[float]], float]) -> Figures:
+    """Of each figure of each stage, the mean or median of several runs of one size."""
     return {
-        label: {key: statistics.median(run[label][key] for run in runs) for key in figures}
+        label: {key: how([run[label][key] for run in runs]) for key in figures}
         for label, figures in runs[0].items()
     }
 
 
-def rows_of(results: dict[int, dict[str, dict[str, float]]]) -> list[list[str]]:
-    sizes = list(results)
+def growth(runs: dict[int, list[Figures]]) -> dict[str, list[float]]:
+    """For each stage, how many times longer each size took than the one before."""
+
+    def factor(label: str, small: int, large: int) -> float:
+        pairs = zip(runs[small], runs[large], strict=True)
+        return statistics.median(b[label]["seconds"] / a[label]["seconds"] for a, b in pairs)
+
+    stages = runs[next(iter(runs))][0]
+    return {label: [factor(label, a, b) for a, b in pairwise(runs)] for label in stages}
+
+
+def rows_of(results: dict[int, Figures], factors: dict[str, list[float]]) -> list[list[str]]:
     rows = []
-    for label in results[sizes[0]]:
+    for label, grows in factors.items():
         row = [label]
-        for n in sizes:
-            cell = results[n][label]
+        for figures in results.values():
+            cell = figures[label]
             row += [seconds(cell["seconds"]), f"{cell['bytes'] / 1024**2:.0f} MB"]
-        rows.append([*row, *(f"{f:.1f}" for f in growth(results, label))])
+        rows.append([*row, *(f"{f:.1f}" for f in grows)])
     return rows
 
 
-def growth(results: dict[int, dict[str, dict[str, float]]], label: str) -> list[float]:
-    """How many times longer each size took than the one before."""
-    times = [r[label]["seconds"] for r in results.values()]
-    return [b / a for a, b in pairwise(times)]
-
-
-def misses(results: dict[int, dict[str, dict[str, float]]]) -> list[str]:
+def misses(results: dict[int, Figures], factors: dict[str, list[float]]) -> list[str]:
     """The claims that do not hold, in words."""
-    found = []
-    _, before, largest = results.values()
-    for label, cell in largest.items():
-        factor = cell["seconds"] / max(before[label]["seconds"], NEGLIGIBLE)
-        if factor > GROWTH_LIMIT:
-            found.append(f"{label}: grows {factor:.1f}-fold, limit {GROWTH_LIMIT:g}")
-    whole = largest[WHOLE]
+    found = [
+        f"{label}: grows {grows[-1]:.1f}-fold, limit {GROWTH_LIMIT:g}"
+        for label, grows in factors.items()
+        if grows[-1] > GROWTH_LIMIT
+    ]
+    whole = results[SIZES[-1]][WHOLE]
     if whole["seconds"] > PIPELINE_SECONDS or whole["bytes"] > PIPELINE_BYTES:
         found.append(f"{WHOLE}: {whole}, limits {PIPELINE_SECONDS} s and {PIPELINE_BYTES} bytes")
     return found
@@ -182,22 +189,25 @@ def main() -> int:
     parser = arguments(__doc__ or "")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N")
     parser.add_argument("--kind", choices=("bias", "batch_norm", "residual"), default="bias")
-    parser.add_argument("--repeat", type=int, default=3, help="processes for each size")
+    parser.add_argument("--repeat", type=int, default=3, help="how often in all")
     parser.add_argument("--measure", type=int, metavar="N", help="one size, as JSON to stdout")
     options = parser.parse_args()
     if options.measure:
         print(json.dumps(measure(options.measure, options.kind)))
         return 0
-    runs: dict[int, list[dict[str, dict[str, float]]]] = {n: [] for n in options.sizes}
+    runs: dict[int, list[Figures]] = {n: [] for n in options.sizes}
     for _ in range(options.repeat):
         for n in options.sizes:
-            runs[n].append(in_own_process(n, options.kind))
-    results = {n: medians(of_n) for n, of_n in runs.items()}
+            times = 1 if n == options.sizes[-1] else TIMES
+            several = [in_own_process(n, options.kind) for _ in range(times)]
+            runs[n].append(combined(several, statistics.mean))
+    results = {n: combined(of_n, statistics.median) for n, of_n in runs.items()}
+    factors = growth(runs)
     head = ["stage"]
     for n in results:
         head += [f"n = {n}", "peak"]
     head += [f"x{b / a:g}" for a, b in pairwise(options.sizes)]
-    print(table(head, rows_of(results)))
+    print(table(head, rows_of(results, factors)))
     write_json(
         options.out / f"relay_scaling_{options.kind}.json",
         {
@@ -209,12 +219,13 @@ def main() -> int:
             },
             "repeat": options.repeat,
             "results": results,
+            "growth": factors,
         },
     )
     if tuple(options.sizes) != SIZES:
         print(f"no claim checked: they are about n = {SIZES}")
         return 0
-    return verdict(misses(results))
+    return verdict(misses(results, factors))
 
 
 if __name__ == "__main__":
