@@ -102,12 +102,12 @@ class FunctionPass(Pass):
         for gv, func in todo.items():
             with rewriting(func, gv.name_hint):
                 out.functions[gv] = self.run_function(func, out, ctx)
-        if ctx.instruments:  # who are to hear of InferType, as they do in TVM
-            return make_pass("InferType")(out)
         same = all(out.functions[gv] is func for gv, func in mod.functions.items())
-        if same and all(func.is_typed for func in todo.values()):
-            return mod
-        return infer_module(out)
+        done = same and all(func.is_typed for func in todo.values())
+        if ctx.instruments:  # who are to hear of InferType, as they do in TVM
+            out = make_pass("InferType")(out)
+            return mod if done else out
+        return mod if done else infer_module(out)
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         raise NotImplementedError(f"{self.name} must define run_function()")

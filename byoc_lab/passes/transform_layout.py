@@ -136,8 +136,10 @@ class LayoutRewriter:
         operands, lengths = self._operands(call)
         types = [arg.checked_type for arg in call.args]
         before = _infer(call, None, [o.old for o in operands], types, len(operands))
-        if before is None:
-            return None
+        made = call.checked_type
+        results = len(made.fields) if isinstance(made, TupleType) else 1
+        if before is None or len(before.output_layouts) != results:
+            return None  # a rule for tensors is not about the tuples that annotations pass on
         reads = before.input_layouts
         args = _unflattened([o.value for o in operands], lengths)
         chosen = self.choose(call, args)
@@ -156,10 +158,10 @@ class LayoutRewriter:
             _check_blocks(call, ty, read, wants)
         args = _unflattened([self._relaid(*each) for each in given], lengths)
         value = self._called(call, wanted.op, args, after.new_attrs)
-        results = list(zip(before.output_layouts, after.output_layouts, strict=True))
+        changes = list(zip(before.output_layouts, after.output_layouts, strict=True))
         if value is not call:
-            _report(call, value, chosen is not None, results)
-        return self._results(call, value, results)
+            _report(call, value, chosen is not None, changes)
+        return self._results(call, value, changes)
 
     def _operands(self, call: Call) -> tuple[list[_Moved], list[int | None]]:
         """The arguments, the fields of tuples one by one, and for each how many fields it has,

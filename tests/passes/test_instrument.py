@@ -9,7 +9,7 @@ from byoc_lab.transform import FoldConstant, FoldScaleAxis, InferType, PrintIR, 
 
 import byoc_lab
 from byoc_lab import relay
-from byoc_lab.errors import ConfigError, PassError
+from byoc_lab.errors import ByocLabError, ConfigError, PassError
 from byoc_lab.passes import PassContext, module_pass
 from byoc_lab.passes.instrument import (
     PassPrintingInstrument,
@@ -17,7 +17,9 @@ from byoc_lab.passes.instrument import (
     PrintAfterAll,
     PrintBeforeAll,
 )
-from byoc_lab.relay import IRModule
+from byoc_lab.relay import IRModule, structural_equal
+from byoc_lab.relay.testing import resnet
+from tests.fuzz.examine import all_passes
 
 LINE = re.compile(r"(\t*)(\w+): (\d+)us \[(\d+)us\] \((\d+\.\d\d)%; (\d+\.\d\d)%\)\n")
 
@@ -142,3 +144,36 @@ def test_a_pass_must_give_a_module() -> None:
 
     with pytest.raises(PassError, match="forgetful must return an IRModule, found NoneType"):
         forgetful(_module())
+
+
+@pytest.fixture(scope="module")
+def networks() -> list[IRModule]:
+    """Operators of each sort, a shape that is an argument; the same with annotations."""
+    mod, _ = resnet.get_workload(num_layers=18, image_shape=(3, 32, 32), num_classes=10)
+    func = mod["main"]
+    flat = relay.reshape(func.body, relay.const([-1], "int64"))
+    plain = InferType()(IRModule.from_expr(func.replace(body=flat, ret_type=None)))
+    return [plain, byoc_lab.transform.AnnotateTarget("dnnl")(plain)]
+
+
+@pytest.mark.filterwarnings("ignore:.*FTVMMixedPrecisionConversionType:UserWarning")
+@pytest.mark.parametrize("name", sorted(all_passes()))
+def test_it_is_no_matter_to_a_pass_whether_somebody_listens(
+    name: str, networks: list[IRModule]
+) -> None:
+    chosen = all_passes()[name]
+
+    def outcome(mod: IRModule) -> IRModule | str:
+        try:
+            return chosen(mod)
+        except ByocLabError as error:
+            return str(error)
+
+    for mod in networks:
+        alone = outcome(mod)
+        with PassContext(instruments=[PassTimingInstrument()]):
+            heard = outcome(mod)
+        if isinstance(alone, str):
+            assert alone == heard
+        else:
+            assert structural_equal(alone, heard) and (alone is mod) == (heard is mod)

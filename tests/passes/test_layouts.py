@@ -73,6 +73,21 @@ def test_split_follows_along_its_axis() -> None:
     assert [call.attrs.axis for call in _calls(after, "concatenate")] == [1]
 
 
+@pytest.mark.parametrize("mark", [relay.annotation.compiler_begin, relay.annotation.compiler_end])
+def test_an_annotation_passes_a_tuple_on_in_the_layouts_that_it_had(mark) -> None:
+    x, w = relay.var("x", shape=(1, 4, 5, 5)), relay.const(np.ones((4, 4, 3, 3), "float32"))
+    conv = relay.nn.conv2d(x, w, padding=(1, 1))
+    norm = relay.nn.batch_norm(conv, *(relay.const(np.ones(4, "float32")) for _ in range(4)))
+    pair = relay.Tuple([conv, relay.nn.relu(conv)])
+    both = mark(norm.astuple(), "q"), mark(mark(pair, "q"), "r")
+    add = relay.add(relay.TupleGetItem(both[0], 0), relay.TupleGetItem(both[1], 1))
+    mod = infer_module(IRModule.from_expr(relay.Function([x], add)))
+    out = ConvertLayout({"nn.conv2d": ["NHWC", "default"]})(mod)
+    assert _calls(out, "nn.conv2d")[0].attrs.data_layout == "NHWC"
+    inputs = {"x": np.arange(100, dtype="float32").reshape(1, 4, 5, 5)}
+    np.testing.assert_allclose(evaluate(out, inputs).value, evaluate(mod, inputs).value, rtol=1e-5)
+
+
 def test_layers_can_be_skipped() -> None:
     mod = _net(lambda x: images.conv(x, 0), lambda x: images.conv(x, 1))
     with LayoutConfig(skip_layers=[0]) as config:
