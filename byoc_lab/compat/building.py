@@ -16,10 +16,10 @@ from byoc_lab.backends import ccompiler
 from byoc_lab.backends.c_source import c_source
 from byoc_lab.compat.codegens import check_hooks
 from byoc_lab.compat.executor_options import Executor, Runtime
-from byoc_lab.compat.graph_json import functions_of, graph_of
+from byoc_lab.compat.graph_json import constants_of, functions_of, graph_of
 from byoc_lab.compat.imported_modules import RegionModule, imported_modules
 from byoc_lab.compat.kernel import Kernel
-from byoc_lab.compat.nd import kind_name
+from byoc_lab.compat.nd import HostArray, kind_name
 from byoc_lab.errors import BuildError, UnknownNameError, UnsupportedNameError
 from byoc_lab.passes import (
     AlterOpLayout,
@@ -112,10 +112,18 @@ class Library:
 
     get_executor_config = get_graph_json
 
-    @property
-    def params(self) -> dict[str, Any]:
-        """Empty: parameters given to `relay.build` are constants of the program."""
-        return {}
+    @cached_property
+    def params(self) -> dict[str, HostArray]:
+        """The constants of the graph, by their names in it: "p0". They are part of the program.
+
+        There are none where only a virtual machine can run the module.
+        """
+        try:
+            with self._context:
+                constants = constants_of(optimize(self.ir_mod)[0], self.libmod_name)
+        except BuildError:  # no graph can hold it, so nothing in it has such a name
+            return {}
+        return {name: HostArray(data) for name, data in constants.items()}
 
     def get_params(self) -> dict[str, Any]:
         return self.params

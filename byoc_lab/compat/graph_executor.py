@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,6 +17,8 @@ from byoc_lab.compat.params import load_param_dict
 from byoc_lab.errors import InputError, UnsetInputWarning, UnsupportedNameError
 from byoc_lab.relay.types import TensorType, TupleType
 from byoc_lab.run.executable import Executable
+
+_CONSTANT = re.compile(r"p\d+")  # what `Library.params` are called
 
 
 def create(
@@ -65,7 +69,11 @@ class _Running:
 class GraphModule:
     """Runs a library made by `relay.build`.
 
-    Attributes: `executable`, the `byoc_lab.run.Executable`, whose cards say where regions ran.
+    Its inputs are the parameters of the program, then the constants of the graph (`p0`), which have
+    their values and keep them.
+
+    Attributes: `executable`, the `byoc_lab.run.Executable`, whose cards say where regions ran;
+    `parameters`, the inputs that have no value yet, by name.
     """
 
     def __init__(self, module: Library):
@@ -73,8 +81,8 @@ class GraphModule:
             raise TypeError(f"GraphModule takes what relay.build gave, found {module!r}")
         self.module = _Running(module, self)
         self.executable: Executable = module.executable
-        self._parameters = {p.name_hint: p for p in self.executable.mod["main"].params}
-        self._names = list(self._parameters)
+        self.parameters = {p.name_hint: p for p in self.executable.mod["main"].params}
+        self._library = module
         self._values: dict[str, Any] = {}
         self._outputs: list[Any] = []
 
@@ -83,19 +91,35 @@ class GraphModule:
         are ignored, and values cast to the dtype of the input, as in TVM. Raises InputError."""
         if key is not None:
             name = self._name(key)
-            self._values[name] = cast(plain(value), self._parameters[name])
+            if name in self.parameters:
+                self._values[name] = cast(plain(value), self.parameters[name])
+            else:
+                self._check_constant(name, plain(value))
         for name, array in params.items():
-            if name in self._names:
+            if name in self.parameters or (_CONSTANT.fullmatch(name) and name in self._names):
                 self.set_input(name, array)
 
     set_input_zero_copy = set_input
 
+    @cached_property
+    def _names(self) -> list[str]:
+        return [*self.parameters, *(n for n in self._library.params if n not in self.parameters)]
+
     def _name(self, key: Any) -> str:
+        if isinstance(key, str) and key in self.parameters:
+            return key
         if isinstance(key, int) and 0 <= key < len(self._names):
             return self._names[key]
         if key not in self._names:
             raise InputError(f"no input is called {key!r}; there are {', '.join(self._names)}")
         return key
+
+    def _check_constant(self, name: str, value: Any) -> None:
+        if not np.array_equal(self._library.params[name].view(), np.asarray(value)):
+            raise InputError(
+                f"{name} is a constant of the program, found another value for it: give the "
+                f"parameters of the program to relay.build(..., params=...) and build it again"
+            )
 
     def run(self, **inputs: Any) -> None:
         """Run with the inputs set before and those given.
@@ -107,8 +131,8 @@ class GraphModule:
         self._outputs = self.executable.run(self._inputs())
 
     def _inputs(self) -> list[Any]:
-        missing = [n for n in self._names if n not in self._values]
-        types = [self._parameters[n].checked_type for n in missing]
+        missing = [n for n in self.parameters if n not in self._values]
+        types = [self.parameters[n].checked_type for n in missing]
         unset = f"no value was set for input {', '.join(missing)}"
         if not all(isinstance(ty, TensorType) and ty.is_static for ty in types):
             raise InputError(unset)
@@ -117,7 +141,7 @@ class GraphModule:
         }
         if zeros:
             warnings.warn(f"{unset}; it is taken as zeros", UnsetInputWarning, stacklevel=3)
-        return [self._values[n] if n in self._values else zeros[n] for n in self._names]
+        return [self._values[n] if n in self._values else zeros[n] for n in self.parameters]
 
     def get_num_outputs(self) -> int:
         """How many tensors there are in the result."""
@@ -140,12 +164,15 @@ class GraphModule:
         return self._name(index)
 
     def get_input(self, index: Any, out: HostArray | None = None) -> HostArray:
-        value = HostArray(self._values[self._name(index)])
+        name = self._name(index)
+        constant = name not in self.parameters
+        value = HostArray(self._library.params[name] if constant else self._values[name])
         return value if out is None else out.copyfrom(value)
 
     def get_input_info(self) -> tuple[dict[str, Any], dict[str, str]]:
         """(shapes, dtypes), each by input name."""
-        types = {p.name_hint: p.checked_type for p in self.executable.mod["main"].params}
+        types: dict[str, Any] = {n: p.checked_type for n, p in self.parameters.items()}
+        types |= {n: self._library.params[n] for n in self._names[len(types) :]}
         return {n: t.shape for n, t in types.items()}, {n: t.dtype for n, t in types.items()}
 
     def get_output(self, index: int, out: HostArray | None = None) -> HostArray:

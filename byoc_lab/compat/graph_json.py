@@ -33,7 +33,7 @@ from byoc_lab.relay.expr import (
     describe,
 )
 from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.ndarray import numpy_dtype
+from byoc_lab.relay.ndarray import NDArray, numpy_dtype
 from byoc_lab.relay.structural import structural_equal
 from byoc_lab.relay.structural_hash import structural_hash
 from byoc_lab.relay.types import TensorType, TupleType
@@ -78,6 +78,11 @@ def functions_of(mod: IRModule, mod_name: str = "default") -> dict[str, Function
     return {name: function for function, name in _fused(mod, mod_name).functions}
 
 
+def constants_of(mod: IRModule, mod_name: str) -> dict[str, NDArray]:
+    """What the graph's constants hold, by name: "p0". Raises BuildError as `graph_of`."""
+    return _fused(mod, mod_name).constants
+
+
 def _fused(mod: IRModule, mod_name: str) -> _Graph:
     passes = [ToGraphNormalForm(), FuseOps(), InferType()]
     return _Graph(Sequential(passes, name="graph")(mod), mod_name)
@@ -100,7 +105,7 @@ class _Graph:
         self.nodes_named: Counter[str] = Counter()  # how often a name was asked for
         self.functions_named: Counter[str] = Counter()
         self.functions: list[tuple[Function, str]] = []
-        self.constants = 0
+        self.constants: dict[str, NDArray] = {}
         main = mod["main"]
         for param in main.params:
             self.input(param, param.name_hint)
@@ -131,8 +136,9 @@ class _Graph:
 
     def visit(self, node: Expr) -> None:
         if isinstance(node, Constant):
-            self.input(node, f"p{self.constants}")
-            self.constants += 1
+            name = f"p{len(self.constants)}"
+            self.input(node, name)
+            self.constants[name] = node.data
         elif isinstance(node, Tuple):
             self.entries[node] = [e for f in node.fields for e in self.entries[f]]
         elif isinstance(node, TupleGetItem):
@@ -197,9 +203,13 @@ class _Graph:
         return name
 
     def fresh(self, name: str, asked: Counter[str]) -> str:
-        """`name`, with a number behind it when it was asked for before."""
-        asked[name] += 1
-        return self.fresh(f"{name}_{asked[name] - 1}", asked) if asked[name] > 1 else name
+        """`name`, with the next number behind it that makes it new. Source: tvm::NameSupply."""
+        made = name
+        while made in asked:
+            asked[name] += 1
+            made = f"{name}_{asked[name]}"
+        asked[made] = 0
+        return made
 
 
 def _layouts(function: Function) -> dict[str, str]:

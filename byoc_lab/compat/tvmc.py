@@ -200,13 +200,13 @@ def run_module(
         found = hostname or device
         raise BuildError(f"byoc_lab runs on this machine's CPU (device='cpu'), found {found!r}")
     graph = GraphModule(tvmc_package.library)
-    shapes, dtypes = graph.get_input_info()
     given = dict(inputs or {})
-    unknown = ", ".join(sorted(set(given) - set(shapes)))
+    unknown = ", ".join(sorted(set(given) - set(graph.parameters)))
     if unknown:
-        raise InputError(f"no input is called {unknown}; there are {', '.join(shapes)}")
-    for name, shape in shapes.items():
-        value = given[name] if name in given else _filled(shape, dtypes[name], fill_mode)
+        raise InputError(f"no input is called {unknown}; there are {', '.join(graph.parameters)}")
+    for name, parameter in graph.parameters.items():
+        ty = parameter.checked_type
+        value = given[name] if name in given else _filled(ty.shape, ty.dtype, fill_mode)
         graph.set_input(name, value)
     graph.run()
     outputs = {f"output_{i}": graph.get_output(i).numpy() for i in range(graph.get_num_outputs())}

@@ -147,7 +147,8 @@ def test_graph_module(tmp_path: typing.Any) -> None:
     (x, y), params = _values(), {"y": _values()[1]}
     graph, lib, left = relay.build(_sum_mod(), "llvm", params=params)
     assert [node["op"] for node in json.loads(graph)["nodes"]] == ["null", "null", *["tvm_op"] * 2]
-    assert left == {}
+    assert list(left) == ["p0"] == list(lib.get_params()) and left["p0"].dtype == "float32"
+    np.testing.assert_array_equal(left["p0"].numpy(), y)
     lib.export_library(tmp_path / "lib.so")
     for library in (lib, tvm.runtime.load_module(tmp_path / "lib.so")):
         run = tvm.contrib.graph_executor.create(graph, library, tvm.cpu())
@@ -162,11 +163,35 @@ def test_graph_module(tmp_path: typing.Any) -> None:
         np.testing.assert_allclose(out.numpy(), x * y, rtol=1e-6)
         run.set_input("x", x.astype("float64"))
         assert run.get_input("x").dtype == "float32"
-        with pytest.raises(InputError, match="no input is called 'z'"):
+        with pytest.raises(InputError, match="no input is called 'z'; there are x, p0"):
             run.set_input("z", x)
+        _check_constants(run, left)
     (tmp_path / "other.so").write_bytes(b"\x7fELF\x80")
     with pytest.raises(BuildError, match=r"other\.so is no library"):
         tvm.runtime.load_module(tmp_path / "other.so")
+
+
+def _check_constants(run: typing.Any, params: dict[str, typing.Any]) -> None:
+    """They count as inputs, which have their values."""
+    run.set_input(**params)
+    run.load_params(relay.save_param_dict(params))
+    assert (run.get_num_inputs(), run.get_input_index("p0"), run.get_input_name(1)) == (2, 1, "p0")
+    shapes, dtypes = run.get_input_info()
+    assert (shapes["p0"], dtypes["p0"]) == ((2, 3), "float32")
+    np.testing.assert_array_equal(run.get_input("p0").numpy(), params["p0"].numpy())
+    for set_it in (lambda v: run.set_input("p0", v), lambda v: run.set_input(p0=v)):
+        with pytest.raises(InputError, match="p0 is a constant of the program, found another"):
+            set_it(params["p0"].numpy() + 1)
+
+
+def test_what_no_graph_can_hold_has_no_constants_by_name() -> None:
+    x = relay.var("x", shape=(2,))
+    cond = relay.less(relay.sum(x), relay.const(1.0))
+    lib = relay.build(tvm.IRModule.from_expr(relay.Function([x], relay.If(cond, x, x + x))), "llvm")
+    assert lib.get_params() == {}
+    run = tvm.contrib.graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    run.run(x=np.ones(2, "float32"), p0=np.ones(1))  # an unknown name is ignored
+    assert run.get_num_inputs() == 1 and list(run.get_output(0).numpy()) == [2, 2]
 
 
 def test_virtual_machine() -> None:

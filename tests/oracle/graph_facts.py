@@ -23,6 +23,7 @@ LEFT_OUT = ["AlterOpLayout"]
 CASES = (
     "conv_bn_relu.two_blocks_constants",
     "fusing/constants",
+    "fusing/repeated",
     "fusing/reshapes",
     "networks.dqn_constants",
     "networks.small_net_constants",
