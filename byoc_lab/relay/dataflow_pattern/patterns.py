@@ -49,6 +49,11 @@ class DFPattern:
         """The operators that a matching call can call; None when this alone does not say."""
         return None
 
+    def __repr__(self) -> str:
+        from byoc_lab.relay.dataflow_pattern.text import pattern_text
+
+        return pattern_text(self)
+
     def __call__(self, *args: Any) -> CallPattern:
         return CallPattern(self, None if args == (None,) else args)
 
