@@ -51,7 +51,7 @@ from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.op.contrib import get_optimizer
 from byoc_lab.relay.regions import Region, RegionSet
 from byoc_lab.relay.types import TupleType, Type
-from byoc_lab.relay.visit import rebuild, substitute, with_mapped_parts
+from byoc_lab.relay.visit import post_order, rebuild, substitute, with_mapped_parts
 
 DEFAULT = "default"
 
@@ -183,21 +183,20 @@ class _FunctionPartitioner:
         """Operands first; the first end of a region also needs what the others close."""
         active: dict[Expr, None] = {}
         finished: set[Expr] = set()
-        stack: list[tuple[Expr, bool]] = [(func, False)]
+        stack: list[Expr | None] = [func]  # None: the node below it has had what it needs
         while stack:
-            node, done = stack.pop()
-            if node in finished:
-                continue
-            if done:
-                del active[node]
-                finished.add(node)
-                yield node
-                continue
-            if node in active:
+            node = stack.pop()
+            if node is None:
+                stack.pop()
+                done, _ = active.popitem()
+                finished.add(done)
+                yield done
+            elif node in active:
                 raise PartitionError(_cycle(node, active), node)
-            active[node] = None
-            stack.append((node, True))
-            stack += [(p, False) for p in reversed(self._needs(node)) if p not in finished]
+            elif node not in finished:
+                active[node] = None
+                stack += (node, None)
+                stack += reversed(self._needs(node))
 
     def _needs(self, node: Expr) -> tuple[Expr, ...]:
         region = self.regions.of(node) if is_annotation(node, END) else None
@@ -285,7 +284,7 @@ def mangle_module_name(mod_name: str | None) -> str:
 
 def _mangle_names(mod: IRModule, prefix: str) -> IRModule:
     """External functions under the names that the runtime links by."""
-    renamed: dict[Expr, Expr] = {}
+    renamed: dict[Expr, GlobalVar] = {}
     for gv, func in mod.functions.items():
         if "Compiler" in func.attrs:
             name = re.sub(r"[^0-9a-zA-Z]", "_", f"{prefix}_{gv.name_hint}")
@@ -299,16 +298,13 @@ def _mangle_names(mod: IRModule, prefix: str) -> IRModule:
             report_function("rename", reason, name, gv, renamed[gv])
     if not renamed:
         return mod
-    out = IRModule(type_definitions=mod.type_definitions, attrs=mod.attrs)
-    out.declared, out.notes = dict(mod.declared), list(mod.notes)
-    memo = dict(renamed)
+    functions: dict[GlobalVar, Function] = {}
+    memo: dict[Expr, Expr] = {**renamed}
     for gv, func in mod.functions.items():
-        new = rebuild(func, lambda pre, post: post, memo=memo)
-        assert isinstance(new, Function)
-        key = renamed.get(gv, gv)
+        new, key = func, renamed.get(gv, gv)
+        if any(n in renamed for n in post_order(func)):
+            new = rebuild(func, lambda pre, post: post, memo=memo)
         if key is not gv:
-            assert isinstance(key, GlobalVar)
-            values = {**new.attrs, "global_symbol": key.name_hint}
-            new = new.replace(attrs=DictAttrs(values))
-        out[key] = new
-    return out
+            new = new.replace(attrs=DictAttrs({**new.attrs, "global_symbol": key.name_hint}))
+        functions[key] = new
+    return mod.with_functions(functions)

@@ -113,11 +113,16 @@ def check_well_formed(expr: Expr) -> None:
 
     A node that several scopes share belongs to the one that is met first.
     """
+    walk_scopes(expr)
+
+
+def walk_scopes(expr: Expr) -> tuple[set[Expr], set[Var]]:
+    """As `check_well_formed`; gives every node that is no variable, and the free variables."""
     inside: set[Var] = set()  # bound where the walk is
     bound: set[Var] = set()
     free: set[Var] = set()
     seen: set[Expr] = set()
-    stack: list[Expr | _Scope] = [expr]
+    stack: list[Any] = [expr]
     while stack:
         node = stack.pop()
         if isinstance(node, _Scope):
@@ -143,6 +148,7 @@ def check_well_formed(expr: Expr) -> None:
             seen.add(node)
             below = _with_scopes(node) if opens_scope(node) else node.parts()
             stack += below[::-1]
+    return seen, free
 
 
 @dataclass(frozen=True)

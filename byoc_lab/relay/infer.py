@@ -15,12 +15,14 @@ Source: src/relay/transforms/type_infer.cc of TVM 0.16.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
 from byoc_lab.errors import TypeInferenceError, UnknownNameError
 from byoc_lab.relay.adt import Constructor, Match
 from byoc_lab.relay.adt_kinds import check_kind
-from byoc_lab.relay.analysis import check_well_formed
+from byoc_lab.relay.analysis import walk_scopes
 from byoc_lab.relay.diagnosis import UNDERCONSTRAINED, diagnosed, mismatch
 from byoc_lab.relay.expr import (
     Call,
@@ -71,22 +73,35 @@ def infer_module(mod: IRModule, *, declare_globals: bool = False) -> IRModule:
         return _infer_module(mod, declare_globals)
 
 
+# Functions that inference has typed and that mention nothing of their module: there is nothing to
+# find out about them again, however large they are.
+_SETTLED: WeakSet[Function] = WeakSet()
+_OUTWARD = {GlobalVar, Constructor, Match}  # what has its type from the module
+
+
 def _infer_module(mod: IRModule, declare_globals: bool) -> IRModule:
     solver = _Solver(mod, declare_globals)
     for data in mod.type_definitions.values():
         check_kind(data, mod)
-    for gv, func in mod.functions.items():
-        check_closed(func, gv.name_hint)
-        check_well_formed(func)
+    todo = {gv: func for gv, func in mod.functions.items() if func not in _SETTLED}
+    alone = []
+    for gv, func in todo.items():
+        nodes, free = walk_scopes(func)
+        if free:
+            check_closed(func, gv.name_hint)  # raises an error that shows them
+        if _OUTWARD.isdisjoint(map(type, nodes)):
+            alone.append(gv)
         solver.walk(func)
         solver.unify(func, solver.types[func], solver.globals[gv.name_hint], f"@{gv.name_hint}")
     solver.finish()
     typed = mod.copy()
-    for gv, func in mod.functions.items():
+    for gv, func in todo.items():
         typed.functions[gv] = solver.rebuilt(func)
+    if not any(ty.has_symbols for ty in solver.types.values()):  # another function may find those
+        _SETTLED.update(typed.functions[gv] for gv in alone)
     for gv in solver.undeclared:
         typed.declared[gv] = solver.type_of(gv)
-    same = all(typed.functions[gv] is func for gv, func in mod.functions.items())
+    same = all(typed.functions[gv] is func for gv, func in todo.items())
     return mod if same and typed.declared == mod.declared else typed
 
 
@@ -106,6 +121,13 @@ class _Types(dict[Expr, Type]):
         if isinstance(node, Op):
             _fail(node, f"operator {node.name} is used as a value; only a call of it has a type")
         raise KeyError(node)
+
+
+@dataclass(frozen=True)
+class _Midway:
+    """On the stack of a walk: between parts of `node`, of which the first are typed."""
+
+    node: Let | Match | Call
 
 
 class _Solver(CallRules, DataTypeRules):
@@ -145,35 +167,43 @@ class _Solver(CallRules, DataTypeRules):
     # 1. Walk -------------------------------------------------------------------------------------
 
     def walk(self, root: Expr) -> None:
-        stack: list[tuple[Expr, int]] = [(root, 0)]
+        # As in `post_order`: a node is on the stack again, with None on top of it, to be typed
+        # after its parts.
+        types = self.types
+        stack: list[Any] = [root]
         while stack:
-            node, stage = stack.pop()
-            if stage == 0:
-                if node in self.types or isinstance(node, Op):
-                    continue
-                if isinstance(node, Let):
-                    # The variable must be known before the body is looked at.
-                    self.of_variable(node.var)
-                    stack += [(node, 2), (node.body, 0), (node, 1), (node.value, 0)]
-                elif isinstance(node, Match):
-                    bodies = [(c.rhs, 0) for c in reversed(node.clauses)]
-                    stack += [(node, 2), *bodies, (node, 1), (node.data, 0)]
-                elif isinstance(node, Call) and isinstance(node.op, Function):
-                    # Arguments first: they type the parameters of a literal before its body.
-                    stack += [(node, 2), (node.op, 0), (node, 1)]
-                    stack += [(a, 0) for a in reversed(node.args) if a not in self.types]
-                else:
-                    stack.append((node, 2))
-                    stack += [(p, 0) for p in reversed(node.parts()) if p not in self.types]
-            elif stage == 1 and isinstance(node, Call):
-                self._type_parameters(node)
-            elif stage == 1 and isinstance(node, Let):
-                self.unify(node, self.types[node.value], self.of_variable(node.var), "its value")
-            elif stage == 1 and isinstance(node, Match):
-                for clause in node.clauses:
-                    self.type_pattern(node, clause.lhs, self.types[node.data])
-            elif node not in self.types:
-                self.types[node] = self._visit(node)
+            node = stack.pop()
+            if node is None:
+                node = stack.pop()
+                if node not in types:
+                    types[node] = self._visit(node)
+            elif isinstance(node, _Midway):
+                self._midway(node.node)
+            elif node not in types and not isinstance(node, Op):
+                stack += (node, None)
+                stack += reversed(self._below(node))
+
+    def _below(self, node: Expr) -> Sequence[Any]:
+        """What to look at before `node` itself, and when to stop midway."""
+        if isinstance(node, Let):
+            self.of_variable(node.var)  # must be known before the body is looked at
+            return node.value, _Midway(node), node.body
+        if isinstance(node, Match):
+            return node.data, _Midway(node), *(c.rhs for c in node.clauses)
+        if isinstance(node, Call) and isinstance(node.op, Function):
+            # Arguments first: they type the parameters of a literal before its body.
+            return *node.args, _Midway(node), node.op
+        return node.parts()
+
+    def _midway(self, node: Let | Match | Call) -> None:
+        """What the first parts of a node say of the others."""
+        if isinstance(node, Call):
+            self._type_parameters(node)
+        elif isinstance(node, Let):
+            self.unify(node, self.types[node.value], self.of_variable(node.var), "its value")
+        else:
+            for clause in node.clauses:
+                self.type_pattern(node, clause.lhs, self.types[node.data])
 
     def _type_parameters(self, call: Call) -> None:
         assert isinstance(call.op, Function)
@@ -192,8 +222,9 @@ class _Solver(CallRules, DataTypeRules):
         if isinstance(node, Constructor):
             return self.constructor_type(node)
         if isinstance(node, Constant):
-            if carried is None:
-                self.fresh.add(node)
+            if carried is not None:
+                return carried
+            self.fresh.add(node)
             return TensorType(node.data.shape, node.data.dtype)
         if carried is not None and not any(p in self.fresh for p in node.parts()):
             return carried
@@ -320,6 +351,8 @@ class _Solver(CallRules, DataTypeRules):
         return ty
 
     def rebuilt(self, root: Expr) -> Any:
+        if root not in self.fresh and not self.unifier.found_lengths:
+            return root  # what is fresh makes fresh what it is a part of
         return rebuild(root, self._attach, memo=self.memo)
 
     def _attach(self, node: Any, post: Expr) -> Expr:

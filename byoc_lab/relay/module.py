@@ -106,6 +106,14 @@ class IRModule:
         twin._imported = self._imported
         return twin
 
+    def with_functions(self, functions: Mapping[GlobalVar, Function]) -> IRModule:
+        """A module of these functions, and of whatever else this one has."""
+        twin = self.copy()
+        twin.functions, twin._by_name = Map(), {}
+        for name, func in functions.items():
+            twin._put(name, func, closed=False)
+        return twin
+
     def __getitem__(self, name: str | GlobalVar | GlobalTypeVar) -> Any:
         """The function of that name, or the TypeData of that type."""
         if isinstance(name, GlobalTypeVar):

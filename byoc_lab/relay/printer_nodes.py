@@ -220,19 +220,20 @@ class NodePrinter(ValuePrinter):
     def visit(self, root: Expr) -> Rule:
         """Make the text of every node of the dataflow that ends in `root`."""
         late = self.style.late_numbers
-        stack = [(root, False)]
+        stack: list[Any] = [root]  # None: the node below it has had its parts
         while stack:
-            node, ready = stack.pop()
-            if node in self.short or node in self.made:
-                continue
-            if ready:
+            node = stack.pop()
+            if node is None:
+                node = stack.pop()
                 self.made[node] = self.dataflow(node)
+            elif node in self.short or node in self.made:
+                continue
             elif isinstance(node, (Call, Tuple, TupleGetItem)):
                 parts = node.parts()
                 if isinstance(node, Call) and not late:
                     parts = (*node.args, node.op)
-                stack.append((node, True))
-                stack += [(p, False) for p in reversed(parts) if p not in self.short]
+                stack += (node, None)
+                stack += [p for p in reversed(parts) if p not in self.short]
                 continue
             elif not self.name(node):
                 self.home[node] = self.scopes[-1]

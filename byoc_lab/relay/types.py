@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from byoc_lab.errors import AttributeValueError, TypeInferenceError
 from byoc_lab.relay.dims import Dim, Symbolic, Unknown, as_dim
+from byoc_lab.relay.integers import IntImm
 
 MAX_DEPTH = 100
 
@@ -118,12 +119,28 @@ class TensorType(Type):
     shape: tuple[Dim, ...]
     dtype: str
 
-    def __init__(self, shape: Iterable[Dim], dtype: str = "float32"):
-        dims = tuple(as_dim(d) for d in shape)
-        object.__setattr__(self, "shape", dims)
+    def __new__(cls, shape: Iterable[Dim], dtype: str = "float32") -> TensorType:
+        dims = tuple(map(as_dim, shape))
         kind = dtype_named(str(dtype))
-        object.__setattr__(self, "dtype", kind)
-        self._seal(dims, kind, has_symbols=any(isinstance(d, Symbolic) for d in dims))
+        for d in dims:
+            if type(d) is not IntImm or d.dtype != "int32":  # lengths that are equal, not the same
+                return cls._made(dims, kind)
+        return cls._shared(dims, kind)
+
+    @classmethod
+    @lru_cache(maxsize=1 << 12)
+    def _shared(cls, dims: tuple[Dim, ...], dtype: str) -> TensorType:
+        """A module has thousands of nodes and few types: one object for all that are equal takes
+        less memory, and is compared at a glance."""
+        return cls._made(dims, dtype)
+
+    @classmethod
+    def _made(cls, dims: tuple[Dim, ...], dtype: str) -> TensorType:
+        made = super().__new__(cls)
+        object.__setattr__(made, "shape", dims)
+        object.__setattr__(made, "dtype", dtype)
+        made._seal(dims, dtype, has_symbols=any(isinstance(d, Symbolic) for d in dims))
+        return made
 
     @property
     def concrete_shape(self) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ arguments left to right, then the call itself; each node once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import is_
 from typing import Any
 
 from byoc_lab.relay.adt import Match
@@ -30,9 +31,12 @@ def post_order(*roots: Expr, enter: Enter | None = None) -> Iterator[Expr]:
             yield stack.pop()  # type: ignore[misc]
         elif node not in seen:
             seen.add(node)
-            stack += (node, None)
-            if enter is None or enter(node):
-                stack += reversed(node.parts())
+            parts = node.parts() if enter is None or enter(node) else ()
+            if parts:
+                stack += (node, None)
+                stack += reversed(parts)
+            else:
+                yield node
 
 
 def rebuild(
@@ -61,16 +65,19 @@ def post_order_new(root: Expr, known: Mapping[Expr, object], enter: Enter | None
         if node is None:
             yield stack.pop()  # type: ignore[misc]
         elif node not in known:
-            stack += (node, None)
-            if enter is None or enter(node):
-                stack += reversed(node.parts())
+            parts = node.parts() if enter is None or enter(node) else ()
+            if parts:
+                stack += (node, None)
+                stack += reversed(parts)
+            else:
+                yield node
 
 
 def with_mapped_parts(node: Expr, memo: Mapping[Expr, Expr]) -> Any:
     """`node` made of `memo[part]` for each part; the node itself when no part changed."""
     parts = node.parts()
     new = [memo[p] for p in parts]
-    if all(a is b for a, b in zip(parts, new, strict=True)):
+    if all(map(is_, parts, new)):
         return node
     return node.with_parts(new)
 
