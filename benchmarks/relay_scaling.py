@@ -4,9 +4,10 @@ Chains of n blocks, conv2d + bias + relu each, with an operator between them tha
 take, so that n external functions result. Every pass of the "dnnl" pipeline, the printer, the
 parser, the linter, structural equality and repeated type inference: processor time (which does not
 count what else the machine does) and peak memory at each n, and the factor from one n to the next.
-Each n has a process of its own; the smaller ones TIMES as many, whose mean counts, so that both
-sides of a factor are equally long at the mercy of the machine. All of it `--repeat` times; medians,
-of a factor too.
+
+Each n has a process of its own; the smaller ones TIMES as many, whose median counts. All of it
+`--repeat` times, the sizes taking turns, and the quickest of each stage and size counts: memory
+that other machines share is slow for minutes at a time, which is not what the module's length does.
 """
 
 from __future__ import annotations
@@ -143,22 +144,20 @@ def in_own_process(n: int, kind: str) -> Figures:
 
 
 def combined(runs: list[Figures], how: Callable[[list[float]], float]) -> Figures:
-    """Of each figure of each stage, the mean or median of several runs of one size."""
+    """Of each figure of each stage, the median or least of several runs of one size."""
     return {
         label: {key: how([run[label][key] for run in runs]) for key in figures}
         for label, figures in runs[0].items()
     }
 
 
-def growth(runs: dict[int, list[Figures]]) -> dict[str, list[float]]:
+def growth(results: dict[int, Figures]) -> dict[str, list[float]]:
     """For each stage, how many times longer each size took than the one before."""
-
-    def factor(label: str, small: int, large: int) -> float:
-        pairs = zip(runs[small], runs[large], strict=True)
-        return statistics.median(b[label]["seconds"] / a[label]["seconds"] for a, b in pairs)
-
-    stages = runs[next(iter(runs))][0]
-    return {label: [factor(label, a, b) for a, b in pairwise(runs)] for label in stages}
+    stages = results[next(iter(results))]
+    return {
+        label: [b[label]["seconds"] / a[label]["seconds"] for a, b in pairwise(results.values())]
+        for label in stages
+    }
 
 
 def rows_of(results: dict[int, Figures], factors: dict[str, list[float]]) -> list[list[str]]:
@@ -189,7 +188,7 @@ def main() -> int:
     parser = arguments(__doc__ or "")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N")
     parser.add_argument("--kind", choices=("bias", "batch_norm", "residual"), default="bias")
-    parser.add_argument("--repeat", type=int, default=3, help="how often in all")
+    parser.add_argument("--repeat", type=int, default=5, help="how often in all")
     parser.add_argument("--measure", type=int, metavar="N", help="one size, as JSON to stdout")
     options = parser.parse_args()
     if options.measure:
@@ -200,9 +199,9 @@ def main() -> int:
         for n in options.sizes:
             times = 1 if n == options.sizes[-1] else TIMES
             several = [in_own_process(n, options.kind) for _ in range(times)]
-            runs[n].append(combined(several, statistics.mean))
-    results = {n: combined(of_n, statistics.median) for n, of_n in runs.items()}
-    factors = growth(runs)
+            runs[n].append(combined(several, statistics.median))
+    results = {n: combined(of_n, min) for n, of_n in runs.items()}
+    factors = growth(results)
     head = ["stage"]
     for n in results:
         head += [f"n = {n}", "peak"]

@@ -6,6 +6,7 @@ a compiler; without attributes it is an ordinary operator, as in TVM.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TypeGuard
 
 from byoc_lab.relay.attrs import Attrs, attrs_type
@@ -26,6 +27,7 @@ def end(expr: Expr, compiler: str) -> Call:
     return Call(Op.get(END), [expr], _attrs(compiler))
 
 
+@lru_cache(maxsize=256)
 def _attrs(compiler: str) -> Attrs:
     return attrs_type("relay.attrs.CompilerAttrs").make(compiler=compiler)
 

@@ -37,15 +37,21 @@ OnProblem = Callable[[str, Expr, dict[str, Any]], None]
 class Region:
     """One region. `id` numbers begins in evaluation order; a merged region keeps one of the ids."""
 
-    __slots__ = ("_inputs", "_outputs", "id", "merged_into", "nodes", "target")
+    # There is one for every begin: small matters.
+    __slots__ = ("_inputs", "_members", "_outputs", "id", "merged_into", "target")
 
     def __init__(self, number: int, begin: Call):
         self.id = number
         self.target = compiler_of(begin)
-        self.nodes: set[Expr] = {begin}
+        self._members: list[Expr] = [begin]
         self._inputs = _Rope((begin,))
-        self._outputs: dict[Call, None] = {}
+        self._outputs: dict[Call, None] | None = None
         self.merged_into: Region | None = None
+
+    @property
+    def nodes(self) -> set[Expr]:
+        """The nodes that belong to the region, its begins and ends included."""
+        return set(self._members)
 
     @property
     def inputs(self) -> list[Call]:
@@ -55,16 +61,15 @@ class Region:
     @property
     def outputs(self) -> list[Call]:
         """The ends through which values leave."""
-        return [*self._outputs]
+        return [*(self._outputs or ())]
 
     def __repr__(self) -> str:
-        return f"<region {self.id} of {self.target}: {len(self.nodes)} nodes>"
+        return f"<region {self.id} of {self.target}: {len(self._members)} nodes>"
 
 
 class _Rope:
     """A sequence that is joined to another in constant time."""
 
-    # There is one for every begin and one for every merge: small matters.
     __slots__ = ("_left", "_right", "removed", "size")
 
     def __init__(self, items: Sequence[Any] = ()):
@@ -153,6 +158,8 @@ class RegionSet:
         if region.target != compiler_of(end):
             self.problem("target", end, {"region": region})
         self._add(end, region)
+        if region._outputs is None:
+            region._outputs = {}
         region._outputs[end] = None
 
     def _join(self, node: Expr, args: Sequence[Expr]) -> None:
@@ -173,7 +180,7 @@ class RegionSet:
         self._add(node, first)
 
     def _add(self, node: Expr, region: Region) -> None:
-        region.nodes.add(node)
+        region._members.append(node)
         self._region_of[node] = region
 
     def merge(self, source: Region, into: Region) -> None:
@@ -181,22 +188,22 @@ class RegionSet:
         source, into = _top(source), _top(into)
         if source is into:
             return
-        if len(source.nodes) <= into._inputs.size:
-            candidates = [b for n in source.nodes for b in self._begins_over.get(n, ())]
+        if len(source._members) <= into._inputs.size:
+            candidates = [b for n in source._members for b in self._begins_over.get(n, ())]
             inner = [b for b in candidates if self.of(b) is into]
         else:
-            inner = [b for b in into._inputs if b.args[0] in source.nodes]
+            inner = [b for b in into._inputs if self.of(b.args[0]) is source]
         into._inputs.join(source._inputs)
         into._outputs = _joined(into._outputs, source._outputs)
         for begin in inner:  # what came in from `source` is inside now
             into._inputs.remove(begin)
             producer = begin.args[0]
-            if isinstance(producer, Call):
+            if isinstance(producer, Call) and into._outputs:
                 into._outputs.pop(producer, None)
-        if len(into.nodes) < len(source.nodes):
-            into.nodes, source.nodes = source.nodes, into.nodes
-        into.nodes |= source.nodes
-        source.nodes = set()
+        if len(into._members) < len(source._members):
+            into._members, source._members = source._members, into._members
+        into._members += source._members
+        source._members = []
         source.merged_into = into
 
     def problem(self, kind: str, node: Expr, details: dict[str, Any]) -> None:
@@ -210,11 +217,12 @@ class RegionSet:
         raise PartitionError(_explain(kind, node, details), node)
 
 
-def _joined(first: dict[Call, None], second: dict[Call, None]) -> dict[Call, None]:
-    if not first:
-        return second
-    first.update(second)
-    return first
+def _joined(
+    first: dict[Call, None] | None, second: dict[Call, None] | None
+) -> dict[Call, None] | None:
+    if first and second:
+        first.update(second)
+    return first or second
 
 
 def _top(region: Region) -> Region:

@@ -81,15 +81,16 @@ def _last(region: Region, subject: Subject) -> Expr:
 
 def _dead_ends(region: Region, subject: Subject) -> list[Expr]:
     """Members that lead to no end of their region, where they branch off from what does."""
+    members = region.nodes
     todo: list[Expr] = list(region.outputs)
     leads_to_end = set(todo)
     while todo:
-        new = {p for p in todo.pop().parts() if p in region.nodes} - leads_to_end
+        new = {p for p in todo.pop().parts() if p in members} - leads_to_end
         leads_to_end |= new
         todo += new
     astray = [
         node
-        for node in region.nodes - leads_to_end
+        for node in members - leads_to_end
         if not is_annotation(node) and not leads_to_end.isdisjoint(node.parts())
     ]
     return sorted(astray, key=lambda node: subject.place[node])

@@ -66,7 +66,7 @@ class NonConvexRegion(Rule):
 
 def _way_back(region: Region, subject: Subject) -> list[Expr]:
     """From an end of the region over nodes outside it to one of its begins; [] if there is none."""
-    place, ends = subject.place, set(region.outputs)
+    place, members, ends = subject.place, region.nodes, set(region.outputs)
     first = min((place[e] for e in ends), default=len(place))
     # Backwards, from what a begin lets in: for each node, the one it is an operand of.
     goes_to: dict[Expr, Expr | None] = {b: None for b in region.inputs if place[b] > first}
@@ -79,7 +79,7 @@ def _way_back(region: Region, subject: Subject) -> list[Expr]:
             goes_to[operand] = node
             if operand in ends:
                 return _followed(operand, goes_to)
-            if operand not in region.nodes:
+            if operand not in members:
                 todo.append(operand)
     return []
 
