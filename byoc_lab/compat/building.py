@@ -16,7 +16,7 @@ from byoc_lab.backends import ccompiler
 from byoc_lab.backends.c_source import c_source
 from byoc_lab.compat.codegens import check_hooks
 from byoc_lab.compat.executor_options import Executor, Runtime
-from byoc_lab.compat.graph_json import constants_of, functions_of, graph_of
+from byoc_lab.compat.graph_json import Graph, graph_of
 from byoc_lab.compat.imported_modules import RegionModule, imported_modules
 from byoc_lab.compat.kernel import Kernel
 from byoc_lab.compat.nd import HostArray, kind_name
@@ -92,20 +92,22 @@ class Library:
         return imported_modules(self.executable)
 
     @cached_property
+    def _graph(self) -> Graph:
+        with self._context:
+            return graph_of(optimize(self.ir_mod)[0], self.libmod_name)
+
+    @cached_property
     def graph_json(self) -> str:
         """The graph that TVM's executor would run, for who reads it: see `graph_json.graph_of`.
 
         Raises BuildError for a module that only a virtual machine can run.
         """
-        with self._context:
-            graph = graph_of(optimize(self.ir_mod)[0], self.libmod_name)
-        return json.dumps(graph, indent=2)
+        return json.dumps(self._graph.document(), indent=2)
 
-    @cached_property
+    @property
     def functions(self) -> dict[str, Function]:
         """The functions that the graph's nodes call, by name. Raises BuildError as `graph_json`."""
-        with self._context:
-            return functions_of(optimize(self.ir_mod)[0], self.libmod_name)
+        return self._graph.functions
 
     def get_graph_json(self) -> str:
         return self.graph_json
@@ -119,8 +121,7 @@ class Library:
         There are none where only a virtual machine can run the module.
         """
         try:
-            with self._context:
-                constants = constants_of(optimize(self.ir_mod)[0], self.libmod_name)
+            constants = self._graph.constants
         except BuildError:  # no graph can hold it, so nothing in it has such a name
             return {}
         return {name: HostArray(data) for name, data in constants.items()}

@@ -65,46 +65,35 @@ class Node:
     storage: list[Storage] = field(default_factory=list)
 
 
-def graph_of(mod: IRModule, mod_name: str = "default") -> dict[str, Any]:
-    """The graph of @main, of types that JSON has, after operators are fused.
+def graph_of(mod: IRModule, mod_name: str = "default") -> Graph:
+    """The graph of @main, after operators are fused.
 
     Raises BuildError for what a graph cannot hold: branches, closures, calls of functions.
     """
-    return _fused(mod, mod_name).document()
-
-
-def functions_of(mod: IRModule, mod_name: str = "default") -> dict[str, Function]:
-    """The functions that the nodes of the graph call, by name. Raises BuildError as `graph_of`."""
-    return {name: function for function, name in _fused(mod, mod_name).functions}
-
-
-def constants_of(mod: IRModule, mod_name: str) -> dict[str, NDArray]:
-    """What the graph's constants hold, by name: "p0". Raises BuildError as `graph_of`."""
-    return _fused(mod, mod_name).constants
-
-
-def _fused(mod: IRModule, mod_name: str) -> _Graph:
     passes = [ToGraphNormalForm(), FuseOps(), InferType()]
-    return _Graph(Sequential(passes, name="graph")(mod), mod_name)
+    return Graph(Sequential(passes, name="graph")(mod), mod_name)
 
 
 def planned(func: Function) -> dict[Expr, list[Storage]]:
     """The storage of every tensor of every node of a fused function."""
-    graph = _Graph(IRModule.from_expr(func), "default")
+    graph = Graph(IRModule.from_expr(func), "default")
     return {
         node: [graph.nodes[at].storage[n] for at, n in entries]
         for node, entries in graph.entries.items()
     }
 
 
-class _Graph:
+class Graph:
+    """Nodes in the order in which they run, the `functions` that they call, by name, and what the
+    `constants` hold, by name: "p0"."""
+
     def __init__(self, mod: IRModule, mod_name: str):
         self.mod, self.prefix = mod, f"tvmgen_{mod_name}_"
         self.nodes: list[Node] = []
         self.entries: dict[Expr, list[Entry]] = {}
         self.nodes_named: Counter[str] = Counter()  # how often a name was asked for
         self.functions_named: Counter[str] = Counter()
-        self.functions: list[tuple[Function, str]] = []
+        self.functions: dict[str, Function] = {}
         self.constants: dict[str, NDArray] = {}
         main = mod["main"]
         for param in main.params:
@@ -116,7 +105,7 @@ class _Graph:
         plan(self.nodes, self.heads)
 
     def document(self) -> dict[str, Any]:
-        """As graph_executor_codegen.cc writes it."""
+        """The graph in types that JSON has, as graph_executor_codegen.cc writes it."""
         results = [(t, s) for n in self.nodes for t, s in zip(n.types, n.storage, strict=True)]
         rows = [0, *accumulate(len(n.types) for n in self.nodes)]
         return {
@@ -190,7 +179,7 @@ class _Graph:
 
     def function_name(self, function: Function) -> str:
         """One name for all functions that are structured alike."""
-        for known, name in self.functions:
+        for name, known in self.functions.items():
             if structural_equal(known, function):
                 return name
         calls = [n for n in post_order(function.body) if isinstance(n, Call)]
@@ -199,7 +188,7 @@ class _Graph:
             digest = hashlib.sha256(parts.encode()).hexdigest()[:16]
             parts = f"{parts[:LONGEST_NAME]}_{digest}_"
         name = self.fresh(self.prefix + parts, self.functions_named)
-        self.functions.append((function, name))
+        self.functions[name] = function
         return name
 
     def fresh(self, name: str, asked: Counter[str]) -> str:
