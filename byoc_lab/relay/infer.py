@@ -76,7 +76,6 @@ def infer_module(mod: IRModule, *, declare_globals: bool = False) -> IRModule:
 # Functions that inference has typed and that mention nothing of their module: there is nothing to
 # find out about them again, however large they are.
 _SETTLED: WeakSet[Function] = WeakSet()
-_OUTWARD = {GlobalVar, Constructor, Match}  # what has its type from the module
 
 
 def _infer_module(mod: IRModule, declare_globals: bool) -> IRModule:
@@ -89,7 +88,7 @@ def _infer_module(mod: IRModule, declare_globals: bool) -> IRModule:
         nodes, free = walk_scopes(func)
         if free:
             check_closed(func, gv.name_hint)  # raises an error that shows them
-        if _OUTWARD.isdisjoint(map(type, nodes)):
+        if GlobalVar not in map(type, nodes):
             alone.append(gv)
         solver.walk(func)
         solver.unify(func, solver.types[func], solver.globals[gv.name_hint], f"@{gv.name_hint}")
@@ -97,7 +96,8 @@ def _infer_module(mod: IRModule, declare_globals: bool) -> IRModule:
     typed = mod.copy()
     for gv, func in todo.items():
         typed.functions[gv] = solver.rebuilt(func)
-    if not any(ty.has_symbols for ty in solver.types.values()):  # another function may find those
+    # A length may be found in another function; a data type is the module's.
+    if not mod.type_definitions and not any(ty.has_symbols for ty in solver.types.values()):
         _SETTLED.update(typed.functions[gv] for gv in alone)
     for gv in solver.undeclared:
         typed.declared[gv] = solver.type_of(gv)
