@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
 
-from byoc_lab.errors import TypeInferenceError, UnknownNameError
+from byoc_lab.errors import TypeInferenceError, UnknownNameError, WellFormedError
 from byoc_lab.relay.adt import Constructor, Match
 from byoc_lab.relay.adt_kinds import check_kind
 from byoc_lab.relay.analysis import walk_scopes
@@ -85,7 +85,11 @@ def _infer_module(mod: IRModule, declare_globals: bool) -> IRModule:
     todo = {gv: func for gv, func in mod.functions.items() if func not in _SETTLED}
     alone = []
     for gv, func in todo.items():
-        nodes, free = walk_scopes(func)
+        try:
+            nodes, free = walk_scopes(func)
+        except WellFormedError:
+            check_closed(func, gv.name_hint)  # free variables are said first
+            raise
         if free:
             check_closed(func, gv.name_hint)  # raises an error that shows them
         if GlobalVar not in map(type, nodes):

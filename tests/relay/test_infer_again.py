@@ -10,7 +10,7 @@ from hypothesis import given
 
 import byoc_lab as tvm
 from byoc_lab import relay
-from byoc_lab.errors import TypeInferenceError
+from byoc_lab.errors import FreeVariableError, TypeInferenceError
 from byoc_lab.relay import infer
 from byoc_lab.relay.dims import symbol
 from byoc_lab.relay.integers import IntImm
@@ -79,3 +79,21 @@ def test_lengths_of_another_dtype_are_kept() -> None:
     narrow, wide = relay.TensorType((3,)), relay.TensorType((IntImm("int64", 3),))
     assert narrow == wide
     assert [t.shape[0].dtype for t in (narrow, wide)] == ["int32", "int64"]
+
+
+def test_free_variables_are_said_before_what_else_is_wrong_with_scopes() -> None:
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    twice = relay.Let(x, y, relay.Let(x, x, x))
+    with pytest.raises(FreeVariableError, match="contains free variables"):
+        InferType()(tvm.IRModule({"main": relay.Function([], twice)}))
+
+
+def test_a_partitioned_module_keeps_the_texts_it_was_read_from() -> None:
+    mod = relay.parse("""#[version = "0.0.5"]
+    def @main(%x: Tensor[(2), float32]) {
+      %0 = annotation.compiler_begin(%x, compiler="a");
+      annotation.compiler_end(nn.relu(%0), compiler="a")
+    }""")
+    parted = relay.transform.PartitionGraph()(mod)
+    assert len(parted.functions) == 2
+    assert parted.source_map.source_map == mod.source_map.source_map != {}
