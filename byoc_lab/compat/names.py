@@ -23,8 +23,8 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm": (f"{_HERE}.toplevel", f"{APACHE}tvm"),
     "tvm._ffi": (f"{_HERE}.toplevel",),
     "tvm.auto_scheduler": (),
+    "tvm.autotvm": (),
     "tvm.container": (f"{_HERE}.containers",),
-    "tvm.autotvm": (f"{_HERE}.autotvm",),
     "tvm.meta_schedule": (),
     "tvm._ffi.base": (f"{_HERE}.toplevel",),
     "tvm._ffi.registry": (f"{_HERE}.toplevel",),
@@ -35,9 +35,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.te": (f"{_HERE}.te", f"{APACHE}tvm.te"),
     "tvm.testing": (f"{_HERE}.testing", f"{APACHE}tvm.testing"),
     "tvm.testing.utils": (f"{_HERE}.testing", f"{APACHE}tvm.testing.utils"),
-    "tvm.topi.cuda": (f"{_HERE}.topi_cuda",),
     "tvm.topi.util": (f"{APACHE}tvm.topi.utils",),
-    "tvm.topi.cuda.conv3d_winograd": (f"{_HERE}.topi_cuda",),
     "tvm.tir": (f"{_HERE}.tir", f"{APACHE}tvm.tirx"),
     "tvm.tir.data_layout": (f"{_HERE}.tir",),
     "tvm.tir.expr": (f"{_HERE}.tir", f"{APACHE}tvm.tirx.expr"),
@@ -87,14 +85,11 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.qnn.op.canonicalizations": (f"{_HERE}.canonicalizations",),
     "tvm.relay.qnn.op.legalizations": (f"{_HERE}.qnn_legalizations",),
     "tvm.relay.quantize": (),
-    "tvm.relay.backend._backend": (f"{_HERE}.memory_plan",),
     "tvm.relay.backend.executor": (f"{_HERE}.building",),
     "tvm.relay.backend.executor_factory": (f"{_HERE}.building",),
     "tvm.relay.backend.graph_executor_factory": (f"{_HERE}.building",),
     "tvm.relay.backend.interpreter": (f"{_HERE}.executors", f"{_HERE}.containers"),
     "tvm.relay.backend.runtime": (f"{_HERE}.building",),
-    "tvm.relay.backend.te_compiler": (f"{_HERE}.te_compiler",),
-    "tvm.relay.backend.compile_engine": (f"{_HERE}.te_compiler",),
     "tvm.relay.backend.utils": (f"{_HERE}.relay_names",),
     "tvm.relay.backend.vm": (f"{_HERE}.vm",),
     "tvm.relay.base": (f"{_HERE}.relay_names", f"{_RELAY}.expr", f"{_RELAY}.span"),
@@ -119,8 +114,6 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.op.nn.nn": (f"{_RELAY}.nn",),
     "tvm.relay.op.op": _BUILDERS,
     "tvm.relay.op.op_attrs": (f"{_RELAY}.op.op_attrs",),
-    "tvm.relay.op.random": (f"{_RELAY}.random",),
-    "tvm.relay.op.random.kernel": (f"{_RELAY}.random",),
     "tvm.relay.op.reduce": _BUILDERS,
     "tvm.relay.op.tensor": _BUILDERS,
     "tvm.relay.op.transform": _BUILDERS,
@@ -131,13 +124,12 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.op.vision.yolo": (f"{_RELAY}.vision",),
     "tvm.relay.param_dict": (f"{_HERE}.params",),
     "tvm.relay.parser": (f"{_HERE}.parser",),
-    "tvm.relay.testing": (f"{_HERE}.relay_testing", f"{_HERE}.nat", f"{_RELAY}.testing"),
+    "tvm.relay.testing": (f"{_HERE}.relay_testing", f"{_RELAY}.testing"),
     "tvm.relay.testing.config": (f"{_HERE}.relay_testing",),
     "tvm.relay.testing.byoc": (f"{_HERE}.relay_testing",),
-    "tvm.relay.testing.nat": (f"{_HERE}.nat",),
     "tvm.relay.testing.py_converter": (f"{_HERE}.relay_testing",),
     "tvm.relay.testing.temp_op_attr": (f"{_HERE}.relay_testing",),
-    "tvm.relay.transform": ("byoc_lab.passes", f"{_HERE}.relay_names", f"{_HERE}.recast"),
+    "tvm.relay.transform": ("byoc_lab.passes", f"{_HERE}.relay_names"),
     "tvm.relay.transform.fake_quantization_to_integer": (f"{_RELAY}.op",),
     "tvm.relay.transform.infer_layout_utils": (f"{_RELAY}.op.layout_rules",),
     "tvm.relay.transform.mixed_precision": ("byoc_lab.passes.to_mixed_precision",),
@@ -146,18 +138,12 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.vm": (f"{_HERE}.vm",),
     # Running
     "tvm.driver": (),
-    "tvm.driver.tvmc": (f"{_HERE}.tvmc",),
-    "tvm.driver.tvmc.compiler": (f"{_HERE}.tvmc",),
-    "tvm.driver.tvmc.frontends": (f"{_HERE}.tvmc",),
-    "tvm.driver.tvmc.model": (f"{_HERE}.tvmc",),
-    "tvm.driver.tvmc.runner": (f"{_HERE}.tvmc",),
     "tvm.contrib": (f"{APACHE}tvm.contrib",),
     "tvm.contrib.debugger": (),
     "tvm.contrib.debugger.debug_executor": (f"{_HERE}.graph_executor",),
     "tvm.contrib.debugger.debug_runtime": (f"{_HERE}.graph_executor",),
     "tvm.contrib.graph_executor": (f"{_HERE}.graph_executor",),
     "tvm.contrib.graph_runtime": (f"{_HERE}.graph_executor",),
-    "tvm.contrib.relay_viz": (f"{_HERE}.relay_viz",),
     "tvm.contrib.cc": (f"{APACHE}tvm.support.cc",),
     "tvm.contrib.clang": (f"{APACHE}tvm.support.clang",),
     "tvm.contrib.nvcc": (f"{APACHE}tvm.support.nvcc",),
@@ -183,6 +169,7 @@ _NO_KERNELS = (
 _NO_DEVICES = (
     "everything but regions runs on the CPU; AnnotateTarget says which compiler takes what"
 )
+_NO_GRADIENTS = "byoc_lab compiles networks for inference; train in the framework they come from"
 _NO_MEMORY = "memory is no part of Relay here; relay.build plans it for the module as a whole"
 
 INSTEAD: dict[str, str] = {
@@ -195,8 +182,8 @@ INSTEAD: dict[str, str] = {
     "tvm.relay.backend.contrib": "there is no UMA; byoc_lab.backends.register takes patterns, "
     "predicates and a code generator",
     "tvm.relay.collage": "take a pattern table and MergeComposite, AnnotateTarget, PartitionGraph",
-    "tvm.relay.data_dep_optimization": "sparse weights need operators that are not carried but for "
-    "nn.sparse_dense; simplify_fc_transpose is there",
+    "tvm.relay.data_dep_optimization": "operators on sparse weights are not supported; "
+    "simplify_fc_transpose is",
     "tvm.relay.frontend": "import the network with the TVM it was written for, save its text "
     "(mod.astext()) and read that with relay.parse",
     "tvm.relay.op.contrib": "byoc_lab compiles for dnnl and partitions for arm_compute_lib, bnns, "
@@ -211,6 +198,13 @@ INSTEAD: dict[str, str] = {
     "tvm.relay.quantize": "quantize before importing; byoc_lab reads qnn operators",
     "tvm.relay.transform": "byoc_lab has the passes that relay.transform lists (dir), and what "
     "they need",
+    "tvm.relay.op.random": "draw random numbers with NumPy, and pass them as inputs or constants",
+    "tvm.relay.random": "draw random numbers with NumPy, and pass them as inputs or constants",
+    "tvm.relay.testing.check_grad": _NO_GRADIENTS,
+    "tvm.relay.transform.FirstOrderGradient": _NO_GRADIENTS,
+    "tvm.relay.transform.LazyGradientInit": _NO_GRADIENTS,
+    "tvm.relay.transform.gradient": _NO_GRADIENTS,
+    "tvm.relay.transform.PartialEvaluate": "FoldConstant computes what depends on constants alone",
     "tvm.relay.transform.CollagePartition": "take a pattern table and MergeComposite, "
     "AnnotateTarget, PartitionGraph",
     "tvm.relay.transform.ManifestAlloc": _NO_MEMORY,
@@ -221,11 +215,13 @@ INSTEAD: dict[str, str] = {
     "tvm.target.generic_func": _NO_KERNELS,
     "tvm.target.override_native_generic_func": _NO_KERNELS,
     "tvm.transform": "byoc_lab.passes holds the passes and their manager",
+    "tvm.contrib.relay_viz": "byoc_lab.view.graph(mod) draws a module",
     "tvm.contrib.pipeline_executor": "build the parts one by one with relay.build, and run them in "
     "turn with graph_executor.GraphModule",
     "tvm.contrib.pipeline_executor_build": "build the parts one by one with relay.build, and run "
     "them in turn with graph_executor.GraphModule",
     "tvm.driver": "build with relay.build, run with graph_executor.GraphModule",
+    "tvm.driver.tvmc": "byoc-lab is the command line; in Python, relay.build and GraphModule",
     "tvm.target.datatype": "custom data types need a lowering of TIR, which apache-tvm has no "
     "more; relay reads and types them (cast(dtype='custom[name]32')), nothing computes them",
     "tvm.contrib": "byoc_lab runs modules with relay.build and GraphModule",

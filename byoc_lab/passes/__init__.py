@@ -22,8 +22,6 @@ from byoc_lab.passes.base import (
 from byoc_lab.passes.combine_parallel import CombineParallel
 from byoc_lab.passes.context import PassContext, PassInfo
 from byoc_lab.passes.convert_layout import LayoutConfig
-from byoc_lab.passes.defunctionalization import Defunctionalization
-from byoc_lab.passes.gradient import gradient
 from byoc_lab.passes.hook import Event, listening
 from byoc_lab.passes.infer_type import InferTypeLocal
 from byoc_lab.passes.made import function_pass, module_pass
@@ -54,8 +52,8 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "Defunctionalization", "Event", "FunctionPass", "InferTypeLocal", "LayoutConfig", "ModulePass",
-    "Pass", "PassContext", "PassInfo", "Sequential", "function_pass", "gradient", "listening",
+    "Event", "FunctionPass", "InferTypeLocal", "LayoutConfig", "ModulePass",
+    "Pass", "PassContext", "PassInfo", "Sequential", "function_pass", "listening",
     "make_pass", "module_pass", "named_pipeline", "pipeline_names", "register_pass",
     "register_pipeline", *_NAMES,
 ]  # fmt: skip

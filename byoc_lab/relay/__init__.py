@@ -23,7 +23,6 @@ from byoc_lab.relay import (
     op,
     prelude,
     qnn,
-    random,
     testing,
     vision,
 )

@@ -15,13 +15,11 @@ from byoc_lab.relay.adt_kinds import check_kind
 from byoc_lab.relay.adt_matching import unmatched_cases
 from byoc_lab.relay.expr import Expr, Function, Let, Op, Var
 from byoc_lab.relay.extraction import extract_intermdeiate_expr, list_op_freqs
-from byoc_lab.relay.features import Feature, detect_feature
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.types import FuncType, Type, TypeVar, parts_of
 from byoc_lab.relay.visit import opens_scope, post_order
 
 __all__ = [
-    "Feature",
     "all_ops",
     "all_type_vars",
     "all_vars",
@@ -29,7 +27,6 @@ __all__ = [
     "bound_vars",
     "check_kind",
     "check_well_formed",
-    "detect_feature",
     "extract_intermdeiate_expr",
     "free_type_vars",
     "free_vars",

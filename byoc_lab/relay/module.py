@@ -6,7 +6,7 @@ work on a `copy`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -56,7 +56,6 @@ class IRModule:
         self.notes: list[str] = []
         self.source_map = SourceMap()
         self._imported: frozenset[str] = frozenset()
-        self._define: Callable[[str], None] | None = None
         for type_var, data in (type_definitions or {}).items():
             self._put(type_var, data)
         for name, func in (functions or {}).items():
@@ -207,26 +206,8 @@ class IRModule:
         self.update(parse_file(path))
         self._imported |= {file_to_import}
 
-    def define_by(self, define: Callable[[str], None]) -> None:
-        """`define(name)` is called for what is asked for by name and not there: it may define it.
-
-        For types and functions of which a module is to have many and needs few. Copies do not
-        inherit it.
-        """
-        self._define = define
-
-    def _ask_for(self, name: str) -> None:
-        define, self._define = self._define, None  # what it defines asks for names, too
-        if define is not None:
-            try:
-                define(name)
-            finally:
-                self._define = define
-
     def get_global_type_var(self, name: str) -> GlobalTypeVar:
         """The module's type of that name. Raises UnknownNameError."""
-        if all(var.name_hint != name for var in self.type_definitions):
-            self._ask_for(name)
         for type_var in self.type_definitions:
             if type_var.name_hint == name:
                 return type_var
@@ -252,8 +233,6 @@ class IRModule:
     def get_global_var(self, name: str | GlobalVar) -> GlobalVar:
         """The module's own GlobalVar of that name. Raises UnknownNameError."""
         text = name if isinstance(name, str) else name.name_hint
-        if text not in self._by_name:
-            self._ask_for(text)
         if text not in self._by_name:
             have = ", ".join(f"@{n}" for n in self._by_name) or "none"
             raise UnknownNameError(f"the module has no function @{text}; it has {have}")

@@ -293,9 +293,6 @@ def _other_rewrites() -> Iterator[Golden]:
     for name in sorted({*padding.NAMES} - {"max_pool"}):
         yield Golden(f"padding.{name}", ("InferType",), "FoldExplicitPadding")
     yield Golden("functions/costly", ("InferType",), "FastMath")
-    for most in (0, 2, 3, 4, 7):
-        split = {"pass": "SplitArgs", "max_function_args": most}
-        yield Golden("joining/several", ("InferType",), split, f"_{most}")
     taken = {"pass": "SimplifyFCTranspose", "target_weight_name": ["w", "v"]}
     yield Golden("weights/transposed", ("InferType",), taken)
 
@@ -323,23 +320,6 @@ def _tidying() -> Iterator[Golden]:
         yield Golden(f"tidying.{name}", ("InferType",), step)
 
 
-def _differentiating() -> Iterator[Golden]:
-    for name in cases.texts("gradients"):
-        yield Golden(name, ("InferType",), "FirstOrderGradient")
-
-
-def _evaluating() -> Iterator[Golden]:
-    # Where TVM refuses shared nodes, needs code that the oracle cannot run, or puts a Primitive
-    # function into itself; byoc_lab takes them all.
-    ours = (
-        "adt/enumeration", "adt/length", "adt/matches", "adt/sharing", "lets/argument",
-        "lets/branches", "lets/graph", "lets/primitive", "lets/shared_with_branches",
-    )  # fmt: skip
-    for name in (*cases.texts("lets"), *cases.texts("adt")):
-        if name not in ours:
-            yield Golden(name, ("InferType",), "PartialEvaluate")
-
-
 GROUPS = (
     _printing,
     _inference,
@@ -358,6 +338,4 @@ GROUPS = (
     _other_rewrites,
     _combining,
     _tidying,
-    _differentiating,
-    _evaluating,
 )

@@ -1,4 +1,4 @@
-"""LambdaLift, EtaExpand and Defunctionalization: functions as values.
+"""LambdaLift and EtaExpand: functions as values.
 
 The expected texts are TVM 0.16's results (its names of lifted functions are hashes).
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from byoc_lab.transform import Defunctionalization, EtaExpand, InferType, LambdaLift
+from byoc_lab.transform import EtaExpand, InferType, LambdaLift
 
 from byoc_lab import relay
 from byoc_lab.errors import PassError
 from byoc_lab.relay import IRModule
-from byoc_lab.run.reference import ConstructorValue, evaluate
+from byoc_lab.run.reference import evaluate
 
 HEADER = '#[version = "0.0.5"]\n'
 LIST = "type List[A] { Cons(A, List[A]), Nil, }\n"
@@ -173,92 +173,6 @@ def test_global_functions_are_wrapped_where_they_are_called_too():
 def test_eta_expand_wants_to_be_told_what():
     with pytest.raises(PassError, match="expand_constructor=True or expand_global_var=True"):
         EtaExpand()(IRModule())
-
-
-# Defunctionalization
-
-PROGRAMS = {
-    "polymorphic": """def @call[A, B](%f: fn (A) -> B, %x: A) -> B { %f(%x) }
-        def @main(%x: int32) -> int32 { @call(fn [A](%y: A) -> A { %y }, %x) }""",
-    "global functions and literals": """def @f(%n: int32) -> int32 { add(%n, 1) }
-        def @two(%g: fn (int32) -> int32, %h: fn (int32) -> int32, %x: int32) { %g(%h(%x)) }
-        def @main(%x: int32) -> int32 {
-          add(@two(@f, fn (%y: int32) -> int32 { multiply(%y, 3) }, %x), @two(@f, @f, %x)) }""",
-    "a literal first": """def @f(%n: int32) -> int32 { add(%n, 1) }
-        def @two(%g: fn (int32) -> int32, %h: fn (int32) -> int32, %x: int32) { %g(%h(%x)) }
-        def @main(%x: int32) -> int32 { @two(fn (%y: int32) { multiply(%y, 3) }, @f, %x) }""",
-    "variables from outside": MAP
-    + """def @main(%x: int32) -> List[int32] {
-          @map(fn (%y: int32) -> int32 { add(%y, %x) }, Cons(1, Cons(2, Nil))) }""",
-    "functions of two types": MAP
-    + """def @main(%x: int32) -> List[List[int32]] {
-          @map(fn (%y: int32) -> List[int32] {
-            @map(fn (%z: int32) -> int32 { add(%z, add(%y, %x)) }, Cons(%y, Nil))
-          }, Cons(1, Cons(2, Nil))) }""",
-    "inside of an argument": MAP
-    + """def @inc(%x: int32) -> int32 { add(%x, 1) }
-        def @main(%x: int32) -> List[int32] { @map(@inc, @map(@inc, Cons(%x, Nil))) }""",
-    "literals that are called": """def @main(%x: int32) -> int32 {
-          (fn (%g: fn (int32) -> int32, %y: int32) -> int32 { %g(%g(%y)) })(
-            fn (%z: int32) -> int32 { add(%z, 1) }, %x) }""",
-}
-
-
-def first_order(mod: IRModule) -> IRModule:
-    mod["main"] = Defunctionalization(mod["main"], mod)
-    return InferType()(mod)
-
-
-def python(value):
-    if isinstance(value, ConstructorValue):
-        return [python(value.fields[0]), *python(value.fields[1])] if value.fields else []
-    return value.item()
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_first_order_programs_compute_the_same(name: str):
-    mod = parsed(PROGRAMS[name])
-    expected = python(evaluate(mod, [np.int32(5)]).value)
-    out = first_order(mod)
-    assert python(evaluate(out, [np.int32(5)]).value) == expected
-    reached = relay.transform.RemoveUnusedFunctions()(out)
-    for func in reached.functions.values():
-        for p in func.params:
-            assert not isinstance(p.checked_type, relay.FuncType)
-
-
-def test_what_a_first_order_program_looks_like():
-    out = first_order(parsed(PROGRAMS["variables from outside"]))
-    assert str(out.type_definitions[relay.GlobalTypeVar("DefuncFuncType")]) == (
-        "type DefuncFuncType {\n  1(int32),\n}"
-    )
-    assert out["applyFuncType"].astext(show_meta_data=False, header=False).splitlines() == [
-        "fn (%x: DefuncFuncType[] /* ty=DefuncFuncType[] */, %y: int32 /* ty=int32 */) -> int32 {",
-        "  match (%x) {",
-        "    1(%x1: int32 /* ty=int32 */) => {",
-        "      %0 = fn (%y1: int32 /* ty=int32 */) -> int32 {",
-        "        add(%y1, %x1) /* ty=int32 */",
-        "      } /* ty=fn (int32) -> int32 */;",
-        "      %0(%y) /* ty=int32 */",
-        "    },",
-        "  }",
-        "} /* ty=fn (DefuncFuncType[], int32) -> int32 */",
-    ]
-    assert [gv.name_hint for gv in out] == ["map", "main", "mapFuncType", "applyFuncType"]
-
-
-@pytest.mark.parametrize(
-    "program, message",
-    [
-        ("def @main[A](%x: A) -> A { %x }", "without type parameters"),
-        ("def @main(%f: fn (int32) -> int32) -> int32 { %f(1) }", "%f is of type fn"),
-        ("def @main() -> fn (int32) -> int32 { fn (%x: int32) -> int32 { %x } }", "returns no"),
-        ("def @main() -> int32 { let %f = fn (%x: int32) -> int32 { %x }; %f(1) }", "%f is none"),
-    ],
-)
-def test_what_cannot_be_made_first_order_is_said(program: str, message: str):
-    with pytest.raises(PassError, match=message):
-        first_order(parsed(program))
 
 
 def test_an_expanded_global_function_keeps_its_attributes() -> None:

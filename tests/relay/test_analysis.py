@@ -6,7 +6,6 @@ import pytest
 
 from byoc_lab import relay
 from byoc_lab.errors import UnknownNameError
-from byoc_lab.relay.analysis import Feature, detect_feature
 
 HEADER = '#[version = "0.0.5"]\n'
 MIXED = relay.parse(
@@ -60,53 +59,6 @@ def test_a_variable_is_bound_once_and_used_within_its_scope():
     assert not well_formed(relay.Let(x, x, relay.Let(x, x, x)))
     shared = relay.Call(relay.Op.get("abs"), [x])
     assert well_formed(relay.Function([x], relay.Tuple([shared, shared])))
-
-
-# Features ----------------------------------------------------------------------------------------
-
-
-def test_features_of_a_module():
-    assert detect_feature(MIXED["main"]) == {
-        Feature.fVar,
-        Feature.fConstant,
-        Feature.fTuple,
-        Feature.fTupleGetItem,
-        Feature.fFunction,
-        Feature.fOp,
-        Feature.fCall,
-        Feature.fIf,
-        Feature.fGraph,
-    }
-    assert detect_feature(MIXED) == detect_feature(MIXED["main"], MIXED)
-    assert Feature.fGraph not in detect_feature(MIXED["other"])
-
-
-@pytest.mark.parametrize(
-    "text, feature",
-    [
-        ("let %x = 1; %x", Feature.fLet),
-        ("ref(1)", Feature.fRefCreate),
-        ("ref_read(ref(1))", Feature.fRefRead),
-        ("ref_write(ref(1), 2)", Feature.fRefWrite),
-        ("@f", Feature.fGlobalVar),
-        ("match (1) { _ => 2 }", Feature.fMatch),
-        ("let %f = fn () { %f() }; %f", Feature.fLetRec),
-        ("%0 = (1,); (%0, %0)", Feature.fGraph),
-    ],
-)
-def test_each_feature(text: str, feature: Feature):
-    assert feature in detect_feature(relay.parse_expr(text))
-    assert feature not in detect_feature(relay.parse_expr("fn () { if (True) { 1 } else { 2 } }"))
-
-
-def test_constructors_are_a_feature():
-    mod = relay.parse(HEADER + "type T { X }\ndef @main() { X }")
-    assert Feature.fConstructor in detect_feature(mod)
-
-
-def test_primitive_functions_stay_closed():
-    text = "fn (%x: int32, Primitive=1) { abs(%x) }"
-    assert detect_feature(relay.parse_expr(text)) == {Feature.fFunction}
 
 
 # Extraction --------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import pytest
 
 from byoc_lab import relay
 from byoc_lab.errors import UnknownNameError
-from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.prelude import Prelude
 from byoc_lab.run.reference import ConstructorValue, evaluate
 
@@ -36,9 +35,6 @@ unfoldr     fn [A, B](fn (A) -> Option[(A, B)], A) -> List[B]
 unfoldl     fn [A, B](fn (A) -> Option[(A, B)], A) -> List[B]
 tmap        fn [A, B](fn (A) -> B, Tree[A]) -> Tree[B]
 size        fn [A](Tree[A]) -> int32
-nat_double  fn (nat[]) -> nat[]
-nat_add     fn (nat[], nat[]) -> nat[]
-nat_iterate fn [A](fn (A) -> A, nat[]) -> fn (A) -> A
 """
 
 SUB = "fn (%a: int32, %b: int32) -> int32 { subtract(%a, %b) }"
@@ -74,17 +70,12 @@ RESULTS = {
     f"@unfoldl({DOWN}, 3)": [1, 2, 3],
     f"@tmap({DOUBLE}, {TREE})": ("Rose", 2, [("Rose", 4, []), ("Rose", 6, [])]),
     f"@size({TREE})": 3,
-    "@nat_double(S(S(Z)))": ("S", ("S", ("S", ("S", ("Z",))))),
-    "@nat_add(S(Z), S(Z))": ("S", ("S", ("Z",))),
-    f"{{ let %f = @nat_iterate({DOUBLE}, S(S(Z))); %f(3) }}": 12,
 }
 
 
 @pytest.fixture(scope="module")
 def prelude() -> Prelude:
-    p = Prelude()
-    p.mod.import_from_std("nat.rly")
-    return p
+    return Prelude()
 
 
 @pytest.mark.parametrize("line", TYPES.strip().splitlines())
@@ -130,32 +121,7 @@ def test_importing_twice_changes_nothing(prelude: Prelude) -> None:
 
 
 def test_an_unknown_file_is_named_with_those_there_are() -> None:
-    with pytest.raises(UnknownNameError, match=r"'arrays.rly' .* nat.rly, prelude.rly"):
+    with pytest.raises(UnknownNameError, match=r"'arrays.rly' .* core.rly, prelude.rly"):
         relay.IRModule().import_from_std("arrays.rly")
     with pytest.raises(UnknownNameError, match=r"'\.\./module.py'"):
         relay.IRModule().import_from_std("../module.py")
-
-
-def test_gradient_cells_compute_what_they_need() -> None:
-    mod = relay.IRModule()
-    mod.import_from_std("gradient.rly")
-    _, raw, one, zero = mod.get_type("GradCell")
-    made = {
-        "2": raw(relay.const(2.0)),
-        "3": raw(relay.const(3.0)),
-        "one": one(relay.Function([], relay.const(1.0))),
-        "zero": zero(relay.Function([], relay.const(0.0))),
-    }
-    values = {"2": 2.0, "3": 3.0, "one": 1.0, "zero": 0.0}
-    a, b = relay.var("a", "float32"), relay.var("b", "float32")
-    for name, op, on_numbers in (
-        ("AddGradCell", relay.add, float.__add__),
-        ("MultiplyGradCell", relay.multiply, float.__mul__),
-    ):
-        combine = mod.get_global_var(name)
-        for x in made:
-            for y in made:
-                cell = combine(relay.Function([a, b], op(a, b)), made[x], made[y])
-                mod["main"] = relay.Function([], mod.get_global_var("FromGradCell")(cell))
-                found = evaluate(infer_module(mod), []).value
-                assert found == on_numbers(values[x], values[y])

@@ -107,10 +107,6 @@ def make_conv2d_transpose_pattern() -> DFPattern:
     return _product("nn.conv2d_transpose")
 
 
-def make_conv2d_backward_weight_pattern() -> DFPattern:
-    return _product("nn.conv2d_backward_weight")
-
-
 def make_residual_block_pattern(
     tensor_op_out: DFPattern, binary_op: str = "add", with_act: str | None = "relu"
 ) -> DFPattern:
@@ -172,11 +168,6 @@ def check_conv2d_transpose(match: Call) -> bool | Refused:
     return _check_conv(match, "nn.conv2d_transpose", "IHWO")
 
 
-def check_conv2d_backward_weight(match: Call) -> bool | Refused:
-    """Whether CUTLASS computes the gradient of a convolution by its weight."""
-    return _check_conv(match, "nn.conv2d_backward_weight", "NHWC")
-
-
 def check_conv2d_residual(match: Call, binary_op: str) -> bool | Refused:
     """The same of a residual block: the other tensor has the convolution's shape, and does not
     come from this convolution (as the two factors of silu do)."""
@@ -218,10 +209,6 @@ def pattern_table() -> list[Entry]:
         **{name: (pattern, check_conv2d) for name, pattern in biased.items()},
         "conv2d": (make_conv2d_pattern(), check_conv2d),
         "conv2d_transpose": (make_conv2d_transpose_pattern(), check_conv2d_transpose),
-        "conv2d_backward_weight": (
-            make_conv2d_backward_weight_pattern(),
-            check_conv2d_backward_weight,
-        ),
     }
     return [*blocks, *((f"{NAME}.{name}", *entry) for name, entry in products.items())]
 

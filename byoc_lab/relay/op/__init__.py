@@ -14,7 +14,7 @@ from byoc_lab.relay.op.registry import OpDef, OpPattern, builder, builders, defi
 _HELPERS = {"registry"}
 # These refer by name to operators that the others define.
 _LAST = (
-    "nn_packed", "qnn_unary", "qnn_linear", "dyn", "gradients", "gradients_nn", "shape_dependence",
+    "nn_packed", "qnn_unary", "qnn_linear", "dyn", "shape_dependence",
 )  # fmt: skip
 _families = [m.name for m in pkgutil.iter_modules(__path__) if m.name not in (*_HELPERS, *_LAST)]
 for _name in (*_families, *_LAST):
@@ -69,11 +69,6 @@ def register_optional_fake_quantization_to_integer(
     return register_op_attr(op_name, "FTVMOptionalFakeQuantizationToInteger", func, level)
 
 
-def register_gradient(op_name: str, fgradient: object = None, level: int = 10):
-    """Say what the gradient of an operator is: see `gradients`."""
-    return register_op_attr(op_name, "FPrimalGradient", fgradient, level)
-
-
 def register_infer_correct_layout(op_name: str, infer_layout: object = None, level: int = 10):
     """Say how an operator follows when its arguments change layout: see `layout_rules`."""
     return register_op_attr(op_name, "FInferCorrectLayout", infer_layout, level)
@@ -90,7 +85,6 @@ __all__ = [
     "register_alter_op_layout",
     "register_convert_op_layout",
     "register_fake_quantization_to_integer",
-    "register_gradient",
     "register_infer_correct_layout",
     "register_legalize",
     "register_mixed_precision_conversion",

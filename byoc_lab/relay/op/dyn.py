@@ -265,12 +265,6 @@ _dynamic(
     _sliced,
     {"begin": None, "end": None, "strides": None},
 )
-_dynamic(
-    "sparse_to_dense",
-    "sparse_indices sparse_values default_value output_shape",
-    {"output_shape": 1},
-    lambda attrs, i, v, default, shape: unknown(shape.shape[0], v.dtype),
-)
 
 WITH_STATIC_FORM = frozenset(DYNAMIC) - {"dyn.expand_dims"}
 
@@ -357,11 +351,6 @@ def _region(values: dict[str, AnyValue]) -> None:
     values["out_dtype"] = values["out_dtype"] or ""
 
 
-def _default(values: dict[str, AnyValue]) -> None:
-    if isinstance(values["default_value"], int):
-        values["default_value"] = const(0)
-
-
 for _name in ("reshape", "broadcast_to", "full", "zeros", "ones", "tile", "one_hot", "topk"):
     _chooser(_name)
 for _name in ("squeeze", "nn.upsampling", "nn.upsampling3d"):
@@ -370,7 +359,6 @@ _chooser("expand_dims", fold=False)
 _chooser("nn.pad", prepare=_pad_value)
 _chooser("image.resize2d", prepare=_region)
 _chooser("strided_slice", prepare=_slice_bounds)
-_chooser("sparse_to_dense", fold=False, prepare=_default)
 
 
 @builds("segment_sum")

@@ -19,7 +19,7 @@ BY_ARGUMENT = {
 ALL_ARGUMENTS = (
     "arange", "argwhere", "broadcast_to", "dyn.broadcast_to", "dyn.full", "dyn.image.resize2d",
     "dyn.nn.pad", "dyn.nn.upsampling", "dyn.nn.upsampling3d", "dyn.one_hot", "dyn.ones",
-    "dyn.sparse_to_dense", "dyn.tile", "dyn.topk", "dyn.zeros", "sparse_fill_empty_rows", "stft",
+    "dyn.tile", "dyn.topk", "dyn.zeros", "stft",
 )  # fmt: skip
 
 for _name, _flags in {**dict.fromkeys(ALL_ARGUMENTS, (1,)), **BY_ARGUMENT}.items():

@@ -160,7 +160,7 @@ def cutlass_products(tvm, relay, np):
 
 
 def cutlass_convolutions(tvm, relay, np):
-    """Convolutions with what follows them, residual blocks, gradients."""
+    """Convolutions with what follows them, residual blocks."""
     p, nn = _Programs(tvm, relay, np), relay.nn
 
     def conv(x=None, channels=4, groups=1, **attrs):
@@ -200,10 +200,6 @@ def cutlass_convolutions(tvm, relay, np):
         back=nn.conv2d_transpose(
             p.var(1, 6, 6, 4), p.var(4, 3, 3, 5), channels=5, kernel_size=(3, 3),
             data_layout="NHWC", kernel_layout="IHWO",
-        ),
-        back_weight=nn.conv2d_backward_weight(
-            p.var(1, 6, 6, 5), p.var(1, 8, 8, 4), kernel_size=(3, 3), padding=(0, 0),
-            grad_layout="NHWC", data_layout="NHWC", kernel_layout="OHWI",
         ),
     )  # fmt: skip
     return p.typed()

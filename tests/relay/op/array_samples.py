@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from byoc_lab import relay
 from byoc_lab.relay import Constant, nn
-from tests.relay.op.sample import Sample, Shape, sourced
+from tests.relay.op.sample import Sample, sourced
 
 
 def whole(*values: int, dtype: str = "int32") -> Constant:
     return relay.const(np.array(values, dtype))
-
-
-def csr(blocks: Shape = ()) -> tuple[Constant, Constant, Constant]:
-    """Five elements or blocks in three rows and four columns (of blocks)."""
-    data = np.arange(1, 1 + 5 * int(np.prod(blocks)), dtype="float32").reshape(5, *blocks)
-    return relay.const(data), whole(0, 2, 1, 0, 3), whole(0, 2, 3, 5)
-
-
-def square() -> tuple[Constant, Constant, Constant]:
-    data = relay.const(np.arange(1, 6, dtype="float32"))
-    return data, whole(0, 2, 1, 0, 2), whole(0, 2, 3, 5)
-
-
-def pool_grad(kind: str, note: str, data: Shape, grad: Shape, **attrs: Any) -> Sample:
-    """TVM's parser takes the attributes of one kind for those of the other."""
-    words = "".join(f", {name}={value!r}" for name, value in attrs.items())
-    name = f"nn.{kind}_pool2d_grad"
-    return sourced(name, f"relay.{name}(x0, x1{words})", (grad, data), note=note)
 
 
 def unique(note: str, values: str, options: str, found: int, result: int) -> Sample:
@@ -68,63 +48,6 @@ ARRAY_SAMPLES = [
     *[unique(f"found-{n}", MIXED, ", False, True", 3, n) for n in (0, 1, 4)],
     unique("found-2", MIXED, ", False, True", 5, 2),
     unique("counts", MIXED, ", return_counts=True", 3, 4),
-    Sample(
-        "sparse_to_dense",
-        lambda v: relay.sparse_to_dense(
-            relay.const(np.array([[0, 1], [2, 3]])), (3, 4), v, relay.const(np.float32(0.5))
-        ),
-        ((2,),),
-    ),
-    Sample(
-        "sparse_to_dense",
-        lambda v: relay.sparse_to_dense(whole(0, 2, 3), (5,), v, relay.const(np.float32(0))),
-        ((3,),),
-        note="vector",
-    ),
-    Sample(
-        "sparse_fill_empty_rows",
-        lambda v: relay.sparse_fill_empty_rows(
-            relay.const(np.array([[0, 1], [0, 3], [2, 0]])),
-            v,
-            whole(4, 5, dtype="int64"),
-            relay.const(np.int64(7)),
-        ),
-        ((3,),),
-        low=0,
-        high=9,
-        dtypes=("int64",),
-        relax="the lengths of its results",
-    ),
-    Sample(
-        "sparse_fill_empty_rows",
-        lambda v: relay.sparse_fill_empty_rows(
-            relay.const(np.zeros((0, 2)), "int64"), v, whole(2, 5), relay.const([7])
-        ),
-        ((0,),),
-        dtypes=("int32",),
-        note="nothing-in-it",
-        relax="the lengths of its results",
-    ),
-    Sample(
-        "sparse_reshape",
-        lambda i: relay.sparse_reshape(
-            i, whole(2, 3, 6, dtype="int64"), whole(9, -1, dtype="int64")
-        ),
-        ((4, 3),),
-        low=0,
-        high=2,
-        dtypes=("int64",),
-    ),
-    Sample("nn.sparse_dense", lambda x: nn.sparse_dense(x, csr()), ((2, 4),)),
-    Sample(
-        "nn.sparse_dense",
-        lambda x: nn.sparse_dense(x, csr(), sparse_lhs=True),
-        ((2, 4),),
-        note="left",
-    ),
-    Sample("nn.sparse_dense", lambda x: nn.sparse_dense(x, csr((2, 1))), ((2, 4),), note="blocks"),
-    Sample("nn.sparse_add", lambda x: nn.sparse_add(x, csr()), ((3, 4),)),
-    Sample("nn.sparse_transpose", lambda: nn.sparse_transpose(square()), ()),
     sourced("dft", "relay.dft(x0, x1)", ((2, 6), (2, 6))),
     sourced("dft", "relay.dft(x0, x1, True)", ((2, 6), (2, 6)), note="inverse"),
     sourced("stft", "relay.stft(x0, 8, 2, 8, x1)", ((2, 20), (8,))),
@@ -149,8 +72,6 @@ ARRAY_SAMPLES = [
             ("ij,jk", (2, 3), (3, 4)),
         )
     ],
-    Sample("collapse_sum_like", relay.collapse_sum_like, ((2, 3, 4), (3, 1))),
-    sourced("collapse_sum_to", "relay.collapse_sum_to(x0, (3, 1))", ((2, 3, 4),)),
     Sample("ndarray_size", relay.ndarray_size, ((2, 3, 4),)),
     Sample("reinterpret", lambda x: relay.reinterpret(x, "int32"), ((2, 3),)),
     *[
@@ -211,48 +132,6 @@ ARRAY_SAMPLES = [
         lambda x, b: nn.fifo_buffer(x, b, 1),
         ((2, 1, 3), (2, 4, 3)),
         note="axis",
-    ),
-    pool_grad("max", "", (1, 2, 6, 6), (1, 2, 3, 3), pool_size=(2, 2), strides=(2, 2)),
-    pool_grad(
-        "max",
-        "padded",
-        (1, 2, 6, 6),
-        (1, 2, 3, 3),
-        pool_size=(3, 3),
-        strides=(2, 2),
-        padding=(1, 1),
-    ),
-    pool_grad(
-        "avg",
-        "padded",
-        (1, 2, 6, 6),
-        (1, 2, 3, 3),
-        pool_size=(3, 3),
-        strides=(2, 2),
-        padding=(1, 1),
-    ),
-    pool_grad(
-        "avg",
-        "count-padding",
-        (1, 2, 6, 6),
-        (1, 2, 3, 3),
-        pool_size=(3, 3),
-        strides=(2, 2),
-        padding=(1, 1),
-        count_include_pad=True,
-    ),
-    Sample(
-        "nn.conv2d_backward_weight",
-        lambda g, x: nn.conv2d_backward_weight(
-            g, x, strides=2, padding=1, kernel_size=3, channels=4
-        ),
-        ((2, 4, 4, 4), (2, 3, 7, 7)),
-    ),
-    Sample(
-        "nn.conv2d_backward_weight",
-        lambda g, x: nn.conv2d_backward_weight(g, x, dilation=(1, 2), groups=2, kernel_size=(3, 2)),
-        ((2, 4, 5, 5), (2, 4, 7, 7)),
-        note="grouped",
     ),
     Sample("annotation.checkpoint", relay.annotation.checkpoint),
 ]

@@ -103,8 +103,6 @@ ATTRIBUTE_CALLS = [
         kind=("max", "avg"),
         w=("(2, 3, 4)", "None", "(2, 3, 4), 'NDHWC'"),
     ),
-    "R.nn.max_pool2d_grad(V((1, 2, 3, 3)), V((1, 2, 6, 6)), (2, 2), (2, 2))",
-    "R.nn.avg_pool2d_grad(V((1, 2, 4, 4)), V((1, 2, 6, 6)), (3, 3), count_include_pad=True)",
     # Layers
     *grid(
         "R.nn.upsampling(V((1, 4, 5, 6)), 2, 3, {w})",
@@ -261,7 +259,6 @@ ATTRIBUTE_CALLS = [
     *grid("R.clip(V((2, A)), {w})", w=("-1.5, 2", "0, 255")),
     *grid("R.cast(V((2, A)), '{t}')", t=("int8", "bool", "float16", "uint8")),
     *grid("R.full(C(3), {w})", w=("(2, 3)", "(2, 3), 'float32'", "()")),
-    *grid("R.sparse_to_dense(V((2,), 'int64'), {w})", w=("(5,), V((2,))", "(5,), V((2,)), V(())")),
     # Images
     *grid(
         "R.image.resize2d(V((1, 3, 8, A)), (4, 5), {w})",

@@ -97,9 +97,4 @@ DYN_SAMPLES = [
         lambda x: call("strided_slice", x, whole(1, 0), whole(3, -1), whole(1, 2)),
         (4, 6),
     ),
-    sample(
-        "sparse_to_dense",
-        lambda v: call("sparse_to_dense", whole(0, 2), v, ONE, whole(4)),
-        (2,),
-    ),
 ]

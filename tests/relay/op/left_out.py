@@ -6,6 +6,10 @@ FORK = "the fork has it, upstream TVM 0.16 does not"
 WINOGRAD = "made by AlterOpLayout for one target's schedule; no importer emits it"
 VM = "made by the lowering to TVM's virtual machine, which is not carried here"
 ETHOS = "a layer of the Arm Ethos-U back end, made by its own passes"
+TRAINING = "only training needs it; byoc_lab compiles for inference"
+SPARSE = "made by the pass that makes weights sparse; no importer of inference networks emits it"
+BITS = "arithmetic on packed bits, of one target's schedules; no importer emits it"
+RANDOM = "draw random numbers with NumPy, and pass them as inputs or constants"
 TUNING = "made by a tuner for the layout that it found"
 
 VISION_OF_THE_FORK = (
@@ -27,24 +31,33 @@ LEFT_OUT: dict[str, str] = {
     "cache_": FORK,
     "call_lowered": "made by the lowering to TIR, which is not carried here",
     "celu": FORK,
+    "collapse_sum_": TRAINING,
     "contrib.ethosu.": ETHOS,
     "debug": "calls a Python function of TVM's debugger while the network runs",
     "hardmax": FORK,
     "hardswish": FORK,
     "memory.": VM,
     "meta_schedule_layout_transform": TUNING,
+    "nn.avg_pool2d_grad": TRAINING,
+    "nn.bitpack": BITS,
+    "nn.bitserial_": BITS,
     "nn.contrib_conv2d_gemm_": WINOGRAD,
     "nn.contrib_conv2d_winograd_": WINOGRAD,
     "nn.contrib_conv3d_winograd_": WINOGRAD,
     "nn.fsmn": FORK,
     "nn.internal.sparse_dense_padded": "made by AlterOpLayout for CUDA",
+    "nn.conv2d_backward_weight": TRAINING,
+    "nn.max_pool2d_grad": TRAINING,
     "nn.max_pool2d_with_argmax": FORK,
-    "nn.sparse_conv2d": "made by the pass that makes weights sparse; no importer emits it",
+    "nn.sparse_": SPARSE,
     "nn.swish": FORK,
     "parser.MetaRef": "the parser's own, gone when it is done",
     "relay.op.annotation.simulated_quantize": "the old automatic quantization, relay.quantize",
     "scatter": FORK,
+    "random.": RANDOM,
     "segment_": FORK,
+    "sparse_": SPARSE,
+    "dyn.sparse_": SPARSE,
     **{f"vision.{name}": FORK for name in VISION_OF_THE_FORK},
     "vm.": VM,
     "where_softmax": FORK,
@@ -61,7 +74,17 @@ FUNCTIONS: dict[str, str] = {
     "nn.contrib_conv2d_winograd_without_weight_transform": WINOGRAD,
     "nn.contrib_conv3d_winograd_weight_transform": WINOGRAD,
     "nn.contrib_conv3d_winograd_without_weight_transform": WINOGRAD,
+    "collapse_sum_": TRAINING,
+    "dyn.sparse_": SPARSE,
+    "nn.avg_pool2d_grad": TRAINING,
+    "nn.bitpack": BITS,
+    "nn.bitserial_": BITS,
+    "nn.conv2d_backward_weight": TRAINING,
+    "nn.max_pool2d_grad": TRAINING,
     "nn.max_pool2d_with_argmax": FORK,
+    "nn.sparse_": SPARSE,
+    "random.": RANDOM,
+    "sparse_": SPARSE,
     "qnn.op.requantize_config": "TVM's takes any keyword, and refuses those it does not know later",
     "qnn.op.leaky_relu": "the fork's Python function has fewer parameters than its operator",
     "annotation.function_on_device": "the fork's C++ does not have what its Python calls",

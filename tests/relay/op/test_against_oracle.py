@@ -74,14 +74,12 @@ NOT_RUN = {
     "annotation.compiler_end": "annotation.compiler_end doesn't have",
     "nn.conv1d-grouped": "InternalError: Check failed: (reporter->AssertEQ",
     "nn.conv2d_transpose-dilated": "not support dilate now",
-    "sparse_reshape": "Cannot infer output type",
     "qnn.contrib_dense_pack": "TVMError: Canonicalization function",
     "device_copy": "TVMError: No target is specified for device type 2",
     "vision.multibox_prior": "Expect value to be constant float",
     "vision.proposal": "Expect value to be constant float",
     "vision.roi_pool-nhwc": "only support nchw for now",
     "nn.deformable_conv2d-groups": "deformable_conv2d_nchw does not support groups > 1",
-    "nn.bitserial_conv2d-packed": "not enough values to unpack",
     # It takes the result for int32 inside, and says at run time that it is not.
     **{
         f"nn.avg_pool{n}d-{dtype}": "TVMError: Assert fail: T.tvm_struct_get(pool_avg"
@@ -94,9 +92,7 @@ UNSET = "rows after the count are what memory held"
 # What TVM's compiled code gives otherwise.
 COMPUTED_OTHERWISE = {
     "nn.conv2d-out_layout": BY_LAYOUT,
-    "nn.conv2d_backward_weight-grouped": "it is not the gradient: see test_gradients.py",
     "nn.deformable_conv2d-nhwc": BY_LAYOUT,
-    "nn.bitserial_conv2d-unipolar": "counts are subtracted in pack_dtype, and wrap around",
     "vision.non_max_suppression-indices": "not what its own hybrid script gives, which ours does",
     "vision.all_class_non_max_suppression-onnx": UNSET,
     "vision.all_class_non_max_suppression-all": UNSET,

@@ -79,42 +79,4 @@ VISION_CALLS = [
         "R.nn.correlation(V((1, 4, 9, 8)), V((1, 4, 9, 8)), {a}, 'NCHW')",
         a=("1, 4, 1, 1, 4, True", "3, 4, 2, 2, (4, 4, 5, 5), False", "1, 2, 3, 1, (0, 0), True"),
     ),
-    *grid(
-        "R.nn.bitpack(V((1, 64, 32, 32), 'int32'), {a})",
-        a=(
-            "",
-            "bits=2, bit_axis=0",
-            "pack_axis=3, bit_axis=3",
-            "bit_axis=4, pack_type='uint8'",
-            "pack_axis=2, bit_axis=1, pack_type='uint16', name='n'",
-        ),
-    ),
-    *grid(
-        f"R.nn.bitserial_conv2d({BITS}, channels=8, {{a}})",
-        a=(
-            "",
-            "kernel_size=(5, 3), strides=(2, 1), padding=1",
-            "activation_bits=2, weight_bits=3, unipolar=False, out_dtype='int32'",
-            "padding=(1, 2), pack_dtype='uint8'",
-        ),
-    ),
-    f"R.nn.bitserial_conv2d({BITS})",
-    "R.nn.bitserial_conv2d(V((1, 8, 8, 64), 'int16'), V((3, 3, 64, 8), 'int16'), channels=8, "
-    "data_layout='NHWC', kernel_layout='HWIO')",
-    *grid(
-        "R.nn.bitserial_dense(V((2, 64), 'int16'), {w}, {a})",
-        w=("V((8, 64), 'int16')", "V((8, 2, 2), 'uint32')"),
-        a=("8, 2, 2", "units=8, unipolar=False, out_dtype='int32'"),
-    ),
-    "R.nn.bitserial_dense(V((2, 64), 'int16'), V((8, 64), 'int16'))",
-    *grid("R.random.{f}", f=(f"threefry_split({KEY})", "threefry_split(V((8,), 'uint64'))")),
-    "R.random.threefry_generate(R.var('k'), (3,))",
-    *grid(
-        "R.random.{f}({k}, (3, 4), {a})",
-        f=("uniform", "normal"),
-        k=(KEY,),
-        a=("", "'float64', 1., 2.", "'float16'", "'float32', V(()), V((2,))"),
-    ),
-    f"R.random.uniform({KEY}, (3,), 'float32', V(()), R.var('h'))",
-    *grid(f"R.random.multinomial({KEY}, V({{p}}), 5)", p=("(3,)", "(4, 2, 3)", "(3,), 'int32'")),
 ]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from byoc_lab.relay import nn, random, vision
+from byoc_lab.relay import nn, vision
 from tests.relay.op.sample import Sample, Shape
 
 COUNT = ("float32", "int32", "int32")
@@ -66,32 +65,6 @@ def correlated(note: str, *attrs: Any) -> Sample:
         lambda a, b: nn.correlation(a, b, *attrs, "NCHW"),
         ((2, 3, 8, 9),) * 2,
         note=note,
-    )
-
-
-def bits(op: str, note: str, shapes: Sequence[Shape], kind: str = "int16", **attrs: Any) -> Sample:
-    build = getattr(nn, op)
-    return Sample(
-        f"nn.{op}",
-        lambda *args: build(*args, **attrs),
-        shapes,
-        low=0,
-        high=16,
-        dtypes=("int16", kind)[: len(shapes)],
-        note=note,
-    )
-
-
-def drawn(op: str, *attrs: Any, probs: Sequence[Shape] = ()) -> Sample:
-    build = getattr(random, op)
-    return Sample(
-        f"random.{op}",
-        lambda key, *args: build(key, *args, *attrs),
-        ((10,), *probs),
-        dtypes=("uint64",),
-        ranges=((1, 1000), (-0.2, 1)),
-        relax="Threefry",
-        note=str(attrs[1]) if len(attrs) > 1 else "",
     )
 
 
@@ -176,45 +149,4 @@ VISION_SAMPLES = [
     ),
     correlated("near", 1, 2, 1, 1, (2, 2), True),
     correlated("far", 3, 4, 2, 2, (4, 4, 5, 5), False),
-    bits("bitpack", "channels", ((1, 16, 3, 2),), bits=3, bit_axis=4, pack_type="uint8"),
-    bits("bitpack", "in front", ((2, 3, 32),), bits=2, pack_axis=2, bit_axis=0),
-    bits(
-        "bitserial_conv2d",
-        "unipolar",
-        ((1, 32, 5, 6), (4, 32, 3, 2)),
-        channels=4,
-        kernel_size=(3, 2),
-        strides=(2, 1),
-        padding=(1, 0, 0, 1),
-        activation_bits=2,
-        weight_bits=2,
-    ),
-    bits(
-        "bitserial_conv2d",
-        "packed",
-        ((1, 16, 5, 5), (4, 2, 3, 3, 1)),
-        "uint8",
-        channels=4,
-        activation_bits=3,
-        unipolar=False,
-        pack_dtype="uint8",
-        out_dtype="int32",
-    ),
-    bits(
-        "bitserial_conv2d",
-        "nhwc",
-        ((1, 5, 5, 16), (3, 3, 16, 4)),
-        channels=4,
-        weight_bits=2,
-        unipolar=False,
-        pack_dtype="uint16",
-        **NHWC,
-    ),
-    bits("bitserial_dense", "plain", ((3, 64), (5, 64)), units=5, data_bits=3, weight_bits=2),
-    drawn("threefry_generate", (3, 5)),
-    drawn("threefry_split"),
-    drawn("uniform", (3, 5), "float32", -1.0, 2.0),
-    drawn("uniform", (3, 5), "float64"),
-    drawn("normal", (3, 5), "float32", 1.0, 0.5),
-    drawn("multinomial", 6, probs=((2, 4),)),
 ]
