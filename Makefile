@@ -6,8 +6,13 @@ ORACLE := .oracle-venv
 # Property tests draw the same examples in CI and `make test`, new ones or those of a seed here.
 EXPLORE = $(if $(SEED),--hypothesis-seed=$(SEED),$(if $(CI),,--hypothesis-profile=explore))
 
+# One process a core; tests of one file stay in one process, since files share what they prepare.
+PYTEST = $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile
+SMOKE  = tests/test_layers.py tests/lab tests/lessons tests/passes/byoc tests/run/test_build.py
+
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test demo check browser notebooks slow fuzz sanitize bench oracle golden wheel clean
+.PHONY: help setup lab test smoke demo check coverage browser notebooks slow fuzz sanitize bench oracle \
+        golden wheel clean
 
 help:  ## show this list
 	@echo "byoc_lab: learn and debug BYOC graph partitioning"
@@ -20,8 +25,15 @@ setup:  ## make .venv and install the package with its extras, what is missing o
 lab: setup  ## open JupyterLab at the first notebook
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/00_start_here.ipynb
 
-test: setup  ## run the tests
-	$(BIN)/python -m pytest -m "not slow"
+test: setup  ## run the tests (under 4 minutes on 2 cores)
+	$(PYTEST) -m "not slow"
+
+smoke: setup  ## the quickest tests of each part (under 20 seconds on 2 cores)
+	$(PYTEST) -m "not slow and not browser" $(SMOKE)
+
+coverage: setup  ## run the tests and say how much of each folder they reach
+	$(PYTEST) -m "not slow" --cov=byoc_lab --cov-report=
+	$(BIN)/python tools/coverage_table.py
 
 demo: setup  ## the main job without a screen: MobileNet through the DNNL pipeline, checked and timed
 	$(BIN)/byoc-lab demo
