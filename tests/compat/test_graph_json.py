@@ -13,7 +13,6 @@ import byoc_lab
 from byoc_lab.compat import relay, tvm
 from byoc_lab.compat.building import build, optimize
 from byoc_lab.compat.graph_json import graph_of
-from byoc_lab.compat.overlay import module
 from byoc_lab.errors import BuildError, InputError, UnknownNameError
 from byoc_lab.passes import InferType, PassContext
 from tests import image_strategies
@@ -95,23 +94,6 @@ def test_what_only_a_virtual_machine_runs(build_body: Any, what: str) -> None:
     mod = InferType()(tvm.IRModule.from_expr(relay.Function([c, x], build_body(c, x))))
     with pytest.raises(BuildError, match=f"{what}.*vm"):
         graph_of(mod)
-
-
-def test_the_plan_of_a_fused_function() -> None:
-    """Two inputs, and two more storages in turn; the numbers are those of TVM 0.16."""
-    x, y = relay.var("x", shape=(10,)), relay.var("y", shape=(1,))
-    value = relay.add(x, y)
-    for _ in range(4):
-        value = relay.negative(value)
-    mod = InferType()(tvm.IRModule.from_expr(relay.Function([x, y], relay.split(value, 2)[1])))
-    fused = InferType()(relay.transform.FuseOps(0)(mod))
-    backend = module("tvm.relay.backend._backend")
-    plan = backend.GraphPlanMemory(fused["main"]).expr_to_storage_info
-    found = sorted((info.storage_ids, info.storage_sizes) for info in plan.values())
-    halves = [([3, 4], [40, 20]), ([4], [20])]
-    chain = [([2], [40])] * 3 + [([3], [40])] * 2
-    assert found == sorted([([0], [40]), ([1], [4]), *chain, *halves])
-    assert {kind for info in plan.values() for kind in info.device_types} == {-1}
 
 
 def test_functions_of_the_graph_can_be_called() -> None:

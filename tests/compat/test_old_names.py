@@ -297,7 +297,7 @@ def test_weights_that_are_transposed_before() -> None:
     new, params = convert(function, {"w": tvm.nd.array(weight)})
     assert [p.name_hint for p in new.params] == ["x", "w.T"] and list(params) == ["w.T"]
     np.testing.assert_array_equal(params["w.T"].numpy(), weight.T)
-    with pytest.raises(UnsupportedNameError, match=r"nn\.sparse_dense"):
+    with pytest.raises(UnsupportedNameError, match="sparse weights are not supported"):
         relay.data_dep_optimization.bsr_dense.convert(function, params, (1, 1), 0.5)
 
 
@@ -366,7 +366,6 @@ def test_a_visitor_that_sets_its_memory_itself() -> None:
     assert numbers.seen == ["nn.relu", "exp"]
     with pytest.raises(AttributeError, match="in a dictionary"):
         x.color = "red"
-    assert str(relay.analysis.Feature.fVar) == "Feature.fVar"
 
 
 def test_values_as_the_importers_infer_them() -> None:

@@ -108,7 +108,6 @@ def _look_at(mod: relay.IRModule, steps: _Steps) -> None:
     for func in mod.functions.values():
         relay.analysis.well_formed(func)
         relay.analysis.free_vars(func)
-        relay.analysis.detect_feature(func)
 
 
 def _transform(mod: relay.IRModule, steps: _Steps) -> None:

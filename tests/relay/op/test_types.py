@@ -226,7 +226,9 @@ RESULTS = [  # label, build, arguments, result
 ]
 
 
-@pytest.mark.parametrize(("label", "build", "given", "result"), RESULTS, ids=[row[0] for row in RESULTS])
+@pytest.mark.parametrize(
+    ("label", "build", "given", "result"), RESULTS, ids=[row[0] for row in RESULTS]
+)
 def test_result(label, build, given, result) -> None:
     assert infer(build, *given)[1] == result
 

@@ -260,7 +260,6 @@ X = relay.var("x", shape=(1, 60, 7, 8))
     [
         (lambda: vision.yolo_reorg(X, 2), "rows of .* multiple of 2"),
         (lambda: vision.yolo_reorg(X, 7), "channels of .* multiple of 49"),
-        (lambda: nn.bitpack(X), "multiple of the 32 bits"),
         (lambda: vision.roi_align(X, relay.var("r", shape=(3, 4)), (2, 2), 1.0), r"\(regions, 5\)"),
         (
             lambda: vision.roi_align(X, relay.var("r", shape=(3, 5)), (2, 2), 1.0, mode="x"),
