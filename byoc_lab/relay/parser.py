@@ -43,10 +43,10 @@ from byoc_lab.errors import (
     TypeInferenceError,
     UnknownNameError,
 )
-from byoc_lab.relay import op as _operators  # noqa: F401  (defines the operators that texts name)
 from byoc_lab.relay.collector import collector_paused
 from byoc_lab.relay.diagnosis import diagnosed
 from byoc_lab.relay.expr import Expr, Function
+from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.lexer import METADATA_MARKS, Source, tokenize
 from byoc_lab.relay.metadata import MetaTable, read_metadata
 from byoc_lab.relay.module import IRModule
@@ -278,8 +278,6 @@ def _warn(meta: MetaEntries, level: int) -> str | None:
 
 
 def _typed(mod: IRModule, source: Source, fragment: bool) -> IRModule:
-    from byoc_lab.relay.infer import infer_module
-
     try:
         return infer_module(mod, declare_globals=fragment)
     except (TypeInferenceError, UnknownNameError) as error:
