@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from byoc_lab.diff import Diff
 from byoc_lab.errors import PassError
+from byoc_lab.lint.linter import Findings
 from byoc_lab.relay.expr import Expr
 from byoc_lab.relay.module import IRModule
+from byoc_lab.trace import Trace
 from byoc_lab.view.rewrites import step_of
 from byoc_lab.view.state import Builder, Ids, State, diff_state, module_state
 
@@ -20,10 +23,6 @@ def state_of(obj: Any) -> State:
 
     Raises PassError for other objects.
     """
-    from byoc_lab.diff import Diff
-    from byoc_lab.lint.linter import Findings
-    from byoc_lab.trace import Trace
-
     if isinstance(obj, Trace):
         return state_and_ids(obj)[0]
     if isinstance(obj, Diff):
