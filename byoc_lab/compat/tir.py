@@ -5,8 +5,7 @@ A number in an attribute or a shape is Python's own, with TVM's `value` and `dty
 
 from __future__ import annotations
 
-from byoc_lab.relay.dim_expressions import declare
-from byoc_lab.relay.dims import Any, Symbolic
+from byoc_lab.relay.dims import Any, Symbolic, declare
 from byoc_lab.relay.integers import IntImm
 from byoc_lab.relay.layout import Layout
 from byoc_lab.run.tvm_runtime import import_tvm

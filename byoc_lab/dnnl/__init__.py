@@ -17,6 +17,7 @@ from byoc_lab.dnnl.graph import RegionGraph
 from byoc_lab.dnnl.operators import OPERATORS, takes, why_not
 from byoc_lab.dnnl.partition import TARGET, full_pipeline, partition_for_dnnl, pipeline
 from byoc_lab.dnnl.patterns import Chain, chains, pattern_table
+from byoc_lab.run.backends import register_runtime
 
 register(
     TARGET,
@@ -25,6 +26,7 @@ register(
     codegen=compile_region,
     pipeline=pipeline,
 )
+register_runtime(native.available)
 
 __all__ = [
     "OPERATORS",

@@ -8,32 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from byoc_lab.errors import ConfigError
-
-if TYPE_CHECKING:
-    from byoc_lab.passes.instrument import PassInstrument
-    from byoc_lab.relay.module import IRModule
-
-
-@dataclass(frozen=True)
-class PassInfo:
-    """What a pass says of itself. required: names of passes that a Sequential runs before it."""
-
-    opt_level: int
-    name: str
-    required: tuple[str, ...] = ()
-    traceable: bool = False
-
-    def __str__(self) -> str:
-        needs = "[\n" + "".join(f"{name}, " for name in self.required) + "]"
-        return (
-            f"The meta data of the pass - pass name: {self.name}, opt_level: {self.opt_level}, "
-            f"required passes: {needs if self.required else '[]'}\n"
-        )
-
+from byoc_lab.passes.instrument import PassInfo, PassInstrument, TraceInstrument
+from byoc_lab.relay.module import IRModule
 
 # The settings that `PassContext(config=...)` takes, and of what kind they are.
 _CONFIGS: dict[str, type] = {
@@ -126,8 +105,6 @@ class PassContext:
         self.instruments: list[PassInstrument] = list(instruments or ())
         self.config = _checked(config or {})
         if trace is not None:
-            from byoc_lab.passes.instrument import TraceInstrument
-
             self.instruments.append(TraceInstrument(trace))
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Instruments: what is called around every pass. `tvm.ir.instrument` of TVM 0.16.
+"""Instruments: what is called around every pass, and told of it. `tvm.ir.instrument` of TVM 0.16.
 
 with PassContext(instruments=[timing := PassTimingInstrument()]):
     mod = Sequential([...])(mod)
@@ -10,11 +10,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from byoc_lab.passes.context import PassInfo
-    from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.module import IRModule
+
+
+@dataclass(frozen=True)
+class PassInfo:
+    """What a pass says of itself. required: names of passes that a Sequential runs before it."""
+
+    opt_level: int
+    name: str
+    required: tuple[str, ...] = ()
+    traceable: bool = False
+
+    def __str__(self) -> str:
+        needs = "[\n" + "".join(f"{name}, " for name in self.required) + "]"
+        return (
+            f"The meta data of the pass - pass name: {self.name}, opt_level: {self.opt_level}, "
+            f"required passes: {needs if self.required else '[]'}\n"
+        )
 
 
 class PassInstrument:

@@ -17,6 +17,7 @@ from byoc_lab.relay import (
     build_module,
     dataflow_pattern,
     expr,
+    hooks,
     image,
     loops,
     nn,
@@ -40,6 +41,9 @@ from byoc_lab.relay.adt import (
     TypeData,
 )
 from byoc_lab.relay.dataflow_pattern import *  # noqa: F403 (TVM puts the pattern names here too)
+from byoc_lab.relay.dataflow_pattern import partition
+from byoc_lab.relay.dataflow_pattern.matcher import matches as _matches
+from byoc_lab.relay.dataflow_pattern.text import pattern_text as _pattern_text
 from byoc_lab.relay.dims import Any, symbol
 from byoc_lab.relay.expr import (
     Call,
@@ -72,9 +76,12 @@ from byoc_lab.relay.expr_functor import (
     MixedModeVisitor,
 )
 from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.node_json import read_node_json as _read_node_json
+from byoc_lab.relay.node_json_writer import write_node_json as _write_node_json
 from byoc_lab.relay.op.namespace import namespace as _namespace
 from byoc_lab.relay.parser import fromtext, parse, parse_expr, parse_file, parse_programs
 from byoc_lab.relay.printer import print_lines, print_text
+from byoc_lab.relay.printer import print_shown as _print_shown
 from byoc_lab.relay.scope_builder import ScopeBuilder
 from byoc_lab.relay.span import SequentialSpan, SourceName, Span
 from byoc_lab.relay.structural import assert_structural_equal, structural_equal
@@ -94,6 +101,22 @@ from byoc_lab.relay.types import (
     TypeRelation,
     TypeVar,
     scalar_type,
+)
+
+
+def _by_json(obj: _PyAny) -> tuple[_PyAny, ...]:
+    return _read_node_json, (_write_node_json(obj),)
+
+
+# What nodes, modules and patterns do by means of what is built on them.
+hooks.provide(
+    print_text=print_text,
+    print_shown=_print_shown,
+    parse_file=parse_file,
+    reduce=_by_json,
+    matches=_matches,
+    partition=partition,
+    pattern_text=_pattern_text,
 )
 
 globals().update(_namespace())

@@ -12,7 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from byoc_lab.errors import DuplicateNameError, WellFormedError
-from byoc_lab.relay.expr import Expr, Span, TupleWrapper, Var, describe
+from byoc_lab.relay.dataflow import Var
+from byoc_lab.relay.node import Expr, TupleWrapper, describe
+from byoc_lab.relay.span import Span
 from byoc_lab.relay.types import MAX_DEPTH, GlobalTypeVar, Type, TypeVar
 
 _set = object.__setattr__

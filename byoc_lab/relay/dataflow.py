@@ -1,18 +1,18 @@
-"""Plain dataflow (calls, tuples, projections), and what it begins with: variables, constants.
+"""What dataflow begins with (variables, constants), and tuples; calls are in `node.py`.
 
 Source: `tvm.relay.expr` of TVM 0.16.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from byoc_lab.relay.attrs import Attrs
 from byoc_lab.relay.ndarray import NDArray
-from byoc_lab.relay.node import Expr, Op, set_field
+from byoc_lab.relay.node import Expr, TupleWrapper, set_field
 from byoc_lab.relay.span import Span
 from byoc_lab.relay.types import TensorType, Type
 
@@ -107,66 +107,6 @@ class Constant(Expr):
         return self.data.view()
 
 
-def _shortly(part: Expr) -> str:
-    """A node that another is made of, in words; chains of nodes without names are cut short."""
-    if isinstance(part, TupleGetItem):
-        return "a projection"
-    return "a call" if isinstance(part, Call) and not part.op_name else part.in_words()
-
-
-class Call(Expr):
-    """`op` (an operator, function, global or variable) applied to `args`."""
-
-    __slots__ = ("args", "attrs", "op", "type_args")
-    op: Expr
-    args: tuple[Expr, ...]
-    attrs: Any  # Attrs, or None for an operator without any
-    type_args: tuple[Type, ...]
-
-    def __init__(
-        self,
-        op: Expr,
-        args: Sequence[Expr],
-        attrs: Attrs | None = None,
-        type_args: Sequence[Type] | None = None,
-        span: Span | None = None,
-    ):
-        super().__init__(span)
-        args = tuple(a.tuple_value if isinstance(a, TupleWrapper) else a for a in args)
-        for n, a in enumerate(args):
-            if not isinstance(a, Expr):
-                raise TypeError(
-                    f"argument {n} of {op.in_words()} must be an expression, found {a!r}"
-                )
-        set_field(self, "op", op)
-        set_field(self, "args", args)
-        set_field(self, "attrs", attrs)
-        set_field(self, "type_args", tuple(type_args or ()))
-
-    def parts(self) -> tuple[Expr, ...]:
-        return (self.op, *self.args)
-
-    def part_names(self) -> tuple[str, ...]:
-        return (".op", *(f".args[{n}]" for n in range(len(self.args))))
-
-    def with_parts(self, parts: Sequence[Expr]) -> Call:
-        return Call(parts[0], parts[1:], self.attrs, self.type_args, self.span)
-
-    def in_words(self) -> str:
-        if isinstance(self.op, Op):
-            return f"{self.op.name}(...)"
-        return f"call of {_shortly(self.op)}"
-
-    def is_op(self, name: str) -> bool:
-        """Whether this calls the operator of that name."""
-        return type(self.op) is Op and self.op.name == name
-
-    @property
-    def op_name(self) -> str:
-        """The name of the operator that is called; "" for another callee."""
-        return self.op.name if isinstance(self.op, Op) else ""
-
-
 class Tuple(Expr):
     """`(fields...)`."""
 
@@ -195,55 +135,3 @@ class Tuple(Expr):
 
     def __len__(self) -> int:
         return len(self.fields)
-
-
-class TupleGetItem(Expr):
-    """`tuple_value.index`."""
-
-    __slots__ = ("index", "tuple_value")
-    tuple_value: Expr
-    index: int
-
-    def __init__(self, tuple_value: Expr, index: int, span: Span | None = None):
-        super().__init__(span)
-        set_field(self, "tuple_value", tuple_value)
-        set_field(self, "index", int(index))
-
-    def in_words(self) -> str:
-        return f"projection .{self.index} of {_shortly(self.tuple_value)}"
-
-    def parts(self) -> tuple[Expr, ...]:
-        return (self.tuple_value,)
-
-    def part_names(self) -> tuple[str, ...]:
-        return (".tuple_value",)
-
-    def with_parts(self, parts: Sequence[Expr]) -> TupleGetItem:
-        return TupleGetItem(parts[0], self.index, self.span)
-
-
-class TupleWrapper:
-    """What a builder of an operator with several results gives: indexable, `.astuple()`.
-
-    Each `wrapper[i]` is a new TupleGetItem over the same call, as in TVM.
-    """
-
-    __slots__ = ("size", "tuple_value")
-
-    def __init__(self, tuple_value: Expr, size: int):
-        self.tuple_value = tuple_value
-        self.size = size
-
-    def astuple(self) -> Expr:
-        return self.tuple_value
-
-    def __getitem__(self, index: int) -> TupleGetItem:
-        if not 0 <= index < self.size:
-            raise IndexError(f"tuple index must be in [0, {self.size}), found {index}")
-        return TupleGetItem(self.tuple_value, index)
-
-    def __len__(self) -> int:
-        return self.size
-
-    def __iter__(self) -> Iterator[TupleGetItem]:
-        return (self[i] for i in range(self.size))

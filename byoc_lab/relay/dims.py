@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from typing import Any as AnyObject
 from typing import ClassVar
 
 from byoc_lab.errors import TypeInferenceError
@@ -295,8 +296,6 @@ def as_dim(d: object) -> Dim:
         value = operator.index(d)  # type: ignore[arg-type]
     except TypeError:
         if _is_foreign(d):
-            from byoc_lab.relay.dim_expressions import from_tvm
-
             return as_dim(from_tvm(d))
         if isinstance(d, float) and d.is_integer():
             return as_dim(int(d))
@@ -365,3 +364,57 @@ COMPUTED: dict[str, Callable[[Dim, Dim], Dim]] = {
     "tir.Max": longest,
     "tir.Min": shortest,
 }
+
+
+def computed(key: str, *parts: AnyObject) -> Dim:
+    """What TVM's expression of class `key` over `parts` is as a length.
+
+    A cast or a rounding of a length is that length; what is no whole number for every value of
+    the names (a length times 2.5, rounded) is `?`. Raises ValueError for a class that computes no
+    length.
+    """
+    if any(isinstance(p, Any) for p in parts):
+        return Any()
+    if key in ("tir.Cast", "tir.round") and len(parts) == 1:
+        return parts[0]
+    if key not in COMPUTED or len(parts) != 2:
+        raise ValueError(f"{key} computes no length here")
+    try:
+        return COMPUTED[key](*parts)
+    except UndecidedError:
+        return Any()
+
+
+# Of apache-tvm ------------------------------------------------------------------------------------
+
+# Each variable met, which is kept for its hash (where it is in memory) not to become another's.
+_MET: dict[int, tuple[AnyObject, Symbolic]] = {}
+
+
+def declare(variable: AnyObject, key: str) -> AnyObject:
+    """Have a variable of apache-tvm stand for a length of TVM's class `key`; gives it back."""
+    _MET[hash(variable)] = (variable, symbol(str(variable.name), key))
+    return variable
+
+
+def from_tvm(value: AnyObject) -> AnyObject:
+    """A number or length, of an object of apache-tvm. Raises TypeInferenceError for others."""
+    kind = type(value).__name__
+    if not type(value).__module__.startswith("tvm."):
+        return value
+    if kind in ("IntImm", "FloatImm"):
+        return value.value
+    if kind == "Var":
+        if hash(value) not in _MET:
+            declare(value, "tir.Var")
+        return _MET[hash(value)][1]
+    try:
+        if kind == "Call":
+            return computed(f"tir.{value.op.name.rpartition('.')[2]}", *map(from_tvm, value.args))
+        parts = [value.value] if kind == "Cast" else [value.a, value.b]
+        return computed(f"tir.{kind}", *map(from_tvm, parts))
+    except (AttributeError, ValueError) as error:
+        raise TypeInferenceError(
+            f"a dimension may be a number, a variable or a sum, product, quotient, maximum or "
+            f"minimum of such, found {value} ({kind})"
+        ) from error

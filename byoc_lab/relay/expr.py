@@ -15,21 +15,22 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.relay.attrs import Attrs
-from byoc_lab.relay.dataflow import (
+from byoc_lab.relay.dataflow import Constant, GlobalVar, Tuple, Var, VarId
+from byoc_lab.relay.ndarray import NDArray
+from byoc_lab.relay.node import (
+    Argument,
     Call,
-    Constant,
-    GlobalVar,
-    Tuple,
+    Expr,
+    Op,
+    RelayExpr,
     TupleGetItem,
     TupleWrapper,
-    Var,
-    VarId,
+    describe,
 )
-from byoc_lab.relay.ndarray import NDArray
-from byoc_lab.relay.node import Argument, Expr, Op, RelayExpr, describe
 from byoc_lab.relay.scopes import Function, If, Let, RefCreate, RefRead, RefWrite
 from byoc_lab.relay.span import Span
 from byoc_lab.relay.types import TensorType, Type
+from byoc_lab.relay.visit import substitute
 
 __all__ = [
     "Argument", "Attrs", "Call", "Constant", "Expr", "Function", "GlobalVar", "If", "Let", "Op",
@@ -75,8 +76,6 @@ def bind(expr: Expr, binds: Mapping[Var, Expr]) -> Expr:
 
     Raises TypeError for keys that are no variables.
     """
-    from byoc_lab.relay.visit import substitute
-
     for key in binds:
         if not isinstance(key, Var):
             raise TypeError(

@@ -22,7 +22,6 @@ from weakref import WeakSet
 from byoc_lab.errors import TypeInferenceError, UnknownNameError, WellFormedError
 from byoc_lab.relay.adt import Constructor, Match
 from byoc_lab.relay.adt_kinds import check_kind
-from byoc_lab.relay.analysis import walk_scopes
 from byoc_lab.relay.diagnosis import UNDERCONSTRAINED, diagnosed, mismatch
 from byoc_lab.relay.expr import (
     Call,
@@ -56,6 +55,7 @@ from byoc_lab.relay.types import (
     Type,
 )
 from byoc_lab.relay.unify import Conflict, Unifier
+from byoc_lab.relay.variables import walk_scopes
 from byoc_lab.relay.visit import rebuild
 
 BOOL = TensorType((), "bool")

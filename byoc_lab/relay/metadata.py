@@ -36,9 +36,9 @@ from byoc_lab.relay.dim_expressions import type_key as length_key
 from byoc_lab.relay.dims import Any as AnyDim
 from byoc_lab.relay.dims import SizeName, Symbolic
 from byoc_lab.relay.expr import Constant
-from byoc_lab.relay.lexer import Source
 from byoc_lab.relay.ndarray import numpy_dtype
 from byoc_lab.relay.object_fields import is_object
+from byoc_lab.relay.source_map import Source
 
 COMPILER_ATTRS_KEY = "relay.attrs.CompilerAttrs"
 MetaTable = dict[str, list[Any]]

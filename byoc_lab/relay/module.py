@@ -12,11 +12,13 @@ from typing import Any, TypeVar
 
 from byoc_lab import display
 from byoc_lab.errors import FreeVariableError, UnknownNameError
+from byoc_lab.relay import hooks
 from byoc_lab.relay.adt import Constructor, TypeData
 from byoc_lab.relay.attrs import Attrs, DictAttrs
 from byoc_lab.relay.expr import Expr, Function, GlobalVar, Op, TupleWrapper
 from byoc_lab.relay.source_map import SourceMap
 from byoc_lab.relay.types import GlobalTypeVar, Type
+from byoc_lab.relay.variables import free_vars
 from byoc_lab.relay.visit import post_order, rebuild
 
 Key = TypeVar("Key")
@@ -67,8 +69,6 @@ class IRModule:
     ) -> IRModule:
         """A module with `expr` as @main (or under its global_symbol); free variables of anything
         but a Function become parameters. A name that `functions` have already gets a number."""
-        from byoc_lab.relay.analysis import free_vars
-
         mod = IRModule(functions, type_defs)
         if isinstance(expr, TupleWrapper):
             expr = expr.tuple_value
@@ -90,10 +90,7 @@ class IRModule:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copied deep and pickled as TVM's modules are: by way of JSON."""
-        from byoc_lab.relay.node_json import read_node_json
-        from byoc_lab.relay.node_json_writer import write_node_json
-
-        return read_node_json, (write_node_json(self),)
+        return hooks.reduce(self)
 
     def copy(self) -> IRModule:
         """A module of the same functions, to be changed freely."""
@@ -195,15 +192,13 @@ class IRModule:
     def import_from_std(self, file_to_import: str) -> None:
         """Take over the types and functions of a file in `relay/std` (such as "prelude.rly"),
         unless that was done. Raises UnknownNameError."""
-        from byoc_lab.relay.parser import parse_file
-
         if file_to_import in self._imported:
             return
         path = _STD / file_to_import
         if path.parent != _STD or not path.is_file():
             have = ", ".join(sorted(p.name for p in _STD.glob("*.rly")))
             raise UnknownNameError(f"no file {file_to_import!r} comes with Relay; there are {have}")
-        self.update(parse_file(path))
+        self.update(hooks.parse_file(path))
         self._imported |= {file_to_import}
 
     def get_global_type_var(self, name: str) -> GlobalTypeVar:
@@ -287,15 +282,11 @@ class IRModule:
 
     def astext(self, show_meta_data: bool = True, annotate: Any = None, **options: Any) -> str:
         """The module as Relay text (see `relay.print_text` for the options)."""
-        from byoc_lab.relay.printer import print_text
-
-        return print_text(self, show_meta_data=show_meta_data, annotate=annotate, **options)
+        return hooks.print_text(self, show_meta_data=show_meta_data, annotate=annotate, **options)
 
     def script(self, *, show_meta: bool = False) -> str:
         """The module's text, without a header; `show_meta`: with the metadata."""
-        from byoc_lab.relay.printer import print_shown
-
-        return self.astext(header=False) if show_meta else print_shown(self)
+        return self.astext(header=False) if show_meta else hooks.print_shown(self)
 
     def __str__(self) -> str:
         return self.script()
@@ -320,8 +311,6 @@ class IRModule:
 
 def check_closed(func: Function, name: str) -> None:
     """Raise FreeVariableError when a function that is to be global has free variables."""
-    from byoc_lab.relay.analysis import free_vars
-
     free = free_vars(func)
     if free:
         listed = ", ".join(

@@ -1,22 +1,25 @@
-"""What all nodes have in common (`Expr`), and operators (`Op`), which most nodes call.
+"""What all nodes have in common (`Expr`), and the nodes that are needed to say so: operators (`Op`)
+and their calls, which `x + y` and `x(y)` make, and projections of calls with several results.
 
-Source: `tvm.ir.RelayExpr`, `tvm.ir.Op`.
+Source: `tvm.ir.RelayExpr`, `tvm.ir.Op`, `tvm.relay.expr` of TVM 0.16.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from byoc_lab.errors import DuplicateNameError, UnknownNameError, UntypedError
+from byoc_lab.relay import hooks
+from byoc_lab.relay.attrs import Attrs, attrs_type
 from byoc_lab.relay.span import Span
 from byoc_lab.relay.types import Type
 
 if TYPE_CHECKING:
-    from byoc_lab.relay.dataflow import Call, Var
+    from byoc_lab.relay.dataflow import Var
 
 set_field = object.__setattr__
 
@@ -52,8 +55,6 @@ class Expr:
         Variables and functions keep a device; TVM's other nodes do, but neither print nor compare
         it.
         """
-        from byoc_lab.relay.attrs import attrs_type
-
         return getattr(self, "device", None) or attrs_type("VirtualDevice").make()
 
     @property
@@ -103,30 +104,21 @@ class Expr:
         raise AttributeError(f"{type(self).__name__} is immutable: cannot delete {name!r}")
 
     def __call__(self, *args: Any) -> Call:
-        from byoc_lab.relay.dataflow import Call
-
         return Call(self, args)
 
     def astext(self, show_meta_data: bool = True, annotate: Any = None, **options: Any) -> str:
         """This expression as Relay text (see `relay.print_text` for the options)."""
-        from byoc_lab.relay.printer import print_text
-
-        return print_text(self, show_meta_data=show_meta_data, annotate=annotate, **options)
+        return hooks.print_text(self, show_meta_data=show_meta_data, annotate=annotate, **options)
 
     def __str__(self) -> str:
-        from byoc_lab.relay.printer import print_shown
-
-        return print_shown(self)
+        return hooks.print_shown(self)
 
     def __repr__(self) -> str:
         return f"<{self.in_words()}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copied and pickled as TVM's nodes are: by way of JSON, whatever the depth."""
-        from byoc_lab.relay.node_json import read_node_json
-        from byoc_lab.relay.node_json_writer import write_node_json
-
-        return read_node_json, (write_node_json(self),)
+        return hooks.reduce(self)
 
     # Python's operators stand for Relay's broadcasting ones; a bare number has no dtype, so it is
     # refused as TVM does.
@@ -155,13 +147,9 @@ class Expr:
         return _operator("greater_equal", self, other)
 
     def __neg__(self) -> Call:
-        from byoc_lab.relay.dataflow import Call
-
         return Call(Op.get("negative"), [self])
 
     def astype(self, dtype: str) -> Call:
-        from byoc_lab.relay.dataflow import Call
-
         op = Op.get("cast")
         return Call(op, [self], op.definition.attrs.make(dtype=dtype))
 
@@ -181,8 +169,6 @@ def _all_slots(cls: Any) -> list[str]:
 
 
 def _operator(name: str, lhs: Expr, rhs: Any) -> Call:
-    from byoc_lab.relay.dataflow import Call, TupleWrapper
-
     if isinstance(rhs, TupleWrapper):
         rhs = rhs.tuple_value
     if not isinstance(rhs, Expr):
@@ -248,9 +234,7 @@ class Op(Expr):
     @property
     def support_level(self) -> int:
         """TVM's word for how widely an operator is supported; 1 is the most."""
-        from byoc_lab.relay.op.support_levels import DEFAULT, SUPPORT_LEVELS
-
-        return SUPPORT_LEVELS.get(self.name, DEFAULT)
+        return self.definition.support_level
 
     @property
     def description(self) -> str:
@@ -287,3 +271,115 @@ class Op(Expr):
 
     def reset_attr(self, key: str) -> None:
         self._attributes.pop(key, None)
+
+
+def _shortly(part: Expr) -> str:
+    """A node that another is made of, in words; chains of nodes without names are cut short."""
+    if isinstance(part, TupleGetItem):
+        return "a projection"
+    return "a call" if isinstance(part, Call) and not part.op_name else part.in_words()
+
+
+class Call(Expr):
+    """`op` (an operator, function, global or variable) applied to `args`."""
+
+    __slots__ = ("args", "attrs", "op", "type_args")
+    op: Expr
+    args: tuple[Expr, ...]
+    attrs: Any  # Attrs, or None for an operator without any
+    type_args: tuple[Type, ...]
+
+    def __init__(
+        self,
+        op: Expr,
+        args: Sequence[Expr],
+        attrs: Attrs | None = None,
+        type_args: Sequence[Type] | None = None,
+        span: Span | None = None,
+    ):
+        super().__init__(span)
+        args = tuple(a.tuple_value if isinstance(a, TupleWrapper) else a for a in args)
+        for n, a in enumerate(args):
+            if not isinstance(a, Expr):
+                raise TypeError(
+                    f"argument {n} of {op.in_words()} must be an expression, found {a!r}"
+                )
+        set_field(self, "op", op)
+        set_field(self, "args", args)
+        set_field(self, "attrs", attrs)
+        set_field(self, "type_args", tuple(type_args or ()))
+
+    def parts(self) -> tuple[Expr, ...]:
+        return (self.op, *self.args)
+
+    def part_names(self) -> tuple[str, ...]:
+        return (".op", *(f".args[{n}]" for n in range(len(self.args))))
+
+    def with_parts(self, parts: Sequence[Expr]) -> Call:
+        return Call(parts[0], parts[1:], self.attrs, self.type_args, self.span)
+
+    def in_words(self) -> str:
+        if isinstance(self.op, Op):
+            return f"{self.op.name}(...)"
+        return f"call of {_shortly(self.op)}"
+
+    def is_op(self, name: str) -> bool:
+        """Whether this calls the operator of that name."""
+        return type(self.op) is Op and self.op.name == name
+
+    @property
+    def op_name(self) -> str:
+        """The name of the operator that is called; "" for another callee."""
+        return self.op.name if isinstance(self.op, Op) else ""
+
+
+class TupleGetItem(Expr):
+    """`tuple_value.index`."""
+
+    __slots__ = ("index", "tuple_value")
+    tuple_value: Expr
+    index: int
+
+    def __init__(self, tuple_value: Expr, index: int, span: Span | None = None):
+        super().__init__(span)
+        set_field(self, "tuple_value", tuple_value)
+        set_field(self, "index", int(index))
+
+    def in_words(self) -> str:
+        return f"projection .{self.index} of {_shortly(self.tuple_value)}"
+
+    def parts(self) -> tuple[Expr, ...]:
+        return (self.tuple_value,)
+
+    def part_names(self) -> tuple[str, ...]:
+        return (".tuple_value",)
+
+    def with_parts(self, parts: Sequence[Expr]) -> TupleGetItem:
+        return TupleGetItem(parts[0], self.index, self.span)
+
+
+class TupleWrapper:
+    """What a builder of an operator with several results gives: indexable, `.astuple()`.
+
+    Each `wrapper[i]` is a new TupleGetItem over the same call, as in TVM.
+    """
+
+    __slots__ = ("size", "tuple_value")
+
+    def __init__(self, tuple_value: Expr, size: int):
+        self.tuple_value = tuple_value
+        self.size = size
+
+    def astuple(self) -> Expr:
+        return self.tuple_value
+
+    def __getitem__(self, index: int) -> TupleGetItem:
+        if not 0 <= index < self.size:
+            raise IndexError(f"tuple index must be in [0, {self.size}), found {index}")
+        return TupleGetItem(self.tuple_value, index)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[TupleGetItem]:
+        return (self[i] for i in range(self.size))

@@ -43,11 +43,11 @@ from byoc_lab.errors import (
     TypeInferenceError,
     UnknownNameError,
 )
-from byoc_lab.relay import op as _operators  # noqa: F401  (defines the operators that texts name)
 from byoc_lab.relay.collector import collector_paused
 from byoc_lab.relay.diagnosis import diagnosed
 from byoc_lab.relay.expr import Expr, Function
-from byoc_lab.relay.lexer import METADATA_MARKS, Source, tokenize
+from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.lexer import METADATA_MARKS, tokenize
 from byoc_lab.relay.metadata import MetaTable, read_metadata
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.node_json import metadata_reader
@@ -55,6 +55,7 @@ from byoc_lab.relay.parser_expr import ExprParser
 from byoc_lab.relay.parser_meta import MetaEntries
 from byoc_lab.relay.parser_programs import readable, split_programs
 from byoc_lab.relay.rules import Rule, run
+from byoc_lab.relay.source_map import Source
 
 _VERSION = re.compile(r'#\[version\s*=\s*"0\.0\.5"\s*\]')
 # Rules that may wait for others: about 150,000 nested ifs. More is no program,
@@ -278,8 +279,6 @@ def _warn(meta: MetaEntries, level: int) -> str | None:
 
 
 def _typed(mod: IRModule, source: Source, fragment: bool) -> IRModule:
-    from byoc_lab.relay.infer import infer_module
-
     try:
         return infer_module(mod, declare_globals=fragment)
     except (TypeInferenceError, UnknownNameError) as error:

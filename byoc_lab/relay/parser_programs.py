@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from byoc_lab.relay.lexer import METADATA_MARKS, Source
+from byoc_lab.relay.lexer import METADATA_MARKS
 from byoc_lab.relay.metadata import read_metadata
 from byoc_lab.relay.node_json import metadata_reader
+from byoc_lab.relay.source_map import Source
 
 # What a web page puts in place of plain characters; one for one, so that places stay right.
 _WEB = str.maketrans(

@@ -1,16 +1,11 @@
 """Writing Relay text: `print_text`, and `print_lines` for tools that need to know what a line is.
 
-Three styles: "0.0.5" is what TVM 0.16 prints, "0.7" and "0.0.4" what TVM printed in 2020. They
-differ in where numbers are given out, where types are noted, and in what becomes of attributes
-that need the metadata section.
-
 Source: the text printers of TVM 0.16, 0.7 and 0.6, checked against what they print.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from byoc_lab.errors import UnknownNameError
@@ -19,82 +14,14 @@ from byoc_lab.relay.collector import collector_paused
 from byoc_lab.relay.expr import Expr, TupleWrapper
 from byoc_lab.relay.metadata import write_metadata
 from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.node_json_writer import metadata_writer
+from byoc_lab.relay.printer_lines import STYLES, Indented, Line, Style
+from byoc_lab.relay.printer_nodes import NodePrinter
 from byoc_lab.relay.span import follows_tvm
 
 # A level of nesting is two blanks, but only so far: a text of n nested blocks would otherwise have
 # n * n blanks. White space has no meaning in Relay.
 _MAX_INDENT = 40
-
-
-@dataclass(frozen=True)
-class Style:
-    """What tells the printers of different years apart.
-
-    late_numbers: a node gets its number when its first user is printed, not when it is itself.
-    note_all: types are noted on variables, functions, tuples and projections too.
-    sorted_functions: by name, not in the order of the module.
-    doubled: the type of a constant in the metadata is noted twice.
-    old_attributes: attributes of unknown class are `meta[T][i]`, whether or not that is shown.
-    suffixes: dtype of a scalar -> what follows the digits; other scalars go into the metadata.
-    """
-
-    header: str
-    metadata_mark: str
-    metadata_omitted: tuple[str, ...]
-    late_numbers: bool
-    note_all: bool
-    sorted_functions: bool
-    doubled: bool
-    old_attributes: bool
-    suffixes: dict[str, str]
-
-
-_OMITTED = (
-    "/* For debugging purposes the metadata section has been omitted.",
-    " * If you would like to see the full metadata section you can set the ",
-    " * option to `True` when invoking `astext`. ",
-    " */",
-)
-_OMITTED_OLD = ("// meta data omitted. you can use show_meta_data=True to include meta data",)
-_HEADER = '#[version = "0.0.5"]'
-_SUFFIXES = {
-    "int16": "i16",
-    "int32": "",
-    "int64": "i64",
-    "float16": "f16",
-    "float32": "f",
-    "float64": "f64",
-}
-_OLD_SUFFIXES = {"int32": "", "int64": "", "float32": "f", "float64": ""}
-STYLES = {
-    "0.0.5": Style(_HEADER, "#[metadata]", _OMITTED, True, True, True, False, False, _SUFFIXES),
-    "0.7": Style(_HEADER, "#[metadata]", _OMITTED, False, False, False, False, True, _OLD_SUFFIXES),
-    "0.0.4": Style(
-        "v0.0.4", "METADATA:", _OMITTED_OLD, False, False, False, True, True, _OLD_SUFFIXES
-    ),
-}
-
-
-@dataclass(slots=True)
-class Line:
-    """One line of a text.
-
-    text: the line, indented.
-    node: the expression that the line defines or begins; None for `}` and the like.
-    function: name of the global function it belongs to.
-    refs: `%3`, `%x` and `@f` on the line, and what they stand for.
-    defines: `%3` or `%x`, when the line gives something a name.
-    """
-
-    text: str
-    node: Expr | None = None
-    function: str | None = None
-    refs: dict[str, Expr] = field(default_factory=dict)
-    defines: str | None = None
-
-
-class Indented(list):
-    """Lines (and further blocks) that stand one level deeper than what is around them."""
 
 
 @collector_paused()
@@ -173,9 +100,6 @@ def _print(
     exact: bool | None = None,
 ) -> tuple[list[Line], bool]:
     """The lines, and whether there is metadata, be it shown or not."""
-    from byoc_lab.relay.node_json_writer import metadata_writer
-    from byoc_lab.relay.printer_nodes import NodePrinter
-
     if style not in STYLES:
         raise UnknownNameError(f"no text style is named {style!r}; there are {', '.join(STYLES)}")
     chosen = STYLES[style]

@@ -32,7 +32,7 @@ from byoc_lab.relay.expr import (
     Var,
 )
 from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.printer import Indented, Line, Style
+from byoc_lab.relay.printer_lines import Indented, Line, Style
 from byoc_lab.relay.printer_values import Names, ValuePrinter, quoted, with_letter
 from byoc_lab.relay.rules import Rule, run
 from byoc_lab.relay.types import IncompleteType, Type, with_dims

@@ -14,7 +14,8 @@ from byoc_lab.relay import printer_exact
 from byoc_lab.relay.attrs import REQUIRED, Attrs, DictAttrs, same_value
 from byoc_lab.relay.expr import Call, Constant, Expr, Op
 from byoc_lab.relay.metadata import MetaTable, type_key
-from byoc_lab.relay.printer import Style
+from byoc_lab.relay.node_json_writer import node_key
+from byoc_lab.relay.printer_lines import Style
 from byoc_lab.relay.types import Type
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
@@ -94,11 +95,8 @@ class ValuePrinter:
             return self.device(value)
         if isinstance(value, (Constant, Attrs)):
             return self.meta(type_key(value), value)
-        if isinstance(value, (Expr, Type)):
-            from byoc_lab.relay.node_json_writer import node_key
-
-            if key := node_key(value):
-                return self.meta(key, value)
+        if isinstance(value, (Expr, Type)) and (key := node_key(value)):
+            return self.meta(key, value)
         kind = type(value).__name__
         raise AttributeValueError(f"a {kind} has no text as an attribute's value: {value!r}")
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from byoc_lab import display
 from byoc_lab.relay.attrs import Attrs, DictAttrs
-from byoc_lab.relay.dataflow import TupleWrapper, Var
-from byoc_lab.relay.node import Expr, set_field
+from byoc_lab.relay.dataflow import Var
+from byoc_lab.relay.node import Expr, TupleWrapper, set_field
 from byoc_lab.relay.span import Span
 from byoc_lab.relay.types import Type
 

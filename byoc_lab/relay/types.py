@@ -12,6 +12,7 @@ from enum import IntEnum
 from functools import lru_cache
 
 from byoc_lab.errors import AttributeValueError, TypeInferenceError
+from byoc_lab.relay import hooks
 from byoc_lab.relay.dims import Dim, Symbolic, Unknown, as_dim
 from byoc_lab.relay.integers import IntImm
 
@@ -75,10 +76,7 @@ class Type:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Copied and pickled as TVM's nodes are: by way of JSON."""
-        from byoc_lab.relay.node_json import read_node_json
-        from byoc_lab.relay.node_json_writer import write_node_json
-
-        return read_node_json, (write_node_json(self),)
+        return hooks.reduce(self)
 
 
 # What TVM takes these for.

@@ -11,7 +11,9 @@ from operator import is_
 from typing import Any
 
 from byoc_lab.relay.adt import Match
-from byoc_lab.relay.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var
+from byoc_lab.relay.dataflow import Tuple, Var
+from byoc_lab.relay.node import Call, Expr, TupleGetItem
+from byoc_lab.relay.scopes import Function, If, Let
 
 Enter = Callable[[Expr], bool]
 

@@ -2,6 +2,7 @@
 
 Each is one function, `codegen(function, symbol)`, under the name that stands in the functions'
 attribute "Compiler". `byoc_lab.backends.register` puts them here with the rest of a back end.
+A back end whose saved regions need a runtime of its own registers that, too: `register_runtime`.
 """
 
 from __future__ import annotations
@@ -75,3 +76,21 @@ def get_backend(name: str) -> Codegen:
 def backend_names() -> list[str]:
     """The compilers that have a back end."""
     return sorted(_backends)
+
+
+_runtimes: list[Callable[[], object]] = []
+
+
+def register_runtime(load: Callable[[], object]) -> None:
+    """Have `load()` called before a saved library is read.
+
+    It tells TVM-FFI how to read the regions of a back end that has a runtime of its own, and does
+    nothing where that is not installed.
+    """
+    _runtimes.append(load)
+
+
+def load_runtimes() -> None:
+    """Load what back ends need for their saved regions to be read."""
+    for load in _runtimes:
+        load()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import BuildError, InputError
+from byoc_lab.run.backends import load_runtimes
 from byoc_lab.run.deep import RECURSIVE, register_deeper, run_deep
 from byoc_lab.run.tvm_runtime import import_tvm, new_arrays, to_device
 
@@ -24,7 +25,7 @@ class LoadedLibrary:
 
     def __init__(self, path: Path):
         tvm = import_tvm()
-        _load_back_ends()
+        load_runtimes()
         register_deeper()
         try:
             module = tvm.runtime.load_module(str(path))
@@ -64,14 +65,6 @@ class LoadedLibrary:
 
     def __repr__(self) -> str:
         return f"<LoadedLibrary: {', '.join(self.inputs)}>"
-
-
-def _load_back_ends() -> None:
-    """Make the loaders of saved regions known."""
-    from byoc_lab.dnnl import native
-
-    if native.available():
-        native.load()
 
 
 def load_library(path: str | Path) -> LoadedLibrary:

@@ -6,57 +6,15 @@ import os
 import sys
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
-from byoc_lab.errors import PassError
-from byoc_lab.relay.expr import Expr
-from byoc_lab.relay.module import IRModule
 from byoc_lab.view import text
 from byoc_lab.view.graph import graph
 from byoc_lab.view.html import iframe, page
-from byoc_lab.view.rewrites import step_of, with_steps
-from byoc_lab.view.state import Builder, Ids, State, diff_state, module_state
+from byoc_lab.view.rewrites import with_steps
+from byoc_lab.view.states import state_and_ids, state_of
 
 MOST_LINES = 50_000  # of all modules together; beyond it a browser would be busy for seconds
 LARGEST_HTML = 4_000_000  # characters; beyond it a notebook gets the widget and text only
-
-# A trace never changes, and is often shown and then saved: its state, and the names of its nodes.
-_states: WeakKeyDictionary[Any, tuple[State, Ids]] = WeakKeyDictionary()
-
-
-def state_of(obj: Any) -> State:
-    """The state (see `state.py`) of anything that can be shown.
-
-    Raises PassError for other objects.
-    """
-    from byoc_lab.diff import Diff
-    from byoc_lab.lint.linter import Findings
-    from byoc_lab.trace import Trace
-
-    if isinstance(obj, Trace):
-        return _state_and_ids(obj)[0]
-    if isinstance(obj, Diff):
-        return diff_state(obj)
-    if isinstance(obj, Findings):
-        return module_state(obj.mod, obj, "Findings", tab="findings")
-    if isinstance(obj, (IRModule, Expr)):
-        return module_state(obj)
-    raise PassError(
-        f"byoc_lab.view shows traces, differences, findings, modules and functions; "
-        f"found {type(obj).__name__}"
-    )
-
-
-def _state_and_ids(trace: Any) -> tuple[State, Ids]:
-    if trace not in _states:
-        builder = Builder(True)
-        _states[trace] = builder.trace(trace), builder.ids
-    return _states[trace]
-
-
-def step_state(trace: Any, stage: int, rewrite: int) -> State:
-    """The module before and after one rewrite inside a stage (see `rewrites.py`)."""
-    return step_of(trace, _state_and_ids(trace)[1], stage, rewrite)
 
 
 def render_text(obj: Any, colour: bool = False) -> str:
@@ -113,7 +71,7 @@ def export_html(obj: Any, path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     state = state_of(obj)
     if isinstance(obj, Trace):
-        state = with_steps(obj, _state_and_ids(obj)[1], state)
+        state = with_steps(obj, state_and_ids(obj)[1], state)
     document = page(state, render_text(obj))
     target.write_text(document, encoding="utf-8", newline="\n")
     return target

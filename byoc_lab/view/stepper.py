@@ -8,8 +8,8 @@ import anywidget
 import traitlets
 
 from byoc_lab.view.assets import css, esm
-from byoc_lab.view.displays import state_of, step_state
 from byoc_lab.view.state import State
+from byoc_lab.view.states import state_of, step_state
 from byoc_lab.view.text import stage_text, trace_text
 
 

@@ -13,7 +13,8 @@ from itertools import pairwise
 
 from byoc_lab import relay
 from byoc_lab.errors import ParseError
-from byoc_lab.relay.lexer import METADATA_MARKS, Source, tokenize
+from byoc_lab.relay.lexer import METADATA_MARKS, tokenize
+from byoc_lab.relay.source_map import Source
 from tests.relay.op.samples import SAMPLES
 from tests.relay.texts import PRINTED, THREADS, code_of
 

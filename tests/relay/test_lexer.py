@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from byoc_lab import relay
 from byoc_lab.errors import ParseError
 from byoc_lab.relay import lexer
-from byoc_lab.relay.lexer import Source, tokenize
+from byoc_lab.relay.lexer import tokenize
+from byoc_lab.relay.source_map import Source
 from byoc_lab.relay.span import Span
 
 from .texts import PRINTED

@@ -16,8 +16,8 @@ from byoc_lab import relay
 from byoc_lab.errors import AttributeValueError, ParseError
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.attrs import DictAttrs
-from byoc_lab.relay.lexer import Source
 from byoc_lab.relay.metadata import decode_array, encode_array, read_metadata, write_metadata
+from byoc_lab.relay.source_map import Source
 
 from .texts import PRINTED, code_of
 

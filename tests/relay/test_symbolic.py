@@ -13,8 +13,16 @@ from hypothesis import strategies as st
 import byoc_lab as tvm
 from byoc_lab import relay
 from byoc_lab.errors import ElidedMetadataWarning, TypeInferenceError
-from byoc_lab.relay.dim_expressions import computed
-from byoc_lab.relay.dims import Any, Symbolic, UndecidedError, as_dim, longest, shortest, symbol
+from byoc_lab.relay.dims import (
+    Any,
+    Symbolic,
+    UndecidedError,
+    as_dim,
+    computed,
+    longest,
+    shortest,
+    symbol,
+)
 from byoc_lab.relay.node_json import read_node_json
 from byoc_lab.relay.node_json_writer import write_node_json
 

@@ -16,6 +16,7 @@ from byoc_lab.errors import BuildError, InputError
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.run import evaluate, load_library
+from byoc_lab.run.backends import register_runtime
 
 pytest.importorskip("tvm")
 pytestmark = [
@@ -86,6 +87,16 @@ def test_what_is_no_library_is_refused(tmp_path) -> None:
     (tmp_path / "net.so").write_text("hello")
     with pytest.raises(BuildError, match=r"net\.so is no library that TVM can load"):
         load_library(tmp_path / "net.so")
+
+
+def test_the_runtimes_of_back_ends_are_loaded_before_a_library(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("byoc_lab.run.backends._runtimes", [])
+    loaded: list[str] = []
+    register_runtime(lambda: loaded.append("mine"))
+    (tmp_path / "net.so").write_text("hello")
+    with pytest.raises(BuildError):
+        load_library(tmp_path / "net.so")
+    assert loaded == ["mine"]
 
 
 LOADED_C = """

@@ -10,8 +10,9 @@ import pytest
 import traitlets
 
 from byoc_lab.view import rewrites
-from byoc_lab.view.displays import export_html, state_of, step_state
+from byoc_lab.view.displays import export_html
 from byoc_lab.view.state import Ids
+from byoc_lab.view.states import state_of, step_state
 from byoc_lab.view.stepper import Stepper
 from tests.view.samples import mobilenet
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from byoc_lab.lint.base import Finding, Rule, Sample, Subject
-from byoc_lab.relay.analysis import free_among
 from byoc_lab.relay.annotate import BEGIN, compiler_of, is_annotation
 from byoc_lab.relay.expr import Let, Var
+from byoc_lab.relay.variables import free_among
 
 _T = "Tensor[(10, 10), float32]"
 _X = 'annotation.compiler_begin(%x, compiler="A")'

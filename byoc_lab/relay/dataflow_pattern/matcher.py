@@ -37,6 +37,11 @@ def find_match(pattern: DFPattern, expr: Expr, graph: IndexedGraph) -> Taken | N
         ) from None
 
 
+def matches(pattern: DFPattern, expr: Expr) -> bool:
+    """Whether `expr` as a whole fits `pattern`. Raises PassError as `find_match` does."""
+    return find_match(pattern, expr, IndexedGraph(expr)) is not None
+
+
 class Matcher:
     """One attempt. After a successful `match`, `taken` says what each pattern node took."""
 

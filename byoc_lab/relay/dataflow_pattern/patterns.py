@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from byoc_lab.relay import hooks
 from byoc_lab.relay.attrs import same_value
 from byoc_lab.relay.expr import (
     Call,
@@ -50,9 +51,7 @@ class DFPattern:
         return None
 
     def __repr__(self) -> str:
-        from byoc_lab.relay.dataflow_pattern.text import pattern_text
-
-        return pattern_text(self)
+        return hooks.pattern_text(self)
 
     def __call__(self, *args: Any) -> CallPattern:
         return CallPattern(self, None if args == (None,) else args)
@@ -95,10 +94,7 @@ class DFPattern:
 
     def match(self, expr: Expr) -> bool:
         """Whether `expr` as a whole fits this pattern. Raises PassError if nested too deeply."""
-        from byoc_lab.relay.dataflow_pattern.indexed_graph import IndexedGraph
-        from byoc_lab.relay.dataflow_pattern.matcher import find_match
-
-        return find_match(self, expr, IndexedGraph(expr)) is not None
+        return hooks.matches(self, expr)
 
     def partition(
         self,
@@ -107,9 +103,7 @@ class DFPattern:
         check: Callable[[Expr], bool] = lambda expr: True,
     ) -> Expr:
         """`expr` with every match that `check` accepts moved into a function of its own."""
-        from byoc_lab.relay.dataflow_pattern.grouping import partition
-
-        return partition(self, expr, attrs, check)
+        return hooks.partition(self, expr, attrs, check)
 
 
 def _operator(name: str, lhs: DFPattern, rhs: DFPattern) -> CallPattern:

@@ -19,6 +19,7 @@ from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay.attrs import REQUIRED, AttrsType
 from byoc_lab.relay.expr import Call, Expr, Op, Tuple, TupleWrapper
 from byoc_lab.relay.op.layout_rules import Rule as LayoutRule
+from byoc_lab.relay.op.support_levels import DEFAULT, SUPPORT_LEVELS
 from byoc_lab.relay.types import TensorType, Type
 
 
@@ -79,6 +80,11 @@ class OpDef:
     layout: LayoutRule | None = None
     lacks: Mapping[str, str] = field(default_factory=dict)
     doc: str = ""
+
+    @property
+    def support_level(self) -> int:
+        """TVM's word for how widely the operator is supported; 1 is the most."""
+        return SUPPORT_LEVELS.get(self.name, DEFAULT)
 
     def why_no(self, part: str) -> str:
         """The end of an error message about a part ("reference", "relax") that is not there."""

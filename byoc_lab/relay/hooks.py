@@ -1,0 +1,54 @@
+"""What nodes, modules and patterns do by means of code that is built on them.
+
+`expr.astext()` needs the printer, and the printer needs the nodes. For imports to point one way
+all the same, methods of such classes call the functions below, which call what `provide` was told
+of; `byoc_lab.relay` says it once, for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+_provided: dict[str, Callable[..., Any]] = {}
+
+
+def provide(**functions: Callable[..., Any]) -> None:
+    """Say which function each one here calls: `provide(print_text=printer.print_text, ...)`."""
+    _provided.update(functions)
+
+
+def print_text(obj: Any, **options: Any) -> str:
+    """The Relay text of an expression or module; options as of `relay.print_text`."""
+    return _provided["print_text"](obj, **options)
+
+
+def print_shown(obj: Any) -> str:
+    """The Relay text that `str` gives."""
+    return _provided["print_shown"](obj)
+
+
+def parse_file(path: Path) -> Any:
+    """The module whose Relay text a file holds, with types."""
+    return _provided["parse_file"](path)
+
+
+def reduce(obj: Any) -> tuple[Any, ...]:
+    """What `__reduce__` gives for a node, type or module: it is copied and pickled by that."""
+    return _provided["reduce"](obj)
+
+
+def matches(pattern: Any, expr: Any) -> bool:
+    """Whether an expression as a whole fits a dataflow pattern."""
+    return _provided["matches"](pattern, expr)
+
+
+def pattern_text(pattern: Any) -> str:
+    """A dataflow pattern as text."""
+    return _provided["pattern_text"](pattern)
+
+
+def partition(pattern: Any, expr: Any, attrs: Any, check: Callable[[Any], bool]) -> Any:
+    """`expr` with every match of a dataflow pattern moved into a function of its own."""
+    return _provided["partition"](pattern, expr, attrs, check)
