@@ -45,7 +45,7 @@ def _result(value: Any) -> Rule:
         return ConstructorValue(value.constructor.tag, tuple(fields), value.constructor)
     if isinstance(value, RefValue):
         return RefValue((yield _result(value.value)))
-    if isinstance(value, reference.Closure):
+    if isinstance(value, reference.FunctionValue):
         return lambda *args: as_result(value(*map(plain, args)))
     if isinstance(value, (tuple, list)):
         fields = []

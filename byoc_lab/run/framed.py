@@ -10,7 +10,8 @@ from typing import Any
 
 from byoc_lab.relay.expr import Call, Expr, Tuple, describe
 from byoc_lab.relay.types import FuncType, TensorType, TupleType, Type, replace
-from byoc_lab.run.known import Closure, Frame, Value, cannot_build
+from byoc_lab.run.abstract_values import cannot_build
+from byoc_lab.run.interpreter import Closure, Frame, Value
 
 
 def frame_of_call(node: Call, callee: Closure, args: list[Value], frame: Frame) -> Frame:

@@ -14,17 +14,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import GeneratorType
-from typing import Any
+from typing import Any, NoReturn
 
 from byoc_lab.errors import BuildError
-from byoc_lab.relay.adt import Constructor, Match
+from byoc_lab.relay.adt import Match
 from byoc_lab.relay.expr import (
     Call,
     Expr,
     Function,
     GlobalVar,
     If,
-    Let,
     Op,
     RefCreate,
     RefRead,
@@ -38,26 +37,21 @@ from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.rules import run
 from byoc_lab.relay.types import TupleType, Type
 from byoc_lab.relay.visit import post_order
-from byoc_lab.run.framed import frame_of_call, result_type, tuple_of, with_parts
-from byoc_lab.run.known import (
-    ABSENT,
+from byoc_lab.run.abstract_values import (
     Cell,
     Choice,
-    Closure,
     Copy,
-    Data,
-    Frame,
     Merge,
-    Steps,
     Store,
-    Value,
     cannot_build,
     fields_of,
     is_computed,
-    matched,
     part_at,
     with_part_at,
 )
+from byoc_lab.run.framed import frame_of_call, result_type, tuple_of, with_parts
+from byoc_lab.run.interpreter import Closure, Frame, Interpreter, Steps, Value
+from byoc_lab.run.values import ConstructorValue
 
 MAX_DEPTH = 500  # of calls that are followed: more than programs have whose data is known
 Keep = Callable[[Function], bool]
@@ -109,16 +103,13 @@ class _RecursionFound(Exception):
         self.key = key
 
 
-@dataclass(frozen=True)
-class _Bind:
-    """Still to do: a let's variable gets its value."""
+class _Inliner(Interpreter):
+    """Evaluates with abstract values (`abstract_values.py`)."""
 
-    let: Let
+    error = BuildError
 
-
-class _Inliner:
     def __init__(self, mod: IRModule | None, keep: Keep, recursive: set[Key], root: Function):
-        self.mod = mod
+        super().__init__(mod)
         self.keep = keep
         self.recursive = recursive
         self.recursive_functions = {key[0][1] for key in recursive}
@@ -127,7 +118,6 @@ class _Inliner:
         self.depth = 0
         self.made: dict[Key, tuple[GlobalVar, Type]] = {}
         self.functions: dict[GlobalVar, Function] = {}
-        self.globals: dict[GlobalVar, Closure] = {}
         self.store: Store = {}
         # Without references, a node has one value however often it is met.
         functions = [root, *(mod.functions.values() if mod else ())]
@@ -147,79 +137,51 @@ class _Inliner:
             return value
         if isinstance(value, tuple):
             return tuple_of([self.computed(v, where, what) for v in value])
-        kinds = {Cell: "a reference", Data: "data", Choice: "chosen by an `if`, and no tensor"}
+        kinds = {
+            Cell: "a reference",
+            ConstructorValue: "data",
+            Choice: "chosen by an `if`, and no tensor",
+        }
         raise cannot_build(
             where,
             f"{what}{describe(where)} is {kinds.get(type(value), 'a function')}, which only TVM's "
             f"Relay has when a program runs",
         )
 
-    # Scopes
+    def fail(self, node: Expr, reason: str) -> NoReturn:
+        raise cannot_build(node, reason)
 
-    def scope(self, root: Expr, frame: Frame) -> Steps:
-        """The value of `root`, nodes in the order of Relay's interpreter."""
-        stack: list[Any] = [root]
-        while stack:
-            node = stack.pop()
-            if node is None:  # what the next one needs is there
-                node = stack.pop()
-                found = self.node(node, frame)
-                frame.values[node] = (yield found) if isinstance(found, GeneratorType) else found
-            elif isinstance(node, _Bind):
-                frame.values[node.let.var] = frame.find(node.let.value)
-            elif frame.find(node) is ABSENT:
-                stack += (node, None, *reversed(_needed(node)))
-        return frame.find(root)
+    # Values
 
-    def node(self, node: Expr, frame: Frame) -> Value:
-        """The value of a node, those that it needs being there; or the steps that lead to it."""
-        if isinstance(node, Call):
-            args = [frame.find(a) for a in node.args]
-            return self.call(node, frame.find(node.op), args, frame)
-        if isinstance(node, Function):
-            return Closure(node, frame)
-        if isinstance(node, GlobalVar):
-            return self.globals.setdefault(node, Closure(self.defined(node), Frame(), node))
-        if isinstance(node, Let):
-            return frame.find(node.body)
-        if isinstance(node, Tuple):
-            fields = [frame.find(f) for f in node.fields]
-            known = not all(map(is_computed, fields))
-            return tuple(fields) if known else with_parts(node, fields, frame)
-        if isinstance(node, TupleGetItem):
-            return self.projection(node, frame.find(node.tuple_value), frame)
-        if isinstance(node, If):
-            return self.if_(node, frame)
-        if isinstance(node, Match):
-            return self.match(node, frame.find(node.data), frame)
-        if isinstance(node, RefCreate):
-            cell = Cell()
-            self.store[cell] = frame.find(node.value)
-            return cell
-        if isinstance(node, RefRead):
-            return self.read(node, frame.find(node.ref))
-        if isinstance(node, RefWrite):
-            return self.write(node, frame.find(node.ref), frame.find(node.value))
+    def leaf(self, node: Expr, frame: Frame) -> Value:
+        """A variable or constant is what the program computes with."""
         return node
 
-    def defined(self, gv: GlobalVar) -> Function:
-        if self.mod is None or gv not in self.mod:
-            raise BuildError(f"@{gv.name_hint} is called but not defined in the module")
-        return self.mod[gv]
+    variable = constant = leaf
+
+    def tuple_(self, node: Tuple, frame: Frame) -> Value:
+        fields = [frame.find(f) for f in node.fields]
+        computed = all(map(is_computed, fields))
+        return with_parts(node, fields, frame) if computed else tuple(fields)
+
+    def ref_create(self, node: RefCreate, frame: Frame) -> Value:
+        cell = Cell()
+        self.store[cell] = frame.find(node.value)
+        return cell
 
     def projection(self, node: TupleGetItem, whole: Value, frame: Frame) -> Value:
         if isinstance(whole, Choice):
             return self.branch(whole, lambda v: self.projection(node, v, frame))
         return whole[node.index] if isinstance(whole, tuple) else with_parts(node, [whole], frame)
 
-    def read(self, node: RefRead, ref: Value) -> Value:
+    def ref_read(self, node: RefRead, ref: Value) -> Value:
         if isinstance(ref, Choice):
-            return self.branch(ref, lambda cell: self.read(node, cell))
+            return self.branch(ref, lambda cell: self.ref_read(node, cell))
         return self.store[_cell(node, ref)]
 
-    def write(self, node: RefWrite, ref: Value, value: Value) -> Value:
+    def ref_write(self, node: RefWrite, ref: Value, value: Value) -> Value:
         if isinstance(ref, Choice):
-            return self.branch(ref, lambda cell: self.write(node, cell, value))
+            return self.branch(ref, lambda cell: self.ref_write(node, cell, value))
         self.store[_cell(node, ref)] = value
         return tuple_of([])
 
@@ -275,35 +237,39 @@ class _Inliner:
             results = iter([both] if len(pairs) == 1 else fields_of(both))
         return (yield Merge(cond, lambda one, other: next(results)).of(ones, others))
 
-    def match(self, node: Match, value: Value, frame: Frame) -> Steps:
-        for clause in node.clauses:
-            inner = Frame(frame)
-            found = matched(clause.lhs, value, inner, node)
-            if isinstance(found, list):  # where in the value there is a choice
+    def clause_frame(self, frame: Frame) -> Frame:
+        return Frame(frame)
 
-                def follow(side: Value, path: list[int] = found) -> Steps:
-                    return self.match(node, with_part_at(value, path, side), frame)
+    def is_undecided(self, value: Value) -> bool:
+        return isinstance(value, Choice)
 
-                return (yield self.branch(part_at(value, found), follow))
-            if found:
-                return (yield self.scope(clause.rhs, inner))
-        raise cannot_build(node, f"no clause of {describe(node)} takes the value that it gets")
+    def undecided_match(self, node: Match, value: Value, path: list[int], frame: Frame) -> Value:
+        def follow(side: Value) -> Steps:
+            return self.match(node, with_part_at(value, path, side), frame)
+
+        return self.branch(part_at(value, path), follow)
+
+    def fields(self, value: Value) -> tuple[Value, ...]:
+        return fields_of(value)
+
+    def not_data(self, node: Match, value: Value) -> NoReturn:
+        self.fail(node, f"the data that {describe(node)} takes apart comes from outside")
 
     # Calls
 
-    def call(self, node: Call, callee: Value, args: list[Value], frame: Frame) -> Value:
-        if isinstance(callee, Op):
-            return with_parts(node, [callee, *(self.computed(a, node) for a in args)], frame)
-        if isinstance(callee, Constructor):
-            return Data(callee, tuple(args))
-        if isinstance(callee, Choice):
-            return self.branch(callee, lambda side: self.call(node, side, args, frame))
-        if not isinstance(callee, Closure):
-            raise cannot_build(node, f"the function that {describe(node)} calls comes from outside")
+    def operator(self, node: Call, op: Op, args: list[Value], frame: Frame) -> Value:
+        return with_parts(node, [op, *(self.computed(a, node) for a in args)], frame)
+
+    def enter(self, node: Call, callee: Closure, args: list[Value], frame: Frame) -> Value:
         if self.keep(callee.function):
             op = callee.name or callee.function
             return with_parts(node, [op, *(self.computed(a, node) for a in args)], frame)
         return self.follow(node, callee, args, frame)
+
+    def other_call(self, node: Call, callee: Value, args: list[Value], frame: Frame) -> Value:
+        if isinstance(callee, Choice):
+            return self.branch(callee, lambda side: self.call(node, side, args, frame))
+        self.fail(node, f"the function that {describe(node)} calls comes from outside")
 
     def follow(self, node: Call, callee: Closure, args: list[Value], frame: Frame) -> Steps:
         function, key = callee.function, None
@@ -380,19 +346,6 @@ class _Inliner:
         contents = [self.computed(c, node, "a reference in ") for c in contents]
         self.store = saved
         return Function(params, tuple_of([body, *contents]) if contents else body)
-
-
-def _needed(node: Expr) -> tuple[Any, ...]:
-    """What is evaluated before a node, in order."""
-    if isinstance(node, Function):
-        return ()
-    if isinstance(node, If):
-        return (node.cond,)
-    if isinstance(node, Match):
-        return (node.data,)
-    if isinstance(node, Let):
-        return (node.value, _Bind(node), node.body)
-    return node.parts()
 
 
 def _cell(node: Expr, ref: Value) -> Cell:

@@ -14,15 +14,6 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import EvaluationError, InputError
-from byoc_lab.relay.adt import (
-    Clause,
-    Constructor,
-    Match,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-)
 from byoc_lab.relay.analysis import free_vars
 from byoc_lab.relay.attrs import Attrs
 from byoc_lab.relay.attrs import dtype as dtype_kind
@@ -33,7 +24,6 @@ from byoc_lab.relay.expr import (
     Function,
     GlobalVar,
     If,
-    Let,
     Op,
     RefCreate,
     RefRead,
@@ -46,7 +36,9 @@ from byoc_lab.relay.expr import (
 )
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.op.evaluate import evaluate_op
+from byoc_lab.relay.rules import run
 from byoc_lab.run.inputs import WIDENED, bind_inputs, widened
+from byoc_lab.run.interpreter import Closure, Frame, Interpreter, Observer, Steps
 from byoc_lab.run.values import ConstructorValue, RefValue
 
 MAX_CALL_DEPTH = 100_000
@@ -57,7 +49,7 @@ class Result:
     """What a run gave.
 
     value: an array, a (nested) tuple, what a constructor made (a `ConstructorValue`), a reference
-        (a `RefValue`), or a function (a `Closure`).
+        (a `RefValue`), or a function (a `FunctionValue`).
     values: with keep=True, the value of every node that was evaluated, those inside called
         functions included; of a node that was evaluated several times, the last one.
     """
@@ -103,11 +95,10 @@ def evaluate(
         raise InputError(f"dtype must be None or 'float64', found {dtype!r}")
     mod = program if isinstance(program, IRModule) else IRModule()
     main = _main(program)
-    machine = _Machine(mod, wide=dtype == "float64", keep=keep)
-    frame = _Frame(None)
-    for parameter, value in bind_inputs(main, inputs, wide=machine.wide).items():
-        machine.set(frame, parameter, value)
-    return Result(machine.run(main.body, frame), machine.kept)
+    wide, kept = dtype == "float64", Keep()
+    values = bind_inputs(main, inputs, wide=wide)
+    value = Reference(mod, wide, kept if keep else None).run(main, values)
+    return Result(value, kept.values)
 
 
 def _main(program: IRModule | Expr | TupleWrapper) -> Function:
@@ -129,237 +120,118 @@ def widened_attrs(attrs: Attrs | None) -> Attrs | None:
     return attrs.replace(**wider) if wider else attrs
 
 
-class _Frame:
-    """The values of one call of a function; `outer` is the frame that the function was made in."""
-
-    __slots__ = ("outer", "values")
-
-    def __init__(self, outer: _Frame | None):
-        self.outer = outer
-        self.values: dict[Expr, Any] = {}
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Closure:
-    """A function as a value: with the values of the variables around it, callable with those of
-    its parameters. Raises InputError for another number of arguments, and what `evaluate` raises.
+class FunctionValue(Closure):
+    """A function among the values of a run: callable with values for its parameters.
+
+    Raises InputError for another number of arguments, and what `evaluate` raises.
     """
 
-    function: Function
-    frame: _Frame | None
-    machine: _Machine
+    mod: IRModule = field(default_factory=IRModule)
+    wide: bool = False
 
     def __call__(self, *args: Any) -> Any:
-        machine = _Machine(self.machine.mod, self.machine.wide, keep=False)
-        frame = _Frame(self.frame)
-        for parameter, value in bind_inputs(self.function, args, wide=machine.wide).items():
-            machine.set(frame, parameter, value)
-        return machine.run(self.function.body, frame)
+        values = bind_inputs(self.function, args, wide=self.wide)
+        return Reference(self.mod, wide=self.wide).run(self.function, values, self.frame)
 
 
-_ABSENT = object()
+class Keep(Observer):
+    """Keeps the value of every node; of one that is evaluated several times, the last."""
+
+    def __init__(self) -> None:
+        self.values: dict[Expr, Any] = {}
+
+    def on_value(self, node: Expr, value: Any) -> None:
+        self.values[node] = value
+
+
 _UNIT: tuple[()] = ()
 
 
-def _find(frame: _Frame | None, node: Expr) -> Any:
-    """The value of `node` here or in an outer frame, or _ABSENT."""
-    while frame is not None:
-        if node in frame.values:
-            return frame.values[node]
-        frame = frame.outer
-    return _ABSENT
+class Reference(Interpreter):
+    """Evaluates with NumPy arrays, each operator by the reference in its definition.
 
+    wide: compute in float64 what is float32, float16 or bfloat16.
+    """
 
-class _Machine:
-    """Evaluates with a stack of its own: each entry is a node, its frame, and how far it is."""
+    error = EvaluationError
 
-    def __init__(self, mod: IRModule, wide: bool, keep: bool):
-        self.mod = mod
+    def __init__(self, mod: IRModule, wide: bool = False, observer: Observer | None = None):
+        super().__init__(mod)
         self.wide = wide
-        self.keep = keep
-        self.kept: dict[Expr, Any] = {}
+        self.observer = observer
         self.depth = 0
-        self.stack: list[tuple[Expr, _Frame, Any]] = []
 
-    def run(self, root: Expr, frame: _Frame) -> Any:
-        self.stack.append((root, frame, None))
-        while self.stack:
-            node, frame, stage = self.stack.pop()
-            if _find(frame, node) is _ABSENT:
-                step = _STEPS.get(type(node))
-                if step is None:
-                    raise EvaluationError(f"{describe(node)} cannot be evaluated")
-                step(self, node, frame, stage)
-        return _find(frame, root)
+    def run(self, function: Function, values: Mapping[Var, Any], outer: Frame | None = None) -> Any:
+        """What `function` gives where its parameters have these values."""
+        frame = Frame(outer)
+        for parameter, value in values.items():
+            self.bind(parameter, value, frame)
+        return run(self.scope(function.body, frame))
 
-    def set(self, frame: _Frame, node: Expr, value: Any) -> None:
-        frame.values[node] = value
-        if self.keep:
-            self.kept[node] = value
+    def closure(
+        self, function: Function, frame: Frame, name: GlobalVar | None = None
+    ) -> FunctionValue:
+        return FunctionValue(function, frame, name, self.mod, self.wide)
 
-    def later(self, frame: _Frame, node: Expr, stage: Any, *first: Expr) -> None:
-        """Come back to `node` at `stage` when `first` have values."""
-        self.stack.append((node, frame, stage))
-        self.stack += [(part, frame, None) for part in reversed(first)]
+    def variable(self, node: Var, frame: Frame) -> Any:
+        self.fail(node, f"%{node.name_hint} has no value: nothing binds it")
 
-    # One step for each kind of node
+    def constant(self, node: Constant, frame: Frame) -> Any:
+        value = widened(node.numpy()) if self.wide else node.numpy()
+        return self.observer.on_constant(node, value) if self.observer else value
 
-    def variable(self, node: Var, frame: _Frame, stage: Any) -> None:
-        raise EvaluationError(f"%{node.name_hint} has no value: nothing binds it")
-
-    def global_variable(self, node: GlobalVar, frame: _Frame, stage: Any) -> None:
-        if node not in self.mod:
-            raise EvaluationError(f"@{node.name_hint} is called but not defined in the module")
-        self.set(frame, node, Closure(self.mod[node], None, self))
-
-    def constant(self, node: Constant, frame: _Frame, stage: Any) -> None:
-        self.set(frame, node, widened(node.numpy()) if self.wide else node.numpy())
-
-    def callee(self, node: Op | Constructor, frame: _Frame, stage: Any) -> None:
-        self.set(frame, node, node)
-
-    def function(self, node: Function, frame: _Frame, stage: Any) -> None:
-        self.set(frame, node, Closure(node, frame, self))
-
-    def call(self, node: Call, frame: _Frame, stage: Any) -> None:
-        if stage is None:
-            self.later(frame, node, "called", node.op, *node.args)
-            return
-        if isinstance(stage, _Frame):
-            self.depth -= 1
-            body = _find(frame, node.op).function.body
-            self.set(frame, node, _find(stage, body))
-            return
-        callee = _find(frame, node.op)
-        args = [_find(frame, a) for a in node.args]
-        if isinstance(callee, Op):
-            self.set(frame, node, self._operator_value(node, callee, args))
-        elif isinstance(callee, Constructor):
-            self.set(frame, node, ConstructorValue(callee, tuple(args)))
-        elif isinstance(callee, Closure):
-            self._enter(node, frame, callee, args)
-        else:
-            raise EvaluationError(f"{describe(node.op)} is called but is no function")
-
-    def _operator_value(self, node: Call, op: Op, args: list[Any]) -> Any:
+    def operator(self, node: Call, op: Op, args: list[Any], frame: Frame) -> Any:
         attrs = widened_attrs(node.attrs) if self.wide else node.attrs
         try:
-            return evaluate_op(op, attrs, args)
+            value = evaluate_op(op, attrs, args)
         except EvaluationError as error:
             if node.span is None:
                 raise
             raise EvaluationError(f"{node.span}: {error}") from error
+        return self.observer.on_result(node, args, value) if self.observer else value
 
-    def _enter(self, node: Call, frame: _Frame, closure: Closure, args: list[Any]) -> None:
-        function = closure.function
+    def enter(self, node: Call, callee: Closure, args: list[Any], frame: Frame) -> Steps:
+        function = callee.function
         if len(args) != len(function.params):
-            raise EvaluationError(
-                f"{describe(function)} takes {len(function.params)} arguments, found {len(args)}"
-            )
+            expected = len(function.params)
+            self.fail(node, f"{describe(function)} takes {expected} arguments, found {len(args)}")
         self.depth += 1
         if self.depth > MAX_CALL_DEPTH:
-            raise EvaluationError(f"calls are nested {MAX_CALL_DEPTH} deep: endless recursion")
-        inner = _Frame(closure.frame)
+            self.fail(node, f"calls are nested {MAX_CALL_DEPTH} deep: endless recursion")
+        inner = Frame(callee.frame)
         for parameter, value in zip(function.params, args, strict=True):
-            self.set(inner, parameter, value)
-        self.stack.append((node, frame, inner))
-        self.stack.append((function.body, inner, None))
+            self.bind(parameter, value, inner)
+        value = yield self.scope(function.body, inner)
+        self.depth -= 1
+        return value
 
-    def let(self, node: Let, frame: _Frame, stage: Any) -> None:
-        if stage is None:
-            self.later(frame, node, "bound", node.value)
-        elif stage == "bound":
-            self.set(frame, node.var, _find(frame, node.value))
-            self.later(frame, node, "done", node.body)
-        else:
-            self.set(frame, node, _find(frame, node.body))
+    def other_call(self, node: Call, callee: Any, args: list[Any], frame: Frame) -> Any:
+        self.fail(node, f"{describe(node.op)} is called but is no function")
 
-    def branch(self, node: If, frame: _Frame, stage: Any) -> None:
-        if stage is None:
-            self.later(frame, node, "chosen", node.cond)
-            return
-        taken = node.true_branch if bool(_find(frame, node.cond)) else node.false_branch
-        if stage == "chosen":
-            self.later(frame, node, "done", taken)
-        else:
-            self.set(frame, node, _find(frame, taken))
+    def if_(self, node: If, frame: Frame) -> Steps:
+        taken = node.true_branch if bool(frame.find(node.cond)) else node.false_branch
+        return (yield self.scope(taken, frame))
 
-    def match(self, node: Match, frame: _Frame, stage: Any) -> None:
-        if stage is None:
-            self.later(frame, node, "known", node.data)
-            return
-        if isinstance(stage, Clause):
-            self.set(frame, node, _find(frame, stage.rhs))
-            return
-        value = _find(frame, node.data)
-        for clause in node.clauses:
-            bound: dict[Var, Any] = {}
-            if _matches(clause.lhs, value, bound):
-                for variable, part in bound.items():
-                    self.set(frame, variable, part)
-                self.later(frame, node, clause, clause.rhs)
-                return
-        place = f"{node.span}: " if node.span else ""
-        raise EvaluationError(f"{place}no clause of this match takes the value {value!r}")
+    def tuple_(self, node: Tuple, frame: Frame) -> Any:
+        return tuple(frame.find(f) for f in node.fields)
 
-    def compound(self, node: Expr, frame: _Frame, stage: Any) -> None:
-        """Tuples, projections, references: values follow from the values of the parts."""
-        if stage is None:
-            self.later(frame, node, "ready", *node.parts())
-            return
-        self.set(frame, node, _combine(node, [_find(frame, p) for p in node.parts()]))
-
-
-def _combine(node: Expr, parts: list[Any]) -> Any:
-    if isinstance(node, Tuple):
-        return tuple(parts)
-    if isinstance(node, TupleGetItem):
-        whole = parts[0]
+    def projection(self, node: TupleGetItem, whole: Any, frame: Frame) -> Any:
         if not isinstance(whole, tuple) or not 0 <= node.index < len(whole):
-            raise EvaluationError(f"{describe(node)}: there is no field {node.index}")
+            self.fail(node, f"{describe(node)}: field {node.index} does not exist")
         return whole[node.index]
-    if isinstance(node, RefCreate):
-        return RefValue(parts[0])
-    if not isinstance(parts[0], RefValue):
-        raise EvaluationError(f"{describe(node)}: {describe(node.parts()[0])} is no reference")
-    if isinstance(node, RefRead):
-        return parts[0].value
-    parts[0].value = parts[1]
-    return _UNIT
 
+    def ref_create(self, node: RefCreate, frame: Frame) -> Any:
+        return RefValue(frame.find(node.value))
 
-def _matches(pattern: Pattern, value: Any, bound: dict[Var, Any]) -> bool:
-    """Whether a pattern takes a value; what its variables stand for is put in `bound`."""
-    if isinstance(pattern, PatternVar):
-        bound[pattern.var] = value
-        return True
-    if isinstance(pattern, PatternConstructor):
-        if not isinstance(value, ConstructorValue):
-            raise EvaluationError(f"the pattern {pattern} needs a data value, found {value!r}")
-        if pattern.constructor.identity != value.constructor.identity:
-            return False
-        fields = value.fields
-    elif isinstance(pattern, PatternTuple):
-        fields = value
-    else:
-        return True
-    return all(_matches(p, v, bound) for p, v in zip(pattern.patterns, fields, strict=True))
+    def ref_read(self, node: RefRead, ref: Any) -> Any:
+        return self._reference(node, ref).value
 
+    def ref_write(self, node: RefWrite, ref: Any, value: Any) -> Any:
+        self._reference(node, ref).value = value
+        return _UNIT
 
-_STEPS: dict[type, Any] = {
-    Var: _Machine.variable,
-    GlobalVar: _Machine.global_variable,
-    Constant: _Machine.constant,
-    Op: _Machine.callee,
-    Constructor: _Machine.callee,
-    Match: _Machine.match,
-    Function: _Machine.function,
-    Call: _Machine.call,
-    Let: _Machine.let,
-    If: _Machine.branch,
-    Tuple: _Machine.compound,
-    TupleGetItem: _Machine.compound,
-    RefCreate: _Machine.compound,
-    RefRead: _Machine.compound,
-    RefWrite: _Machine.compound,
-}
+    def _reference(self, node: RefRead | RefWrite, ref: Any) -> RefValue:
+        if not isinstance(ref, RefValue):
+            self.fail(node, f"{describe(node)}: {describe(node.ref)} is no reference")
+        return ref

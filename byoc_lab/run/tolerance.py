@@ -16,24 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import EvaluationError
-from byoc_lab.relay.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    GlobalVar,
-    If,
-    Op,
-    Tuple,
-    TupleGetItem,
-    Var,
-    describe,
-)
-from byoc_lab.relay.op.evaluate import evaluate_op
-from byoc_lab.relay.visit import post_order
+from byoc_lab.relay.expr import Call, Constant, Expr, Function, GlobalVar, If, Var
+from byoc_lab.relay.module import IRModule
 from byoc_lab.run.inputs import widened
-from byoc_lab.run.reference import widened_attrs
+from byoc_lab.run.interpreter import Frame, Observer, Steps
+from byoc_lab.run.reference import Keep, Reference
 from byoc_lab.run.rounding import Array, flat, rounding, rounding_deviation
 
 FAILURE = 1e-9  # probability that a correct result is called wrong
@@ -57,7 +44,9 @@ def node_values(
 
     callees: the functions that it still calls, flat too. Raises EvaluationError.
     """
-    return _Runner(function, inputs, callees).run()
+    kept = Keep()
+    _Flat(callees, kept).run(function, _wide_inputs(inputs))
+    return kept.values
 
 
 def bounded(
@@ -79,14 +68,18 @@ def bounded(
     """
     if samples is not None and samples < 1:
         raise ValueError(f"samples must be at least 1, found {samples}")
-    runner = _Runner(function, inputs, {})
+    wide = _wide_inputs(inputs)
+
+    def run(observer: Observer) -> Sequence[Array]:
+        return flat(_Flat({}, observer).run(function, wide))
+
     recorder = _Recorder()
-    outputs = flat(runner.run(recorder)[function.body])
+    outputs = tuple(run(recorder))
     if samples is None:
         affordable = SAMPLED_ELEMENTS // max(1, recorder.elements)
         samples = min(max(affordable, MIN_SAMPLES), MAX_SAMPLES)
     noise = [_Noise(recorder.roundings, exact_constants, [seed, n]) for n in range(samples)]
-    runs = [flat(runner.run(n)[function.body]) for n in noise]
+    runs = [run(n) for n in noise]
     tolerances = []
     for n, output in enumerate(outputs):
         if output.dtype.kind != "f" or not output.size:
@@ -105,17 +98,7 @@ def outlier_factor(n: int) -> float:
     return sqrt(2 * log(2 * n / FAILURE))
 
 
-class _Observer:
-    """Sees the value of every constant and operator call, and may give another one."""
-
-    def on_constant(self, node: Constant, value: Any) -> Any:
-        return value
-
-    def on_result(self, node: Call, args: Sequence[Any], value: Any) -> Any:
-        return value
-
-
-class _Recorder(_Observer):
+class _Recorder(Observer):
     """Keeps the size of each call's rounding error, and counts elements."""
 
     def __init__(self) -> None:
@@ -132,7 +115,7 @@ class _Recorder(_Observer):
         return value
 
 
-class _Noise(_Observer):
+class _Noise(Observer):
     """Random errors of one run: of the results of calls, and of constants."""
 
     def __init__(self, roundings: Mapping[Expr, Any], exact_constants: bool, seed: list[int]):
@@ -157,45 +140,21 @@ class _Noise(_Observer):
             return value + deviation * self.random.standard_normal(value.shape)
 
 
-class _Runner:
-    """Evaluates a flat function in float64.
+class _Flat(Reference):
+    """Evaluates flat functions in float64. Operators have no effects, so both branches of an `if`
+    are evaluated: what is only computed in one of them has a value too."""
 
-    Both branches of an `if` are evaluated: operators have no effects.
-    """
+    def __init__(self, functions: Mapping[GlobalVar, Function], observer: Observer | None = None):
+        super().__init__(IRModule(dict(functions)), wide=True, observer=observer)
 
-    def __init__(
-        self, function: Function, inputs: Mapping[Var, Any], callees: Mapping[Any, Function]
-    ):
-        self.nodes = list(post_order(function.body, enter=lambda n: not isinstance(n, Function)))
-        self.inputs: dict[Expr, Any] = {p: _wide(v) for p, v in inputs.items()}
-        self.callees = callees
+    def if_(self, node: If, frame: Frame) -> Steps:
+        true = yield self.scope(node.true_branch, frame)
+        false = yield self.scope(node.false_branch, frame)
+        return true if bool(frame.find(node.cond)) else false
 
-    def run(self, observer: _Observer | None = None) -> dict[Expr, Any]:
-        observer = observer or _Observer()
-        values: dict[Expr, Any] = dict(self.inputs)
-        for node in self.nodes:
-            if node not in values and not isinstance(node, (Op, GlobalVar)):
-                values[node] = self._value(node, values, observer)
-        return values
 
-    def _value(self, node: Expr, values: Mapping[Expr, Any], observer: _Observer) -> Any:
-        if isinstance(node, Constant):
-            return observer.on_constant(node, widened(node.numpy()))
-        if isinstance(node, Tuple):
-            return tuple(values[f] for f in node.fields)
-        if isinstance(node, TupleGetItem):
-            return values[node.tuple_value][node.index]
-        if isinstance(node, If):
-            return values[node.true_branch if values[node.cond] else node.false_branch]
-        if isinstance(node, Call) and isinstance(node.op, Op):
-            args = [values[a] for a in node.args]
-            value = evaluate_op(node.op, widened_attrs(node.attrs), args)
-            return observer.on_result(node, args, value)
-        if isinstance(node, Call) and node.op in self.callees:
-            callee = self.callees[node.op]
-            inner = dict(zip(callee.params, (values[a] for a in node.args), strict=True))
-            return _Runner(callee, inner, self.callees).run()[callee.body]
-        raise EvaluationError(f"{describe(node)} has no value to compare with")
+def _wide_inputs(inputs: Mapping[Var, Any]) -> dict[Var, Any]:
+    return {parameter: _wide(value) for parameter, value in inputs.items()}
 
 
 def _wide(value: Any) -> Any:

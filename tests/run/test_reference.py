@@ -257,7 +257,7 @@ def test_wrong_calls_are_named() -> None:
         evaluate(Function([x], relay.Call(two, [x])), [X])
     with pytest.raises(EvaluationError, match="%x is called but is no function"):
         evaluate(Function([x], relay.Call(x, [x])), [X])
-    with pytest.raises(EvaluationError, match="there is no field 2"):
+    with pytest.raises(EvaluationError, match="field 2 does not exist"):
         evaluate(Function([x], relay.TupleGetItem(relay.Tuple([x, x]), 2)), [X])
     with pytest.raises(EvaluationError, match="is no reference"):
         evaluate(Function([x], relay.RefRead(x)), [X])

@@ -1,77 +1,29 @@
-"""What is known before a program runs: its functions, references and data, and tuples of these.
+"""What can be said of values before a program runs: functions, references, data, tuples of these.
 
-A value is an expression (a tensor, or a tuple of tensors, that the program computes when it runs),
-a tuple of values, a function (`Closure`, or a Constructor or Op), a reference (`Cell`), or what a
-constructor made (`Data`). Where an `if` makes one of two such things, it is a `Choice`.
+An abstract value is an expression (a tensor, or a tuple of tensors, that the program computes when
+it runs), a tuple of values, a function (`Closure`, or a Constructor or Op), a reference (`Cell`),
+or what a constructor made (`ConstructorValue`). Where an `if` makes one of two such things, it is a
+`Choice`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from byoc_lab.errors import BuildError
-from byoc_lab.relay.adt import (
-    Constructor,
-    Match,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-)
+from byoc_lab.relay.adt import Constructor
 from byoc_lab.relay.analysis import free_vars
-from byoc_lab.relay.expr import Expr, Function, GlobalVar, Op, Tuple, TupleGetItem, describe
-from byoc_lab.relay.types import TupleType, Type
-
-Value = Any
-Steps = Generator[Any, Any, Value]  # run by `relay.rules.run`
-ABSENT = object()
-
-
-class Frame:
-    """The values of the nodes of one scope; `outer` is the frame that the scope stands in.
-
-    types: what the type variables of the functions around stand for.
-    """
-
-    __slots__ = ("outer", "types", "values")
-
-    def __init__(self, outer: Frame | None = None, types: Mapping[Type, Type] | None = None):
-        self.outer = outer
-        self.types: dict[Type, Type] = {**(outer.types if outer else {}), **(types or {})}
-        self.values: dict[Expr, Value] = {}
-
-    def find(self, node: Expr) -> Value:
-        """The value of a node here or in an outer frame, or ABSENT."""
-        frame: Frame | None = self
-        while frame is not None:
-            if node in frame.values:
-                return frame.values[node]
-            frame = frame.outer
-        return ABSENT
-
-
-@dataclass(frozen=True, eq=False)
-class Closure:
-    """A function and the frame of its free variables; `name` of a global one."""
-
-    function: Function
-    frame: Frame
-    name: GlobalVar | None = None
+from byoc_lab.relay.expr import Expr, Op, Tuple, TupleGetItem
+from byoc_lab.relay.types import TupleType
+from byoc_lab.run.interpreter import ABSENT, Closure, Frame, Steps, Value
+from byoc_lab.run.values import ConstructorValue
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
     """A reference. What it refers to is in a store: Cell -> Value."""
-
-
-@dataclass(frozen=True, eq=False)
-class Data:
-    """What a constructor made."""
-
-    constructor: Constructor
-    fields: tuple[Value, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +44,7 @@ def is_computed(value: Value) -> bool:
 
 
 def fields_of(value: Value) -> tuple[Value, ...]:
-    """The fields of a tuple, known or computed."""
+    """The fields of a tuple of values, or of a tuple that is an expression."""
     if isinstance(value, Tuple):
         return value.fields
     if not is_computed(value):
@@ -106,7 +58,7 @@ def fields_of(value: Value) -> tuple[Value, ...]:
 class Copy:
     """Copies values with `leaf(expression)` in place of each expression.
 
-    key: what is known of them: two values with one key differ in their expressions alone.
+    key: all but the expressions: two values with one key differ in their expressions alone.
     store: what the cells among them refer to; that of their copies is in `made_store`.
     cells: each with its copy.
     """
@@ -132,7 +84,7 @@ class Copy:
             number, made = self._seen[value]
             self.key.append(("again", number))
             return made
-        return (yield getattr(self, f"_{type(value).__name__.lower()}")(value))
+        return (yield self._COPIES[type(value)](self, value))
 
     def _each(self, values: tuple[Value, ...]) -> Steps:
         made = []
@@ -140,14 +92,14 @@ class Copy:
             made.append((yield self.of(value)))
         return tuple(made)
 
-    def _known(self, value: Value, made: Value) -> Value:
+    def _made(self, value: Value, made: Value) -> Value:
         self._seen[value] = (len(self._seen), made)
         return made
 
     def _closure(self, value: Closure) -> Steps:
         self.key.append((Closure, value.function, tuple(value.frame.types.items())))
         frame = Frame(None, value.frame.types)
-        made = self._known(value, Closure(value.function, frame, value.name))
+        made = self._made(value, Closure(value.function, frame, value.name))
         for var in free_vars(value.function):
             found = value.frame.find(var)
             if found is not ABSENT:
@@ -156,20 +108,27 @@ class Copy:
 
     def _cell(self, value: Cell) -> Steps:
         self.key.append(Cell)
-        made = self._known(value, Cell())
+        made = self._made(value, Cell())
         self.cells.append((value, made))
         self.made_store[made] = yield self.of(self.store[value])
         return made
 
-    def _data(self, value: Data) -> Steps:
-        self.key.append((Data, value.constructor.identity))
-        made = Data(value.constructor, (yield self._each(value.fields)))
-        return self._known(value, made)
+    def _data(self, value: ConstructorValue) -> Steps:
+        self.key.append((ConstructorValue, value.constructor.identity))
+        made = ConstructorValue(value.constructor, (yield self._each(value.fields)))
+        return self._made(value, made)
 
     def _choice(self, value: Choice) -> Steps:
         self.key.append(Choice)
         parts = yield self._each((value.cond, value.one, value.other))
-        return self._known(value, Choice(*parts))
+        return self._made(value, Choice(*parts))
+
+    _COPIES: ClassVar[dict[type, Callable[[Copy, Any], Steps]]] = {
+        Closure: _closure,
+        Cell: _cell,
+        ConstructorValue: _data,
+        Choice: _choice,
+    }
 
 
 @dataclass
@@ -188,9 +147,9 @@ class Merge:
             return self.leaf(one, other)
         if _is_tuple(one) and _is_tuple(other):
             return (yield self._each(fields_of(one), fields_of(other)))
-        if isinstance(one, Data) and isinstance(other, Data) and _same_constructor(one, other):
-            return Data(one.constructor, (yield self._each(one.fields, other.fields)))
-        if isinstance(one, Closure) and isinstance(other, Closure) and _same_code(one, other):
+        if _same_constructor(one, other):
+            return ConstructorValue(one.constructor, (yield self._each(one.fields, other.fields)))
+        if _same_code(one, other):
             return (yield self._closures(one, other))
         return Choice(self.cond, one, other)
 
@@ -217,45 +176,20 @@ def _is_tuple(value: Value) -> bool:
     )
 
 
-def _same_constructor(one: Data, other: Data) -> bool:
-    return one.constructor.identity == other.constructor.identity
+def _same_constructor(one: Value, other: Value) -> bool:
+    both = isinstance(one, ConstructorValue) and isinstance(other, ConstructorValue)
+    return both and one.constructor.identity == other.constructor.identity
 
 
-def _same_code(one: Closure, other: Closure) -> bool:
-    return one.function is other.function and one.frame.types == other.frame.types
-
-
-def matched(pattern: Pattern, value: Value, frame: Frame, node: Match) -> bool | list[int]:
-    """Whether a pattern takes a value, its variables bound in `frame`; or, where a choice has to be
-    made first, the way to it: the numbers of fields."""
-    if isinstance(pattern, PatternVar):
-        frame.values[pattern.var] = value
-        return True
-    if not isinstance(pattern, (PatternConstructor, PatternTuple)):
-        return True
-    if isinstance(value, Choice):
-        return []
-    if isinstance(pattern, PatternTuple):
-        parts = fields_of(value)
-    elif not isinstance(value, Data):
-        raise cannot_build(node, f"the data that {describe(node)} takes apart comes from outside")
-    elif pattern.constructor.identity != value.constructor.identity:
-        return False
-    else:
-        parts = value.fields
-    for n, (below, part) in enumerate(zip(pattern.patterns, parts, strict=True)):
-        found = matched(below, part, frame, node)
-        if isinstance(found, list):
-            return [n, *found]
-        if not found:
-            return False
-    return True
+def _same_code(one: Value, other: Value) -> bool:
+    both = isinstance(one, Closure) and isinstance(other, Closure)
+    return both and one.function is other.function and one.frame.types == other.frame.types
 
 
 def part_at(value: Value, path: list[int]) -> Value:
     """The part of data or of a tuple that `path` leads to."""
     for n in path:
-        value = (value.fields if isinstance(value, Data) else value)[n]
+        value = (value.fields if isinstance(value, ConstructorValue) else value)[n]
     return value
 
 
@@ -263,9 +197,10 @@ def with_part_at(value: Value, path: list[int], part: Value) -> Value:
     """`value` with another part where `path` leads."""
     if not path:
         return part
-    fields = list(value.fields if isinstance(value, Data) else value)
+    data = isinstance(value, ConstructorValue)
+    fields = list(value.fields if data else value)
     fields[path[0]] = with_part_at(fields[path[0]], path[1:], part)
-    return Data(value.constructor, tuple(fields)) if isinstance(value, Data) else tuple(fields)
+    return ConstructorValue(value.constructor, tuple(fields)) if data else tuple(fields)
 
 
 def cannot_build(node: Expr, reason: str) -> BuildError:

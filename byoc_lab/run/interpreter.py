@@ -1,0 +1,311 @@
+"""The walk that every evaluation of Relay shares: each node of a scope gets its value, in the order
+of Relay's interpreter.
+
+What a value is, a subclass says: arrays and what is made of them (`reference.py`), or whatever can
+be said before a program runs (`inline.py`). Nothing recurses over the graph: a rule that needs the
+value of another scope yields that scope, and `relay.rules.run` keeps what waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from types import GeneratorType
+from typing import Any, NoReturn
+
+from byoc_lab.errors import ByocLabError
+from byoc_lab.relay.adt import (
+    Constructor,
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+)
+from byoc_lab.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Op,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+    describe,
+)
+from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.types import Type
+from byoc_lab.run.values import ConstructorValue
+
+Value = Any
+Steps = Generator[Any, Any, Value]  # run by `relay.rules.run`
+ABSENT = object()
+
+
+class Frame:
+    """The values of the nodes of one scope; `outer` is the frame that the scope stands in.
+
+    types: what the type parameters of the functions around stand for.
+    """
+
+    __slots__ = ("outer", "types", "values")
+
+    def __init__(self, outer: Frame | None = None, types: Mapping[Type, Type] | None = None):
+        self.outer = outer
+        self.types: dict[Type, Type] = {**(outer.types if outer else {}), **(types or {})}
+        self.values: dict[Expr, Value] = {}
+
+    def find(self, node: Expr) -> Value:
+        """The value of a node here or in an outer frame, or ABSENT."""
+        frame: Frame | None = self
+        while frame is not None:
+            if node in frame.values:
+                return frame.values[node]
+            frame = frame.outer
+        return ABSENT
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Closure:
+    """A function as a value: with the frame of its free variables; `name` of a global one."""
+
+    function: Function
+    frame: Frame
+    name: GlobalVar | None = None
+
+
+class Observer:
+    """Hears of every value. It may replace those of constants and operator calls by others."""
+
+    def on_constant(self, node: Constant, value: Value) -> Value:
+        """The value that a constant is to have."""
+        return value
+
+    def on_result(self, node: Call, args: list[Value], value: Value) -> Value:
+        """The value that the call of an operator is to have."""
+        return value
+
+    def on_value(self, node: Expr, value: Value) -> None:
+        """A node, or a parameter of a function that is called, has its value."""
+
+
+@dataclass(frozen=True)
+class _Bind:
+    """Still to do: the variable of a let gets its value."""
+
+    let: Let
+
+
+class Interpreter:
+    """Evaluates scopes. A subclass defines the rules that raise NotImplementedError here.
+
+    A rule gets a node whose parts have values, and gives the node's value, or the steps to it.
+    """
+
+    error: type[ByocLabError]
+    """What is raised for a node that has no value."""
+
+    def __init__(self, mod: IRModule | None = None):
+        self.mod = mod or IRModule()
+        self.globals: dict[GlobalVar, Closure] = {}
+        self.observer: Observer | None = None
+
+    def scope(self, root: Expr, frame: Frame) -> Steps:
+        """The value of `root`, and those of the nodes below it in `frame`."""
+        stack: list[Any] = [root]
+        while stack:
+            node = stack.pop()
+            if node is None:  # the parts of the next one have values
+                node = stack.pop()
+                found = self.RULES[type(node)](self, node, frame)
+                value = (yield found) if isinstance(found, GeneratorType) else found
+                frame.values[node] = value
+                if self.observer is not None:
+                    self.observer.on_value(node, value)
+            elif isinstance(node, _Bind):
+                self.bind(node.let.var, frame.find(node.let.value), frame)
+            elif frame.find(node) is ABSENT:
+                if type(node) not in self.RULES:
+                    self.fail(node, f"{describe(node)} cannot be evaluated")
+                stack += (node, None, *reversed(_needed(node)))
+        return frame.find(root)
+
+    def bind(self, variable: Var, value: Value, frame: Frame) -> None:
+        """Give a variable its value."""
+        frame.values[variable] = value
+        if self.observer is not None:
+            self.observer.on_value(variable, value)
+
+    def fail(self, node: Expr, reason: str) -> NoReturn:
+        """Raise this interpreter's error, with the place of `node`."""
+        raise self.error(f"{node.span}: {reason}" if node.span else reason)
+
+    # Rules
+
+    def itself(self, node: Expr, frame: Frame) -> Value:
+        """A callee that stands for itself."""
+        return node
+
+    def variable(self, node: Var, frame: Frame) -> Value:
+        raise NotImplementedError
+
+    def constant(self, node: Constant, frame: Frame) -> Value:
+        raise NotImplementedError
+
+    def global_variable(self, node: GlobalVar, frame: Frame) -> Value:
+        if node not in self.mod:
+            self.fail(node, f"@{node.name_hint} is called but not defined in the module")
+        if node not in self.globals:
+            self.globals[node] = self.closure(self.mod[node], Frame(), node)
+        return self.globals[node]
+
+    def function(self, node: Function, frame: Frame) -> Value:
+        return self.closure(node, frame)
+
+    def closure(self, function: Function, frame: Frame, name: GlobalVar | None = None) -> Closure:
+        return Closure(function, frame, name)
+
+    def let(self, node: Let, frame: Frame) -> Value:
+        return frame.find(node.body)
+
+    def tuple_(self, node: Tuple, frame: Frame) -> Value:
+        raise NotImplementedError
+
+    def projection(self, node: TupleGetItem, whole: Value, frame: Frame) -> Value:
+        raise NotImplementedError
+
+    def if_(self, node: If, frame: Frame) -> Value:
+        raise NotImplementedError
+
+    def ref_create(self, node: RefCreate, frame: Frame) -> Value:
+        raise NotImplementedError
+
+    def ref_read(self, node: RefRead, ref: Value) -> Value:
+        raise NotImplementedError
+
+    def ref_write(self, node: RefWrite, ref: Value, value: Value) -> Value:
+        raise NotImplementedError
+
+    # Calls
+
+    def call(self, node: Call, callee: Value, args: list[Value], frame: Frame) -> Value:
+        if isinstance(callee, Op):
+            return self.operator(node, callee, args, frame)
+        if isinstance(callee, Constructor):
+            return ConstructorValue(callee, tuple(args))
+        if isinstance(callee, Closure):
+            return self.enter(node, callee, args, frame)
+        return self.other_call(node, callee, args, frame)
+
+    def operator(self, node: Call, op: Op, args: list[Value], frame: Frame) -> Value:
+        raise NotImplementedError
+
+    def enter(self, node: Call, callee: Closure, args: list[Value], frame: Frame) -> Value:
+        raise NotImplementedError
+
+    def other_call(self, node: Call, callee: Value, args: list[Value], frame: Frame) -> Value:
+        """A call of what is neither operator, constructor nor function."""
+        raise NotImplementedError
+
+    # Matches
+
+    def match(self, node: Match, value: Value, frame: Frame) -> Steps:
+        for clause in node.clauses:
+            inner = self.clause_frame(frame)
+            found = self.matches(clause.lhs, value, inner, node)
+            if isinstance(found, list):
+                return (yield self.undecided_match(node, value, found, frame))
+            if found:
+                return (yield self.scope(clause.rhs, inner))
+        self.fail(node, f"no clause of {describe(node)} matches the value {value!r}")
+
+    def clause_frame(self, frame: Frame) -> Frame:
+        """Where a clause of a match in `frame` keeps the values of its nodes."""
+        return frame
+
+    def is_undecided(self, value: Value) -> bool:
+        """Whether it is open which constructor made `value`."""
+        return False
+
+    def undecided_match(self, node: Match, value: Value, path: list[int], frame: Frame) -> Value:
+        """The value of a match on a value that is undecided where `path` leads."""
+        raise NotImplementedError
+
+    def fields(self, value: Value) -> tuple[Value, ...]:
+        """The fields of a tuple."""
+        return value
+
+    def not_data(self, node: Match, value: Value) -> NoReturn:
+        """Raise the error for a pattern of a constructor on what no constructor made."""
+        self.fail(node, f"{describe(node)} needs a data value, found {value!r}")
+
+    def matches(
+        self, pattern: Pattern, value: Value, frame: Frame, node: Match
+    ) -> bool | list[int]:
+        """Whether a pattern matches a value, its variables bound in `frame`; or, where the value is
+        undecided, the way there: the numbers of fields."""
+        if isinstance(pattern, PatternVar):
+            self.bind(pattern.var, value, frame)
+            return True
+        if not isinstance(pattern, (PatternConstructor, PatternTuple)):
+            return True
+        if self.is_undecided(value):
+            return []
+        if isinstance(pattern, PatternTuple):
+            parts = self.fields(value)
+        elif not isinstance(value, ConstructorValue):
+            self.not_data(node, value)
+        elif pattern.constructor.identity != value.constructor.identity:
+            return False
+        else:
+            parts = value.fields
+        for n, (below, part) in enumerate(zip(pattern.patterns, parts, strict=True)):
+            found = self.matches(below, part, frame, node)
+            if isinstance(found, list):
+                return [n, *found]
+            if not found:
+                return False
+        return True
+
+    RULES: Mapping[type, Callable[[Any, Any, Frame], Value]] = {
+        Var: lambda self, node, frame: self.variable(node, frame),
+        Constant: lambda self, node, frame: self.constant(node, frame),
+        Op: itself,
+        Constructor: itself,
+        GlobalVar: global_variable,
+        Function: function,
+        Let: let,
+        Tuple: lambda self, node, frame: self.tuple_(node, frame),
+        TupleGetItem: lambda self, node, frame: self.projection(
+            node, frame.find(node.tuple_value), frame
+        ),
+        If: lambda self, node, frame: self.if_(node, frame),
+        Match: lambda self, node, frame: self.match(node, frame.find(node.data), frame),
+        RefCreate: lambda self, node, frame: self.ref_create(node, frame),
+        RefRead: lambda self, node, frame: self.ref_read(node, frame.find(node.ref)),
+        RefWrite: lambda self, node, frame: self.ref_write(
+            node, frame.find(node.ref), frame.find(node.value)
+        ),
+        Call: lambda self, node, frame: self.call(
+            node, frame.find(node.op), [frame.find(a) for a in node.args], frame
+        ),
+    }
+
+
+def _needed(node: Expr) -> tuple[Any, ...]:
+    """What is evaluated before a node, in order."""
+    if isinstance(node, Function):
+        return ()
+    if isinstance(node, If):
+        return (node.cond,)
+    if isinstance(node, Match):
+        return (node.data,)
+    if isinstance(node, Let):
+        return (node.value, _Bind(node), node.body)
+    return node.parts()
