@@ -47,6 +47,11 @@ class Layout:
         return sum(letter.isupper() for letter, _ in self.axes)
 
     @property
+    def letters(self) -> list[str]:
+        """What the axes are called, in order."""
+        return [letter for letter, _ in self.axes]
+
+    @property
     def plain(self) -> Layout:
         """The same order without blocks: NHWC of NHWC4c."""
         return Layout.of(axis for axis in self.axes if axis[0].isupper())

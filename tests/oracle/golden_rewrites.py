@@ -39,6 +39,17 @@ SCALES = (
     "before_two_convs",
     "before_conv_shared",
     "before_projected",
+    "after_blocked",
+    "after_blocked_channels_last",
+    "after_blocked_relu_and_bias",
+    "after_blocked_scalar",
+    "after_mixed_blocks",
+    "after_blocked_depthwise",
+    "after_blocked_conv3d",
+    "before_blocked",
+    "before_blocked_channels_last",
+    "before_blocked_relu",
+    "before_blocked_depthwise",
 )
 TO_CHANNELS_FIRST = {
     "nn.conv2d": ["NCHW", "default"],
