@@ -146,8 +146,8 @@ class _Backward:
             for n in range(2):
                 if not takers[n]:
                     taker = pre.args[1 - n]
-                    axes = self.messages[taker].axes
-                    args[n] = relay.multiply(args[n], along(scale, taker.checked_type, axes))
+                    shaped = along(scale, taker.checked_type, self.messages[taker].axes)
+                    args[n] = relay.multiply(args[n], shaped)
         else:  # relu: the scale went on to its operand
             return post
         return Call(post.op, args, post.attrs, span=post.span)
