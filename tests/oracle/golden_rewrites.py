@@ -274,7 +274,7 @@ def _layouts() -> Iterator[Golden]:
         yield Golden(f"layouts.{name}", typed, to_first)
     for name in ("depthwise", "channels_first", "blocks"):
         yield Golden(f"layouts.{name}", typed, to_last, "_to_last")
-    for name in ("relu", "pooled", "channels"):
+    for name in ("relu", "pooled", "channels", "blocked_bias", "one_blocked_bias"):
         yield Golden(f"layouts.{name}", typed, registered("AlterOpLayout", "channels_first"))
     canonical = ("InferType", "CanonicalizeOps")
     for name in ("bias_add", "quantized"):

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from byoc_lab.relay.qnn.transform import CanonicalizeOps
+from byoc_lab.transform import FakeQuantizationToInteger, InferType
 
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.relay import Function, IRModule
-from byoc_lab.relay.qnn.transform import CanonicalizeOps
 from byoc_lab.run.reference import evaluate
-from byoc_lab.transform import FakeQuantizationToInteger, InferType
 from tests.oracle.client import skip_reason
 from tests.oracle.values import tvm_values
 
