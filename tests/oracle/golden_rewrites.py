@@ -320,7 +320,7 @@ def _combining() -> Iterator[Golden]:
     yield Golden("parallel.convolutions", typed, combine("Conv2D"))
     yield Golden("parallel.convolutions", typed, combine("Conv2D", 3), "_three")
     yield Golden("parallel.dense", typed, combine("Dense"))
-    for name in ("dense", "joined_dense"):
+    for name in ("dense", "joined_dense", "moved_dense"):
         yield Golden(f"parallel.{name}", typed, combine("Dense", to_batch=False), "_joined")
     yield Golden("parallel.products", typed, combine("BatchMatmul"))
 
