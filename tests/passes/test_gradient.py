@@ -77,6 +77,10 @@ CONVOLUTIONS = {
         {"groups": 2, "channels": 4, "kernel_size": (3, 3)},
     )
 }
+CONVOLUTIONS["conv2d of a depthwise weight by inputs"] = (
+    [(1, 4, 6, 7), (4, 2, 3, 3)],
+    lambda x, w: relay.nn.conv2d(x, w, groups=4, channels=8, kernel_size=(3, 3)),
+)
 INDICES = [[0, 2], [1, 0]]
 CASES: dict[str, tuple[list[tuple[int, ...]], Build]] = {
     **REDUCTIONS,

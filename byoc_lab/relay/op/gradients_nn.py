@@ -77,7 +77,9 @@ def conv2d(call: Call, grad: Expr) -> list[Any]:
             f"found {layouts}; run ConvertLayout first"
         )
     top, left, bottom, right = four_pads(attrs.padding)
-    kernel = shape_of(weight)[2:]
+    stored, kernel, outputs = shape_of(weight), shape_of(weight)[2:], shape_of(call)[1]
+    if stored[0] != outputs:  # a depthwise weight, whose first axis counts the inputs
+        weight = build("reshape", weight, newshape=(outputs, 1, *kernel))
     missing = [
         size - ((out - 1) * stride - pads + (taps - 1) * dilation + 1)
         for size, out, stride, pads, taps, dilation in zip(
@@ -92,9 +94,11 @@ def conv2d(call: Call, grad: Expr) -> list[Any]:
     )  # fmt: skip
     to_weight = build(
         "nn.conv2d_backward_weight", grad, data, groups=attrs.groups,
-        channels=shape_of(weight)[0], kernel_size=kernel, grad_layout="NCHW", data_layout="NCHW",
+        channels=outputs, kernel_size=kernel, grad_layout="NCHW", data_layout="NCHW",
         kernel_layout="OIHW", **window,
     )  # fmt: skip
+    if stored[0] != outputs:
+        to_weight = build("reshape", to_weight, newshape=stored)
     return [to_data, to_weight]
 
 
