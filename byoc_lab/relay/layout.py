@@ -16,7 +16,8 @@ class Layout:
     """Axes in order. `Layout("NCHW16c")[4]` is "c"; two of one name are equal.
 
     An upper case letter is an axis, a lower case one the place within a block of that axis; of
-    several blocks, as in "OHWI16i64o2i", the later ones are within the earlier ones. A scalar has the layout `SCALAR`, without axes. Source: `tir::Layout` of TVM 0.16.
+    several blocks, as in "OHWI16i64o2i", the later ones are within the earlier ones. A scalar has
+    the layout `SCALAR`, without axes. Source: `tir::Layout` of TVM 0.16.
     """
 
     __slots__ = ("axes", "name")

@@ -104,12 +104,11 @@ def broadcast(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -
     as_leader = _changed_alike(old[follower], old[leader], new[leader])
     if as_leader is None:
         return unknown
-    shapes = [ty.shape for ty in types]
-    new[follower] = _unit_blocks(as_leader, old[follower], shapes[follower])
-    if new[follower] != old[follower] and _broadcasts_blocks(
-        old[follower], new[follower], shapes[follower], shapes[leader]
-    ):
+    before, shapes = old[follower], [ty.shape for ty in types]
+    after = _unit_blocks(as_leader, before, shapes[follower])
+    if after != before and _broadcasts_blocks(before, after, shapes[follower], shapes[leader]):
         return unknown
+    new[follower] = after
     return Answer(new, [result], attrs)
 
 
