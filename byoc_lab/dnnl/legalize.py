@@ -36,6 +36,8 @@ def legalize_group_conv(attrs: Any, inputs: Sequence[Expr], types: Sequence[Type
         return None
     channels, *rest = weight.concrete_shape
     split = (attrs.groups, channels // attrs.groups, *rest)
+    if name == "nn.conv2d" and attrs.channels not in (None, channels):  # O counts the inputs
+        split = (channels, rest[0], 1, *rest[1:])
     reshaped = builder(Op.get("reshape"))(inputs[1], newshape=split)
     return Call(Op.get(name), [inputs[0], reshaped], attrs.replace(kernel_layout=parted))
 

@@ -224,8 +224,9 @@ def _conv_weight(out: GraphWriter, weight: int, attrs: Any, axes: int) -> int:
         groups, channels, *rest = out.shape(turned)
         return out.reshaped(turned, [groups * channels, *rest])
     turned = out.transposed(weight, to_layout(layout, wanted))
-    if layout == "HWOI" and attrs.groups > 1 and out.shape(turned)[1] != 1:
-        first, second, *taps = out.shape(turned)  # a depthwise kernel: O counts the data's channels
+    first, second, *taps = out.shape(turned)
+    swapped = layout == "HWOI" or attrs.channels not in (None, first)
+    if attrs.groups > 1 and swapped and second != 1:  # depthwise: O counts the data's channels
         return out.reshaped(turned, [first * second, 1, *taps])
     return turned
 

@@ -2,8 +2,8 @@
 
 `multiply(nn.conv2d(%x, %w), %s)` -> `nn.conv2d(%x, multiply(%w, %s'))`, also through relu,
 leaky_relu, add, subtract and bias_add in between. Left alone: where a value in between is used
-twice, grouped convolutions that are not depthwise, blocked layouts, and a scale that may be
-negative with a relu in between.
+twice, grouped convolutions that are not depthwise, layouts that mix plain and blocked channels, and
+a scale that may be negative with a relu in between.
 
 Source: src/relay/transforms/fold_scale_axis.cc of TVM 0.16.
 """
@@ -22,9 +22,9 @@ from byoc_lab.passes.scale_axis import (
     Message,
     along,
     as_scale,
-    conv_axes,
     fits,
     matches,
+    output_axes,
 )
 from byoc_lab.relay.expr import Call, Expr, Function, Op
 from byoc_lab.relay.module import IRModule
@@ -69,8 +69,8 @@ class _Backward:
         """What scale this call could take over."""
         name = call.op_name
         if name in CONV:
-            axes = conv_axes(call)
-            return Message((axes[1],)) if axes else None
+            axes = output_axes(call)
+            return Message(axes.channels) if axes else None
         if name == "nn.dense":
             return Message((1,))
         if name in RELU:
@@ -134,22 +134,20 @@ class _Backward:
         name = pre.op_name
         args = list(post.args)
         if name in CONV:
-            axes = conv_axes(pre)
-            assert axes is not None
-            rank = len(pre.args[1].checked_type.shape)
-            args[1] = relay.multiply(args[1], along(scale, axes[2], rank))
+            axes = output_axes(pre)
+            assert axes is not None  # else it had not sent a message
+            args[1] = relay.multiply(args[1], along(scale, pre.args[1].checked_type, axes.weight))
         elif name == "nn.dense":
-            args[1] = relay.multiply(args[1], along(scale, 0, 2))
+            args[1] = relay.multiply(args[1], along(scale, pre.args[1].checked_type, (0,)))
         elif name == "nn.bias_add":
             args[1] = relay.multiply(args[1], scale)
         elif name in ADD_SUB:
             takers = [a in self.messages for a in pre.args]
             for n in range(2):
                 if not takers[n]:
-                    other = pre.args[1 - n]
-                    rank = len(other.checked_type.shape)
-                    axis = self.messages[other].axes[0]
-                    args[n] = relay.multiply(args[n], along(scale, axis, rank))
+                    taker = pre.args[1 - n]
+                    shaped = along(scale, taker.checked_type, self.messages[taker].axes)
+                    args[n] = relay.multiply(args[n], shaped)
         else:  # relu: the scale went on to its operand
             return post
         return Call(post.op, args, post.attrs, span=post.span)

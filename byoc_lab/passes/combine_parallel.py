@@ -12,6 +12,7 @@ another gives, on which TVM's recursion never ends, are left as they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from byoc_lab import relay
@@ -58,6 +59,25 @@ def cut(whole: Expr, axis: int, lengths: Sequence[int], rank: int) -> list[Expr]
     return pieces
 
 
+def axis_behind(branch: Branch, axis: int) -> int | None:
+    """Where `axis` of the first operator's result is in the last one's; None where combining
+    that axis, one branch behind the other, would give the followers another shape or meaning."""
+    for before, call in pairwise(branch):
+        old, new = shape_of(before), shape_of(call)
+        if call.op_name in ("broadcast_to", "trilu"):
+            return None
+        if len(call.args) > 1 and axis != len(old) - 1:
+            return None
+        moved = axis + len(new) - len(old)
+        if call.is_op("expand_dims"):
+            first = call.attrs.axis + (len(old) + 1 if call.attrs.axis < 0 else 0)
+            moved = axis if axis < first else moved
+        if new[moved] != old[axis]:
+            return None
+        axis = moved
+    return axis
+
+
 class Combiner:
     """How the branches of one operator are made one. Types are those before the pass."""
 
@@ -70,6 +90,10 @@ class Combiner:
     def fit(self, a: Call, b: Call) -> bool:
         """Whether two calls on the same data may be combined."""
         raise NotImplementedError(f"{type(self).__name__} must define fit()")
+
+    def follows(self, branch: Branch) -> bool:
+        """Whether the last operator of a branch can follow the combined ones before it."""
+        return True
 
     def combined(self, calls: list[Call], new: New) -> Expr:
         """One call in place of several."""
@@ -84,8 +108,8 @@ class Combiner:
         is followed."""
         raise NotImplementedError(f"{type(self).__name__} must define argument()")
 
-    def parts(self, whole: Expr, ends: Group) -> list[Expr]:
-        """The result of each branch. ends: of each, the operator and what is replaced."""
+    def parts(self, whole: Expr, branches: Group) -> list[Expr]:
+        """The result of each branch."""
         raise NotImplementedError(f"{type(self).__name__} must define parts()")
 
 
@@ -165,6 +189,8 @@ class _Plan:
 
     def _same(self, group: Group, depth: int, parent: int) -> bool:
         a = group[0][depth]
+        if not all(self.combiner.follows(branch[: depth + 1]) for branch in group):
+            return False
         for branch in group[1:]:
             b = branch[depth]
             if b.op is not a.op or b.attrs != a.attrs or len(b.args) != len(a.args):
@@ -188,8 +214,7 @@ class _Plan:
             whole = self.combiner.combined([b[0] for b in self.branches], new)
             for depth, parent in enumerate(self.parents, 1):
                 whole = self._follower([b[depth] for b in self.branches], parent, whole, new)
-            ends = [[branch[0], branch[-1]] for branch in self.branches]
-            parts = self.combiner.parts(whole, ends)
+            parts = self.combiner.parts(whole, self.branches)
             self._results = dict(zip(self.outputs, parts, strict=True))
         return self._results[output]
 

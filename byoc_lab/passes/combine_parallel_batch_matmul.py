@@ -56,6 +56,6 @@ class _Products(Combiner):
     def argument(self, first: Call, calls: list[Call], index: int, parent: int, new: New) -> Expr:
         return concatenated([new(call.args[index]) for call in calls], -1)
 
-    def parts(self, whole: Expr, ends: Group) -> list[Expr]:
-        columns = [shape_of(product.args[1])[1] for product, _ in ends]
+    def parts(self, whole: Expr, branches: Group) -> list[Expr]:
+        columns = [shape_of(branch[0].args[1])[1] for branch in branches]
         return cut(whole, -1, columns, rank=BATCH)

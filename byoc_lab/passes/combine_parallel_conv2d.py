@@ -75,9 +75,10 @@ class _Convolutions(Combiner):
         axis = _channel(first) - len(shape_of(calls[0])) + rank
         return concatenated([new(call.args[index]) for call in calls], axis)
 
-    def parts(self, whole: Expr, ends: Group) -> list[Expr]:
-        axis = _channel(ends[0][0])
-        return cut(whole, axis, [_of_weight(conv, "O") for conv, _ in ends], rank=axis + 1)
+    def parts(self, whole: Expr, branches: Group) -> list[Expr]:
+        axis = _channel(branches[0][0])
+        lengths = [_of_weight(branch[0], "O") for branch in branches]
+        return cut(whole, axis, lengths, rank=axis + 1)
 
 
 def _of_weight(conv: Call, axis: str) -> int:

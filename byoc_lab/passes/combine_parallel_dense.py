@@ -6,17 +6,20 @@ differ.
 
 Source: src/relay/transforms/combine_parallel_dense.cc and combine_parallel_op_batch.cc of TVM 0.16.
 Where that makes something ill-typed (layers on data of three axes, biases that are scalars or go by
-nn.bias_add, stacked), the operators are left as they are.
+nn.bias_add, stacked, and followers that change the shape otherwise), the operators are left as they
+are. The units are found where the followers moved them; TVM takes the last axis that is as long.
 """
 
 from __future__ import annotations
 
 from byoc_lab import relay
 from byoc_lab.passes.combine_parallel import (
+    Branch,
     CombineParallel,
     Combiner,
     Group,
     New,
+    axis_behind,
     concatenated,
     cut,
     dtype_of,
@@ -53,6 +56,15 @@ class _ToBatch(Combiner):
     def fit(self, a: Call, b: Call) -> bool:
         return _same_weights(a, b, "OI")
 
+    def follows(self, branch: Branch) -> bool:
+        """Axes counted from the front are other ones in a stack."""
+        before, call = branch[-2:]
+        if call.is_op("expand_dims") or call.is_op("repeat"):
+            return call.attrs.axis is not None and call.attrs.axis < 0
+        if len(call.args) > 1 and len(shape_of(before)) > MATRIX:
+            return False
+        return len(shape_of(call)) == len(shape_of(before)) and not call.is_op("broadcast_to")
+
     def combined(self, calls: list[Call], new: New) -> Expr:
         data, weight = (
             relay.stack(Tuple([new(call.args[n]) for call in calls]), axis=0) for n in (0, 1)
@@ -70,9 +82,9 @@ class _ToBatch(Combiner):
             args = [relay.expand_dims(arg, axis=0) for arg in args]
         return relay.stack(Tuple(args), axis=0)
 
-    def parts(self, whole: Expr, ends: Group) -> list[Expr]:
-        split = relay.split(whole, len(ends), 0).astuple()
-        fields = [TupleGetItem(split, n) for n in range(len(ends))]
+    def parts(self, whole: Expr, branches: Group) -> list[Expr]:
+        split = relay.split(whole, len(branches), 0).astuple()
+        fields = [TupleGetItem(split, n) for n in range(len(branches))]
         return [relay.squeeze(field, axis=(0,)) for field in fields]
 
 
@@ -81,6 +93,13 @@ class _ToDense(Combiner):
 
     def fit(self, a: Call, b: Call) -> bool:
         return _same_weights(a, b, "I")
+
+    def follows(self, branch: Branch) -> bool:
+        return self._units_of(branch) is not None
+
+    def _units_of(self, branch: Branch) -> int | None:
+        """The axis of the end of a branch that the units of its layer are along."""
+        return axis_behind(branch, len(shape_of(branch[0])) - 1)
 
     def combined(self, calls: list[Call], new: New) -> Expr:
         weight = concatenated([new(call.args[1]) for call in calls], 0)
@@ -105,6 +124,8 @@ class _ToDense(Combiner):
             args.append(arg)
         return concatenated(args, axis)
 
-    def parts(self, whole: Expr, ends: Group) -> list[Expr]:
-        shapes = [shape_of(end) for _, end in ends]
-        return cut(whole, -1, [shape[-1] for shape in shapes], rank=len(shapes[0]))
+    def parts(self, whole: Expr, branches: Group) -> list[Expr]:
+        axis = self._units_of(branches[0])
+        assert axis is not None  # else the end would not follow
+        units = [shape_of(branch[0])[-1] for branch in branches]
+        return cut(whole, axis, units, rank=len(shape_of(branches[0][-1])))

@@ -22,8 +22,8 @@ from byoc_lab.passes.scale_axis import (
     Message,
     along,
     as_scale,
-    conv_axes,
     fits,
+    input_axes,
     matches,
 )
 from byoc_lab.relay.expr import Call, Expr, Function, Op, Tuple, TupleGetItem
@@ -78,9 +78,9 @@ class _Forward:
         if node in self.messages and (before is None or message is None):
             message = None
         elif before is not None and message is not None:
-            both = tuple(a for a in before.axes if a in message.axes)
             positive = before.require_positive or message.require_positive
-            message = Message(both, positive) if both else None
+            same = before.axes == message.axes
+            message = Message(before.axes, positive) if same else None
         self.messages[node] = message
 
     def _wishes(self, node: Expr) -> list[Message | None]:
@@ -91,8 +91,8 @@ class _Forward:
         own = self.messages.get(node)
         name = node.op.name
         if name in CONV:
-            axes = conv_axes(node)
-            wishes[1] = Message((axes[0],)) if axes else None
+            axes = input_axes(node)
+            wishes[1] = Message(axes.channels) if axes else None
         elif name == "nn.dense":
             wishes[1] = Message((1,))
         elif name in RELU and own:
@@ -124,8 +124,7 @@ class _Forward:
         """The rewritten part, its scale multiplied in if nobody has taken it."""
         if part not in self.memo:
             s = self.scaled[part]
-            rank = len(part.checked_type.shape)
-            self.memo[part] = relay.multiply(s.value, along(s.scale, s.axes[0], rank))
+            self.memo[part] = relay.multiply(s.value, along(s.scale, part.checked_type, s.axes))
         return self.memo[part]
 
     def _split(self, call: Call) -> bool:
@@ -153,10 +152,10 @@ class _Forward:
         if call.args[0] not in self.scaled or call.args[1] in self.scaled:
             return False
         if name in CONV:
-            axes = conv_axes(call)
+            axes = input_axes(call)
             assert axes is not None  # else it had not asked for the scale
-            rank = len(call.args[1].checked_type.shape)
-            factor = along(self.scaled[call.args[0]].scale, axes[3], rank)
+            scale = self.scaled[call.args[0]].scale
+            factor = along(scale, call.args[1].checked_type, axes.weight)
         elif name == "nn.dense":
             factor = self.scaled[call.args[0]].scale
         else:
@@ -170,8 +169,8 @@ class _Forward:
     def _divide_other(self, call: Call) -> bool:
         which = 0 if call.args[0] in self.scaled else 1
         s = self.scaled[call.args[which]]
-        rank = len(call.args[which].checked_type.shape)
-        other = relay.divide(self._plain(call.args[1 - which]), along(s.scale, s.axes[0], rank))
+        factor = along(s.scale, call.args[which].checked_type, s.axes)
+        other = relay.divide(self._plain(call.args[1 - which]), factor)
         args = [s.value, other] if which == 0 else [other, s.value]
         value = Call(call.op, args, call.attrs, span=call.span)
         report("divide", "the scale will multiply this operand too", call, value)

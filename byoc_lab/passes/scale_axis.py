@@ -9,11 +9,13 @@ Source: src/relay/transforms/fold_scale_axis.cc of TVM 0.16.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
 from byoc_lab import relay
 from byoc_lab.relay.expr import Call, Constant, Expr
+from byoc_lab.relay.layout import Layout
 from byoc_lab.relay.types import TensorType
 
 ADD_SUB = ("add", "subtract")
@@ -46,17 +48,20 @@ def matches(full: TensorType, other: TensorType, axes: tuple[int, ...]) -> bool:
 
 
 def as_scale(full: TensorType, value: Expr, axes: tuple[int, ...]) -> Expr | None:
-    """`value` as a vector along `axes` of a tensor of type `full`, None where it does not fit.
+    """`value` as a tensor of just `axes` of a tensor of type `full`, None where it does not fit.
 
-    A scalar fits any one axis: it is repeated.
+    A scalar fits any axes: it is repeated along each. (TVM 0.16 repeats it along each axis by the
+    length of the first one, and fails where they differ.)
     """
     ty = value.checked_type
     assert isinstance(ty, TensorType)
+    if not _is_static(full, axes):
+        return None
     if not ty.shape:
-        if len(axes) != 1:
-            return None
-        vector = relay.expand_dims(value, axis=0, num_newaxis=1)
-        return relay.repeat(vector, repeats=full.shape[axes[0]], axis=0)
+        scale = relay.expand_dims(value, axis=0, num_newaxis=len(axes))
+        for n, axis in enumerate(axes):
+            scale = relay.repeat(scale, repeats=full.shape[axis], axis=n)
+        return scale
     if not matches(full, ty, axes):
         return None
     base = len(full.shape) - len(ty.shape)
@@ -64,9 +69,16 @@ def as_scale(full: TensorType, value: Expr, axes: tuple[int, ...]) -> Expr | Non
     return relay.squeeze(value, axis=ones) if ones else value
 
 
-def along(scale: Expr, axis: int, rank: int) -> Expr:
-    """A vector shaped so that it broadcasts along one axis of `rank` dimensions."""
-    trailing = rank - axis - 1
+def _is_static(ty: TensorType, axes: tuple[int, ...]) -> bool:
+    """Whether a scale along several axes can be reshaped to them; one axis needs no reshape."""
+    return len(axes) == 1 or all(isinstance(ty.shape[axis], int) for axis in axes)
+
+
+def along(scale: Expr, full: TensorType, axes: tuple[int, ...]) -> Expr:
+    """A scale of just `axes` shaped so that it broadcasts along them in a tensor of type `full`."""
+    if len(axes) > 1:
+        return relay.reshape(scale, [d if n in axes else 1 for n, d in enumerate(full.shape)])
+    trailing = len(full.shape) - axes[0] - 1
     return relay.expand_dims(scale, axis=1, num_newaxis=trailing) if trailing else scale
 
 
@@ -82,20 +94,44 @@ def fits(message: Message, scale: Expr) -> bool:
     return not message.require_positive or is_positive_constant(scale)
 
 
-def conv_axes(call: Call) -> tuple[int, int, int, int] | None:
-    """Of a convolution: axes of C in data and in the result, of O and I in the weight.
+@dataclass(frozen=True)
+class ConvAxes:
+    """The axes of the channels on one side of a convolution: there, and in the weight."""
 
-    None for layouts that mix plain and blocked, and for grouped convolutions that are not
-    depthwise. For a depthwise one the I axis is that of O.
-    """
-    a = call.attrs
-    data, kernel, out = a.data_layout, a.kernel_layout, a.out_layout or a.data_layout
-    if any(c.islower() for c in data + kernel + out):
+    channels: tuple[int, ...]
+    weight: tuple[int, ...]
+
+
+def input_axes(call: Call) -> ConvAxes | None:
+    """The axes of a convolution's input channels, None where it cannot take over their scale."""
+    return _conv_axes(call, call.attrs.data_layout, "I")
+
+
+def output_axes(call: Call) -> ConvAxes | None:
+    """The axes of a convolution's output channels, None where it cannot take over their scale."""
+    return _conv_axes(call, call.attrs.out_layout or call.attrs.data_layout, "O")
+
+
+def _conv_axes(call: Call, layout: str, letter: str) -> ConvAxes | None:
+    """None for layouts that mix plain and blocked channels, or have blocks in blocks, and for
+    grouped convolutions that are not depthwise. For a depthwise one the I axis is that of O."""
+    kernel = call.attrs.kernel_layout
+    is_blocked = {"c" in layout, "o" in kernel, "i" in kernel}
+    outer, inner = Layout(layout), Layout(kernel)
+    if len(is_blocked) > 1 or any(len(set(x.letters)) < len(x) for x in (outer, inner)):
         return None
-    o, i = kernel.index("O"), kernel.index("I")
     weight = call.args[1].checked_type
     assert isinstance(weight, TensorType)
-    depthwise = weight.shape[o] == a.groups and weight.shape[i] == 1
-    if a.groups != 1 and not depthwise:
+    outputs, inputs = (prod(weight.shape[n] for n in _axes(inner, x)) for x in "OI")
+    is_depthwise = outputs == call.attrs.groups and inputs == 1
+    if call.attrs.groups != 1 and not is_depthwise:
         return None
-    return data.index("C"), out.index("C"), o, o if a.groups != 1 else i
+    axes = ConvAxes(_axes(outer, "C"), _axes(inner, "O" if is_depthwise else letter))
+    in_order = all(list(each) == sorted(each) for each in (axes.channels, axes.weight))
+    return axes if in_order and _is_static(weight, axes.weight) else None
+
+
+def _axes(layout: Layout, letter: str) -> tuple[int, ...]:
+    """The positions of an axis and of its blocks."""
+    found = (layout.index_of(letter), layout.index_of(letter.lower()))
+    return tuple(n for n in found if n >= 0)

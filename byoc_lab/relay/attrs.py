@@ -73,6 +73,9 @@ def boolean(value: Any) -> bool:
 
 
 def string(value: Any) -> str:
+    """Text, or the bytes of it, which TVM takes for the same."""
+    if isinstance(value, bytes):
+        return value.decode()
     if not isinstance(value, str):
         raise TypeError
     return str(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from math import prod
 
 from byoc_lab.errors import AttributeValueError
 
@@ -14,8 +15,9 @@ Axis = tuple[str, int]
 class Layout:
     """Axes in order. `Layout("NCHW16c")[4]` is "c"; two of one name are equal.
 
-    An upper case letter is an axis, a lower case one the place within a block of that axis. A
-    scalar has the layout `SCALAR`, without axes. Source: `tir::Layout` of TVM 0.16.
+    An upper case letter is an axis, a lower case one the place within a block of that axis; of
+    several blocks, as in "OHWI16i64o2i", the later ones are within the earlier ones. A scalar has
+    the layout `SCALAR`, without axes. Source: `tir::Layout` of TVM 0.16.
     """
 
     __slots__ = ("axes", "name")
@@ -26,10 +28,11 @@ class Layout:
         """Raises AttributeValueError for what is no layout."""
         axes = [(letter, int(size or 0)) for size, letter in re.findall(r"(\d*)([A-Za-z])", name)]
         letters = [letter for letter, _ in axes]
+        outer = [letter for letter in letters if letter.isupper()]
         whole = _name(axes) == name
         blocked = all((size > 0) == letter.islower() for letter, size in axes)
         complete = all(letter.upper() in letters for letter in letters)
-        if not axes or not whole or not blocked or not complete or len(set(letters)) < len(letters):
+        if not axes or not whole or not blocked or not complete or len(set(outer)) < len(outer):
             raise AttributeValueError(f"{name!r} is no layout such as NCHW or NCHW16c")
         self.axes, self.name = tuple(axes), name
 
@@ -47,6 +50,11 @@ class Layout:
         return sum(letter.isupper() for letter, _ in self.axes)
 
     @property
+    def letters(self) -> list[str]:
+        """What the axes are called, in order."""
+        return [letter for letter, _ in self.axes]
+
+    @property
     def plain(self) -> Layout:
         """The same order without blocks: NHWC of NHWC4c."""
         return Layout.of(axis for axis in self.axes if axis[0].isupper())
@@ -56,8 +64,10 @@ class Layout:
         return next((n for n, axis in enumerate(self.axes) if axis[0] == letter), -1)
 
     def block_of(self, letter: str) -> int:
-        """The length of the blocks that an axis is in; 0 if it is in none."""
-        return dict(self.axes).get(letter.lower(), 0)
+        """The length of the blocks that an axis is in, blocks within them included; 0 if it is in
+        none."""
+        sizes = [size for name, size in self.axes if name == letter.lower()]
+        return prod(sizes) if sizes else 0
 
     def last(self, count: int) -> Layout:
         """The last `count` axes, all when there are fewer."""

@@ -210,7 +210,8 @@ class _Comparison:
         return check(self, a, b) if check else ""
 
     def _var(self, a: Var, b: Var) -> str:
-        if a is b or self.map_free_vars:  # bound ones were paired at their binder
+        # Bound ones were paired at their binder. A free one stays the same when it gets a type.
+        if a.vid is b.vid or self.map_free_vars:
             return self._annotations(a, b)
         return "different free variables"
 

@@ -65,7 +65,7 @@ def _hash_expr(root: Expr, map_free_vars: bool) -> int:
 def _own_hash(node: Expr, bound: bool, types: dict[Type, Type]) -> Any:
     if isinstance(node, Var):
         ty = node.type_annotation
-        return (ty and _nameless_type(ty, types)) if bound else id(node)
+        return (ty and _nameless_type(ty, types)) if bound else id(node.vid)
     if isinstance(node, GlobalVar):
         return node.name_hint
     if isinstance(node, Op):

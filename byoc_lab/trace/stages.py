@@ -10,9 +10,10 @@ from typing import Any
 
 from byoc_lab import display
 from byoc_lab.diff import Diff, diff
-from byoc_lab.errors import UnknownNameError
+from byoc_lab.errors import ByocLabError, UnknownNameError
 from byoc_lab.lint import Finding, lint
 from byoc_lab.passes.hook import Event
+from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.structural import structural_equal
 from byoc_lab.trace.replay import replay
@@ -56,15 +57,23 @@ class Stage:
         return list(lint(self.after))
 
     def state_after(self, count: int) -> IRModule:
-        """The module after the first `count` rewrites of this pass. In between it may be malformed,
-        and new nodes have no types; the data types that the pass defines are there from the start.
-        Raises IndexError for a count that there is not."""
+        """The module after the first `count` rewrites of this pass; after all of them it is the
+        result of the pass, with the same types.
+
+        In between it may be malformed, and new nodes have no types then; the data types that the
+        pass defines are there from the start. Raises IndexError for a count that does not exist.
+        """
         if not 0 <= count <= len(self.events):
             raise IndexError(f"count must be in [0, {len(self.events)}], found {count}")
         mod = replay(self.before, self.events[:count])
-        if self.after is not None:
-            mod.type_definitions.update(self.after.type_definitions)
-        return mod
+        if self.after is None:
+            return mod
+        mod.type_definitions.update(self.after.type_definitions)
+        if not _is_typed(self.after):
+            return mod
+        if count == len(self.events):
+            return infer_module(mod)
+        return _typed_if_possible(mod) if _is_typed(self.before) else mod
 
     def diff(self) -> Diff:
         """The difference that this pass made."""
@@ -75,6 +84,18 @@ class Stage:
         return (
             f"<stage {self.index} {self.name}: {state or ('changed' if self.changed else 'same')}>"
         )
+
+
+def _is_typed(mod: IRModule) -> bool:
+    return all(func.is_typed for func in mod.functions.values())
+
+
+def _typed_if_possible(mod: IRModule) -> IRModule:
+    """A state in the middle of a pass with types, or as it is where it is malformed."""
+    try:
+        return infer_module(mod)
+    except ByocLabError:
+        return mod
 
 
 class Trace:

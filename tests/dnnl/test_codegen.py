@@ -234,6 +234,11 @@ CASES: dict[str, tuple[Expr, list[tuple[Any, ...]]]] = {
                   kernel_layout="HWOI"),
         [("transpose", 1), ("conv2d", 2), ("transpose", 1)],
     ),
+    "OIHW of a depthwise convolution, O counting the inputs": (
+        nn.conv2d(image, relay.const(random(8, 2, 3, 3)), groups=8, channels=16,
+                  kernel_size=(3, 3)),
+        [("conv2d", 2)],
+    ),
     "out_layout": (
         nn.conv2d(image, relay.const(random(8, 8, 1, 1)), out_layout="NHWC"),
         [("conv2d", 2), ("transpose", 1)],

@@ -44,6 +44,17 @@ def test_groups_become_an_axis_of_the_weight(groups: int) -> None:
     assert LegalizeGroupConv()(after) is after
 
 
+def test_a_depthwise_weight_by_inputs_gets_its_groups_too() -> None:
+    """Its first axis counts the inputs, the second the outputs made of each."""
+    weight = random(8, 2, 3, 3)
+    before = module(grouped(8, relay.const(weight)))
+    after = LegalizeGroupConv()(before)
+    parted = relay.reshape(relay.const(weight), (8, 2, 1, 3, 3))
+    assert structural_equal(after, module(grouped(8, parted, kernel_layout="GOIHW")))
+    data = [random(1, 8, 6, 6)]
+    np.testing.assert_array_equal(evaluate(after, data).outputs, evaluate(before, data).outputs)
+
+
 TRANSPOSED = {
     "IOHW": (8, 3, 3, 2),
     "GIOHW": (2, 4, 3, 3, 2),

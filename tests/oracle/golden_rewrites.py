@@ -39,6 +39,17 @@ SCALES = (
     "before_two_convs",
     "before_conv_shared",
     "before_projected",
+    "after_blocked",
+    "after_blocked_channels_last",
+    "after_blocked_relu_and_bias",
+    "after_blocked_scalar",
+    "after_mixed_blocks",
+    "after_blocked_depthwise",
+    "after_blocked_conv3d",
+    "before_blocked",
+    "before_blocked_channels_last",
+    "before_blocked_relu",
+    "before_blocked_depthwise",
 )
 TO_CHANNELS_FIRST = {
     "nn.conv2d": ["NCHW", "default"],
@@ -263,7 +274,7 @@ def _layouts() -> Iterator[Golden]:
         yield Golden(f"layouts.{name}", typed, to_first)
     for name in ("depthwise", "channels_first", "blocks"):
         yield Golden(f"layouts.{name}", typed, to_last, "_to_last")
-    for name in ("relu", "pooled", "channels"):
+    for name in ("relu", "pooled", "channels", "blocked_bias", "one_blocked_bias"):
         yield Golden(f"layouts.{name}", typed, registered("AlterOpLayout", "channels_first"))
     canonical = ("InferType", "CanonicalizeOps")
     for name in ("bias_add", "quantized"):
@@ -306,7 +317,7 @@ def _combining() -> Iterator[Golden]:
     yield Golden("parallel.convolutions", typed, combine("Conv2D"))
     yield Golden("parallel.convolutions", typed, combine("Conv2D", 3), "_three")
     yield Golden("parallel.dense", typed, combine("Dense"))
-    for name in ("dense", "joined_dense"):
+    for name in ("dense", "joined_dense", "moved_dense"):
         yield Golden(f"parallel.{name}", typed, combine("Dense", to_batch=False), "_joined")
     yield Golden("parallel.products", typed, combine("BatchMatmul"))
 

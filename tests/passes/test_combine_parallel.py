@@ -28,6 +28,7 @@ CASES: dict[str, tuple[str, Pass]] = {
     "Dense": ("dense", CombineParallelDense(2)),
     "joined": ("dense", CombineParallelDense(2, to_batch=False)),
     "joined_dense": ("joined_dense", CombineParallelDense(2, to_batch=False)),
+    "moved_dense": ("moved_dense", CombineParallelDense(2, to_batch=False)),
     "scalars": ("joined_dense", CombineParallelDense(2)),
     "BatchMatmul": ("products", CombineParallelBatchMatmul(2)),
 }
@@ -68,6 +69,39 @@ def test_the_numbers_stay_and_the_events_tell_how(name: str) -> None:
         assert bool(stage.events) == stage.changed
         changed += stage.changed
     assert changed
+
+
+FOLLOWERS = {
+    "expand_dims-0": lambda y, n: relay.expand_dims(y, axis=0),
+    "expand_dims-1": lambda y, n: relay.expand_dims(y, axis=1),
+    "expand_dims-2": lambda y, n: relay.expand_dims(y, axis=2),
+    "expand_dims-last": lambda y, n: relay.expand_dims(y, axis=-1),
+    "expand_dims-add": lambda y, n: relay.expand_dims(y, axis=2) + relay.var(f"b{n}", shape=(5, 1)),
+    "expand_dims-scalar": lambda y, n: relay.expand_dims(y, axis=2) * relay.const(2.0 + n),
+    "wide-add": lambda y, n: relay.add(y, relay.var(f"b{n}", shape=(2, 1, 5))),
+    "repeat": lambda y, n: relay.repeat(y, repeats=2, axis=0),
+    "repeat-units": lambda y, n: relay.repeat(y, repeats=2, axis=-1),
+    "tile": lambda y, n: relay.tile(y, reps=(2, 2)),
+    "tile-wide": lambda y, n: relay.tile(y, reps=(2, 1, 1)),
+    "broadcast_to": lambda y, n: relay.broadcast_to(y, (2, 3, 5)),
+    "trilu": lambda y, n: relay.trilu(y, 0, upper=True),
+}
+
+
+@pytest.mark.parametrize("to_batch", [True, False])
+@pytest.mark.parametrize("name", FOLLOWERS)
+def test_followers_that_move_or_change_axes_are_taken_along_or_left(
+    name: str, to_batch: bool
+) -> None:
+    """TVM 0.16 makes an ill-typed module of most of them."""
+    x = relay.var("x", shape=(3, 4))
+    layers = [relay.nn.dense(x, relay.var(f"w{n}", shape=(5, 4))) for n in (0, 1)]
+    mod = module(relay.Tuple([FOLLOWERS[name](y, n) for n, y in enumerate(layers)]))
+    after = CombineParallelDense(2, to_batch)(mod)
+    assert list_op_freqs(after).get("nn.dense", 0) == (0 if to_batch else 1)
+    data = inputs(mod)
+    for found, wanted in zip(values(after, data), values(mod, data), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
 
 
 def _convolution(x: Expr, n: int) -> Expr:

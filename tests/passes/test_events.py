@@ -24,11 +24,14 @@ from hypothesis import given, settings
 import byoc_lab
 from byoc_lab.lessons import mobilenet, nested_partition
 from byoc_lab.passes import Pass
-from byoc_lab.relay import IRModule, assert_structural_equal
+from byoc_lab.relay import Function, IRModule, assert_structural_equal
 from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.visit import post_order
 from byoc_lab.trace import Trace
+from byoc_lab.trace.stages import Stage
 from tests import strategies
 from tests.oracle import cases
+from tests.oracle.golden_plan import plan
 from tests.passes.test_properties import PIPELINES, TARGET, _table
 
 MORE: dict[str, list[Pass]] = {
@@ -47,19 +50,32 @@ MORE: dict[str, list[Pass]] = {
 ALL = {**PIPELINES, **MORE}
 
 
-UNTYPED_AFTER = ("ToANormalForm", "ToBasicBlockNormalForm")  # as in TVM
-
-
 def _check(trace: Trace) -> None:
     if trace.error is not None:
         raise trace.error
     for stage in trace:
-        if stage.name in UNTYPED_AFTER:
-            again = stage.state_after(len(stage.events))
-        else:
-            again = infer_module(stage.state_after(len(stage.events)))
-        assert_structural_equal(again, stage.after)
-        assert bool(stage.events) or not stage.changed or stage.name == "InferType"
+        _check_stage(stage)
+
+
+def _check_stage(stage: Stage) -> None:
+    assert stage.after is not None
+    again = stage.state_after(len(stage.events))
+    assert_structural_equal(again, stage.after)
+    assert_same_types(again, stage.after)
+    assert bool(stage.events) or not stage.changed or stage.name == "InferType"
+
+
+def assert_same_types(mod: IRModule, wanted: IRModule) -> None:
+    """All nodes of functions that `wanted` has types of have the same ones in `mod`."""
+    for gv, function in wanted.functions.items():
+        if not function.is_typed:  # as some passes leave a function in TVM
+            continue
+        for a, b in zip(post_order(mod[gv.name_hint]), post_order(function), strict=True):
+            assert a.is_typed == b.is_typed
+            if b.is_typed:
+                assert a.checked_type == b.checked_type
+            if isinstance(a, Function) and isinstance(b, Function):
+                assert a.ret_type == b.ret_type
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -67,6 +83,31 @@ def _check(trace: Trace) -> None:
 @given(mod=strategies.modules())
 def test_replaying_all_events_gives_the_result(name: str, mod: IRModule) -> None:
     _check(byoc_lab.trace(mod, ALL[name]))
+
+
+@pytest.mark.parametrize("case", sorted({entry.case for entry in plan()}))
+def test_the_dnnl_pipeline_on_the_corpus_can_be_replayed(case: str) -> None:
+    """Up to the pass that refuses a module: some of them are malformed on purpose."""
+    trace = byoc_lab.trace(cases.load(case, byoc_lab, byoc_lab.relay, np), "dnnl")
+    for stage in trace:
+        if stage.after is not None:
+            _check_stage(stage)
+
+
+@settings(max_examples=20)
+@given(mod=strategies.modules())
+def test_the_dnnl_pipeline_on_random_modules_can_be_replayed(mod: IRModule) -> None:
+    _check(byoc_lab.trace(mod, "dnnl"))
+
+
+def test_composite_functions_are_replayed_with_their_result_types() -> None:
+    mod = infer_module(mobilenet.module(image_size=32, classes=10))
+    (stage,) = byoc_lab.trace(mod, [MergeComposite(byoc_lab.dnnl.pattern_table())])
+    for count in (1, len(stage.events) // 2, len(stage.events)):
+        state = stage.state_after(count)
+        made = [n for n in post_order(state["main"]) if isinstance(n, Function)][:-1]
+        assert len(made) == count
+        assert all(composite.ret_type is not None for composite in made)
 
 
 def test_the_dnnl_pipeline_on_mobilenet_can_be_replayed() -> None:

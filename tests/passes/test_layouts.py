@@ -221,3 +221,45 @@ def test_what_follows_a_dense_of_more_axes_than_its_layout_stays(follow) -> None
     y = follow(relay.nn.dense(x, SQUARE))
     mod = InferType()(IRModule.from_expr(relay.Function([x, SQUARE], y)))
     assert TO_LAST(mod) is mod
+
+
+# Biases of a result in blocks, (1, 4, 6, 6, 4): some have one block for all, or one number for
+# all of a block, and cannot be taken out of these blocks.
+BLOCKED_BIASES = [
+    (1, 4, 1, 1, 4),
+    (4, 1, 1, 4),
+    (1, 1, 1, 1, 4),
+    (1, 1, 1, 4),
+    (4,),
+    (1, 4, 1, 1, 1),
+]
+
+
+@pytest.mark.parametrize(
+    "wanted", [("NCHW", "OIHW"), ("NHWC", "HWIO"), ("NCHW2c", "OIHW2i2o"), ("NCHW8c", "OIHW8i8o")]
+)
+@pytest.mark.parametrize("shape", BLOCKED_BIASES, ids=str)
+def test_a_bias_in_blocks_follows_only_where_it_can(
+    shape: tuple[int, ...], wanted: tuple[str, str]
+) -> None:
+    """TVM 0.16 types none of those that cannot, or pads them with zeros."""
+    x, w = relay.var("x", shape=(1, 2, 6, 6, 4)), relay.var("w", shape=(4, 2, 3, 3, 4, 4))
+    attrs = {"data_layout": "NCHW4c", "kernel_layout": "OIHW4i4o", "kernel_size": (3, 3)}
+    y = relay.nn.conv2d(x, w, channels=16, padding=(1, 1), **attrs)
+    b = relay.var("b", shape=shape)
+    mod = InferType()(IRModule.from_expr(relay.Function([x, w, b], relay.nn.relu(relay.add(y, b)))))
+    layouts = dict(zip(("data_layout", "kernel_layout"), wanted, strict=True))
+    op = relay.op.get("nn.conv2d")
+    op.set_attr(
+        "FTVMAlterOpLayout",
+        lambda attrs, args, *types: relay.nn.conv2d(*args, **{**attrs, **layouts}),
+    )
+    try:
+        after = AlterOpLayout()(mod)
+    finally:
+        op.reset_attr("FTVMAlterOpLayout")
+    assert [c.attrs.data_layout for c in _calls(after, "nn.conv2d")] == [wanted[0]]
+    rng = np.random.default_rng(0)
+    data = [rng.standard_normal(p.checked_type.concrete_shape) for p in mod["main"].params]
+    values = [evaluate(m, data, dtype="float64").value for m in (mod, after)]
+    np.testing.assert_allclose(values[1], values[0], rtol=1e-9, atol=1e-9)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
 from enum import IntEnum
+from textwrap import dedent
 
 import numpy as np
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.relay import assert_structural_equal, structural_equal, structural_hash
+from byoc_lab.relay import IRModule, assert_structural_equal, structural_equal, structural_hash
+from byoc_lab.relay.infer import infer_module
+from tests.oracle.client import python_path, skip_reason
 
 
 class Level(IntEnum):
@@ -165,3 +169,49 @@ def test_an_assertion_speaks_as_that_of_tvm() -> None:
     said = str(raised.value)
     assert said.startswith(f"StructuralEqual check failed, caused by lhs at {path}:\n")
     assert f"\nand rhs at {path}:\n" in said
+
+
+def test_free_variables_stay_the_same_when_they_get_types() -> None:
+    """As in TVM, whose variables are the same when their `vid` is; a hash agrees."""
+    x, y = relay.var("x", shape=(2, 3)), relay.var("y", shape=(2, 3))
+    expr = relay.add(relay.nn.relu(x), y)
+    inferred = infer_module(IRModule.from_expr(expr))["main"]
+    assert inferred.params[0] is not x
+    assert structural_equal(inferred.body, expr)
+    assert structural_hash(inferred.body) == structural_hash(expr)
+    other = relay.var("x", shape=(2, 3))
+    assert not structural_equal(relay.nn.relu(x), relay.nn.relu(other))
+    assert not structural_equal(relay.add(x, y), relay.add(y, x))
+    assert structural_equal(relay.nn.relu(x), relay.nn.relu(other), map_free_vars=True)
+
+
+def test_a_free_variable_is_not_one_that_the_other_side_binds() -> None:
+    x, y = relay.var("x"), relay.var("y")
+    inner = relay.Function([x], relay.nn.relu(x))
+    assert not structural_equal(inner, relay.Function([y], relay.nn.relu(x)))
+    assert not structural_equal(relay.Function([y], relay.nn.relu(x)), inner)
+
+
+@pytest.mark.oracle
+def test_tvm_compares_free_variables_alike() -> None:
+    """TVM is asked with the module's own expression: typed in place, and named anew."""
+    answers = asked_of_tvm(
+        """
+        x, y = relay.var("x", shape=(2, 3)), relay.var("y", shape=(2, 3))
+        expr = relay.add(relay.nn.relu(x), y)
+        mod = relay.transform.InferType()(tvm.IRModule.from_expr(expr))
+        equal, other = tvm.ir.structural_equal, relay.var("x", shape=(2, 3))
+        print(equal(mod["main"].body, expr), equal(relay.nn.relu(x), relay.nn.relu(other)))
+        """
+    )
+    assert answers == "True False"
+
+
+def asked_of_tvm(program: str) -> str:
+    """What a program in the oracle's Python prints."""
+    if reason := skip_reason():
+        pytest.skip(reason)
+    text = f"import tvm\nfrom tvm import relay\n{dedent(program)}"
+    command = [str(python_path()), "-c", text]
+    found = subprocess.run(command, check=True, capture_output=True, text=True)
+    return found.stdout.strip()

@@ -11,7 +11,7 @@ import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, dtype, number
 from byoc_lab.relay.ndarray import numpy_dtype
-from byoc_lab.relay.op import layout_rules
+from byoc_lab.relay.op import layout_rules, relax_types
 from byoc_lab.relay.op.registry import OpPattern, define_op, identity, same_result
 from byoc_lab.relay.op.relations import Types, tensors
 from byoc_lab.relay.op.relax_types import dtype_of, scalar
@@ -23,14 +23,21 @@ def one_per_element(attrs: Any, args: Any, result: Any) -> int:
     return prod(result.shape)
 
 
-def _unary(name: str, function: Callable[..., Any], relax: str, doc: str) -> None:
+def _unary(
+    name: str, function: Callable[..., Any], relax: str | Callable[[Any, Any], Any], doc: str
+) -> None:
+    """relax: the name of Relax's operator, or what makes the expression of (R, data)."""
+
+    def translated(R: Any, attrs: Any, x: Any) -> Any:
+        return attrgetter(relax)(R)(x) if isinstance(relax, str) else relax(R, x)
+
     define_op(
         name,
         "data",
         identity,
         reference=same_result(function),
         flops=one_per_element,
-        relax=lambda R, attrs, x: attrgetter(relax)(R)(x),
+        relax=translated,
         pattern=OpPattern.ELEMWISE,
         layout=layout_rules.elementwise,
         doc=doc,
@@ -69,7 +76,12 @@ _unary("sigmoid", sigmoid, "sigmoid", "out = 1 / (1 + exp(-data)).")
 _unary("erf", error_function, "erf", "out = error function of data.")
 _unary("floor", np.floor, "floor", "out = greatest integer that is not above data.")
 _unary("ceil", np.ceil, "ceil", "out = least integer that is not below data.")
-_unary("round", round_half_away, "round", "out = nearest integer; halves go away from zero.")
+_unary(
+    "round",
+    round_half_away,
+    relax_types.round_half_away,
+    "out = nearest integer; halves go away from zero.",
+)
 _unary("sin", np.sin, "sin", "out = sine of data, in radians.")
 _unary("cos", np.cos, "cos", "out = cosine of data, in radians.")
 _unary("sign", np.sign, "sign", "out = -1, 0 or 1, the sign of data.")

@@ -104,8 +104,31 @@ def broadcast(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -
     as_leader = _changed_alike(old[follower], old[leader], new[leader])
     if as_leader is None:
         return unknown
-    new[follower] = _unit_blocks(as_leader, old[follower], types[follower].shape)
+    before, shapes = old[follower], [ty.shape for ty in types]
+    after = _unit_blocks(as_leader, before, shapes[follower])
+    if after != before and _broadcasts_blocks(before, after, shapes[follower], shapes[leader]):
+        return unknown
+    new[follower] = after
     return Answer(new, [result], attrs)
+
+
+def _broadcasts_blocks(
+    old: Layout, new: Layout, shape: Sequence[AnyValue], leader: Sequence[AnyValue]
+) -> bool:
+    """Whether an argument has one block for all those of the leader, or one element for all those
+    of a block: it cannot be taken out of these blocks. (TVM 0.16 does it all the same, and fails to
+    type the result or computes another.)"""
+    for letter, size in old.axes:
+        if letter.isupper():
+            continue
+        inside, outside = old.index_of(letter), old.index_of(letter.upper())
+        if shape[inside] != size:
+            return True
+        from_end = len(old) - outside
+        single = from_end <= len(leader) and leader[-from_end] == 1
+        if shape[outside] == 1 and not single and new.block_of(letter) != size:
+            return True
+    return False
 
 
 def _changed_alike(old: Layout, before: Layout, after: Layout | None) -> Layout | None:
@@ -147,7 +170,7 @@ def _unit_blocks(layout: Layout, old: Layout, shape: Sequence[AnyValue]) -> Layo
     axes = []
     for letter, size in layout.axes:
         index = old.index_of(letter.upper())
-        alone = index < 0 or shape[index] == 1
+        alone = index < 0 or (shape[index] == 1 and not old.block_of(letter))
         axes.append((letter, 1 if letter.islower() and alone else size))
     return Layout.of(axes)
 

@@ -90,12 +90,19 @@ def has_group_axis(attrs: AnyValue) -> bool:
     return "G" in attrs.kernel_layout
 
 
-def depthwise_swap(attrs: AnyValue, channels: Dim) -> bool:
-    """Whether the kernel is stored per input channel: layout "HWOI" of a depthwise convolution.
+def depthwise_swap(op: str, attrs: AnyValue, channels: Dim, outputs: Dim | None) -> bool:
+    """Whether the kernel is stored per input channel, O counting the input channels and I the
+    output channels made from each.
 
-    There O counts the input channels and I the output channels made from each.
+    It is in layout "HWOI" of a depthwise convolution. In any layout it is where attributes channels
+    and kernel_size are given and `outputs`, what the weight has along O, is as many as the groups.
     """
-    return attrs.kernel_layout == "HWOI" and attrs.groups > 1 and attrs.groups == channels
+    if attrs.groups <= 1 or attrs.groups != channels or has_group_axis(attrs):
+        return False
+    if attrs.kernel_layout == "HWOI":
+        return True
+    is_described = attrs.channels is not None and attrs.kernel_size is not None
+    return op != "nn.conv1d" and is_described and outputs == attrs.groups
 
 
 def conv_relation(
@@ -116,8 +123,8 @@ def conv_relation(
     groups = attrs.groups
     if groups < 1 or (not isinstance(c, Unknown) and c % groups):
         fail(op, f"the {c} input channels of {x} do not split into groups={groups}")
-    swapped = depthwise_swap(attrs, c)
     if w is None:
+        swapped = depthwise_swap(op, attrs, c, None)
         if attrs.channels is None or attrs.kernel_size is None:
             return x, None, None
         need_length(op, "kernel_size", attrs.kernel_size, rank)
@@ -133,6 +140,7 @@ def conv_relation(
     else:
         need_rank(op, "weight", w, rank + 2 + has_group_axis(attrs))
         first, second, *sizes = pick(w.shape, kernel_order)
+        swapped = depthwise_swap(op, attrs, c, first)
         if has_group_axis(attrs):
             if differ(first, groups):
                 fail(op, f"weight must have groups={groups} groups, found {first} in {w}")
@@ -192,7 +200,7 @@ def conv_reference(
         w = w.reshape(w.shape[0] * w.shape[1], *w.shape[2:])
     n, c = x.shape[:2]
     groups = attrs.groups
-    if depthwise_swap(attrs, c):
+    if depthwise_swap(op, attrs, c, w.shape[0]):
         w = w.reshape(c * w.shape[1], 1, *w.shape[2:])
     o, per_group, *kernel = w.shape
     size = static_result(op, x.shape[2:], kernel, attrs)
@@ -230,7 +238,15 @@ def _conv(rank: int, padding: int, doc: str) -> None:
 
     def relax(R: AnyValue, attrs: AnyValue, data: AnyValue, weight: AnyValue) -> AnyValue:
         options = ("strides", "padding", "dilation", "groups", "data_layout")
-        weight, kernel_layout = without_group_axis(R, weight, attrs, f"OI{SPATIAL[rank]}")
+        kernel = f"OI{SPATIAL[rank]}"
+        weight, kernel_layout = without_group_axis(R, weight, attrs, kernel)
+        data, weight = typed(data), typed(weight)
+        channels = shape_of(data)[attrs.data_layout.index("C")]
+        outputs = shape_of(weight)[kernel_layout.index("O")]
+        if depthwise_swap(op, attrs, channels, outputs):
+            ordered = typed(with_layout(R, weight, kernel_layout, kernel))
+            first, second, *sizes = shape_of(ordered)
+            weight, kernel_layout = R.reshape(ordered, (first * second, 1, *sizes)), kernel
         result = getattr(R.nn, f"conv{rank}d")(
             data,
             weight,

@@ -281,14 +281,20 @@ def lrn_relation(attrs: AnyValue, data: Type | None) -> Types:
     (x,) = tensors(op, "data", data)
     if x is not None:
         axis_of(op, attrs.axis, len(x.shape))
-        if attrs.size < 1 or attrs.size % 2 == 0:
-            fail(op, f"attribute size must be odd and positive, found {attrs.size}")
+        if attrs.size < 1:
+            fail(op, f"attribute size must be positive, found {attrs.size}")
     return x, x
 
 
+def _lrn_reach(attrs: AnyValue) -> tuple[int, int]:
+    """How many channels before and behind each count. Of an even number one more lies behind, as in
+    ONNX; TVM 0.16 types such a call and compiles odd sizes only."""
+    return (attrs.size - 1) // 2, attrs.size // 2
+
+
 def lrn_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
-    axis, half = attrs.axis % x.ndim, attrs.size // 2
-    around = [(half, half) if n == axis else (0, 0) for n in range(x.ndim)]
+    axis = attrs.axis % x.ndim
+    around = [_lrn_reach(attrs) if n == axis else (0, 0) for n in range(x.ndim)]
     squares = np.moveaxis(np.pad(x * x, around), axis, -1)
     near = sum(squares[..., n : n + x.shape[axis]] for n in range(attrs.size))
     total = np.moveaxis(np.asarray(near, x.dtype), -1, axis)
@@ -297,9 +303,9 @@ def lrn_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
 
 
 def _lrn_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-    rank, length, half = rank_of(x), shape_of(x), attrs.size // 2
+    rank, length = rank_of(x), shape_of(x)
     axis, dtype = attrs.axis % rank, dtype_of(x)
-    around = [half if n // 2 == axis else 0 for n in range(2 * rank)]
+    around = [_lrn_reach(attrs)[n % 2] if n // 2 == axis else 0 for n in range(2 * rank)]
     squares = R.nn.pad(R.multiply(x, x), around)
     total = R.strided_slice(squares, [axis], [0], [length[axis]])
     for n in range(1, attrs.size):
@@ -316,7 +322,7 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.LRNAttrs",
         (
-            Attr("size", integer, 5, "how many neighbouring channels count, an odd number"),
+            Attr("size", integer, 5, "how many neighbouring channels count"),
             Attr("axis", integer, 1, "axis of the channels"),
             Attr("bias", number, 2.0, "what is added to the sum of squares"),
             Attr("alpha", number, 0.0001, "factor of the mean square"),

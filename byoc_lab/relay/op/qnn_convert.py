@@ -10,7 +10,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, dtype, integer, string
-from byoc_lab.relay.op import layout_rules
+from byoc_lab.relay.op import layout_rules, relax_types
 from byoc_lab.relay.op.elementwise import round_half_away
 from byoc_lab.relay.op.namespace import reordered
 from byoc_lab.relay.op.qnn_math import (
@@ -30,7 +30,7 @@ from byoc_lab.relay.op.qnn_math import (
 )
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import NO_DTYPE, Types, fail, tensors
-from byoc_lab.relay.op.relax_types import rank_of
+from byoc_lab.relay.op.relax_types import rank_of, typed
 from byoc_lab.relay.types import TensorType, Type
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32")
@@ -70,7 +70,8 @@ def _quantize_relax(
     names = "output_scale output_zero_point"
     by, zero = constants("qnn.quantize", names, scale, zero_point)
     rank = rank_of(x)
-    whole = R.round(R.divide(x, relax_constant(along(by, attrs.axis, rank), "float32")))
+    quotient = R.divide(x, relax_constant(along(by, attrs.axis, rank), "float32"))
+    whole = relax_types.round_half_away(R, typed(quotient))
     offset = relax_constant(along(zero, attrs.axis, rank), "int64")
     return relax_saturated(R, R.add(R.astype(whole, "int64"), offset), attrs.out_dtype)
 

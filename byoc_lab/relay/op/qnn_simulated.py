@@ -13,6 +13,7 @@ import numpy as np
 
 from byoc_lab.relay.attrs import AttrsType, attrs_type
 from byoc_lab.relay.expr import Call, Expr, const
+from byoc_lab.relay.op import relax_types
 from byoc_lab.relay.op.elementwise import round_half_away
 from byoc_lab.relay.op.namespace import builds, function
 from byoc_lab.relay.op.nn_dense import lay_along
@@ -20,7 +21,7 @@ from byoc_lab.relay.op.qnn_convert import AXIS
 from byoc_lab.relay.op.qnn_math import elements
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import NO_DTYPE, Types, axis_of, differ, fail, tensors
-from byoc_lab.relay.op.relax_types import constant_value, dtype_of, rank_of
+from byoc_lab.relay.op.relax_types import constant_value, dtype_of, rank_of, typed
 from byoc_lab.relay.types import Type
 
 CODES = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
@@ -89,7 +90,7 @@ def _simulated(name: str, direction: str, doc: str) -> None:
         if name == "dequantize":
             return R.multiply(R.subtract(x, zero), scale)
         limits = np.iinfo(kind)
-        moved = R.add(R.round(R.divide(x, scale)), zero)
+        moved = R.add(relax_types.round_half_away(R, typed(R.divide(x, scale))), zero)
         return R.clip(moved, float(limits.min), float(limits.max))
 
     SIMULATED[name] = define_op(

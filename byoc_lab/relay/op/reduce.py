@@ -13,7 +13,14 @@ from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.namespace import builds, function, reordered
 from byoc_lab.relay.op.registry import OpPattern, builder, define_op
 from byoc_lab.relay.op.relations import Types, axes_of, tensors
-from byoc_lab.relay.op.relax_types import dtype_of, mean_of, rank_of, scalar, shape_of
+from byoc_lab.relay.op.relax_types import (
+    dtype_of,
+    in_wide_floats,
+    mean_of,
+    rank_of,
+    scalar,
+    shape_of,
+)
 from byoc_lab.relay.op.shape import listed
 from byoc_lab.relay.types import TensorType, Type
 
@@ -102,15 +109,22 @@ def _divisor(attrs: AnyValue, shape: AnyValue) -> int:
 
 def variance_reference(attrs: AnyValue, x: np.ndarray, mean: np.ndarray) -> np.ndarray:
     axes = reduced_axes("variance", attrs, x.ndim)
-    squares = np.square(x - mean).sum(axis=axes, keepdims=attrs.keepdims)
+    wide = np.result_type(x.dtype, np.float32) if x.dtype.kind == "f" else x.dtype
+    difference = x.astype(wide, copy=False) - mean.astype(wide, copy=False)
+    squares = np.square(difference).sum(axis=axes, keepdims=attrs.keepdims)
     return np.asarray(squares / _divisor(attrs, x.shape)).astype(x.dtype, copy=False)
 
 
 def _variance_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, mean: AnyValue) -> AnyValue:
     axes = list(reduced_axes("variance", attrs, rank_of(x)))
-    difference = R.subtract(x, mean)
-    total = R.sum(R.multiply(difference, difference), axis=axes, keepdims=attrs.keepdims)
-    return R.divide(total, scalar(_divisor(attrs, shape_of(x)), dtype_of(x)))
+    divisor = _divisor(attrs, shape_of(x))
+
+    def spread(x: AnyValue, mean: AnyValue) -> AnyValue:
+        difference = R.subtract(x, mean)
+        total = R.sum(R.multiply(difference, difference), axis=axes, keepdims=attrs.keepdims)
+        return R.divide(total, scalar(divisor, dtype_of(x)))
+
+    return in_wide_floats(R, spread, x, mean)
 
 
 VARIANCE = define_op(

@@ -58,11 +58,30 @@ def by_topi(path: str, *args: Any, **options: Any) -> Any:
     return block.call_te(reduce(getattr, path.split("."), topi), *args, **options)
 
 
+def round_half_away(R: Any, x: Any) -> Any:
+    """The nearest integers, halves away from zero: Relax's own `round` takes the even one."""
+    kind = dtype_of(x)
+    if "float" not in kind:
+        return x
+    whole = R.trunc(x)
+    is_far = R.greater_equal(R.abs(R.subtract(x, whole)), scalar(0.5, kind))
+    return R.where(is_far, R.add(whole, R.sign(x)), whole)
+
+
+def in_wide_floats(R: Any, compute: Callable[..., Any], *values: Any) -> Any:
+    """`compute` of floats, in float32 where they have 16 bits, in their dtype again."""
+    kind = dtype_of(values[0])
+    if kind not in ("float16", "bfloat16"):
+        return compute(*values)
+    return R.astype(compute(*(typed(R.astype(v, "float32")) for v in values)), kind)
+
+
 def mean_of(R: Any, x: Any, axes: Sequence[int], keepdims: bool) -> Any:
-    """R.mean; for integers what it is declared to be, while what is compiled is int64."""
+    """R.mean, of 16-bit floats computed in float32 as in TVM 0.16; for integers what it is declared
+    to be, while what is compiled is int64."""
     kind = dtype_of(x)
     if "float" in kind:
-        return R.mean(x, axis=list(axes), keepdims=keepdims)
+        return in_wide_floats(R, lambda x: R.mean(x, axis=list(axes), keepdims=keepdims), x)
     count = prod(shape_of(x)[n] for n in axes)
 
     def average(x: Any) -> Any:

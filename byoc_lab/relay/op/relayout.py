@@ -6,6 +6,8 @@ Source: `LayoutTransformRel`, `DepthToSpaceRel`, `SpaceToDepthRel` of TVM 0.16.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
@@ -48,45 +50,59 @@ def relaid(op: str, shape: Sequence[Dim], source: str, target: str) -> AnyValue:
         fail(op, f"src_layout {source!r} names {len(have)} axes, data has {len(shape)}")
     if {a for a, _ in have if a.isupper()} != {a for a, _ in want if a.isupper()}:
         fail(op, f"src_layout {source!r} and dst_layout {target!r} must have the same axes")
-    lengths = {letter: d for (letter, _), d in zip(have, shape, strict=True)}
-    for letter, size in have:
-        if size and differ(lengths[letter], size):
-            fail(op, f"axis {size}{letter} of {source!r} must be {size} long: {lengths[letter]}")
-    old, new = dict(have), dict(want)
-    parts: dict[str, list[Dim]] = {}  # of a data axis
-    sources: dict[str, list[tuple[str, int]]] = {letter: [] for letter, _ in want}
-    for letter in (a for a, _ in have if a.isupper()):
-        small = letter.lower()
-        inner, block = old.get(small, 1), new.get(small, 1)
-        outer = lengths[letter]
-        parts[letter], parts[small] = [outer], [inner]
-        if inner == block:
-            sources[letter].append((letter, 0))
-            if small in sources and small in old:  # else blocks of 1, made of nothing
-                sources[small].append((small, 0))
-        elif block % inner == 0:  # larger blocks: part of the outer axis joins them
-            more = block // inner
-            if not isinstance(outer, Unknown) and outer % more:
-                fail(op, f"axis {letter} of {source!r}, {outer} long, has no blocks for {target!r}")
-            parts[letter] = [dim(lambda n, m=more: n // m, outer), more]
-            sources[letter].append((letter, 0))
-            sources[small] += [(letter, 1), *([(small, 0)] if small in old else [])]
-        elif inner % block == 0:  # smaller blocks: part of them joins the outer axis
-            parts[small] = [inner // block, block]
-            sources[letter] += [(letter, 0), (small, 0)]
-            if small in sources:
-                sources[small].append((small, 1))
-        else:
-            fail(op, f"blocks of {inner} and of {block} along {letter} do not divide")
-    flat = [(letter, n) for letter, _ in have for n in range(len(parts[letter]))]
-    order = [flat.index(part) for letter, _ in want for part in sources[letter]]
-    # A block of length 1 that the target has no name for goes last: it changes nothing.
-    order += [n for n in range(len(flat)) if n not in order]
-    result = []
-    for letter, _ in want:
-        sizes = [parts[a][n] for a, n in sources[letter]]
-        result.append(product(sizes))
-    return [parts[a][n] for a, n in flat], order, result
+    for (letter, size), length in zip(have, shape, strict=True):
+        if size and differ(length, size):
+            fail(op, f"axis {size}{letter} of {source!r} must be {size} long: {length}")
+    before, after = _spans(have), _spans(want)
+    lengths: dict[_Part, Dim] = {}
+    cut: dict[str, list[int]] = {}  # of an axis: the lengths of all blocks, in either layout
+    for (letter, _), (_, inner), length in zip(have, before, shape, strict=True):
+        if not letter.isupper():
+            continue
+        ends = {low for name, low in (*before, *after) if name == letter}
+        cut[letter] = sorted(ends | {1})
+        for small, large in pairwise(cut[letter]):
+            if large % small:
+                fail(op, f"blocks of {large} and of {small} along {letter} do not divide")
+            lengths[letter, small] = large // small
+        more = cut[letter][-1] // inner
+        if not isinstance(length, Unknown) and length % more:
+            fail(op, f"axis {letter} of {source!r}, {length} long, has no blocks for {target!r}")
+        lengths[letter, cut[letter][-1]] = dim(lambda n, m=more: n // m, length)
+    parts = [part for axis in _parts(have, before, cut) for part in axis]
+    results = _parts(want, after, cut)
+    order = [parts.index(part) for axis in results for part in axis]
+    result = [product(lengths[part] for part in axis) for axis in results]
+    return [lengths[part] for part in parts], order, result
+
+
+_Part = tuple[str, int]
+"""An axis, and how many of its elements lie within one step along this part of it."""
+
+
+def _spans(axes: Sequence[Axis]) -> list[_Part]:
+    """For each axis of a layout the letter of the whole one, and the step along it."""
+    steps: dict[str, int] = {}
+    found = []
+    for letter, size in reversed(axes):
+        step = steps.get(letter.upper(), 1)
+        found.append((letter.upper(), step))
+        steps[letter.upper()] = step * (size or 1)
+    return found[::-1]
+
+
+def _parts(
+    axes: Sequence[Axis], spans: Sequence[_Part], cut: dict[str, list[int]]
+) -> list[list[_Part]]:
+    """For each axis of a layout the parts that it consists of, the outermost first."""
+    return [
+        [
+            (letter, step)
+            for step in reversed(cut[letter])
+            if low <= step and (not size or step < low * size)
+        ]
+        for (_, size), (letter, low) in zip(axes, spans, strict=True)
+    ]
 
 
 def filled(op: str, shape: Sequence[Dim], source: str, target: str) -> list[AnyValue]:
@@ -94,18 +110,23 @@ def filled(op: str, shape: Sequence[Dim], source: str, target: str) -> list[AnyV
 
     Each is (how many zeros every axis gets at its end, what `relaid` says of the data then).
     """
-    old, new = dict(axes_of_layout(op, source)), dict(axes_of_layout(op, target))
-    blocks = {a: (old.get(a.lower(), 1), new.get(a.lower(), 1)) for a in old if a.isupper()}
+    old, new = axes_of_layout(op, source), axes_of_layout(op, target)
+    blocks = {a: (_block(old, a), _block(new, a)) for a, _ in old if a.isupper()}
     if any(one % other and other % one for one, other in blocks.values()):
         plain = Layout(source).plain.name
         first = relaid(op, shape, source, plain)
         return [([0] * len(shape), first), *filled(op, first[2], plain, target)]
     pads = []
-    for axis, length in zip(old, shape, strict=False):
+    for (axis, _), length in zip(old, shape, strict=False):
         inner, block = blocks.get(axis, (1, 1))
         pads.append(0 if isinstance(length, Unknown) else -length % max(block // inner, 1))
     wide = [dim(lambda n, p=pad: n + p, n) for pad, n in zip(pads, shape, strict=False)]
     return [(pads, relaid(op, wide if len(wide) == len(shape) else shape, source, target))]
+
+
+def _block(axes: Sequence[Axis], letter: str) -> int:
+    """How many elements of an axis lie within all its blocks."""
+    return prod(size for name, size in axes if name == letter.lower())
 
 
 def pads_blocks(shape: Sequence[Dim], source: str, target: str) -> bool:

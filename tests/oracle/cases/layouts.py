@@ -234,4 +234,23 @@ def blocks(tvm, relay, np):
     )
 
 
+def _biased_in_blocks(tvm, relay, blocks):
+    """A convolution of channels in blocks of 4, and a bias in as many blocks."""
+    layouts = {"data_layout": "NCHW4c", "kernel_layout": "OIHW4i4o"}
+    data = _v(relay, "data", 1, 2, 6, 6, 4)
+    weight = _v(relay, "weight", blocks, 2, 3, 3, 4, 4)
+    y = relay.nn.conv2d(data, weight, channels=4 * blocks, kernel_size=(3, 3), **layouts)
+    return _module(tvm, relay, relay.nn.relu(relay.add(y, _v(relay, "b", 1, blocks, 1, 1, 4))))
+
+
+def blocked_bias(tvm, relay, np):
+    """Out of blocks, with a bias that is in them."""
+    return _biased_in_blocks(tvm, relay, 3)
+
+
+def one_blocked_bias(tvm, relay, np):
+    """Out of the one block that there is, with a bias that is in it."""
+    return _biased_in_blocks(tvm, relay, 1)
+
+
 NAMES = tuple(name for name, made in vars().copy().items() if callable(made) and name[0] != "_")

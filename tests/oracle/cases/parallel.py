@@ -95,6 +95,20 @@ def joined_dense(tvm, relay, np):
     return _module(tvm, relay, {name: relay.Tuple(found) for name, found in calls.items()})
 
 
+def moved_dense(tvm, relay, np):
+    """Dense layers whose units are not along the last axis in the end."""
+    x, relu = _v(relay, "x", 3, 4), relay.nn.relu
+    layers = [relay.nn.dense(x, _v(relay, f"w{n}", 5 + n, 4), units=5 + n) for n in (0, 1)]
+    calls = {
+        "behind": [relay.expand_dims(y, axis=2) for y in layers],
+        "from_end": [relay.expand_dims(y, axis=-1) for y in layers],
+        "two": [relu(relay.expand_dims(y, axis=2, num_newaxis=2)) for y in layers],
+        "before": [relay.expand_dims(y, axis=1) for y in layers],
+        "in_front": [relay.expand_dims(y, axis=0) for y in layers],
+    }
+    return _module(tvm, relay, {name: relay.Tuple(found) for name, found in calls.items()})
+
+
 def products(tvm, relay, np):
     """Batches of matrix products with one left side."""
     x, relu, add = _v(relay, "x", 3, 4, 5), relay.nn.relu, relay.add

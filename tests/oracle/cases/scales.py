@@ -135,3 +135,120 @@ def before_projected(tvm, relay, np):
     """A field of a tuple that is written out: gone, though there is nothing to fold."""
     pair = relay.Tuple([relay.nn.relu(_data(relay)), relay.var("other", shape=DATA)])
     return _module(tvm, relay, _conv(relay, np, relay.TupleGetItem(pair, 0)))
+
+
+def _blocked(relay, np, data, *weight, **attrs):
+    """A convolution with channels in blocks and a weight of this shape."""
+    kernel = _weight(relay, np, *weight)
+    return relay.nn.conv2d(data, kernel, kernel_size=(3, 3), padding=(1, 1), **attrs)
+
+
+def _full(relay, np, data, data_layout="NCHW2c", out_layout="NCHW4c"):
+    return _blocked(
+        relay,
+        np,
+        data,
+        *(2, 4, 3, 3, 2, 4),
+        channels=8,
+        data_layout=data_layout,
+        kernel_layout="OIHW2i4o",
+        out_layout=out_layout,
+    )
+
+
+def _in_blocks(relay):
+    return relay.var("data", shape=(1, 4, 5, 5, 2))
+
+
+def after_blocked(tvm, relay, np):
+    """conv in blocks * scale of each channel: O and o of the weight take it."""
+    scaled = relay.multiply(_full(relay, np, _in_blocks(relay)), _scale(relay, np, 2, 1, 1, 4))
+    return _module(tvm, relay, scaled)
+
+
+def after_blocked_channels_last(tvm, relay, np):
+    """The same with the blocks behind the channels: NHWC2c to NHWC4c."""
+    conv = _full(relay, np, relay.var("data", shape=(1, 5, 5, 4, 2)), "NHWC2c", "NHWC4c")
+    return _module(tvm, relay, relay.multiply(conv, _scale(relay, np, 1, 1, 1, 2, 4)))
+
+
+def after_blocked_relu_and_bias(tvm, relay, np):
+    """relu(conv + bias) * positive scale, all in blocks."""
+    conv = _full(relay, np, _in_blocks(relay))
+    body = relay.nn.relu(relay.add(conv, _weight(relay, np, 1, 2, 1, 1, 4)))
+    return _module(tvm, relay, relay.multiply(body, _scale(relay, np, 1, 2, 1, 1, 4)))
+
+
+def after_blocked_scalar(tvm, relay, np):
+    """conv * one number, where there are as many blocks as channels in one."""
+    weight = (2, 4, 3, 3, 2, 2)
+    layouts = {"data_layout": "NCHW2c", "kernel_layout": "OIHW2i2o"}
+    conv = _blocked(relay, np, _in_blocks(relay), *weight, channels=4, **layouts)
+    return _module(tvm, relay, relay.multiply(conv, relay.const(2.0, "float32")))
+
+
+def after_mixed_blocks(tvm, relay, np):
+    """conv from plain into blocks, whose weight has none of its inputs: left alone."""
+    layouts = {"kernel_layout": "OIHW4o", "out_layout": "NCHW4c"}
+    conv = _blocked(relay, np, _data(relay), *(2, 4, 3, 3, 4), channels=8, **layouts)
+    return _module(tvm, relay, relay.multiply(conv, _scale(relay, np, 2, 1, 1, 4)))
+
+
+def _depthwise_in_blocks(relay, np, data):
+    return _blocked(
+        relay,
+        np,
+        data,
+        *(4, 1, 3, 3, 1, 2),
+        channels=8,
+        groups=8,
+        data_layout="NCHW2c",
+        kernel_layout="OIHW1i2o",
+    )
+
+
+def after_blocked_depthwise(tvm, relay, np):
+    """Depthwise conv in blocks * scale."""
+    conv = _depthwise_in_blocks(relay, np, _in_blocks(relay))
+    return _module(tvm, relay, relay.multiply(conv, _scale(relay, np, 4, 1, 1, 2)))
+
+
+def after_blocked_conv3d(tvm, relay, np):
+    """conv3d in blocks * scale."""
+    kernel = _weight(relay, np, 2, 2, 1, 1, 1, 2, 4)
+    conv = relay.nn.conv3d(
+        relay.var("data", shape=(1, 2, 3, 3, 3, 2)),
+        kernel,
+        channels=8,
+        kernel_size=(1, 1, 1),
+        data_layout="NCDHW2c",
+        kernel_layout="OIDHW2i4o",
+        out_layout="NCDHW4c",
+    )
+    return _module(tvm, relay, relay.multiply(conv, _scale(relay, np, 2, 1, 1, 1, 4)))
+
+
+def before_blocked(tvm, relay, np):
+    """conv in blocks of data * scale: I and i of the weight take it."""
+    scaled = relay.multiply(_in_blocks(relay), _scale(relay, np, 4, 1, 1, 2))
+    return _module(tvm, relay, _full(relay, np, scaled))
+
+
+def before_blocked_channels_last(tvm, relay, np):
+    """The same with the blocks behind the channels."""
+    data = relay.var("data", shape=(1, 5, 5, 4, 2))
+    scaled = relay.multiply(data, _scale(relay, np, 4, 2))
+    return _module(tvm, relay, _full(relay, np, scaled, "NHWC2c", "NHWC4c"))
+
+
+def before_blocked_relu(tvm, relay, np):
+    """conv of relu(data * positive scale + bias), all in blocks: the bias is divided."""
+    scaled = relay.multiply(_in_blocks(relay), _scale(relay, np, 4, 1, 1, 2))
+    shifted = relay.add(scaled, _weight(relay, np, 4, 1, 1, 2))
+    return _module(tvm, relay, _full(relay, np, relay.nn.relu(shifted)))
+
+
+def before_blocked_depthwise(tvm, relay, np):
+    """Depthwise conv in blocks of data * scale: the outputs' axes take it."""
+    scaled = relay.multiply(_in_blocks(relay), _scale(relay, np, 4, 1, 1, 2))
+    return _module(tvm, relay, _depthwise_in_blocks(relay, np, scaled))

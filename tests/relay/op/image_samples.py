@@ -134,5 +134,6 @@ IMAGE_SAMPLES = [
     ),
     sourced("nn.dilate", "relay.nn.dilate(x0, (2, 3), 0.5)", ((2, 3),)),
     Sample("nn.lrn", nn.lrn, ((2, 6, 3, 3),)),
+    Sample("nn.lrn", lambda x: nn.lrn(x, size=4, alpha=0.5), ((2, 6, 3, 3),), note="even"),
     Sample("nn.lrn", lambda x: nn.lrn(x, size=3, axis=3, alpha=0.5), ((2, 3, 3, 6),), note="last"),
 ]

@@ -58,6 +58,15 @@ WINDOWS = [
     window("conv3d", "", (1, 2, 5, 6, 7), (4, 2, 3, 2, 3), padding=(1, 0, 1), strides=2),
     window(
         "conv3d",
+        "multiplied",
+        (1, 3, 5, 6, 7),
+        (3, 2, 3, 2, 3),
+        groups=3,
+        channels=6,
+        kernel_size=(3, 2, 3),
+    ),
+    window(
+        "conv3d",
         "ndhwc",
         (1, 5, 6, 7, 2),
         (3, 2, 3, 2, 4),
@@ -239,6 +248,18 @@ PICKING = [
         lambda x: relay.layout_transform(x, "NCHW8c", "NHWC2c"),
         ((1, 2, 2, 3, 8),),
         note="smaller-blocks",
+    ),
+    Sample(
+        "layout_transform",
+        lambda x: relay.layout_transform(x, "OIHW", "OHWI2i4o2i"),
+        ((8, 8, 3, 2),),
+        note="blocks-in-blocks",
+    ),
+    Sample(
+        "layout_transform",
+        lambda x: relay.layout_transform(x, "OHWI2i4o4i", "OIHW4i2o2i2o"),
+        ((1, 3, 2, 2, 2, 4, 4),),
+        note="between-blocks-in-blocks",
     ),
     Sample("cast_like", relay.cast_like, ((2, 3), (1,)), high=9, dtypes=("float32", "int32")),
 ]

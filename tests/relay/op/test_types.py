@@ -115,6 +115,12 @@ def reshape(*newshape: int) -> Callable[..., Any]:
 
 
 RESULTS = [  # label, build, arguments, result
+    (
+        "conv2d depthwise, by inputs",
+        conv(groups=4, channels=8, kernel_size=3),
+        [(1, 4, 8, 8), (4, 2, 3, 3)],
+        tensor(1, 8, 6, 6),
+    ),
     ("conv2d given weight", conv(), [(1, 3, 8, 8), (16, 3, 3, 3)], tensor(1, 16, 6, 6)),
     (
         "conv2d mixed dtypes",
@@ -234,6 +240,16 @@ def test_result(label, build, given, result) -> None:
 
 
 REFUSED = [  # build, arguments, what the message must say
+    (
+        conv(groups=4, channels=8, kernel_size=3),
+        [(1, 4, 8, 8), (4, 3, 3, 3)],
+        r"nn.conv2d: weight must have channels=8 outputs, found 12",
+    ),
+    (
+        conv(groups=4, channels=8),
+        [(1, 4, 8, 8), (4, 2, 3, 3)],
+        r"nn.conv2d: weight must have 1 input channels.*2 in",
+    ),
     (conv(), [(1, 4, 8, 8), (16, 3, 3, 3)], r"nn.conv2d: weight must have 4 input channels.*3 in"),
     (conv(channels=4), [(1, 3, 8, 8), (16, 3, 3, 3)], "weight must have channels=4.*found 16"),
     (conv(kernel_size=3), [(1, 3, 8, 8), (16, 3, 5, 3)], r"kernel_size=\[3, 3\].*5"),

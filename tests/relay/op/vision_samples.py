@@ -120,6 +120,7 @@ VISION_SAMPLES = [
         relax="proposals",
     ),
     regions("roi_align", "avg", (1, 3, 6, 7)),
+    regions("roi_align", "bytes", (1, 3, 6, 7), mode=b"avg"),
     regions("roi_align", "two samples", (1, 3, 6, 7), sample_ratio=2),
     regions("roi_align", "max-nhwc", (1, 6, 7, 3), layout="NHWC", mode="max"),
     regions("roi_pool", "nchw", (1, 3, 6, 7)),
