@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from byoc_lab.relay.adt import Constructor, TypeData
 from byoc_lab.relay.dims import Any, Dim, Unknown
 from byoc_lab.relay.expr import GlobalVar, Var
-from byoc_lab.relay.op.create import arange
 from byoc_lab.relay.op.namespace import function
 from byoc_lab.relay.tensor_arrays import INDEX, Shape, TensorArrays, opened
 from byoc_lab.relay.types import GlobalTypeVar, TensorType
@@ -85,7 +84,7 @@ class StaticTensorArrayOps(TensorArrays):
         out = self._of(Any(), *self.shape[1:])
         tensor, held = Var("tensor", self.tensor), Var("t")
         lower, upper = Var("lower", INDEX), Var("upper", INDEX)
-        taken = _take(held, arange(lower, upper, dtype="int32"), axis=0)
+        taken = _take(held, function("arange")(lower, upper, dtype="int32"), axis=0)
         made = out.get_ctor("tensor_constructor")(taken)
         body = opened(tensor, self.get_ctor("tensor_constructor"), held, made)
         self.define(GlobalVar(name), [tensor, lower, upper], body, out.tensor)

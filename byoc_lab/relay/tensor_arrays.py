@@ -25,7 +25,6 @@ from byoc_lab.relay.adt import (
 )
 from byoc_lab.relay.dims import Any, Dim
 from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Var, const
-from byoc_lab.relay.op.create import arange
 from byoc_lab.relay.op.namespace import function
 from byoc_lab.relay.types import GlobalTypeVar, TensorType, Type, TypeCall
 
@@ -261,7 +260,7 @@ class TensorArrayOps(TensorArrays):
         tensor, lower, upper = Var("tensor", self.tensor), Var("lower", INDEX), Var("upper", INDEX)
         results = {}
         for rank in range(1, MAX_RANK + 1):
-            held, at = Var(f"t{rank}"), arange(lower, upper, dtype="int32")
+            held, at = Var(f"t{rank}"), function("arange")(lower, upper, dtype="int32")
             taken = _take(held, at, axis=None if rank == 1 else 0)
             results[rank] = held, self._put(rank, taken)
         var = self.var(self.get_name("tensor_take"))

@@ -12,9 +12,7 @@ import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean
 from byoc_lab.relay.dims import Any
-from byoc_lab.relay.expr import Expr, TupleWrapper
-from byoc_lab.relay.op.namespace import builds
-from byoc_lab.relay.op.registry import OpPattern, builder, define_op
+from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, need_rank, tensors
 from byoc_lab.relay.op.relax_types import dtype_of, shape_of
 from byoc_lab.relay.op.shape import no_flops
@@ -104,7 +102,7 @@ def _unique_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
     return relax.Tuple([values, at, inverse, found, *counts])
 
 
-UNIQUE = define_op(
+define_op(
     "unique",
     "data",
     unique_relation,
@@ -123,11 +121,6 @@ UNIQUE = define_op(
     relax=_unique_relax,
     pattern=OpPattern.OPAQUE,
     results=lambda call: 5 if call.attrs.return_counts else 4,
+    parameters="data is_sorted=sorted return_counts",
     doc="The distinct values, where each comes first, which each is, how many, how often.",
 )
-
-
-@builds("unique")
-def unique(data: Expr, is_sorted: bool = True, return_counts: bool = False) -> TupleWrapper:
-    """The distinct values of the vector `data`; a tuple of four, of five with the counts."""
-    return builder(UNIQUE)(data, is_sorted, return_counts)

@@ -13,11 +13,10 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.relay.attrs import Attr, AttrsType, dtype, integer, integers, number, string
-from byoc_lab.relay.expr import Call, Constant, Expr
+from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, dtype, integer, integers, number, string
+from byoc_lab.relay.expr import Constant
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.layout import pick, positions, unpick
-from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
     NO_DTYPE,
@@ -256,7 +255,13 @@ def _define(rank: int) -> None:
             Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
         ),
     )
-    defined = define_op(
+
+    def normalize(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+        """Constants as their values; a region of zeros where none is given."""
+        roi = (0.0,) * (2 * rank) if values["roi"] is None else _values(values["roi"])
+        return {**values, "size": _values(values["size"]), "roi": roi}
+
+    define_op(
         op,
         "data",
         relation,
@@ -266,39 +271,11 @@ def _define(rank: int) -> None:
         relax=relax,
         pattern=OpPattern.INJECTIVE,
         layout=layout_rules.resize if rank < 3 else None,  # as TVM has it
-        doc=f"Data of {rank} spatial {'axis' if rank == 1 else 'axes'} in another size.",
+        defaults={"size": REQUIRED, "rounding_method": "", "out_dtype": None},
+        normalize=normalize,
+        doc=f"Data of {rank} spatial {'axis' if rank == 1 else 'axes'} resized to ({axes}); size "
+        "and roi may be constants.",
     )
-
-    def build(
-        data: Expr,
-        size: AnyValue,
-        roi: AnyValue = None,
-        layout: str = f"NC{spatial}",
-        method: str = "linear",
-        coordinate_transformation_mode: str = "half_pixel",
-        rounding_method: str = "",
-        cubic_alpha: float = -0.5,
-        cubic_exclude: int = 0,
-        extrapolation_value: float = 0.0,
-        out_dtype: str | None = None,
-    ) -> Call:
-        attrs = attrs_type.make(
-            size=_values(size),
-            roi=(0.0,) * (2 * rank) if roi is None else _values(roi),
-            layout=layout,
-            method=method,
-            coordinate_transformation_mode=coordinate_transformation_mode,
-            rounding_method=rounding_method,
-            cubic_alpha=cubic_alpha,
-            cubic_exclude=cubic_exclude,
-            extrapolation_value=extrapolation_value,
-            out_dtype=out_dtype or NO_DTYPE,
-        )
-        return Call(defined, [data], attrs)
-
-    build.__name__ = build.__qualname__ = f"resize{rank}d"
-    build.__doc__ = f"`data` in `size` ({axes}); size and roi may be constants."
-    builds(op)(build)
 
 
 def _values(given: AnyValue) -> list[AnyValue]:

@@ -12,10 +12,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, boolean, dtype, integers, number, string
-from byoc_lab.relay.expr import Call, Expr
 from byoc_lab.relay.op.image import RESIZE_ATTRS, cubic_weights, places, resizing
 from byoc_lab.relay.op.layout import pick, positions, unpick
-from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
     NO_DTYPE,
@@ -95,7 +93,7 @@ def crop_reference(
     return np.ascontiguousarray(out.transpose(np.argsort(order)).astype(kind))
 
 
-CROP_AND_RESIZE = define_op(
+define_op(
     CROP,
     "data boxes box_indices",
     crop_relation,
@@ -123,30 +121,9 @@ CROP_AND_RESIZE = define_op(
         out_dtype=attrs.out_dtype or None,
     ),
     pattern=OpPattern.INJECTIVE,
+    defaults={"layout": REQUIRED, "extrapolation_value": 0, "out_dtype": None},
     doc="Boxes (top, left, bottom, right; parts of the image) cut out of images and resized.",
 )
-
-
-@builds(CROP)
-def crop_and_resize(
-    data: Expr,
-    boxes: Expr,
-    box_indices: Expr,
-    crop_size: AnyValue,
-    layout: str,
-    method: str = "bilinear",
-    extrapolation_value: float = 0,
-    out_dtype: str | None = None,
-) -> Call:
-    """`boxes` of the images `box_indices` of `data`, each resized to `crop_size`."""
-    attrs = CROP_AND_RESIZE.definition.attrs.make(
-        crop_size=crop_size,
-        layout=layout,
-        method=method,
-        extrapolation_value=extrapolation_value,
-        out_dtype=out_dtype or NO_DTYPE,
-    )
-    return Call(CROP_AND_RESIZE, [data, boxes, box_indices], attrs)
 
 
 # image.grid_sample, image.affine_grid ------------------------------------------------------------

@@ -20,9 +20,7 @@ from byoc_lab.relay.attrs import (
     string,
 )
 from byoc_lab.relay.dims import Any, Dim, Unknown
-from byoc_lab.relay.expr import Call, Expr
 from byoc_lab.relay.op import layout_rules
-from byoc_lab.relay.op.namespace import builds, reordered
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, axes_of, axis_of, differ, fail, tensors
 from byoc_lab.relay.op.relax_types import (
@@ -115,7 +113,7 @@ def _slice_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
     )
 
 
-SLICE = define_op(
+define_op(
     "strided_slice",
     "data",
     slice_relation,
@@ -134,24 +132,11 @@ SLICE = define_op(
     relax=_slice_relax,
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.strided_slice,
-    doc="Every so-many-th element between two places, along some axes.",
+    parameters="data begin end strides axes slice_mode",
+    defaults={"begin": REQUIRED, "end": REQUIRED},
+    normalize=lambda values: {**values, "strides": values["strides"] or [1]},
+    doc="data[begin:end:strides] along some axes; begin, end and strides have a number for each.",
 )
-
-
-@builds("strided_slice")
-def strided_slice(
-    data: Expr,
-    begin: AnyValue,
-    end: AnyValue,
-    strides: AnyValue = None,
-    axes: AnyValue = None,
-    slice_mode: str = "end",
-) -> Call:
-    """The part of `data` from `begin` to before `end`; lists of ints, one for each axis."""
-    attrs = SLICE.definition.attrs.make(
-        begin=begin, end=end, strides=strides or [1], axes=axes, slice_mode=slice_mode
-    )
-    return Call(SLICE, [data], attrs)
 
 
 def _liked_axes(attrs: AnyValue, rank: int, like: int) -> tuple[int, ...]:
@@ -268,7 +253,7 @@ def _take_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue) ->
     return R.reshape(R.permute_dims(typed(picked), [0, 2, 1, 3]), shape)
 
 
-TAKE = define_op(
+define_op(
     "take",
     "data indices",
     take_relation,
@@ -284,9 +269,9 @@ TAKE = define_op(
     flops=no_flops,
     relax=_take_relax,
     pattern=OpPattern.INJECTIVE,
+    parameters="data indices axis batch_dims mode",
     doc="The elements, or rows, of data at some indices.",
 )
-reordered(TAKE, "data indices axis batch_dims mode")
 
 
 def gather_relation(attrs: AnyValue, data: Type | None, indices: Type | None) -> Types:
@@ -303,7 +288,7 @@ def gather_relation(attrs: AnyValue, data: Type | None, indices: Type | None) ->
     return x, i, TensorType(i.shape, x.dtype)
 
 
-GATHER = define_op(
+define_op(
     "gather",
     "data indices",
     gather_relation,
@@ -314,9 +299,9 @@ GATHER = define_op(
     flops=no_flops,
     relax=lambda R, attrs, x, i: R.gather_elements(x, i, attrs.axis),
     pattern=OpPattern.INJECTIVE,
+    parameters="data axis indices",
     doc="Along one axis, the element of data that indices names at the same place.",
 )
-reordered(GATHER, "data axis indices")
 
 
 def gather_nd_relation(attrs: AnyValue, data: Type | None, indices: Type | None) -> Types:

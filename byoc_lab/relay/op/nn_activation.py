@@ -122,13 +122,13 @@ DROPOUT = define_op(
 )
 
 
-@builds("nn.dropout")
-def dropout(data: Expr, rate: float = 0.5) -> TupleGetItem:
+@builds("nn.dropout", defaults_of="nn.dropout")
+def dropout(data: Expr, rate: float) -> TupleGetItem:
     """The data part of `nn.dropout(data)`, as TVM's builder gives it."""
     return builder(DROPOUT)(data, rate)[0]
 
 
-@builds("nn.dropout_raw")
-def dropout_raw(data: Expr, rate: float = 0.5) -> Expr:
+@builds("nn.dropout_raw", defaults_of="nn.dropout")
+def dropout_raw(data: Expr, rate: float) -> Expr:
     """`nn.dropout(data)` itself: the tuple of data and mask."""
     return builder(DROPOUT)(data, rate).tuple_value

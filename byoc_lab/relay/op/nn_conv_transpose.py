@@ -19,7 +19,6 @@ from byoc_lab.relay.dims import Dim, Unknown
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.blocks import in_blocks
 from byoc_lab.relay.op.layout import pick, positions, unpick, with_layout
-from byoc_lab.relay.op.namespace import reordered
 from byoc_lab.relay.op.nn_conv import check_weight, has_group_axis, without_group_axis
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
@@ -217,7 +216,7 @@ def _conv_transpose(rank: int, doc: str) -> None:
         )
         return with_layout(R, result, plain, attrs.out_layout or attrs.data_layout)
 
-    defined = define_op(
+    define_op(
         op,
         "data weight",
         **in_blocks(
@@ -231,14 +230,11 @@ def _conv_transpose(rank: int, doc: str) -> None:
         ),
         attrs=transpose_attrs(rank),
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        parameters="data weight strides padding dilation groups channels kernel_size data_layout "
+        "kernel_layout out_layout output_padding out_dtype",
         normalize=_normalize(rank),
         layout=layout_rules.convolution if rank > 1 else None,  # as TVM has it
         doc=doc,
-    )
-    reordered(
-        defined,
-        "data weight strides padding dilation groups channels kernel_size data_layout "
-        "kernel_layout out_layout output_padding out_dtype",
     )
 
 

@@ -13,11 +13,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.errors import BuildError
-from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integer, integers, string
+from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, boolean, integer, integers, string
 from byoc_lab.relay.dims import Unknown
-from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.expr import Op
 from byoc_lab.relay.op.layout import pick, positions, unpick, with_layout
-from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.nn_conv import conv_flops
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
@@ -260,23 +259,31 @@ def correlation_reference(attrs: AnyValue, a: np.ndarray, b: np.ndarray) -> np.n
     return out / np.array(k * k * a.shape[1], a.dtype)
 
 
+CORRELATION_ATTRS = AttrsType(
+    "relay.attrs.CorrelationAttrs",
+    (
+        Attr("kernel_size", integer, 1, "size of the windows that are compared, odd"),
+        Attr("max_displacement", integer, 1, "how far a window of data2 may be away"),
+        Attr("stride1", integer, 1, "steps of the window in data1"),
+        Attr("stride2", integer, 1, "steps of the window in data2 around it"),
+        Attr("padding", integers, (0, 0), "zeros around: (height, width), or before, after"),
+        Attr("is_multiply", boolean, True, "whether pixels are multiplied, not subtracted"),
+        Attr("layout", string, "NCHW", "order of the axes: NCHW"),
+    ),
+)
+
+
+def _two_pads(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+    padding = values["padding"]
+    return {**values, "padding": (padding, padding) if isinstance(padding, int) else padding}
+
+
 define_op(
     CORRELATION,
     "data1 data2",
     correlation_relation,
     reference=correlation_reference,
-    attrs=AttrsType(
-        "relay.attrs.CorrelationAttrs",
-        (
-            Attr("kernel_size", integer, 1, "size of the windows that are compared, odd"),
-            Attr("max_displacement", integer, 1, "how far a window of data2 may be away"),
-            Attr("stride1", integer, 1, "steps of the window in data1"),
-            Attr("stride2", integer, 1, "steps of the window in data2 around it"),
-            Attr("padding", integers, (0, 0), "zeros around: (height, width), or before, after"),
-            Attr("is_multiply", boolean, True, "whether pixels are multiplied, not subtracted"),
-            Attr("layout", string, "NCHW", "order of the axes: NCHW"),
-        ),
-    ),
+    attrs=CORRELATION_ATTRS,
     flops=lambda attrs, args, result: (
         2 * prod(result.shape) * args[0].shape[1] * attrs.kernel_size**2
     ),
@@ -292,31 +299,7 @@ define_op(
         attrs.is_multiply,
     ),
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    defaults=dict.fromkeys(CORRELATION_ATTRS.by_name, REQUIRED),
+    normalize=_two_pads,
     doc="How alike windows of data1 are to those of data2 around the same place (FlowNet).",
 )
-
-
-@builds(CORRELATION)
-def correlation(
-    data1: Expr,
-    data2: Expr,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    padding: AnyValue,
-    is_multiply: bool,
-    layout: str,
-) -> Call:
-    """How alike windows of `data1` and `data2` are, for each displacement."""
-    op = Op.get(CORRELATION)
-    attrs = op.definition.attrs.make(
-        kernel_size=kernel_size,
-        max_displacement=max_displacement,
-        stride1=stride1,
-        stride2=stride2,
-        padding=(padding, padding) if isinstance(padding, int) else padding,
-        is_multiply=is_multiply,
-        layout=layout,
-    )
-    return Call(op, [data1, data2], attrs)

@@ -143,14 +143,14 @@ MATMUL = define_op(
 )
 
 
-@builds("nn.matmul")
+@builds("nn.matmul", defaults_of="nn.matmul")
 def matmul(
     tensor_a: Expr,
     tensor_b: Expr,
-    units: int | None = None,
-    out_dtype: str = "",
-    transpose_a: bool = False,
-    transpose_b: bool = False,
+    units: int | None,
+    out_dtype: str,
+    transpose_a: bool,
+    transpose_b: bool,
 ) -> Call:
     """The product of two matrices; with only tensor_b transposed it is an `nn.dense`, as in TVM."""
     if transpose_b and not transpose_a:

@@ -14,11 +14,11 @@ import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integers, string
 from byoc_lab.relay.dims import Dim
-from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.expr import Call, Expr
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.blocks import in_blocks
 from byoc_lab.relay.op.layout import pick, positions, unpick
-from byoc_lab.relay.op.namespace import builds
+from byoc_lab.relay.op.namespace import builds, function
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, fail, need_length, need_rank, tensors
 from byoc_lab.relay.op.relax_types import (
@@ -359,17 +359,14 @@ def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) ->
 
 def _global_builder(kind: str, rank: int) -> None:
     """TVM has a global pooling operator for two axes only; for others it adapts to length 1."""
-    op = Op.get(f"nn.adaptive_{kind}_pool{rank}d")
+    adaptive, word = f"nn.adaptive_{kind}_pool{rank}d", f"global_{kind}_pool{rank}d"
 
-    def build(data: Expr, layout: str = f"NC{SPATIAL[rank]}", out_layout: str = "") -> Call:
-        attrs = op.definition.attrs.make(
-            output_size=(1,) * rank, layout=layout, out_layout=out_layout
-        )
-        return Call(op, [data], attrs)
+    def build(data: Expr, layout: str, out_layout: str) -> Call:
+        return function(adaptive)(data, (1,) * rank, layout, out_layout)
 
-    build.__name__ = build.__qualname__ = f"global_{kind}_pool{rank}d"
-    build.__doc__ = f"`{op.name}` with an output_size of 1: {KINDS[kind][1]}"
-    builds(f"nn.{build.__name__}")(build)
+    build.__name__ = build.__qualname__ = word
+    build.__doc__ = f"`{adaptive}` with an output_size of 1: {KINDS[kind][1]}"
+    builds(f"nn.{word}", defaults_of=adaptive)(build)
 
 
 KINDS = {

@@ -13,10 +13,8 @@ import numpy as np
 from byoc_lab.errors import AttributeValueError
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, integer, string
 from byoc_lab.relay.dims import Dim, Unknown
-from byoc_lab.relay.expr import Call, Expr, Op
 from byoc_lab.relay.layout import Axis, Layout
 from byoc_lab.relay.op.layout import pick, positions, unpick
-from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, differ, dim, fail, need_rank, product, tensors
 from byoc_lab.relay.op.relax_types import shape_of
@@ -172,7 +170,6 @@ SUBPIXEL_ATTRS = AttrsType(
         Attr("mode", string, "DCR", "where the block is in the channels: DCR outside, CRD inside"),
     ),
 )
-REQUIRED_BLOCK = {"block_size": REQUIRED}
 
 
 def _steps(op: str, attrs: AnyValue, shape: AnyValue) -> AnyValue:
@@ -198,7 +195,7 @@ def _steps(op: str, attrs: AnyValue, shape: AnyValue) -> AnyValue:
     return (n, few, b, b, h, w), (0, 1, 4, 2, 5, 3), result
 
 
-def _subpixel(op: str, doc: str) -> None:
+def _subpixel(op: str, doc: str, fixed: dict[str, AnyValue]) -> None:
     def relation(attrs: AnyValue, data: Type | None) -> Types:
         """(N, C, H, W) to (N, C / b / b, H * b, W * b) or back, b the block_size."""
         (x,) = tensors(op, "data", data)
@@ -229,7 +226,8 @@ def _subpixel(op: str, doc: str) -> None:
         relation,
         reference=reference,
         attrs=SUBPIXEL_ATTRS,
-        defaults=REQUIRED_BLOCK,
+        defaults={"block_size": REQUIRED},
+        fixed=fixed,
         flops=no_flops,
         relax=relax,
         pattern=OpPattern.INJECTIVE,
@@ -237,12 +235,5 @@ def _subpixel(op: str, doc: str) -> None:
     )
 
 
-_subpixel("nn.depth_to_space", "Channels made blocks of rows and columns.")
-_subpixel("nn.space_to_depth", "Blocks of rows and columns made channels.")
-
-
-@builds("nn.space_to_depth")
-def space_to_depth(data: Expr, block_size: int, layout: str = "NCHW") -> Call:
-    """Blocks of `block_size` rows and columns of `data` as channels; it has no mode."""
-    attrs = SUBPIXEL_ATTRS.make(block_size=block_size, layout=layout, mode="")
-    return Call(Op.get("nn.space_to_depth"), [data], attrs)
+_subpixel("nn.depth_to_space", "Channels made blocks of rows and columns.", {})
+_subpixel("nn.space_to_depth", "Blocks of rows and columns made channels.", {"mode": ""})

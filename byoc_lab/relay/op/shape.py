@@ -21,9 +21,7 @@ from byoc_lab.relay.attrs import (
     integers,
 )
 from byoc_lab.relay.dims import Dim, Unknown
-from byoc_lab.relay.expr import Call, Expr, Op
 from byoc_lab.relay.op import layout_rules
-from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
     Types,
@@ -369,13 +367,7 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, x: R.reshape(x, reversed_reshape(shape_of(x), attrs.newshape)),
     pattern=OpPattern.INJECTIVE,
+    python_name="reverse_reshape",
+    parameters="data newshape",
     doc="The same elements in another shape; 0, -1 and -3 count from the right.",
 )
-
-
-@builds("reverse_reshape")
-def reverse_reshape(data: Expr, newshape: AnyValue) -> Call:
-    """`data` in another shape, `newshape` read from the right: a sequence of ints, or one."""
-    op = Op.get("contrib_reverse_reshape")
-    lengths = (newshape,) if isinstance(newshape, int) else tuple(newshape)
-    return Call(op, [data], op.definition.attrs.make(newshape=lengths))

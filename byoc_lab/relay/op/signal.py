@@ -10,11 +10,10 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integer, string
+from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, boolean, integer, string
 from byoc_lab.relay.dims import Dim, Unknown
-from byoc_lab.relay.expr import Expr, Op, Tuple
-from byoc_lab.relay.op.namespace import builds, function
-from byoc_lab.relay.op.registry import OpPattern, builder, define_op
+from byoc_lab.relay.op.namespace import function
+from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, broadcast, dim, fail, need_rank, tensors
 from byoc_lab.relay.op.relax_types import constant_of, dtype_of, rank_of, shape_of
 from byoc_lab.relay.types import TensorType, TupleType, Type
@@ -140,7 +139,16 @@ def _stft_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, window: AnyValue) -> 
     return R.permute_dims(R.stack(parts, axis=rank + 1), order)
 
 
-STFT = define_op(
+def _frame_defaults(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+    """The length and distance of frames, and a window of ones, where they are not given."""
+    length = values["n_fft"]
+    chosen = {"hop_length": length // 4, "win_length": length}
+    if values["window"] is None:
+        chosen["window"] = function("ones")([length], "int32")
+    return {**values, **{name: v for name, v in chosen.items() if values[name] is None}}
+
+
+define_op(
     "stft",
     "data window",
     stft_relation,
@@ -159,26 +167,12 @@ STFT = define_op(
     flops=lambda attrs, args, result: 2 * prod(result.shape) * attrs.win_length,
     relax=_stft_relax,
     pattern=OpPattern.OPAQUE,
-    doc="The Fourier transforms of overlapping frames: (real, imaginary) along the last axis.",
+    parameters="data n_fft hop_length win_length window normalized onesided",
+    defaults={"n_fft": REQUIRED, "hop_length": None, "win_length": None, "window": None},
+    normalize=_frame_defaults,
+    doc="The Fourier transforms of overlapping frames: (real, imaginary) along the last axis. "
+    "By default a frame has n_fft elements and starts n_fft // 4 after the one before it.",
 )
-
-
-@builds("stft")
-def stft(
-    data: Expr,
-    n_fft: int,
-    hop_length: int | None = None,
-    win_length: int | None = None,
-    window: Expr | None = None,
-    normalized: bool = False,
-    onesided: bool = True,
-) -> Expr:
-    """Frames of `data`, a quarter of `n_fft` apart and as long unless told, transformed."""
-    hop = n_fft // 4 if hop_length is None else hop_length
-    length = n_fft if win_length is None else win_length
-    around = function("ones")([n_fft], "int32") if window is None else window
-    return builder(STFT)(data, around, n_fft, hop, length, normalized, onesided)
-
 
 # einsum ------------------------------------------------------------------------------------------
 
@@ -252,6 +246,16 @@ def _einsum_flops(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
     return len(types) * points
 
 
+def _checked_tensors(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+    """Raises ValueError for no tensors or an equation that is no string."""
+    tensors_given, equation = list(values["data"]), values["equation"]
+    if not tensors_given:
+        raise ValueError("einsum: data must hold at least one tensor, found none")
+    if not isinstance(equation, str):
+        raise ValueError(f"einsum: equation must be a string, found {equation!r}")
+    return {**values, "data": tensors_given}
+
+
 define_op(
     "einsum",
     "data*",
@@ -264,19 +268,6 @@ define_op(
     flops=_einsum_flops,
     relax=lambda R, attrs, data: R.einsum(list(data), attrs.equation),
     pattern=OpPattern.INJECTIVE,
-    doc="Sums of products, in Einstein's notation.",
+    normalize=_checked_tensors,
+    doc="Sums of products of tensors, in Einstein's notation.",
 )
-
-
-@builds("einsum")
-def einsum(data: AnyValue, equation: str) -> Expr:
-    """The sum of products of the tensors `data` that `equation` names.
-
-    Raises ValueError for no tensors or an equation that is no string.
-    """
-    tensors_given = list(data)
-    if not tensors_given:
-        raise ValueError("einsum: data must hold at least one tensor, found none")
-    if not isinstance(equation, str):
-        raise ValueError(f"einsum: equation must be a string, found {equation!r}")
-    return builder(Op.get("einsum"))(Tuple(tensors_given), equation)

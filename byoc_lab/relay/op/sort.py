@@ -9,9 +9,7 @@ import numpy as np
 
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, boolean, dtype, integer, string
 from byoc_lab.relay.dims import Unknown
-from byoc_lab.relay.expr import Call, Expr
 from byoc_lab.relay.op import layout_rules
-from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import NO_DTYPE, Types, axis_of, fail, product, tensors
 from byoc_lab.relay.op.relax_types import dtype_of, rank_of, shape_of
@@ -75,7 +73,7 @@ def _sort_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
     return np.take_along_axis(x, _order(x, attrs.axis, attrs.is_ascend), attrs.axis)
 
 
-SORT = define_op(
+define_op(
     "sort",
     "data",
     sort_relation,
@@ -84,14 +82,10 @@ SORT = define_op(
     flops=sorting_flops,
     relax=lambda R, attrs, x: R.sort(x, attrs.axis, not attrs.is_ascend),
     pattern=OpPattern.OPAQUE,
+    parameters="data axis is_ascend",  # only argsort has a dtype
+    defaults={"is_ascend": 1},
     doc="data sorted along one axis.",
 )
-
-
-@builds("sort")
-def sort(data: Expr, axis: int = -1, is_ascend: int = 1) -> Call:
-    """`data` sorted along `axis`; the record has a dtype that only argsort uses."""
-    return Call(SORT, [data], SORT_ATTRS.make(axis=axis, is_ascend=is_ascend))
 
 
 RETURNS = ("both", "values", "indices")
@@ -193,17 +187,11 @@ def _scan(op: str, function, doc: str) -> None:
         attrs=SCAN_ATTRS,
         attrs_key="",
         defaults={"dtype": None, "exclusive": None},
-        normalize=_void_dtype,
         flops=lambda attrs, args, result: prod(result.shape),
         relax=relax,
         pattern=OpPattern.OPAQUE,
         doc=doc,
     )
-
-
-def _void_dtype(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
-    """A dtype of None means that of the data, which the record calls the empty dtype."""
-    return {**values, "dtype": values["dtype"] or NO_DTYPE}
 
 
 def flag(value: AnyValue) -> bool:

@@ -6,6 +6,7 @@ Source: `SparseToDenseRel`, `SparseFillEmptyRowsRel`, `SparseReshapeRel`, `Spars
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any as AnyValue
 
@@ -13,9 +14,9 @@ import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integers
 from byoc_lab.relay.dims import Any, Dim
-from byoc_lab.relay.expr import Call, Expr, Tuple, TupleWrapper, const
+from byoc_lab.relay.expr import Call, Expr, Tuple, TupleWrapper
 from byoc_lab.relay.op.namespace import builds, function
-from byoc_lab.relay.op.registry import OpPattern, builder, define_op
+from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, differ, dim, fail, need_rank, tensors
 from byoc_lab.relay.op.relax_types import (
     by_topi,
@@ -68,7 +69,7 @@ def to_dense(
     return out
 
 
-SPARSE_TO_DENSE = define_op(
+define_op(
     TO_DENSE,
     "sparse_indices sparse_values default_value",
     to_dense_relation,
@@ -82,7 +83,10 @@ SPARSE_TO_DENSE = define_op(
         "sparse_to_dense", i, list(attrs.output_shape), v, typed(R.astype(d, dtype_of(v)))
     ),
     pattern=OpPattern.OPAQUE,
-    doc="A tensor of one value, but for some places.",
+    parameters="sparse_indices output_shape sparse_values default_value",
+    defaults={"default_value": 0},
+    constants={"default_value": None},
+    doc="A tensor of output_shape: sparse_values at sparse_indices, default_value elsewhere.",
 )
 
 
@@ -134,18 +138,6 @@ FILL_ROWS = define_op(
     results=3,
     doc="A sparse tensor with a value in each row; TVM types all results int64.",
 )
-
-
-@builds(TO_DENSE)
-def sparse_to_dense(
-    sparse_indices: Expr,
-    output_shape: AnyValue,
-    sparse_values: Expr,
-    default_value: Expr | int = 0,
-) -> Call:
-    """A tensor of `output_shape` with `sparse_values` at `sparse_indices`, else the default."""
-    default = const(0) if isinstance(default_value, int) else default_value
-    return builder(SPARSE_TO_DENSE)(sparse_indices, sparse_values, default, output_shape)
 
 
 @builds(FILL)
@@ -255,6 +247,7 @@ def _dense(data: np.ndarray, i: np.ndarray, pointers: np.ndarray, columns: int) 
 
 
 SPARSE = "weight_data weight_indices weight_indptr"
+TENSORS = "sparse_data sparse_indices sparse_indptr"
 
 
 def dense_relation(attrs: AnyValue, *types: Type | None) -> Types:
@@ -293,7 +286,22 @@ def _dense_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, *sparse: AnyValue) -
     return R.matmul(x, R.permute_dims(matrix))
 
 
-SPARSE_DENSE = define_op(
+MATRIX = "A sparse matrix is one of SciPy, or a tuple (data, indices, indptr)."
+
+
+def _parts(names: str) -> Callable[[dict[str, AnyValue]], dict[str, AnyValue]]:
+    """The normalization that makes the arguments `names` of the three tensors of a matrix."""
+
+    def normalize(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+        matrix = values["sparse_mat"]
+        if hasattr(matrix, "indices"):
+            matrix = matrix.data, matrix.indices, matrix.indptr
+        return {**values, **{name: matrix[n] for n, name in enumerate(names.split())}}
+
+    return normalize
+
+
+define_op(
     "nn.sparse_dense",
     f"dense_data {SPARSE}",
     dense_relation,
@@ -305,27 +313,17 @@ SPARSE_DENSE = define_op(
     flops=lambda attrs, args, result: 2 * prod(args[1].shape) * args[0].shape[0],
     relax=_dense_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    doc="The product of a dense matrix and a sparse one.",
+    parameters="dense_mat=dense_data sparse_mat sparse_lhs",
+    normalize=_parts(SPARSE),
+    doc="The product of a dense matrix and the transposed sparse_mat, or with sparse_lhs of "
+    f"sparse_mat and the transposed dense one. {MATRIX}",
 )
-
-
-def _parts(sparse: AnyValue) -> tuple[Expr, Expr, Expr]:
-    """The tensors of a sparse matrix: those of SciPy, or (data, indices, indptr)."""
-    if hasattr(sparse, "indices"):
-        return sparse.data, sparse.indices, sparse.indptr
-    return sparse[0], sparse[1], sparse[2]
-
-
-@builds("nn.sparse_dense")
-def sparse_dense(dense_mat: Expr, sparse_mat: AnyValue, sparse_lhs: bool = False) -> Call:
-    """`dense_mat` times the transposed `sparse_mat` = (data, indices, indptr), or the reverse."""
-    return builder(SPARSE_DENSE)(dense_mat, *_parts(sparse_mat), sparse_lhs)
 
 
 def add_relation(attrs: AnyValue, *types: Type | None) -> Types:
     """dense (m, n) and a sparse (m, n) of single elements; typed as the dense one."""
     op = "nn.sparse_add"
-    known = tensors(op, "dense_data sparse_data sparse_indices sparse_indptr", *types)
+    known = tensors(op, f"dense_data {TENSORS}", *types)
     x, data, i, pointers = known
     if x is None or data is None or i is None or pointers is None:
         return *known, x
@@ -340,28 +338,24 @@ def _add_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, *sparse: AnyValue) -> 
     return R.add(x, constant_of(_by_matrix("nn.sparse_add", sparse, shape_of(x)[1])))
 
 
-SPARSE_ADD = define_op(
+define_op(
     "nn.sparse_add",
-    "dense_data sparse_data sparse_indices sparse_indptr",
+    f"dense_data {TENSORS}",
     add_relation,
     reference=lambda attrs, x, d, i, p: x + _dense(d, i, p, x.shape[1]),
     flops=lambda attrs, args, result: prod(args[1].shape),
     relax=_add_relax,
     pattern=OpPattern.OPAQUE,
-    doc="The sum of a dense matrix and a sparse one.",
+    parameters="dense_mat=dense_data sparse_mat",
+    normalize=_parts(TENSORS),
+    doc=f"The sum of a dense matrix and a sparse one. {MATRIX}",
 )
-
-
-@builds("nn.sparse_add")
-def sparse_add(dense_mat: Expr, sparse_mat: AnyValue) -> Call:
-    """`dense_mat` + `sparse_mat` = (data, indices, indptr)."""
-    return builder(SPARSE_ADD)(dense_mat, *_parts(sparse_mat))
 
 
 def transpose_relation(attrs: AnyValue, *types: Type | None) -> Types:
     """A square sparse matrix: the same types once more."""
     op = "nn.sparse_transpose"
-    data, i, pointers = tensors(op, "sparse_data sparse_indices sparse_indptr", *types)
+    data, i, pointers = tensors(op, TENSORS, *types)
     if data is None or i is None or pointers is None:
         return data, i, pointers, None
     _check_csr(op, data, i, pointers)
@@ -388,9 +382,9 @@ def _transpose_relax(R: AnyValue, attrs: AnyValue, *sparse: AnyValue) -> AnyValu
     return relax.Tuple([constant_of(a) for a in transpose_reference(attrs, *arrays)])
 
 
-SPARSE_TRANSPOSE = define_op(
+define_op(
     "nn.sparse_transpose",
-    "sparse_data sparse_indices sparse_indptr",
+    TENSORS,
     transpose_relation,
     reference=transpose_reference,
     attrs=AttrsType("relay.attrs.SparseTransposeAttrs", ()),
@@ -398,11 +392,7 @@ SPARSE_TRANSPOSE = define_op(
     relax=_transpose_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     results=3,
-    doc="A square sparse matrix with rows and columns swapped.",
+    parameters="x=sparse_mat",
+    normalize=_parts(TENSORS),
+    doc=f"A square sparse matrix with rows and columns swapped. {MATRIX}",
 )
-
-
-@builds("nn.sparse_transpose")
-def sparse_transpose(x: AnyValue) -> TupleWrapper:
-    """The transposed of `x` = (data, indices, indptr)."""
-    return builder(SPARSE_TRANSPOSE)(*_parts(x))

@@ -11,10 +11,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integer, string
-from byoc_lab.relay.expr import Call, Expr, TupleWrapper, const
 from byoc_lab.relay.op.device import nothing
-from byoc_lab.relay.op.namespace import builds
-from byoc_lab.relay.op.registry import OpPattern, define_op, wrapped
+from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, fail, need_rank, product, tensors
 from byoc_lab.relay.op.relax_types import by_topi, constant_value, shape_of, typed
 from byoc_lab.relay.types import TensorType, TupleType, Type
@@ -39,10 +37,6 @@ def corners(boxes: np.ndarray) -> np.ndarray:
     """Boxes (N, 4) between any two opposite corners, as low corner and high corner."""
     ends = boxes.reshape(-1, 2, 2)
     return np.concatenate([ends.min(axis=1), ends.max(axis=1)], axis=1)
-
-
-def _scalar_or(value: AnyValue, dtype: str) -> Expr:
-    return value if isinstance(value, Expr) else const(value, dtype)
 
 
 def _quadratic(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
@@ -78,7 +72,7 @@ def counts_reference(attrs: AnyValue, x: np.ndarray, threshold: np.ndarray) -> t
     return valid.sum(axis=1).astype("int32"), rows, indices
 
 
-VALID_COUNTS = define_op(
+define_op(
     COUNTS,
     "data score_threshold",
     counts_relation,
@@ -98,6 +92,8 @@ VALID_COUNTS = define_op(
     ),
     pattern=OpPattern.OPAQUE,
     results=3,
+    fixed={"score_threshold": None},
+    constants={"score_threshold": "float32"},
     doc="How many boxes have a score above the threshold, those boxes in front (-1 behind them), "
     "and where they were.",
 )
@@ -105,18 +101,6 @@ VALID_COUNTS = define_op(
 
 def _indices(attrs: AnyValue) -> tuple[int, int]:
     return attrs.id_index, attrs.score_index
-
-
-@builds(COUNTS)
-def get_valid_counts(
-    data: Expr, score_threshold: AnyValue, id_index: int = 0, score_index: int = 1
-) -> TupleWrapper:
-    """The boxes of `data` whose score is above `score_threshold` (a number or an expression)."""
-    attrs = VALID_COUNTS.definition.attrs.make(
-        score_threshold=None, id_index=id_index, score_index=score_index
-    )
-    call = Call(VALID_COUNTS, [data, _scalar_or(score_threshold, "float32")], attrs)
-    return TupleWrapper(call, 3)
 
 
 # vision.non_max_suppression ----------------------------------------------------------------------
@@ -202,7 +186,7 @@ def nms_reference(
     return rows
 
 
-NON_MAX_SUPPRESSION = define_op(
+define_op(
     NMS,
     "data valid_count indices max_output_size iou_threshold",
     nms_relation,
@@ -226,39 +210,13 @@ NON_MAX_SUPPRESSION = define_op(
         "relax": "apache-tvm's drops boxes without a positive score, which TVM 0.16 lets through"
     },
     results=lambda call: 2 if call.attrs.return_indices else None,
+    parameters="data valid_count indices max_output_size iou_threshold force_suppress top_k "
+    "coord_start score_index id_index return_indices invalid_to_bottom",
+    defaults={"max_output_size": -1, "iou_threshold": 0.5},
+    constants={"max_output_size": "int32", "iou_threshold": "float32"},
     doc="Of boxes that overlap by iou_threshold or more, the one with the best score; -1 is in the "
     "place of the others.",
 )
-
-
-@builds(NMS)
-def non_max_suppression(
-    data: Expr,
-    valid_count: Expr,
-    indices: Expr,
-    max_output_size: AnyValue = -1,
-    iou_threshold: AnyValue = 0.5,
-    force_suppress: bool = False,
-    top_k: int = -1,
-    coord_start: int = 2,
-    score_index: int = 1,
-    id_index: int = 0,
-    return_indices: bool = True,
-    invalid_to_bottom: bool = False,
-) -> Call | TupleWrapper:
-    """The best of overlapping boxes; `max_output_size` and `iou_threshold` may be expressions."""
-    attrs = NON_MAX_SUPPRESSION.definition.attrs.make(
-        force_suppress=force_suppress,
-        top_k=top_k,
-        coord_start=coord_start,
-        score_index=score_index,
-        id_index=id_index,
-        return_indices=return_indices,
-        invalid_to_bottom=invalid_to_bottom,
-    )
-    limits = _scalar_or(max_output_size, "int32"), _scalar_or(iou_threshold, "float32")
-    return wrapped(Call(NON_MAX_SUPPRESSION, [data, valid_count, indices, *limits], attrs))
-
 
 # vision.all_class_non_max_suppression ------------------------------------------------------------
 
@@ -364,7 +322,7 @@ def _all_class_relax(
     return relax.Tuple([typed(R.concat([typed(rows), typed(rest)], axis=0)), typed(total)])
 
 
-ALL_CLASS_NMS = define_op(
+define_op(
     ALL_CLASS,
     "boxes scores max_output_boxes_per_class iou_threshold score_threshold",
     all_class_relation,
@@ -378,24 +336,15 @@ ALL_CLASS_NMS = define_op(
     relax=_all_class_relax,
     pattern=OpPattern.OPAQUE,
     results=lambda call: 2 if call.attrs.output_format == "onnx" else 3,
+    defaults={
+        "max_output_boxes_per_class": -1,
+        "iou_threshold": -1.0,
+        "score_threshold": -1.0,
+    },
+    constants={
+        "max_output_boxes_per_class": "int32",
+        "iou_threshold": "float32",
+        "score_threshold": "float32",
+    },
     doc="Non-maximum suppression for each class apart: which boxes are chosen, and how many.",
 )
-
-
-@builds(ALL_CLASS)
-def all_class_non_max_suppression(
-    boxes: Expr,
-    scores: Expr,
-    max_output_boxes_per_class: AnyValue = -1,
-    iou_threshold: AnyValue = -1.0,
-    score_threshold: AnyValue = -1.0,
-    output_format: str = "onnx",
-) -> Call | TupleWrapper:
-    """The best of overlapping boxes of each class; the three limits may be expressions."""
-    limits = (
-        _scalar_or(max_output_boxes_per_class, "int32"),
-        _scalar_or(iou_threshold, "float32"),
-        _scalar_or(score_threshold, "float32"),
-    )
-    attrs = ALL_CLASS_NMS.definition.attrs.make(output_format=output_format)
-    return wrapped(Call(ALL_CLASS_NMS, [boxes, scores, *limits], attrs))
