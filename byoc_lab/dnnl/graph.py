@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab import display
-from byoc_lab.dnnl.layouts import Axes, is_identity, ordered
+from byoc_lab.relay.op.layout import Axes, is_identity, permute
 
 FORMAT, VERSION = "byoc_lab.dnnl.graph", 1
 VIEWS = ("reshape", "transpose")  # compute nothing, and take no post-ops
@@ -115,7 +115,7 @@ class GraphWriter:
                 turned = np.ascontiguousarray(self.constants[tensor].transpose(axes))
                 self._views[key] = self.constant(turned)
             else:
-                shape, attrs = ordered(self.shape(tensor), axes), {"axes": list(axes)}
+                shape, attrs = permute(self.shape(tensor), axes), {"axes": list(axes)}
                 self._views[key] = self.op(
                     "transpose", "transpose", [tensor], shape, attrs, self.dtype(tensor)
                 )

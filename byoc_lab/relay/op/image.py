@@ -16,7 +16,7 @@ import numpy as np
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, dtype, integer, integers, number, string
 from byoc_lab.relay.expr import Constant
 from byoc_lab.relay.op import layout_rules
-from byoc_lab.relay.op.layout import pick, positions, unpick
+from byoc_lab.relay.op.layout import inverse_permute, permute, positions
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
     NO_DTYPE,
@@ -192,8 +192,8 @@ def _define(rank: int) -> None:
                 found = attrs[name]
                 fail(op, f"attribute {name} must be one of {', '.join(known)}, found {found!r}")
         order = positions(op, "layout", attrs.layout, f"NC{spatial}")
-        n, c, *_ = pick(x.shape, order)
-        return x, TensorType(unpick((n, c, *attrs.size), order), out_dtype(attrs, x))
+        n, c, *_ = permute(x.shape, order)
+        return x, TensorType(inverse_permute((n, c, *attrs.size), order), out_dtype(attrs, x))
 
     def reference(attrs: AnyValue, data: np.ndarray) -> np.ndarray:
         order = positions(op, "layout", attrs.layout, f"NC{spatial}")

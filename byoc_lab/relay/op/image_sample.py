@@ -13,7 +13,7 @@ import numpy as np
 
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, boolean, dtype, integers, number, string
 from byoc_lab.relay.op.image import RESIZE_ATTRS, cubic_weights, places, resizing
-from byoc_lab.relay.op.layout import pick, positions, unpick
+from byoc_lab.relay.op.layout import inverse, inverse_permute, permute, positions
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
     NO_DTYPE,
@@ -60,8 +60,8 @@ def crop_relation(
     if i is not None and (len(i.shape) != 1 or differ(i.shape[0], b.shape[0])):
         fail(CROP, f"box_indices must have the shape ({b.shape[0]},), found {i}")
     order = positions(CROP, "layout", attrs.layout, "NCHW")
-    _, c, *_ = pick(x.shape, order)
-    shape = unpick((b.shape[0], c, *attrs.crop_size), order)
+    _, c, *_ = permute(x.shape, order)
+    shape = inverse_permute((b.shape[0], c, *attrs.crop_size), order)
     return x, b, i, TensorType(shape, out_dtype(attrs, x))
 
 
@@ -302,12 +302,12 @@ def dilation_relation(attrs: AnyValue, data: Type | None, weight: Type | None) -
         return x, w, None
     need_rank(DILATION, "data", x, 4)
     need_rank(DILATION, "weight", w, 3)
-    n, c, *size = pick(x.shape, order)
-    channels, *kernel = pick(w.shape, kernel_order)
+    n, c, *size = permute(x.shape, order)
+    channels, *kernel = permute(w.shape, kernel_order)
     if differ(c, channels):
         fail(DILATION, f"weight must have the {c} channels of data {x}, found {w}")
     shape = (n, c, *spatial_result(DILATION, size, kernel, window))
-    return x, w, TensorType(unpick(shape, order), out_dtype(attrs, x))
+    return x, w, TensorType(inverse_permute(shape, order), out_dtype(attrs, x))
 
 
 def dilation_reference(attrs: AnyValue, data: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -335,7 +335,7 @@ def _dilation_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, w: AnyValue) -> A
         list(attrs.dilations),
         out_dtype=attrs.out_dtype or None,
     )
-    return R.permute_dims(out, [order.index(n) for n in range(4)])
+    return R.permute_dims(out, inverse(order))
 
 
 define_op(
@@ -355,7 +355,7 @@ define_op(
         ),
     ),
     flops=lambda attrs, args, result: (
-        2 * prod(result.shape) * prod(pick(args[1].shape, _dilation_orders(attrs)[1])[1:])
+        2 * prod(result.shape) * prod(permute(args[1].shape, _dilation_orders(attrs)[1])[1:])
     ),
     relax=_dilation_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,

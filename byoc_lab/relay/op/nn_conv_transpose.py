@@ -18,7 +18,7 @@ from byoc_lab.relay.attrs import Attr, AttrsType, dtype, integer, integers, stri
 from byoc_lab.relay.dims import Dim, Unknown
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.blocks import in_blocks
-from byoc_lab.relay.op.layout import pick, positions, unpick, with_layout
+from byoc_lab.relay.op.layout import inverse_permute, permute, positions, with_layout
 from byoc_lab.relay.op.nn_conv import check_weight, has_group_axis, without_group_axis
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
@@ -125,7 +125,7 @@ def transpose_relation(
     need_length(op, "output_padding", last_padding(attrs, rank), rank)
     order, kernel_order, out_order = orders(op, attrs, rank)
     need_rank(op, "data", x, rank + 2)
-    n, c, *size = pick(x.shape, order)
+    n, c, *size = permute(x.shape, order)
     groups = attrs.groups
     if groups < 1 or (not isinstance(c, Unknown) and c % groups):
         fail(op, f"the {c} input channels of {x} do not split into groups={groups}")
@@ -138,9 +138,9 @@ def transpose_relation(
         shape = (c, attrs.channels // groups, *attrs.kernel_size)
         if has_group_axis(attrs):
             shape = (groups, dim(lambda n: n // groups, c), *shape[1:])
-        w = TensorType(unpick(shape, kernel_order), x.dtype)
+        w = TensorType(inverse_permute(shape, kernel_order), x.dtype)
     need_rank(op, "weight", w, rank + 2 + has_group_axis(attrs))
-    inputs, per_group, *kernel = pick(w.shape, kernel_order)
+    inputs, per_group, *kernel = permute(w.shape, kernel_order)
     if has_group_axis(attrs):
         if differ(inputs, groups):
             fail(op, f"weight must have groups={groups} groups, found {inputs} in {w}")
@@ -150,7 +150,7 @@ def transpose_relation(
     channels = dim(lambda n: n * groups, per_group)
     check_weight(op, attrs, w, channels, tuple(kernel))
     result = (n, channels, *transposed_size(op, size, kernel, attrs))
-    return x, w, TensorType(unpick(result, out_order), out_dtype(attrs, x))
+    return x, w, TensorType(inverse_permute(result, out_order), out_dtype(attrs, x))
 
 
 def transpose_reference(

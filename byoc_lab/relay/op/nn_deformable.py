@@ -16,7 +16,7 @@ from byoc_lab.errors import BuildError
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, boolean, integer, integers, string
 from byoc_lab.relay.dims import Unknown
 from byoc_lab.relay.expr import Op
-from byoc_lab.relay.op.layout import pick, positions, unpick, with_layout
+from byoc_lab.relay.op.layout import inverse_permute, permute, positions, with_layout
 from byoc_lab.relay.op.nn_conv import conv_flops
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
@@ -65,9 +65,9 @@ def _weight(attrs: AnyValue, w: TensorType | None, channels: AnyValue) -> Tensor
         if attrs.channels is None or attrs.kernel_size is None:
             return None
         need_length(DEFORMABLE, "kernel_size", attrs.kernel_size, 2)
-        return TensorType(unpick((attrs.channels, inputs, *attrs.kernel_size), order))
+        return TensorType(inverse_permute((attrs.channels, inputs, *attrs.kernel_size), order))
     need_rank(DEFORMABLE, "weight", w, 4)
-    outputs, own, *kernel = pick(w.shape, order)
+    outputs, own, *kernel = permute(w.shape, order)
     stated = (attrs.channels, inputs, *(attrs.kernel_size or (None, None)))
     for name, found, wanted in zip(
         ("output channels", "input channels", "height", "width"),
@@ -94,7 +94,7 @@ def deformable_relation(
     if x is None:
         return x, moves, w, None
     need_rank(DEFORMABLE, "data", x, 4)
-    n, c, *size = pick(x.shape, order)
+    n, c, *size = permute(x.shape, order)
     for name in ("groups", "deformable_groups"):
         parts = attrs[name]
         if parts < 1:
@@ -105,15 +105,15 @@ def deformable_relation(
     if typed_weight is None:
         return x, moves, w, None
     w = typed_weight if w is not None else TensorType(typed_weight.shape, x.dtype)
-    outputs, _, *kernel = pick(w.shape, kernel_order)
+    outputs, _, *kernel = permute(w.shape, kernel_order)
     result = spatial_result(DEFORMABLE, size, kernel, attrs)
     each = dim(lambda h, w: 2 * h * w * attrs.deformable_groups, *kernel)
-    wanted = TensorType(unpick((n, each, *result), order), x.dtype)
+    wanted = TensorType(inverse_permute((n, each, *result), order), x.dtype)
     if moves is not None:
         same_rank = len(moves.shape) == 4
         if not same_rank or any(map(differ, moves.shape, wanted.shape)):
             fail(DEFORMABLE, f"offset must be {wanted} for data {x} and weight {w}, found {moves}")
-    shape = unpick((n, outputs, *result), out_order)
+    shape = inverse_permute((n, outputs, *result), out_order)
     return x, moves or wanted, w, TensorType(shape, out_dtype(attrs, x))
 
 
@@ -190,7 +190,7 @@ define_op(
     # Each place is the weighted sum of four pixels; an offset holds two numbers for a place.
     flops=lambda attrs, args, result: (
         conv_flops(attrs, (args[0], args[2]), result)
-        + 4 * prod(args[1].shape) * pick(args[0].shape, _orders(attrs)[0])[1]
+        + 4 * prod(args[1].shape) * permute(args[0].shape, _orders(attrs)[0])[1]
     ),
     relax=_deformable_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,

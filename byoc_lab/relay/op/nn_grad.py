@@ -13,7 +13,7 @@ import numpy as np
 
 from byoc_lab.relay.attrs import attrs_type
 from byoc_lab.relay.expr import Call, Expr
-from byoc_lab.relay.op.layout import pick, positions, unpick
+from byoc_lab.relay.op.layout import inverse_permute, permute, positions
 from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.nn_pool import overhanging, window_divisor
 from byoc_lab.relay.op.registry import OpPattern, define_op
@@ -212,12 +212,12 @@ def backward_relation(attrs: AnyValue, gradient: Type | None, data: Type | None)
         return g, x, None
     need_rank(BACKWARD, "grad", g, 4)
     need_rank(BACKWARD, "data", x, 4)
-    _, outputs, *_ = pick(g.shape, order)
-    _, inputs, *_ = pick(x.shape, data_order)
+    _, outputs, *_ = permute(g.shape, order)
+    _, inputs, *_ = permute(x.shape, data_order)
     if attrs.channels is not None and differ(attrs.channels, outputs):
         fail(BACKWARD, f"grad must have channels={attrs.channels}, found {outputs} in {g}")
     shape = (outputs, dim(lambda n: n // attrs.groups, inputs), *attrs.kernel_size)
-    return g, x, TensorType(unpick(shape, kernel_order), out_dtype(attrs, x))
+    return g, x, TensorType(inverse_permute(shape, kernel_order), out_dtype(attrs, x))
 
 
 def backward_reference(attrs: AnyValue, gradient: np.ndarray, data: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from byoc_lab.relay.dims import Dim
 from byoc_lab.relay.expr import Call, Expr
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.blocks import in_blocks
-from byoc_lab.relay.op.layout import pick, positions, unpick
+from byoc_lab.relay.op.layout import inverse_permute, permute, positions
 from byoc_lab.relay.op.namespace import builds, function
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, fail, need_length, need_rank, tensors
@@ -93,9 +93,9 @@ def _pool_relation(op: str, rank: int):
             fail(op, f"attribute pool_size must be positive, found {list(attrs.pool_size)}")
         order = _order(op, attrs, rank)
         need_rank(op, "data", x, rank + 2)
-        n, c, *size = pick(x.shape, order)
+        n, c, *size = permute(x.shape, order)
         shape = (n, c, *spatial_result(op, size, attrs.pool_size, attrs))
-        return x, TensorType(unpick(shape, order), x.dtype)
+        return x, TensorType(inverse_permute(shape, order), x.dtype)
 
     return relation
 
@@ -242,8 +242,8 @@ def _global(kind: str, compute, doc: str) -> None:
             return None, None
         order = _order(name, attrs, 2)
         need_rank(name, "data", x, 4)
-        n, c, _, _ = pick(x.shape, order)
-        return x, TensorType(unpick((n, c, 1, 1), order), x.dtype)
+        n, c, _, _ = permute(x.shape, order)
+        return x, TensorType(inverse_permute((n, c, 1, 1), order), x.dtype)
 
     def reference(attrs: AnyValue, data: np.ndarray) -> np.ndarray:
         order = _order(name, attrs, 2)
@@ -301,11 +301,11 @@ def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) ->
             return None, None
         order = _order(name, attrs, rank)
         need_rank(name, "data", x, rank + 2)
-        n, c, *size = pick(x.shape, order)
+        n, c, *size = permute(x.shape, order)
         if attrs.output_size:
             need_length(name, "output_size", attrs.output_size, *sorted({1, rank}))
         shape = (n, c, *_adaptive_size(attrs, size))
-        return x, TensorType(unpick(shape, order), x.dtype)
+        return x, TensorType(inverse_permute(shape, order), x.dtype)
 
     def reference(attrs: AnyValue, data: np.ndarray) -> np.ndarray:
         order = _order(name, attrs, rank)

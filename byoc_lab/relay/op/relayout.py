@@ -14,7 +14,7 @@ from byoc_lab.errors import AttributeValueError
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, integer, string
 from byoc_lab.relay.dims import Dim, Unknown
 from byoc_lab.relay.layout import Axis, Layout
-from byoc_lab.relay.op.layout import pick, positions, unpick
+from byoc_lab.relay.op.layout import inverse, inverse_permute, permute, positions
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, differ, dim, fail, need_rank, product, tensors
 from byoc_lab.relay.op.relax_types import shape_of
@@ -203,8 +203,8 @@ def _subpixel(op: str, doc: str, fixed: dict[str, AnyValue]) -> None:
             return None, None
         need_rank(op, "data", x, 4)
         order = positions(op, "layout", attrs.layout, "NCHW")
-        *_, shape = _steps(op, attrs, pick(x.shape, order))
-        return x, TensorType(unpick(shape, order), x.dtype)
+        *_, shape = _steps(op, attrs, permute(x.shape, order))
+        return x, TensorType(inverse_permute(shape, order), x.dtype)
 
     def reference(attrs: AnyValue, data: np.ndarray) -> np.ndarray:
         order = positions(op, "layout", attrs.layout, "NCHW")
@@ -216,9 +216,9 @@ def _subpixel(op: str, doc: str, fixed: dict[str, AnyValue]) -> None:
     def relax(R: AnyValue, attrs: AnyValue, data: AnyValue) -> AnyValue:
         order = positions(op, "layout", attrs.layout, "NCHW")
         x = R.permute_dims(data, list(order))
-        parts, moved, shape = _steps(op, attrs, pick(shape_of(data), order))
+        parts, moved, shape = _steps(op, attrs, permute(shape_of(data), order))
         out = R.reshape(R.permute_dims(R.reshape(x, parts), list(moved)), shape)
-        return R.permute_dims(out, [order.index(n) for n in range(4)])
+        return R.permute_dims(out, inverse(order))
 
     define_op(
         op,
