@@ -21,7 +21,7 @@ import numpy as np
 
 from byoc_lab.dnnl import native, quantized
 from byoc_lab.dnnl.activations import SPELLINGS, Reading
-from byoc_lab.dnnl.graph import GraphWriter, RegionGraph
+from byoc_lab.dnnl.graph import DnnlGraphWriter, RegionGraph
 from byoc_lab.dnnl.operators import OPERATORS, Operator, eltwise, why_not
 from byoc_lab.dnnl.unblock import unblocked
 from byoc_lab.errors import BuildError
@@ -53,14 +53,14 @@ from byoc_lab.run.inline import inlined
 COMMUTATIVE = ("add", "mul", "max", "min")  # native algorithms
 
 
-def compile_region(function: Function, symbol: str) -> native.Region:
+def compile_region(function: Function, symbol: str) -> native.CompiledRegion:
     """The compiled form of an external function: DNNL's code generator.
 
     Raises BuildError, naming the operator and what to do, for what DNNL cannot compute.
     """
     made = region_graph(function, symbol)
     try:
-        return native.Region(made.graph, made.constants)
+        return native.CompiledRegion(made.graph, made.constants)
     except (ValueError, TypeError, RuntimeError) as error:
         raise BuildError(
             f"DNNL refuses region @{symbol}: {error}. Annotate that operator for another compiler "
@@ -91,7 +91,7 @@ class _Builder:
     def __init__(self, function: Function, symbol: str):
         self.function = function
         self.symbol = symbol
-        self.out = GraphWriter(symbol)
+        self.out = DnnlGraphWriter(symbol)
         self.value_of: dict[Expr, _Value] = {}
         self.uses: Counter[Expr] = Counter()
         self.lists: set[Expr] = set()  # tuples that are the operands of a call

@@ -20,7 +20,7 @@ BIASED = ("dense", "matmul", *(f"conv{n}d{kind}" for n in (1, 2, 3) for kind in 
 MAX_POST_OPS = 32  # of one primitive in oneDNN
 
 
-class Graph(dict[str, Any]):
+class DnnlGraph(dict[str, Any]):
     """A region as data (native/README.md); shows itself as a drawing of its operations."""
 
     def __str__(self) -> str:
@@ -36,11 +36,11 @@ class Graph(dict[str, Any]):
 class RegionGraph:
     """One region: the graph of native/README.md as a dict, and its constants in order."""
 
-    graph: Graph
+    graph: DnnlGraph
     constants: list[np.ndarray]
 
 
-class GraphWriter:
+class DnnlGraphWriter:
     """Tensors go by their ids, which are what the methods take and give."""
 
     def __init__(self, symbol: str):
@@ -55,7 +55,7 @@ class GraphWriter:
 
     def graph(self, outputs: Sequence[int]) -> RegionGraph:
         """What was written, with these results, each of them made by an operation of its own."""
-        graph = Graph(
+        graph = DnnlGraph(
             format=FORMAT,
             version=VERSION,
             symbol=self.symbol,

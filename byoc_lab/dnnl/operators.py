@@ -15,7 +15,7 @@ from typing import Any
 
 from byoc_lab.backends.registry import Refused
 from byoc_lab.dnnl import native, quantized
-from byoc_lab.dnnl.graph import GraphWriter
+from byoc_lab.dnnl.graph import DnnlGraphWriter
 from byoc_lab.relay.expr import Call, Constant, Op, Tuple
 from byoc_lab.relay.layout import Layout
 from byoc_lab.relay.op.blocks import plain_layout
@@ -63,7 +63,7 @@ class Operator:
     offered: bool = True
     integers: bool = False
     layouts: Callable[[Any], Layouts] | None = None
-    weight: Callable[[GraphWriter, int, Any], int] = lambda out, tensor, attrs: tensor
+    weight: Callable[[DnnlGraphWriter, int, Any], int] = lambda out, tensor, attrs: tensor
 
 
 def why_not(call: Call) -> str | None:
@@ -219,7 +219,7 @@ def _layouts(attrs: Any, axes: int) -> Layouts:
     return Layouts(data, result or data, DATA[axes])
 
 
-def _conv_weight(out: GraphWriter, weight: int, attrs: Any, axes: int) -> int:
+def _conv_weight(out: DnnlGraphWriter, weight: int, attrs: Any, axes: int) -> int:
     """A weight of any layout as the runtime has it: (O, C / groups, ...)."""
     layout, wanted = attrs.kernel_layout, WEIGHT[axes]
     if "G" in layout:
@@ -233,7 +233,7 @@ def _conv_weight(out: GraphWriter, weight: int, attrs: Any, axes: int) -> int:
     return turned
 
 
-def _transposed_weight(out: GraphWriter, weight: int, attrs: Any, axes: int) -> int:
+def _transposed_weight(out: DnnlGraphWriter, weight: int, attrs: Any, axes: int) -> int:
     """A weight (C, O / groups, ...) of any layout as the runtime has it: (O, C / groups, ...)."""
     layout, wanted = attrs.kernel_layout, WEIGHT[axes].replace("OI", "IO")
     groups, taps = attrs.groups, tuple(range(3, 3 + axes))

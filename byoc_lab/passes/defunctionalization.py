@@ -23,7 +23,7 @@ from typing import Any
 
 from byoc_lab.errors import PassError
 from byoc_lab.passes.hook import report_function, rewriting
-from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.passes.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.adt import (
     Clause,
     Constructor,
@@ -124,7 +124,7 @@ class _Program:
                 return self._call_of_global(post)
             return self._call_of_value(post) if isinstance(post.op, Var) else None
 
-        rules = [Rule("make first order", "functions are values of a data type now", call)]
+        rules = [RewriteRule("make first order", "functions are values of a data type now", call)]
         return rewrite(_reduced(func), rules, memo=dict(params))
 
     def _encoded_parameter(self, param: Var) -> Var:
@@ -226,7 +226,7 @@ def _reduced(func: Function) -> Function:
             return None
         return applied(post)
 
-    rules = [Rule("reduce", "a literal is called where it stands", reduce)]
+    rules = [RewriteRule("reduce", "a literal is called where it stands", reduce)]
     while any(isinstance(n, Call) and isinstance(n.op, Function) for n in post_order(func)):
         func = rewrite(func, rules)
     return func

@@ -39,7 +39,7 @@ from byoc_lab.relay.expr import (
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.op.gradients import adjoints
 from byoc_lab.relay.op.namespace import function as builder
-from byoc_lab.relay.rules import Rule, run
+from byoc_lab.relay.rules import RecursiveRule, run
 from byoc_lab.relay.types import TupleType, Type
 from byoc_lab.relay.visit import post_order
 
@@ -95,7 +95,7 @@ def _steps_to_a_graph(func: Function) -> list[Pass]:
     return graph if Let in kinds else []
 
 
-def _reverse(root: Expr, adjoint: Any) -> Rule:
+def _reverse(root: Expr, adjoint: Any) -> RecursiveRule:
     """The adjoints of what `root` is made of, given its own."""
     found = _Adjoints()
     found.add(root, adjoint)

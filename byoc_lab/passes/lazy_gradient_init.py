@@ -26,7 +26,7 @@ from byoc_lab.errors import PassError
 from byoc_lab.passes.base import FunctionPass, PassContext
 from byoc_lab.passes.hook import report_function
 from byoc_lab.passes.let_list import LetList
-from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.passes.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.adt import Constructor, Match
 from byoc_lab.relay.expr import (
     Call,
@@ -95,7 +95,7 @@ class _Cells:
             return Function(func.params, lets.close(taken), result, span=func.span)
 
         reason = "a cell knows when it holds zeros or ones"
-        return rewrite(func, [Rule("compute with cells", reason, step)], memo=new)
+        return rewrite(func, [RewriteRule("compute with cells", reason, step)], memo=new)
 
     def _check(self, node: Expr) -> None:
         if isinstance(node, (Constructor, Match)):

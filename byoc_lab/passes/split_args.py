@@ -14,7 +14,7 @@ from typing import Any
 
 from byoc_lab.errors import PassError
 from byoc_lab.passes.base import FunctionPass, PassContext
-from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.passes.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.expr import Call, Expr, Function, Op, Tuple
 from byoc_lab.relay.module import IRModule
 
@@ -38,7 +38,7 @@ class SplitArgs(FunctionPass):
         if self.max_function_args < 1:
             return func
         reason = f"a function takes {self.max_function_args} arguments at most"
-        return rewrite(func, [Rule("split", reason, self._split)])
+        return rewrite(func, [RewriteRule("split", reason, self._split)])
 
     def _split(self, pre: Any, post: Any) -> Expr | None:
         if not isinstance(post, Call) or not post.is_op(CONCATENATE.name):

@@ -46,8 +46,8 @@ from byoc_lab.run.known import (
     Closure,
     Copy,
     Data,
-    Frame,
     Merge,
+    ScopeFrame,
     Steps,
     Store,
     Value,
@@ -134,7 +134,7 @@ class _Inliner:
         self.pure = not any(isinstance(n, RefCreate) for n in post_order(*functions))
 
     def run(self, function: Function) -> Flat:
-        frame = Frame()
+        frame = ScopeFrame()
         frame.values.update((p, p) for p in function.params)
         value = run(self.scope(function.body, frame))
         main = function.replace(body=self.computed(value, function, "the result of "))
@@ -156,7 +156,7 @@ class _Inliner:
 
     # Scopes
 
-    def scope(self, root: Expr, frame: Frame) -> Steps:
+    def scope(self, root: Expr, frame: ScopeFrame) -> Steps:
         """The value of `root`, nodes in the order of Relay's interpreter."""
         stack: list[Any] = [root]
         while stack:
@@ -171,7 +171,7 @@ class _Inliner:
                 stack += (node, None, *reversed(_needed(node)))
         return frame.find(root)
 
-    def node(self, node: Expr, frame: Frame) -> Value:
+    def node(self, node: Expr, frame: ScopeFrame) -> Value:
         """The value of a node, those that it needs being there; or the steps that lead to it."""
         if isinstance(node, Call):
             args = [frame.find(a) for a in node.args]
@@ -179,7 +179,7 @@ class _Inliner:
         if isinstance(node, Function):
             return Closure(node, frame)
         if isinstance(node, GlobalVar):
-            return self.globals.setdefault(node, Closure(self.defined(node), Frame(), node))
+            return self.globals.setdefault(node, Closure(self.defined(node), ScopeFrame(), node))
         if isinstance(node, Let):
             return frame.find(node.body)
         if isinstance(node, Tuple):
@@ -207,7 +207,7 @@ class _Inliner:
             raise BuildError(f"@{gv.name_hint} is called but not defined in the module")
         return self.mod[gv]
 
-    def projection(self, node: TupleGetItem, whole: Value, frame: Frame) -> Value:
+    def projection(self, node: TupleGetItem, whole: Value, frame: ScopeFrame) -> Value:
         if isinstance(whole, Choice):
             return self.branch(whole, lambda v: self.projection(node, v, frame))
         return whole[node.index] if isinstance(whole, tuple) else with_parts(node, [whole], frame)
@@ -225,11 +225,11 @@ class _Inliner:
 
     # Branches
 
-    def if_(self, node: If, frame: Frame) -> Steps:
+    def if_(self, node: If, frame: ScopeFrame) -> Steps:
         cond = self.computed(frame.find(node.cond), node, "the condition of ")
 
         def follow(part: Expr) -> Steps:
-            return self.scope(part, frame if self.pure else Frame(frame))
+            return self.scope(part, frame if self.pure else ScopeFrame(frame))
 
         either = Choice(cond, node.true_branch, node.false_branch)
         return (yield self.branch(either, follow, node))
@@ -275,9 +275,9 @@ class _Inliner:
             results = iter([both] if len(pairs) == 1 else fields_of(both))
         return (yield Merge(cond, lambda one, other: next(results)).of(ones, others))
 
-    def match(self, node: Match, value: Value, frame: Frame) -> Steps:
+    def match(self, node: Match, value: Value, frame: ScopeFrame) -> Steps:
         for clause in node.clauses:
-            inner = Frame(frame)
+            inner = ScopeFrame(frame)
             found = matched(clause.lhs, value, inner, node)
             if isinstance(found, list):  # where in the value there is a choice
 
@@ -291,7 +291,7 @@ class _Inliner:
 
     # Calls
 
-    def call(self, node: Call, callee: Value, args: list[Value], frame: Frame) -> Value:
+    def call(self, node: Call, callee: Value, args: list[Value], frame: ScopeFrame) -> Value:
         if isinstance(callee, Op):
             return with_parts(node, [callee, *(self.computed(a, node) for a in args)], frame)
         if isinstance(callee, Constructor):
@@ -305,7 +305,7 @@ class _Inliner:
             return with_parts(node, [op, *(self.computed(a, node) for a in args)], frame)
         return self.follow(node, callee, args, frame)
 
-    def follow(self, node: Call, callee: Closure, args: list[Value], frame: Frame) -> Steps:
+    def follow(self, node: Call, callee: Closure, args: list[Value], frame: ScopeFrame) -> Steps:
         function, key = callee.function, None
         if function in self.recursive_functions or self.active[function]:
             copy = Copy(lambda leaf: leaf, self.store)
@@ -331,7 +331,7 @@ class _Inliner:
         return value
 
     def recursion(
-        self, node: Call, callee: Closure, args: list[Value], key: Key, frame: Frame
+        self, node: Call, callee: Closure, args: list[Value], key: Key, frame: ScopeFrame
     ) -> Steps:
         """A call of the function that stays for `key`, which is made when there is none."""
         leaves: list[Expr] = []
@@ -356,7 +356,7 @@ class _Inliner:
         self.store.update(zip(cells, contents, strict=True))
         return result
 
-    def define(self, node: Call, callee: Closure, args: list[Value], frame: Frame) -> Steps:
+    def define(self, node: Call, callee: Closure, args: list[Value], frame: ScopeFrame) -> Steps:
         """The function that stays: its parameters are the expressions in what it is called with,
         its results those of the call and, after it, what these references refer to."""
         params: list[Var] = []

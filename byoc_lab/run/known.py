@@ -29,7 +29,7 @@ Steps = Generator[Any, Any, Value]  # run by `relay.rules.run`
 ABSENT = object()
 
 
-class Frame:
+class ScopeFrame:
     """The values of the nodes of one scope; `outer` is the frame that the scope stands in.
 
     types: what the type variables of the functions around stand for.
@@ -37,14 +37,14 @@ class Frame:
 
     __slots__ = ("outer", "types", "values")
 
-    def __init__(self, outer: Frame | None = None, types: Mapping[Type, Type] | None = None):
+    def __init__(self, outer: ScopeFrame | None = None, types: Mapping[Type, Type] | None = None):
         self.outer = outer
         self.types: dict[Type, Type] = {**(outer.types if outer else {}), **(types or {})}
         self.values: dict[Expr, Value] = {}
 
     def find(self, node: Expr) -> Value:
         """The value of a node here or in an outer frame, or ABSENT."""
-        frame: Frame | None = self
+        frame: ScopeFrame | None = self
         while frame is not None:
             if node in frame.values:
                 return frame.values[node]
@@ -57,7 +57,7 @@ class Closure:
     """A function and the frame of its free variables; `name` of a global one."""
 
     function: Function
-    frame: Frame
+    frame: ScopeFrame
     name: GlobalVar | None = None
 
 
@@ -146,7 +146,7 @@ class Copy:
 
     def _closure(self, value: Closure) -> Steps:
         self.key.append((Closure, value.function, tuple(value.frame.types.items())))
-        frame = Frame(None, value.frame.types)
+        frame = ScopeFrame(None, value.frame.types)
         made = self._known(value, Closure(value.function, frame, value.name))
         for var in free_vars(value.function):
             found = value.frame.find(var)
@@ -202,7 +202,7 @@ class Merge:
 
     def _closures(self, one: Closure, other: Closure) -> Steps:
         if (one, other) not in self._seen:
-            frame = Frame(None, one.frame.types)
+            frame = ScopeFrame(None, one.frame.types)
             self._seen[one, other] = Closure(one.function, frame, one.name)
             for var in free_vars(one.function):
                 found = one.frame.find(var), other.frame.find(var)
@@ -225,7 +225,7 @@ def _same_code(one: Closure, other: Closure) -> bool:
     return one.function is other.function and one.frame.types == other.frame.types
 
 
-def matched(pattern: Pattern, value: Value, frame: Frame, node: Match) -> bool | list[int]:
+def matched(pattern: Pattern, value: Value, frame: ScopeFrame, node: Match) -> bool | list[int]:
     """Whether a pattern takes a value, its variables bound in `frame`; or, where a choice has to be
     made first, the way to it: the numbers of fields."""
     if isinstance(pattern, PatternVar):

@@ -42,10 +42,10 @@ MODES = (
 )
 
 
-Region = tuple[float, float]  # first and last place, as parts of the length
+AxisRange = tuple[float, float]  # first and last place, as parts of the length
 
 
-def places(length: int, target: int, mode: str, region: Region = (0.0, 0.0)) -> np.ndarray:
+def places(length: int, target: int, mode: str, region: AxisRange = (0.0, 0.0)) -> np.ndarray:
     """Where in data of `length` each of `target` pixels of the result is looked up.
 
     `region` is what tf_crop_and_resize looks at. Raises ValueError for an unknown mode.
@@ -122,7 +122,7 @@ def resizing(length: int, at: np.ndarray, attrs: AnyValue) -> np.ndarray:
     return matrix
 
 
-def region_of(attrs: AnyValue, axis: int, rank: int) -> Region:
+def region_of(attrs: AnyValue, axis: int, rank: int) -> AxisRange:
     """The part of a spatial axis that `roi` names. TVM reads it from the last axis on for rank 3.
 
     Raises ValueError when roi has not two numbers for each axis.
@@ -135,7 +135,9 @@ def region_of(attrs: AnyValue, axis: int, rank: int) -> Region:
     return attrs.roi[at], attrs.roi[at + rank]
 
 
-def looked_up(attrs: AnyValue, length: int, target: int, region: Region, rank: int) -> np.ndarray:
+def looked_up(
+    attrs: AnyValue, length: int, target: int, region: AxisRange, rank: int
+) -> np.ndarray:
     """As `places`; but of two axes TVM may find a nearest pixel by dividing whole numbers."""
     mode = attrs.coordinate_transformation_mode
     if (rank, mode, attrs.method) == (2, "asymmetric", "nearest_neighbor"):
@@ -145,7 +147,7 @@ def looked_up(attrs: AnyValue, length: int, target: int, region: Region, rank: i
     return places(length, target, mode, region)
 
 
-def resized(attrs: AnyValue, x: np.ndarray, regions: Sequence[Region]) -> np.ndarray:
+def resized(attrs: AnyValue, x: np.ndarray, regions: Sequence[AxisRange]) -> np.ndarray:
     """`x` (N, C, spatial axes) in the attributes' size; what lies outside is extrapolated.
 
     Of three axes TVM forgets the first there, and so does this.
