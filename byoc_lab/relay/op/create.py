@@ -57,7 +57,7 @@ _filled("ones", np.ones, "A tensor of ones.")
 
 
 def full_relation(attrs: AnyValue, fill_value: Type | None) -> Types:
-    """A scalar gives a tensor of the attributes' shape, of its own dtype unless one is named."""
+    """A scalar gives a tensor of the attributes' shape and dtype; without one, of its own dtype."""
     (v,) = tensors("full", "fill_value", fill_value)
     if v is None:
         return None, None
@@ -122,7 +122,7 @@ define_op(
 
 
 def scalar_expr(value: AnyValue) -> Expr:
-    """A Relay expression, as `arange` keeps its bounds."""
+    """A Relay expression: the kind of the bounds of `arange`."""
     if not isinstance(value, Expr):
         raise TypeError
     return value
@@ -163,7 +163,7 @@ def _arange_relax(
 ) -> AnyValue:
     first, last, by = (_bound(attrs, name) for name in ("start", "stop", "step"))
     if first is None or last is None or by is None:
-        raise BuildError("arange: Relax can only take constants as start, stop and step")
+        raise BuildError("arange: Relax supports only constants as start, stop and step")
     length = max(0, ceil((last - first) / by))
     whole = R.astype(R.arange(0, length, 1, "int64"), attrs.dtype)
     return R.add(R.multiply(whole, scalar(by, attrs.dtype)), scalar(first, attrs.dtype))
@@ -186,9 +186,9 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.ArangeAttrs",
         (
-            Attr("start", scalar_expr, doc="the argument start once more"),
-            Attr("stop", scalar_expr, doc="the argument stop once more"),
-            Attr("step", scalar_expr, doc="the argument step once more"),
+            Attr("start", scalar_expr, doc="a copy of the argument start"),
+            Attr("stop", scalar_expr, doc="a copy of the argument stop"),
+            Attr("step", scalar_expr, doc="a copy of the argument step"),
             Attr("dtype", dtype, doc="dtype of the result"),
         ),
     ),

@@ -1,4 +1,4 @@
-"""Marks of where things are: on_device and device_copy. Both are identities that hide nothing.
+"""Annotations of devices: on_device and device_copy. Both are identities that hide nothing.
 
 Source: src/relay/op/annotation/annotation.cc and memory/device_copy.cc of TVM 0.16.
 """
@@ -17,13 +17,13 @@ DEVICE_TYPES = {"cpu": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm
 
 
 def nothing(value: AnyValue) -> None:
-    """The one value of a field that is always empty here."""
+    """The value of a field that is always None here."""
     if value is not None:
         raise TypeError
 
 
 def scope(value: AnyValue) -> str:
-    """A string that TVM keeps as an object of its own, unlike other strings of attributes."""
+    """A string that TVM stores as an object, unlike other strings of attributes."""
     return string(value)
 
 
@@ -43,8 +43,8 @@ VIRTUAL_DEVICE = AttrsType(
     (
         Attr("device_type_int", integer, -1, "kind of device as DLPack counts them; 1: CPU"),
         Attr("virtual_device_id", integer, -1, "which of the devices of that kind"),
-        Attr("target", nothing, None, "what code is made for it; not described here"),
-        Attr("memory_scope", scope, "", "which of its memories; empty: the usual one"),
+        Attr("target", nothing, None, "target of the code; not described here"),
+        Attr("memory_scope", scope, "", "memory scope; empty: the default one"),
     ),
     text=_in_words,
 )

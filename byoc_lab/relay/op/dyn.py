@@ -1,7 +1,7 @@
-"""Operators that take as an argument what others have as an attribute: dyn.reshape, dyn.tile, ...
+"""Operators with an argument where others have an attribute: dyn.reshape, dyn.tile, ...
 
-What they compute is what the operator with the attribute computes, once the argument is known. So
-each is defined by the other one, and `relay.reshape` and its like make whichever fits: the one with
+They compute what the operator with the attribute computes, once the argument is known. So each
+is defined by the other one, and `relay.reshape` and its like make whichever fits: the one with
 the attribute for numbers and constants, this one for any other expression.
 
 Source: src/relay/op/dyn of TVM 0.16.
@@ -28,7 +28,7 @@ from byoc_lab.relay.op.windows import SPATIAL
 from byoc_lab.relay.span import unless_tvm
 from byoc_lab.relay.types import TensorType, TupleType, Type
 
-# A class for fusion that is another one than without an argument.
+# Classes for fusion that differ from those of the operators with attributes.
 INJECTIVE_HERE = dict.fromkeys(("tile", "expand_dims"), OpPattern.INJECTIVE)
 SCALAR = 0  # the rank of an argument; None: any
 Shape = Callable[..., "Type | None"]
@@ -49,8 +49,8 @@ def _dynamic(
     attrs: AttrsType | None = None,
 ) -> Op:
     """Define dyn.<name>. `given`: the arguments that are attributes elsewhere, and their ranks;
-    `result(attrs, *types)`: the type of the result, all arguments known; `empty`: what TVM leaves
-    in the attributes of the same names."""
+    `result(attrs, *types)`: the type of the result, all arguments known; `empty`: the
+    values that TVM gives the attributes of the same names."""
     op, static = f"dyn.{name}", Op.get(name).definition
     names = inputs.split()
 
@@ -122,7 +122,10 @@ def _attributes(op: str, attrs: AnyValue, arrays: Mapping[str, np.ndarray]) -> A
     values = {f.name: attrs[f.name] for f in schema.fields if attrs and f.name in attrs}
     kinds = {f.name: f.kind for f in schema.fields}
     for argument, array in arrays.items():
-        if kinds[argument] in (integer, integers):  # TVM takes numbers of any dtype, and casts them
+        if kinds[argument] in (
+            integer,
+            integers,
+        ):  # TVM accepts numbers of any dtype, and casts them
             array = array.astype(np.int64)
         scalar = given[argument] == SCALAR
         values[argument] = array.reshape(()).item() if scalar else array.tolist()
@@ -191,7 +194,7 @@ def _topk(attrs: AnyValue, data: TensorType, k: TensorType) -> Type:
 def _sliced(attrs: AnyValue, data: TensorType, begin: TensorType, *rest: TensorType) -> TensorType:
     """data, its first axes, of which there is a begin, of unknown lengths."""
     count = begin.shape[0]
-    assert isinstance(count, int)  # _dynamic has seen to it
+    assert isinstance(count, int)  # _dynamic has checked it
     if count > len(data.shape):
         fail("dyn.strided_slice", f"begin is for up to {len(data.shape)} axes, found {begin}")
     return TensorType((*[Any()] * count, *data.shape[count:]), data.dtype)
@@ -292,9 +295,10 @@ def _number(value: AnyValue, rank: int | None) -> AnyValue:
 
 
 def _chooser(name: str, fold: bool = True, prepare: Callable[..., None] | None = None) -> None:
-    """Make `relay.<name>` choose between the two; without `fold` a constant is an expression too.
+    """Make `relay.<name>` choose: the dynamic operator for expressions, the static one for numbers.
 
-    `prepare(values)` is what TVM does to the arguments of the dynamic one.
+    fold: whether a constant counts as its numbers, not as an expression.
+    prepare(values): what TVM does to the arguments of the dynamic operator.
     """
     given = DYNAMIC[f"dyn.{name}"]
     static, dynamic = function(name), builder(Op.get(f"dyn.{name}"))
@@ -323,7 +327,7 @@ def _chooser(name: str, fold: bool = True, prepare: Callable[..., None] | None =
 def _slice_bounds(values: dict[str, AnyValue]) -> None:
     """A begin below 0 counts from the end, one beyond the end stops there.
 
-    Raises ValueError for axes, which TVM has no place for here.
+    Raises ValueError for axes, which the dynamic operator does not have.
     """
     if values["axes"] is not None:
         raise ValueError("strided_slice: axes must be None when a bound is an expression")

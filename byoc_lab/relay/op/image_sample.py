@@ -1,4 +1,4 @@
-"""Images looked up at given places: crop_and_resize, grid_sample, affine_grid, dilation2d.
+"""Images sampled at given positions: crop_and_resize, grid_sample, affine_grid, dilation2d.
 
 Source: `CropAndResizeRel`, `GridSampleRel`, `AffineGridRel`, `Dilation2DRel` of TVM 0.16.
 """
@@ -12,7 +12,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, boolean, dtype, integers, number, string
-from byoc_lab.relay.op.image import RESIZE_ATTRS, cubic_weights, places, resizing
+from byoc_lab.relay.op.image import RESIZE_ATTRS, cubic_weights, resize_matrix, sample_positions
 from byoc_lab.relay.op.layout import inverse, inverse_permute, permute, positions
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
@@ -68,7 +68,7 @@ def crop_relation(
 def crop_reference(
     attrs: AnyValue, data: np.ndarray, boxes: np.ndarray, indices: np.ndarray
 ) -> np.ndarray:
-    """A place outside the image gives the extrapolation value; a length of 1 takes the middle."""
+    """Outside the image the result is the extrapolation value; a length of 1 samples the middle."""
     order = positions(CROP, "layout", attrs.layout, "NCHW")
     images = data.transpose(order).astype(np.result_type(data.dtype, np.float32))
     mode, (height, width) = "tf_crop_and_resize", attrs.crop_size
@@ -80,10 +80,10 @@ def crop_reference(
     out = np.empty((len(boxes), images.shape[1], height, width), images.dtype)
     for n, (top, left, bottom, right) in enumerate(boxes):
         image = images[int(indices[n])]
-        rows = places(image.shape[1], height, mode, (top, bottom))
-        columns = places(image.shape[2], width, mode, (left, right))
+        rows = sample_positions(image.shape[1], height, mode, (top, bottom))
+        columns = sample_positions(image.shape[2], width, mode, (left, right))
         weights = [
-            resizing(size, at, options).astype(images.dtype)
+            resize_matrix(size, at, options).astype(images.dtype)
             for size, at in zip(image.shape[1:], (rows, columns), strict=True)
         ]
         out[n] = weights[0] @ image @ weights[1].T
@@ -104,7 +104,7 @@ define_op(
             Attr("crop_size", integers, doc="size of the result: (height, width)"),
             Attr("layout", string, "NCHW", "order of the axes of data and result"),
             Attr("method", string, "bilinear", ", ".join(CROP_METHODS)),
-            Attr("extrapolation_value", number, 0.0, "what lies outside the image"),
+            Attr("extrapolation_value", number, 0.0, "value of pixels outside the image"),
             Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
         ),
     ),
@@ -122,7 +122,7 @@ define_op(
     ),
     pattern=OpPattern.INJECTIVE,
     defaults={"layout": REQUIRED, "extrapolation_value": 0, "out_dtype": None},
-    doc="Boxes (top, left, bottom, right; parts of the image) cut out of images and resized.",
+    doc="Boxes (top, left, bottom, right; fractions of the image) cropped and resized.",
 )
 
 
@@ -155,7 +155,7 @@ def sample_relation(attrs: AnyValue, data: Type | None, grid: Type | None) -> Ty
 
 
 def _reflected(at: np.ndarray, size: int, corners: bool) -> np.ndarray:
-    """Places outside, mirrored as often as it takes at the outermost pixels or their edges."""
+    """Positions outside, reflected until inside, at the outermost pixels or their edges."""
     first, span = (0.0, size - 1) if corners else (-0.5, size)
     if span == 0:
         return np.zeros_like(at)
@@ -164,14 +164,14 @@ def _reflected(at: np.ndarray, size: int, corners: bool) -> np.ndarray:
 
 
 def _kept(at: np.ndarray, size: int, attrs: AnyValue) -> np.ndarray:
-    """Places as the padding mode has them."""
+    """Positions as the padding mode changes them."""
     if attrs.padding_mode == "reflection":
         at = _reflected(at, size, attrs.align_corners)
     return at if attrs.padding_mode == "zeros" else at.clip(0, size - 1)
 
 
 def sample_reference(attrs: AnyValue, x: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    """A sum over the pixels around each place, weighted for each axis apart."""
+    """A sum over the pixels around each position, with independent weights for each axis."""
     sizes = x.shape[2:]
     rank = len(sizes)
     taken: list[list[tuple[np.ndarray, np.ndarray]]] = []  # each axis: (index, weight) pairs
@@ -224,7 +224,7 @@ define_op(
         x, grid, attrs.method, attrs.layout, attrs.padding_mode, attrs.align_corners
     ),
     pattern=OpPattern.INJECTIVE,
-    doc="data at the places of a grid, which holds numbers from -1 to 1 for each axis, last first.",
+    doc="data sampled at the positions of a grid: from -1 to 1 along each axis, last axis first.",
 )
 
 GRID = "image.affine_grid"
@@ -264,7 +264,7 @@ define_op(
     flops=lambda attrs, args, result: 4 * prod(result.shape),
     relax=lambda R, attrs, x: R.image.affine_grid(x, tuple(attrs.target_shape)),
     pattern=OpPattern.INJECTIVE,
-    doc="The places that an affine map takes a regular grid to, for image.grid_sample.",
+    doc="The positions to which an affine map moves a regular grid, for image.grid_sample.",
 )
 
 # image.dilation2d --------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ DILATION = "image.dilation2d"
 
 
 class _Window:
-    """The attributes of dilation2d under the names that `windows` knows."""
+    """The attributes of dilation2d under the names that `windows` uses."""
 
     def __init__(self, attrs: AnyValue):
         self.strides, self.padding, self.dilation = attrs.strides, attrs.padding, attrs.dilations

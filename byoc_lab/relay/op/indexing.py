@@ -1,4 +1,4 @@
-"""Operators that pick elements: slices, take, gather, one_hot.
+"""Operators that select elements: slices, take, gather, one_hot.
 
 Source: `StridedSliceRel`, `TakeRel`, `GatherRel`, `GatherNDRel`, `OneHotRel` of TVM 0.16.
 """
@@ -39,7 +39,7 @@ from byoc_lab.relay.types import TensorType, Type
 
 
 def slices_of(attrs: AnyValue, shape: AnyValue) -> dict[int, slice]:
-    """What `strided_slice` takes of each axis that it cuts, for data of a known `shape`.
+    """The slice of each axis that `strided_slice` cuts, for data of a known `shape`.
 
     Numbers count from the end when negative and stop at the ends. With slice_mode "size", `end`
     holds lengths (-1: all that is left) and the strides are 1. Without axes, what begin or end do
@@ -80,7 +80,7 @@ def slices_of(attrs: AnyValue, shape: AnyValue) -> dict[int, slice]:
 
 
 def slice_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """As `slices_of` says; what is not known before the run is `?` when it is cut."""
+    """As `slices_of` says; a dimension unknown before the run stays `?` when it is cut."""
     (x,) = tensors("strided_slice", "data", data)
     if x is None:
         return None, None
@@ -123,7 +123,13 @@ define_op(
         (
             Attr("begin", integers, REQUIRED, "first element along each axis", may_be_none=True),
             Attr("end", integers, REQUIRED, "past the last element, or lengths", may_be_none=True),
-            Attr("strides", integers, REQUIRED, "steps; one counts for all", may_be_none=True),
+            Attr(
+                "strides",
+                integers,
+                REQUIRED,
+                "steps; a single one is for all axes",
+                may_be_none=True,
+            ),
             Attr("slice_mode", string, "end", "what `end` holds: 'end' indices, or the 'size'"),
             Attr("axes", integers, REQUIRED, "axes; None: the first ones", may_be_none=True),
         ),
@@ -185,7 +191,7 @@ define_op(
     relax=_slice_like_relax,
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.slice_like,
-    doc="The front part of data that is as long as another tensor.",
+    doc="The first elements of data along each axis, as many as another tensor has.",
 )
 
 # take, gather, gather_nd, one_hot ----------------------------------------------------------------
@@ -234,7 +240,7 @@ def _take_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue) ->
         return R.take(R.reshape(x, (-1,)), indices, 0, mode=attrs.mode)
     if not attrs.batch_dims:
         return R.take(x, indices, attrs.axis, mode=attrs.mode)
-    # Relax has no batch_dims: all batches are made one long axis, and the indices count along it.
+    # Relax has no batch_dims: all batches are joined in one axis, and the indices count along it.
     whole, asked = shape_of(x), shape_of(indices)
     axis, batch = attrs.axis % len(whole), attrs.batch_dims % len(asked)
     count, length = prod(whole[:batch]), whole[axis]
@@ -262,7 +268,7 @@ define_op(
         "relay.attrs.TakeAttrs",
         (
             Attr("batch_dims", integer, 0, "how many axes data and indices have in common"),
-            Attr("axis", integer, None, "axis that is picked from; None: the data made flat"),
+            Attr("axis", integer, None, "axis to select along; None: the flattened data"),
             Attr("mode", string, "clip", "indices that are too large: clip, wrap, or fast (none)"),
         ),
     ),
@@ -294,18 +300,18 @@ define_op(
     gather_relation,
     reference=lambda attrs, x, i: np.take_along_axis(x, i.astype(np.int64), attrs.axis),
     attrs=AttrsType(
-        "relay.attrs.GatherAttrs", (Attr("axis", integer, doc="axis that is picked from"),)
+        "relay.attrs.GatherAttrs", (Attr("axis", integer, doc="axis to select along"),)
     ),
     flops=no_flops,
     relax=lambda R, attrs, x, i: R.gather_elements(x, i, attrs.axis),
     pattern=OpPattern.INJECTIVE,
     parameters="data axis indices",
-    doc="Along one axis, the element of data that indices names at the same place.",
+    doc="Along one axis, the element of data at the index that indices has at the same position.",
 )
 
 
 def gather_nd_relation(attrs: AnyValue, data: Type | None, indices: Type | None) -> Types:
-    """indices (M, Y...) and data (X0, X1, ...) give (Y..., XM, ...): the first axis holds places.
+    """indices (M, Y...) and data (X0, X1, ...) give (Y..., XM, ...): positions on the first axis.
 
     With batch_dims b, the first b axes of data come as the first axes of Y.
     """
@@ -325,13 +331,13 @@ def gather_nd_relation(attrs: AnyValue, data: Type | None, indices: Type | None)
 
 def gather_nd_reference(attrs: AnyValue, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
     batch, places = attrs.batch_dims, indices.shape[1:]
-    own = np.indices(places)[:batch]  # along the batch axes an element names itself
+    own = np.indices(places)[:batch]  # along the batch axes each element has its own index
     elements = (*own, *indices.astype(np.int64))
     return x[elements]
 
 
 def _gather_nd_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue) -> AnyValue:
-    order = [*range(1, rank_of(indices)), 0]  # Relax keeps the places along the last axis
+    order = [*range(1, rank_of(indices)), 0]  # Relax has the positions along the last axis
     places = R.permute_dims(R.astype(indices, "int64"), order)
     return R.gather_nd(x, places, attrs.batch_dims)
 
@@ -351,7 +357,7 @@ define_op(
     flops=no_flops,
     relax=_gather_nd_relax,
     pattern=OpPattern.INJECTIVE,
-    doc="The elements, or slices, of data at places that indices holds along its first axis.",
+    doc="The elements, or slices, of data at the positions that the first axis of indices holds.",
 )
 
 

@@ -14,7 +14,7 @@ from byoc_lab.relay.attrs import Attr, AttrsType, integer, number
 from byoc_lab.relay.expr import Expr, TupleGetItem
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.namespace import builds
-from byoc_lab.relay.op.nn_dense import lay_along
+from byoc_lab.relay.op.nn_dense import broadcast_along
 from byoc_lab.relay.op.registry import OpPattern, builder, define_op
 from byoc_lab.relay.op.relations import Types, axis_of, tensors
 from byoc_lab.relay.types import TensorType, TupleType, Type
@@ -83,7 +83,7 @@ define_op(
     "nn.prelu",
     "data alpha",
     prelu_relation,
-    reference=lambda attrs, x, a: np.where(x > 0, x, x * lay_along(a, attrs.axis, x.ndim)),
+    reference=lambda attrs, x, a: np.where(x > 0, x, x * broadcast_along(a, attrs.axis, x.ndim)),
     attrs=AttrsType("relay.attrs.PReluAttrs", (Attr("axis", integer, 1, "axis of alpha"),)),
     flops=lambda attrs, args, result: 2 * prod(result.shape),
     relax=lambda R, attrs, x, a: R.nn.prelu(x, a, axis=attrs.axis),

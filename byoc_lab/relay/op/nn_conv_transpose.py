@@ -54,9 +54,21 @@ def transpose_attrs(rank: int) -> AttrsType:
         (
             Attr("channels", integer, None, "number of output channels; None: as the weight has"),
             Attr("kernel_size", integers, None, f"({each}); None: as the weight has"),
-            Attr("strides", integers, ones, f"distance of input elements in the result: ({each})"),
-            Attr("output_padding", integers, zeros, f"more of the result at its end: ({each})"),
-            Attr("padding", integers, zeros, f"cut off the result: ({each}), or before, after"),
+            Attr(
+                "strides", integers, ones, f"distance of the input elements in the result: ({each})"
+            ),
+            Attr(
+                "output_padding",
+                integers,
+                zeros,
+                f"elements added at the end of the result: ({each})",
+            ),
+            Attr(
+                "padding",
+                integers,
+                zeros,
+                f"elements cut off the result: ({each}), or before, after",
+            ),
             Attr("dilation", integers, ones, f"distance of kernel elements: ({each})"),
             Attr("groups", integer, 1, "parts that channels are split into, each on its own"),
             Attr("data_layout", string, f"NC{spatial}", "order of the axes of the data"),
@@ -156,7 +168,7 @@ def transpose_relation(
 def transpose_reference(
     op: str, rank: int, attrs: AnyValue, data: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """One matrix product per kernel element, added where that element puts it."""
+    """One matrix product per kernel element, added at the positions of that element."""
     work = np.dtype(attrs.out_dtype or data.dtype)
     order, kernel_order, out_order = orders(op, attrs, rank)
     inner = np.result_type(data.dtype, work)
@@ -233,7 +245,7 @@ def _conv_transpose(rank: int, doc: str) -> None:
         parameters="data weight strides padding dilation groups channels kernel_size data_layout "
         "kernel_layout out_layout output_padding out_dtype",
         normalize=_normalize(rank),
-        layout=layout_rules.convolution if rank > 1 else None,  # as TVM has it
+        layout=layout_rules.convolution if rank > 1 else None,  # as in TVM
         doc=doc,
     )
 

@@ -1,5 +1,5 @@
 """Convolution and dense on blocked layouts: contrib_conv2d_NCHWc, contrib_depthwise_conv2d_NCHWc,
-contrib_dense_pack. They are what the plain operators are, with the blocks undone and made again.
+contrib_dense_pack. They compute what the plain operators do, with layouts in blocks.
 
 Source: `Conv2DNCHWcRel`, `DensePackRel` of TVM 0.16.
 """

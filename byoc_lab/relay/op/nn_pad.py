@@ -40,7 +40,7 @@ def pad_relation(attrs: AnyValue, data: Type | None, value: Type | None) -> Type
         fail(op, f"attribute pad_width must be a (before, after) for each axis of {x}: {widths}")
     shape = [dim(lambda n, w=w: n + sum(w), d) for d, w in zip(x.shape, widths, strict=True)]
     if any(not isinstance(d, Unknown) and d < 0 for d in shape):
-        fail(op, f"pad_width {widths} cuts more than {x} has")
+        fail(op, f"pad_width {widths} cuts more than the lengths of {x}")
     if attrs.pad_mode not in PAD_MODES:
         fail(op, f"attribute pad_mode must be one of {', '.join(PAD_MODES)}: {attrs.pad_mode!r}")
     return x, v, TensorType(shape, x.dtype)
@@ -164,8 +164,10 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.DilateAttrs",
         (
-            Attr("strides", integers, (1, 1), "distance of neighbours in the result, each axis"),
-            Attr("dilation_value", number, 0.0, "what stands between them"),
+            Attr(
+                "strides", integers, (1, 1), "distance of neighbours in the result, along each axis"
+            ),
+            Attr("dilation_value", number, 0.0, "value between them"),
         ),
     ),
     attrs_key="",
@@ -173,5 +175,5 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, x: by_topi("nn.dilate", x, list(attrs.strides), attrs.dilation_value),
     pattern=OpPattern.INJECTIVE,
-    doc="A tensor with its elements apart and a value between them.",
+    doc="A tensor with a value inserted between its elements.",
 )

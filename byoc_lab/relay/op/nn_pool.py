@@ -58,7 +58,7 @@ def layouts(rank: int) -> tuple[Attr, Attr]:
             "out_layout",
             string,
             "",
-            "asked for the result, but ignored, as in TVM: it is in layout",
+            "layout of the result; ignored, as in TVM: it is in layout",
         ),
     )
 
@@ -72,7 +72,7 @@ def window(rank: int) -> tuple[Attr, ...]:
         Attr("dilation", integers, ones, f"distance between window elements: ({each})"),
         Attr("padding", integers, (0,) * rank, f"elements around: ({each}), or before, after"),
         *layouts(rank),
-        Attr("ceil_mode", boolean, False, "whether a last window may hang over the end"),
+        Attr("ceil_mode", boolean, False, "whether a last window may extend beyond the end"),
     )
 
 
@@ -114,7 +114,7 @@ def _pool_reference(op: str, rank: int, pool):
 
 
 def overhanging(attrs: AnyValue, data: AnyValue, size: AnyValue) -> Pads:
-    """The pads, with what the last windows of ceil_mode hang over the end."""
+    """The pads, with the part of the last windows of ceil_mode that extends beyond the end."""
     before, after = pads_of(attrs.padding, len(size))
     ends = [
         (n - 1) * stride + (k - 1) * dilation + 1
@@ -152,7 +152,7 @@ def window_divisor(
     attrs: AnyValue, data: AnyValue, pads: Pads, size: AnyValue, kind: AnyValue
 ) -> np.ndarray:
     """How many elements count in each window over spatial axes `data`; 1 at least."""
-    # An element counts when it is data or, on request, padding, but never when it is overhang.
+    # Data counts, with count_include_pad padding too, but never what extends beyond it.
     none = (0,) * len(size)
     before, after = pads_of(attrs.padding, len(size))
     counted = np.ones((1, 1, *data), kind)
@@ -166,7 +166,7 @@ def window_divisor(
 
 
 def _average(attrs: AnyValue, x: np.ndarray, pads: Pads, size: AnyValue) -> np.ndarray:
-    # A sum of small integers may be more than they can hold.
+    # A sum of small integers may exceed their range.
     wide = np.result_type(x.dtype, np.int32) if x.dtype.kind in "iu" else x.dtype
     total = np.zeros((*x.shape[:2], *size), wide)
     for view in _windows(attrs, x, pads, 0, size):
@@ -176,7 +176,7 @@ def _average(attrs: AnyValue, x: np.ndarray, pads: Pads, size: AnyValue) -> np.n
 
 
 def integers_averaged(rank: int, options: dict[str, AnyValue], x: AnyValue) -> AnyValue:
-    """Relax's avg_pool, whose declared dtype is that of x, while what is compiled is int64."""
+    """Relax's avg_pool declares the dtype of x, but its compiled function computes int64."""
     o = options
     sizes = [list(o[name]) for name in ("pool_size", "strides", "dilation")]
     before, after = pads_of(o["padding"], rank)
@@ -284,7 +284,7 @@ def _bins(length: int, count: int) -> list[tuple[int, int]]:
 
 
 def _adaptive_size(attrs: AnyValue, size: AnyValue) -> tuple[Dim, ...]:
-    """The spatial size asked for: none is that of the data, one number counts for every axis."""
+    """The spatial size of the result: none is that of the data, one number is for every axis."""
     asked = attrs.output_size
     if not asked:
         return tuple(size)

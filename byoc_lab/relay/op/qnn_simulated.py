@@ -15,7 +15,7 @@ from byoc_lab.relay.attrs import AttrsType, attrs_type
 from byoc_lab.relay.expr import Expr, const
 from byoc_lab.relay.op.elementwise import round_half_away
 from byoc_lab.relay.op.namespace import function
-from byoc_lab.relay.op.nn_dense import lay_along
+from byoc_lab.relay.op.nn_dense import broadcast_along
 from byoc_lab.relay.op.qnn_convert import AXIS
 from byoc_lab.relay.op.qnn_math import elements
 from byoc_lab.relay.op.registry import OpPattern, define_op
@@ -34,7 +34,7 @@ ATTRS = {
 
 
 def _along(R: AnyValue, vector: AnyValue, axis: int, rank: int) -> AnyValue:
-    """A Relax vector laid along one axis; one of length 1 goes with everything."""
+    """A Relax vector broadcast along one axis; one of length 1 broadcasts with everything."""
     return R.reshape(vector, [-1 if n == axis % rank else 1 for n in range(rank)])
 
 
@@ -70,17 +70,19 @@ def _simulated(name: str, direction: str, doc: str) -> None:
                     fail(op, f"{word} must be a vector of {channels}, or of 1, found {ty}")
         return *known, x
 
-    def laid(attrs: AnyValue, x: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        return lay_along(vector.reshape(-1), attrs.axis, x.ndim) if vector.size > 1 else vector
+    def along_axis(attrs: AnyValue, x: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        return (
+            broadcast_along(vector.reshape(-1), attrs.axis, x.ndim) if vector.size > 1 else vector
+        )
 
     def reference(
         attrs: AnyValue, x: np.ndarray, code: np.ndarray, scale: np.ndarray, zero: np.ndarray
     ) -> np.ndarray:
-        """Code 0 hands the data on as it is."""
+        """Code 0 returns the data unchanged."""
         kind = KINDS.get(int(code))
         if kind is None:
             return x
-        scale, zero = laid(attrs, x, scale), laid(attrs, x, zero)
+        scale, zero = along_axis(attrs, x, scale), along_axis(attrs, x, zero)
         if name == "quantize":
             limits = np.iinfo(kind)
             moved = round_half_away(x / scale) + zero
@@ -132,4 +134,4 @@ def _simulated(name: str, direction: str, doc: str) -> None:
 
 
 _simulated("quantize", "out", "Data on the grid of a quantized dtype, still in floating point.")
-_simulated("dequantize", "in", "What simulated_quantize gave, as real numbers again.")
+_simulated("dequantize", "in", "The real numbers of the result of simulated_quantize.")

@@ -1,8 +1,8 @@
 """Functions of one quantized tensor of 8 bits: qnn.tanh and its like, qnn.leaky_relu, qnn.softmax,
 qnn.avg_pool2d.
 
-The first ones are tables: every number there is, dequantized, put through the function, quantized.
-The others compute in whole numbers. Source: src/relay/qnn/op/unary_elementwise_op.h, leaky_relu.cc,
+The first ones are tables: the function of every dequantized 8 bit number, quantized. The others
+compute in integers. Source: src/relay/qnn/op/unary_elementwise_op.h, leaky_relu.cc,
 softmax.cc and avg_pool2d.cc of TVM 0.16, qnn/op/canonicalizations.py.
 """
 
@@ -223,7 +223,7 @@ define_op(
     relax=_softmax_relax,
     pattern=OpPattern.OPAQUE,
     parameters=f"x {NAMES} axis",
-    doc="The softmax of a quantized tensor, in whole numbers.",
+    doc="The softmax of a quantized tensor, in integer arithmetic.",
 )
 
 # qnn.avg_pool2d ----------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from byoc_lab.relay.types import TensorType, Type
 
 AXES = (
     Attr("axis", integers, None, "axes reduced; None or empty: all"),
-    Attr("keepdims", boolean, False, "whether reduced axes stay, with length 1"),
+    Attr("keepdims", boolean, False, "whether reduced axes are kept with length 1"),
     Attr("exclude", boolean, False, "whether `axis` names the axes that are not reduced"),
 )
 REDUCE_ATTRS = AttrsType("relay.attrs.ReduceAttrs", AXES)
@@ -30,7 +30,7 @@ VARIANCE_ATTRS = AttrsType(
 
 
 def reduced_axes(op: str, attrs: AnyValue, rank: int) -> tuple[int, ...]:
-    """The axes that go, counted from the front and sorted."""
+    """The reduced axes, counted from the front and sorted."""
     if not attrs.axis:
         return () if attrs.exclude and attrs.axis is not None else tuple(range(rank))
     named = axes_of(op, attrs.axis, rank)
@@ -168,7 +168,7 @@ def mean_std(data: Expr, axis: AnyValue, keepdims: bool, exclude: bool) -> Tuple
     return TupleWrapper(Tuple([mean, deviation]), 2)
 
 
-# all, any: of bool; TVM takes any dtype and gives the same -------------------------------------
+# all, any: of bool; TVM accepts any dtype, and the result has it ----------------------------------
 
 
 def _logical(op: str, compute, doc: str) -> None:
@@ -198,7 +198,7 @@ def _logical(op: str, compute, doc: str) -> None:
         flops=lambda attrs, args, result: prod(args[0].shape),
         relax=relax,
         pattern=OpPattern.COMM_REDUCE,
-        layout=layout_rules.reduction if op == "all" else None,  # as TVM has it
+        layout=layout_rules.reduction if op == "all" else None,  # as in TVM
         doc=doc,
     )
 
@@ -213,7 +213,12 @@ ARG_ATTRS = AttrsType(
     (
         AXES[0],
         AXES[1],
-        Attr("select_last_index", boolean, False, "of equal elements: the last, not the first"),
+        Attr(
+            "select_last_index",
+            boolean,
+            False,
+            "whether the last of equal elements is chosen, not the first",
+        ),
         AXES[2],
     ),
 )
@@ -277,7 +282,7 @@ _arg_reduction("argmin", np.argmin, "The index of the smallest element over some
 
 @builds("logsumexp", defaults_of="sum")
 def logsumexp(data: Expr, axis: AnyValue, keepdims: bool) -> Call:
-    """log(sum(exp(data))) over `axis`, the greatest element taken out first: no overflow."""
+    """log(sum(exp(data))) over `axis`; the greatest element is subtracted first: no overflow."""
     greatest = function("max")(data, axis, True)
     exponentials = function("exp")(function("subtract")(data, greatest))
     total = function("sum")(exponentials, axis, True)

@@ -130,7 +130,7 @@ def define_op(name: str, inputs: Iterable[str] | str, relation: Relation, **opti
     return op
 
 
-def wrapped(call: Call) -> Call | TupleWrapper:
+def _wrapped(call: Call) -> Call | TupleWrapper:
     """What a builder returns: the call, as a TupleWrapper if the operator gives a tuple."""
     results = call.op.definition.results  # type: ignore[attr-defined]
     count = results(call) if callable(results) else results
@@ -155,7 +155,7 @@ def builder(op: Op) -> Callable[..., Any]:
             values = d.normalize(values)
         operands = [_operand(d, n, values[n.rstrip("*")]) for n in d.inputs]
         attrs = d.attrs.make(_attributes(d, values)) if d.attrs else None
-        return wrapped(Call(op, operands, attrs))
+        return _wrapped(Call(op, operands, attrs))
 
     build.__name__ = build.__qualname__ = d.python_name.rpartition(".")[2]
     build.__signature__ = signature  # type: ignore[attr-defined]
@@ -178,11 +178,14 @@ def _parameters(d: OpDef) -> dict[str, inspect.Parameter]:
     if not d.parameters:
         found = [(name, parameter(name, name)) for name in (*arguments, *fields)]
         # In TVM's print order a required attribute may follow one with a default.
-        return dict(sorted(found, key=lambda f: f[1].default is not inspect.Parameter.empty))
+        chosen = dict(sorted(found, key=lambda f: f[1].default is not inspect.Parameter.empty))
+        _check_options(d, chosen, arguments)
+        return chosen
     pairs = [word.partition("=") for word in d.parameters.split()]
     chosen = {own or shown: parameter(own or shown, shown) for shown, _, own in pairs}
     if d.normalize is None:
         _check_parameters(d, chosen, {*arguments, *fields}, arguments)
+    _check_options(d, chosen, arguments)
     return chosen
 
 
@@ -204,12 +207,25 @@ def _check_parameters(
             )
 
 
+def _check_options(d: OpDef, chosen: Mapping[str, Any], arguments: Sequence[str]) -> None:
+    """Raise OperatorDefinitionError for a default or a constant of a name that does not exist."""
+    for option, given, possible in (
+        ("defaults", d.defaults, list(chosen)),
+        ("constants", d.constants, arguments),
+    ):
+        for name in given:
+            if name not in possible:
+                raise OperatorDefinitionError(
+                    f"{d.name}: {option}: {name!r} does not exist; possible: {', '.join(possible)}"
+                )
+
+
 def _attributes(d: OpDef, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes of a call: the fixed ones, and those of `values` that are attributes. A dtype
-    of None stands for the empty one, as in TVM's calls from Python."""
+    """The attributes of a call: the fixed ones, and those of `values` that are attributes. An
+    optional dtype may be None, as in TVM's calls from Python: the empty one."""
 
     def value(f: Attr) -> Any:
-        is_empty = values[f.name] is None and f.kind is dtype and not f.may_be_none
+        is_empty = values[f.name] is None and f.default == NO_DTYPE and f.kind is dtype
         return NO_DTYPE if is_empty else values[f.name]
 
     chosen = {name: value(f) for name, f in d.free_attributes.items() if name in values}

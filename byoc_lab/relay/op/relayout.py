@@ -1,4 +1,4 @@
-"""Operators that lay a tensor out anew: layout_transform, depth_to_space, space_to_depth.
+"""Operators that change the layout of a tensor: layout_transform, depth_to_space, space_to_depth.
 
 Source: `LayoutTransformRel`, `DepthToSpaceRel`, `SpaceToDepthRel` of TVM 0.16.
 """
@@ -36,9 +36,9 @@ def axes_of_layout(op: str, layout: str) -> tuple[Axis, ...]:
 
 
 def relaid(op: str, shape: Sequence[Dim], source: str, target: str) -> AnyValue:
-    """How to lay `shape` out anew: (shape in parts, order of the parts, shape of the result).
+    """How to change a layout: (shape in parts, order of the parts, shape of the result).
 
-    Each axis is taken apart into blocks, the parts are put into the order of `target`, and those
+    Each axis is taken apart into blocks, the parts are permuted to the order of `target`, and those
     of one result axis made one. A result axis `?` comes from a data axis `?`.
     """
     have, want = axes_of_layout(op, source), axes_of_layout(op, target)
@@ -112,7 +112,7 @@ def pads_blocks(shape: Sequence[Dim], source: str, target: str) -> bool:
 
 
 def layout_transform_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """data laid out as src_layout gives the same elements laid out as dst_layout.
+    """data in src_layout gives the same elements in dst_layout.
 
     A block that they do not fill is filled with zeros, which stay when the blocks are undone.
     """
@@ -148,8 +148,8 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.LayoutTransformAttrs",
         (
-            Attr("src_layout", string, doc="how data is laid out: NCHW, NCHW16c, ..."),
-            Attr("dst_layout", string, doc="how the result is laid out"),
+            Attr("src_layout", string, doc="layout of the data: NCHW, NCHW16c, ..."),
+            Attr("dst_layout", string, doc="layout of the result"),
         ),
     ),
     flops=no_flops,
@@ -235,5 +235,5 @@ def _subpixel(op: str, doc: str, fixed: dict[str, AnyValue]) -> None:
     )
 
 
-_subpixel("nn.depth_to_space", "Channels made blocks of rows and columns.", {})
-_subpixel("nn.space_to_depth", "Blocks of rows and columns made channels.", {"mode": ""})
+_subpixel("nn.depth_to_space", "Channels rearranged into blocks of rows and columns.", {})
+_subpixel("nn.space_to_depth", "Blocks of rows and columns rearranged into channels.", {"mode": ""})

@@ -40,7 +40,7 @@ def need_integers(op: str, name: str, ty: TensorType | None) -> None:
 
 
 def _written(out: np.ndarray, place: AnyValue, updates: np.ndarray, reduction: str) -> np.ndarray:
-    """`out` with `updates` written at `place`, one after the other where places meet."""
+    """`out` with `updates` written at `place`, one after the other where indices repeat."""
     function = REDUCTIONS[reduction]
     if function is None:
         out[place] = updates
@@ -91,7 +91,7 @@ define_op(
         "relay.attrs.ScatterElementsAttrs",
         (
             Attr("axis", integer, 0, "axis that indices count along"),
-            Attr("reduction", string, "update", f"where places meet: {', '.join(REDUCTIONS)}"),
+            Attr("reduction", string, "update", f"for repeated indices: {', '.join(REDUCTIONS)}"),
         ),
     ),
     attrs_key="",
@@ -100,7 +100,7 @@ define_op(
         "scatter_elements", x, indices, updates, attrs.axis, attrs.reduction
     ),
     pattern=OpPattern.OPAQUE,
-    doc="data, with updates written at the places that indices name along one axis.",
+    doc="data, with updates written at indices along one axis.",
 )
 
 
@@ -151,13 +151,13 @@ define_op(
     reference=scatter_nd_reference,
     attrs=AttrsType(
         "relay.attrs.ScatterNDAttrs",
-        (Attr("mode", string, "update", f"where places meet: {', '.join(REDUCTIONS)}"),),
+        (Attr("mode", string, "update", f"for repeated indices: {', '.join(REDUCTIONS)}"),),
     ),
     attrs_key="",
     flops=lambda attrs, args, result: 0 if attrs.mode == "update" else prod(args[2].shape),
     relax=_scatter_nd_relax,
     pattern=OpPattern.OPAQUE,
-    doc="data, with updates written at places that indices holds along its first axis.",
+    doc="data, with updates written at the positions that the first axis of indices holds.",
 )
 
 # strided_set -------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ def strided_set_reference(
 
 
 def _strided_set_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, v: AnyValue, *bounds: AnyValue):
-    """Every element of data says which element of v it becomes, or that it stays."""
+    """For every element of data, the index of the element of v that replaces it, or -1."""
     shape, op = shape_of(x), "strided_set"
     names = ("begin", "end", "strides")
     arrays = [constant_array(b, op, n) for b, n in zip(bounds, names, strict=True)]
@@ -305,7 +305,7 @@ def set_diagonal_relation(attrs: AnyValue, data: Type | None, diagonal: Type | N
 
 
 def set_diagonal_reference(attrs: AnyValue, x: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
-    """A diagonal shorter than the longest stands at the right or left end of its row."""
+    """A diagonal shorter than the longest is aligned to the right or left end of its row."""
     out = x.copy()
     rows = diagonal[..., None, :] if attrs.k1 == attrs.k2 else diagonal
     height, width = x.shape[-2:]
@@ -319,7 +319,7 @@ def set_diagonal_reference(attrs: AnyValue, x: np.ndarray, diagonal: np.ndarray)
 
 
 def _diagonals(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
-    """The two numbers and two flags that `k` and `align` stand for."""
+    """The attributes that follow from `k` and `align`."""
     k, align = values["k"], values["align"]
     ends = (k,) if isinstance(k, int) else k
     return {
@@ -341,8 +341,18 @@ define_op(
         (
             Attr("k1", integer, 0, "lowest diagonal that is set; 0 is the main one"),
             Attr("k2", integer, 0, "highest diagonal that is set"),
-            Attr("super_diag_right_align", boolean, True, "short upper ones stand at the right"),
-            Attr("sub_diag_right_align", boolean, False, "short lower ones stand at the right"),
+            Attr(
+                "super_diag_right_align",
+                boolean,
+                True,
+                "whether short upper diagonals are right-aligned",
+            ),
+            Attr(
+                "sub_diag_right_align",
+                boolean,
+                False,
+                "whether short lower diagonals are right-aligned",
+            ),
         ),
     ),
     flops=no_flops,
@@ -359,5 +369,5 @@ define_op(
     defaults={"k": 0, "align": "RIGHT_LEFT"},
     normalize=_diagonals,
     doc="Matrices with some of their diagonals replaced: k is one, or the lowest and the highest; "
-    "align says where short upper and lower ones are: RIGHT_LEFT, LEFT_LEFT, ...",
+    "align is the alignment of short upper and lower ones: RIGHT_LEFT, LEFT_LEFT, ...",
 )

@@ -22,7 +22,7 @@ from byoc_lab.relay.types import TensorType, TupleType, Type
 
 
 def dft_relation(attrs: AnyValue, real: Type | None, imaginary: Type | None) -> Types:
-    """Real and imaginary part of one type give both of that type."""
+    """The real and imaginary parts have one type; so have those of the result."""
     re, im = tensors("dft", "re_data im_data", real, imaginary)
     if re is not None and im is not None and re != im:
         fail("dft", f"re_data and im_data must have one type, found {re} and {im}")
@@ -72,7 +72,8 @@ define_op(
     dft_relation,
     reference=dft_reference,
     attrs=AttrsType(
-        "relay.attrs.DFTAttrs", (Attr("inverse", boolean, False, "whether it goes back"),)
+        "relay.attrs.DFTAttrs",
+        (Attr("inverse", boolean, False, "whether the inverse is computed"),),
     ),
     attrs_key="",
     flops=_dft_flops,
@@ -86,7 +87,7 @@ define_op(
 def _frames(op: str, attrs: AnyValue, length: Dim) -> Dim:
     count = dim(lambda n: (n - attrs.n_fft) // attrs.hop_length + 1, length)
     if not isinstance(count, Unknown) and count < 1:
-        fail(op, f"data must be n_fft={attrs.n_fft} long at least, found {length}")
+        fail(op, f"data must have at least n_fft={attrs.n_fft} elements, found {length}")
     return count
 
 
@@ -140,7 +141,7 @@ def _stft_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, window: AnyValue) -> 
 
 
 def _frame_defaults(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
-    """The length and distance of frames, and a window of ones, where they are not given."""
+    """The defaults of length and distance of frames, and of the window: ones."""
     length = values["n_fft"]
     chosen = {"hop_length": length // 4, "win_length": length}
     if values["window"] is None:
@@ -157,10 +158,10 @@ define_op(
         "relay.attrs.StftAttrs",
         (
             Attr("n_fft", integer, -1, "length of the transform"),
-            Attr("hop_length", integer, -1, "distance of neighbouring frames"),
+            Attr("hop_length", integer, -1, "distance between the starts of frames"),
             Attr("win_length", integer, -1, "length of a frame"),
             Attr("normalized", boolean, False, "whether the result is divided by sqrt(n_fft)"),
-            Attr("onesided", boolean, True, "whether bins beyond the half are left out"),
+            Attr("onesided", boolean, True, "whether the redundant half of the bins is omitted"),
         ),
     ),
     attrs_key="",
@@ -184,13 +185,13 @@ def _lengths(op: str, equation: str, types: list[TensorType]) -> dict[str, AnyVa
     """
     inputs = equation.split("->")[0].replace(" ", "").split(",")
     if len(inputs) != len(types):
-        fail(op, f"equation {equation!r} is about {len(inputs)} tensors, found {len(types)}")
+        fail(op, f"equation {equation!r} has {len(inputs)} tensors, found {len(types)}")
     found: dict[str, AnyValue] = {"...": ()}
     for term, ty in zip(inputs, types, strict=True):
         before, dots, after = term.partition("...")
         spare = len(ty.shape) - len(before) - len(after)
         if spare < 0 or (spare and not dots):
-            fail(op, f"{term!r} of equation {equation!r} does not name the axes of {ty}")
+            fail(op, f"{term!r} of equation {equation!r} does not match the axes of {ty}")
         middle = ty.shape[len(before) : len(before) + spare]
         pair = TensorType(found["..."]), TensorType(middle)
         found["..."] = broadcast(op, *pair)
@@ -206,7 +207,7 @@ def _lengths(op: str, equation: str, types: list[TensorType]) -> dict[str, AnyVa
 
 
 def _result_term(equation: str) -> str:
-    """What stands after "->", or NumPy's default: dots, then the letters that come once, sorted."""
+    """The part after "->", or NumPy's default: dots, then the letters that occur once, sorted."""
     inputs, arrow, output = equation.replace(" ", "").partition("->")
     if arrow:
         return output

@@ -31,7 +31,7 @@ def sorting_flops(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
 
 
 def _order(x: np.ndarray, axis: int, ascending: bool) -> np.ndarray:
-    """Indices that sort; of equal elements the first comes first, as in TVM."""
+    """Indices that sort; stable, as in TVM."""
     if ascending:
         return np.argsort(x, axis, kind="stable")
     turned = np.argsort(np.flip(x, axis), axis, kind="stable")
@@ -92,7 +92,7 @@ RETURNS = ("both", "values", "indices")
 
 
 def topk_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """data, k long along the axis (0: as long as it is), its indices, or a tuple of both."""
+    """data with length k along the axis (0: its own length), its indices, or a tuple of both."""
     op = "topk"
     (x,) = tensors(op, "data", data)
     if x is None:
@@ -136,8 +136,8 @@ define_op(
         (
             Attr("k", integer, REQUIRED, "how many; 0: all", may_be_none=True),
             AXIS,
-            Attr("ret_type", string, "both", "what comes out: values, indices, or both"),
-            Attr("is_ascend", boolean, False, "whether the smallest are wanted"),
+            Attr("ret_type", string, "both", "the result: values, indices, or both"),
+            Attr("is_ascend", boolean, False, "whether the smallest elements are chosen"),
             DTYPE,
         ),
     ),
@@ -195,20 +195,20 @@ def _scan(op: str, function, doc: str) -> None:
 
 
 def flag(value: AnyValue) -> bool:
-    """A bool that TVM keeps as an object of its own, unlike other bools of attributes."""
+    """A bool that TVM stores as an object, unlike other bools of attributes."""
     return boolean(value)
 
 
 SCAN_ATTRS = AttrsType(
     "relay.attrs.ScanopAttrs",
     (
-        Attr("axis", integer, None, "axis that is run along; None: the data made flat"),
+        Attr("axis", integer, None, "axis to accumulate along; None: the flattened data"),
         Attr("dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
         Attr(
             "exclusive",
             flag,
             False,
-            "whether an element itself is left out; None: no",
+            "whether an element itself is excluded; None: no",
             may_be_none=True,
         ),
     ),

@@ -1,4 +1,4 @@
-"""Sparse tensors, as coordinates or as rows in a row (CSR, BSR).
+"""Sparse tensors, as coordinates or as compressed rows (CSR, BSR).
 
 Source: `SparseToDenseRel`, `SparseFillEmptyRowsRel`, `SparseReshapeRel`, `SparseDenseRel`,
 `SparseAddRel`, `SparseTransposeRel` of TVM 0.16.
@@ -52,7 +52,7 @@ def check_coordinates(
     """Raise TypeInferenceError unless the tensors can be a sparse tensor of that rank."""
     need_integers(op, "sparse_indices", i)
     if i is not None and (len(i.shape) > 2 or differ(i.shape[1] if len(i.shape) == 2 else 1, rank)):
-        fail(op, f"sparse_indices must be places in a tensor of {rank} axes, found {i}")
+        fail(op, f"sparse_indices must be indices of a tensor of {rank} axes, found {i}")
     if v is not None and len(v.shape) > 1:
         fail(op, f"sparse_values must be a vector or a scalar, found {v}")
     if d is not None and d.shape:
@@ -62,7 +62,7 @@ def check_coordinates(
 def to_dense(
     shape: AnyValue, indices: np.ndarray, values: np.ndarray, default: np.ndarray
 ) -> np.ndarray:
-    """A tensor full of `default`, with the values at their places."""
+    """A tensor full of `default`, with the values at their indices."""
     out = np.full(tuple(int(n) for n in shape), default).astype(values.dtype)
     places = indices.reshape(-1, out.ndim).astype(np.int64)
     out[tuple(places.T)] = values.reshape(-1) if values.shape else values
@@ -116,7 +116,7 @@ def fill_relation(attrs: AnyValue, *types: Type | None) -> Types:
 def fill_reference(
     attrs: AnyValue, i: np.ndarray, v: np.ndarray, shape: np.ndarray, default: np.ndarray
 ) -> tuple[np.ndarray, ...]:
-    """Row by row, the values in their order; an empty row gets the default in its first place."""
+    """Row by row, the values in their order; the default is the first element of an empty row."""
     rows = int(shape[0])
     empty = np.array([not (i[:, 0] == row).any() for row in range(rows)], bool)
     added = np.zeros((int(empty.sum()), i.shape[1]), np.int64)
@@ -173,7 +173,7 @@ def reshape_relation(
 def reshape_reference(
     attrs: AnyValue, i: np.ndarray, prev: np.ndarray, new: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A -1 in the new shape is what is left."""
+    """A -1 in the new shape is the length that remains."""
     shape = whole_shape(prev, new)
     flat = np.ravel_multi_index(tuple(i.T.astype(np.int64)), tuple(prev.tolist()))
     places = np.stack(np.unravel_index(flat, tuple(shape.tolist())), axis=-1)
@@ -181,7 +181,7 @@ def reshape_reference(
 
 
 def whole_shape(prev: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """`new`, its -1 replaced by what is left of `prev`."""
+    """`new`, its -1 replaced by the length that remains of `prev`."""
     shape = new.astype(np.int64)
     if (shape == -1).any():
         shape[shape == -1] = int(prod(prev.tolist())) // int(-prod(shape.tolist()))
@@ -216,10 +216,10 @@ define_op(
     relax=_reshape_relax,
     pattern=OpPattern.INJECTIVE,
     results=2,
-    doc="The places of a sparse tensor in another shape, and that shape.",
+    doc="The indices of a sparse tensor in another shape, and that shape.",
 )
 
-# Rows in a row: CSR, or BSR when the data has blocks ----------------------------------------------
+# Compressed rows: CSR, or BSR when the data has blocks -------------------------------------------
 
 
 def _rows(name: str, pointers: TensorType) -> Dim:
@@ -235,7 +235,7 @@ def _check_csr(op: str, data: TensorType, i: TensorType, pointers: TensorType) -
 
 
 def _dense(data: np.ndarray, i: np.ndarray, pointers: np.ndarray, columns: int) -> np.ndarray:
-    """The matrix that data (n,) or (n, block rows, block columns) stands for."""
+    """The dense matrix of data (n,) or (n, block rows, block columns)."""
     blocks = data.reshape(len(data), *(data.shape[1:] or (1, 1)))
     rows = len(pointers) - 1
     high, wide = blocks.shape[1:]
@@ -273,7 +273,7 @@ def dense_reference(
 
 
 def _by_matrix(op: str, arrays: AnyValue, columns: int) -> np.ndarray:
-    """The dense matrix of sparse constants, which is what Relax can compute with."""
+    """The dense matrix of sparse constants; Relax computes with dense ones only."""
     names = ("data", "indices", "indptr")
     data, i, pointers = (constant_array(a, op, n) for a, n in zip(arrays, names, strict=True))
     return _dense(data, i, pointers, columns)
@@ -308,7 +308,7 @@ define_op(
     reference=dense_reference,
     attrs=AttrsType(
         "relay.attrs.SparseDenseAttrs",
-        (Attr("sparse_lhs", boolean, False, "whether the sparse matrix stands at the left"),),
+        (Attr("sparse_lhs", boolean, False, "whether the sparse matrix is the left operand"),),
     ),
     flops=lambda attrs, args, result: 2 * prod(args[1].shape) * args[0].shape[0],
     relax=_dense_relax,
@@ -353,7 +353,7 @@ define_op(
 
 
 def transpose_relation(attrs: AnyValue, *types: Type | None) -> Types:
-    """A square sparse matrix: the same types once more."""
+    """A square sparse matrix: the result has the types of the arguments."""
     op = "nn.sparse_transpose"
     data, i, pointers = tensors(op, TENSORS, *types)
     if data is None or i is None or pointers is None:

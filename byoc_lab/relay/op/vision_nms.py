@@ -1,7 +1,8 @@
-"""Choosing among overlapping boxes: get_valid_counts, non_max_suppression and its kin.
+"""Choosing among overlapping boxes: vision.get_valid_counts, non_max_suppression and
+all_class_non_max_suppression.
 
-A result has room for every box; where fewer are chosen, the rest is filled as the operator says.
-Source: src/relay/op/vision/nms.cc and topi/vision/nms.py of TVM 0.16.
+A result has room for every box; where fewer are chosen, the rest is filled with a value of the
+operator. Source: src/relay/op/vision/nms.cc and topi/vision/nms.py of TVM 0.16.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def corners(boxes: np.ndarray) -> np.ndarray:
 
 
 def _quadratic(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
-    """At most each box is compared with each other one."""
+    """An upper bound: each box is compared with each other one."""
     batch, boxes, _ = args[0].shape
     return IOU_FLOPS * batch * boxes * boxes
 
@@ -95,7 +96,7 @@ define_op(
     fixed={"score_threshold": None},
     constants={"score_threshold": "float32"},
     doc="How many boxes have a score above the threshold, those boxes in front (-1 behind them), "
-    "and where they were.",
+    "and their indices.",
 )
 
 
@@ -132,7 +133,7 @@ def nms_relation(
 def _suppressed(
     attrs: AnyValue, boxes: np.ndarray, count: int, limit: int, threshold: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The boxes by falling score, and which of the given ones they are; -1 where none is."""
+    """The boxes in descending order of score, and their indices in the data; -1 where none is."""
     rows, chosen = np.full_like(boxes, -1), np.full(len(boxes), -1, "int32")
     if threshold <= 0:
         rows[:count], chosen[:count] = boxes[:count], np.arange(count)
@@ -194,8 +195,13 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.NonMaximumSuppressionAttrs",
         (
-            Attr("force_suppress", boolean, False, "whether boxes of other classes are rivals too"),
-            Attr("top_k", integer, -1, "how many of the best boxes are looked at; -1: all"),
+            Attr(
+                "force_suppress",
+                boolean,
+                False,
+                "whether boxes suppress those of other classes too",
+            ),
+            Attr("top_k", integer, -1, "how many of the best boxes are considered; -1: all"),
             Attr("coord_start", integer, 2, "which field of a box is the first of its four ends"),
             Attr("score_index", integer, 1, "which field of a box is its score"),
             Attr("id_index", integer, 0, "which field of a box is its class; -1: none"),
@@ -206,9 +212,7 @@ define_op(
     attrs_key="",
     flops=_quadratic,
     pattern=OpPattern.OPAQUE,
-    lacks={
-        "relax": "apache-tvm's drops boxes without a positive score, which TVM 0.16 lets through"
-    },
+    lacks={"relax": "apache-tvm's drops boxes without a positive score, which TVM 0.16 keeps"},
     results=lambda call: 2 if call.attrs.return_indices else None,
     parameters="data valid_count indices max_output_size iou_threshold force_suppress top_k "
     "coord_start score_index id_index return_indices invalid_to_bottom",
@@ -257,14 +261,14 @@ def all_class_relation(
 def _selected(
     ends: np.ndarray, scores: np.ndarray, limit: int, threshold: float, least: float
 ) -> list[int]:
-    """Which boxes are chosen for one class, by falling score."""
+    """The indices of the boxes chosen for one class, in descending order of score."""
     order = [int(n) for n in np.argsort(-scores, kind="stable") if scores[n] > least]
     found: list[int] = []
     while order and threshold > 0 and (limit <= 0 or len(found) < limit):
         best, *rest = order
         found.append(best)
         far = overlaps(ends[best], ends[rest]) < threshold
-        # A box whose score is not positive is no rival of any.
+        # A box whose score is not positive suppresses none.
         order = [n for n, apart in zip(rest, far, strict=True) if apart or scores[n] <= 0]
     return found
 
@@ -329,7 +333,7 @@ define_op(
     reference=all_class_reference,
     attrs=AttrsType(
         "relay.attrs.AllClassNonMaximumSuppressionAttrs",
-        (Attr("output_format", string, "onnx", "onnx or tensorflow: whose results are wanted"),),
+        (Attr("output_format", string, "onnx", "format of the results: onnx or tensorflow"),),
     ),
     attrs_key="",
     flops=lambda attrs, args, result: _quadratic(attrs, args, result) * args[1].shape[1],
@@ -346,5 +350,5 @@ define_op(
         "iou_threshold": "float32",
         "score_threshold": "float32",
     },
-    doc="Non-maximum suppression for each class apart: which boxes are chosen, and how many.",
+    doc="Non-maximum suppression within each class: the chosen boxes, and their number.",
 )

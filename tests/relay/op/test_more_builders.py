@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.errors import OperatorDefinitionError
+from byoc_lab.errors import AttributeValueError, OperatorDefinitionError
 from byoc_lab.relay import image, nn
 from byoc_lab.relay.attrs import REQUIRED
 from byoc_lab.relay.op.device import on_device, virtual_device
@@ -212,6 +212,19 @@ def test_numbers_become_constants_where_the_definition_says_so() -> None:
 def test_parameters_that_do_not_fit_are_named(parameters: str, message: str) -> None:
     with pytest.raises(OperatorDefinitionError, match=message):
         builder(operator("wrong", parameters=parameters))
+
+
+@pytest.mark.parametrize("option", ["defaults", "constants"])
+def test_an_option_of_no_parameter_is_named(option: str) -> None:
+    with pytest.raises(OperatorDefinitionError, match=f"{option}: 'axes' does not exist; possible"):
+        builder(operator("wrong", **{option: {"axes": None}}))
+
+
+def test_an_optional_dtype_may_be_none() -> None:
+    """As in TVM, which prints these calls without it."""
+    assert text(nn.conv2d(x, w, out_dtype=None)) == "nn.conv2d(%x, %w, padding=[0, 0, 0, 0])"
+    with pytest.raises(AttributeValueError, match="'dtype' must be dtype, found None"):
+        relay.cast(x, None)
 
 
 def test_a_written_function_has_the_defaults_of_the_definition() -> None:
