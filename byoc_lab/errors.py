@@ -71,6 +71,10 @@ class AttributeValueError(ByocLabError, ValueError):
     """An operator attribute is unknown, missing, or has a value of the wrong kind."""
 
 
+class OperatorDefinitionError(ByocLabError, ValueError):
+    """A definition of an operator (`define_op`) contradicts itself."""
+
+
 class WellFormedError(ByocLabError, ValueError):
     """A function or module breaks a rule of the IR (free variables, a name bound twice, ...)."""
 

@@ -16,7 +16,7 @@ from byoc_lab.backends import ccompiler
 from byoc_lab.backends.c_source import c_source
 from byoc_lab.compat.codegens import check_hooks
 from byoc_lab.compat.executor_options import Executor, Runtime
-from byoc_lab.compat.graph_json import Graph, graph_of
+from byoc_lab.compat.graph_json import ExecutorGraph, graph_of
 from byoc_lab.compat.imported_modules import RegionModule, imported_modules
 from byoc_lab.compat.kernel import Kernel
 from byoc_lab.compat.nd import HostArray, kind_name
@@ -92,7 +92,7 @@ class Library:
         return imported_modules(self.executable)
 
     @cached_property
-    def _graph(self) -> Graph:
+    def _graph(self) -> ExecutorGraph:
         with self._context:
             return graph_of(optimize(self.ir_mod)[0], self.libmod_name)
 

@@ -21,7 +21,7 @@ from byoc_lab.relay.analysis import free_vars
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.expr import Expr, Function, GlobalVar, TupleWrapper, Var, const
 from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.rules import Rule, run
+from byoc_lab.relay.rules import RecursiveRule, run
 from byoc_lab.relay.scope_builder import ScopeBuilder
 from byoc_lab.relay.types import TensorType, TupleType, Type
 from byoc_lab.relay.visit import post_order
@@ -37,7 +37,7 @@ def as_result(value: Any) -> Any:
     return run(_result(value))
 
 
-def _result(value: Any) -> Rule:
+def _result(value: Any) -> RecursiveRule:
     if isinstance(value, DataValue):
         fields = []
         for f in value.fields:

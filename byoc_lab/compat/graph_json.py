@@ -65,25 +65,25 @@ class Node:
     storage: list[Storage] = field(default_factory=list)
 
 
-def graph_of(mod: IRModule, mod_name: str = "default") -> Graph:
+def graph_of(mod: IRModule, mod_name: str = "default") -> ExecutorGraph:
     """The graph of @main, after operators are fused.
 
     Raises BuildError for what a graph cannot hold: branches, closures, calls of functions.
     """
     passes = [ToGraphNormalForm(), FuseOps(), InferType()]
-    return Graph(Sequential(passes, name="graph")(mod), mod_name)
+    return ExecutorGraph(Sequential(passes, name="graph")(mod), mod_name)
 
 
 def planned(func: Function) -> dict[Expr, list[Storage]]:
     """The storage of every tensor of every node of a fused function."""
-    graph = Graph(IRModule.from_expr(func), "default")
+    graph = ExecutorGraph(IRModule.from_expr(func), "default")
     return {
         node: [graph.nodes[at].storage[n] for at, n in entries]
         for node, entries in graph.entries.items()
     }
 
 
-class Graph:
+class ExecutorGraph:
     """Nodes in the order in which they run, the `functions` that they call, by name, and what the
     `constants` hold, by name: "p0"."""
 

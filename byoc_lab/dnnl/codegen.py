@@ -21,8 +21,7 @@ import numpy as np
 
 from byoc_lab.dnnl import native, quantized
 from byoc_lab.dnnl.activations import SPELLINGS, Reading
-from byoc_lab.dnnl.graph import GraphWriter, RegionGraph
-from byoc_lab.dnnl.layouts import Axes, inverse, is_identity, ordered, then, to_layout
+from byoc_lab.dnnl.graph import DnnlGraphWriter, RegionGraph
 from byoc_lab.dnnl.operators import OPERATORS, Operator, eltwise, why_not
 from byoc_lab.dnnl.unblock import unblocked
 from byoc_lab.errors import BuildError
@@ -38,6 +37,14 @@ from byoc_lab.relay.expr import (
     describe,
 )
 from byoc_lab.relay.infer import infer_expr
+from byoc_lab.relay.op.layout import (
+    Axes,
+    inverse,
+    inverse_permute,
+    is_identity,
+    permutation,
+    permute,
+)
 from byoc_lab.relay.op.relayout import relaid
 from byoc_lab.relay.types import TensorType
 from byoc_lab.relay.visit import post_order
@@ -46,14 +53,14 @@ from byoc_lab.run.inline import inlined
 COMMUTATIVE = ("add", "mul", "max", "min")  # native algorithms
 
 
-def compile_region(function: Function, symbol: str) -> native.Region:
+def compile_region(function: Function, symbol: str) -> native.CompiledRegion:
     """The compiled form of an external function: DNNL's code generator.
 
     Raises BuildError, naming the operator and what to do, for what DNNL cannot compute.
     """
     made = region_graph(function, symbol)
     try:
-        return native.Region(made.graph, made.constants)
+        return native.CompiledRegion(made.graph, made.constants)
     except (ValueError, TypeError, RuntimeError) as error:
         raise BuildError(
             f"DNNL refuses region @{symbol}: {error}. Annotate that operator for another compiler "
@@ -84,7 +91,7 @@ class _Builder:
     def __init__(self, function: Function, symbol: str):
         self.function = function
         self.symbol = symbol
-        self.out = GraphWriter(symbol)
+        self.out = DnnlGraphWriter(symbol)
         self.value_of: dict[Expr, _Value] = {}
         self.uses: Counter[Expr] = Counter()
         self.lists: set[Expr] = set()  # tuples that are the operands of a call
@@ -267,14 +274,14 @@ class _Builder:
     def _in_order(self, node: Expr, axes: Axes) -> int:
         """What a node computes with its axes in another order."""
         value = self.value_of[node]
-        axes = axes if value.axes is None else then(value.axes, axes)
+        axes = axes if value.axes is None else permute(value.axes, axes)
         return self.out.transposed(value.tensor, axes)
 
     def _turned(self, call: Call, axes: Sequence[int] | None) -> _Value:
         value = self.value_of[call.args[0]]
         rank = len(self.out.shape(value.tensor))
         order = tuple(axis % rank for axis in (range(rank)[::-1] if axes is None else axes))
-        order = order if value.axes is None else then(value.axes, order)
+        order = order if value.axes is None else permute(value.axes, order)
         return _Value(value.tensor, None if is_identity(order) else order)
 
     def _relaid(self, call: Call, source: str, target: str) -> _Value:
@@ -292,11 +299,11 @@ class _Builder:
         """A convolution or pooling: its operands in the runtime's order, its result from there."""
         assert operator.layouts is not None
         layouts = operator.layouts(given)
-        inputs = [self._in_order(call.args[0], to_layout(layouts.data, layouts.canonical))]
+        inputs = [self._in_order(call.args[0], permutation(layouts.data, layouts.canonical))]
         if len(call.args) > 1:
             inputs.append(operator.weight(self.out, self._plain(call.args[1]), given))
-        back = to_layout(layouts.canonical, layouts.result)
-        shape = ordered(self._shape(call, call.checked_type), inverse(back))
+        back = permutation(layouts.canonical, layouts.result)
+        shape = inverse_permute(self._shape(call, call.checked_type), back)
         dtype = call.checked_type.dtype  # type: ignore[attr-defined]
         made = self.out.op(operator.kind, name, inputs, shape, attrs, dtype)
         self.value_of[call] = _Value(made, None if is_identity(back) else back)
@@ -311,7 +318,7 @@ class _Builder:
         axes = next((v.axes for v in values if v.axes and len(v.axes) == len(shape)), None)
         tensors = [self.aligned(operand, axes) for operand in operands]
         if axes is not None:
-            shape = tuple(ordered(shape, inverse(axes)))
+            shape = inverse_permute(shape, axes)
         made = self._fused(operator, operands, tensors, attrs, shape)
         if made is None:
             name = call.op.name if isinstance(call.op, Op) else operator.kind

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.dnnl import cpp_words as words
-from byoc_lab.dnnl.layouts import inverse
 from byoc_lab.errors import BuildError
+from byoc_lab.relay.op.layout import inverse
 
 HEADER = Path(__file__).parent / "onednn_region.h"
 QUANTIZED_HEADER = HEADER.with_name("onednn_quantized.h")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab import display
-from byoc_lab.dnnl.layouts import Axes, is_identity, ordered
+from byoc_lab.relay.op.layout import Axes, is_identity, permute
 
 FORMAT, VERSION = "byoc_lab.dnnl.graph", 1
 VIEWS = ("reshape", "transpose")  # compute nothing, and take no post-ops
@@ -20,7 +20,7 @@ BIASED = ("dense", "matmul", *(f"conv{n}d{kind}" for n in (1, 2, 3) for kind in 
 MAX_POST_OPS = 32  # of one primitive in oneDNN
 
 
-class Graph(dict[str, Any]):
+class DnnlGraph(dict[str, Any]):
     """A region as data (native/README.md); shows itself as a drawing of its operations."""
 
     def __str__(self) -> str:
@@ -36,11 +36,11 @@ class Graph(dict[str, Any]):
 class RegionGraph:
     """One region: the graph of native/README.md as a dict, and its constants in order."""
 
-    graph: Graph
+    graph: DnnlGraph
     constants: list[np.ndarray]
 
 
-class GraphWriter:
+class DnnlGraphWriter:
     """Tensors go by their ids, which are what the methods take and give."""
 
     def __init__(self, symbol: str):
@@ -55,7 +55,7 @@ class GraphWriter:
 
     def graph(self, outputs: Sequence[int]) -> RegionGraph:
         """What was written, with these results, each of them made by an operation of its own."""
-        graph = Graph(
+        graph = DnnlGraph(
             format=FORMAT,
             version=VERSION,
             symbol=self.symbol,
@@ -115,7 +115,7 @@ class GraphWriter:
                 turned = np.ascontiguousarray(self.constants[tensor].transpose(axes))
                 self._views[key] = self.constant(turned)
             else:
-                shape, attrs = ordered(self.shape(tensor), axes), {"axes": list(axes)}
+                shape, attrs = permute(self.shape(tensor), axes), {"axes": list(axes)}
                 self._views[key] = self.op(
                     "transpose", "transpose", [tensor], shape, attrs, self.dtype(tensor)
                 )

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.dnnl.graph import Graph
+from byoc_lab.dnnl.graph import DnnlGraph
 from byoc_lab.dnnl.kernel_table import Kernel, Kernels
 from byoc_lab.errors import NativeExtensionError
 from byoc_lab.relay.ndarray import numpy_dtype as numpy_dtype
@@ -99,10 +99,10 @@ def set_layouts(rule: str) -> None:
 
     "blocked": blocks of channels; "any": what oneDNN prefers for each; "timed", the default: the
     quickest for the region as a whole of these two and a mixture, found by running it a few times
-    when it is created (a region of little work is not: it gets "blocked"). `Region.stats()` tells
-    the choice and the times. Results agree within rounding, not bit by bit, and timing may decide
-    differently another time: name one of the two where runs have to repeat exactly. Raises
-    ValueError.
+    when it is created (a region of little work is not: it gets "blocked").
+    `CompiledRegion.stats()` tells the choice and the times. Results agree within rounding, not bit
+    by bit, and timing may decide differently another time: name one of the two where runs have to
+    repeat exactly. Raises ValueError.
     """
     function("set_layouts")(rule)
 
@@ -231,8 +231,8 @@ def _from_dlpack(where: str, name: str, value: Any) -> Any:
         ) from error
 
 
-class Region:
-    """A region of a network, compiled: `Region(graph, constants)(*inputs)` gives its outputs.
+class CompiledRegion:
+    """A region of a network, compiled: `CompiledRegion(graph, constants)(*inputs)` are its outputs.
 
     `graph` is the JSON graph of native/README.md as a dict, `constants` its constants in order
     (copied, unless all are arrays that nobody can write to). Primitives are created and constants
@@ -267,7 +267,7 @@ class Region:
             raise ValueError(
                 f"{where}: expected {len(graph['constants'])} constants, found {len(held)}"
             )
-        self.graph = Graph(graph)
+        self.graph = DnnlGraph(graph)
         """The region as data (native/README.md documents it), and drawn when it is shown."""
         self.symbol: str = graph["symbol"]
         self._where = where
@@ -326,4 +326,6 @@ class Region:
         self.module["set_profiling"](on)
 
     def __repr__(self) -> str:
-        return f"Region({self.symbol!r}, inputs={self._inputs}, outputs={self._output_shapes})"
+        return (
+            f"CompiledRegion({self.symbol!r}, inputs={self._inputs}, outputs={self._output_shapes})"
+        )

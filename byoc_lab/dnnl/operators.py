@@ -15,16 +15,19 @@ from typing import Any
 
 from byoc_lab.backends.registry import Refused
 from byoc_lab.dnnl import native, quantized
-from byoc_lab.dnnl.graph import GraphWriter
-from byoc_lab.dnnl.layouts import DATA, WEIGHT, is_order, to_layout
+from byoc_lab.dnnl.graph import DnnlGraphWriter
 from byoc_lab.relay.expr import Call, Constant, Op, Tuple
 from byoc_lab.relay.layout import Layout
 from byoc_lab.relay.op.blocks import plain_layout
+from byoc_lab.relay.op.layout import is_permutation, permutation
 from byoc_lab.relay.op.relayout import pads_blocks
 from byoc_lab.relay.types import TensorType, TupleType, Type
 
 DTYPES = ("float32", "bfloat16")
 MAX_RANK = 6
+# The layouts of the native operations, by the number of spatial axes.
+DATA = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+WEIGHT = {1: "OIW", 2: "OIHW", 3: "OIDHW"}
 
 Check = Callable[[Call], str | None]
 
@@ -60,7 +63,7 @@ class Operator:
     offered: bool = True
     integers: bool = False
     layouts: Callable[[Any], Layouts] | None = None
-    weight: Callable[[GraphWriter, int, Any], int] = lambda out, tensor, attrs: tensor
+    weight: Callable[[DnnlGraphWriter, int, Any], int] = lambda out, tensor, attrs: tensor
 
 
 def why_not(call: Call) -> str | None:
@@ -129,7 +132,7 @@ def _check_layouts(attrs: Any, axes: int) -> str | None:
     """Layouts of data and result: any order of N, C and the spatial axes, in blocks or not."""
     for name in ("data_layout", "layout", "out_layout"):
         layout = attrs.get(name, "")
-        if layout and not is_order(plain_layout(layout), DATA[axes]):
+        if layout and not is_permutation(plain_layout(layout), DATA[axes]):
             return f"{name} must be an order of {DATA[axes]}, found {layout!r}"
     return None
 
@@ -139,7 +142,7 @@ def _check_conv(call: Call, axes: int) -> str | None:
     assert attrs is not None
     kernel = WEIGHT[axes]
     layout = plain_layout(attrs.kernel_layout)
-    if not any(is_order(layout, wanted) for wanted in (kernel, f"G{kernel}")):
+    if not any(is_permutation(layout, wanted) for wanted in (kernel, f"G{kernel}")):
         return f"kernel_layout must be an order of {kernel}, found {attrs.kernel_layout!r}"
     return _check_layouts(attrs, axes)
 
@@ -216,14 +219,14 @@ def _layouts(attrs: Any, axes: int) -> Layouts:
     return Layouts(data, result or data, DATA[axes])
 
 
-def _conv_weight(out: GraphWriter, weight: int, attrs: Any, axes: int) -> int:
+def _conv_weight(out: DnnlGraphWriter, weight: int, attrs: Any, axes: int) -> int:
     """A weight of any layout as the runtime has it: (O, C / groups, ...)."""
     layout, wanted = attrs.kernel_layout, WEIGHT[axes]
     if "G" in layout:
-        turned = out.transposed(weight, to_layout(layout, f"G{wanted}"))
+        turned = out.transposed(weight, permutation(layout, f"G{wanted}"))
         groups, channels, *rest = out.shape(turned)
         return out.reshaped(turned, [groups * channels, *rest])
-    turned = out.transposed(weight, to_layout(layout, wanted))
+    turned = out.transposed(weight, permutation(layout, wanted))
     first, second, *taps = out.shape(turned)
     swapped = layout == "HWOI" or attrs.channels not in (None, first)
     if attrs.groups > 1 and swapped and second != 1:  # depthwise: O counts the data's channels
@@ -231,14 +234,14 @@ def _conv_weight(out: GraphWriter, weight: int, attrs: Any, axes: int) -> int:
     return turned
 
 
-def _transposed_weight(out: GraphWriter, weight: int, attrs: Any, axes: int) -> int:
+def _transposed_weight(out: DnnlGraphWriter, weight: int, attrs: Any, axes: int) -> int:
     """A weight (C, O / groups, ...) of any layout as the runtime has it: (O, C / groups, ...)."""
     layout, wanted = attrs.kernel_layout, WEIGHT[axes].replace("OI", "IO")
     groups, taps = attrs.groups, tuple(range(3, 3 + axes))
     if "G" in layout:
-        parts = out.transposed(weight, to_layout(layout, f"G{wanted}"))
+        parts = out.transposed(weight, permutation(layout, f"G{wanted}"))
     else:
-        turned = out.transposed(weight, to_layout(layout, wanted))
+        turned = out.transposed(weight, permutation(layout, wanted))
         channels, *rest = out.shape(turned)
         parts = out.reshaped(turned, [groups, channels // groups, *rest])
     swapped = out.transposed(parts, (0, 2, 1, *taps))

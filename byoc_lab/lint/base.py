@@ -136,7 +136,7 @@ class Sample:
     argument: int | None = None
 
 
-class Rule:
+class LintRule:
     """Base of rules. The docstring is the rule's page."""
 
     code: ClassVar[str]

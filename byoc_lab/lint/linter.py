@@ -12,7 +12,7 @@ from typing import Any
 
 from byoc_lab import display
 from byoc_lab.errors import DuplicateNameError, PassError, UnknownNameError
-from byoc_lab.lint.base import Finding, Rule, Severity, Subject
+from byoc_lab.lint.base import Finding, LintRule, Severity, Subject
 from byoc_lab.relay.collector import collector_paused
 from byoc_lab.relay.expr import Function
 from byoc_lab.relay.module import IRModule
@@ -73,23 +73,23 @@ def lint(mod: IRModule | Function, rules: Sequence[str] | None = None) -> Findin
 
 
 @cache
-def all_rules() -> tuple[Rule, ...]:
+def all_rules() -> tuple[LintRule, ...]:
     """Every rule in `byoc_lab/lint/rules`, by code."""
     from byoc_lab.lint import rules as package
 
-    found: dict[str, Rule] = {}
+    found: dict[str, LintRule] = {}
     for info in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f"{package.__name__}.{info.name}")
         for cls in vars(module).values():
             own = inspect.isclass(cls) and cls.__module__ == module.__name__
-            if own and issubclass(cls, Rule):
+            if own and issubclass(cls, LintRule):
                 if cls.code in found:
                     raise DuplicateNameError(f"two rules have the code {cls.code}")
                 found[cls.code] = cls()
     return tuple(found[code] for code in sorted(found))
 
 
-def _choose(wanted: Sequence[str] | None) -> Sequence[Rule]:
+def _choose(wanted: Sequence[str] | None) -> Sequence[LintRule]:
     if wanted is None:
         return all_rules()
     by_name = {key: r for r in all_rules() for key in (r.code, r.name)}

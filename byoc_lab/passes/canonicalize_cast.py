@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.passes.base import FunctionPass, PassContext
-from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.passes.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.expr import Call, Expr, Function, Op
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.op.registry import OpPattern
@@ -49,7 +49,7 @@ class CanonicalizeCast(FunctionPass):
             return None if same else _made_of(post, args)
 
         reason = "fused, each reader can read the narrow numbers"
-        return rewrite(func, [Rule("cast again", reason, apart)])
+        return rewrite(func, [RewriteRule("cast again", reason, apart)])
 
 
 def _made_of(call: Call, args: Sequence[Expr]) -> Call:

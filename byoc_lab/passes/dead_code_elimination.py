@@ -15,7 +15,7 @@ from typing import Any
 from byoc_lab.passes.base import ModulePass, PassContext, is_optimizable
 from byoc_lab.passes.hook import rewriting
 from byoc_lab.passes.purity import Purity
-from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.passes.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.expr import Expr, Function, Let, Var
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
@@ -63,7 +63,7 @@ class DeadCodeElimination(ModulePass):
             unused = pure[pre.var] and not uses.get(pre.var)
             return post.body if unused or inlined(pre.var) else None
 
-        rules = [Rule("drop let", "nothing needs the variable", drop_let)]
+        rules = [RewriteRule("drop let", "nothing needs the variable", drop_let)]
         return rewrite(func, rules, memo=memo, prepare=use_value)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from byoc_lab.passes.base import FunctionPass, PassContext
-from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.passes.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.expr import Call, Constant, Expr, Function, Op, TupleGetItem
 from byoc_lab.relay.module import IRModule
 
@@ -36,7 +36,7 @@ class EliminateCommonSubexpr(FunctionPass):
                 return None
             return first.setdefault(key, post)
 
-        return rewrite(func, [Rule("share", "the same was computed before", share)])
+        return rewrite(func, [RewriteRule("share", "the same was computed before", share)])
 
 
 def _key(expr: Expr) -> Any:

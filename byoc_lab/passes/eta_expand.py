@@ -13,7 +13,7 @@ from typing import Any
 from byoc_lab.errors import PassError
 from byoc_lab.passes.base import ModulePass, PassContext
 from byoc_lab.passes.hook import rewriting
-from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.passes.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.adt import Constructor
 from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar, Var
 from byoc_lab.relay.module import IRModule
@@ -74,12 +74,12 @@ class EtaExpand(ModulePass):
         rules = []
         if self.expand_constructor:
             rules += [
-                Rule("expand constructor", "it stands as a value", constructor),
-                Rule("keep constructor", "it is called", called),
+                RewriteRule("expand constructor", "it stands as a value", constructor),
+                RewriteRule("keep constructor", "it is called", called),
             ]
         if self.expand_global_var:
             reason = "global functions are to be wrapped"
-            rules.append(Rule("expand global function", reason, global_function))
+            rules.append(RewriteRule("expand global function", reason, global_function))
         return rewrite(func, rules)
 
 

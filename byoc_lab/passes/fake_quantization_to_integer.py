@@ -27,7 +27,7 @@ from byoc_lab.passes.base import FunctionPass, PassContext
 from byoc_lab.passes.fake_quantized_ops import OPTIONAL, RULES, AffineTypes
 from byoc_lab.passes.hook import rewriting
 from byoc_lab.passes.pattern_rewrite import typed_function
-from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.passes.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.affine_type import AffineType, TensorAffineType, TupleAffineType
 from byoc_lab.relay.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem
 from byoc_lab.relay.module import IRModule
@@ -73,13 +73,17 @@ class FakeQuantizationToInteger(FunctionPass):
         reason = "all operators between dequantize and quantize compute in integers"
         memo: dict[Expr, Expr] = {}
         regions = _Regions(self, memo)
-        func = rewrite(func, [Rule("region to integers", reason, regions.replaced)], memo=memo)
+        func = rewrite(
+            func, [RewriteRule("region to integers", reason, regions.replaced)], memo=memo
+        )
         if not self.use_qat:
             return func
         func = typed_function(func, mod)
         with rewriting(func):
             reason = "all its operands are dequantized"
-            return rewrite(func, [Rule("operator to integers", reason, _Single(self).replaced)])
+            return rewrite(
+                func, [RewriteRule("operator to integers", reason, _Single(self).replaced)]
+            )
 
     def rule_of(self, op: Expr) -> Callable[..., Any] | None:
         """The rule of an operator, if it has one."""

@@ -57,11 +57,11 @@ class AffineTypes(dict[Expr, AffineType]):
         return len(ty.shape)
 
 
-Rule = Callable[[AnyValue, AffineTypes], Made]
+QuantizationRule = Callable[[AnyValue, AffineTypes], Made]
 
 
-def _rule(*names: str, table: str = RULES) -> Callable[[Rule], Rule]:
-    def register(function: Rule) -> Rule:
+def _rule(*names: str, table: str = RULES) -> Callable[[QuantizationRule], QuantizationRule]:
+    def register(function: QuantizationRule) -> QuantizationRule:
         for name in names:
             Op.get(name).set_attr(table, function)
         return function

@@ -20,7 +20,7 @@ import numpy as np
 
 from byoc_lab.errors import EvaluationError, PassError
 from byoc_lab.passes.base import FunctionPass, PassContext
-from byoc_lab.passes.rewrite import Rule, rewrite, rule
+from byoc_lab.passes.rewrite import RewriteRule, rewrite, rule
 from byoc_lab.relay.attrs import Attrs
 from byoc_lab.relay.expr import (
     Call,
@@ -77,7 +77,7 @@ class FoldConstant(FunctionPass):
             return value if value is not None and _is_literal(value) else post
 
         rules = (
-            Rule("evaluate", "all arguments are constants", self._evaluate),
+            RewriteRule("evaluate", "all arguments are constants", self._evaluate),
             state_shape,
             drop_let,
             pick_field,

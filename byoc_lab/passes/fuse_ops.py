@@ -16,7 +16,7 @@ from typing import Any
 
 from byoc_lab.passes.base import FunctionPass, PassContext
 from byoc_lab.passes.fusion_groups import Node, fusion_groups
-from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.passes.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, Var
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.span import unless_tvm
@@ -65,8 +65,8 @@ class _Fuser:
 
     def run(self, func: Function) -> Function:
         rules = (
-            Rule("fuse", "these operators run as one", self._fuse),
-            Rule("stop fusion", "what it marks has been kept apart", _stop),
+            RewriteRule("fuse", "these operators run as one", self._fuse),
+            RewriteRule("stop fusion", "what it marks has been kept apart", _stop),
         )
         return rewrite(func, rules, _is_open, self.memo, self._inside)
 

@@ -17,7 +17,7 @@ from typing import Any
 from byoc_lab.errors import PassError
 from byoc_lab.passes.base import ModulePass, PassContext, typed_as
 from byoc_lab.passes.hook import report_function, rewriting
-from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.passes.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.visit import post_order, substitute
@@ -72,8 +72,8 @@ def _inline_into(func: Function, inlined: dict[Expr, Function]) -> Function:
         return inlined.get(pre)
 
     rules = (
-        Rule("inline", "the function is marked, and calls no other", called),
-        Rule(
+        RewriteRule("inline", "the function is marked, and calls no other", called),
+        RewriteRule(
             "inline as closure", "the function is marked, and has a compiler or no call", mentioned
         ),
     )

@@ -14,7 +14,7 @@ from typing import Any
 from byoc_lab.errors import PassError
 from byoc_lab.passes.base import ModulePass, PassContext, is_optimizable, typed_as
 from byoc_lab.passes.hook import report_function, rewriting
-from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.passes.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.visit import applied, rebuild, substitute
@@ -38,7 +38,9 @@ class InlineCompilerFunctionsBoundTo(ModulePass):
                 return None
             return substitute(func.body, dict(zip(func.params, post.args, strict=True)))
 
-        rules = [Rule("inline", "the external function is one of those to be undone", called)]
+        rules = [
+            RewriteRule("inline", "the external function is one of those to be undone", called)
+        ]
         for gv, func in mod.functions.items():
             if gv.name_hint not in bodies and is_optimizable(func):
                 with rewriting(func, gv.name_hint):

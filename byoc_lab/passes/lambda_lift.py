@@ -19,7 +19,7 @@ from typing import Any
 
 from byoc_lab.passes.base import ModulePass, PassContext
 from byoc_lab.passes.hook import report_function, rewriting
-from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.passes.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.analysis import free_type_vars, free_vars
 from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
 from byoc_lab.relay.infer import infer_module
@@ -66,7 +66,7 @@ class _Lifter:
         def enter(node: Expr) -> bool:
             return not isinstance(node, Function) or not node.attrs.get("Primitive")
 
-        rule = Rule("lift", "global functions need no closure but what they are given", lift)
+        rule = RewriteRule("lift", "global functions need no closure but what they are given", lift)
         return rewrite(root, [rule], enter)
 
     def _lift(self, pre: Function, post: Function, own: list[Var]) -> Expr | None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from byoc_lab.errors import PassError
 from byoc_lab.passes.base import FunctionPass, PassContext
-from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.passes.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.expr import Call, Expr, Function, Op
 from byoc_lab.relay.module import IRModule
 
@@ -33,7 +33,7 @@ class Legalize(FunctionPass):
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         reason = f"the operator's {self.attribute} says so"
-        return rewrite(func, [Rule("legalize", reason, self._legalized)])
+        return rewrite(func, [RewriteRule("legalize", reason, self._legalized)])
 
     def _legalized(self, pre: Any, post: Any) -> Expr | None:
         if not (isinstance(pre, Call) and isinstance(pre.op, Op)):

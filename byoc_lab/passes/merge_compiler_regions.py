@@ -18,7 +18,7 @@ from typing import Any
 from byoc_lab.errors import PartitionError
 from byoc_lab.passes.base import FunctionPass, ModulePass, PassContext
 from byoc_lab.passes.context import PassInfo
-from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.passes.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.annotate import BEGIN, END, is_annotation
 from byoc_lab.relay.expr import Call, Expr, Function, If
 from byoc_lab.relay.module import IRModule
@@ -64,7 +64,7 @@ class _MergeInFunctions(FunctionPass):
             return inner.args[0] if is_annotation(inner, END) else inner
 
         reason = "both sides of this edge belong to one region now"
-        return rewrite(func, [Rule("join regions", reason, join)])
+        return rewrite(func, [RewriteRule("join regions", reason, join)])
 
 
 @dataclass(eq=False)

@@ -14,7 +14,7 @@ from typing import Any
 from byoc_lab.errors import PassError
 from byoc_lab.passes.base import ModulePass, PassContext, is_optimizable, typed_as
 from byoc_lab.passes.hook import report_function, rewriting
-from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.passes.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.visit import post_order
@@ -59,8 +59,8 @@ class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
             return Call(_global(post.op, out), post.args, post.attrs, post.type_args, post.span)
 
         rules = (
-            Rule("drop let", "the closure stands where its variable stood", drop_let),
-            Rule("outline", "the closure is another compiler's", outline),
+            RewriteRule("drop let", "the closure stands where its variable stood", drop_let),
+            RewriteRule("outline", "the closure is another compiler's", outline),
         )
         return rewrite(func, rules, memo=memo, prepare=use_closure)
 

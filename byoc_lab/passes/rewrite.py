@@ -12,7 +12,7 @@ from byoc_lab.relay.visit import Enter, rebuild
 
 
 @dataclass(frozen=True, eq=False)
-class Rule:
+class RewriteRule:
     """A rewrite with a name and a reason. `apply(pre, post)` gives the replacement, or None.
 
     `pre` is the node as it was (typed), `post` the same node made of rewritten parts.
@@ -23,14 +23,14 @@ class Rule:
     apply: Callable[[Any, Any], Expr | None]
 
 
-def rule(name: str, reason: str) -> Callable[[Callable[[Any, Any], Expr | None]], Rule]:
-    """A decorator that makes a Rule of a function."""
-    return lambda apply: Rule(name, reason, apply)
+def rule(name: str, reason: str) -> Callable[[Callable[[Any, Any], Expr | None]], RewriteRule]:
+    """A decorator that makes a RewriteRule of a function."""
+    return lambda apply: RewriteRule(name, reason, apply)
 
 
 def rewrite(
     root: Expr,
-    rules: Sequence[Rule],
+    rules: Sequence[RewriteRule],
     enter: Enter | None = None,
     memo: dict[Expr, Expr] | None = None,
     prepare: Callable[[Any, Any], Expr] | None = None,

@@ -13,7 +13,7 @@ from typing import Any
 
 from byoc_lab.errors import PassError
 from byoc_lab.passes.base import FunctionPass, PassContext
-from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.passes.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.analysis import free_vars
 from byoc_lab.relay.expr import Call, Expr, Function, Var
 from byoc_lab.relay.module import IRModule
@@ -38,8 +38,8 @@ class SimplifyFCTranspose(FunctionPass):
             return _with_params(post) if pre is func and post is not pre else None
 
         rules = (
-            Rule("take transposed", "the weight can be transposed before", self._transposed),
-            Rule("parameters", "those that are needed, the new ones last", with_params),
+            RewriteRule("take transposed", "the weight can be transposed before", self._transposed),
+            RewriteRule("parameters", "those that are needed, the new ones last", with_params),
         )
         return rewrite(func, rules)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from byoc_lab import relay
 from byoc_lab.passes.base import FunctionPass, PassContext
-from byoc_lab.passes.rewrite import Rule, rewrite, rule
+from byoc_lab.passes.rewrite import RewriteRule, rewrite, rule
 from byoc_lab.relay.expr import Call, Expr, Function, TupleGetItem
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.span import Span, unless_tvm
@@ -147,7 +147,7 @@ def l2_normalize(pre: Expr, post: Expr) -> Expr | None:
     return _placed(relay.divide(data, relay.sqrt(bounded)), unless_tvm(pre.span))
 
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[RewriteRule, ...] = (
     batch_norm,
     dropout,
     layer_norm,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from byoc_lab.passes.base import FunctionPass, PassContext
-from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.passes.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.expr import Expr, Function, Let, Var
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.visit import post_order
@@ -35,7 +35,7 @@ class ToGraphNormalForm(FunctionPass):
         def drop_let(pre: Any, post: Any) -> Expr | None:
             return post.body if isinstance(pre, Let) and pre.var in value_of else None
 
-        rules = [Rule("drop let", "its value stands where its variable stood", drop_let)]
+        rules = [RewriteRule("drop let", "its value stands where its variable stood", drop_let)]
         return rewrite(func, rules, memo=memo, prepare=use_value)
 
 

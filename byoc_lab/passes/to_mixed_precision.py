@@ -20,7 +20,7 @@ from typing import Any
 
 from byoc_lab.errors import PassError
 from byoc_lab.passes.base import FunctionPass, PassContext, is_optimizable
-from byoc_lab.passes.rewrite import Rule, rewrite
+from byoc_lab.passes.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.adt import Constructor
 from byoc_lab.relay.attrs import Attrs
 from byoc_lab.relay.expr import (
@@ -174,9 +174,9 @@ class _Mixer:
 
     def run(self) -> Function:
         rules = (
-            Rule("convert", f"{self.dtype} or {WIDE}, as its colour says", self._convert),
-            Rule("bind", "the value has another dtype", _bound_anew),
-            Rule("result type", "it is inferred anew", _without_result_type),
+            RewriteRule("convert", f"{self.dtype} or {WIDE}, as its colour says", self._convert),
+            RewriteRule("bind", "the value has another dtype", _bound_anew),
+            RewriteRule("result type", "it is inferred anew", _without_result_type),
         )
         return rewrite(self.func, rules, memo=self.memo)
 

@@ -230,13 +230,13 @@ class GraphReader:
 # Writing -----------------------------------------------------------------------------------------
 
 
-def write_metadata(table: Mapping[str, list[Any]], writer: GraphWriter | None = None) -> str:
+def write_metadata(table: Mapping[str, list[Any]], writer: NodeGraphWriter | None = None) -> str:
     """The JSON of a section with these entries, as TVM 0.16 lays it out.
 
     Expressions and types take the `writer` of `node_json_writer`. Raises AttributeValueError for a
     value that has no form there.
     """
-    writer = writer or GraphWriter()
+    writer = writer or NodeGraphWriter()
     root = writer.reserve({"type_key": "Map", "keys": list(table)})
     lists = []
     for key, items in table.items():
@@ -254,7 +254,7 @@ def _raw(escape: re.Match[str]) -> str:
     return chr(int(code, 16)) if code else {"b": "\b", "f": "\f"}.get(short, escape[0])
 
 
-class GraphWriter:
+class NodeGraphWriter:
     """Lists nodes; the index of one is what others refer to it by."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from byoc_lab.relay import adt, expr, types
 from byoc_lab.relay.attrs import Attrs
 from byoc_lab.relay.dataflow import VarId
 from byoc_lab.relay.dims import Any as AnyDim
-from byoc_lab.relay.metadata import GraphWriter, encode_array
+from byoc_lab.relay.metadata import NodeGraphWriter, encode_array
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.ndarray import NDArray
 from byoc_lab.relay.span import SequentialSpan, Span
@@ -31,9 +31,9 @@ def write_node_json(root: Any) -> str:
     return writer.text(writer.whole(root))
 
 
-def metadata_writer(table: Mapping[str, list[Any]]) -> GraphWriter:
+def metadata_writer(table: Mapping[str, list[Any]]) -> NodeGraphWriter:
     """What writes a metadata section: expressions and types, too, when there are such in it."""
-    return _NodeWriter() if any(key in _KEYS for key in table) else GraphWriter()
+    return _NodeWriter() if any(key in _KEYS for key in table) else NodeGraphWriter()
 
 
 def node_key(value: Any) -> str | None:
@@ -44,7 +44,7 @@ def node_key(value: Any) -> str | None:
     return key if key in _KEYS else None
 
 
-class _NodeWriter(GraphWriter):
+class _NodeWriter(NodeGraphWriter):
     def __init__(self) -> None:
         super().__init__()
         self.placed: dict[int, int] = {}  # by id

@@ -54,7 +54,7 @@ from byoc_lab.relay.node_json import metadata_reader
 from byoc_lab.relay.parser_expr import ExprParser
 from byoc_lab.relay.parser_meta import MetaEntries
 from byoc_lab.relay.parser_programs import readable, split_programs
-from byoc_lab.relay.rules import Rule, run
+from byoc_lab.relay.rules import RecursiveRule, run
 from byoc_lab.relay.source_map import Source
 
 _VERSION = re.compile(r'#\[version\s*=\s*"0\.0\.5"\s*\]')
@@ -180,7 +180,7 @@ def _source(text: str, name: str) -> Source:
     return Source(readable(text), name)
 
 
-def _read(reader: Any, rule: Rule) -> Any:
+def _read(reader: Any, rule: RecursiveRule) -> Any:
     def too_deep() -> None:
         reader.fail("this nests too deep to be read; bind inner parts to names (%0 = ...;)")
 

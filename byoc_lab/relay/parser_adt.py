@@ -30,7 +30,7 @@ from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.parser_cursor import MAX_NESTING, is_word, near, wanted
 from byoc_lab.relay.parser_meta import MetaEntries
 from byoc_lab.relay.parser_names import NameParser
-from byoc_lab.relay.rules import Rule
+from byoc_lab.relay.rules import RecursiveRule
 from byoc_lab.relay.types import DTYPE, GlobalTypeVar
 
 _TAKEN_WORDS = {"Tensor", "fn", "ref", "_", "def", "type", "extern"}
@@ -39,8 +39,8 @@ _TAKEN_WORDS = {"Tensor", "fn", "ref", "_", "def", "type", "extern"}
 class DataTypeParser(NameParser):
     """Knows the types and constructors of the text, and of a module that it builds on."""
 
-    binary: Callable[[bool], Rule]  # rules of ExprParser
-    expr: Callable[[], Rule]
+    binary: Callable[[bool], RecursiveRule]  # rules of ExprParser
+    expr: Callable[[], RecursiveRule]
 
     def __init__(self, tokens: Tokens, meta: MetaEntries, known: IRModule | None = None):
         super().__init__(tokens, meta)
@@ -117,7 +117,7 @@ class DataTypeParser(NameParser):
 
     # Match ---------------------------------------------------------------------------------------
 
-    def match(self) -> Rule:
+    def match(self) -> RecursiveRule:
         at = self.i
         self.i += 1
         complete = not self.take("?")

@@ -37,7 +37,7 @@ from byoc_lab.relay.parser_attrs import AttributeParser
 from byoc_lab.relay.parser_cursor import is_word, wanted
 from byoc_lab.relay.parser_meta import MetaEntries
 from byoc_lab.relay.parser_spans import merged
-from byoc_lab.relay.rules import Rule
+from byoc_lab.relay.rules import RecursiveRule
 from byoc_lab.relay.types import Type
 
 OPERATORS = {
@@ -65,13 +65,15 @@ class ExprParser(DataTypeParser, AttributeParser):
 
     # Blocks --------------------------------------------------------------------------------------
 
-    def expr(self) -> Rule:
+    def expr(self) -> RecursiveRule:
         """The rule for an expression that may begin with bindings."""
         token = self.tok
         starts = token in ("let", "{", "free_var") or (token[:1] == "%" and self.peek() == "=")
         return self.block() if starts else self.binary(True)
 
-    def block(self, first: Expr | None = None, first_at: int = 0, is_value: bool = False) -> Rule:
+    def block(
+        self, first: Expr | None = None, first_at: int = 0, is_value: bool = False
+    ) -> RecursiveRule:
         """block := (let | %0 = value; | free_var | expr;)* expr
 
         The value of a binding may have bindings of its own, but a `;` after it is the end of it.
@@ -112,7 +114,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         self.mentioned(value, begin)
         return value
 
-    def let(self) -> Rule:
+    def let(self) -> RecursiveRule:
         at = self.i
         self.i += 1
         name, var = self.binder("a let variable")
@@ -126,7 +128,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         self.end_of_value(f"%{name}")
         return var, value, at
 
-    def numbering(self) -> Rule:
+    def numbering(self) -> RecursiveRule:
         at, token = self.i, self.tok
         self.i += 2
         value = yield self.bound_value()
@@ -137,7 +139,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         self.end_of_value(token)
         return None
 
-    def bound_value(self) -> Rule:
+    def bound_value(self) -> RecursiveRule:
         token = self.tok
         starts = token in ("let", "{") or (token[:1] == "%" and self.peek() == "=")
         return self.block(is_value=True) if starts else self.binary(False)
@@ -157,7 +159,7 @@ class ExprParser(DataTypeParser, AttributeParser):
 
     # Operands, calls, operators ------------------------------------------------------------------
 
-    def binary(self, may_continue: bool) -> Rule:
+    def binary(self, may_continue: bool) -> RecursiveRule:
         """binary := operand (OP operand)*;  operand := atom ( '(' arguments ')' | '.' INT )*
 
         With `may_continue`, a `;` after it makes it the first part of a block.
@@ -268,7 +270,7 @@ class ExprParser(DataTypeParser, AttributeParser):
             self.mentioned(named, at)
         return named
 
-    def assignment(self, ref: Expr, at: int) -> Rule:
+    def assignment(self, ref: Expr, at: int) -> RecursiveRule:
         self.expect(":=")
         written = yield self.expr()
         self.expect(")", "after the value written")
@@ -322,7 +324,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         said = f"{kind} number `{digits}` unrepresentable in width {dtype.lstrip('floatin')}"
         self.fail(f"{value} does not fit {dtype}", at, said)
 
-    def branch(self) -> Rule:
+    def branch(self) -> RecursiveRule:
         """if := 'if' '(' expr ')' '{' expr '}' 'else' '{' expr '}'"""
         at = self.i
         self.i += 1
@@ -340,7 +342,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         self.expect("}", "to close the 'else' of the 'if' of line {}", at)
         return If(cond, then, otherwise, self.span(at))
 
-    def reference(self) -> Rule:
+    def reference(self) -> RecursiveRule:
         at, kind = self.i, self.tok
         self.i += 2
         parts = [(yield self.expr())]
@@ -353,7 +355,7 @@ class ExprParser(DataTypeParser, AttributeParser):
 
     # Functions -----------------------------------------------------------------------------------
 
-    def function(self, at: int) -> Rule:
+    def function(self, at: int) -> RecursiveRule:
         """fndef := ('[' T,* ']')? '(' (param | key=value),* ')' ('->' type)? '{' expr '}'"""
         outer_types, mark = self.type_vars, len(self.hidden)
         self.type_vars = dict(outer_types)

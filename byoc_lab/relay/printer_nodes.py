@@ -34,7 +34,7 @@ from byoc_lab.relay.expr import (
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.printer_lines import Indented, Line, Style
 from byoc_lab.relay.printer_values import Names, ValuePrinter, quoted, with_letter
-from byoc_lab.relay.rules import Rule, run
+from byoc_lab.relay.rules import RecursiveRule, run
 from byoc_lab.relay.types import IncompleteType, Type, with_dims
 from byoc_lab.relay.visit import post_order
 
@@ -217,7 +217,7 @@ class NodePrinter(ValuePrinter):
 
     # The walk ------------------------------------------------------------------------------------
 
-    def visit(self, root: Expr) -> Rule:
+    def visit(self, root: Expr) -> RecursiveRule:
         """Make the text of every node of the dataflow that ends in `root`."""
         late = self.style.late_numbers
         stack: list[Any] = [root]  # None: the node below it has had its parts
@@ -280,7 +280,7 @@ class NodePrinter(ValuePrinter):
 
     # Scopes --------------------------------------------------------------------------------------
 
-    def nested(self, node: Expr) -> Rule:
+    def nested(self, node: Expr) -> RecursiveRule:
         """The text of a node that has scopes of its own, or waits for its parts."""
         if isinstance(node, Function):
             block = yield self.function(node, "fn ")
@@ -306,7 +306,7 @@ class NodePrinter(ValuePrinter):
             given.append(self.refer(part, refs))
         return [Line(f"{word}({', '.join(given)}){self.note_asked(node)}", node, None, refs)]
 
-    def function(self, func: Function, prefix: str) -> Rule:
+    def function(self, func: Function, prefix: str) -> RecursiveRule:
         generic = f"[{', '.join(map(str, func.type_params))}]" if func.type_params else ""
         params = [self.bind(p, inferred=False) for p in func.params] + self.pairs(func.attrs)
         if func.device:
@@ -317,7 +317,7 @@ class NodePrinter(ValuePrinter):
         body = yield self.scope(func.body)
         return [head, Indented(body), Line("}")]
 
-    def match(self, node: Match) -> Rule:
+    def match(self, node: Match) -> RecursiveRule:
         refs: Refs = {}
         yield self.visit(node.data)
         word = "match" if node.complete else "match?"
@@ -328,7 +328,7 @@ class NodePrinter(ValuePrinter):
             block.append(Indented([head, Indented(value), Line("},")]))
         return [*block, Line("}" + self.note_asked(node))]
 
-    def let(self, node: Let) -> Rule:
+    def let(self, node: Let) -> RecursiveRule:
         """`let %x = value;`; what the value needs goes into the scope around it."""
         bound, value = self.bind(node.var), node.value
         # TVM's reader takes `let %x = let %y = ...` only in parentheses.
@@ -353,7 +353,7 @@ class NodePrinter(ValuePrinter):
             first.text, last.text = f"({first.text}", f"{last.text})"  # else TVM cannot read it
         return first, last
 
-    def scope(self, tail: Expr) -> Rule:
+    def scope(self, tail: Expr) -> RecursiveRule:
         """The lines that compute `tail` and end with it."""
         lines: Block = []
         self.buffers.append(lines)
@@ -367,7 +367,7 @@ class NodePrinter(ValuePrinter):
         self.buffers.pop()
         return lines
 
-    def tail(self, node: Expr) -> Rule:
+    def tail(self, node: Expr) -> RecursiveRule:
         """The text of a node where a line ends with it: it needs no number if it is used once."""
         yield self.visit(node)
         if node in self.made and self.uses[node] <= 1:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any
 
-Rule = Generator["Rule", Any, Any]
+RecursiveRule = Generator["RecursiveRule", Any, Any]
 
 
-def run(rule: Rule, most: int | None = None, too_many: Callable[[], Any] | None = None) -> Any:
+def run(
+    rule: RecursiveRule, most: int | None = None, too_many: Callable[[], Any] | None = None
+) -> Any:
     """The result of a rule. Where more than `most` rules wait, `too_many` is called, to raise."""
     waiting, result = [rule], None
     while waiting:

@@ -17,7 +17,7 @@ from byoc_lab.relay.adt import Constructor
 from byoc_lab.relay.analysis import free_vars
 from byoc_lab.relay.expr import Expr, Op, Tuple, TupleGetItem
 from byoc_lab.relay.types import TupleType
-from byoc_lab.run.interpreter import ABSENT, Closure, Frame, Steps, Value
+from byoc_lab.run.interpreter import ABSENT, Closure, ScopeFrame, Steps, Value
 from byoc_lab.run.values import ConstructorValue
 
 
@@ -98,7 +98,7 @@ class Copy:
 
     def _closure(self, value: Closure) -> Steps:
         self.key.append((Closure, value.function, tuple(value.frame.types.items())))
-        frame = Frame(None, value.frame.types)
+        frame = ScopeFrame(None, value.frame.types)
         made = self._made(value, Closure(value.function, frame, value.name))
         for var in free_vars(value.function):
             found = value.frame.find(var)
@@ -161,7 +161,7 @@ class Merge:
 
     def _closures(self, one: Closure, other: Closure) -> Steps:
         if (one, other) not in self._seen:
-            frame = Frame(None, one.frame.types)
+            frame = ScopeFrame(None, one.frame.types)
             self._seen[one, other] = Closure(one.function, frame, one.name)
             for var in free_vars(one.function):
                 found = one.frame.find(var), other.frame.find(var)

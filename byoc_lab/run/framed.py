@@ -11,22 +11,22 @@ from typing import Any
 from byoc_lab.relay.expr import Call, Expr, Tuple, describe
 from byoc_lab.relay.types import FuncType, TensorType, TupleType, Type, replace
 from byoc_lab.run.abstract_values import cannot_build
-from byoc_lab.run.interpreter import Closure, Frame, Value
+from byoc_lab.run.interpreter import Closure, ScopeFrame, Value
 
 
-def frame_of_call(node: Call, callee: Closure, args: list[Value], frame: Frame) -> Frame:
+def frame_of_call(node: Call, callee: Closure, args: list[Value], frame: ScopeFrame) -> ScopeFrame:
     """Where the body of what is called finds its parameters and the types of this call."""
     function = callee.function
     types = [replace(t, frame.types) for t in node.type_args]
     own: dict[Type, Type] = (
         dict(zip(function.type_params, types, strict=True)) if len(types) else {}
     )
-    inner = Frame(callee.frame, own)
+    inner = ScopeFrame(callee.frame, own)
     inner.values.update(zip(function.params, args, strict=True))
     return inner
 
 
-def with_parts(node: Expr, parts: list[Expr], frame: Frame) -> Expr:
+def with_parts(node: Expr, parts: list[Expr], frame: ScopeFrame) -> Expr:
     """`node` made of other parts, of the type that it has in this call of its function."""
     same = all(a is b for a, b in zip(parts, node.parts(), strict=True))
     made = node if same else node.with_parts(parts)
@@ -42,7 +42,7 @@ def tuple_of(fields: Any) -> Tuple:
     return made.with_type(TupleType([f.checked_type for f in made.fields])) if typed else made
 
 
-def result_type(node: Call, frame: Frame) -> Type:
+def result_type(node: Call, frame: ScopeFrame) -> Type:
     """The type of a recursive call. Raises BuildError when it is not tensors and tuples."""
     if not node.is_typed:
         raise cannot_build(

@@ -50,7 +50,7 @@ from byoc_lab.run.abstract_values import (
     with_part_at,
 )
 from byoc_lab.run.framed import frame_of_call, result_type, tuple_of, with_parts
-from byoc_lab.run.interpreter import Closure, Frame, Interpreter, Steps, Value
+from byoc_lab.run.interpreter import Closure, Interpreter, ScopeFrame, Steps, Value
 from byoc_lab.run.values import ConstructorValue
 
 MAX_DEPTH = 500  # of calls that are followed: more than programs have whose data is known
@@ -124,7 +124,7 @@ class _Inliner(Interpreter):
         self.pure = not any(isinstance(n, RefCreate) for n in post_order(*functions))
 
     def run(self, function: Function) -> Flat:
-        frame = Frame()
+        frame = ScopeFrame()
         frame.values.update((p, p) for p in function.params)
         value = run(self.scope(function.body, frame))
         main = function.replace(body=self.computed(value, function, "the result of "))
@@ -153,23 +153,23 @@ class _Inliner(Interpreter):
 
     # Values
 
-    def leaf(self, node: Expr, frame: Frame) -> Value:
+    def leaf(self, node: Expr, frame: ScopeFrame) -> Value:
         """A variable or constant is what the program computes with."""
         return node
 
     variable = constant = leaf
 
-    def tuple_(self, node: Tuple, frame: Frame) -> Value:
+    def tuple_(self, node: Tuple, frame: ScopeFrame) -> Value:
         fields = [frame.find(f) for f in node.fields]
         computed = all(map(is_computed, fields))
         return with_parts(node, fields, frame) if computed else tuple(fields)
 
-    def ref_create(self, node: RefCreate, frame: Frame) -> Value:
+    def ref_create(self, node: RefCreate, frame: ScopeFrame) -> Value:
         cell = Cell()
         self.store[cell] = frame.find(node.value)
         return cell
 
-    def projection(self, node: TupleGetItem, whole: Value, frame: Frame) -> Value:
+    def projection(self, node: TupleGetItem, whole: Value, frame: ScopeFrame) -> Value:
         if isinstance(whole, Choice):
             return self.branch(whole, lambda v: self.projection(node, v, frame))
         return whole[node.index] if isinstance(whole, tuple) else with_parts(node, [whole], frame)
@@ -187,11 +187,11 @@ class _Inliner(Interpreter):
 
     # Branches
 
-    def if_(self, node: If, frame: Frame) -> Steps:
+    def if_(self, node: If, frame: ScopeFrame) -> Steps:
         cond = self.computed(frame.find(node.cond), node, "the condition of ")
 
         def follow(part: Expr) -> Steps:
-            return self.scope(part, frame if self.pure else Frame(frame))
+            return self.scope(part, frame if self.pure else ScopeFrame(frame))
 
         either = Choice(cond, node.true_branch, node.false_branch)
         return (yield self.branch(either, follow, node))
@@ -237,13 +237,15 @@ class _Inliner(Interpreter):
             results = iter([both] if len(pairs) == 1 else fields_of(both))
         return (yield Merge(cond, lambda one, other: next(results)).of(ones, others))
 
-    def clause_frame(self, frame: Frame) -> Frame:
-        return Frame(frame)
+    def clause_frame(self, frame: ScopeFrame) -> ScopeFrame:
+        return ScopeFrame(frame)
 
     def is_undecided(self, value: Value) -> bool:
         return isinstance(value, Choice)
 
-    def undecided_match(self, node: Match, value: Value, path: list[int], frame: Frame) -> Value:
+    def undecided_match(
+        self, node: Match, value: Value, path: list[int], frame: ScopeFrame
+    ) -> Value:
         def follow(side: Value) -> Steps:
             return self.match(node, with_part_at(value, path, side), frame)
 
@@ -257,21 +259,21 @@ class _Inliner(Interpreter):
 
     # Calls
 
-    def operator(self, node: Call, op: Op, args: list[Value], frame: Frame) -> Value:
+    def operator(self, node: Call, op: Op, args: list[Value], frame: ScopeFrame) -> Value:
         return with_parts(node, [op, *(self.computed(a, node) for a in args)], frame)
 
-    def enter(self, node: Call, callee: Closure, args: list[Value], frame: Frame) -> Value:
+    def enter(self, node: Call, callee: Closure, args: list[Value], frame: ScopeFrame) -> Value:
         if self.keep(callee.function):
             op = callee.name or callee.function
             return with_parts(node, [op, *(self.computed(a, node) for a in args)], frame)
         return self.follow(node, callee, args, frame)
 
-    def other_call(self, node: Call, callee: Value, args: list[Value], frame: Frame) -> Value:
+    def other_call(self, node: Call, callee: Value, args: list[Value], frame: ScopeFrame) -> Value:
         if isinstance(callee, Choice):
             return self.branch(callee, lambda side: self.call(node, side, args, frame))
         self.fail(node, f"the function that {describe(node)} calls comes from outside")
 
-    def follow(self, node: Call, callee: Closure, args: list[Value], frame: Frame) -> Steps:
+    def follow(self, node: Call, callee: Closure, args: list[Value], frame: ScopeFrame) -> Steps:
         function, key = callee.function, None
         if function in self.recursive_functions or self.active[function]:
             copy = Copy(lambda leaf: leaf, self.store)
@@ -297,7 +299,7 @@ class _Inliner(Interpreter):
         return value
 
     def recursion(
-        self, node: Call, callee: Closure, args: list[Value], key: Key, frame: Frame
+        self, node: Call, callee: Closure, args: list[Value], key: Key, frame: ScopeFrame
     ) -> Steps:
         """A call of the function that stays for `key`, which is made when there is none."""
         leaves: list[Expr] = []
@@ -322,7 +324,7 @@ class _Inliner(Interpreter):
         self.store.update(zip(cells, contents, strict=True))
         return result
 
-    def define(self, node: Call, callee: Closure, args: list[Value], frame: Frame) -> Steps:
+    def define(self, node: Call, callee: Closure, args: list[Value], frame: ScopeFrame) -> Steps:
         """The function that stays: its parameters are the expressions in what it is called with,
         its results those of the call and, after it, what these references refer to."""
         params: list[Var] = []

@@ -48,7 +48,7 @@ Steps = Generator[Any, Any, Value]  # run by `relay.rules.run`
 ABSENT = object()
 
 
-class Frame:
+class ScopeFrame:
     """The values of the nodes of one scope; `outer` is the frame that the scope stands in.
 
     types: what the type parameters of the functions around stand for.
@@ -56,14 +56,14 @@ class Frame:
 
     __slots__ = ("outer", "types", "values")
 
-    def __init__(self, outer: Frame | None = None, types: Mapping[Type, Type] | None = None):
+    def __init__(self, outer: ScopeFrame | None = None, types: Mapping[Type, Type] | None = None):
         self.outer = outer
         self.types: dict[Type, Type] = {**(outer.types if outer else {}), **(types or {})}
         self.values: dict[Expr, Value] = {}
 
     def find(self, node: Expr) -> Value:
         """The value of a node here or in an outer frame, or ABSENT."""
-        frame: Frame | None = self
+        frame: ScopeFrame | None = self
         while frame is not None:
             if node in frame.values:
                 return frame.values[node]
@@ -76,7 +76,7 @@ class Closure:
     """A function as a value: with the frame of its free variables; `name` of a global one."""
 
     function: Function
-    frame: Frame
+    frame: ScopeFrame
     name: GlobalVar | None = None
 
 
@@ -116,7 +116,7 @@ class Interpreter:
         self.globals: dict[GlobalVar, Closure] = {}
         self.observer: Observer | None = None
 
-    def scope(self, root: Expr, frame: Frame) -> Steps:
+    def scope(self, root: Expr, frame: ScopeFrame) -> Steps:
         """The value of `root`, and those of the nodes below it in `frame`."""
         stack: list[Any] = [root]
         while stack:
@@ -136,7 +136,7 @@ class Interpreter:
                 stack += (node, None, *reversed(_needed(node)))
         return frame.find(root)
 
-    def bind(self, variable: Var, value: Value, frame: Frame) -> None:
+    def bind(self, variable: Var, value: Value, frame: ScopeFrame) -> None:
         """Give a variable its value."""
         frame.values[variable] = value
         if self.observer is not None:
@@ -148,42 +148,44 @@ class Interpreter:
 
     # Rules
 
-    def itself(self, node: Expr, frame: Frame) -> Value:
+    def itself(self, node: Expr, frame: ScopeFrame) -> Value:
         """A callee that stands for itself."""
         return node
 
-    def variable(self, node: Var, frame: Frame) -> Value:
+    def variable(self, node: Var, frame: ScopeFrame) -> Value:
         raise NotImplementedError
 
-    def constant(self, node: Constant, frame: Frame) -> Value:
+    def constant(self, node: Constant, frame: ScopeFrame) -> Value:
         raise NotImplementedError
 
-    def global_variable(self, node: GlobalVar, frame: Frame) -> Value:
+    def global_variable(self, node: GlobalVar, frame: ScopeFrame) -> Value:
         if node not in self.mod:
             self.fail(node, f"@{node.name_hint} is called but not defined in the module")
         if node not in self.globals:
-            self.globals[node] = self.closure(self.mod[node], Frame(), node)
+            self.globals[node] = self.closure(self.mod[node], ScopeFrame(), node)
         return self.globals[node]
 
-    def function(self, node: Function, frame: Frame) -> Value:
+    def function(self, node: Function, frame: ScopeFrame) -> Value:
         return self.closure(node, frame)
 
-    def closure(self, function: Function, frame: Frame, name: GlobalVar | None = None) -> Closure:
+    def closure(
+        self, function: Function, frame: ScopeFrame, name: GlobalVar | None = None
+    ) -> Closure:
         return Closure(function, frame, name)
 
-    def let(self, node: Let, frame: Frame) -> Value:
+    def let(self, node: Let, frame: ScopeFrame) -> Value:
         return frame.find(node.body)
 
-    def tuple_(self, node: Tuple, frame: Frame) -> Value:
+    def tuple_(self, node: Tuple, frame: ScopeFrame) -> Value:
         raise NotImplementedError
 
-    def projection(self, node: TupleGetItem, whole: Value, frame: Frame) -> Value:
+    def projection(self, node: TupleGetItem, whole: Value, frame: ScopeFrame) -> Value:
         raise NotImplementedError
 
-    def if_(self, node: If, frame: Frame) -> Value:
+    def if_(self, node: If, frame: ScopeFrame) -> Value:
         raise NotImplementedError
 
-    def ref_create(self, node: RefCreate, frame: Frame) -> Value:
+    def ref_create(self, node: RefCreate, frame: ScopeFrame) -> Value:
         raise NotImplementedError
 
     def ref_read(self, node: RefRead, ref: Value) -> Value:
@@ -194,7 +196,7 @@ class Interpreter:
 
     # Calls
 
-    def call(self, node: Call, callee: Value, args: list[Value], frame: Frame) -> Value:
+    def call(self, node: Call, callee: Value, args: list[Value], frame: ScopeFrame) -> Value:
         if isinstance(callee, Op):
             return self.operator(node, callee, args, frame)
         if isinstance(callee, Constructor):
@@ -203,19 +205,19 @@ class Interpreter:
             return self.enter(node, callee, args, frame)
         return self.other_call(node, callee, args, frame)
 
-    def operator(self, node: Call, op: Op, args: list[Value], frame: Frame) -> Value:
+    def operator(self, node: Call, op: Op, args: list[Value], frame: ScopeFrame) -> Value:
         raise NotImplementedError
 
-    def enter(self, node: Call, callee: Closure, args: list[Value], frame: Frame) -> Value:
+    def enter(self, node: Call, callee: Closure, args: list[Value], frame: ScopeFrame) -> Value:
         raise NotImplementedError
 
-    def other_call(self, node: Call, callee: Value, args: list[Value], frame: Frame) -> Value:
+    def other_call(self, node: Call, callee: Value, args: list[Value], frame: ScopeFrame) -> Value:
         """A call of what is neither operator, constructor nor function."""
         raise NotImplementedError
 
     # Matches
 
-    def match(self, node: Match, value: Value, frame: Frame) -> Steps:
+    def match(self, node: Match, value: Value, frame: ScopeFrame) -> Steps:
         for clause in node.clauses:
             inner = self.clause_frame(frame)
             found = self.matches(clause.lhs, value, inner, node)
@@ -225,7 +227,7 @@ class Interpreter:
                 return (yield self.scope(clause.rhs, inner))
         self.fail(node, f"no clause of {describe(node)} matches the value {value!r}")
 
-    def clause_frame(self, frame: Frame) -> Frame:
+    def clause_frame(self, frame: ScopeFrame) -> ScopeFrame:
         """Where a clause of a match in `frame` keeps the values of its nodes."""
         return frame
 
@@ -233,7 +235,9 @@ class Interpreter:
         """Whether it is open which constructor made `value`."""
         return False
 
-    def undecided_match(self, node: Match, value: Value, path: list[int], frame: Frame) -> Value:
+    def undecided_match(
+        self, node: Match, value: Value, path: list[int], frame: ScopeFrame
+    ) -> Value:
         """The value of a match on a value that is undecided where `path` leads."""
         raise NotImplementedError
 
@@ -246,7 +250,7 @@ class Interpreter:
         self.fail(node, f"{describe(node)} needs a data value, found {value!r}")
 
     def matches(
-        self, pattern: Pattern, value: Value, frame: Frame, node: Match
+        self, pattern: Pattern, value: Value, frame: ScopeFrame, node: Match
     ) -> bool | list[int]:
         """Whether a pattern matches a value, its variables bound in `frame`; or, where the value is
         undecided, the way there: the numbers of fields."""
@@ -273,7 +277,7 @@ class Interpreter:
                 return False
         return True
 
-    RULES: Mapping[type, Callable[[Any, Any, Frame], Value]] = {
+    RULES: Mapping[type, Callable[[Any, Any, ScopeFrame], Value]] = {
         Var: lambda self, node, frame: self.variable(node, frame),
         Constant: lambda self, node, frame: self.constant(node, frame),
         Op: itself,

@@ -38,7 +38,7 @@ from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.op.evaluate import evaluate_op
 from byoc_lab.relay.rules import run
 from byoc_lab.run.inputs import WIDENED, bind_inputs, widened
-from byoc_lab.run.interpreter import Closure, Frame, Interpreter, Observer, Steps
+from byoc_lab.run.interpreter import Closure, Interpreter, Observer, ScopeFrame, Steps
 from byoc_lab.run.values import ConstructorValue, RefValue
 
 MAX_CALL_DEPTH = 100_000
@@ -162,26 +162,28 @@ class Reference(Interpreter):
         self.observer = observer
         self.depth = 0
 
-    def run(self, function: Function, values: Mapping[Var, Any], outer: Frame | None = None) -> Any:
+    def run(
+        self, function: Function, values: Mapping[Var, Any], outer: ScopeFrame | None = None
+    ) -> Any:
         """What `function` gives where its parameters have these values."""
-        frame = Frame(outer)
+        frame = ScopeFrame(outer)
         for parameter, value in values.items():
             self.bind(parameter, value, frame)
         return run(self.scope(function.body, frame))
 
     def closure(
-        self, function: Function, frame: Frame, name: GlobalVar | None = None
+        self, function: Function, frame: ScopeFrame, name: GlobalVar | None = None
     ) -> FunctionValue:
         return FunctionValue(function, frame, name, self.mod, self.wide)
 
-    def variable(self, node: Var, frame: Frame) -> Any:
+    def variable(self, node: Var, frame: ScopeFrame) -> Any:
         self.fail(node, f"%{node.name_hint} has no value: nothing binds it")
 
-    def constant(self, node: Constant, frame: Frame) -> Any:
+    def constant(self, node: Constant, frame: ScopeFrame) -> Any:
         value = widened(node.numpy()) if self.wide else node.numpy()
         return self.observer.on_constant(node, value) if self.observer else value
 
-    def operator(self, node: Call, op: Op, args: list[Any], frame: Frame) -> Any:
+    def operator(self, node: Call, op: Op, args: list[Any], frame: ScopeFrame) -> Any:
         attrs = widened_attrs(node.attrs) if self.wide else node.attrs
         try:
             value = evaluate_op(op, attrs, args)
@@ -191,7 +193,7 @@ class Reference(Interpreter):
             raise EvaluationError(f"{node.span}: {error}") from error
         return self.observer.on_result(node, args, value) if self.observer else value
 
-    def enter(self, node: Call, callee: Closure, args: list[Any], frame: Frame) -> Steps:
+    def enter(self, node: Call, callee: Closure, args: list[Any], frame: ScopeFrame) -> Steps:
         function = callee.function
         if len(args) != len(function.params):
             expected = len(function.params)
@@ -199,29 +201,29 @@ class Reference(Interpreter):
         self.depth += 1
         if self.depth > MAX_CALL_DEPTH:
             self.fail(node, f"calls are nested {MAX_CALL_DEPTH} deep: endless recursion")
-        inner = Frame(callee.frame)
+        inner = ScopeFrame(callee.frame)
         for parameter, value in zip(function.params, args, strict=True):
             self.bind(parameter, value, inner)
         value = yield self.scope(function.body, inner)
         self.depth -= 1
         return value
 
-    def other_call(self, node: Call, callee: Any, args: list[Any], frame: Frame) -> Any:
+    def other_call(self, node: Call, callee: Any, args: list[Any], frame: ScopeFrame) -> Any:
         self.fail(node, f"{describe(node.op)} is called but is no function")
 
-    def if_(self, node: If, frame: Frame) -> Steps:
+    def if_(self, node: If, frame: ScopeFrame) -> Steps:
         taken = node.true_branch if bool(frame.find(node.cond)) else node.false_branch
         return (yield self.scope(taken, frame))
 
-    def tuple_(self, node: Tuple, frame: Frame) -> Any:
+    def tuple_(self, node: Tuple, frame: ScopeFrame) -> Any:
         return tuple(frame.find(f) for f in node.fields)
 
-    def projection(self, node: TupleGetItem, whole: Any, frame: Frame) -> Any:
+    def projection(self, node: TupleGetItem, whole: Any, frame: ScopeFrame) -> Any:
         if not isinstance(whole, tuple) or not 0 <= node.index < len(whole):
             self.fail(node, f"{describe(node)}: field {node.index} does not exist")
         return whole[node.index]
 
-    def ref_create(self, node: RefCreate, frame: Frame) -> Any:
+    def ref_create(self, node: RefCreate, frame: ScopeFrame) -> Any:
         return RefValue(frame.find(node.value))
 
     def ref_read(self, node: RefRead, ref: Any) -> Any:

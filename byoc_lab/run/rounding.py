@@ -50,14 +50,14 @@ class Step:
 
 # Rules: for a step, the standard deviation of its rounding error in units of u / sqrt(3). A number
 # or an array; for several results a tuple of these.
-Rule = Callable[[Step], Any]
+RoundingRule = Callable[[Step], Any]
 
 
 def _exact(step: Step) -> Any:
     return 0.0
 
 
-def _rounded(times: float) -> Rule:
+def _rounded(times: float) -> RoundingRule:
     """As many roundings of the result as `times` squared."""
     return lambda step: times * np.abs(step.value)
 
@@ -177,7 +177,7 @@ def _backward_stable(step: Step) -> Any:
     return found if isinstance(step.value, tuple) else found[0]
 
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, RoundingRule] = {
     "nn.conv2d": _conv2d,
     "nn.dense": _dense,
     "nn.batch_matmul": _batch_matmul,

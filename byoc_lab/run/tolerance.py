@@ -19,7 +19,7 @@ import numpy as np
 from byoc_lab.relay.expr import Call, Constant, Expr, Function, GlobalVar, If, Var
 from byoc_lab.relay.module import IRModule
 from byoc_lab.run.inputs import widened
-from byoc_lab.run.interpreter import Frame, Observer, Steps
+from byoc_lab.run.interpreter import Observer, ScopeFrame, Steps
 from byoc_lab.run.reference import Keep, Reference
 from byoc_lab.run.rounding import Array, flat, rounding, rounding_deviation
 
@@ -147,7 +147,7 @@ class _Flat(Reference):
     def __init__(self, functions: Mapping[GlobalVar, Function], observer: Observer | None = None):
         super().__init__(IRModule(dict(functions)), wide=True, observer=observer)
 
-    def if_(self, node: If, frame: Frame) -> Steps:
+    def if_(self, node: If, frame: ScopeFrame) -> Steps:
         true = yield self.scope(node.true_branch, frame)
         false = yield self.scope(node.false_branch, frame)
         return true if bool(frame.find(node.cond)) else false

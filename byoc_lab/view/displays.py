@@ -20,14 +20,14 @@ LARGEST_HTML = 4_000_000  # characters; beyond it a notebook gets the widget and
 def render_text(obj: Any, colour: bool = False) -> str:
     """An object's display for a terminal; whether in colour: `text.wants_colour()`."""
     from byoc_lab.diff import Diff
-    from byoc_lab.dnnl.graph import Graph
+    from byoc_lab.dnnl.graph import DnnlGraph
     from byoc_lab.trace import Trace
 
     if isinstance(obj, Trace):
         return text.trace_text(obj, colour)
     if isinstance(obj, Diff):
         return text.diff_text(obj, colour=colour)
-    if isinstance(obj, Graph):
+    if isinstance(obj, DnnlGraph):
         return str(graph(obj))
     return str(obj)
 
@@ -37,9 +37,9 @@ def mimebundle(obj: Any) -> dict[str, Any]:
 
     The graph of a compiled region is a drawing, and text.
     """
-    from byoc_lab.dnnl.graph import Graph
+    from byoc_lab.dnnl.graph import DnnlGraph
 
-    if isinstance(obj, Graph):
+    if isinstance(obj, DnnlGraph):
         return {**graph(obj)._repr_mimebundle_()}
     bundle: dict[str, Any] = {"text/plain": render_text(obj)}
     if _in_terminal():

@@ -13,7 +13,7 @@ WEIGHTS = frozenset(
 
 
 @dataclass(eq=False)
-class Frame:
+class PictureFrame:
     """A border around boxes.
 
     `kind`: "region" (between annotations), "external" (a function for a compiler), "composite",
@@ -23,12 +23,12 @@ class Frame:
     kind: str
     label: str
     compiler: str | None = None
-    parent: Frame | None = None
+    parent: PictureFrame | None = None
     expr: Expr | None = None
     colour: int | None = None
-    merged_into: Frame | None = None
+    merged_into: PictureFrame | None = None
 
-    def resolve(self) -> Frame:
+    def resolve(self) -> PictureFrame:
         """The frame that this one was merged into, at last; usually itself."""
         root = self
         while root.merged_into is not None:
@@ -50,7 +50,7 @@ class Box:
     title: str
     detail: str = ""
     exprs: list[Expr] = field(default_factory=list)
-    frame: Frame | None = None
+    frame: PictureFrame | None = None
     weights: int = 0  # how many constants and weights were folded into it
 
 
@@ -69,7 +69,7 @@ class Picture:
     """Boxes in evaluation order, frames outermost first, arrows in order of the operands."""
 
     boxes: list[Box]
-    frames: list[Frame]
+    frames: list[PictureFrame]
     arrows: list[Arrow]
     collapsed: bool = False
 
@@ -84,7 +84,7 @@ class Picture:
         return {"offloaded": offloaded, "host": total - offloaded, "regions": regions}
 
 
-def _compiled(frame: Frame | None) -> bool:
+def _compiled(frame: PictureFrame | None) -> bool:
     while frame is not None:
         if frame.colour is not None:
             return True
@@ -121,9 +121,9 @@ def fold_weights(boxes: list[Box], arrows: list[Arrow]) -> set[Box]:
     return gone
 
 
-def used_frames(boxes: list[Box]) -> list[Frame]:
+def used_frames(boxes: list[Box]) -> list[PictureFrame]:
     """The frames with something in them, in order of first use, each after its parent."""
-    found: dict[Frame, None] = {}
+    found: dict[PictureFrame, None] = {}
     for box in boxes:
         way = []
         frame = box.frame
@@ -137,7 +137,7 @@ def used_frames(boxes: list[Box]) -> list[Frame]:
 
 def collapse(picture: Picture) -> Picture:
     """The same picture with each outermost frame as one box (`Picture.collapsed`)."""
-    stand_in: dict[Frame, Box] = {}
+    stand_in: dict[PictureFrame, Box] = {}
     moved: dict[Box, Box] = {}
     boxes: list[Box] = []
     for box in picture.boxes:

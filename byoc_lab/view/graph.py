@@ -13,7 +13,7 @@ from byoc_lab.errors import BuildError, MissingDependencyError
 from byoc_lab.relay.expr import Expr
 from byoc_lab.relay.module import IRModule
 from byoc_lab.view.assets import graph_css
-from byoc_lab.view.elements import Box, Frame, Picture, collapse
+from byoc_lab.view.elements import Box, Picture, PictureFrame, collapse
 from byoc_lab.view.layout import dot_source, lay_out
 from byoc_lab.view.picture import picture_of
 from byoc_lab.view.region_picture import region_picture
@@ -76,9 +76,9 @@ class GraphView:
             mark = " (crosses a region border)" if arrow.crossing else ""
             operands.setdefault(arrow.target, []).append(names[arrow.source] + mark)
         lines: list[str] = []
-        open_frames: list[Frame] = []
+        open_frames: list[PictureFrame] = []
         for box in self._drawn.boxes:
-            way: list[Frame] = []
+            way: list[PictureFrame] = []
             frame = box.frame
             while frame is not None:
                 way.append(frame)

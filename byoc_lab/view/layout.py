@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from byoc_lab.errors import BuildError, MissingDependencyError
-from byoc_lab.view.elements import Arrow, Box, Frame, Picture
+from byoc_lab.view.elements import Arrow, Box, Picture, PictureFrame
 
 POINTS = 72  # DOT gives widths and heights in inches
 CHAR, DETAIL_CHAR = 6.65, 5.65  # advance of a monospace character at 11 and 9.4 points
@@ -36,7 +36,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Layout:
+class PictureLayout:
     """Width and height of the whole, a place per box and frame, a curve per arrow.
 
     A curve is a start point followed by three control points for each cubic piece.
@@ -45,7 +45,7 @@ class Layout:
     width: float
     height: float
     boxes: dict[Box, Place]
-    frames: dict[Frame, Place]
+    frames: dict[PictureFrame, Place]
     curves: dict[Arrow, tuple[Point, ...]]
 
 
@@ -89,19 +89,21 @@ def dot_source(picture: Picture) -> str:
         edge_attr={"arrowsize": "0.55"},
     )
     homes = _nesting(picture.frames)
-    inside: dict[Frame | None, list[Box]] = {}
+    inside: dict[PictureFrame | None, list[Box]] = {}
     for box in picture.boxes:
         inside.setdefault(homes[box.frame] if box.frame else None, []).append(box)
     names = {box: f"b{n}" for n, box in enumerate(picture.boxes)}
 
-    def body_of(frame: Frame | None) -> list[str]:
+    def body_of(frame: PictureFrame | None) -> list[str]:
         lines = []
         for box in inside.get(frame, ()):
             w, h = size_of(box)
             lines.append(f'{names[box]} [width="{w / POINTS:.3f}" height="{h / POINTS:.3f}"]\n')
         return lines
 
-    clusters: dict[Frame | None, list[str]] = {}  # what is drawn inside a frame, frames included
+    clusters: dict[
+        PictureFrame | None, list[str]
+    ] = {}  # what is drawn inside a frame, frames included
     for n, frame in reversed(list(enumerate(picture.frames))):  # inner frames before outer ones
         if homes[frame] is frame:
             room = " " * len(frame.label)  # the label is drawn later; here it only needs its place
@@ -119,10 +121,10 @@ def dot_source(picture: Picture) -> str:
     return graph.source
 
 
-def _nesting(frames: Sequence[Frame]) -> dict[Frame, Frame]:
+def _nesting(frames: Sequence[PictureFrame]) -> dict[PictureFrame, PictureFrame]:
     """For each frame the frame its boxes are drawn in: itself, unless it is nested too deep."""
-    depth: dict[Frame, int] = {}
-    homes: dict[Frame, Frame] = {}
+    depth: dict[PictureFrame, int] = {}
+    homes: dict[PictureFrame, PictureFrame] = {}
     for frame in frames:  # parents come first
         depth[frame] = depth[frame.parent] + 1 if frame.parent else 0
         deep = frame.parent is not None and depth[frame] > DEEPEST
@@ -130,7 +132,7 @@ def _nesting(frames: Sequence[Frame]) -> dict[Frame, Frame]:
     return homes
 
 
-def lay_out(picture: Picture, timeout: float = 60.0) -> Layout:
+def lay_out(picture: Picture, timeout: float = 60.0) -> PictureLayout:
     """Run the layout program on a picture.
 
     Raises MissingDependencyError when there is none, BuildError when it fails or takes longer
@@ -157,7 +159,7 @@ def lay_out(picture: Picture, timeout: float = 60.0) -> Layout:
     return _read_layout(picture, json.loads(run.stdout))
 
 
-def _read_layout(picture: Picture, data: dict) -> Layout:
+def _read_layout(picture: Picture, data: dict) -> PictureLayout:
     _, _, width, height = map(float, data["bb"].split(","))
     objects = data.get("objects", [])
     by_name = {o["name"]: o for o in objects}
@@ -176,7 +178,7 @@ def _read_layout(picture: Picture, data: dict) -> Layout:
         arrow: _curve(drawn_arrows[f"a{n}"]["pos"], height)
         for n, arrow in enumerate(picture.arrows)
     }
-    return Layout(width, height, boxes, frames, curves)
+    return PictureLayout(width, height, boxes, frames, curves)
 
 
 def _curve(pos: str, height: float) -> tuple[Point, ...]:

@@ -30,7 +30,7 @@ from byoc_lab.relay.expr import (
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.types import TensorType, TupleType, Type
 from byoc_lab.relay.visit import post_order
-from byoc_lab.view.elements import Arrow, Box, Frame, Picture, fold_weights, used_frames
+from byoc_lab.view.elements import Arrow, Box, Picture, PictureFrame, fold_weights, used_frames
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 
@@ -55,12 +55,12 @@ class _Scope:
     """One body being drawn: what was drawn for its nodes, and what its variables stand for."""
 
     body: Expr
-    frame: Frame | None = None
+    frame: PictureFrame | None = None
     outer: _Scope | None = None
     env: dict[Var, tuple[_Scope, Expr]] = field(default_factory=dict)  # parameters: the arguments
     lets: dict[Var, Expr] = field(default_factory=dict)
     values: dict[Expr, tuple[Box, ...]] = field(default_factory=dict)
-    regions: dict[Expr, Frame] = field(default_factory=dict)
+    regions: dict[Expr, PictureFrame] = field(default_factory=dict)
 
     def look_up(self, expr: Expr) -> tuple[_Scope, Expr]:
         """What a variable stands for, and in which scope; other expressions are themselves."""
@@ -80,7 +80,7 @@ class _Scope:
         scope, found = self.look_up(expr)
         return scope.values.get(found, ())
 
-    def region(self, expr: Expr) -> Frame | None:
+    def region(self, expr: Expr) -> PictureFrame | None:
         """The region that `expr` is in, as an operand: none once a `compiler_end` closed it."""
         scope, found = self.look_up(expr)
         if scope is not self or is_annotation(found, END):
@@ -96,7 +96,7 @@ class _Artist:
     def __init__(self, mod: IRModule | None):
         self.mod = mod
         self.boxes: list[Box] = []
-        self.frames: list[Frame] = []
+        self.frames: list[PictureFrame] = []
         self.arrows: list[Arrow] = []
         self.drawn: set[Expr] = set()
         self.begins = 0
@@ -212,13 +212,13 @@ class _Artist:
         compiler = compiler_of(begin)
         label = f"{compiler} · region {self.begins}"
         self.begins += 1
-        region = Frame("region", label, compiler, scope.frame)
+        region = PictureFrame("region", label, compiler, scope.frame)
         self.frames.append(region)
         scope.regions[begin] = region
 
     def join(self, scope: _Scope, node: Expr, operands: Sequence[Expr]) -> None:
         """TVM's rule: a node is in the region of its operands; several become the first."""
-        home: Frame | None = None
+        home: PictureFrame | None = None
         for operand in operands:
             region = scope.region(operand)
             if region is None or region is home:
@@ -242,7 +242,9 @@ class _Artist:
         inner.env = {p: (scope, a) for p, a in zip(callee.params, node.args, strict=False)}
         return inner
 
-    def function_frame(self, func: Function, name: str, parent: Frame | None) -> Frame:
+    def function_frame(
+        self, func: Function, name: str, parent: PictureFrame | None
+    ) -> PictureFrame:
         attrs = func.attrs
         symbol = attrs.get("global_symbol") or attrs.get("ExternalSymbol") or name
         if "Compiler" in attrs:
@@ -250,11 +252,11 @@ class _Artist:
             label = f"@{symbol}" if symbol else "fn"
             if compiler not in label:
                 label += f" · {compiler}"
-            frame = Frame("external", label, compiler, parent, func)
+            frame = PictureFrame("external", label, compiler, parent, func)
         elif "Composite" in attrs:
-            frame = Frame("composite", str(attrs["Composite"]), None, parent, func)
+            frame = PictureFrame("composite", str(attrs["Composite"]), None, parent, func)
         else:
-            frame = Frame("function", f"@{name}" if name else "fn", None, parent, func)
+            frame = PictureFrame("function", f"@{name}" if name else "fn", None, parent, func)
         self.frames.append(frame)
         return frame
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from byoc_lab.view.elements import Arrow, Box, Frame, Picture
+from byoc_lab.view.elements import Arrow, Box, Picture, PictureFrame
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 BIASED = {"dense": 3, "matmul": 3, "conv": 3}  # how many operands there are with a bias
@@ -17,12 +17,12 @@ BIASED = {"dense": 3, "matmul": 3, "conv": 3}  # how many operands there are wit
 def region_picture(graph: Mapping[str, Any]) -> Picture:
     """The picture of a region's graph: its inputs, operations and outputs, in a frame."""
     tensors = graph["tensors"]
-    frame = Frame("external", f"@{graph['symbol']} · dnnl", "dnnl", colour=0)
+    frame = PictureFrame("external", f"@{graph['symbol']} · dnnl", "dnnl", colour=0)
     made: dict[int, Box] = {}
     boxes: list[Box] = []
     arrows: list[Arrow] = []
 
-    def add(kind: str, title: str, detail: str, inside: Frame | None) -> Box:
+    def add(kind: str, title: str, detail: str, inside: PictureFrame | None) -> Box:
         boxes.append(Box(kind, title, detail, [], inside))
         return boxes[-1]
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from xml.sax.saxutils import escape
 
 from byoc_lab.relay.expr import Expr
-from byoc_lab.view.elements import Box, Frame, Picture
-from byoc_lab.view.layout import Layout, Place
+from byoc_lab.view.elements import Box, Picture, PictureFrame
+from byoc_lab.view.layout import PictureLayout, Place
 
 COLOURS = 6  # a colour-blind-safe set (Okabe and Ito, 2008), in graph.css
 PAD = 6.0
@@ -30,7 +30,7 @@ _PATTERNS = (
 
 def svg_of(
     picture: Picture,
-    layout: Layout,
+    layout: PictureLayout,
     ids_of: Callable[[Expr], str | None],
     style: str = "",
 ) -> str:
@@ -89,7 +89,7 @@ def _definitions(picture: Picture) -> str:
     return f"<defs>{patterns}{marker.format('head')}{marker.format('head-bad')}</defs>"
 
 
-def _frame(frame: Frame, at: Place, ids_of: Callable[[Expr], str | None]) -> str:
+def _frame(frame: PictureFrame, at: Place, ids_of: Callable[[Expr], str | None]) -> str:
     n = "" if frame.colour is None else frame.colour % COLOURS
     colour = f" byl-c{n}" if frame.colour is not None else ""
     rect = f'x="{at.x:.1f}" y="{at.y:.1f}" width="{at.w:.1f}" height="{at.h:.1f}" rx="7"'
@@ -102,7 +102,7 @@ def _frame(frame: Frame, at: Place, ids_of: Callable[[Expr], str | None]) -> str
     )
 
 
-def _label(frame: Frame, at: Place) -> str:
+def _label(frame: PictureFrame, at: Place) -> str:
     colour = f" byl-c{frame.colour % COLOURS}" if frame.colour is not None else ""
     text = _text(_fit(frame.label, int(at.w / 5.9) - 1))
     where = f'x="{at.x + 8:.1f}" y="{at.y + 13:.1f}"'

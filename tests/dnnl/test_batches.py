@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byoc_lab.dnnl import native
-from byoc_lab.dnnl.native import Region
+from byoc_lab.dnnl.native import CompiledRegion
 from tests.dnnl.net import RELU, Net, residual_net
 from tests.dnnl.reference import assert_close
 
@@ -211,7 +211,7 @@ def test_delivered_and_loaded_constants_serve_every_batch() -> None:
 
     net, output = residual_net()
     net.graph["outputs"] = [output]
-    region = Region(net.graph, net.arrays["constants"])
+    region = CompiledRegion(net.graph, net.arrays["constants"])
     data = np.repeat(net.arrays["inputs"][0], 3, axis=0)
     expected = region(data)[0]
     delivered = native.function("create_graph")(json.dumps(net.graph), [])
@@ -227,10 +227,10 @@ def test_other_batches_have_the_threads_of_the_first() -> None:
     net, output = residual_net()
     net.graph["outputs"] = [output]
     before = native.get_num_threads()
-    region = Region(net.graph, net.arrays["constants"], threads=1)
+    region = CompiledRegion(net.graph, net.arrays["constants"], threads=1)
     assert native.get_num_threads() == before
     region(np.zeros((2, 3, 16, 16), np.float32))
     assert region.stats()["threads"] == 1
     assert native.get_num_threads() == before
     with pytest.raises(ValueError, match="threads: expected a value in"):
-        Region(net.graph, net.arrays["constants"], threads=0)
+        CompiledRegion(net.graph, net.arrays["constants"], threads=0)

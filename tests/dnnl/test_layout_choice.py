@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from byoc_lab.dnnl import native
-from byoc_lab.dnnl.native import Region
+from byoc_lab.dnnl.native import CompiledRegion
 from tests.dnnl.net import RELU, Net, residual_net
 
 pytestmark = [
@@ -58,7 +58,7 @@ def test_the_quicker_layouts_are_kept() -> None:
     results = {}
     for rule in ("blocked", "any", "timed"):
         native.set_layouts(rule)
-        region = Region(net.graph, net.arrays["constants"])
+        region = CompiledRegion(net.graph, net.arrays["constants"])
         (results[rule],) = region(*net.arrays["inputs"])
         stats = region.stats()
         times = stats["layout_times_us"]

@@ -11,7 +11,7 @@ from byoc_lab.transform import InferType, PartitionGraph
 
 from byoc_lab import lint, relay
 from byoc_lab.errors import ByocLabError, EvaluationError, UnknownNameError
-from byoc_lab.lint import Rule, Sample, all_rules
+from byoc_lab.lint import LintRule, Sample, all_rules
 from byoc_lab.relay.expr import Function
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.visit import substitute
@@ -37,13 +37,13 @@ def test_there_are_rules() -> None:
 
 
 @pytest.mark.parametrize(("rule", "sample"), VALID, ids=lambda x: getattr(x, "code", ""))
-def test_good_samples_are_clean(rule: Rule, sample: Sample) -> None:
+def test_good_samples_are_clean(rule: LintRule, sample: Sample) -> None:
     """A good sample is clean for all rules, not only for its own."""
     assert list(lint(_read(sample))) == []
 
 
 @pytest.mark.parametrize(("rule", "sample"), INVALID, ids=lambda x: getattr(x, "code", ""))
-def test_bad_samples_are_found_at_the_place(rule: Rule, sample: Sample) -> None:
+def test_bad_samples_are_found_at_the_place(rule: LintRule, sample: Sample) -> None:
     found = lint(_read(sample)).by_code(rule.code)
     assert found
     if sample.points_at:
@@ -55,7 +55,7 @@ def test_bad_samples_are_found_at_the_place(rule: Rule, sample: Sample) -> None:
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda r: r.code)
-def test_a_rule_has_a_page_and_samples(rule: Rule) -> None:
+def test_a_rule_has_a_page_and_samples(rule: LintRule) -> None:
     assert re.fullmatch(r"BYL\d{3}", rule.code)
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name)
     page = type(rule).__doc__ or ""

@@ -124,7 +124,7 @@ def test_a_region_that_is_compiled_wrongly_is_found() -> None:
         for op in made.graph["ops"]:
             if op["kind"] == "dense":
                 del op["inputs"][2:]
-        return native.Region(made.graph, made.constants)
+        return native.CompiledRegion(made.graph, made.constants)
 
     exe = build(dnnl.partition_for_dnnl(net()), backends={"dnnl": codegen})
     report = validate(net(), exe, [X])
@@ -139,7 +139,7 @@ def test_a_wrong_epsilon_in_a_kernel_is_found() -> None:
         for op in made.graph["ops"]:
             if op["kind"] == "batch_norm":
                 op["attrs"]["epsilon"] = 1e-3
-        return native.Region(made.graph, made.constants)
+        return native.CompiledRegion(made.graph, made.constants)
 
     # Without SimplifyInference the batch norms stay as they are.
     with PassContext(disabled_pass=["SimplifyInference"]):
@@ -284,7 +284,7 @@ def test_operators_of_the_host(name: str, kind: str) -> None:
     expr = {
         "nn.layer_norm": lambda: nn.layer_norm(x, *vectors),
         "variance": lambda: builder("variance")(
-            x, builder("mean")(x, axis=1, keepdims=True), axis=1
+            x, axis=1, with_mean=builder("mean")(x, axis=1, keepdims=True)
         ),
         "mean": lambda: builder("mean")(x, axis=1),
         "sum": lambda: builder("sum")(x, axis=1),

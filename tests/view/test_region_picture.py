@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from byoc_lab import dnnl, relay
-from byoc_lab.dnnl.graph import Graph
+from byoc_lab.dnnl.graph import DnnlGraph
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.view import graph
@@ -19,7 +19,7 @@ def const(*shape: int) -> relay.Constant:
     return relay.const(np.ones(shape, np.float32))
 
 
-def residual_block() -> Graph:
+def residual_block() -> DnnlGraph:
     data = relay.var("data", shape=(1, 3, 32, 32))
     stem = nn.conv2d(data, const(16, 3, 3, 3), padding=1, strides=(2, 2))
     stem = nn.relu(nn.bias_add(stem, const(16)))

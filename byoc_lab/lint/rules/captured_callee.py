@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from byoc_lab.lint.base import Finding, Rule, Sample, Subject
+from byoc_lab.lint.base import Finding, LintRule, Sample, Subject
 from byoc_lab.relay.annotate import is_annotation
 from byoc_lab.relay.expr import Call, Var, describe
 
@@ -12,7 +12,7 @@ _T = "Tensor[(10, 10), float32]"
 _HEAD = f"def @main(%x: {_T}) {{\n"
 
 
-class CapturedCallee(Rule):
+class CapturedCallee(LintRule):
     """A call inside a region calls a local variable, or something behind a mark.
 
     ## Why is this bad?

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from byoc_lab.lint.base import Finding, Rule, Sample, Subject
+from byoc_lab.lint.base import Finding, LintRule, Sample, Subject
 from byoc_lab.relay.annotate import BEGIN, compiler_of, is_annotation
 from byoc_lab.relay.expr import Let, Var
 from byoc_lab.relay.variables import free_among
@@ -13,7 +13,7 @@ _T = "Tensor[(10, 10), float32]"
 _X = 'annotation.compiler_begin(%x, compiler="A")'
 
 
-class FreeVariable(Rule):
+class FreeVariable(LintRule):
     """A global function uses a variable that nothing binds, or will after PartitionGraph.
 
     ## Why is this bad?

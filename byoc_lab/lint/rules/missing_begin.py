@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from byoc_lab.lint.base import Finding, Rule, Sample, Subject, called
+from byoc_lab.lint.base import Finding, LintRule, Sample, Subject, called
 from byoc_lab.relay.annotate import BEGIN, END, compiler_of, is_annotation
 from byoc_lab.relay.expr import Call, Constant, Expr, Let, Tuple, TupleGetItem, Var, describe
 from byoc_lab.relay.regions import Region
@@ -21,7 +21,7 @@ def _end(value: str) -> str:
     return f'annotation.compiler_end({value}, compiler="A")'
 
 
-class MissingBegin(Rule):
+class MissingBegin(LintRule):
     """A value enters a region without `compiler_begin`.
 
     ## Why is this bad?

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from byoc_lab.lint.base import Finding, Rule, Sample, Subject, called
+from byoc_lab.lint.base import Finding, LintRule, Sample, Subject, called
 from byoc_lab.relay.annotate import is_annotation
 from byoc_lab.relay.expr import Expr
 from byoc_lab.relay.regions import Region
@@ -13,7 +13,7 @@ _HEAD = "def @main(%x: Tensor[(10, 10), float32]) {\n"
 _BEGIN = 'annotation.compiler_begin(%x, compiler="A")'
 
 
-class MissingEnd(Rule):
+class MissingEnd(LintRule):
     """A value leaves a region without `compiler_end`, or a region has no end at all.
 
     ## Why is this bad?

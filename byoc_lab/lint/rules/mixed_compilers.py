@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from byoc_lab.lint.base import Finding, Rule, Sample, Subject, called
+from byoc_lab.lint.base import Finding, LintRule, Sample, Subject, called
 from byoc_lab.relay.annotate import compiler_of
 
 _T = "Tensor[(10, 10), float32]"
 _HEAD = f"def @main(%x: {_T}, %y: {_T}) {{\n"
 
 
-class MixedCompilers(Rule):
+class MixedCompilers(LintRule):
     """One region names two compilers.
 
     ## Why is this bad?

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from byoc_lab.lint.base import Finding, Rule, Sample, Subject
+from byoc_lab.lint.base import Finding, LintRule, Sample, Subject
 
 _T = "Tensor[(10, 10), float32]"
 _MAIN = (
@@ -14,7 +14,7 @@ _MAIN = (
 )
 
 
-class NameTaken(Rule):
+class NameTaken(LintRule):
     """The module has a function already under the name that a region's function is to get.
 
     ## Why is this bad?

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from byoc_lab.lint.base import Finding, Rule, Sample, Subject
+from byoc_lab.lint.base import Finding, LintRule, Sample, Subject
 from byoc_lab.relay.annotate import BEGIN, END, compiler_of, is_annotation
 from byoc_lab.relay.expr import Expr, Function
 from byoc_lab.relay.visit import post_order
@@ -15,7 +15,7 @@ _HEAD = f"def @main(%x: {_T}) {{\n"
 _X = 'annotation.compiler_begin(%x, compiler="A")'
 
 
-class NestedPartition(Rule):
+class NestedPartition(LintRule):
     """A region begins inside another, or an external function is made inside another.
 
     ## Why is this bad?

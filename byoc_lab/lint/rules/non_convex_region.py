@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from byoc_lab.lint.base import Finding, Rule, Sample, Subject, called
+from byoc_lab.lint.base import Finding, LintRule, Sample, Subject, called
 from byoc_lab.relay.annotate import is_annotation
 from byoc_lab.relay.expr import Expr
 from byoc_lab.relay.regions import Region
@@ -12,7 +12,7 @@ from byoc_lab.relay.regions import Region
 _HEAD = "def @main(%x: Tensor[(10, 10), float32]) {\n"
 
 
-class NonConvexRegion(Rule):
+class NonConvexRegion(LintRule):
     """A value leaves a region, is used outside, and comes back into the same region.
 
     ## Why is this bad?

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from byoc_lab.lint.base import Finding, Rule, Sample, Subject
+from byoc_lab.lint.base import Finding, LintRule, Sample, Subject
 from byoc_lab.relay.adt import Clause, Match
 from byoc_lab.relay.analysis import free_vars
 from byoc_lab.relay.expr import Call, Expr, Var, describe
@@ -23,7 +23,7 @@ _SOME = (
 )
 
 
-class RegionAcrossClauses(Rule):
+class RegionAcrossClauses(LintRule):
     """A region reads what one clause of a `match` binds, and gives values outside that clause.
 
     ## Why is this bad?

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from byoc_lab.lint.base import Finding, Rule, Sample, Subject, called
+from byoc_lab.lint.base import Finding, LintRule, Sample, Subject, called
 from byoc_lab.relay.annotate import BEGIN, END, is_annotation
 from byoc_lab.relay.expr import Call
 
 _HEAD = "def @main(%x: Tensor[(10, 10), float32]) {\n"
 
 
-class UnnamedCompiler(Rule):
+class UnnamedCompiler(LintRule):
     """A `compiler_begin` or `compiler_end` has no attributes, so it names no compiler.
 
     ## Why is this bad?

@@ -12,7 +12,7 @@ import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, attrs_type, boolean, integer, integers
 from byoc_lab.relay.op import layout_rules
-from byoc_lab.relay.op.nn_dense import lay_along
+from byoc_lab.relay.op.nn_dense import broadcast_along
 from byoc_lab.relay.op.registry import OpPattern, define_op, identity
 from byoc_lab.relay.op.relations import Types, axis_of, fail, tensors
 from byoc_lab.relay.op.relax_types import by_topi, dtype_of, rank_of
@@ -94,7 +94,7 @@ def per_axis_relation(attrs: AnyValue, *types: Type | None) -> Types:
 
 
 def _laid(attrs: AnyValue, rank: int, vector: np.ndarray) -> np.ndarray:
-    return lay_along(vector.reshape(-1), attrs.axes[0], rank).astype(np.int64)
+    return broadcast_along(vector.reshape(-1), attrs.axes[0], rank).astype(np.int64)
 
 
 def per_axis_reference(

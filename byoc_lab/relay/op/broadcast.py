@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.attrs import REQUIRED
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.create import INIT_ATTRS
 from byoc_lab.relay.op.elementwise import one_per_element
-from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op, same_result
 from byoc_lab.relay.op.relations import Types, broadcast, check_spreads, fail, tensors
 from byoc_lab.relay.op.relax_types import dtype_of, shape_of
-from byoc_lab.relay.op.shape import no_flops
+from byoc_lab.relay.op.shape import listed, no_flops
 from byoc_lab.relay.types import TensorType, Type
 
 
@@ -176,16 +175,11 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, x: R.broadcast_to(x, attrs.shape),
     pattern=OpPattern.BROADCAST,
+    parameters="data shape",
+    defaults={"shape": REQUIRED},
+    normalize=listed("shape"),
     doc="data repeated along axes of length 1, and along new ones in front.",
 )
-
-
-@builds("broadcast_to")
-def broadcast_to(data: Expr, shape: Any) -> Call:
-    """`data` in a wider shape: a sequence of ints, or one."""
-    op = Op.get("broadcast_to")
-    lengths = (shape,) if isinstance(shape, int) else shape
-    return Call(op, [data], INIT_ATTRS.make(shape=lengths))
 
 
 def broadcast_to_like_relation(attrs: Any, data: Type | None, like: Type | None) -> Types:

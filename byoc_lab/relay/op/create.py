@@ -13,9 +13,8 @@ import numpy as np
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, dtype, integers
 from byoc_lab.relay.dims import Any
-from byoc_lab.relay.expr import Call, Constant, Expr, const
+from byoc_lab.relay.expr import Constant, Expr, const
 from byoc_lab.relay.op import layout_rules
-from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op, identity
 from byoc_lab.relay.op.relations import NO_DTYPE, Types, fail, tensors
 from byoc_lab.relay.op.relax_types import dtype_of, scalar
@@ -38,7 +37,7 @@ def _filled(op: str, make, doc: str) -> None:
             fail(op, "attributes shape and dtype must be given")
         return (TensorType(attrs.shape, attrs.dtype),)
 
-    defined = define_op(
+    define_op(
         op,
         "",
         relation,
@@ -47,16 +46,10 @@ def _filled(op: str, make, doc: str) -> None:
         flops=no_flops,
         relax=lambda R, attrs: getattr(R, op)(attrs.shape, attrs.dtype),
         pattern=OpPattern.ELEMWISE,
+        defaults={"shape": REQUIRED, "dtype": REQUIRED},
+        normalize=listed("shape"),
         doc=doc,
     )
-
-    def build(shape: AnyValue, dtype: str) -> Call:
-        lengths = (shape,) if isinstance(shape, int) else shape
-        return Call(defined, [], INIT_ATTRS.make(shape=lengths, dtype=dtype))
-
-    build.__name__ = build.__qualname__ = op
-    build.__doc__ = f"{doc} `shape`: ints, or one."
-    builds(op)(build)
 
 
 _filled("zeros", np.zeros, "A tensor of zeros.")
@@ -64,7 +57,7 @@ _filled("ones", np.ones, "A tensor of ones.")
 
 
 def full_relation(attrs: AnyValue, fill_value: Type | None) -> Types:
-    """A scalar gives a tensor of the attributes' shape, of its own dtype unless one is named."""
+    """A scalar gives a tensor of the attributes' shape and dtype; without one, of its own dtype."""
     (v,) = tensors("full", "fill_value", fill_value)
     if v is None:
         return None, None
@@ -129,7 +122,7 @@ define_op(
 
 
 def scalar_expr(value: AnyValue) -> Expr:
-    """A Relay expression, as `arange` keeps its bounds."""
+    """A Relay expression: the kind of the bounds of `arange`."""
     if not isinstance(value, Expr):
         raise TypeError
     return value
@@ -170,13 +163,22 @@ def _arange_relax(
 ) -> AnyValue:
     first, last, by = (_bound(attrs, name) for name in ("start", "stop", "step"))
     if first is None or last is None or by is None:
-        raise BuildError("arange: Relax can only take constants as start, stop and step")
+        raise BuildError("arange: Relax supports only constants as start, stop and step")
     length = max(0, ceil((last - first) / by))
     whole = R.astype(R.arange(0, length, 1, "int64"), attrs.dtype)
     return R.add(R.multiply(whole, scalar(by, attrs.dtype)), scalar(first, attrs.dtype))
 
 
-ARANGE = define_op(
+def _bounds(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+    """The arguments of TVM's function, as arguments and as attributes."""
+    start, stop, step, kind = (values[n] for n in ("start", "stop", "step", "dtype"))
+    start, stop = (const(0, kind), start) if stop is None else (start, stop)
+    step = const(1, kind) if step is None else step
+    attributes = {"start": start, "stop": stop, "step": step, "dtype": kind}
+    return {**attributes, "first": start, "last": stop, "by": step}
+
+
+define_op(
     "arange",
     "first last by",  # not the names of the attributes: a builder has one parameter for each
     arange_relation,
@@ -184,25 +186,17 @@ ARANGE = define_op(
     attrs=AttrsType(
         "relay.attrs.ArangeAttrs",
         (
-            Attr("start", scalar_expr, doc="the argument start once more"),
-            Attr("stop", scalar_expr, doc="the argument stop once more"),
-            Attr("step", scalar_expr, doc="the argument step once more"),
+            Attr("start", scalar_expr, doc="a copy of the argument start"),
+            Attr("stop", scalar_expr, doc="a copy of the argument stop"),
+            Attr("step", scalar_expr, doc="a copy of the argument step"),
             Attr("dtype", dtype, doc="dtype of the result"),
         ),
     ),
     flops=no_flops,
     relax=_arange_relax,
     pattern=OpPattern.OPAQUE,
-    doc="start, start + step, start + 2 * step, ... before stop.",
+    parameters="start stop step dtype",
+    defaults={"stop": None, "step": None, "dtype": "float32"},
+    normalize=_bounds,
+    doc="start, start + step, start + 2 * step, ... before stop; start alone is the stop, after 0.",
 )
-
-
-@builds("arange")
-def arange(
-    start: Expr, stop: Expr | None = None, step: Expr | None = None, dtype: str = "float32"
-) -> Call:
-    """The numbers from `start` (0, when it is given alone) to before `stop`."""
-    first, last = (start, stop) if stop is not None else (const(0, dtype), start)
-    by = step if step is not None else const(1, dtype)
-    attrs = ARANGE.definition.attrs.make(start=first, stop=last, step=by, dtype=dtype)
-    return Call(ARANGE, [first, last, by], attrs)

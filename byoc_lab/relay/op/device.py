@@ -1,4 +1,4 @@
-"""Marks of where things are: on_device and device_copy. Both are identities that hide nothing.
+"""Annotations of devices: on_device and device_copy. Both are identities that hide nothing.
 
 Source: src/relay/op/annotation/annotation.cc and memory/device_copy.cc of TVM 0.16.
 """
@@ -8,23 +8,22 @@ from __future__ import annotations
 from typing import Any as AnyValue
 
 from byoc_lab.relay.attrs import Attr, Attrs, AttrsType, boolean, integer, string
-from byoc_lab.relay.expr import Call, Expr
+from byoc_lab.relay.expr import Op
 from byoc_lab.relay.op import layout_rules
-from byoc_lab.relay.op.namespace import builds
-from byoc_lab.relay.op.registry import OpPattern, define_op, identity
+from byoc_lab.relay.op.registry import OpPattern, builder, define_op, identity
 from byoc_lab.relay.op.shape import no_flops
 
 DEVICE_TYPES = {"cpu": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10}
 
 
 def nothing(value: AnyValue) -> None:
-    """The one value of a field that is always empty here."""
+    """The value of a field that is always None here."""
     if value is not None:
         raise TypeError
 
 
 def scope(value: AnyValue) -> str:
-    """A string that TVM keeps as an object of its own, unlike other strings of attributes."""
+    """A string that TVM stores as an object, unlike other strings of attributes."""
     return string(value)
 
 
@@ -44,8 +43,8 @@ VIRTUAL_DEVICE = AttrsType(
     (
         Attr("device_type_int", integer, -1, "kind of device as DLPack counts them; 1: CPU"),
         Attr("virtual_device_id", integer, -1, "which of the devices of that kind"),
-        Attr("target", nothing, None, "what code is made for it; not described here"),
-        Attr("memory_scope", scope, "", "which of its memories; empty: the usual one"),
+        Attr("target", nothing, None, "target of the code; not described here"),
+        Attr("memory_scope", scope, "", "memory scope; empty: the default one"),
     ),
     text=_in_words,
 )
@@ -82,7 +81,13 @@ def _device(value: AnyValue) -> Attrs:
         raise TypeError from None
 
 
-def _identity(op: str, attrs: AttrsType, doc: str):
+def _devices(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+    """Devices by name or of TVM as virtual devices. Raises ValueError for unknown ones."""
+    is_device = {name: name.endswith("virtual_device") for name in values}
+    return {n: virtual_device(v) if is_device[n] else v for n, v in values.items()}
+
+
+def _identity(op: str, python_name: str, attrs: AttrsType, parameters: str, doc: str) -> Op:
     return define_op(
         op,
         "body" if op == "on_device" else "data",
@@ -94,12 +99,16 @@ def _identity(op: str, attrs: AttrsType, doc: str):
         pattern=OpPattern.OPAQUE,
         non_computational=op == "on_device",
         layout=layout_rules.elementwise,
+        python_name=python_name,
+        parameters=parameters,
+        normalize=_devices,
         doc=doc,
     )
 
 
 ON_DEVICE = _identity(
     "on_device",
+    "annotation.on_device",
     AttrsType(
         "relay.attrs.OnDeviceAttrs",
         (
@@ -108,9 +117,11 @@ ON_DEVICE = _identity(
             Attr("constrain_body", boolean, True, "whether body must be computed there"),
         ),
     ),
-    "out = body, which is to be computed on a device.",
+    "body device=virtual_device constrain_result constrain_body",
+    'out = body, which is to be computed on a device: "cpu", "cuda:1" or a device of TVM.',
 )
-DEVICE_COPY = _identity(
+_identity(
+    "device_copy",
     "device_copy",
     AttrsType(
         "relay.attrs.DeviceCopyAttrs",
@@ -119,31 +130,8 @@ DEVICE_COPY = _identity(
             Attr("dst_virtual_device", _device, doc="where the result is to be"),
         ),
     ),
+    "data src_device=src_virtual_device dst_device=dst_virtual_device",
     "out = data, in the memory of another device.",
 )
 
-
-@builds("annotation.on_device")
-def on_device(
-    body: Expr,
-    device: AnyValue,
-    constrain_result: bool = False,
-    constrain_body: bool = True,
-) -> Call:
-    """`body`, to be computed on `device`: "cpu", "cuda:1" or a device of TVM."""
-    attrs = ON_DEVICE.definition.attrs.make(
-        virtual_device=virtual_device(device),
-        constrain_result=constrain_result,
-        constrain_body=constrain_body,
-    )
-    return Call(ON_DEVICE, [body], attrs)
-
-
-@builds("device_copy")
-def device_copy(data: Expr, src_device: AnyValue, dst_device: AnyValue) -> Call:
-    """`data` copied from one device to another."""
-    attrs = DEVICE_COPY.definition.attrs.make(
-        src_virtual_device=virtual_device(src_device),
-        dst_virtual_device=virtual_device(dst_device),
-    )
-    return Call(DEVICE_COPY, [data], attrs)
+on_device = builder(ON_DEVICE)

@@ -1,7 +1,7 @@
-"""Operators that take as an argument what others have as an attribute: dyn.reshape, dyn.tile, ...
+"""Operators with an argument where others have an attribute: dyn.reshape, dyn.tile, ...
 
-What they compute is what the operator with the attribute computes, once the argument is known. So
-each is defined by the other one, and `relay.reshape` and its like make whichever fits: the one with
+They compute what the operator with the attribute computes, once the argument is known. So each
+is defined by the other one, and `relay.reshape` and its like make whichever fits: the one with
 the attribute for numbers and constants, this one for any other expression.
 
 Source: src/relay/op/dyn of TVM 0.16.
@@ -21,17 +21,23 @@ from byoc_lab.relay.dims import Any, Dim, Unknown
 from byoc_lab.relay.expr import Call, Constant, Expr, Op, const
 from byoc_lab.relay.op.layout import positions
 from byoc_lab.relay.op.namespace import builds, function
-from byoc_lab.relay.op.registry import OpDef, OpPattern, define_op, wrapped
+from byoc_lab.relay.op.registry import OpPattern, builder, define_op
 from byoc_lab.relay.op.relations import Types, axis_of, fail, need_rank, tensors
 from byoc_lab.relay.op.relax_types import constant_array
 from byoc_lab.relay.op.windows import SPATIAL
 from byoc_lab.relay.span import unless_tvm
 from byoc_lab.relay.types import TensorType, TupleType, Type
 
-# A class for fusion that is another one than without an argument.
+# Classes for fusion that differ from those of the operators with attributes.
 INJECTIVE_HERE = dict.fromkeys(("tile", "expand_dims"), OpPattern.INJECTIVE)
 SCALAR = 0  # the rank of an argument; None: any
 Shape = Callable[..., "Type | None"]
+# The dtypes of the constants made of numbers beside an expression, where `const` has others.
+KINDS = {
+    **dict.fromkeys(("scale_d", "scale_h", "scale_w"), "float64"),
+    "size": "int64",
+    "roi": "float32",
+}
 
 
 def _dynamic(
@@ -43,8 +49,8 @@ def _dynamic(
     attrs: AttrsType | None = None,
 ) -> Op:
     """Define dyn.<name>. `given`: the arguments that are attributes elsewhere, and their ranks;
-    `result(attrs, *types)`: the type of the result, all arguments known; `empty`: what TVM leaves
-    in the attributes of the same names."""
+    `result(attrs, *types)`: the type of the result, all arguments known; `empty`: the
+    values that TVM gives the attributes of the same names."""
     op, static = f"dyn.{name}", Op.get(name).definition
     names = inputs.split()
 
@@ -89,7 +95,7 @@ def _dynamic(
         return static.flops(attrs, kept, result) if static.flops else 0
 
     schema = attrs if attrs is not None else static.attrs if empty is not None else None
-    DYNAMIC[op] = (given, dict(empty or {}))
+    DYNAMIC[op] = given
     return define_op(
         op,
         inputs,
@@ -101,20 +107,25 @@ def _dynamic(
         relax=relax,
         pattern=INJECTIVE_HERE.get(name, static.pattern),
         results=static.results,
+        fixed=empty or {},
+        constants={**static.constants, **{argument: KINDS.get(argument) for argument in given}},
         doc=f"`{name}`, with {' and '.join(given)} known only at run time.",
     )
 
 
-DYNAMIC: dict[str, tuple[Mapping[str, int | None], dict[str, AnyValue]]] = {}
+DYNAMIC: dict[str, Mapping[str, int | None]] = {}  # the arguments that are attributes elsewhere
 
 
 def _attributes(op: str, attrs: AnyValue, arrays: Mapping[str, np.ndarray]) -> Attrs:
     """The record of the operator that has attributes instead of arguments."""
-    given, schema = DYNAMIC[op][0], Op.get(op.removeprefix("dyn.")).definition.attrs
+    given, schema = DYNAMIC[op], Op.get(op.removeprefix("dyn.")).definition.attrs
     values = {f.name: attrs[f.name] for f in schema.fields if attrs and f.name in attrs}
     kinds = {f.name: f.kind for f in schema.fields}
     for argument, array in arrays.items():
-        if kinds[argument] in (integer, integers):  # TVM takes numbers of any dtype, and casts them
+        if kinds[argument] in (
+            integer,
+            integers,
+        ):  # TVM accepts numbers of any dtype, and casts them
             array = array.astype(np.int64)
         scalar = given[argument] == SCALAR
         values[argument] = array.reshape(()).item() if scalar else array.tolist()
@@ -131,7 +142,7 @@ def static_form(call: Call) -> Call | None:
     """The static form of a call that has one; None where an argument is no constant."""
     op = call.op
     assert isinstance(op, Op)
-    given = DYNAMIC[op.name][0]
+    given = DYNAMIC[op.name]
     named = dict(zip(op.definition.inputs, call.args, strict=True))
     constants = {n: a.numpy() for n, a in named.items() if n in given and isinstance(a, Constant)}
     if len(constants) < len(given):
@@ -183,7 +194,7 @@ def _topk(attrs: AnyValue, data: TensorType, k: TensorType) -> Type:
 def _sliced(attrs: AnyValue, data: TensorType, begin: TensorType, *rest: TensorType) -> TensorType:
     """data, its first axes, of which there is a begin, of unknown lengths."""
     count = begin.shape[0]
-    assert isinstance(count, int)  # _dynamic has seen to it
+    assert isinstance(count, int)  # _dynamic has checked it
     if count > len(data.shape):
         fail("dyn.strided_slice", f"begin is for up to {len(data.shape)} axes, found {begin}")
     return TensorType((*[Any()] * count, *data.shape[count:]), data.dtype)
@@ -270,13 +281,6 @@ WITH_STATIC_FORM = frozenset(DYNAMIC) - {"dyn.expand_dims"}
 
 # The functions that choose -----------------------------------------------------------------------
 
-# What numbers beside an expression are made constants of, where that is not as `const` has it.
-KINDS = {
-    **dict.fromkeys(("scale_d", "scale_h", "scale_w"), "float64"),
-    "size": "int64",
-    "roi": "float32",
-}
-
 
 def _number(value: AnyValue, rank: int | None) -> AnyValue:
     """What a constant holds: a number or a list."""
@@ -285,15 +289,15 @@ def _number(value: AnyValue, rank: int | None) -> AnyValue:
 
 
 def _chooser(name: str, fold: bool = True, prepare: Callable[..., None] | None = None) -> None:
-    """Make `relay.<name>` choose between the two; without `fold` a constant is an expression too.
+    """Make `relay.<name>` choose: the dynamic operator for expressions, the static one for numbers.
 
-    `prepare(values)` is what TVM does to the arguments of the dynamic one.
+    fold: whether a constant counts as its numbers, not as an expression.
+    prepare(values): what TVM does to the arguments of the dynamic operator.
     """
-    op = Op.get(f"dyn.{name}")
-    definition: OpDef = op.definition
-    given, empty = DYNAMIC[op.name]
-    static = function(name)
+    given = DYNAMIC[f"dyn.{name}"]
+    static, dynamic = function(name), builder(Op.get(f"dyn.{name}"))
     signature = inspect.signature(static)
+    shared = signature.parameters.keys() & inspect.signature(dynamic).parameters.keys()
 
     def build(*args: AnyValue, **kwargs: AnyValue) -> AnyValue:
         bound = signature.bind(*args, **kwargs)
@@ -306,14 +310,7 @@ def _chooser(name: str, fold: bool = True, prepare: Callable[..., None] | None =
             return static(**values)
         if prepare is not None:
             prepare(values)
-        for argument in given:
-            if not isinstance(values[argument], Expr):
-                values[argument] = const(values[argument], KINDS.get(argument))
-        operands = [values[n] for n in definition.inputs]
-        fields = definition.attrs.fields if definition.attrs else ()
-        chosen = {f.name: values[f.name] for f in fields if f.name in values} | empty
-        attrs = definition.attrs.make(chosen) if definition.attrs else None
-        return wrapped(Call(op, operands, attrs))
+        return dynamic(**{n: v for n, v in values.items() if n in shared})
 
     build.__name__ = build.__qualname__ = name.rpartition(".")[2]
     build.__signature__ = signature  # type: ignore[attr-defined]
@@ -324,7 +321,7 @@ def _chooser(name: str, fold: bool = True, prepare: Callable[..., None] | None =
 def _slice_bounds(values: dict[str, AnyValue]) -> None:
     """A begin below 0 counts from the end, one beyond the end stops there.
 
-    Raises ValueError for axes, which TVM has no place for here.
+    Raises ValueError for axes, which the dynamic operator does not have.
     """
     if values["axes"] is not None:
         raise ValueError("strided_slice: axes must be None when a bound is an expression")
@@ -341,22 +338,15 @@ def _slice_bounds(values: dict[str, AnyValue]) -> None:
     values["begin"] = call("where")(beyond, lengths, begin)
 
 
-def _pad_value(values: dict[str, AnyValue]) -> None:
-    if not isinstance(values["pad_value"], Expr):
-        values["pad_value"] = const(values["pad_value"])
-
-
 def _region(values: dict[str, AnyValue]) -> None:
     values["roi"] = [0.0] * 4 if values["roi"] is None else values["roi"]
-    values["out_dtype"] = values["out_dtype"] or ""
 
 
 for _name in ("reshape", "broadcast_to", "full", "zeros", "ones", "tile", "one_hot", "topk"):
     _chooser(_name)
-for _name in ("squeeze", "nn.upsampling", "nn.upsampling3d"):
+for _name in ("squeeze", "nn.pad", "nn.upsampling", "nn.upsampling3d"):
     _chooser(_name)
 _chooser("expand_dims", fold=False)
-_chooser("nn.pad", prepare=_pad_value)
 _chooser("image.resize2d", prepare=_region)
 _chooser("strided_slice", prepare=_slice_bounds)
 

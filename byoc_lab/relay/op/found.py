@@ -12,9 +12,7 @@ import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean
 from byoc_lab.relay.dims import Any
-from byoc_lab.relay.expr import Expr, TupleWrapper
-from byoc_lab.relay.op.namespace import builds
-from byoc_lab.relay.op.registry import OpPattern, builder, define_op
+from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, need_rank, tensors
 from byoc_lab.relay.op.relax_types import dtype_of, shape_of
 from byoc_lab.relay.op.shape import no_flops
@@ -35,14 +33,14 @@ define_op(
     flops=no_flops,
     lacks={"relax": "the length of its result is known only at run time"},
     pattern=OpPattern.OPAQUE,
-    doc="The places of the elements that are not 0.",
+    doc="The indices of the elements that are not 0.",
 )
 
 
 def unique_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """data (n,) gives values, first places and inverse, all (n,), how many there are (1,), counts.
+    """data (n,) gives values, first indices and inverse, all (n,), their number (1,), counts.
 
-    Of the first two and of the counts only the beginning means something.
+    Only the first elements of values, first indices and counts have a meaning: one per value.
     """
     (x,) = tensors("unique", "data", data)
     if x is None:
@@ -54,11 +52,11 @@ def unique_relation(attrs: AnyValue, data: Type | None) -> Types:
 
 
 def unique_reference(attrs: AnyValue, x: np.ndarray) -> tuple[np.ndarray, ...]:
-    """What is left of the result behind the distinct values is 0."""
+    """The rest of the result, behind the distinct values, is 0."""
     values, first, inverse, counts = np.unique(
         x, return_index=True, return_inverse=True, return_counts=True
     )
-    if not attrs.sorted:  # in the order in which they come
+    if not attrs.sorted:  # in order of first occurrence
         order = np.argsort(first)
         values, first, counts = values[order], first[order], counts[order]
         inverse = np.argsort(order)[inverse]
@@ -82,7 +80,7 @@ def _unique_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
     rows, columns = R.reshape(x, (n, 1)), R.reshape(x, (1, n))
     same = R.astype(R.equal(rows, columns), "int32")
     places = relax.const(np.arange(n, dtype=np.int32))
-    first = R.astype(R.argmax(same, axis=1), "int32")  # where the value of a place comes first
+    first = R.astype(R.argmax(same, axis=1), "int32")  # the first index with the same value
     is_first = R.astype(R.equal(first, places), "int32")
     if attrs.sorted:
         before = R.astype(R.less(columns, rows), "int32")
@@ -93,7 +91,7 @@ def _unique_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
         )
     inverse = R.sum(R.multiply(before, R.reshape(is_first, (1, n))), axis=1)
     found = R.sum(is_first, axis=0, keepdims=True)
-    # Row r of `chosen` marks the place of the r-th value.
+    # Row r of `chosen` is 1 at the first index of the r-th value.
     hits = R.astype(R.equal(R.reshape(inverse, (1, n)), R.reshape(places, (n, 1))), "int32")
     chosen = R.multiply(hits, R.reshape(is_first, (1, n)))
     at = R.sum(R.multiply(chosen, R.reshape(places, (1, n))), axis=1)
@@ -104,7 +102,7 @@ def _unique_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
     return relax.Tuple([values, at, inverse, found, *counts])
 
 
-UNIQUE = define_op(
+define_op(
     "unique",
     "data",
     unique_relation,
@@ -112,8 +110,18 @@ UNIQUE = define_op(
     attrs=AttrsType(
         "relay.attrs.UniqueAttrs",
         (
-            Attr("sorted", boolean, True, "whether the values come in their order, or as found"),
-            Attr("return_counts", boolean, False, "whether there is a fifth result, how often"),
+            Attr(
+                "sorted",
+                boolean,
+                True,
+                "whether the values are sorted, or in order of first occurrence",
+            ),
+            Attr(
+                "return_counts",
+                boolean,
+                False,
+                "whether there is a fifth result: how often each value occurs",
+            ),
         ),
     ),
     attrs_key="",
@@ -123,11 +131,7 @@ UNIQUE = define_op(
     relax=_unique_relax,
     pattern=OpPattern.OPAQUE,
     results=lambda call: 5 if call.attrs.return_counts else 4,
-    doc="The distinct values, where each comes first, which each is, how many, how often.",
+    parameters="data is_sorted=sorted return_counts",
+    doc="The distinct values, the first index of each, the value of each element (inverse), the "
+    "number of values, how often each occurs.",
 )
-
-
-@builds("unique")
-def unique(data: Expr, is_sorted: bool = True, return_counts: bool = False) -> TupleWrapper:
-    """The distinct values of the vector `data`; a tuple of four, of five with the counts."""
-    return builder(UNIQUE)(data, is_sorted, return_counts)

@@ -1,7 +1,7 @@
 """Resizing images of one, two and three spatial axes: image.resize1d, resize2d, resize3d.
 
-A result pixel is a weighted sum of data pixels, and the weights of each axis are apart: the
-reference is a product with one matrix for each. Source: `Resize1DRel`, `Resize2DRel`,
+A result pixel is a weighted sum of data pixels, and the weights of each axis are independent:
+the reference is a product with one matrix per axis. Source: `Resize1DRel`, `Resize2DRel`,
 `Resize3DRel` and topi/image/resize.py of TVM 0.16.
 """
 
@@ -13,11 +13,10 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.relay.attrs import Attr, AttrsType, dtype, integer, integers, number, string
-from byoc_lab.relay.expr import Call, Constant, Expr
+from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, dtype, integer, integers, number, string
+from byoc_lab.relay.expr import Constant
 from byoc_lab.relay.op import layout_rules
-from byoc_lab.relay.op.layout import pick, positions, unpick
-from byoc_lab.relay.op.namespace import builds
+from byoc_lab.relay.op.layout import inverse_permute, permute, positions
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
     NO_DTYPE,
@@ -43,13 +42,15 @@ MODES = (
 )
 
 
-Region = tuple[float, float]  # first and last place, as parts of the length
+AxisRange = tuple[float, float]  # first and last position, as fractions of the length
 
 
-def places(length: int, target: int, mode: str, region: Region = (0.0, 0.0)) -> np.ndarray:
-    """Where in data of `length` each of `target` pixels of the result is looked up.
+def sample_positions(
+    length: int, target: int, mode: str, region: AxisRange = (0.0, 0.0)
+) -> np.ndarray:
+    """The position in data of `length` that each of `target` pixels of the result samples.
 
-    `region` is what tf_crop_and_resize looks at. Raises ValueError for an unknown mode.
+    `region` is the part that tf_crop_and_resize samples. Raises ValueError for an unknown mode.
     """
     x, scale = np.arange(target), length / target
     first, last = region
@@ -72,13 +73,13 @@ def places(length: int, target: int, mode: str, region: Region = (0.0, 0.0)) -> 
     )
 
 
-def nearest(at: np.ndarray, rounding: str, mode: str) -> np.ndarray:
-    """The index of the data pixel that stands for each place."""
+def nearest_index(at: np.ndarray, rounding: str, mode: str) -> np.ndarray:
+    """The index of the data pixel that is nearest to each position."""
     rules = {
         "round": lambda: np.sign(at) * np.floor(np.abs(at) + 0.5),
         "round_prefer_floor": lambda: np.ceil(at - 0.5),
         "round_prefer_ceil": lambda: np.floor(at + 0.5),
-        "floor": lambda: np.floor(at + 1e-5),  # TVM's guard against places just below a pixel
+        "floor": lambda: np.floor(at + 1e-5),  # TVM's guard against positions just below a pixel
         "ceil": lambda: np.ceil(at - 1e-5),
     }
     rounding = rounding or ("round" if mode == "align_corners" else "floor")
@@ -88,7 +89,7 @@ def nearest(at: np.ndarray, rounding: str, mode: str) -> np.ndarray:
 
 
 def cubic_weights(t: np.ndarray, alpha: float) -> np.ndarray:
-    """The weights of the four pixels around, for a place `t` past the second one."""
+    """The weights of the four surrounding pixels, for a position `t` past the second one."""
     t2, t3 = t * t, t * t * t
     return np.stack(
         [
@@ -100,14 +101,14 @@ def cubic_weights(t: np.ndarray, alpha: float) -> np.ndarray:
     )
 
 
-def resizing(length: int, at: np.ndarray, attrs: AnyValue) -> np.ndarray:
-    """The matrix (result, data) of the weights of data of `length` for the places `at`."""
+def resize_matrix(length: int, at: np.ndarray, attrs: AnyValue) -> np.ndarray:
+    """The matrix (result, data) of the weights of data of `length` for the positions `at`."""
     target = len(at)
     mode = attrs.coordinate_transformation_mode
     first = np.floor(at).astype(np.int64)
     if attrs.method == "nearest_neighbor":
         offsets, weights = [0], np.ones((1, target))
-        first = nearest(at, attrs.rounding_method, mode)
+        first = nearest_index(at, attrs.rounding_method, mode)
     elif attrs.method == "linear":
         offsets, weights = [0, 1], np.stack([1 - (at - first), at - first])
     else:
@@ -123,10 +124,10 @@ def resizing(length: int, at: np.ndarray, attrs: AnyValue) -> np.ndarray:
     return matrix
 
 
-def region_of(attrs: AnyValue, axis: int, rank: int) -> Region:
-    """The part of a spatial axis that `roi` names. TVM reads it from the last axis on for rank 3.
+def roi_range(attrs: AnyValue, axis: int, rank: int) -> AxisRange:
+    """The part of a spatial axis in `roi`. For rank 3 TVM reads it in reverse order of the axes.
 
-    Raises ValueError when roi has not two numbers for each axis.
+    Raises ValueError unless roi has two numbers for each axis.
     """
     if attrs.coordinate_transformation_mode != "tf_crop_and_resize":
         return 0.0, 0.0
@@ -136,26 +137,28 @@ def region_of(attrs: AnyValue, axis: int, rank: int) -> Region:
     return attrs.roi[at], attrs.roi[at + rank]
 
 
-def looked_up(attrs: AnyValue, length: int, target: int, region: Region, rank: int) -> np.ndarray:
-    """As `places`; but of two axes TVM may find a nearest pixel by dividing whole numbers."""
+def resize_positions(
+    attrs: AnyValue, length: int, target: int, region: AxisRange, rank: int
+) -> np.ndarray:
+    """As `sample_positions`; for two axes TVM may find the nearest pixel by integer division."""
     mode = attrs.coordinate_transformation_mode
     if (rank, mode, attrs.method) == (2, "asymmetric", "nearest_neighbor"):
         factor, rest = divmod(target, length)
         if factor and not rest:
             return np.arange(target) // factor
-    return places(length, target, mode, region)
+    return sample_positions(length, target, mode, region)
 
 
-def resized(attrs: AnyValue, x: np.ndarray, regions: Sequence[Region]) -> np.ndarray:
-    """`x` (N, C, spatial axes) in the attributes' size; what lies outside is extrapolated.
+def resized(attrs: AnyValue, x: np.ndarray, regions: Sequence[AxisRange]) -> np.ndarray:
+    """`x` (N, C, spatial axes) resized to the attributes' size; pixels outside are extrapolated.
 
-    Of three axes TVM forgets the first there, and so does this.
+    Of three axes TVM does not extrapolate the first, and neither does this.
     """
     mode = attrs.coordinate_transformation_mode
     for n, (target, region) in enumerate(zip(attrs.size, regions, strict=True)):
         length = x.shape[n + 2]
-        at = looked_up(attrs, length, target, region, len(regions))
-        matrix = resizing(length, at, attrs).astype(x.dtype)
+        at = resize_positions(attrs, length, target, region, len(regions))
+        matrix = resize_matrix(length, at, attrs).astype(x.dtype)
         x = np.moveaxis(x, n + 2, -1) @ matrix.T
         if mode == "tf_crop_and_resize" and (n or len(regions) < 3):
             x[..., (at < 0) | (at > length - 1)] = attrs.extrapolation_value
@@ -164,7 +167,7 @@ def resized(attrs: AnyValue, x: np.ndarray, regions: Sequence[Region]) -> np.nda
 
 
 def resize_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
-    """Two per result element and data element that it is made of: 2 or 4 along each axis."""
+    """Two per result element and data element in its sum: 2 or 4 along each axis."""
     along = {"nearest_neighbor": 0, "linear": 2}.get(attrs.method, 4)
     return 2 * prod(result.concrete_shape) * along ** len(attrs.size or ())
 
@@ -188,38 +191,38 @@ def _define(rank: int) -> None:
         if attrs.size is None:
             fail(op, f"attribute size must be given: ({axes})")
         need_length(op, "size", attrs.size, rank)
-        for name, known in (("method", METHODS), ("coordinate_transformation_mode", MODES)):
-            if attrs[name] not in known:
+        for name, possible in (("method", METHODS), ("coordinate_transformation_mode", MODES)):
+            if attrs[name] not in possible:
                 found = attrs[name]
-                fail(op, f"attribute {name} must be one of {', '.join(known)}, found {found!r}")
+                fail(op, f"attribute {name} must be one of {', '.join(possible)}, found {found!r}")
         order = positions(op, "layout", attrs.layout, f"NC{spatial}")
-        n, c, *_ = pick(x.shape, order)
-        return x, TensorType(unpick((n, c, *attrs.size), order), out_dtype(attrs, x))
+        n, c, *_ = permute(x.shape, order)
+        return x, TensorType(inverse_permute((n, c, *attrs.size), order), out_dtype(attrs, x))
 
     def reference(attrs: AnyValue, data: np.ndarray) -> np.ndarray:
         order = positions(op, "layout", attrs.layout, f"NC{spatial}")
         x = data.transpose(order).astype(np.result_type(data.dtype, np.float32))
-        out = resized(attrs, x, [region_of(attrs, n, rank) for n in range(rank)])
+        out = resized(attrs, x, [roi_range(attrs, n, rank) for n in range(rank)])
         kind = np.dtype(attrs.out_dtype or data.dtype)
         return np.ascontiguousarray(out.transpose(np.argsort(order)).astype(kind))
 
-    def own_rounding(attrs: AnyValue, x: AnyValue) -> list[tuple[int, np.ndarray]]:
-        """The axes, and the indices along each, where TVM 0.16 finds another nearest pixel than its
-        successors: halfway between two (away from zero, not the even one), and by division."""
+    def nearest_unlike_relax(attrs: AnyValue, x: AnyValue) -> list[tuple[int, np.ndarray]]:
+        """The axes and the indices along each, where TVM 0.16 chooses another nearest pixel than
+        Relax: halfway between two (away from zero, not the even one), and by division."""
         order = positions(op, "layout", attrs.layout, f"NC{spatial}")
         mode, found, differs = attrs.coordinate_transformation_mode, [], False
         for n, axis in enumerate(order[2:]):
-            length, region = shape_of(x)[axis], region_of(attrs, n, rank)
-            at = looked_up(attrs, length, attrs.size[n], region, rank)
-            plain = places(length, attrs.size[n], mode, region)
-            index = nearest(at, attrs.rounding_method, mode)
+            length, region = shape_of(x)[axis], roi_range(attrs, n, rank)
+            at = resize_positions(attrs, length, attrs.size[n], region, rank)
+            plain = sample_positions(length, attrs.size[n], mode, region)
+            index = nearest_index(at, attrs.rounding_method, mode)
             differs |= bool((at % 1 == 0.5).any())
-            differs |= not np.array_equal(index, nearest(plain, attrs.rounding_method, mode))
+            differs |= not np.array_equal(index, nearest_index(plain, attrs.rounding_method, mode))
             found.append((axis, index.clip(0, length - 1)))
         return found if differs and mode != "tf_crop_and_resize" else []
 
     def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-        indices = own_rounding(attrs, x) if attrs.method == "nearest_neighbor" else []
+        indices = nearest_unlike_relax(attrs, x) if attrs.method == "nearest_neighbor" else []
         if indices:
             for axis, along in indices:
                 x = typed(R.take(x, constant_of(along), axis))
@@ -245,18 +248,26 @@ def _define(rank: int) -> None:
         f"relay.attrs.Resize{rank}DAttrs",
         (
             Attr("size", integers, None, f"size of the result: ({axes})"),
-            Attr("roi", roi_numbers, None, "region for tf_crop_and_resize: firsts, lasts"),
+            Attr(
+                "roi", roi_numbers, None, "region for tf_crop_and_resize: all starts, then all ends"
+            ),
             Attr("layout", string, f"NC{spatial}", "order of the axes of data and result"),
             Attr("method", string, "linear", ", ".join(METHODS)),
             Attr("coordinate_transformation_mode", string, "half_pixel", ", ".join(MODES)),
             Attr("rounding_method", string, "round", "nearest_neighbor: round, floor, ..."),
             Attr("cubic_alpha", number, -0.5, "coefficient of the cubic spline"),
-            Attr("cubic_exclude", integer, 0, "whether cubic leaves out pixels outside"),
-            Attr("extrapolation_value", number, 0.0, "what lies outside the data"),
+            Attr("cubic_exclude", integer, 0, "whether cubic ignores pixels outside the data"),
+            Attr("extrapolation_value", number, 0.0, "value of pixels outside the data"),
             Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
         ),
     )
-    defined = define_op(
+
+    def normalize(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+        """Constants as their values; a region of zeros where none is given."""
+        roi = (0.0,) * (2 * rank) if values["roi"] is None else _values(values["roi"])
+        return {**values, "size": _values(values["size"]), "roi": roi}
+
+    define_op(
         op,
         "data",
         relation,
@@ -266,39 +277,11 @@ def _define(rank: int) -> None:
         relax=relax,
         pattern=OpPattern.INJECTIVE,
         layout=layout_rules.resize if rank < 3 else None,  # as TVM has it
-        doc=f"Data of {rank} spatial {'axis' if rank == 1 else 'axes'} in another size.",
+        defaults={"size": REQUIRED, "rounding_method": "", "out_dtype": None},
+        normalize=normalize,
+        doc=f"Data of {rank} spatial {'axis' if rank == 1 else 'axes'} resized to ({axes}); size "
+        "and roi may be constants.",
     )
-
-    def build(
-        data: Expr,
-        size: AnyValue,
-        roi: AnyValue = None,
-        layout: str = f"NC{spatial}",
-        method: str = "linear",
-        coordinate_transformation_mode: str = "half_pixel",
-        rounding_method: str = "",
-        cubic_alpha: float = -0.5,
-        cubic_exclude: int = 0,
-        extrapolation_value: float = 0.0,
-        out_dtype: str | None = None,
-    ) -> Call:
-        attrs = attrs_type.make(
-            size=_values(size),
-            roi=(0.0,) * (2 * rank) if roi is None else _values(roi),
-            layout=layout,
-            method=method,
-            coordinate_transformation_mode=coordinate_transformation_mode,
-            rounding_method=rounding_method,
-            cubic_alpha=cubic_alpha,
-            cubic_exclude=cubic_exclude,
-            extrapolation_value=extrapolation_value,
-            out_dtype=out_dtype or NO_DTYPE,
-        )
-        return Call(defined, [data], attrs)
-
-    build.__name__ = build.__qualname__ = f"resize{rank}d"
-    build.__doc__ = f"`data` in `size` ({axes}); size and roi may be constants."
-    builds(op)(build)
 
 
 def _values(given: AnyValue) -> list[AnyValue]:

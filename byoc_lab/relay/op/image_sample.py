@@ -1,4 +1,4 @@
-"""Images looked up at given places: crop_and_resize, grid_sample, affine_grid, dilation2d.
+"""Images sampled at given positions: crop_and_resize, grid_sample, affine_grid, dilation2d.
 
 Source: `CropAndResizeRel`, `GridSampleRel`, `AffineGridRel`, `Dilation2DRel` of TVM 0.16.
 """
@@ -12,10 +12,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, boolean, dtype, integers, number, string
-from byoc_lab.relay.expr import Call, Expr
-from byoc_lab.relay.op.image import RESIZE_ATTRS, cubic_weights, places, resizing
-from byoc_lab.relay.op.layout import pick, positions, unpick
-from byoc_lab.relay.op.namespace import builds
+from byoc_lab.relay.op.image import RESIZE_ATTRS, cubic_weights, resize_matrix, sample_positions
+from byoc_lab.relay.op.layout import inverse, inverse_permute, permute, positions
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
     NO_DTYPE,
@@ -62,15 +60,15 @@ def crop_relation(
     if i is not None and (len(i.shape) != 1 or differ(i.shape[0], b.shape[0])):
         fail(CROP, f"box_indices must have the shape ({b.shape[0]},), found {i}")
     order = positions(CROP, "layout", attrs.layout, "NCHW")
-    _, c, *_ = pick(x.shape, order)
-    shape = unpick((b.shape[0], c, *attrs.crop_size), order)
+    _, c, *_ = permute(x.shape, order)
+    shape = inverse_permute((b.shape[0], c, *attrs.crop_size), order)
     return x, b, i, TensorType(shape, out_dtype(attrs, x))
 
 
 def crop_reference(
     attrs: AnyValue, data: np.ndarray, boxes: np.ndarray, indices: np.ndarray
 ) -> np.ndarray:
-    """A place outside the image gives the extrapolation value; a length of 1 takes the middle."""
+    """Outside the image the result is the extrapolation value; a length of 1 samples the middle."""
     order = positions(CROP, "layout", attrs.layout, "NCHW")
     images = data.transpose(order).astype(np.result_type(data.dtype, np.float32))
     mode, (height, width) = "tf_crop_and_resize", attrs.crop_size
@@ -82,10 +80,10 @@ def crop_reference(
     out = np.empty((len(boxes), images.shape[1], height, width), images.dtype)
     for n, (top, left, bottom, right) in enumerate(boxes):
         image = images[int(indices[n])]
-        rows = places(image.shape[1], height, mode, (top, bottom))
-        columns = places(image.shape[2], width, mode, (left, right))
+        rows = sample_positions(image.shape[1], height, mode, (top, bottom))
+        columns = sample_positions(image.shape[2], width, mode, (left, right))
         weights = [
-            resizing(size, at, options).astype(images.dtype)
+            resize_matrix(size, at, options).astype(images.dtype)
             for size, at in zip(image.shape[1:], (rows, columns), strict=True)
         ]
         out[n] = weights[0] @ image @ weights[1].T
@@ -95,7 +93,7 @@ def crop_reference(
     return np.ascontiguousarray(out.transpose(np.argsort(order)).astype(kind))
 
 
-CROP_AND_RESIZE = define_op(
+define_op(
     CROP,
     "data boxes box_indices",
     crop_relation,
@@ -106,7 +104,7 @@ CROP_AND_RESIZE = define_op(
             Attr("crop_size", integers, doc="size of the result: (height, width)"),
             Attr("layout", string, "NCHW", "order of the axes of data and result"),
             Attr("method", string, "bilinear", ", ".join(CROP_METHODS)),
-            Attr("extrapolation_value", number, 0.0, "what lies outside the image"),
+            Attr("extrapolation_value", number, 0.0, "value of pixels outside the image"),
             Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
         ),
     ),
@@ -123,30 +121,9 @@ CROP_AND_RESIZE = define_op(
         out_dtype=attrs.out_dtype or None,
     ),
     pattern=OpPattern.INJECTIVE,
-    doc="Boxes (top, left, bottom, right; parts of the image) cut out of images and resized.",
+    defaults={"layout": REQUIRED, "extrapolation_value": 0, "out_dtype": None},
+    doc="Boxes (top, left, bottom, right; fractions of the image) cropped and resized.",
 )
-
-
-@builds(CROP)
-def crop_and_resize(
-    data: Expr,
-    boxes: Expr,
-    box_indices: Expr,
-    crop_size: AnyValue,
-    layout: str,
-    method: str = "bilinear",
-    extrapolation_value: float = 0,
-    out_dtype: str | None = None,
-) -> Call:
-    """`boxes` of the images `box_indices` of `data`, each resized to `crop_size`."""
-    attrs = CROP_AND_RESIZE.definition.attrs.make(
-        crop_size=crop_size,
-        layout=layout,
-        method=method,
-        extrapolation_value=extrapolation_value,
-        out_dtype=out_dtype or NO_DTYPE,
-    )
-    return Call(CROP_AND_RESIZE, [data, boxes, box_indices], attrs)
 
 
 # image.grid_sample, image.affine_grid ------------------------------------------------------------
@@ -178,7 +155,7 @@ def sample_relation(attrs: AnyValue, data: Type | None, grid: Type | None) -> Ty
 
 
 def _reflected(at: np.ndarray, size: int, corners: bool) -> np.ndarray:
-    """Places outside, mirrored as often as it takes at the outermost pixels or their edges."""
+    """Positions outside, reflected until inside, at the outermost pixels or their edges."""
     first, span = (0.0, size - 1) if corners else (-0.5, size)
     if span == 0:
         return np.zeros_like(at)
@@ -187,14 +164,14 @@ def _reflected(at: np.ndarray, size: int, corners: bool) -> np.ndarray:
 
 
 def _kept(at: np.ndarray, size: int, attrs: AnyValue) -> np.ndarray:
-    """Places as the padding mode has them."""
+    """Positions as the padding mode changes them."""
     if attrs.padding_mode == "reflection":
         at = _reflected(at, size, attrs.align_corners)
     return at if attrs.padding_mode == "zeros" else at.clip(0, size - 1)
 
 
 def sample_reference(attrs: AnyValue, x: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    """A sum over the pixels around each place, weighted for each axis apart."""
+    """A sum over the pixels around each position, with independent weights for each axis."""
     sizes = x.shape[2:]
     rank = len(sizes)
     taken: list[list[tuple[np.ndarray, np.ndarray]]] = []  # each axis: (index, weight) pairs
@@ -247,7 +224,7 @@ define_op(
         x, grid, attrs.method, attrs.layout, attrs.padding_mode, attrs.align_corners
     ),
     pattern=OpPattern.INJECTIVE,
-    doc="data at the places of a grid, which holds numbers from -1 to 1 for each axis, last first.",
+    doc="data sampled at the positions of a grid: from -1 to 1 along each axis, last axis first.",
 )
 
 GRID = "image.affine_grid"
@@ -287,7 +264,7 @@ define_op(
     flops=lambda attrs, args, result: 4 * prod(result.shape),
     relax=lambda R, attrs, x: R.image.affine_grid(x, tuple(attrs.target_shape)),
     pattern=OpPattern.INJECTIVE,
-    doc="The places that an affine map takes a regular grid to, for image.grid_sample.",
+    doc="The positions to which an affine map moves a regular grid, for image.grid_sample.",
 )
 
 # image.dilation2d --------------------------------------------------------------------------------
@@ -296,7 +273,7 @@ DILATION = "image.dilation2d"
 
 
 class _Window:
-    """The attributes of dilation2d under the names that `windows` knows."""
+    """The attributes of dilation2d under the names that `windows` uses."""
 
     def __init__(self, attrs: AnyValue):
         self.strides, self.padding, self.dilation = attrs.strides, attrs.padding, attrs.dilations
@@ -325,12 +302,12 @@ def dilation_relation(attrs: AnyValue, data: Type | None, weight: Type | None) -
         return x, w, None
     need_rank(DILATION, "data", x, 4)
     need_rank(DILATION, "weight", w, 3)
-    n, c, *size = pick(x.shape, order)
-    channels, *kernel = pick(w.shape, kernel_order)
+    n, c, *size = permute(x.shape, order)
+    channels, *kernel = permute(w.shape, kernel_order)
     if differ(c, channels):
         fail(DILATION, f"weight must have the {c} channels of data {x}, found {w}")
     shape = (n, c, *spatial_result(DILATION, size, kernel, window))
-    return x, w, TensorType(unpick(shape, order), out_dtype(attrs, x))
+    return x, w, TensorType(inverse_permute(shape, order), out_dtype(attrs, x))
 
 
 def dilation_reference(attrs: AnyValue, data: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -358,7 +335,7 @@ def _dilation_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, w: AnyValue) -> A
         list(attrs.dilations),
         out_dtype=attrs.out_dtype or None,
     )
-    return R.permute_dims(out, [order.index(n) for n in range(4)])
+    return R.permute_dims(out, inverse(order))
 
 
 define_op(
@@ -378,7 +355,7 @@ define_op(
         ),
     ),
     flops=lambda attrs, args, result: (
-        2 * prod(result.shape) * prod(pick(args[1].shape, _dilation_orders(attrs)[1])[1:])
+        2 * prod(result.shape) * prod(permute(args[1].shape, _dilation_orders(attrs)[1])[1:])
     ),
     relax=_dilation_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,

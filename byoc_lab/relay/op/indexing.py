@@ -1,4 +1,4 @@
-"""Operators that pick elements: slices, take, gather, one_hot.
+"""Operators that select elements: slices, take, gather, one_hot.
 
 Source: `StridedSliceRel`, `TakeRel`, `GatherRel`, `GatherNDRel`, `OneHotRel` of TVM 0.16.
 """
@@ -20,9 +20,7 @@ from byoc_lab.relay.attrs import (
     string,
 )
 from byoc_lab.relay.dims import Any, Dim, Unknown
-from byoc_lab.relay.expr import Call, Expr
 from byoc_lab.relay.op import layout_rules
-from byoc_lab.relay.op.namespace import builds, reordered
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, axes_of, axis_of, differ, fail, tensors
 from byoc_lab.relay.op.relax_types import (
@@ -41,7 +39,7 @@ from byoc_lab.relay.types import TensorType, Type
 
 
 def slices_of(attrs: AnyValue, shape: AnyValue) -> dict[int, slice]:
-    """What `strided_slice` takes of each axis that it cuts, for data of a known `shape`.
+    """The slice of each axis that `strided_slice` cuts, for data of a known `shape`.
 
     Numbers count from the end when negative and stop at the ends. With slice_mode "size", `end`
     holds lengths (-1: all that is left) and the strides are 1. Without axes, what begin or end do
@@ -82,7 +80,7 @@ def slices_of(attrs: AnyValue, shape: AnyValue) -> dict[int, slice]:
 
 
 def slice_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """As `slices_of` says; what is not known before the run is `?` when it is cut."""
+    """As `slices_of` says; a dimension unknown before the run stays `?` when it is cut."""
     (x,) = tensors("strided_slice", "data", data)
     if x is None:
         return None, None
@@ -115,7 +113,7 @@ def _slice_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
     )
 
 
-SLICE = define_op(
+define_op(
     "strided_slice",
     "data",
     slice_relation,
@@ -125,7 +123,13 @@ SLICE = define_op(
         (
             Attr("begin", integers, REQUIRED, "first element along each axis", may_be_none=True),
             Attr("end", integers, REQUIRED, "past the last element, or lengths", may_be_none=True),
-            Attr("strides", integers, REQUIRED, "steps; one counts for all", may_be_none=True),
+            Attr(
+                "strides",
+                integers,
+                REQUIRED,
+                "steps; a single one is for all axes",
+                may_be_none=True,
+            ),
             Attr("slice_mode", string, "end", "what `end` holds: 'end' indices, or the 'size'"),
             Attr("axes", integers, REQUIRED, "axes; None: the first ones", may_be_none=True),
         ),
@@ -134,24 +138,11 @@ SLICE = define_op(
     relax=_slice_relax,
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.strided_slice,
-    doc="Every so-many-th element between two places, along some axes.",
+    parameters="data begin end strides axes slice_mode",
+    defaults={"begin": REQUIRED, "end": REQUIRED},
+    normalize=lambda values: {**values, "strides": values["strides"] or [1]},
+    doc="data[begin:end:strides] along some axes; begin, end and strides have a number for each.",
 )
-
-
-@builds("strided_slice")
-def strided_slice(
-    data: Expr,
-    begin: AnyValue,
-    end: AnyValue,
-    strides: AnyValue = None,
-    axes: AnyValue = None,
-    slice_mode: str = "end",
-) -> Call:
-    """The part of `data` from `begin` to before `end`; lists of ints, one for each axis."""
-    attrs = SLICE.definition.attrs.make(
-        begin=begin, end=end, strides=strides or [1], axes=axes, slice_mode=slice_mode
-    )
-    return Call(SLICE, [data], attrs)
 
 
 def _liked_axes(attrs: AnyValue, rank: int, like: int) -> tuple[int, ...]:
@@ -200,7 +191,7 @@ define_op(
     relax=_slice_like_relax,
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.slice_like,
-    doc="The front part of data that is as long as another tensor.",
+    doc="The first elements of data along each axis, as many as another tensor has.",
 )
 
 # take, gather, gather_nd, one_hot ----------------------------------------------------------------
@@ -249,7 +240,7 @@ def _take_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue) ->
         return R.take(R.reshape(x, (-1,)), indices, 0, mode=attrs.mode)
     if not attrs.batch_dims:
         return R.take(x, indices, attrs.axis, mode=attrs.mode)
-    # Relax has no batch_dims: all batches are made one long axis, and the indices count along it.
+    # Relax has no batch_dims: all batches are joined in one axis, and the indices count along it.
     whole, asked = shape_of(x), shape_of(indices)
     axis, batch = attrs.axis % len(whole), attrs.batch_dims % len(asked)
     count, length = prod(whole[:batch]), whole[axis]
@@ -268,7 +259,7 @@ def _take_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue) ->
     return R.reshape(R.permute_dims(typed(picked), [0, 2, 1, 3]), shape)
 
 
-TAKE = define_op(
+define_op(
     "take",
     "data indices",
     take_relation,
@@ -277,16 +268,16 @@ TAKE = define_op(
         "relay.attrs.TakeAttrs",
         (
             Attr("batch_dims", integer, 0, "how many axes data and indices have in common"),
-            Attr("axis", integer, None, "axis that is picked from; None: the data made flat"),
+            Attr("axis", integer, None, "axis to select along; None: the flattened data"),
             Attr("mode", string, "clip", "indices that are too large: clip, wrap, or fast (none)"),
         ),
     ),
     flops=no_flops,
     relax=_take_relax,
     pattern=OpPattern.INJECTIVE,
+    parameters="data indices axis batch_dims mode",
     doc="The elements, or rows, of data at some indices.",
 )
-reordered(TAKE, "data indices axis batch_dims mode")
 
 
 def gather_relation(attrs: AnyValue, data: Type | None, indices: Type | None) -> Types:
@@ -303,24 +294,24 @@ def gather_relation(attrs: AnyValue, data: Type | None, indices: Type | None) ->
     return x, i, TensorType(i.shape, x.dtype)
 
 
-GATHER = define_op(
+define_op(
     "gather",
     "data indices",
     gather_relation,
     reference=lambda attrs, x, i: np.take_along_axis(x, i.astype(np.int64), attrs.axis),
     attrs=AttrsType(
-        "relay.attrs.GatherAttrs", (Attr("axis", integer, doc="axis that is picked from"),)
+        "relay.attrs.GatherAttrs", (Attr("axis", integer, doc="axis to select along"),)
     ),
     flops=no_flops,
     relax=lambda R, attrs, x, i: R.gather_elements(x, i, attrs.axis),
     pattern=OpPattern.INJECTIVE,
-    doc="Along one axis, the element of data that indices names at the same place.",
+    parameters="data axis indices",
+    doc="Along one axis, the element of data at the index that indices has at the same position.",
 )
-reordered(GATHER, "data axis indices")
 
 
 def gather_nd_relation(attrs: AnyValue, data: Type | None, indices: Type | None) -> Types:
-    """indices (M, Y...) and data (X0, X1, ...) give (Y..., XM, ...): the first axis holds places.
+    """indices (M, Y...) and data (X0, X1, ...) give (Y..., XM, ...): positions on the first axis.
 
     With batch_dims b, the first b axes of data come as the first axes of Y.
     """
@@ -340,13 +331,13 @@ def gather_nd_relation(attrs: AnyValue, data: Type | None, indices: Type | None)
 
 def gather_nd_reference(attrs: AnyValue, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
     batch, places = attrs.batch_dims, indices.shape[1:]
-    own = np.indices(places)[:batch]  # along the batch axes an element names itself
+    own = np.indices(places)[:batch]  # along the batch axes each element has its own index
     elements = (*own, *indices.astype(np.int64))
     return x[elements]
 
 
 def _gather_nd_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue) -> AnyValue:
-    order = [*range(1, rank_of(indices)), 0]  # Relax keeps the places along the last axis
+    order = [*range(1, rank_of(indices)), 0]  # Relax has the positions along the last axis
     places = R.permute_dims(R.astype(indices, "int64"), order)
     return R.gather_nd(x, places, attrs.batch_dims)
 
@@ -366,7 +357,7 @@ define_op(
     flops=no_flops,
     relax=_gather_nd_relax,
     pattern=OpPattern.INJECTIVE,
-    doc="The elements, or slices, of data at places that indices holds along its first axis.",
+    doc="The elements, or slices, of data at the positions that the first axis of indices holds.",
 )
 
 

@@ -34,7 +34,9 @@ class InferCorrectLayoutOutput:
     new_attrs: AnyValue
 
 
-Rule = Callable[[AnyValue, "Layouts | None", Layouts, Sequence[Type]], InferCorrectLayoutOutput]
+LayoutRule = Callable[
+    [AnyValue, "Layouts | None", Layouts, Sequence[Type]], InferCorrectLayoutOutput
+]
 Answer = InferCorrectLayoutOutput
 CHANNELS = Layout("C")
 
@@ -54,7 +56,7 @@ def _rank(ty: Type) -> int:
     return len(ty.shape)
 
 
-def with_every_axis(rule: Rule) -> Rule:
+def with_every_axis(rule: LayoutRule) -> LayoutRule:
     """`rule`, where the layout names every axis; unknown where not: nn.dense calls its data NC, of
     however many axes."""
 
@@ -184,7 +186,7 @@ def elementwise_pair(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, t
 # Operators along an axis -------------------------------------------------------------------------
 
 
-def along_axis(vectors: int = 0, vector_results: int = 0, results: AnyValue = 1) -> Rule:
+def along_axis(vectors: int = 0, vector_results: int = 0, results: AnyValue = 1) -> LayoutRule:
     """Of an operator with attribute `axis`, one or several: it follows its axis.
 
     vectors, vector_results: how many further arguments and results are vectors along the axis.
@@ -374,7 +376,7 @@ def pad(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answ
 # Operators whose attributes name the layout ------------------------------------------------------
 
 
-def fixed(inputs: str, output: str) -> Rule:
+def fixed(inputs: str, output: str) -> LayoutRule:
     """Always these layouts: `fixed("NC NC", "NC")`. "?" is that of the first argument as it was."""
 
     def rule(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
@@ -423,7 +425,7 @@ def resize(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> A
 # Quantized operators -----------------------------------------------------------------------------
 
 
-def quantized(rule: Rule, data: int = 2) -> Rule:
+def quantized(rule: LayoutRule, data: int = 2) -> LayoutRule:
     """`rule` for the data; scales and zero points lie along the channels.
 
     The data are the first `data` arguments, or the fields of the first if that is a tuple.

@@ -1,13 +1,13 @@
 """The functions that a script calls: `relay.nn.conv2d`, `relay.add`, ...
 
-Most follow from an operator's definition (`registry.builder`). Where TVM's Python function does
-more than make the call (`nn.dropout` takes a projection, `nn.pad` makes a constant), it is written
-beside the definition and marked with `@builds`; where it only takes its arguments in another
-order, `reordered` says in which.
+They follow from the operators' definitions (`registry.builder`). Where TVM's Python function makes
+several calls (`std`), chooses among operators (`nn.matmul`) or returns a part of the result
+(`nn.dropout`), a function beside the definition does so and is registered with `@builds`.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -18,38 +18,40 @@ from byoc_lab.relay.op.registry import builder, builders
 _WRITTEN: dict[str, Callable[..., Any]] = {}
 
 
-def builds(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Mark a function as what `relay.<name>` is, instead of the builder that would be made."""
+def builds(name: str, defaults_of: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function as `relay.<name>`, instead of the generated builder.
+
+    Its parameters have the defaults of those of the same name of operator `defaults_of`'s builder.
+    """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        _WRITTEN[name] = function
-        return function
+        _WRITTEN[name] = with_defaults(function, defaults_of) if defaults_of else function
+        return _WRITTEN[name]
 
     return register
 
 
-def reordered(op: Op, parameters: str) -> None:
-    """Make `relay.<op's name>` take its parameters in this order: that of TVM's Python function.
+def with_defaults(function: Callable[..., Any], op_name: str) -> Callable[..., Any]:
+    """`function`, its parameters with the default values that an operator's builder has."""
+    given = inspect.signature(builder(Op.get(op_name))).parameters
+    own = inspect.signature(function)
+    parameters = [
+        p.replace(default=given[n].default) if n in given else p for n, p in own.parameters.items()
+    ]
+    signature = own.replace(parameters=parameters)
 
-    The attributes are in the order of the text format, which may be another one.
-    """
-    build = builder(op)
-    own = inspect.signature(build)
-    if set(parameters.split()) != set(own.parameters):
-        raise ValueError(f"{op.name} takes {', '.join(own.parameters)}, found {parameters!r}")
-    signature = own.replace(parameters=[own.parameters[name] for name in parameters.split()])
+    @functools.wraps(function)
+    def build(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return function(*bound.args, **bound.kwargs)
 
-    def ordered(*args: Any, **kwargs: Any) -> Any:
-        return build(**signature.bind(*args, **kwargs).arguments)
-
-    ordered.__name__ = ordered.__qualname__ = build.__name__
-    ordered.__signature__ = signature  # type: ignore[attr-defined]
-    ordered.__doc__ = build.__doc__
-    builds(op.name)(ordered)
+    build.__signature__ = signature  # type: ignore[attr-defined]
+    return build
 
 
 def function(name: str) -> Callable[..., Any]:
-    """What `relay.<name>` is, for code that comes before `relay` does. Raises UnknownNameError."""
+    """`relay.<name>`, for code that `relay` itself imports. Raises UnknownNameError."""
     return _WRITTEN.get(name) or builder(Op.get(name))
 
 

@@ -14,7 +14,7 @@ from byoc_lab.relay.attrs import Attr, AttrsType, integer, number
 from byoc_lab.relay.expr import Expr, TupleGetItem
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.namespace import builds
-from byoc_lab.relay.op.nn_dense import lay_along
+from byoc_lab.relay.op.nn_dense import broadcast_along
 from byoc_lab.relay.op.registry import OpPattern, builder, define_op
 from byoc_lab.relay.op.relations import Types, axis_of, tensors
 from byoc_lab.relay.types import TensorType, TupleType, Type
@@ -83,7 +83,7 @@ define_op(
     "nn.prelu",
     "data alpha",
     prelu_relation,
-    reference=lambda attrs, x, a: np.where(x > 0, x, x * lay_along(a, attrs.axis, x.ndim)),
+    reference=lambda attrs, x, a: np.where(x > 0, x, x * broadcast_along(a, attrs.axis, x.ndim)),
     attrs=AttrsType("relay.attrs.PReluAttrs", (Attr("axis", integer, 1, "axis of alpha"),)),
     flops=lambda attrs, args, result: 2 * prod(result.shape),
     relax=lambda R, attrs, x, a: R.nn.prelu(x, a, axis=attrs.axis),
@@ -122,13 +122,13 @@ DROPOUT = define_op(
 )
 
 
-@builds("nn.dropout")
-def dropout(data: Expr, rate: float = 0.5) -> TupleGetItem:
+@builds("nn.dropout", defaults_of="nn.dropout")
+def dropout(data: Expr, rate: float) -> TupleGetItem:
     """The data part of `nn.dropout(data)`, as TVM's builder gives it."""
     return builder(DROPOUT)(data, rate)[0]
 
 
-@builds("nn.dropout_raw")
-def dropout_raw(data: Expr, rate: float = 0.5) -> Expr:
+@builds("nn.dropout_raw", defaults_of="nn.dropout")
+def dropout_raw(data: Expr, rate: float) -> Expr:
     """`nn.dropout(data)` itself: the tuple of data and mask."""
     return builder(DROPOUT)(data, rate).tuple_value

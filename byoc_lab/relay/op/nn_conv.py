@@ -18,7 +18,7 @@ from byoc_lab.relay.diagnosis import UNDERCONSTRAINED, mismatch
 from byoc_lab.relay.dims import Dim, Unknown
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.blocks import in_blocks
-from byoc_lab.relay.op.layout import pick, positions, unpick, with_layout
+from byoc_lab.relay.op.layout import inverse_permute, permute, positions, with_layout
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
     NO_DTYPE,
@@ -119,7 +119,7 @@ def conv_relation(
     check_window_attrs(op, attrs, rank)
     order, kernel_order, out_order = orders(op, attrs, rank)
     need_rank(op, "data", x, rank + 2)
-    n, c, *size = pick(x.shape, order)
+    n, c, *size = permute(x.shape, order)
     groups = attrs.groups
     if groups < 1 or (not isinstance(c, Unknown) and c % groups):
         fail(op, f"the {c} input channels of {x} do not split into groups={groups}")
@@ -136,10 +136,10 @@ def conv_relation(
         shape = (first, second, *kernel)
         if has_group_axis(attrs):
             shape = (groups, channels // groups, second, *kernel)
-        w = TensorType(unpick(shape, kernel_order), x.dtype)
+        w = TensorType(inverse_permute(shape, kernel_order), x.dtype)
     else:
         need_rank(op, "weight", w, rank + 2 + has_group_axis(attrs))
-        first, second, *sizes = pick(w.shape, kernel_order)
+        first, second, *sizes = permute(w.shape, kernel_order)
         swapped = depthwise_swap(op, attrs, c, first)
         if has_group_axis(attrs):
             if differ(first, groups):
@@ -164,7 +164,7 @@ def conv_relation(
     if not isinstance(channels, Unknown) and channels % groups:
         fail(op, f"the {channels} output channels do not split into groups={groups}")
     shape = (n, channels, *spatial_result(op, size, kernel, attrs))
-    return x, w, TensorType(unpick(shape, out_order), out_dtype(attrs, x))
+    return x, w, TensorType(inverse_permute(shape, out_order), out_dtype(attrs, x))
 
 
 def check_weight(
@@ -177,8 +177,8 @@ def check_weight(
         need_length(op, "kernel_size", attrs.kernel_size, len(kernel))
         if any(differ(a, b) for a, b in zip(attrs.kernel_size, kernel, strict=True)):
             order = orders(op, attrs, len(kernel))[1]
-            wanted = [*pick(w.shape, order)[: -len(kernel)], *attrs.kernel_size]
-            said = mismatch(w, TensorType(unpick(wanted, order), w.dtype))
+            wanted = [*permute(w.shape, order)[: -len(kernel)], *attrs.kernel_size]
+            said = mismatch(w, TensorType(inverse_permute(wanted, order), w.dtype))
             fail(op, f"weight must have kernel_size={list(attrs.kernel_size)}, found {w}", said)
 
 

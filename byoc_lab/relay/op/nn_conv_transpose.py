@@ -18,8 +18,7 @@ from byoc_lab.relay.attrs import Attr, AttrsType, dtype, integer, integers, stri
 from byoc_lab.relay.dims import Dim, Unknown
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.blocks import in_blocks
-from byoc_lab.relay.op.layout import pick, positions, unpick, with_layout
-from byoc_lab.relay.op.namespace import reordered
+from byoc_lab.relay.op.layout import inverse_permute, permute, positions, with_layout
 from byoc_lab.relay.op.nn_conv import check_weight, has_group_axis, without_group_axis
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
@@ -55,9 +54,21 @@ def transpose_attrs(rank: int) -> AttrsType:
         (
             Attr("channels", integer, None, "number of output channels; None: as the weight has"),
             Attr("kernel_size", integers, None, f"({each}); None: as the weight has"),
-            Attr("strides", integers, ones, f"distance of input elements in the result: ({each})"),
-            Attr("output_padding", integers, zeros, f"more of the result at its end: ({each})"),
-            Attr("padding", integers, zeros, f"cut off the result: ({each}), or before, after"),
+            Attr(
+                "strides", integers, ones, f"distance of the input elements in the result: ({each})"
+            ),
+            Attr(
+                "output_padding",
+                integers,
+                zeros,
+                f"elements added at the end of the result: ({each})",
+            ),
+            Attr(
+                "padding",
+                integers,
+                zeros,
+                f"elements cut off the result: ({each}), or before, after",
+            ),
             Attr("dilation", integers, ones, f"distance of kernel elements: ({each})"),
             Attr("groups", integer, 1, "parts that channels are split into, each on its own"),
             Attr("data_layout", string, f"NC{spatial}", "order of the axes of the data"),
@@ -126,7 +137,7 @@ def transpose_relation(
     need_length(op, "output_padding", last_padding(attrs, rank), rank)
     order, kernel_order, out_order = orders(op, attrs, rank)
     need_rank(op, "data", x, rank + 2)
-    n, c, *size = pick(x.shape, order)
+    n, c, *size = permute(x.shape, order)
     groups = attrs.groups
     if groups < 1 or (not isinstance(c, Unknown) and c % groups):
         fail(op, f"the {c} input channels of {x} do not split into groups={groups}")
@@ -139,9 +150,9 @@ def transpose_relation(
         shape = (c, attrs.channels // groups, *attrs.kernel_size)
         if has_group_axis(attrs):
             shape = (groups, dim(lambda n: n // groups, c), *shape[1:])
-        w = TensorType(unpick(shape, kernel_order), x.dtype)
+        w = TensorType(inverse_permute(shape, kernel_order), x.dtype)
     need_rank(op, "weight", w, rank + 2 + has_group_axis(attrs))
-    inputs, per_group, *kernel = pick(w.shape, kernel_order)
+    inputs, per_group, *kernel = permute(w.shape, kernel_order)
     if has_group_axis(attrs):
         if differ(inputs, groups):
             fail(op, f"weight must have groups={groups} groups, found {inputs} in {w}")
@@ -151,13 +162,13 @@ def transpose_relation(
     channels = dim(lambda n: n * groups, per_group)
     check_weight(op, attrs, w, channels, tuple(kernel))
     result = (n, channels, *transposed_size(op, size, kernel, attrs))
-    return x, w, TensorType(unpick(result, out_order), out_dtype(attrs, x))
+    return x, w, TensorType(inverse_permute(result, out_order), out_dtype(attrs, x))
 
 
 def transpose_reference(
     op: str, rank: int, attrs: AnyValue, data: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """One matrix product per kernel element, added where that element puts it."""
+    """One matrix product per kernel element, added at the positions of that element."""
     work = np.dtype(attrs.out_dtype or data.dtype)
     order, kernel_order, out_order = orders(op, attrs, rank)
     inner = np.result_type(data.dtype, work)
@@ -217,7 +228,7 @@ def _conv_transpose(rank: int, doc: str) -> None:
         )
         return with_layout(R, result, plain, attrs.out_layout or attrs.data_layout)
 
-    defined = define_op(
+    define_op(
         op,
         "data weight",
         **in_blocks(
@@ -231,14 +242,11 @@ def _conv_transpose(rank: int, doc: str) -> None:
         ),
         attrs=transpose_attrs(rank),
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-        normalize=_normalize(rank),
-        layout=layout_rules.convolution if rank > 1 else None,  # as TVM has it
-        doc=doc,
-    )
-    reordered(
-        defined,
-        "data weight strides padding dilation groups channels kernel_size data_layout "
+        parameters="data weight strides padding dilation groups channels kernel_size data_layout "
         "kernel_layout out_layout output_padding out_dtype",
+        normalize=_normalize(rank),
+        layout=layout_rules.convolution if rank > 1 else None,  # as in TVM
+        doc=doc,
     )
 
 

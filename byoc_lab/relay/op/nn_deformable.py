@@ -13,11 +13,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.errors import BuildError
-from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integer, integers, string
+from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, boolean, integer, integers, string
 from byoc_lab.relay.dims import Unknown
-from byoc_lab.relay.expr import Call, Expr, Op
-from byoc_lab.relay.op.layout import pick, positions, unpick, with_layout
-from byoc_lab.relay.op.namespace import builds
+from byoc_lab.relay.expr import Op
+from byoc_lab.relay.op.layout import inverse_permute, permute, positions, with_layout
 from byoc_lab.relay.op.nn_conv import conv_flops
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
@@ -66,9 +65,9 @@ def _weight(attrs: AnyValue, w: TensorType | None, channels: AnyValue) -> Tensor
         if attrs.channels is None or attrs.kernel_size is None:
             return None
         need_length(DEFORMABLE, "kernel_size", attrs.kernel_size, 2)
-        return TensorType(unpick((attrs.channels, inputs, *attrs.kernel_size), order))
+        return TensorType(inverse_permute((attrs.channels, inputs, *attrs.kernel_size), order))
     need_rank(DEFORMABLE, "weight", w, 4)
-    outputs, own, *kernel = pick(w.shape, order)
+    outputs, own, *kernel = permute(w.shape, order)
     stated = (attrs.channels, inputs, *(attrs.kernel_size or (None, None)))
     for name, found, wanted in zip(
         ("output channels", "input channels", "height", "width"),
@@ -95,7 +94,7 @@ def deformable_relation(
     if x is None:
         return x, moves, w, None
     need_rank(DEFORMABLE, "data", x, 4)
-    n, c, *size = pick(x.shape, order)
+    n, c, *size = permute(x.shape, order)
     for name in ("groups", "deformable_groups"):
         parts = attrs[name]
         if parts < 1:
@@ -106,15 +105,15 @@ def deformable_relation(
     if typed_weight is None:
         return x, moves, w, None
     w = typed_weight if w is not None else TensorType(typed_weight.shape, x.dtype)
-    outputs, _, *kernel = pick(w.shape, kernel_order)
+    outputs, _, *kernel = permute(w.shape, kernel_order)
     result = spatial_result(DEFORMABLE, size, kernel, attrs)
     each = dim(lambda h, w: 2 * h * w * attrs.deformable_groups, *kernel)
-    wanted = TensorType(unpick((n, each, *result), order), x.dtype)
+    wanted = TensorType(inverse_permute((n, each, *result), order), x.dtype)
     if moves is not None:
         same_rank = len(moves.shape) == 4
         if not same_rank or any(map(differ, moves.shape, wanted.shape)):
             fail(DEFORMABLE, f"offset must be {wanted} for data {x} and weight {w}, found {moves}")
-    shape = unpick((n, outputs, *result), out_order)
+    shape = inverse_permute((n, outputs, *result), out_order)
     return x, moves or wanted, w, TensorType(shape, out_dtype(attrs, x))
 
 
@@ -191,7 +190,7 @@ define_op(
     # Each place is the weighted sum of four pixels; an offset holds two numbers for a place.
     flops=lambda attrs, args, result: (
         conv_flops(attrs, (args[0], args[2]), result)
-        + 4 * prod(args[1].shape) * pick(args[0].shape, _orders(attrs)[0])[1]
+        + 4 * prod(args[1].shape) * permute(args[0].shape, _orders(attrs)[0])[1]
     ),
     relax=_deformable_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
@@ -260,23 +259,31 @@ def correlation_reference(attrs: AnyValue, a: np.ndarray, b: np.ndarray) -> np.n
     return out / np.array(k * k * a.shape[1], a.dtype)
 
 
+CORRELATION_ATTRS = AttrsType(
+    "relay.attrs.CorrelationAttrs",
+    (
+        Attr("kernel_size", integer, 1, "size of the windows that are compared, odd"),
+        Attr("max_displacement", integer, 1, "how far a window of data2 may be away"),
+        Attr("stride1", integer, 1, "steps of the window in data1"),
+        Attr("stride2", integer, 1, "steps of the window in data2 around it"),
+        Attr("padding", integers, (0, 0), "zeros around: (height, width), or before, after"),
+        Attr("is_multiply", boolean, True, "whether pixels are multiplied, not subtracted"),
+        Attr("layout", string, "NCHW", "order of the axes: NCHW"),
+    ),
+)
+
+
+def _two_pads(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+    padding = values["padding"]
+    return {**values, "padding": (padding, padding) if isinstance(padding, int) else padding}
+
+
 define_op(
     CORRELATION,
     "data1 data2",
     correlation_relation,
     reference=correlation_reference,
-    attrs=AttrsType(
-        "relay.attrs.CorrelationAttrs",
-        (
-            Attr("kernel_size", integer, 1, "size of the windows that are compared, odd"),
-            Attr("max_displacement", integer, 1, "how far a window of data2 may be away"),
-            Attr("stride1", integer, 1, "steps of the window in data1"),
-            Attr("stride2", integer, 1, "steps of the window in data2 around it"),
-            Attr("padding", integers, (0, 0), "zeros around: (height, width), or before, after"),
-            Attr("is_multiply", boolean, True, "whether pixels are multiplied, not subtracted"),
-            Attr("layout", string, "NCHW", "order of the axes: NCHW"),
-        ),
-    ),
+    attrs=CORRELATION_ATTRS,
     flops=lambda attrs, args, result: (
         2 * prod(result.shape) * args[0].shape[1] * attrs.kernel_size**2
     ),
@@ -292,31 +299,7 @@ define_op(
         attrs.is_multiply,
     ),
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    defaults=dict.fromkeys(CORRELATION_ATTRS.by_name, REQUIRED),
+    normalize=_two_pads,
     doc="How alike windows of data1 are to those of data2 around the same place (FlowNet).",
 )
-
-
-@builds(CORRELATION)
-def correlation(
-    data1: Expr,
-    data2: Expr,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    padding: AnyValue,
-    is_multiply: bool,
-    layout: str,
-) -> Call:
-    """How alike windows of `data1` and `data2` are, for each displacement."""
-    op = Op.get(CORRELATION)
-    attrs = op.definition.attrs.make(
-        kernel_size=kernel_size,
-        max_displacement=max_displacement,
-        stride1=stride1,
-        stride2=stride2,
-        padding=(padding, padding) if isinstance(padding, int) else padding,
-        is_multiply=is_multiply,
-        layout=layout,
-    )
-    return Call(op, [data1, data2], attrs)

@@ -143,14 +143,14 @@ MATMUL = define_op(
 )
 
 
-@builds("nn.matmul")
+@builds("nn.matmul", defaults_of="nn.matmul")
 def matmul(
     tensor_a: Expr,
     tensor_b: Expr,
-    units: int | None = None,
-    out_dtype: str = "",
-    transpose_a: bool = False,
-    transpose_b: bool = False,
+    units: int | None,
+    out_dtype: str,
+    transpose_a: bool,
+    transpose_b: bool,
 ) -> Call:
     """The product of two matrices; with only tensor_b transposed it is an `nn.dense`, as in TVM."""
     if transpose_b and not transpose_a:
@@ -223,8 +223,8 @@ def bias_add_relation(attrs: AnyValue, data: Type | None, bias: Type | None) -> 
     return x, TensorType((x.shape[axis],), x.dtype), x
 
 
-def lay_along(vector: np.ndarray, axis: int, rank: int) -> np.ndarray:
-    """A vector as an array of `rank` dimensions whose elements lie along `axis`."""
+def broadcast_along(vector: np.ndarray, axis: int, rank: int) -> np.ndarray:
+    """A vector reshaped to `rank` dimensions, so that it broadcasts along `axis`."""
     return vector.reshape(-1, *[1] * (rank - 1 - axis % rank))
 
 
@@ -232,14 +232,15 @@ define_op(
     "nn.bias_add",
     "data bias",
     bias_add_relation,
-    reference=lambda attrs, x, b: x + lay_along(b, attrs.axis, x.ndim),
+    reference=lambda attrs, x, b: x + broadcast_along(b, attrs.axis, x.ndim),
     attrs=AttrsType(
-        "relay.attrs.BiasAddAttrs", (Attr("axis", integer, 1, "axis that the bias lies along"),)
+        "relay.attrs.BiasAddAttrs",
+        (Attr("axis", integer, 1, "axis that the bias is broadcast along"),),
     ),
     flops=one_per_element,
     relax=lambda R, attrs, x, b: R.add(
         x, R.expand_dims(b, list(range(1, rank_of(x) - attrs.axis % rank_of(x))))
     ),
     pattern=OpPattern.BROADCAST,
-    doc="out = data + bias, the bias laid along one axis.",
+    doc="out = data + bias, the bias broadcast along one axis.",
 )

@@ -22,7 +22,7 @@ from byoc_lab.relay.attrs import (
 )
 from byoc_lab.relay.dims import Unknown
 from byoc_lab.relay.op import layout_rules
-from byoc_lab.relay.op.nn_dense import lay_along
+from byoc_lab.relay.op.nn_dense import broadcast_along
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, axes_of, axis_of, fail, tensors
 from byoc_lab.relay.op.relax_types import dtype_of, rank_of, scalar, shape_of
@@ -40,9 +40,9 @@ def _vector_along(op: str, axis: int, x: TensorType) -> TensorType:
 
 def _scaled(attrs: AnyValue, normal: np.ndarray, gamma: np.ndarray, beta: np.ndarray) -> np.ndarray:
     if attrs.scale:
-        normal = normal * lay_along(gamma, attrs.axis, normal.ndim)
+        normal = normal * broadcast_along(gamma, attrs.axis, normal.ndim)
     if attrs.center:
-        normal = normal + lay_along(beta, attrs.axis, normal.ndim)
+        normal = normal + broadcast_along(beta, attrs.axis, normal.ndim)
     return normal
 
 
@@ -83,8 +83,8 @@ def batch_norm_reference(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Inference: the moving statistics are used and given back as they are."""
     deviation = np.sqrt(variance + data.dtype.type(attrs.epsilon))
-    centered = data - lay_along(mean, attrs.axis, data.ndim)
-    normal = centered / lay_along(deviation, attrs.axis, data.ndim)
+    centered = data - broadcast_along(mean, attrs.axis, data.ndim)
+    normal = centered / broadcast_along(deviation, attrs.axis, data.ndim)
     return _scaled(attrs, normal, gamma, beta), mean, variance
 
 

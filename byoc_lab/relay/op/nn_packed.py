@@ -1,5 +1,5 @@
 """Convolution and dense on blocked layouts: contrib_conv2d_NCHWc, contrib_depthwise_conv2d_NCHWc,
-contrib_dense_pack. They are what the plain operators are, with the blocks undone and made again.
+contrib_dense_pack. They compute what the plain operators do, with layouts in blocks.
 
 Source: `Conv2DNCHWcRel`, `DensePackRel` of TVM 0.16.
 """
@@ -11,10 +11,9 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import Attr, Attrs, AttrsType, dtype, integer, string
-from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.expr import Op
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.blocks import plain_layout, relaid_array, relaid_relax, relaid_type
-from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpDef, OpPattern, define_op
 from byoc_lab.relay.op.relations import NO_DTYPE, Types, relation_of, tensors
 from byoc_lab.relay.op.relax_types import typed
@@ -68,7 +67,7 @@ def _conv(op: str, word: str, doc: str) -> None:
         ]
         return CONV.flops(plain, types, relaid_type(op, result, blocked, plain.data_layout))
 
-    defined = define_op(
+    define_op(
         op,
         "data weight",
         relation,
@@ -78,43 +77,13 @@ def _conv(op: str, word: str, doc: str) -> None:
         relax=relax,
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         layout=layout_rules.convolution,
+        python_name=f"nn.{word}",
+        parameters="data kernel=weight strides padding dilation groups channels kernel_size "
+        "data_layout kernel_layout out_layout out_dtype",
+        defaults={"data_layout": "NCHW8c"},
         normalize=window_normalize(2),
         doc=doc,
     )
-
-    @builds(f"nn.{word}")
-    def build(
-        data: Expr,
-        kernel: Expr,
-        strides: AnyValue = (1, 1),
-        padding: AnyValue = (0, 0),
-        dilation: AnyValue = (1, 1),
-        groups: int = 1,
-        channels: int | None = None,
-        kernel_size: AnyValue = None,
-        data_layout: str = "NCHW8c",
-        kernel_layout: str = "OIHW",
-        out_layout: str = "",
-        out_dtype: str = "",
-    ) -> Call:
-        values = {
-            "strides": strides,
-            "padding": padding,
-            "dilation": dilation,
-            "groups": groups,
-            "channels": channels,
-            "kernel_size": kernel_size,
-            "data_layout": data_layout,
-            "kernel_layout": kernel_layout,
-            "out_layout": out_layout,
-            "out_dtype": out_dtype or NO_DTYPE,
-        }
-        return Call(
-            defined, [data, kernel], defined.definition.attrs.make(window_normalize(2)(values))
-        )
-
-    build.__name__ = build.__qualname__ = word
-    build.__doc__ = f"{doc} See `nn.conv2d` for the attributes."
 
 
 _conv(
@@ -166,7 +135,7 @@ def _pack_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
     return DENSE.flops(_dense_attrs(attrs), [args[0], flat], result)
 
 
-DENSE_PACK = define_op(
+define_op(
     PACK,
     "data weight",
     pack_relation,
@@ -189,20 +158,6 @@ DENSE_PACK = define_op(
     relax=_pack_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     layout=layout_rules.packed_weight,
-    doc="As nn.dense, the weight in blocks.",
+    parameters="data weight weight_layout units out_dtype",
+    doc="The product of data (M, K) and a weight in blocks, such as NC8n; see nn.dense.",
 )
-
-
-@builds(PACK)
-def contrib_dense_pack(
-    data: Expr,
-    weight: Expr,
-    weight_layout: str = "NC",
-    units: int | None = None,
-    out_dtype: str = "",
-) -> Call:
-    """The product of data (M, K) and a weight in blocks, such as "NC8n"."""
-    attrs = DENSE_PACK.definition.attrs.make(
-        units=units, out_dtype=out_dtype or NO_DTYPE, weight_layout=weight_layout
-    )
-    return Call(DENSE_PACK, [data, weight], attrs)

@@ -19,9 +19,7 @@ from byoc_lab.relay.attrs import (
     string,
 )
 from byoc_lab.relay.dims import Unknown
-from byoc_lab.relay.expr import Call, Expr, const
 from byoc_lab.relay.op import layout_rules
-from byoc_lab.relay.op.namespace import builds, reordered
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, dim, fail, need_length, tensors
 from byoc_lab.relay.op.relax_types import by_topi, constant_value
@@ -42,7 +40,7 @@ def pad_relation(attrs: AnyValue, data: Type | None, value: Type | None) -> Type
         fail(op, f"attribute pad_width must be a (before, after) for each axis of {x}: {widths}")
     shape = [dim(lambda n, w=w: n + sum(w), d) for d, w in zip(x.shape, widths, strict=True)]
     if any(not isinstance(d, Unknown) and d < 0 for d in shape):
-        fail(op, f"pad_width {widths} cuts more than {x} has")
+        fail(op, f"pad_width {widths} cuts more than the lengths of {x}")
     if attrs.pad_mode not in PAD_MODES:
         fail(op, f"attribute pad_mode must be one of {', '.join(PAD_MODES)}: {attrs.pad_mode!r}")
     return x, v, TensorType(shape, x.dtype)
@@ -64,7 +62,7 @@ def _pad_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, value: AnyValue) -> An
     return R.nn.pad(x, flat, pad_mode=attrs.pad_mode, pad_value=filler)
 
 
-PAD = define_op(
+define_op(
     "nn.pad",
     "data pad_value",
     pad_relation,
@@ -80,22 +78,11 @@ PAD = define_op(
     relax=_pad_relax,
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.pad,
-    doc="Elements added around a tensor: the pad value, or what stands at the edge.",
+    parameters="data pad_width pad_value pad_mode",
+    defaults={"pad_value": 0},
+    constants={"pad_value": None},
+    doc="Elements added around a tensor: the pad value, or those at the edge.",
 )
-
-
-@builds("nn.pad")
-def pad(
-    data: Expr,
-    pad_width: AnyValue,
-    pad_value: float | Expr = 0,
-    pad_mode: str = "constant",
-) -> Call:
-    """`nn.pad(data, pad_value)`; a number becomes a constant."""
-    value = pad_value if isinstance(pad_value, Expr) else const(pad_value)
-    attrs = PAD.definition.attrs.make(pad_width=pad_width, pad_mode=pad_mode)
-    return Call(PAD, [data, value], attrs)
-
 
 # nn.mirror_pad -----------------------------------------------------------------------------------
 
@@ -127,7 +114,7 @@ def _mirror_pad_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
     return by_topi("nn.mirror_pad", x, before, after, attrs.mode)
 
 
-MIRROR_PAD = define_op(
+define_op(
     "nn.mirror_pad",
     "data",
     mirror_pad_relation,
@@ -142,9 +129,9 @@ MIRROR_PAD = define_op(
     flops=no_flops,
     relax=_mirror_pad_relax,
     pattern=OpPattern.INJECTIVE,
+    parameters="data pad_width mode",
     doc="A tensor continued by its mirror image on each side.",
 )
-reordered(MIRROR_PAD, "data pad_width mode")
 
 # nn.dilate ---------------------------------------------------------------------------------------
 
@@ -177,8 +164,10 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.DilateAttrs",
         (
-            Attr("strides", integers, (1, 1), "distance of neighbours in the result, each axis"),
-            Attr("dilation_value", number, 0.0, "what stands between them"),
+            Attr(
+                "strides", integers, (1, 1), "distance of neighbours in the result, along each axis"
+            ),
+            Attr("dilation_value", number, 0.0, "value between them"),
         ),
     ),
     attrs_key="",
@@ -186,5 +175,5 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, x: by_topi("nn.dilate", x, list(attrs.strides), attrs.dilation_value),
     pattern=OpPattern.INJECTIVE,
-    doc="A tensor with its elements apart and a value between them.",
+    doc="A tensor with a value inserted between its elements.",
 )

@@ -14,11 +14,11 @@ import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integers, string
 from byoc_lab.relay.dims import Dim
-from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.expr import Call, Expr
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.blocks import in_blocks
-from byoc_lab.relay.op.layout import pick, positions, unpick
-from byoc_lab.relay.op.namespace import builds
+from byoc_lab.relay.op.layout import inverse_permute, permute, positions
+from byoc_lab.relay.op.namespace import builds, function
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, fail, need_length, need_rank, tensors
 from byoc_lab.relay.op.relax_types import (
@@ -58,7 +58,7 @@ def layouts(rank: int) -> tuple[Attr, Attr]:
             "out_layout",
             string,
             "",
-            "asked for the result, but ignored, as in TVM: it is in layout",
+            "layout of the result; ignored, as in TVM: it is in layout",
         ),
     )
 
@@ -72,7 +72,7 @@ def window(rank: int) -> tuple[Attr, ...]:
         Attr("dilation", integers, ones, f"distance between window elements: ({each})"),
         Attr("padding", integers, (0,) * rank, f"elements around: ({each}), or before, after"),
         *layouts(rank),
-        Attr("ceil_mode", boolean, False, "whether a last window may hang over the end"),
+        Attr("ceil_mode", boolean, False, "whether a last window may extend beyond the end"),
     )
 
 
@@ -93,9 +93,9 @@ def _pool_relation(op: str, rank: int):
             fail(op, f"attribute pool_size must be positive, found {list(attrs.pool_size)}")
         order = _order(op, attrs, rank)
         need_rank(op, "data", x, rank + 2)
-        n, c, *size = pick(x.shape, order)
+        n, c, *size = permute(x.shape, order)
         shape = (n, c, *spatial_result(op, size, attrs.pool_size, attrs))
-        return x, TensorType(unpick(shape, order), x.dtype)
+        return x, TensorType(inverse_permute(shape, order), x.dtype)
 
     return relation
 
@@ -114,7 +114,7 @@ def _pool_reference(op: str, rank: int, pool):
 
 
 def overhanging(attrs: AnyValue, data: AnyValue, size: AnyValue) -> Pads:
-    """The pads, with what the last windows of ceil_mode hang over the end."""
+    """The pads, with the part of the last windows of ceil_mode that extends beyond the end."""
     before, after = pads_of(attrs.padding, len(size))
     ends = [
         (n - 1) * stride + (k - 1) * dilation + 1
@@ -152,7 +152,7 @@ def window_divisor(
     attrs: AnyValue, data: AnyValue, pads: Pads, size: AnyValue, kind: AnyValue
 ) -> np.ndarray:
     """How many elements count in each window over spatial axes `data`; 1 at least."""
-    # An element counts when it is data or, on request, padding, but never when it is overhang.
+    # Data counts, with count_include_pad padding too, but never what extends beyond it.
     none = (0,) * len(size)
     before, after = pads_of(attrs.padding, len(size))
     counted = np.ones((1, 1, *data), kind)
@@ -166,7 +166,7 @@ def window_divisor(
 
 
 def _average(attrs: AnyValue, x: np.ndarray, pads: Pads, size: AnyValue) -> np.ndarray:
-    # A sum of small integers may be more than they can hold.
+    # A sum of small integers may exceed their range.
     wide = np.result_type(x.dtype, np.int32) if x.dtype.kind in "iu" else x.dtype
     total = np.zeros((*x.shape[:2], *size), wide)
     for view in _windows(attrs, x, pads, 0, size):
@@ -176,7 +176,7 @@ def _average(attrs: AnyValue, x: np.ndarray, pads: Pads, size: AnyValue) -> np.n
 
 
 def integers_averaged(rank: int, options: dict[str, AnyValue], x: AnyValue) -> AnyValue:
-    """Relax's avg_pool, whose declared dtype is that of x, while what is compiled is int64."""
+    """Relax's avg_pool declares the dtype of x, but its compiled function computes int64."""
     o = options
     sizes = [list(o[name]) for name in ("pool_size", "strides", "dilation")]
     before, after = pads_of(o["padding"], rank)
@@ -242,8 +242,8 @@ def _global(kind: str, compute, doc: str) -> None:
             return None, None
         order = _order(name, attrs, 2)
         need_rank(name, "data", x, 4)
-        n, c, _, _ = pick(x.shape, order)
-        return x, TensorType(unpick((n, c, 1, 1), order), x.dtype)
+        n, c, _, _ = permute(x.shape, order)
+        return x, TensorType(inverse_permute((n, c, 1, 1), order), x.dtype)
 
     def reference(attrs: AnyValue, data: np.ndarray) -> np.ndarray:
         order = _order(name, attrs, 2)
@@ -284,7 +284,7 @@ def _bins(length: int, count: int) -> list[tuple[int, int]]:
 
 
 def _adaptive_size(attrs: AnyValue, size: AnyValue) -> tuple[Dim, ...]:
-    """The spatial size asked for: none is that of the data, one number counts for every axis."""
+    """The spatial size of the result: none is that of the data, one number is for every axis."""
     asked = attrs.output_size
     if not asked:
         return tuple(size)
@@ -301,11 +301,11 @@ def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) ->
             return None, None
         order = _order(name, attrs, rank)
         need_rank(name, "data", x, rank + 2)
-        n, c, *size = pick(x.shape, order)
+        n, c, *size = permute(x.shape, order)
         if attrs.output_size:
             need_length(name, "output_size", attrs.output_size, *sorted({1, rank}))
         shape = (n, c, *_adaptive_size(attrs, size))
-        return x, TensorType(unpick(shape, order), x.dtype)
+        return x, TensorType(inverse_permute(shape, order), x.dtype)
 
     def reference(attrs: AnyValue, data: np.ndarray) -> np.ndarray:
         order = _order(name, attrs, rank)
@@ -359,17 +359,14 @@ def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) ->
 
 def _global_builder(kind: str, rank: int) -> None:
     """TVM has a global pooling operator for two axes only; for others it adapts to length 1."""
-    op = Op.get(f"nn.adaptive_{kind}_pool{rank}d")
+    adaptive, word = f"nn.adaptive_{kind}_pool{rank}d", f"global_{kind}_pool{rank}d"
 
-    def build(data: Expr, layout: str = f"NC{SPATIAL[rank]}", out_layout: str = "") -> Call:
-        attrs = op.definition.attrs.make(
-            output_size=(1,) * rank, layout=layout, out_layout=out_layout
-        )
-        return Call(op, [data], attrs)
+    def build(data: Expr, layout: str, out_layout: str) -> Call:
+        return function(adaptive)(data, (1,) * rank, layout, out_layout)
 
-    build.__name__ = build.__qualname__ = f"global_{kind}_pool{rank}d"
-    build.__doc__ = f"`{op.name}` with an output_size of 1: {KINDS[kind][1]}"
-    builds(f"nn.{build.__name__}")(build)
+    build.__name__ = build.__qualname__ = word
+    build.__doc__ = f"`{adaptive}` with an output_size of 1: {KINDS[kind][1]}"
+    builds(f"nn.{word}", defaults_of=adaptive)(build)
 
 
 KINDS = {

@@ -11,10 +11,9 @@ import numpy as np
 
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, attrs_type, integer
-from byoc_lab.relay.expr import Expr, Op, TupleWrapper
+from byoc_lab.relay.expr import TupleWrapper
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.join import concatenate_relation
-from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.qnn_math import (
     along,
     check_dtype,
@@ -28,7 +27,7 @@ from byoc_lab.relay.op.qnn_math import (
     requantized,
     saturated,
 )
-from byoc_lab.relay.op.registry import OpPattern, builder, define_op
+from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, broadcast, fail, tensors
 from byoc_lab.relay.op.relax_types import dtype_of, rank_of
 from byoc_lab.relay.types import TensorType, TupleType, Type
@@ -216,6 +215,13 @@ def _qnn_concatenate_relax(R: AnyValue, attrs: AnyValue, *args: AnyValue) -> Any
     return R.concat(parts, axis=attrs.axis)
 
 
+def _tuple_behind(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+    """The tuple of a TupleWrapper as it is, as in TVM; `relay.concatenate` makes one of its
+    projections."""
+    data = values["data"]
+    return {**values, "data": data.tuple_value if isinstance(data, TupleWrapper) else data}
+
+
 define_op(
     CONCATENATE,
     "data* input_scales* input_zero_points* output_scale output_zero_point",
@@ -227,23 +233,7 @@ define_op(
     pattern=OpPattern.INJECTIVE,
     defaults={"axis": REQUIRED},
     layout=layout_rules.quantized(layout_rules.concatenate),
-    doc="Quantized tensors brought to one scale and joined along one axis.",
+    normalize=_tuple_behind,
+    doc="Quantized tensors (a list, or something of tuple type) brought to one scale and joined "
+    "along one axis.",
 )
-
-
-@builds(CONCATENATE)
-def concatenate(
-    data: AnyValue,
-    input_scales: AnyValue,
-    input_zero_points: AnyValue,
-    output_scale: Expr,
-    output_zero_point: Expr,
-    axis: int,
-) -> AnyValue:
-    """Quantized tensors (a list, or something of tuple type) brought to one scale and joined.
-
-    Unlike `relay.concatenate`, it takes the tuple behind a TupleWrapper as it is, as TVM's does.
-    """
-    whole = data.tuple_value if isinstance(data, TupleWrapper) else data
-    own = builder(Op.get(CONCATENATE))
-    return own(whole, input_scales, input_zero_points, output_scale, output_zero_point, axis)

@@ -12,7 +12,6 @@ import numpy as np
 from byoc_lab.relay.attrs import Attr, AttrsType, dtype, integer, string
 from byoc_lab.relay.op import layout_rules, relax_types
 from byoc_lab.relay.op.elementwise import round_half_away
-from byoc_lab.relay.op.namespace import reordered
 from byoc_lab.relay.op.qnn_math import (
     ROUNDINGS,
     along,
@@ -82,13 +81,13 @@ QUANTIZE = define_op(
     quantize_relation,
     reference=quantize_reference,
     attrs=AttrsType("relay.attrs.QuantizeAttrs", (OUT_DTYPE, AXIS)),
+    parameters="data output_scale output_zero_point axis out_dtype",
     defaults={"out_dtype": "int8"},
     flops=lambda attrs, args, result: 3 * elements(result),
     relax=_quantize_relax,
     pattern=OpPattern.ELEMWISE,
     doc="out = data / scale, rounded (halves away from zero), + zero point, within the range.",
 )
-reordered(QUANTIZE, "data output_scale output_zero_point axis out_dtype")
 
 
 def dequantize_relation(
@@ -134,13 +133,13 @@ DEQUANTIZE = define_op(
     dequantize_relation,
     reference=dequantize_reference,
     attrs=AttrsType("relay.attrs.DequantizeAttrs", (OUT_DTYPE, AXIS)),
+    parameters="data input_scale input_zero_point axis out_dtype",
     defaults={"out_dtype": "float32"},
     flops=lambda attrs, args, result: 2 * elements(result),
     relax=_dequantize_relax,
     pattern=OpPattern.ELEMWISE,
     doc="out = scale * (data - zero point).",
 )
-reordered(DEQUANTIZE, "data input_scale input_zero_point axis out_dtype")
 
 REQUANTIZE_NAMES = "data input_scale input_zero_point output_scale output_zero_point"
 

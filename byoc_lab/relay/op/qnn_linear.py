@@ -7,13 +7,14 @@ The result has scale input_scale * kernel_scale and zero point 0. Source: `QnnCo
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.attrs import REQUIRED
+from byoc_lab.relay.expr import Op
 from byoc_lab.relay.op import layout_rules
-from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.qnn_math import (
     along,
     check_dtype,
@@ -25,14 +26,22 @@ from byoc_lab.relay.op.qnn_math import (
 from byoc_lab.relay.op.registry import OpDef, OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, relation_of, tensors
 from byoc_lab.relay.op.relax_types import rank_of
-from byoc_lab.relay.op.windows import window_normalize
 from byoc_lab.relay.types import TensorType, Type
 
 NAMES = "data weight input_zero_point kernel_zero_point input_scale kernel_scale"
+MATMUL_NAMES = "x y x_zero_point y_zero_point x_scale y_scale"
 NARROW = ("int8", "uint8", "int16")
 
 
-def _linear(op: str, outputs, doc: str, names: str = NAMES) -> Op:
+def _linear(
+    op: str,
+    outputs: Callable[[AnyValue], int | None],
+    doc: str,
+    parameters: str,
+    required: str = "",
+    fixed: Mapping[str, AnyValue] | None = None,
+    names: str = NAMES,
+) -> None:
     """An operator that is `op` without its "q" on (data - zero point) and (weight - zero point).
 
     outputs(attrs) is the axis of the weight that holds the output channels, None when scales and
@@ -79,7 +88,7 @@ def _linear(op: str, outputs, doc: str, names: str = NAMES) -> Op:
         assert plain.flops is not None
         return plain.flops(attrs, args[:2], result)
 
-    return define_op(
+    define_op(
         op,
         names,
         relation,
@@ -90,163 +99,47 @@ def _linear(op: str, outputs, doc: str, names: str = NAMES) -> Op:
         # TVM gives the transposed convolution no class.
         pattern=OpPattern.OPAQUE if "transpose" in op else OpPattern.OUT_ELEMWISE_FUSABLE,
         layout=layout_rules.quantized(plain.layout) if plain.layout else None,
+        parameters=parameters,
+        defaults={"out_dtype": "int32", **dict.fromkeys(required.split(), REQUIRED)},
+        fixed=fixed or {},
+        normalize=plain.normalize,
         doc=doc,
     )
 
 
-CONV2D = _linear(
+_linear(
     "qnn.conv2d",
     lambda attrs: attrs.kernel_layout.index("O"),
-    "Convolution of data and weight without their zero points.",
+    "Convolution of data and weight without their zero points; see nn.conv2d.",
+    f"{NAMES.replace('weight', 'kernel=weight')} kernel_size channels strides padding dilation "
+    "groups data_layout kernel_layout out_layout out_dtype",
+    required="kernel_size channels",
 )
-CONV2D_TRANSPOSE = _linear(
+_linear(
     "qnn.conv2d_transpose",
     lambda attrs: attrs.kernel_layout.index("O"),
-    "Transposed convolution of data and weight without their zero points.",
+    "Transposed convolution of data and weight without their zero points; see nn.conv2d_transpose.",
+    f"{NAMES} strides padding dilation groups channels kernel_size data_layout kernel_layout "
+    "out_layout output_padding out_dtype",
 )
-DENSE = _linear(
+_linear(
     "qnn.dense",
     lambda attrs: 0,
     "out[..., u] = sum over k of data[..., k] * weight[u, k], both without their zero points.",
+    f"{NAMES} units out_dtype",
+    required="units",
 )
-BATCH_MATMUL = _linear(
+_linear(
     "qnn.batch_matmul",
     lambda attrs: None,
-    "The products of matrices x and transposed matrices y, both without their zero points.",
-    "x y x_zero_point y_zero_point x_scale y_scale",
+    "The products of x (B, M, K) and transposed y (B, N, K), both without their zero points.",
+    f"{MATMUL_NAMES} out_dtype",
+    fixed={"transpose_b": True},
+    names=MATMUL_NAMES,
 )
-DENSE_PACK = _linear(
+_linear(
     "qnn.contrib_dense_pack",
     lambda attrs: None,
-    "As qnn.dense, the weight in blocks.",
+    "As qnn.dense, the weight in blocks, such as NC16n4c.",
+    f"{NAMES} kernel_layout=weight_layout units out_dtype",
 )
-
-
-@builds("qnn.conv2d")
-def conv2d(
-    data: Expr,
-    kernel: Expr,
-    input_zero_point: Expr,
-    kernel_zero_point: Expr,
-    input_scale: Expr,
-    kernel_scale: Expr,
-    kernel_size: AnyValue,
-    channels: int | None,
-    strides: AnyValue = (1, 1),
-    padding: AnyValue = (0, 0),
-    dilation: AnyValue = (1, 1),
-    groups: int = 1,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: str = "int32",
-) -> Call:
-    """The convolution of quantized data (N, C, H, W); see `nn.conv2d` for the attributes."""
-    values = {
-        "strides": strides,
-        "padding": padding,
-        "dilation": dilation,
-        "groups": groups,
-        "channels": channels,
-        "kernel_size": kernel_size,
-        "data_layout": data_layout,
-        "kernel_layout": kernel_layout,
-        "out_layout": out_layout,
-        "out_dtype": out_dtype,
-    }
-    attrs = CONV2D.definition.attrs.make(window_normalize(2)(values))
-    args = [data, kernel, input_zero_point, kernel_zero_point, input_scale, kernel_scale]
-    return Call(CONV2D, args, attrs)
-
-
-@builds("qnn.dense")
-def dense(
-    data: Expr,
-    weight: Expr,
-    input_zero_point: Expr,
-    kernel_zero_point: Expr,
-    input_scale: Expr,
-    kernel_scale: Expr,
-    units: int | None,
-    out_dtype: str = "int32",
-) -> Call:
-    """The product of quantized data (..., K) and weight (units, K)."""
-    attrs = DENSE.definition.attrs.make(units=units, out_dtype=out_dtype)
-    args = [data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale]
-    return Call(DENSE, args, attrs)
-
-
-@builds("qnn.conv2d_transpose")
-def conv2d_transpose(
-    data: Expr,
-    weight: Expr,
-    input_zero_point: Expr,
-    kernel_zero_point: Expr,
-    input_scale: Expr,
-    kernel_scale: Expr,
-    strides: AnyValue = (1, 1),
-    padding: AnyValue = (0, 0),
-    dilation: AnyValue = (1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: AnyValue = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "IOHW",
-    out_layout: str = "",
-    output_padding: AnyValue = (0, 0),
-    out_dtype: str = "int32",
-) -> Call:
-    """The transposed convolution of quantized data; see `nn.conv2d_transpose`."""
-    values = {
-        "strides": strides,
-        "padding": padding,
-        "dilation": dilation,
-        "groups": groups,
-        "channels": channels,
-        "kernel_size": kernel_size,
-        "data_layout": data_layout,
-        "kernel_layout": kernel_layout,
-        "out_layout": out_layout,
-        "output_padding": output_padding,
-        "out_dtype": out_dtype,
-    }
-    attrs = CONV2D_TRANSPOSE.definition.attrs.make(window_normalize(2)(values))
-    args = [data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale]
-    return Call(CONV2D_TRANSPOSE, args, attrs)
-
-
-@builds("qnn.batch_matmul")
-def batch_matmul(
-    x: Expr,
-    y: Expr,
-    x_zero_point: Expr,
-    y_zero_point: Expr,
-    x_scale: Expr,
-    y_scale: Expr,
-    out_dtype: str = "int32",
-) -> Call:
-    """The products of quantized x (B, M, K) and y (B, N, K), transposed."""
-    attrs = BATCH_MATMUL.definition.attrs.make(
-        out_dtype=out_dtype, transpose_a=False, transpose_b=True
-    )
-    return Call(BATCH_MATMUL, [x, y, x_zero_point, y_zero_point, x_scale, y_scale], attrs)
-
-
-@builds("qnn.contrib_dense_pack")
-def contrib_dense_pack(
-    data: Expr,
-    weight: Expr,
-    input_zero_point: Expr,
-    kernel_zero_point: Expr,
-    input_scale: Expr,
-    kernel_scale: Expr,
-    kernel_layout: str = "NC",
-    units: int | None = None,
-    out_dtype: str = "int32",
-) -> Call:
-    """The product of quantized data (M, K) and a weight in blocks, such as "NC16n4c"."""
-    attrs = DENSE_PACK.definition.attrs.make(
-        units=units, out_dtype=out_dtype, weight_layout=kernel_layout
-    )
-    args = [data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale]
-    return Call(DENSE_PACK, args, attrs)

@@ -14,7 +14,7 @@ import numpy as np
 
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.dims import Dim
-from byoc_lab.relay.op.nn_dense import lay_along
+from byoc_lab.relay.op.nn_dense import broadcast_along
 from byoc_lab.relay.op.relations import axis_of, differ, fail
 from byoc_lab.relay.op.relax_types import constant_array, rank_of
 from byoc_lab.relay.op.requantize_config import ROUNDINGS as SET_ROUNDINGS
@@ -56,7 +56,7 @@ def channels_of(op: str, ty: TensorType, axis: int) -> Dim:
 def along(vector: AnyValue, axis: int, rank: int) -> np.ndarray:
     """A scalar as it is; a vector laid along `axis` of `rank`."""
     array = np.asarray(vector)
-    return lay_along(array, axis, rank) if array.size > 1 else array.reshape(())
+    return broadcast_along(array, axis, rank) if array.size > 1 else array.reshape(())
 
 
 def fixed_point(ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

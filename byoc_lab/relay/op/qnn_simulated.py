@@ -12,11 +12,11 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import AttrsType, attrs_type
-from byoc_lab.relay.expr import Call, Expr, const
+from byoc_lab.relay.expr import Expr, const
 from byoc_lab.relay.op import relax_types
 from byoc_lab.relay.op.elementwise import round_half_away
-from byoc_lab.relay.op.namespace import builds, function
-from byoc_lab.relay.op.nn_dense import lay_along
+from byoc_lab.relay.op.namespace import function
+from byoc_lab.relay.op.nn_dense import broadcast_along
 from byoc_lab.relay.op.qnn_convert import AXIS
 from byoc_lab.relay.op.qnn_math import elements
 from byoc_lab.relay.op.registry import OpPattern, define_op
@@ -28,9 +28,24 @@ CODES = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
 KINDS = {code: kind for kind, code in CODES.items() if code}
 
 
+ATTRS = {
+    "quantize": AttrsType("relay.attrs.SimulatedQuantizeAttrs", (AXIS,)),
+    "dequantize": attrs_type("relay.attrs.DequantizeAttrs"),
+}
+
+
 def _along(R: AnyValue, vector: AnyValue, axis: int, rank: int) -> AnyValue:
-    """A Relax vector laid along one axis; one of length 1 goes with everything."""
+    """A Relax vector broadcast along one axis; one of length 1 broadcasts with everything."""
     return R.reshape(vector, [-1 if n == axis % rank else 1 for n in range(rank)])
+
+
+def _code(kind: AnyValue) -> Expr:
+    """The code of a dtype as a constant. Raises ValueError for one that has none."""
+    if isinstance(kind, Expr):
+        return kind
+    if kind not in CODES:
+        raise ValueError(f"a simulated dtype must be one of {', '.join(CODES)}, found {kind!r}")
+    return const(CODES[kind], "int32")
 
 
 def _simulated(name: str, direction: str, doc: str) -> None:
@@ -56,17 +71,19 @@ def _simulated(name: str, direction: str, doc: str) -> None:
                     fail(op, f"{word} must be a vector of {channels}, or of 1, found {ty}")
         return *known, x
 
-    def laid(attrs: AnyValue, x: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        return lay_along(vector.reshape(-1), attrs.axis, x.ndim) if vector.size > 1 else vector
+    def along_axis(attrs: AnyValue, x: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        return (
+            broadcast_along(vector.reshape(-1), attrs.axis, x.ndim) if vector.size > 1 else vector
+        )
 
     def reference(
         attrs: AnyValue, x: np.ndarray, code: np.ndarray, scale: np.ndarray, zero: np.ndarray
     ) -> np.ndarray:
-        """Code 0 hands the data on as it is."""
+        """Code 0 returns the data unchanged."""
         kind = KINDS.get(int(code))
         if kind is None:
             return x
-        scale, zero = laid(attrs, x, scale), laid(attrs, x, zero)
+        scale, zero = along_axis(attrs, x, scale), along_axis(attrs, x, zero)
         if name == "quantize":
             limits = np.iinfo(kind)
             moved = round_half_away(x / scale) + zero
@@ -93,7 +110,13 @@ def _simulated(name: str, direction: str, doc: str) -> None:
         moved = R.add(relax_types.round_half_away(R, typed(R.divide(x, scale))), zero)
         return R.clip(moved, float(limits.min), float(limits.max))
 
-    SIMULATED[name] = define_op(
+    def normalize(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+        """The dtype as its code, scale and zero point as vectors."""
+        code, *vectors = names.split()[1:]
+        flat = {vector: function("reshape")(values[vector], [-1]) for vector in vectors}
+        return {**values, **flat, code: _code(values[code])}
+
+    define_op(
         op,
         names,
         relation,
@@ -103,54 +126,13 @@ def _simulated(name: str, direction: str, doc: str) -> None:
         relax=relax,
         pattern=OpPattern.ELEMWISE,
         non_computational=False,
-        doc=doc,
+        parameters=f"data {other}_scale {other}_zero_point axis {direction}_dtype",
+        defaults={f"{direction}_dtype": "int8"},
+        fixed={} if direction == "out" else {"out_dtype": NO_DTYPE},
+        normalize=normalize,
+        doc=f"{doc} {direction}_dtype may be an expression: the code of a dtype.",
     )
 
 
-SIMULATED: dict[str, AnyValue] = {}
-ATTRS = {
-    "quantize": AttrsType("relay.attrs.SimulatedQuantizeAttrs", (AXIS,)),
-    "dequantize": attrs_type("relay.attrs.DequantizeAttrs"),
-}
 _simulated("quantize", "out", "Data on the grid of a quantized dtype, still in floating point.")
-_simulated("dequantize", "in", "What simulated_quantize gave, as real numbers again.")
-
-
-def _code(kind: AnyValue) -> Expr:
-    """The code of a dtype as a constant. Raises ValueError for one that has none."""
-    if isinstance(kind, Expr):
-        return kind
-    if kind not in CODES:
-        raise ValueError(f"a simulated dtype must be one of {', '.join(CODES)}, found {kind!r}")
-    return const(CODES[kind], "int32")
-
-
-def _vectors(*scales: Expr) -> list[Expr]:
-    return [function("reshape")(s, [-1]) for s in scales]
-
-
-@builds("qnn.simulated_quantize")
-def simulated_quantize(
-    data: Expr,
-    output_scale: Expr,
-    output_zero_point: Expr,
-    axis: int = -1,
-    out_dtype: str | Expr = "int8",
-) -> Call:
-    """`data` rounded as a quantization to `out_dtype` does it; that may be an expression."""
-    args = [data, _code(out_dtype), *_vectors(output_scale, output_zero_point)]
-    return Call(SIMULATED["quantize"], args, ATTRS["quantize"].make(axis=axis))
-
-
-@builds("qnn.simulated_dequantize")
-def simulated_dequantize(
-    data: Expr,
-    input_scale: Expr,
-    input_zero_point: Expr,
-    axis: int = -1,
-    in_dtype: str | Expr = "int8",
-) -> Call:
-    """The real numbers that simulated quantized `data` stands for."""
-    args = [data, _code(in_dtype), *_vectors(input_scale, input_zero_point)]
-    attrs = ATTRS["dequantize"].make(axis=axis, out_dtype=NO_DTYPE)
-    return Call(SIMULATED["dequantize"], args, attrs)
+_simulated("dequantize", "in", "The real numbers of the result of simulated_quantize.")

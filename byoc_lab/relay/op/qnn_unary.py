@@ -1,8 +1,8 @@
 """Functions of one quantized tensor of 8 bits: qnn.tanh and its like, qnn.leaky_relu, qnn.softmax,
 qnn.avg_pool2d.
 
-The first ones are tables: every number there is, dequantized, put through the function, quantized.
-The others compute in whole numbers. Source: src/relay/qnn/op/unary_elementwise_op.h, leaky_relu.cc,
+The first ones are tables: the function of every dequantized 8 bit number, quantized. The others
+compute in integers. Source: src/relay/qnn/op/unary_elementwise_op.h, leaky_relu.cc,
 softmax.cc and avg_pool2d.cc of TVM 0.16, qnn/op/canonicalizations.py.
 """
 
@@ -14,11 +14,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.errors import BuildError
-from byoc_lab.relay.attrs import attrs_type
-from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.attrs import REQUIRED, attrs_type
+from byoc_lab.relay.expr import Op
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.elementwise import error_function
-from byoc_lab.relay.op.namespace import builds, reordered
 from byoc_lab.relay.op.qnn_convert import dequantize_reference, quantize_reference
 from byoc_lab.relay.op.qnn_math import (
     check_dtype,
@@ -145,7 +144,7 @@ def _leaky_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, *rest: AnyValue) -> 
     return relax_saturated(R, R.where(below, low, R.astype(moved, "int64")), dtype_of(x))
 
 
-LEAKY_RELU = define_op(
+define_op(
     LEAKY,
     INPUTS,
     leaky_relation,
@@ -154,23 +153,10 @@ LEAKY_RELU = define_op(
     flops=lambda attrs, args, result: 12 * elements(result),
     relax=_leaky_relax,
     pattern=OpPattern.OPAQUE,
+    parameters=f"x alpha {PARAMETERS}",
+    defaults={"alpha": REQUIRED},
     doc="x where it is above the zero point, alpha times as far from it below.",
 )
-
-
-@builds(LEAKY)
-def leaky_relu(
-    x: Expr,
-    alpha: float,
-    input_scale: Expr,
-    input_zero_point: Expr,
-    output_scale: Expr,
-    output_zero_point: Expr,
-) -> Call:
-    """Quantized `x`, its negative part times `alpha`."""
-    args = [x, input_scale, input_zero_point, output_scale, output_zero_point]
-    return Call(LEAKY_RELU, args, attrs_type("relay.attrs.LeakyReluAttrs").make(alpha=alpha))
-
 
 # qnn.softmax -------------------------------------------------------------------------------------
 
@@ -227,19 +213,17 @@ def _softmax_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, *rest: AnyValue) -
     return relax_requantized(R, SOFTMAX, out, ratio, (none, out_zero), "int8", rank=0)
 
 
-reordered(
-    define_op(
-        SOFTMAX,
-        f"x {NAMES}",
-        softmax_relation,
-        reference=softmax_reference,
-        attrs=attrs_type("relay.attrs.SoftmaxAttrs"),
-        flops=lambda attrs, args, result: 20 * elements(result),
-        relax=_softmax_relax,
-        pattern=OpPattern.OPAQUE,
-        doc="The softmax of a quantized tensor, in whole numbers.",
-    ),
-    f"x {NAMES} axis",
+define_op(
+    SOFTMAX,
+    f"x {NAMES}",
+    softmax_relation,
+    reference=softmax_reference,
+    attrs=attrs_type("relay.attrs.SoftmaxAttrs"),
+    flops=lambda attrs, args, result: 20 * elements(result),
+    relax=_softmax_relax,
+    pattern=OpPattern.OPAQUE,
+    parameters=f"x {NAMES} axis",
+    doc="The softmax of a quantized tensor, in integer arithmetic.",
 )
 
 # qnn.avg_pool2d ----------------------------------------------------------------------------------
@@ -272,7 +256,7 @@ def _pool_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, *rest: AnyValue) -> A
     return relax_saturated(R, R.astype(PLAIN.relax(R, attrs, moved), "int64"), dtype_of(x))
 
 
-AVG_POOL2D = define_op(
+define_op(
     POOL,
     POOL_INPUTS,
     pool_relation,
@@ -283,36 +267,12 @@ AVG_POOL2D = define_op(
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     layout=layout_rules.quantized(layout_rules.pooling, data=1),
     non_computational=False,
+    parameters=f"{POOL_INPUTS} pool_size strides padding dilation ceil_mode count_include_pad "
+    "layout out_layout",
+    defaults={
+        **dict.fromkeys(("pool_size", "strides", "padding", "dilation"), REQUIRED),
+        "count_include_pad": True,
+        "layout": "NHWC",
+    },
     doc="The average of each window of a quantized tensor, brought to another scale first.",
 )
-
-
-@builds(POOL)
-def avg_pool2d(
-    data: Expr,
-    input_scale: Expr,
-    input_zero_point: Expr,
-    output_scale: Expr,
-    output_zero_point: Expr,
-    pool_size: AnyValue,
-    strides: AnyValue,
-    padding: AnyValue,
-    dilation: AnyValue,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    layout: str = "NHWC",
-    out_layout: str = "",
-) -> Call:
-    """The averages of windows of quantized `data`; see `nn.avg_pool2d` for the attributes."""
-    attrs = attrs_type("relay.attrs.AvgPool2DAttrs").make(
-        pool_size=pool_size,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        ceil_mode=ceil_mode,
-        count_include_pad=count_include_pad,
-        layout=layout,
-        out_layout=out_layout,
-    )
-    args = [data, input_scale, input_zero_point, output_scale, output_zero_point]
-    return Call(AVG_POOL2D, args, attrs)

@@ -8,10 +8,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integers
-from byoc_lab.relay.expr import Call, Expr, Op, Tuple, TupleWrapper
+from byoc_lab.relay.expr import Call, Expr, Tuple, TupleWrapper
 from byoc_lab.relay.op import layout_rules
-from byoc_lab.relay.op.namespace import builds, function, reordered
-from byoc_lab.relay.op.registry import OpPattern, builder, define_op
+from byoc_lab.relay.op.namespace import builds, function
+from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, axes_of, tensors
 from byoc_lab.relay.op.relax_types import (
     dtype_of,
@@ -26,7 +26,7 @@ from byoc_lab.relay.types import TensorType, Type
 
 AXES = (
     Attr("axis", integers, None, "axes reduced; None or empty: all"),
-    Attr("keepdims", boolean, False, "whether reduced axes stay, with length 1"),
+    Attr("keepdims", boolean, False, "whether reduced axes are kept with length 1"),
     Attr("exclude", boolean, False, "whether `axis` names the axes that are not reduced"),
 )
 REDUCE_ATTRS = AttrsType("relay.attrs.ReduceAttrs", AXES)
@@ -37,7 +37,7 @@ VARIANCE_ATTRS = AttrsType(
 
 
 def reduced_axes(op: str, attrs: AnyValue, rank: int) -> tuple[int, ...]:
-    """The axes that go, counted from the front and sorted."""
+    """The reduced axes, counted from the front and sorted."""
     if not attrs.axis:
         return () if attrs.exclude and attrs.axis is not None else tuple(range(rank))
     named = axes_of(op, attrs.axis, rank)
@@ -127,77 +127,62 @@ def _variance_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, mean: AnyValue) -
     return in_wide_floats(R, spread, x, mean)
 
 
-VARIANCE = define_op(
+def _with_mean(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+    """The axes as a list, and the mean where none is given."""
+    if values["mean"] is None:
+        mean = function("mean")(values["data"], values["axis"], True, values["exclude"])
+        values = {**values, "mean": mean}
+    return listed("axis")(values)
+
+
+define_op(
     "variance",
     "data mean",
     variance_relation,
     reference=variance_reference,
     attrs=VARIANCE_ATTRS,
-    normalize=listed("axis"),
     flops=lambda attrs, args, result: 3 * prod(args[0].shape),
     relax=_variance_relax,
     pattern=OpPattern.COMM_REDUCE,
     layout=layout_rules.reduction,
-    doc="The mean square distance from `mean` over some axes.",
+    parameters="data axis keepdims exclude unbiased with_mean=mean",
+    defaults={"mean": None},
+    normalize=_with_mean,
+    doc="The mean square distance from the mean over some axes; with_mean, where it is given, is "
+    "that mean, with its reduced axes kept.",
 )
 
 
-@builds("variance")
-def variance(
-    data: Expr,
-    axis: AnyValue = None,
-    keepdims: bool = False,
-    exclude: bool = False,
-    unbiased: bool = False,
-    with_mean: Expr | None = None,
-) -> Call:
-    """The variance of `data` over `axis`; the mean is computed unless `with_mean` has it."""
-    if with_mean is None:
-        with_mean = builder(Op.get("mean"))(data, axis, True, exclude)
-    return builder(VARIANCE)(data, with_mean, axis, keepdims, exclude, unbiased)
-
-
-@builds("std")
-def std(
-    data: Expr,
-    axis: AnyValue = None,
-    keepdims: bool = False,
-    exclude: bool = False,
-    unbiased: bool = False,
-) -> Call:
+@builds("std", defaults_of="variance")
+def std(data: Expr, axis: AnyValue, keepdims: bool, exclude: bool, unbiased: bool) -> Call:
     """The standard deviation of `data` over `axis`: sqrt(variance(...))."""
-    return Call(Op.get("sqrt"), [variance(data, axis, keepdims, exclude, unbiased)])
+    variance = function("variance")(data, axis, keepdims, exclude, unbiased)
+    return function("sqrt")(variance)
 
 
-@builds("mean_variance")
+@builds("mean_variance", defaults_of="variance")
 def mean_variance(
-    data: Expr,
-    axis: AnyValue = None,
-    keepdims: bool = False,
-    exclude: bool = False,
-    unbiased: bool = False,
+    data: Expr, axis: AnyValue, keepdims: bool, exclude: bool, unbiased: bool
 ) -> TupleWrapper:
     """(mean, variance) of `data` over `axis`."""
-    middle = function("mean")(data, axis, True, exclude)
-    spread = builder(VARIANCE)(data, middle, axis, keepdims, exclude, unbiased)
+    mean = function("mean")(data, axis, True, exclude)
+    variance = function("variance")(data, axis, keepdims, exclude, unbiased, mean)
     if not keepdims:
-        middle = function("squeeze")(middle, axis)
-    return TupleWrapper(Tuple([middle, spread]), 2)
+        mean = function("squeeze")(mean, axis)
+    return TupleWrapper(Tuple([mean, variance]), 2)
 
 
-@builds("mean_std")
-def mean_std(
-    data: Expr, axis: AnyValue = None, keepdims: bool = False, exclude: bool = False
-) -> TupleWrapper:
+@builds("mean_std", defaults_of="variance")
+def mean_std(data: Expr, axis: AnyValue, keepdims: bool, exclude: bool) -> TupleWrapper:
     """(mean, standard deviation) of `data` over `axis`."""
-    middle = function("mean")(data, axis, True, exclude)
-    spread = builder(VARIANCE)(data, middle, axis, keepdims, exclude, False)
+    mean = function("mean")(data, axis, True, exclude)
+    deviation = function("sqrt")(function("variance")(data, axis, keepdims, exclude, False, mean))
     if not keepdims:  # TVM squeezes every axis of length 1 here
-        middle = function("squeeze")(middle)
-    return TupleWrapper(Tuple([middle, Call(Op.get("sqrt"), [spread])]), 2)
+        mean = function("squeeze")(mean)
+    return TupleWrapper(Tuple([mean, deviation]), 2)
 
 
-# all, any: of bool; TVM takes any dtype and gives the same -------------------------------------
+# all, any: of bool; TVM accepts any dtype, and the result has it ----------------------------------
 
 
 def _logical(op: str, compute, doc: str) -> None:
@@ -227,7 +212,7 @@ def _logical(op: str, compute, doc: str) -> None:
         flops=lambda attrs, args, result: prod(args[0].shape),
         relax=relax,
         pattern=OpPattern.COMM_REDUCE,
-        layout=layout_rules.reduction if op == "all" else None,  # as TVM has it
+        layout=layout_rules.reduction if op == "all" else None,  # as in TVM
         doc=doc,
     )
 
@@ -242,7 +227,12 @@ ARG_ATTRS = AttrsType(
     (
         AXES[0],
         AXES[1],
-        Attr("select_last_index", boolean, False, "of equal elements: the last, not the first"),
+        Attr(
+            "select_last_index",
+            boolean,
+            False,
+            "whether the last of equal elements is chosen, not the first",
+        ),
         AXES[2],
     ),
 )
@@ -284,12 +274,13 @@ def _arg_reduction(op: str, compute, doc: str) -> None:
         found = R.reshape(found, kept_shape) if attrs.keepdims else found
         return R.astype(found, "int32")
 
-    defined = define_op(
+    define_op(
         op,
         "data",
         relation,
         reference=reference,
         attrs=ARG_ATTRS,
+        parameters="data axis keepdims exclude select_last_index",
         normalize=listed("axis"),
         flops=lambda attrs, args, result: prod(args[0].shape),
         relax=relax,
@@ -297,21 +288,17 @@ def _arg_reduction(op: str, compute, doc: str) -> None:
         layout=layout_rules.reduction,
         doc=doc,
     )
-    reordered(defined, "data axis keepdims exclude select_last_index")
 
 
 _arg_reduction("argmax", np.argmax, "The index of the greatest element over some axes.")
 _arg_reduction("argmin", np.argmin, "The index of the smallest element over some axes.")
 
 
-@builds("logsumexp")
-def logsumexp(data: Expr, axis: AnyValue = None, keepdims: bool = False) -> Call:
-    """log(sum(exp(data))) over `axis`, the greatest element taken out first: no overflow."""
-
-    def call(op: str, *args: AnyValue) -> Call:
-        return builder(Op.get(op))(*args)
-
-    greatest = call("max", data, axis, True)
-    total = call("sum", call("exp", call("subtract", data, greatest)), axis, True)
-    result = call("add", call("log", total), greatest)
-    return result if keepdims else call("squeeze", result, axis)
+@builds("logsumexp", defaults_of="sum")
+def logsumexp(data: Expr, axis: AnyValue, keepdims: bool) -> Call:
+    """log(sum(exp(data))) over `axis`; the greatest element is subtracted first: no overflow."""
+    greatest = function("max")(data, axis, True)
+    exponentials = function("exp")(function("subtract")(data, greatest))
+    total = function("sum")(exponentials, axis, True)
+    result = function("add")(function("log")(total), greatest)
+    return result if keepdims else function("squeeze")(result, axis)

@@ -1,4 +1,4 @@
-"""Operators that lay a tensor out anew: layout_transform, depth_to_space, space_to_depth.
+"""Operators that change the layout of a tensor: layout_transform, depth_to_space, space_to_depth.
 
 Source: `LayoutTransformRel`, `DepthToSpaceRel`, `SpaceToDepthRel` of TVM 0.16.
 """
@@ -15,10 +15,8 @@ import numpy as np
 from byoc_lab.errors import AttributeValueError
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, integer, string
 from byoc_lab.relay.dims import Dim, Unknown
-from byoc_lab.relay.expr import Call, Expr, Op
 from byoc_lab.relay.layout import Axis, Layout
-from byoc_lab.relay.op.layout import pick, positions, unpick
-from byoc_lab.relay.op.namespace import builds
+from byoc_lab.relay.op.layout import inverse, inverse_permute, permute, positions
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, differ, dim, fail, need_rank, product, tensors
 from byoc_lab.relay.op.relax_types import shape_of
@@ -40,9 +38,9 @@ def axes_of_layout(op: str, layout: str) -> tuple[Axis, ...]:
 
 
 def relaid(op: str, shape: Sequence[Dim], source: str, target: str) -> AnyValue:
-    """How to lay `shape` out anew: (shape in parts, order of the parts, shape of the result).
+    """How to change a layout: (shape in parts, order of the parts, shape of the result).
 
-    Each axis is taken apart into blocks, the parts are put into the order of `target`, and those
+    Each axis is taken apart into blocks, the parts are permuted to the order of `target`, and those
     of one result axis made one. A result axis `?` comes from a data axis `?`.
     """
     have, want = axes_of_layout(op, source), axes_of_layout(op, target)
@@ -135,7 +133,7 @@ def pads_blocks(shape: Sequence[Dim], source: str, target: str) -> bool:
 
 
 def layout_transform_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """data laid out as src_layout gives the same elements laid out as dst_layout.
+    """data in src_layout gives the same elements in dst_layout.
 
     A block that they do not fill is filled with zeros, which stay when the blocks are undone.
     """
@@ -171,8 +169,8 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.LayoutTransformAttrs",
         (
-            Attr("src_layout", string, doc="how data is laid out: NCHW, NCHW16c, ..."),
-            Attr("dst_layout", string, doc="how the result is laid out"),
+            Attr("src_layout", string, doc="layout of the data: NCHW, NCHW16c, ..."),
+            Attr("dst_layout", string, doc="layout of the result"),
         ),
     ),
     flops=no_flops,
@@ -193,7 +191,6 @@ SUBPIXEL_ATTRS = AttrsType(
         Attr("mode", string, "DCR", "where the block is in the channels: DCR outside, CRD inside"),
     ),
 )
-REQUIRED_BLOCK = {"block_size": REQUIRED}
 
 
 def _steps(op: str, attrs: AnyValue, shape: AnyValue) -> AnyValue:
@@ -219,7 +216,7 @@ def _steps(op: str, attrs: AnyValue, shape: AnyValue) -> AnyValue:
     return (n, few, b, b, h, w), (0, 1, 4, 2, 5, 3), result
 
 
-def _subpixel(op: str, doc: str) -> None:
+def _subpixel(op: str, doc: str, fixed: dict[str, AnyValue]) -> None:
     def relation(attrs: AnyValue, data: Type | None) -> Types:
         """(N, C, H, W) to (N, C / b / b, H * b, W * b) or back, b the block_size."""
         (x,) = tensors(op, "data", data)
@@ -227,8 +224,8 @@ def _subpixel(op: str, doc: str) -> None:
             return None, None
         need_rank(op, "data", x, 4)
         order = positions(op, "layout", attrs.layout, "NCHW")
-        *_, shape = _steps(op, attrs, pick(x.shape, order))
-        return x, TensorType(unpick(shape, order), x.dtype)
+        *_, shape = _steps(op, attrs, permute(x.shape, order))
+        return x, TensorType(inverse_permute(shape, order), x.dtype)
 
     def reference(attrs: AnyValue, data: np.ndarray) -> np.ndarray:
         order = positions(op, "layout", attrs.layout, "NCHW")
@@ -240,9 +237,9 @@ def _subpixel(op: str, doc: str) -> None:
     def relax(R: AnyValue, attrs: AnyValue, data: AnyValue) -> AnyValue:
         order = positions(op, "layout", attrs.layout, "NCHW")
         x = R.permute_dims(data, list(order))
-        parts, moved, shape = _steps(op, attrs, pick(shape_of(data), order))
+        parts, moved, shape = _steps(op, attrs, permute(shape_of(data), order))
         out = R.reshape(R.permute_dims(R.reshape(x, parts), list(moved)), shape)
-        return R.permute_dims(out, [order.index(n) for n in range(4)])
+        return R.permute_dims(out, inverse(order))
 
     define_op(
         op,
@@ -250,7 +247,8 @@ def _subpixel(op: str, doc: str) -> None:
         relation,
         reference=reference,
         attrs=SUBPIXEL_ATTRS,
-        defaults=REQUIRED_BLOCK,
+        defaults={"block_size": REQUIRED},
+        fixed=fixed,
         flops=no_flops,
         relax=relax,
         pattern=OpPattern.INJECTIVE,
@@ -258,12 +256,5 @@ def _subpixel(op: str, doc: str) -> None:
     )
 
 
-_subpixel("nn.depth_to_space", "Channels made blocks of rows and columns.")
-_subpixel("nn.space_to_depth", "Blocks of rows and columns made channels.")
-
-
-@builds("nn.space_to_depth")
-def space_to_depth(data: Expr, block_size: int, layout: str = "NCHW") -> Call:
-    """Blocks of `block_size` rows and columns of `data` as channels; it has no mode."""
-    attrs = SUBPIXEL_ATTRS.make(block_size=block_size, layout=layout, mode="")
-    return Call(Op.get("nn.space_to_depth"), [data], attrs)
+_subpixel("nn.depth_to_space", "Channels rearranged into blocks of rows and columns.", {})
+_subpixel("nn.space_to_depth", "Blocks of rows and columns rearranged into channels.", {"mode": ""})

@@ -15,8 +15,6 @@ import numpy as np
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integer, string
 from byoc_lab.relay.dims import Unknown
-from byoc_lab.relay.expr import Call, Expr, const
-from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, axis_of, differ, dim, fail, tensors
 from byoc_lab.relay.op.relax_types import by_topi, constant_array, constant_value, shape_of
@@ -42,7 +40,7 @@ def need_integers(op: str, name: str, ty: TensorType | None) -> None:
 
 
 def _written(out: np.ndarray, place: AnyValue, updates: np.ndarray, reduction: str) -> np.ndarray:
-    """`out` with `updates` written at `place`, one after the other where places meet."""
+    """`out` with `updates` written at `place`, one after the other where indices repeat."""
     function = REDUCTIONS[reduction]
     if function is None:
         out[place] = updates
@@ -93,7 +91,7 @@ define_op(
         "relay.attrs.ScatterElementsAttrs",
         (
             Attr("axis", integer, 0, "axis that indices count along"),
-            Attr("reduction", string, "update", f"where places meet: {', '.join(REDUCTIONS)}"),
+            Attr("reduction", string, "update", f"for repeated indices: {', '.join(REDUCTIONS)}"),
         ),
     ),
     attrs_key="",
@@ -102,7 +100,7 @@ define_op(
         "scatter_elements", x, indices, updates, attrs.axis, attrs.reduction
     ),
     pattern=OpPattern.OPAQUE,
-    doc="data, with updates written at the places that indices name along one axis.",
+    doc="data, with updates written at indices along one axis.",
 )
 
 
@@ -153,13 +151,13 @@ define_op(
     reference=scatter_nd_reference,
     attrs=AttrsType(
         "relay.attrs.ScatterNDAttrs",
-        (Attr("mode", string, "update", f"where places meet: {', '.join(REDUCTIONS)}"),),
+        (Attr("mode", string, "update", f"for repeated indices: {', '.join(REDUCTIONS)}"),),
     ),
     attrs_key="",
     flops=lambda attrs, args, result: 0 if attrs.mode == "update" else prod(args[2].shape),
     relax=_scatter_nd_relax,
     pattern=OpPattern.OPAQUE,
-    doc="data, with updates written at places that indices holds along its first axis.",
+    doc="data, with updates written at the positions that the first axis of indices holds.",
 )
 
 # strided_set -------------------------------------------------------------------------------------
@@ -212,7 +210,7 @@ def strided_set_reference(
 
 
 def _strided_set_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, v: AnyValue, *bounds: AnyValue):
-    """Every element of data says which element of v it becomes, or that it stays."""
+    """For every element of data, the index of the element of v that replaces it, or -1."""
     shape, op = shape_of(x), "strided_set"
     names = ("begin", "end", "strides")
     arrays = [constant_array(b, op, n) for b, n in zip(bounds, names, strict=True)]
@@ -226,7 +224,7 @@ def _strided_set_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, v: AnyValue, *
     return R.where(relax.const(place >= 0), picked, x)
 
 
-STRIDED_SET = define_op(
+define_op(
     "strided_set",
     "data v begin end strides",
     strided_set_relation,
@@ -234,18 +232,14 @@ STRIDED_SET = define_op(
     flops=no_flops,
     relax=_strided_set_relax,
     pattern=OpPattern.INJECTIVE,
-    doc="data, with every so-many-th element between two places set to those of v.",
+    defaults={"strides": None},
+    constants=dict.fromkeys(("begin", "end", "strides")),
+    normalize=lambda values: {
+        **values,
+        "strides": [1] if values["strides"] is None else values["strides"],
+    },
+    doc="data with v at [begin:end:strides], which are lists or expressions.",
 )
-
-
-@builds("strided_set")
-def strided_set(
-    data: Expr, v: Expr, begin: AnyValue, end: AnyValue, strides: AnyValue = None
-) -> Call:
-    """`data` with `v` at [begin:end:strides]; lists become constants."""
-    steps = const([1], "int32") if strides is None else strides
-    bounds = [b if isinstance(b, Expr) else const(list(b)) for b in (begin, end, steps)]
-    return Call(STRIDED_SET, [data, v, *bounds])
 
 
 # trilu, matrix_set_diag --------------------------------------------------------------------------
@@ -266,7 +260,7 @@ def _trilu_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, k: AnyValue) -> AnyV
     return R.triu(x, diagonal) if attrs.upper else R.tril(x, diagonal)
 
 
-TRILU = define_op(
+define_op(
     "trilu",
     "data k",
     trilu_relation,
@@ -279,15 +273,9 @@ TRILU = define_op(
     flops=no_flops,
     relax=_trilu_relax,
     pattern=OpPattern.ELEMWISE,
+    constants={"k": "int32"},
     doc="The upper or lower triangle of matrices, from diagonal k on; 0 elsewhere.",
 )
-
-
-@builds("trilu")
-def trilu(data: Expr, k: int | Expr, upper: bool = True) -> Call:
-    """The triangle of `data` above (or below) diagonal `k`, which may be a number."""
-    diagonal = k if isinstance(k, Expr) else const(k, "int32")
-    return Call(TRILU, [data, diagonal], TRILU.definition.attrs.make(upper=upper))
 
 
 DIAGONAL = "matrix_set_diag"
@@ -317,7 +305,7 @@ def set_diagonal_relation(attrs: AnyValue, data: Type | None, diagonal: Type | N
 
 
 def set_diagonal_reference(attrs: AnyValue, x: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
-    """A diagonal shorter than the longest stands at the right or left end of its row."""
+    """A diagonal shorter than the longest is aligned to the right or left end of its row."""
     out = x.copy()
     rows = diagonal[..., None, :] if attrs.k1 == attrs.k2 else diagonal
     height, width = x.shape[-2:]
@@ -330,7 +318,20 @@ def set_diagonal_reference(attrs: AnyValue, x: np.ndarray, diagonal: np.ndarray)
     return out
 
 
-SET_DIAGONAL = define_op(
+def _diagonals(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+    """The attributes that follow from `k` and `align`."""
+    k, align = values["k"], values["align"]
+    ends = (k,) if isinstance(k, int) else k
+    return {
+        **values,
+        "k1": ends[0],
+        "k2": ends[-1],
+        "super_diag_right_align": align[:5] == "RIGHT",
+        "sub_diag_right_align": align[-5:] == "RIGHT",
+    }
+
+
+define_op(
     DIAGONAL,
     "data diagonal",
     set_diagonal_relation,
@@ -340,8 +341,18 @@ SET_DIAGONAL = define_op(
         (
             Attr("k1", integer, 0, "lowest diagonal that is set; 0 is the main one"),
             Attr("k2", integer, 0, "highest diagonal that is set"),
-            Attr("super_diag_right_align", boolean, True, "short upper ones stand at the right"),
-            Attr("sub_diag_right_align", boolean, False, "short lower ones stand at the right"),
+            Attr(
+                "super_diag_right_align",
+                boolean,
+                True,
+                "whether short upper diagonals are right-aligned",
+            ),
+            Attr(
+                "sub_diag_right_align",
+                boolean,
+                False,
+                "whether short lower diagonals are right-aligned",
+            ),
         ),
     ),
     flops=no_flops,
@@ -354,18 +365,9 @@ SET_DIAGONAL = define_op(
         f"{'RIGHT' if attrs.sub_diag_right_align else 'LEFT'}",
     ),
     pattern=OpPattern.INJECTIVE,
-    doc="Matrices with some of their diagonals replaced.",
+    parameters="data diagonal k align",
+    defaults={"k": 0, "align": "RIGHT_LEFT"},
+    normalize=_diagonals,
+    doc="Matrices with some of their diagonals replaced: k is one, or the lowest and the highest; "
+    "align is the alignment of short upper and lower ones: RIGHT_LEFT, LEFT_LEFT, ...",
 )
-
-
-@builds(DIAGONAL)
-def matrix_set_diag(data: Expr, diagonal: Expr, k: AnyValue = 0, align: str = "RIGHT_LEFT") -> Call:
-    """`data` with the diagonals `k` (one, or first and last) set; `align`: upper_lower ones."""
-    first, last = (k, k) if isinstance(k, int) else (k[0], k[-1] if len(k) > 1 else k[0])
-    attrs = SET_DIAGONAL.definition.attrs.make(
-        k1=first,
-        k2=last,
-        super_diag_right_align=align[:5] == "RIGHT",
-        sub_diag_right_align=align[-5:] == "RIGHT",
-    )
-    return Call(SET_DIAGONAL, [data, diagonal], attrs)

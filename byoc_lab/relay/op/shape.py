@@ -21,9 +21,7 @@ from byoc_lab.relay.attrs import (
     integers,
 )
 from byoc_lab.relay.dims import Dim, Unknown
-from byoc_lab.relay.expr import Call, Expr, Op
 from byoc_lab.relay.op import layout_rules
-from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import (
     Types,
@@ -89,7 +87,7 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.ExpandDimsAttrs",
         (
-            Attr("axis", integer, doc="where the new axes go; -1: after the last"),
+            Attr("axis", integer, doc="position of the new axes; -1: after the last"),
             Attr("num_newaxis", integer, 1, "how many"),
         ),
     ),
@@ -140,7 +138,7 @@ define_op(
 def reshaped(
     shape: Sequence[Dim], newshape: Sequence[int], allowzero: bool = False
 ) -> tuple[Dim, ...]:
-    """The shape that `newshape` asks for, for data of `shape`. Its special values:
+    """The shape that `newshape` means for data of `shape`. Its special values:
 
     0: the dimension of the data at this place (a true 0 when `allowzero`);
     -1: whatever is left, once at most; -2: all dimensions that are left;
@@ -150,14 +148,14 @@ def reshaped(
     op = "reshape"
     out: list[Dim] = []
     source, asked = list(shape), list(newshape)
-    used: set[int] = set()  # dimensions of the data that went over as they are: they cancel out
+    used: set[int] = set()  # dimensions of the data that are kept: they cancel out
     explicit: list[int] = []
     at, n, inferred = 0, 0, None
 
     def take() -> Dim:
         nonlocal at
         if at >= len(source):
-            fail(op, f"newshape={asked} asks for more dimensions than {tuple(shape)} has")
+            fail(op, f"newshape={asked} has more dimensions than {tuple(shape)} has")
         used.add(at)
         at += 1
         return source[at - 1]
@@ -259,12 +257,12 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, x: R.reshape(x, (shape_of(x)[0], -1)),
     pattern=OpPattern.INJECTIVE,
-    doc="All axes but the first made one.",
+    doc="All axes but the first flattened into one.",
 )
 
 
 def transpose_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """result.shape[i] = data.shape[axes[i]]; without axes the order is turned round."""
+    """result.shape[i] = data.shape[axes[i]]; without axes the order is reversed."""
     (x,) = tensors("transpose", "data", data)
     if x is None:
         return None, None
@@ -288,7 +286,7 @@ define_op(
     relax=lambda R, attrs, x: R.permute_dims(x, list(attrs.axes) if attrs.axes else None),
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.transpose,
-    doc="The axes in another order.",
+    doc="The axes permuted.",
 )
 
 # reshape_like -------------------------------------------------------------------------------------
@@ -369,13 +367,7 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, x: R.reshape(x, reversed_reshape(shape_of(x), attrs.newshape)),
     pattern=OpPattern.INJECTIVE,
+    python_name="reverse_reshape",
+    parameters="data newshape",
     doc="The same elements in another shape; 0, -1 and -3 count from the right.",
 )
-
-
-@builds("reverse_reshape")
-def reverse_reshape(data: Expr, newshape: AnyValue) -> Call:
-    """`data` in another shape, `newshape` read from the right: a sequence of ints, or one."""
-    op = Op.get("contrib_reverse_reshape")
-    lengths = (newshape,) if isinstance(newshape, int) else tuple(newshape)
-    return Call(op, [data], op.definition.attrs.make(newshape=lengths))

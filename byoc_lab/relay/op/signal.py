@@ -10,11 +10,10 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integer, string
+from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, boolean, integer, string
 from byoc_lab.relay.dims import Dim, Unknown
-from byoc_lab.relay.expr import Expr, Op, Tuple
-from byoc_lab.relay.op.namespace import builds, function
-from byoc_lab.relay.op.registry import OpPattern, builder, define_op
+from byoc_lab.relay.op.namespace import function
+from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, broadcast, dim, fail, need_rank, tensors
 from byoc_lab.relay.op.relax_types import constant_of, dtype_of, rank_of, shape_of
 from byoc_lab.relay.types import TensorType, TupleType, Type
@@ -23,7 +22,7 @@ from byoc_lab.relay.types import TensorType, TupleType, Type
 
 
 def dft_relation(attrs: AnyValue, real: Type | None, imaginary: Type | None) -> Types:
-    """Real and imaginary part of one type give both of that type."""
+    """The real and imaginary parts have one type; so have those of the result."""
     re, im = tensors("dft", "re_data im_data", real, imaginary)
     if re is not None and im is not None and re != im:
         fail("dft", f"re_data and im_data must have one type, found {re} and {im}")
@@ -73,7 +72,8 @@ define_op(
     dft_relation,
     reference=dft_reference,
     attrs=AttrsType(
-        "relay.attrs.DFTAttrs", (Attr("inverse", boolean, False, "whether it goes back"),)
+        "relay.attrs.DFTAttrs",
+        (Attr("inverse", boolean, False, "whether the inverse is computed"),),
     ),
     attrs_key="",
     flops=_dft_flops,
@@ -87,7 +87,7 @@ define_op(
 def _frames(op: str, attrs: AnyValue, length: Dim) -> Dim:
     count = dim(lambda n: (n - attrs.n_fft) // attrs.hop_length + 1, length)
     if not isinstance(count, Unknown) and count < 1:
-        fail(op, f"data must be n_fft={attrs.n_fft} long at least, found {length}")
+        fail(op, f"data must have at least n_fft={attrs.n_fft} elements, found {length}")
     return count
 
 
@@ -140,7 +140,16 @@ def _stft_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, window: AnyValue) -> 
     return R.permute_dims(R.stack(parts, axis=rank + 1), order)
 
 
-STFT = define_op(
+def _frame_defaults(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+    """The defaults of length and distance of frames, and of the window: ones."""
+    length = values["n_fft"]
+    chosen = {"hop_length": length // 4, "win_length": length}
+    if values["window"] is None:
+        chosen["window"] = function("ones")([length], "int32")
+    return {**values, **{name: v for name, v in chosen.items() if values[name] is None}}
+
+
+define_op(
     "stft",
     "data window",
     stft_relation,
@@ -149,36 +158,22 @@ STFT = define_op(
         "relay.attrs.StftAttrs",
         (
             Attr("n_fft", integer, -1, "length of the transform"),
-            Attr("hop_length", integer, -1, "distance of neighbouring frames"),
+            Attr("hop_length", integer, -1, "distance between the starts of frames"),
             Attr("win_length", integer, -1, "length of a frame"),
             Attr("normalized", boolean, False, "whether the result is divided by sqrt(n_fft)"),
-            Attr("onesided", boolean, True, "whether bins beyond the half are left out"),
+            Attr("onesided", boolean, True, "whether the redundant half of the bins is omitted"),
         ),
     ),
     attrs_key="",
     flops=lambda attrs, args, result: 2 * prod(result.shape) * attrs.win_length,
     relax=_stft_relax,
     pattern=OpPattern.OPAQUE,
-    doc="The Fourier transforms of overlapping frames: (real, imaginary) along the last axis.",
+    parameters="data n_fft hop_length win_length window normalized onesided",
+    defaults={"n_fft": REQUIRED, "hop_length": None, "win_length": None, "window": None},
+    normalize=_frame_defaults,
+    doc="The Fourier transforms of overlapping frames: (real, imaginary) along the last axis. "
+    "By default a frame has n_fft elements and starts n_fft // 4 after the one before it.",
 )
-
-
-@builds("stft")
-def stft(
-    data: Expr,
-    n_fft: int,
-    hop_length: int | None = None,
-    win_length: int | None = None,
-    window: Expr | None = None,
-    normalized: bool = False,
-    onesided: bool = True,
-) -> Expr:
-    """Frames of `data`, a quarter of `n_fft` apart and as long unless told, transformed."""
-    hop = n_fft // 4 if hop_length is None else hop_length
-    length = n_fft if win_length is None else win_length
-    around = function("ones")([n_fft], "int32") if window is None else window
-    return builder(STFT)(data, around, n_fft, hop, length, normalized, onesided)
-
 
 # einsum ------------------------------------------------------------------------------------------
 
@@ -190,13 +185,13 @@ def _lengths(op: str, equation: str, types: list[TensorType]) -> dict[str, AnyVa
     """
     inputs = equation.split("->")[0].replace(" ", "").split(",")
     if len(inputs) != len(types):
-        fail(op, f"equation {equation!r} is about {len(inputs)} tensors, found {len(types)}")
+        fail(op, f"equation {equation!r} has {len(inputs)} tensors, found {len(types)}")
     found: dict[str, AnyValue] = {"...": ()}
     for term, ty in zip(inputs, types, strict=True):
         before, dots, after = term.partition("...")
         spare = len(ty.shape) - len(before) - len(after)
         if spare < 0 or (spare and not dots):
-            fail(op, f"{term!r} of equation {equation!r} does not name the axes of {ty}")
+            fail(op, f"{term!r} of equation {equation!r} does not match the axes of {ty}")
         middle = ty.shape[len(before) : len(before) + spare]
         pair = TensorType(found["..."]), TensorType(middle)
         found["..."] = broadcast(op, *pair)
@@ -212,7 +207,7 @@ def _lengths(op: str, equation: str, types: list[TensorType]) -> dict[str, AnyVa
 
 
 def _result_term(equation: str) -> str:
-    """What stands after "->", or NumPy's default: dots, then the letters that come once, sorted."""
+    """The part after "->", or NumPy's default: dots, then the letters that occur once, sorted."""
     inputs, arrow, output = equation.replace(" ", "").partition("->")
     if arrow:
         return output
@@ -252,6 +247,16 @@ def _einsum_flops(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
     return len(types) * points
 
 
+def _checked_tensors(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+    """Raises ValueError for no tensors or an equation that is no string."""
+    tensors_given, equation = list(values["data"]), values["equation"]
+    if not tensors_given:
+        raise ValueError("einsum: data must hold at least one tensor, found none")
+    if not isinstance(equation, str):
+        raise ValueError(f"einsum: equation must be a string, found {equation!r}")
+    return {**values, "data": tensors_given}
+
+
 define_op(
     "einsum",
     "data*",
@@ -264,19 +269,6 @@ define_op(
     flops=_einsum_flops,
     relax=lambda R, attrs, data: R.einsum(list(data), attrs.equation),
     pattern=OpPattern.INJECTIVE,
-    doc="Sums of products, in Einstein's notation.",
+    normalize=_checked_tensors,
+    doc="Sums of products of tensors, in Einstein's notation.",
 )
-
-
-@builds("einsum")
-def einsum(data: AnyValue, equation: str) -> Expr:
-    """The sum of products of the tensors `data` that `equation` names.
-
-    Raises ValueError for no tensors or an equation that is no string.
-    """
-    tensors_given = list(data)
-    if not tensors_given:
-        raise ValueError("einsum: data must hold at least one tensor, found none")
-    if not isinstance(equation, str):
-        raise ValueError(f"einsum: equation must be a string, found {equation!r}")
-    return builder(Op.get("einsum"))(Tuple(tensors_given), equation)

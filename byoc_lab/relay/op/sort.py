@@ -9,9 +9,7 @@ import numpy as np
 
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, boolean, dtype, integer, string
 from byoc_lab.relay.dims import Unknown
-from byoc_lab.relay.expr import Call, Expr
 from byoc_lab.relay.op import layout_rules
-from byoc_lab.relay.op.namespace import builds
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import NO_DTYPE, Types, axis_of, fail, product, tensors
 from byoc_lab.relay.op.relax_types import dtype_of, rank_of, shape_of
@@ -33,7 +31,7 @@ def sorting_flops(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
 
 
 def _order(x: np.ndarray, axis: int, ascending: bool) -> np.ndarray:
-    """Indices that sort; of equal elements the first comes first, as in TVM."""
+    """Indices that sort; stable, as in TVM."""
     if ascending:
         return np.argsort(x, axis, kind="stable")
     turned = np.argsort(np.flip(x, axis), axis, kind="stable")
@@ -75,7 +73,7 @@ def _sort_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
     return np.take_along_axis(x, _order(x, attrs.axis, attrs.is_ascend), attrs.axis)
 
 
-SORT = define_op(
+define_op(
     "sort",
     "data",
     sort_relation,
@@ -84,21 +82,17 @@ SORT = define_op(
     flops=sorting_flops,
     relax=lambda R, attrs, x: R.sort(x, attrs.axis, not attrs.is_ascend),
     pattern=OpPattern.OPAQUE,
+    parameters="data axis is_ascend",  # only argsort has a dtype
+    defaults={"is_ascend": 1},
     doc="data sorted along one axis.",
 )
-
-
-@builds("sort")
-def sort(data: Expr, axis: int = -1, is_ascend: int = 1) -> Call:
-    """`data` sorted along `axis`; the record has a dtype that only argsort uses."""
-    return Call(SORT, [data], SORT_ATTRS.make(axis=axis, is_ascend=is_ascend))
 
 
 RETURNS = ("both", "values", "indices")
 
 
 def topk_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """data, k long along the axis (0: as long as it is), its indices, or a tuple of both."""
+    """data with length k along the axis (0: its own length), its indices, or a tuple of both."""
     op = "topk"
     (x,) = tensors(op, "data", data)
     if x is None:
@@ -142,8 +136,8 @@ define_op(
         (
             Attr("k", integer, REQUIRED, "how many; 0: all", may_be_none=True),
             AXIS,
-            Attr("ret_type", string, "both", "what comes out: values, indices, or both"),
-            Attr("is_ascend", boolean, False, "whether the smallest are wanted"),
+            Attr("ret_type", string, "both", "the result: values, indices, or both"),
+            Attr("is_ascend", boolean, False, "whether the smallest elements are chosen"),
             DTYPE,
         ),
     ),
@@ -193,7 +187,6 @@ def _scan(op: str, function, doc: str) -> None:
         attrs=SCAN_ATTRS,
         attrs_key="",
         defaults={"dtype": None, "exclusive": None},
-        normalize=_void_dtype,
         flops=lambda attrs, args, result: prod(result.shape),
         relax=relax,
         pattern=OpPattern.OPAQUE,
@@ -201,26 +194,21 @@ def _scan(op: str, function, doc: str) -> None:
     )
 
 
-def _void_dtype(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
-    """A dtype of None means that of the data, which the record calls the empty dtype."""
-    return {**values, "dtype": values["dtype"] or NO_DTYPE}
-
-
 def flag(value: AnyValue) -> bool:
-    """A bool that TVM keeps as an object of its own, unlike other bools of attributes."""
+    """A bool that TVM stores as an object, unlike other bools of attributes."""
     return boolean(value)
 
 
 SCAN_ATTRS = AttrsType(
     "relay.attrs.ScanopAttrs",
     (
-        Attr("axis", integer, None, "axis that is run along; None: the data made flat"),
+        Attr("axis", integer, None, "axis to accumulate along; None: the flattened data"),
         Attr("dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
         Attr(
             "exclusive",
             flag,
             False,
-            "whether an element itself is left out; None: no",
+            "whether an element itself is excluded; None: no",
             may_be_none=True,
         ),
     ),

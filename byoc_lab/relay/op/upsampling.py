@@ -15,7 +15,7 @@ from byoc_lab.relay.expr import Op
 from byoc_lab.relay.op import layout_rules
 from byoc_lab.relay.op.blocks import in_blocks
 from byoc_lab.relay.op.image import MODES
-from byoc_lab.relay.op.layout import pick, positions, unpick
+from byoc_lab.relay.op.layout import inverse_permute, permute, positions
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, dim, fail, need_rank, tensors
 from byoc_lab.relay.op.relax_types import shape_of
@@ -52,12 +52,12 @@ def _define(op: str, rank: int, more: Attr) -> None:
             known = ", ".join(MODES)
             fail(op, f"attribute {more.name} must be one of {known}, found {mode!r}")
         order = positions(op, "layout", attrs.layout, f"NC{spatial}")
-        n, c, *size = pick(x.shape, order)
-        return x, TensorType(unpick((n, c, *upsampled(size, attrs, rank)), order), x.dtype)
+        n, c, *size = permute(x.shape, order)
+        return x, TensorType(inverse_permute((n, c, *upsampled(size, attrs, rank)), order), x.dtype)
 
     def as_resize(attrs: AnyValue, shape: AnyValue) -> AnyValue:
         """The attributes of the resize that upsamples data of `shape`."""
-        _, _, *size = pick(shape, positions(op, "layout", attrs.layout, f"NC{spatial}"))
+        _, _, *size = permute(shape, positions(op, "layout", attrs.layout, f"NC{spatial}"))
         corners = "align_corners" if attrs.get("align_corners") else "asymmetric"
         assert resize.attrs is not None
         return resize.attrs.make(

@@ -1,7 +1,8 @@
-"""Choosing among overlapping boxes: get_valid_counts, non_max_suppression and its kin.
+"""Choosing among overlapping boxes: vision.get_valid_counts, non_max_suppression and
+all_class_non_max_suppression.
 
-A result has room for every box; where fewer are chosen, the rest is filled as the operator says.
-Source: src/relay/op/vision/nms.cc and topi/vision/nms.py of TVM 0.16.
+A result has room for every box; where fewer are chosen, the rest is filled with a value of the
+operator. Source: src/relay/op/vision/nms.cc and topi/vision/nms.py of TVM 0.16.
 """
 
 from __future__ import annotations
@@ -11,10 +12,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integer, string
-from byoc_lab.relay.expr import Call, Expr, TupleWrapper, const
 from byoc_lab.relay.op.device import nothing
-from byoc_lab.relay.op.namespace import builds
-from byoc_lab.relay.op.registry import OpPattern, define_op, wrapped
+from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, fail, need_rank, product, tensors
 from byoc_lab.relay.op.relax_types import by_topi, constant_value, shape_of, typed
 from byoc_lab.relay.types import TensorType, TupleType, Type
@@ -41,12 +40,8 @@ def corners(boxes: np.ndarray) -> np.ndarray:
     return np.concatenate([ends.min(axis=1), ends.max(axis=1)], axis=1)
 
 
-def _scalar_or(value: AnyValue, dtype: str) -> Expr:
-    return value if isinstance(value, Expr) else const(value, dtype)
-
-
 def _quadratic(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
-    """At most each box is compared with each other one."""
+    """An upper bound: each box is compared with each other one."""
     batch, boxes, _ = args[0].shape
     return IOU_FLOPS * batch * boxes * boxes
 
@@ -78,7 +73,7 @@ def counts_reference(attrs: AnyValue, x: np.ndarray, threshold: np.ndarray) -> t
     return valid.sum(axis=1).astype("int32"), rows, indices
 
 
-VALID_COUNTS = define_op(
+define_op(
     COUNTS,
     "data score_threshold",
     counts_relation,
@@ -98,25 +93,15 @@ VALID_COUNTS = define_op(
     ),
     pattern=OpPattern.OPAQUE,
     results=3,
+    fixed={"score_threshold": None},
+    constants={"score_threshold": "float32"},
     doc="How many boxes have a score above the threshold, those boxes in front (-1 behind them), "
-    "and where they were.",
+    "and their indices.",
 )
 
 
 def _indices(attrs: AnyValue) -> tuple[int, int]:
     return attrs.id_index, attrs.score_index
-
-
-@builds(COUNTS)
-def get_valid_counts(
-    data: Expr, score_threshold: AnyValue, id_index: int = 0, score_index: int = 1
-) -> TupleWrapper:
-    """The boxes of `data` whose score is above `score_threshold` (a number or an expression)."""
-    attrs = VALID_COUNTS.definition.attrs.make(
-        score_threshold=None, id_index=id_index, score_index=score_index
-    )
-    call = Call(VALID_COUNTS, [data, _scalar_or(score_threshold, "float32")], attrs)
-    return TupleWrapper(call, 3)
 
 
 # vision.non_max_suppression ----------------------------------------------------------------------
@@ -148,7 +133,7 @@ def nms_relation(
 def _suppressed(
     attrs: AnyValue, boxes: np.ndarray, count: int, limit: int, threshold: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The boxes by falling score, and which of the given ones they are; -1 where none is."""
+    """The boxes in descending order of score, and their indices in the data; -1 where none is."""
     rows, chosen = np.full_like(boxes, -1), np.full(len(boxes), -1, "int32")
     if threshold <= 0:
         rows[:count], chosen[:count] = boxes[:count], np.arange(count)
@@ -202,7 +187,7 @@ def nms_reference(
     return rows
 
 
-NON_MAX_SUPPRESSION = define_op(
+define_op(
     NMS,
     "data valid_count indices max_output_size iou_threshold",
     nms_relation,
@@ -210,8 +195,13 @@ NON_MAX_SUPPRESSION = define_op(
     attrs=AttrsType(
         "relay.attrs.NonMaximumSuppressionAttrs",
         (
-            Attr("force_suppress", boolean, False, "whether boxes of other classes are rivals too"),
-            Attr("top_k", integer, -1, "how many of the best boxes are looked at; -1: all"),
+            Attr(
+                "force_suppress",
+                boolean,
+                False,
+                "whether boxes suppress those of other classes too",
+            ),
+            Attr("top_k", integer, -1, "how many of the best boxes are considered; -1: all"),
             Attr("coord_start", integer, 2, "which field of a box is the first of its four ends"),
             Attr("score_index", integer, 1, "which field of a box is its score"),
             Attr("id_index", integer, 0, "which field of a box is its class; -1: none"),
@@ -222,43 +212,15 @@ NON_MAX_SUPPRESSION = define_op(
     attrs_key="",
     flops=_quadratic,
     pattern=OpPattern.OPAQUE,
-    lacks={
-        "relax": "apache-tvm's drops boxes without a positive score, which TVM 0.16 lets through"
-    },
+    lacks={"relax": "apache-tvm's drops boxes without a positive score, which TVM 0.16 keeps"},
     results=lambda call: 2 if call.attrs.return_indices else None,
+    parameters="data valid_count indices max_output_size iou_threshold force_suppress top_k "
+    "coord_start score_index id_index return_indices invalid_to_bottom",
+    defaults={"max_output_size": -1, "iou_threshold": 0.5},
+    constants={"max_output_size": "int32", "iou_threshold": "float32"},
     doc="Of boxes that overlap by iou_threshold or more, the one with the best score; -1 is in the "
     "place of the others.",
 )
-
-
-@builds(NMS)
-def non_max_suppression(
-    data: Expr,
-    valid_count: Expr,
-    indices: Expr,
-    max_output_size: AnyValue = -1,
-    iou_threshold: AnyValue = 0.5,
-    force_suppress: bool = False,
-    top_k: int = -1,
-    coord_start: int = 2,
-    score_index: int = 1,
-    id_index: int = 0,
-    return_indices: bool = True,
-    invalid_to_bottom: bool = False,
-) -> Call | TupleWrapper:
-    """The best of overlapping boxes; `max_output_size` and `iou_threshold` may be expressions."""
-    attrs = NON_MAX_SUPPRESSION.definition.attrs.make(
-        force_suppress=force_suppress,
-        top_k=top_k,
-        coord_start=coord_start,
-        score_index=score_index,
-        id_index=id_index,
-        return_indices=return_indices,
-        invalid_to_bottom=invalid_to_bottom,
-    )
-    limits = _scalar_or(max_output_size, "int32"), _scalar_or(iou_threshold, "float32")
-    return wrapped(Call(NON_MAX_SUPPRESSION, [data, valid_count, indices, *limits], attrs))
-
 
 # vision.all_class_non_max_suppression ------------------------------------------------------------
 
@@ -299,14 +261,14 @@ def all_class_relation(
 def _selected(
     ends: np.ndarray, scores: np.ndarray, limit: int, threshold: float, least: float
 ) -> list[int]:
-    """Which boxes are chosen for one class, by falling score."""
+    """The indices of the boxes chosen for one class, in descending order of score."""
     order = [int(n) for n in np.argsort(-scores, kind="stable") if scores[n] > least]
     found: list[int] = []
     while order and threshold > 0 and (limit <= 0 or len(found) < limit):
         best, *rest = order
         found.append(best)
         far = overlaps(ends[best], ends[rest]) < threshold
-        # A box whose score is not positive is no rival of any.
+        # A box whose score is not positive suppresses none.
         order = [n for n, apart in zip(rest, far, strict=True) if apart or scores[n] <= 0]
     return found
 
@@ -364,38 +326,29 @@ def _all_class_relax(
     return relax.Tuple([typed(R.concat([typed(rows), typed(rest)], axis=0)), typed(total)])
 
 
-ALL_CLASS_NMS = define_op(
+define_op(
     ALL_CLASS,
     "boxes scores max_output_boxes_per_class iou_threshold score_threshold",
     all_class_relation,
     reference=all_class_reference,
     attrs=AttrsType(
         "relay.attrs.AllClassNonMaximumSuppressionAttrs",
-        (Attr("output_format", string, "onnx", "onnx or tensorflow: whose results are wanted"),),
+        (Attr("output_format", string, "onnx", "format of the results: onnx or tensorflow"),),
     ),
     attrs_key="",
     flops=lambda attrs, args, result: _quadratic(attrs, args, result) * args[1].shape[1],
     relax=_all_class_relax,
     pattern=OpPattern.OPAQUE,
     results=lambda call: 2 if call.attrs.output_format == "onnx" else 3,
-    doc="Non-maximum suppression for each class apart: which boxes are chosen, and how many.",
+    defaults={
+        "max_output_boxes_per_class": -1,
+        "iou_threshold": -1.0,
+        "score_threshold": -1.0,
+    },
+    constants={
+        "max_output_boxes_per_class": "int32",
+        "iou_threshold": "float32",
+        "score_threshold": "float32",
+    },
+    doc="Non-maximum suppression within each class: the chosen boxes, and their number.",
 )
-
-
-@builds(ALL_CLASS)
-def all_class_non_max_suppression(
-    boxes: Expr,
-    scores: Expr,
-    max_output_boxes_per_class: AnyValue = -1,
-    iou_threshold: AnyValue = -1.0,
-    score_threshold: AnyValue = -1.0,
-    output_format: str = "onnx",
-) -> Call | TupleWrapper:
-    """The best of overlapping boxes of each class; the three limits may be expressions."""
-    limits = (
-        _scalar_or(max_output_boxes_per_class, "int32"),
-        _scalar_or(iou_threshold, "float32"),
-        _scalar_or(score_threshold, "float32"),
-    )
-    attrs = ALL_CLASS_NMS.definition.attrs.make(output_format=output_format)
-    return wrapped(Call(ALL_CLASS_NMS, [boxes, scores, *limits], attrs))

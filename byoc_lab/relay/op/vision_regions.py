@@ -16,7 +16,7 @@ import numpy as np
 
 from byoc_lab.relay.attrs import REQUIRED, Attr, AttrsType, integer, integers, number, string
 from byoc_lab.relay.dims import Unknown
-from byoc_lab.relay.op.layout import unpick
+from byoc_lab.relay.op.layout import inverse, inverse_permute
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, dim, fail, need_length, need_rank, tensors
 from byoc_lab.relay.op.relax_types import by_topi, shape_of, typed
@@ -60,7 +60,11 @@ def regions_relation(op: str, attrs: AnyValue, data: Type | None, rois: Type | N
         fail(op, f"rois must be (regions, 5): image, left, top, right, bottom; found {r}")
     order = _ORDERS[attrs.layout]
     channels = x.shape[order[1]]
-    return x, r, TensorType(unpick((r.shape[0], channels, *attrs.pooled_size), order), x.dtype)
+    return (
+        x,
+        r,
+        TensorType(inverse_permute((r.shape[0], channels, *attrs.pooled_size), order), x.dtype),
+    )
 
 
 def _by_region(attrs: AnyValue, data: np.ndarray, rois: np.ndarray, pooled: AnyValue) -> np.ndarray:
@@ -130,7 +134,7 @@ def _pool_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, rois: AnyValue) -> An
     images = x if attrs.layout == "NCHW" else typed(R.permute_dims(x, list(order)))
     size, scale = list(attrs.pooled_size), attrs.spatial_scale
     out = by_topi(f"{POOL}_nchw", images, rois, size, scale)
-    return out if images is x else R.permute_dims(out, [order.index(n) for n in range(4)])
+    return out if images is x else R.permute_dims(out, inverse(order))
 
 
 POOLED_SIZE = Attr("pooled_size", integers, doc="size of the result: (height, width)")

@@ -9,7 +9,6 @@ import numpy as np
 
 from byoc_lab import relay
 from byoc_lab.relay import Call, Constant, Op
-from byoc_lab.relay.op.dyn import DYNAMIC
 from tests.relay.op.sample import Sample, Shape, sourced
 
 
@@ -24,7 +23,7 @@ def number(value: Any, dtype: str = "int32") -> Constant:
 def call(name: str, *args: Any, **attrs: Any) -> Any:
     op = Op.get(f"dyn.{name}")
     schema = op.definition.attrs
-    made = schema.make({**DYNAMIC[op.name][1], **attrs}) if schema else None
+    made = schema.make({**op.definition.fixed, **attrs}) if schema else None
     return Call(op, list(args), made)
 
 
