@@ -44,7 +44,6 @@ from byoc_lab.errors import (
     UnknownNameError,
 )
 from byoc_lab.relay import op as _operators  # noqa: F401  (defines the operators that texts name)
-from byoc_lab.relay.collector import collector_paused
 from byoc_lab.relay.diagnosis import diagnosed
 from byoc_lab.relay.expr import Expr, Function
 from byoc_lab.relay.lexer import METADATA_MARKS, Source, tokenize
@@ -87,10 +86,7 @@ def parse(
     that has no types; a text without the header of version 0.0.5 is taken for a fragment and may
     use global functions that it does not define (`IRModule.declared` has their types then).
     """
-    with collector_paused():
-        return _parse(
-            source, source_name, init_module, init_meta_table, infer, compiler, _CALLER + 1
-        )
+    return _parse(source, source_name, init_module, init_meta_table, infer, compiler, _CALLER + 1)
 
 
 fromtext = parse

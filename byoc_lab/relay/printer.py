@@ -15,7 +15,6 @@ from typing import Any
 
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay.adt import TypeData
-from byoc_lab.relay.collector import collector_paused
 from byoc_lab.relay.expr import Expr, TupleWrapper
 from byoc_lab.relay.metadata import write_metadata
 from byoc_lab.relay.module import IRModule
@@ -97,7 +96,6 @@ class Indented(list):
     """Lines (and further blocks) that stand one level deeper than what is around them."""
 
 
-@collector_paused()
 def print_text(
     obj: Expr | IRModule | TupleWrapper,
     show_meta_data: bool = True,
