@@ -13,7 +13,6 @@ from typing import Any
 from byoc_lab import display
 from byoc_lab.errors import DuplicateNameError, PassError, UnknownNameError
 from byoc_lab.lint.base import Finding, LintRule, Severity, Subject
-from byoc_lab.relay.collector import collector_paused
 from byoc_lab.relay.expr import Function
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.printer import print_lines
@@ -52,7 +51,6 @@ class Findings(Sequence[Finding]):
         return display.mimebundle(self)
 
 
-@collector_paused()
 def lint(mod: IRModule | Function, rules: Sequence[str] | None = None) -> Findings:
     """Everything that is wrong with the annotations of `mod`, at once, before partitioning.
 

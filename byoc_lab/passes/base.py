@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from byoc_lab.errors import PassError, UnknownNameError
 from byoc_lab.passes.context import PassContext, PassInfo
 from byoc_lab.passes.hook import rewriting
-from byoc_lab.relay.collector import collector_paused
 from byoc_lab.relay.expr import Function
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
@@ -56,8 +55,7 @@ class Pass:
         return after
 
     def _checked_run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        with collector_paused():
-            after = self.run(mod, ctx)
+        after = self.run(mod, ctx)
         if not isinstance(after, IRModule):
             raise PassError(f"{self.name} must return an IRModule, found {type(after).__name__}")
         return after

@@ -1,8 +1,9 @@
 """EliminateCommonSubexpr: what is computed twice from the same values is computed once.
 
 `add(abs(%x), abs(%x))` with two calls of abs -> one call, used twice. Two calls are the same when
-operator, attributes and arguments are: the same nodes, or equal scalars. Projections of one tuple
-are, too. Left alone: calls without arguments, of functions, and of stateful operators.
+operator, attributes and arguments are: the same nodes, equal scalars, or tuples of such.
+Projections of one tuple are, too. Left alone: calls without arguments, of functions, of stateful
+operators, and of tuples in tuples.
 
 Source: src/relay/transforms/eliminate_common_subexpr.cc of TVM 0.16.
 """
@@ -14,7 +15,7 @@ from typing import Any
 
 from byoc_lab.passes.base import FunctionPass, PassContext
 from byoc_lab.passes.rewrite import RewriteRule, rewrite
-from byoc_lab.relay.expr import Call, Constant, Expr, Function, Op, TupleGetItem
+from byoc_lab.relay.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem
 from byoc_lab.relay.module import IRModule
 
 
@@ -51,6 +52,10 @@ def _key(expr: Expr) -> Any:
 
 
 def _argument(arg: Expr) -> Any:
+    return tuple(map(_value, arg.fields)) if isinstance(arg, Tuple) else _value(arg)
+
+
+def _value(arg: Expr) -> Any:
     if isinstance(arg, Constant) and not arg.data.shape:
         return arg.data.dtype, arg.numpy().tobytes()
     return arg

@@ -321,6 +321,9 @@ class _Solver(CallRules, DataTypeRules):
             for number in sorted(ready):
                 if not self.attempts[number][1]():
                     self._wait(number)
+        # They refer to the solver: a cycle, which would keep all of this inference in memory.
+        self.attempts.clear()
+        self.waiting.clear()
 
     def unify(
         self,

@@ -43,7 +43,6 @@ from byoc_lab.errors import (
     TypeInferenceError,
     UnknownNameError,
 )
-from byoc_lab.relay.collector import collector_paused
 from byoc_lab.relay.diagnosis import diagnosed
 from byoc_lab.relay.expr import Expr, Function
 from byoc_lab.relay.infer import infer_module
@@ -88,10 +87,7 @@ def parse(
     that has no types; a text without the header of version 0.0.5 is taken for a fragment and may
     use global functions that it does not define (`IRModule.declared` has their types then).
     """
-    with collector_paused():
-        return _parse(
-            source, source_name, init_module, init_meta_table, infer, compiler, _CALLER + 1
-        )
+    return _parse(source, source_name, init_module, init_meta_table, infer, compiler, _CALLER + 1)
 
 
 fromtext = parse

@@ -10,7 +10,6 @@ from typing import Any
 
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay.adt import TypeData
-from byoc_lab.relay.collector import collector_paused
 from byoc_lab.relay.expr import Expr, TupleWrapper
 from byoc_lab.relay.metadata import write_metadata
 from byoc_lab.relay.module import IRModule
@@ -24,7 +23,6 @@ from byoc_lab.relay.span import follows_tvm
 _MAX_INDENT = 40
 
 
-@collector_paused()
 def print_text(
     obj: Expr | IRModule | TupleWrapper,
     show_meta_data: bool = True,

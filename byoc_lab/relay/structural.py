@@ -18,7 +18,6 @@ import numpy as np
 
 from byoc_lab.relay.adt import Clause, Constructor, Match, Pattern, TypeData
 from byoc_lab.relay.attrs import Attrs, same_value
-from byoc_lab.relay.collector import collector_paused
 from byoc_lab.relay.dataflow import VarId
 from byoc_lab.relay.dims import Dim, SizeName, Symbolic, named, symbol
 from byoc_lab.relay.expr import (
@@ -85,7 +84,6 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
         )
 
 
-@collector_paused()
 def first_difference(
     lhs: Any, rhs: Any, map_free_vars: bool = False, *, constants: bool = True
 ) -> Difference | None:

@@ -1,0 +1,86 @@
+"""Python's garbage collector is left as it is found, and has nothing to do after a pass."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from byoc_lab.transform import MergeComposite, module_pass
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.lessons import mobilenet
+from byoc_lab.relay.infer import infer_expr, infer_module
+
+
+@pytest.fixture
+def no_collection() -> Iterator[None]:
+    """Nothing is collected but by the test itself."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def _module() -> relay.IRModule:
+    return infer_module(mobilenet.module(image_size=32, classes=10))
+
+
+WORK: dict[str, Callable[[relay.IRModule], Any]] = {
+    "dnnl": lambda mod: byoc_lab.trace(mod, "dnnl").result,
+    "lint": lambda mod: list(byoc_lab.lint(mod)),
+    "parse": lambda mod: relay.parse(mod.astext()),
+    "print": str,
+    "compare": lambda mod: relay.structural_equal(mod, mod.copy()),
+}
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_the_collector_stays_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the process's: other threads rely on it meanwhile."""
+
+    def refuse() -> None:
+        raise AssertionError("switched for the whole process")
+
+    mod = _module()
+    for function in ("disable", "enable", "freeze"):
+        monkeypatch.setattr(gc, function, refuse)
+    WORK[name](mod)
+
+
+def test_the_collector_runs_while_a_pass_does() -> None:
+    found = []
+
+    @module_pass(opt_level=0)
+    def look(mod: relay.IRModule, ctx: object) -> relay.IRModule:
+        found.append(gc.isenabled())
+        return mod
+
+    look(_module())
+    assert found == [True]
+
+
+def test_inference_leaves_no_cycles(no_collection: None) -> None:
+    """What waited for the type of a parameter is let go with the inference."""
+    x, y, f = relay.var("x"), relay.var("y", shape=(2,)), relay.var("f")
+    body = relay.add(x, relay.const([1.0, 2.0]))
+    kept = weakref.ref(body)
+    infer_expr(relay.Function([y], relay.Let(f, relay.Function([x], body), relay.Call(f, [y]))))
+    del body, x
+    assert kept() is None
+
+
+def test_merging_composites_leaves_no_cycles(no_collection: None) -> None:
+    """The parameters of composite functions have no types at first."""
+    value: relay.Expr = relay.var("data", shape=(1, 4, 4, 4))
+    for _ in range(3):
+        conv = relay.nn.conv2d(value, relay.const(np.ones((4, 4, 1, 1), "float32")))
+        value = relay.exp(relay.nn.relu(relay.nn.bias_add(conv, relay.const([1.0] * 4))))
+    mod = infer_module(relay.IRModule.from_expr(value))
+    gc.collect()
+    MergeComposite(byoc_lab.dnnl.pattern_table())(mod)
+    assert gc.collect() == 0
