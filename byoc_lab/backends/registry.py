@@ -122,13 +122,13 @@ def _always(call: Call) -> bool:
     return True
 
 
-def _usual_pipeline(backend: Backend) -> list[Pass]:
+def _usual_pipeline(backend: Backend, era: str | None = None) -> list[Pass]:
     return [
         InferType(),
         MergeComposite(backend.patterns()),
         AnnotateTarget(backend.name),
         MergeCompilerRegions(),
-        PartitionGraph(),
+        PartitionGraph(era=era),
     ]
 
 

@@ -6,8 +6,10 @@ when an instrument raises).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +89,12 @@ def _checked(config: Mapping[str, Any]) -> dict[str, Any]:
     return dict(config)
 
 
+def _checked_level(opt_level: int) -> int:
+    if not isinstance(opt_level, int):
+        raise ConfigError(f"opt_level must be an int, found {opt_level!r}")
+    return opt_level
+
+
 def _listed(names: Sequence[str]) -> str:
     return "[" + ", ".join(f'"{name}"' for name in names) + "]"
 
@@ -118,9 +126,7 @@ class PassContext:
         config: Mapping[str, Any] | None = None,
         trace: Callable[[IRModule, PassInfo, bool], object] | None = None,
     ):
-        if not isinstance(opt_level, int):
-            raise ConfigError(f"opt_level must be an int, found {opt_level!r}")
-        self.opt_level = opt_level
+        self.opt_level = _checked_level(opt_level)
         self.required_pass = list(required_pass or ())
         self.disabled_pass = list(disabled_pass or ())
         self.instruments: list[PassInstrument] = list(instruments or ())
@@ -161,9 +167,27 @@ class PassContext:
 
     def enables(self, info: PassInfo) -> bool:
         """Whether a Sequential under this context runs a pass."""
+        return not self.why_skipped(info)
+
+    def why_skipped(self, info: PassInfo) -> str:
+        """Why a Sequential under this context does not run a pass; empty when it does."""
         if info.name in self.disabled_pass:
-            return False
-        return info.name in self.required_pass or info.opt_level <= self.opt_level
+            return "it is disabled"
+        if info.name in self.required_pass or info.opt_level <= self.opt_level:
+            return ""
+        return f"level {info.opt_level} is above {self.opt_level}"
+
+    @contextmanager
+    def at_opt_level(self, opt_level: int) -> Iterator[PassContext]:
+        """Inside, a context that differs from this one by its level alone. The instruments listen
+        on; they are not told that a context is entered or left."""
+        inner = copy(self)
+        inner.opt_level = _checked_level(opt_level)
+        _active.set((*_active.get(), inner))
+        try:
+            yield inner
+        finally:
+            _active.set(_active.get()[:-1])
 
     # Instruments -------------------------------------------------------------------------------
 

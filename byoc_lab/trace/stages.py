@@ -10,11 +10,11 @@ from typing import Any
 
 from byoc_lab import display
 from byoc_lab.diff import Diff, diff
-from byoc_lab.errors import UnknownNameError
+from byoc_lab.errors import StageIndexError, UnknownNameError, nearest
 from byoc_lab.lint import Finding, lint
-from byoc_lab.passes.hook import Event
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.structural import structural_equal
+from byoc_lab.trace.events import Events
 from byoc_lab.trace.replay import replay
 
 
@@ -32,7 +32,7 @@ class Stage:
     before: IRModule
     after: IRModule | None
     seconds: float = 0.0
-    events: list[Event] = field(default_factory=list)
+    events: Events = field(default_factory=Events)
     error: Exception | None = None
     skipped: str = ""
     group: str = ""
@@ -60,7 +60,7 @@ class Stage:
         and new nodes have no types; the data types that the pass defines are there from the start.
         Raises IndexError for a count that there is not."""
         if not 0 <= count <= len(self.events):
-            raise IndexError(f"count must be in [0, {len(self.events)}], found {count}")
+            raise StageIndexError(f"count must be in [0, {len(self.events)}], found {count}")
         mod = replay(self.before, self.events[:count])
         if self.after is not None:
             mod.type_definitions.update(self.after.type_definitions)
@@ -110,12 +110,19 @@ class Trace:
     def __getitem__(self, which: int | str) -> Stage:
         """A stage by position or by the name of its pass (the first of that name)."""
         if isinstance(which, int):
+            if not -len(self.stages) <= which < len(self.stages):
+                raise StageIndexError(
+                    f"the trace has {len(self.stages)} stages, numbered from 0; found {which}"
+                )
             return self.stages[which]
         for stage in self.stages:
             if which in (stage.name, stage.group):
                 return stage
-        names = ", ".join(s.name for s in self.stages)
-        raise UnknownNameError(f"the trace has no stage {which!r}; it has {names}")
+        names = [s.name for s in self.stages]
+        raise UnknownNameError(
+            f"the trace has no stage {which!r}; {nearest(which, names)} Its stages are "
+            f"{', '.join(names)}"
+        )
 
     def __len__(self) -> int:
         return len(self.stages)
