@@ -90,15 +90,23 @@ def _member(p: Member, era: str | None) -> Pass:
         return p
     if isinstance(p, str):
         return make_pass(p, era)
-    if isinstance(p, type) and issubclass(p, Pass):
+    if isinstance(p, type):
         raise PassError(
             f"a pipeline is made of passes, found the class {p.__name__}; write "
             f"{p.__name__}(...) or its name in quotes"
         )
     if not callable(p):
         raise PassError(f"a pipeline is made of passes and their names, found {p!r:.80}")
-    name = str(getattr(p, "name", None) or getattr(p, "__name__", type(p).__name__))
-    return module_pass(lambda mod, ctx: p(mod), opt_level=0, name=name)
+    return _pass_of(p)
+
+
+def _pass_of(function: Callable[[IRModule], IRModule]) -> Pass:
+    """A pass that calls a function from module to module."""
+    name = getattr(function, "name", None) or getattr(function, "__name__", None)
+    called: Pass = module_pass(
+        lambda mod, ctx: function(mod), opt_level=0, name=str(name or type(function).__name__)
+    )
+    return called
 
 
 class _Recorder:

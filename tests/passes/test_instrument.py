@@ -110,7 +110,9 @@ def test_a_trace_is_heard_by_the_instruments_of_its_context() -> None:
 
     with PassContext(instruments=[Names()]):
         byoc_lab.trace(_module(), [InferType(), FoldConstant()])
-    assert seen == ["InferType", "FoldConstant", "InferType"]
+        traced, seen[:] = list(seen), []
+        Sequential([InferType(), FoldConstant()])(_module())
+    assert traced == seen == ["sequential", "InferType", "FoldConstant", "InferType"]
 
 
 def test_an_unknown_setting_is_named_and_can_be_made_known() -> None:
