@@ -98,6 +98,10 @@ class FreeVariableError(WellFormedError):
         self.variables = variables
 
 
+class StructuralEqualError(ByocLabError, ValueError):
+    """Two values that were to be structurally equal differ; the message says where."""
+
+
 class UnknownNameError(ByocLabError, KeyError):
     """A name (operator, global function, pass, rule, pattern table, ...) that nobody registered."""
 
@@ -131,6 +135,11 @@ class StageIndexError(ByocLabError, IndexError):
 
 class ConfigError(ByocLabError, AttributeError):
     """A setting of a PassContext that no pass has, or of the wrong kind."""
+
+
+class PredicateError(PassError):
+    """A back end's predicate, or the check of one of its patterns, raised an exception of its own;
+    that is the `__cause__`."""
 
 
 class PartitionError(PassError):

@@ -6,7 +6,7 @@ when an instrument raises).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
@@ -76,6 +76,8 @@ def register_config(name: str, kind: type = object) -> None:
 
 def _checked(config: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in config.items():
+        if not isinstance(name, str):
+            raise ConfigError(f"the names of settings must be str, found {name!r:.80}")
         kind = _CONFIGS.get(name)
         if kind is None and not name.startswith(_LATER):
             raise ConfigError(
@@ -93,6 +95,28 @@ def _checked_level(opt_level: int) -> int:
     if not isinstance(opt_level, int):
         raise ConfigError(f"opt_level must be an int, found {opt_level!r}")
     return opt_level
+
+
+def _check_lists(required: Any, disabled: Any, instruments: Any) -> None:
+    """Raises ConfigError for what is no list of names, or no list of instruments."""
+    for name, names in (("required_pass", required), ("disabled_pass", disabled)):
+        if names is not None and (
+            not isinstance(names, Collection)
+            or isinstance(names, str)
+            or not all(isinstance(n, str) for n in names)
+        ):
+            raise ConfigError(
+                f"{name} must be a list of names of passes, found {type(names).__name__} "
+                f"{names!r:.80}"
+            )
+    if instruments is not None and not (
+        isinstance(instruments, Collection)
+        and all(hasattr(i, "run_before_pass") for i in instruments)
+    ):
+        raise ConfigError(
+            f"instruments must be a list of PassInstruments, found {type(instruments).__name__} "
+            f"{instruments!r:.80}"
+        )
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -127,6 +151,12 @@ class PassContext:
         trace: Callable[[IRModule, PassInfo, bool], object] | None = None,
     ):
         self.opt_level = _checked_level(opt_level)
+        _check_lists(required_pass, disabled_pass, instruments)
+        if config is not None and not isinstance(config, Mapping):
+            raise ConfigError(
+                f"config must be a dict of settings by name, found {type(config).__name__} "
+                f"{config!r:.80}"
+            )
         self.required_pass = list(required_pass or ())
         self.disabled_pass = list(disabled_pass or ())
         self.instruments: list[PassInstrument] = list(instruments or ())

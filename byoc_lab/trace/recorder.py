@@ -51,6 +51,8 @@ def trace(
             f"trace takes an IRModule, found {type(mod).__name__}; IRModule.from_expr(...) makes "
             f"one of an expression"
         )
+    if era is not None and not isinstance(era, str):
+        raise PassError(f'era must be None, "2020-01" or "0.16", found {era!r:.80}')
     whole = _whole(pipeline, era)
     level = opt_level
     if level is None:
