@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from byoc_lab.lint import Finding, lint
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.structural import structural_equal
 from byoc_lab.trace.events import Events
+from byoc_lab.trace.pickling import from_bytes, to_bytes
 from byoc_lab.trace.replay import replay
 
 
@@ -36,6 +37,10 @@ class Stage:
     error: Exception | None = None
     skipped: str = ""
     group: str = ""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields, without what is computed from them on demand."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @cached_property
     def changed(self) -> bool:
@@ -88,6 +93,9 @@ class Trace:
         self.stages = stages
         self.title = title
         self.error = error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return from_bytes, (to_bytes(self),)
 
     @property
     def initial(self) -> IRModule:
