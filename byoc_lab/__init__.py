@@ -20,45 +20,34 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 from byoc_lab import display, errors, passes, relay
-from byoc_lab import passes as transform
-from byoc_lab.passes import qnn_transform as _qnn_transform
-from byoc_lab.passes.extract_fused_functions import (
-    extract_fused_functions as _extract_fused_functions,
-)
-
-# TVM's name for the passes. They are built on relay, which therefore cannot import them itself.
-relay.transform = transform  # type: ignore[attr-defined]
-relay.analysis.extract_fused_functions = _extract_fused_functions  # type: ignore[attr-defined]
-_sys.modules["byoc_lab.relay.transform"] = _sys.modules["byoc_lab.transform"] = transform
-relay.qnn.transform = _qnn_transform  # type: ignore[attr-defined]
-_sys.modules["byoc_lab.relay.qnn.transform"] = _qnn_transform
 
 # The view needs notebook packages, so it is loaded when something is shown.
 display.provide(lambda: _import_module("byoc_lab.view"))
 
-from byoc_lab import backends, dnnl, ir  # noqa: E402
+# Importing the modules under TVM's names makes them attributes: `relay.transform`, ...
+import byoc_lab.relay.op.contrib.dnnl  # noqa: E402
+import byoc_lab.relay.qnn.transform  # noqa: E402
+import byoc_lab.relay.transform  # noqa: E402, F401
+from byoc_lab import backends, dnnl, ir, transform  # noqa: E402
 from byoc_lab.backends import ccompiler as _ccompiler  # noqa: E402, F401
 from byoc_lab.backends import integrations as _integrations  # noqa: E402
 from byoc_lab.diff import Diff, diff  # noqa: E402
-from byoc_lab.dnnl import contrib as _contrib  # noqa: E402
 from byoc_lab.lint import Finding, Findings, lint  # noqa: E402
 from byoc_lab.passes import PassContext, Sequential  # noqa: E402
-from byoc_lab.relax.registration import (  # noqa: E402
-    register_codegen_when_possible as _register_codegen,
-)
 from byoc_lab.relay import IRModule  # noqa: E402
 from byoc_lab.relay.structural import assert_structural_equal, structural_equal  # noqa: E402
 from byoc_lab.trace import Trace, trace  # noqa: E402
 
-# DNNL for Relax: registered now, or when TVM-FFI is imported.
-_register_codegen()
-
-# TVM's names for what back ends define; Relay itself knows none.
-for _name, _module in {"dnnl": _contrib, **_integrations.MODULES}.items():
+# TVM's names for the integrations of other libraries; Relay itself knows none.
+for _name, _module in _integrations.MODULES.items():
     setattr(relay.op.contrib, _name, _module)
     _sys.modules[f"byoc_lab.relay.op.contrib.{_name}"] = _module
 
+if "tvm_ffi" in _sys.modules:  # TVM's users get DNNL for Relax; it takes no time any more
+    _import_module("byoc_lab.relax")
+
 if TYPE_CHECKING:
+    from byoc_lab import relax as relax
     from byoc_lab.run.build import build
     from byoc_lab.run.reference import evaluate
     from byoc_lab.run.validate import validate
@@ -70,10 +59,21 @@ __all__ = [
     "lint", "passes", "relay", "structural_equal", "trace", "transform", "validate",
 ]  # fmt: skip
 
+# Running things needs more than looking at them does, so it is loaded when it is used.
+_LAZY = {
+    "build": "byoc_lab.run.build",
+    "validate": "byoc_lab.run.validate",
+    "evaluate": "byoc_lab.run.reference",
+}
+
 
 def __getattr__(name: str) -> _Any:
-    # Running things needs more than looking at them does, so it is loaded when it is used.
-    homes = {"build": "build", "validate": "validate", "evaluate": "reference"}
-    if name not in homes:
+    if name == "relax":
+        return _import_module("byoc_lab.relax")
+    if name not in _LAZY:
         raise AttributeError(f"module 'byoc_lab' has no attribute {name!r}")
-    return getattr(_import_module(f"byoc_lab.run.{homes[name]}"), name)
+    return getattr(_import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "relax"})

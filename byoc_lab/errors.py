@@ -7,6 +7,21 @@ from `ByocLabError`, and also from the built-in exception that a caller would tr
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
+
+def nearest(name: object, known: Iterable[str], most: int = 3) -> str:
+    """The sentence for a name that is not known: the nearest known ones, or all of a few."""
+    names = sorted(known)
+    by_lower = {n.lower(): n for n in names}
+    close = [by_lower[n] for n in difflib.get_close_matches(str(name).lower(), by_lower, n=most)]
+    if close:
+        return f"did you mean {' or '.join(map(repr, close))}?"
+    if len(names) <= 2 * most:
+        return f"there are {', '.join(names)}." if names else "there are none."
+    return f"there are {', '.join(names[:most])} and {len(names) - most} more."
+
 
 class ByocLabError(Exception):
     """Base of all errors of byoc_lab.
@@ -87,6 +102,10 @@ class FreeVariableError(WellFormedError):
         self.variables = variables
 
 
+class StructuralEqualError(ByocLabError, ValueError):
+    """Two values that were to be structurally equal differ; the message says where."""
+
+
 class UnknownNameError(ByocLabError, KeyError):
     """A name (operator, global function, pass, rule, pattern table, ...) that nobody registered."""
 
@@ -110,8 +129,21 @@ class PassError(ByocLabError, RuntimeError):
     """A pass cannot run on this module; the module it was given is unchanged."""
 
 
+class ArgumentError(ByocLabError, TypeError):
+    """An argument of a function is of the wrong kind; the message says which kind is expected."""
+
+
+class StageIndexError(ByocLabError, IndexError):
+    """A stage, or a number of rewrites in a stage, that a trace does not have."""
+
+
 class ConfigError(ByocLabError, AttributeError):
     """A setting of a PassContext that no pass has, or of the wrong kind."""
+
+
+class PredicateError(PassError):
+    """A back end's predicate, or the check of one of its patterns, raised an exception of its own;
+    that is the `__cause__`."""
 
 
 class PartitionError(PassError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from byoc_lab.errors import PassError, UnknownNameError
+from byoc_lab.errors import PassError, UnknownNameError, nearest
 from byoc_lab.passes.annotate_target import AnnotateTarget
 from byoc_lab.passes.base import Pass, PassContext, Sequential
 from byoc_lab.passes.infer_type import InferType
@@ -15,6 +15,7 @@ from byoc_lab.passes.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.merge_composite import MergeComposite
 from byoc_lab.passes.partition_graph import PartitionGraph
 from byoc_lab.passes.pipelines import named_pipeline, register_pipeline
+from byoc_lab.passes.predicates import ask_check, ask_operator, checked_entry
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.expr import Call, Op
 from byoc_lab.relay.module import IRModule
@@ -53,10 +54,10 @@ class Backend:
         """
         name = call.op.name if isinstance(call.op, Op) else "a call of a function"
         if name in self.supports:
-            return self._refusal(self.supports[name](call), name)
+            return self._refusal(ask_operator(self.supports[name], call, self.name), name)
         refusals = [
-            self._refusal(check[0](call) if check else True, name)
-            for _, pattern, *check in self.patterns()
+            self._refusal(ask_check(check[0], call, entry) if check else True, name)
+            for entry, pattern, *check in self.patterns()
             if pattern.match(call)
         ]
         if None in refusals:
@@ -94,16 +95,33 @@ def register(
 
     Raises PassError for a pattern of another name, UnknownNameError for an unknown operator.
     """
-    if "." in name or not name:
-        raise PassError(f"a back end's name must be without dots, found {name!r}")
+    if not isinstance(name, str) or "." in name or not name:
+        raise PassError(f"a back end's name must be a str without dots, found {name!r:.80}")
+    if not callable(patterns) and not isinstance(patterns, (list, tuple)):
+        raise PassError(
+            f"the patterns of {name!r} must be a list of (name, pattern) or (name, pattern, "
+            f"check), or a function that makes one, found {type(patterns).__name__}"
+        )
     table = patterns if callable(patterns) else partial(list, patterns)
-    for entry in table():
-        if not str(entry[0]).startswith(f"{name}."):
+    for n, entry in enumerate(table()):
+        pattern_name, *_ = checked_entry(n, entry)
+        if not pattern_name.startswith(f"{name}."):
             raise PassError(
                 f"the patterns of {name!r} must have names that begin with '{name}.', found "
-                f"{entry[0]!r}; AnnotateTarget takes a composite by what stands before the dot"
+                f"{pattern_name!r}; AnnotateTarget takes a composite by what stands before the dot"
             )
+    if isinstance(supports, str) or not isinstance(supports, Collection):
+        raise PassError(
+            f"supports={supports!r:.80}: {name!r} must list the names of operators, or map them to "
+            f"predicates, found {type(supports).__name__}"
+        )
     predicates = supports if isinstance(supports, Mapping) else {n: _always for n in supports}
+    for operator, predicate in predicates.items():
+        if not callable(predicate):
+            raise PassError(
+                f"supports[{operator!r}] of {name!r} must be a function of a typed call, found "
+                f"{type(predicate).__name__} {predicate!r:.80}"
+            )
     operators = {n: Op.get(n) for n in predicates}
     backend = Backend(name, table, dict(predicates), codegen)
     for earlier in _registered[name].supports if name in _registered else ():
@@ -122,13 +140,13 @@ def _always(call: Call) -> bool:
     return True
 
 
-def _usual_pipeline(backend: Backend) -> list[Pass]:
+def _usual_pipeline(backend: Backend, era: str | None = None) -> list[Pass]:
     return [
         InferType(),
         MergeComposite(backend.patterns()),
         AnnotateTarget(backend.name),
         MergeCompilerRegions(),
-        PartitionGraph(),
+        PartitionGraph(era=era),
     ]
 
 
@@ -136,7 +154,7 @@ def get(name: str) -> Backend:
     """A registered back end. Raises UnknownNameError."""
     if name not in _registered:
         raise UnknownNameError(
-            f"no back end is registered as {name!r}; there are {', '.join(names()) or 'none'}. "
+            f"no back end is registered as {name!r}; {nearest(name, names())} "
             f"byoc_lab.backends.register({name!r}, ...) registers one"
         )
     return _registered[name]

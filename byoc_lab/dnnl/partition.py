@@ -34,22 +34,24 @@ TARGET = "dnnl"
 PARTITION = "partition_for_dnnl"
 
 
-def _cut_out() -> list[Pass]:
+def _cut_out(era: str | None = None) -> list[Pass]:
     return [
         MergeComposite(pattern_table()),
         AnnotateTarget(TARGET),
         MergeCompilerRegions(),
-        PartitionGraph(),
+        PartitionGraph(era=era),
     ]
 
 
-def pipeline() -> list[Pass]:
+def pipeline(era: str | None = None) -> list[Pass]:
     """The passes that get a module ready for DNNL, its parameters bound before.
 
     FoldConstant and FoldScaleAxis turn batch norms into new weights and biases; they have levels
-    2 and 3, so a Sequential skips them below these: run under PassContext(opt_level=3).
+    2 and 3, so a Sequential skips them below these: run under PassContext(opt_level=3). With an
+    `era` constants are folded and regions cut out as they were then.
     """
-    return [InferType(), SimplifyInference(), FoldConstant(), FoldScaleAxis(), *_cut_out()]
+    fold = [FoldConstant(era=era), FoldScaleAxis()]
+    return [InferType(), SimplifyInference(), *fold, *_cut_out(era)]
 
 
 def full_pipeline(

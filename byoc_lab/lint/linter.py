@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from byoc_lab import display
-from byoc_lab.errors import DuplicateNameError, PassError, UnknownNameError
+from byoc_lab.errors import ArgumentError, DuplicateNameError, PassError, UnknownNameError
 from byoc_lab.lint.base import Finding, LintRule, Severity, Subject
 from byoc_lab.relay.expr import Function
 from byoc_lab.relay.module import IRModule
@@ -90,6 +90,13 @@ def all_rules() -> tuple[LintRule, ...]:
 def _choose(wanted: Sequence[str] | None) -> Sequence[LintRule]:
     if wanted is None:
         return all_rules()
+    if isinstance(wanted, str):
+        wanted = [wanted]
+    if not isinstance(wanted, (Sequence, Set)) or not all(isinstance(w, str) for w in wanted):
+        raise ArgumentError(
+            f"rules must be a list of codes or names of rules, found {type(wanted).__name__} "
+            f"{wanted!r:.80}"
+        )
     by_name = {key: r for r in all_rules() for key in (r.code, r.name)}
     unknown = [w for w in wanted if w not in by_name]
     if unknown:

@@ -17,6 +17,7 @@ from byoc_lab.passes.base import (
     Pass,
     Sequential,
     make_pass,
+    pass_names,
     register_pass,
 )
 from byoc_lab.passes.combine_parallel import CombineParallel
@@ -54,6 +55,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Event", "FunctionPass", "InferTypeLocal", "LayoutConfig", "ModulePass",
     "Pass", "PassContext", "PassInfo", "Sequential", "function_pass", "listening",
-    "make_pass", "module_pass", "named_pipeline", "pipeline_names", "register_pass",
-    "register_pipeline", *_NAMES,
+    "make_pass", "module_pass", "named_pipeline", "pass_names", "pipeline_names",
+    "register_pass", "register_pipeline", *_NAMES,
 ]  # fmt: skip

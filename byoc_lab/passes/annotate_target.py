@@ -18,6 +18,7 @@ from typing import Any
 
 from byoc_lab.passes.base import FunctionPass, ModulePass, PassContext
 from byoc_lab.passes.hook import keeps_in, report
+from byoc_lab.passes.predicates import ask_operator
 from byoc_lab.relay.annotate import BEGIN, END, begin, compiler_of, end, is_annotation
 from byoc_lab.relay.expr import (
     Call,
@@ -152,7 +153,7 @@ class _Annotator:
         if isinstance(call.op, Op):
             for target in self.options.targets:
                 accepts = call.op.get_attr(f"target.{target}")
-                if accepts is not None and accepts(call):
+                if accepts is not None and ask_operator(accepts, call, target):
                     return target
         elif isinstance(call.op, Function):
             prefix, dot, _ = str(call.op.attrs.get("Composite", "")).partition(".")

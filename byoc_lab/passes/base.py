@@ -5,11 +5,12 @@ Source: `tvm.transform` of TVM 0.16 (names, levels, what runs when).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Collection, Sequence
 
-from byoc_lab.errors import PassError, UnknownNameError
+from byoc_lab.errors import ArgumentError, PassError, UnknownNameError, nearest
 from byoc_lab.passes.context import PassContext, PassInfo
-from byoc_lab.passes.hook import rewriting
+from byoc_lab.passes.hook import rewriting, stage_observer
 from byoc_lab.relay.expr import Function
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
@@ -44,15 +45,29 @@ class Pass:
                 f"{self.name} takes an IRModule, found {type(mod).__name__}; "
                 f"IRModule.from_expr(...) makes one of an expression"
             )
+        observer = stage_observer()
+        if observer is None:
+            return self._run_if_allowed(mod)[0]
+        observer.begin(self, mod)
+        try:
+            after, skipped = self._run_if_allowed(mod)
+        except Exception as error:
+            observer.end(self, None, error=error)
+            raise
+        observer.end(self, after, skipped=skipped)
+        return after
+
+    def _run_if_allowed(self, mod: IRModule) -> tuple[IRModule, str]:
+        """The result; and why the pass did not run, when an instrument declined it."""
         ctx = PassContext.current()
         if not ctx.instruments:
-            return self._checked_run(mod, ctx)
+            return self._checked_run(mod, ctx), ""
         info = self.heard_as
         if not ctx.before_pass(mod, info):
-            return mod
+            return mod, "an instrument declined it"
         after = self._checked_run(mod, ctx)
         ctx.after_pass(after, info)
-        return after
+        return after, ""
 
     def _checked_run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         after = self.run(mod, ctx)
@@ -126,9 +141,17 @@ class Sequential(Pass):
         traceable: bool = False,
     ):
         if not isinstance(passes, (list, tuple, type(None))):
-            raise TypeError(f"passes must be a list of passes, found {passes!r}")
+            raise ArgumentError(f"passes must be a list of passes, found {passes!r:.80}")
+        for n, member in enumerate(passes or ()):
+            if not isinstance(member, Pass):
+                raise ArgumentError(
+                    f"a Sequential is made of passes, found {member!r:.80} at position {n}; "
+                    f"make_pass(name) makes a pass by name, module_pass one of a function"
+                )
         if not isinstance(required, (list, tuple, type(None))):
-            raise TypeError(f"required must be a list or tuple of names, found {required!r}")
+            raise ArgumentError(
+                f"required must be a list or tuple of names, found {required!r:.80}"
+            )
         self.passes = list(passes or ())
         self.opt_level = opt_level
         self.required = tuple(required or ())
@@ -139,18 +162,16 @@ class Sequential(Pass):
         return self._name
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        for p in self.expanded(ctx):
-            mod = p(mod)
-        return mod
-
-    def expanded(self, ctx: PassContext) -> list[Pass]:
-        """The passes that run under `ctx`, those that others require put before them."""
-        found: list[Pass] = []
         for p in self.passes:
-            if ctx.enables(p.info):
-                found += [make_pass(name) for name in p.required]
-                found.append(p)
-        return found
+            skipped = ctx.why_skipped(p.info)
+            if not skipped:
+                for name in p.required:
+                    mod = make_pass(name)(mod)
+                mod = p(mod)
+            elif (observer := stage_observer()) is not None:
+                observer.begin(p, mod)
+                observer.end(p, mod, skipped=skipped)
+        return mod
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(map(repr, self.passes))})"
@@ -164,10 +185,35 @@ def register_pass(name: str, factory: Callable[[], Pass]) -> None:
     _factories[name] = factory
 
 
-def make_pass(name: str) -> Pass:
-    """A pass by its name. Raises UnknownNameError."""
+def make_pass(name: str, era: str | None = None) -> Pass:
+    """A pass by its name, with default options; that of an earlier `era`, if it has one.
+
+    Raises UnknownNameError, and PassError for a pass that needs arguments.
+    """
     if name not in _factories:
         raise UnknownNameError(
-            f"no pass is named {name!r}; there are {', '.join(sorted(_factories))}"
+            f"no pass is named {name!r}; {nearest(name, _factories)} "
+            f"byoc_lab.passes.pass_names() lists all {len(_factories)}"
         )
-    return _factories[name]()
+    factory = _factories[name]
+    parameters = inspect.signature(factory).parameters
+    needed = [
+        p.name
+        for p in parameters.values()
+        if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
+    if needed:
+        raise PassError(
+            f"the pass {name} cannot be made by its name alone: it needs {', '.join(needed)}; "
+            f"give the pass itself, {name}({', '.join(needed)})"
+        )
+    return factory(**_era_option(parameters, era))
+
+
+def pass_names() -> list[str]:
+    """The names of all passes that `make_pass` knows."""
+    return sorted(_factories)
+
+
+def _era_option(parameters: Collection[str], era: str | None) -> dict[str, str]:
+    return {"era": era} if era is not None and "era" in parameters else {}

@@ -6,8 +6,10 @@ when an instrument raises).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from typing import Any
 
 from byoc_lab.errors import ConfigError
@@ -53,6 +55,8 @@ def register_config(name: str, kind: type = object) -> None:
 
 def _checked(config: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in config.items():
+        if not isinstance(name, str):
+            raise ConfigError(f"the names of settings must be str, found {name!r:.80}")
         kind = _CONFIGS.get(name)
         if kind is None and not name.startswith(_LATER):
             raise ConfigError(
@@ -64,6 +68,34 @@ def _checked(config: Mapping[str, Any]) -> dict[str, Any]:
             assert kind is not None
             raise ConfigError(f"{name} must be {kind.__name__}, found {value!r}")
     return dict(config)
+
+
+def _checked_level(opt_level: int) -> int:
+    if not isinstance(opt_level, int):
+        raise ConfigError(f"opt_level must be an int, found {opt_level!r}")
+    return opt_level
+
+
+def _check_lists(required: Any, disabled: Any, instruments: Any) -> None:
+    """Raises ConfigError for what is no list of names, or no list of instruments."""
+    for name, names in (("required_pass", required), ("disabled_pass", disabled)):
+        if names is not None and (
+            not isinstance(names, Collection)
+            or isinstance(names, str)
+            or not all(isinstance(n, str) for n in names)
+        ):
+            raise ConfigError(
+                f"{name} must be a list of names of passes, found {type(names).__name__} "
+                f"{names!r:.80}"
+            )
+    if instruments is not None and not (
+        isinstance(instruments, Collection)
+        and all(hasattr(i, "run_before_pass") for i in instruments)
+    ):
+        raise ConfigError(
+            f"instruments must be a list of PassInstruments, found {type(instruments).__name__} "
+            f"{instruments!r:.80}"
+        )
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -97,9 +129,13 @@ class PassContext:
         config: Mapping[str, Any] | None = None,
         trace: Callable[[IRModule, PassInfo, bool], object] | None = None,
     ):
-        if not isinstance(opt_level, int):
-            raise ConfigError(f"opt_level must be an int, found {opt_level!r}")
-        self.opt_level = opt_level
+        self.opt_level = _checked_level(opt_level)
+        _check_lists(required_pass, disabled_pass, instruments)
+        if config is not None and not isinstance(config, Mapping):
+            raise ConfigError(
+                f"config must be a dict of settings by name, found {type(config).__name__} "
+                f"{config!r:.80}"
+            )
         self.required_pass = list(required_pass or ())
         self.disabled_pass = list(disabled_pass or ())
         self.instruments: list[PassInstrument] = list(instruments or ())
@@ -138,9 +174,27 @@ class PassContext:
 
     def enables(self, info: PassInfo) -> bool:
         """Whether a Sequential under this context runs a pass."""
+        return not self.why_skipped(info)
+
+    def why_skipped(self, info: PassInfo) -> str:
+        """Why a Sequential under this context does not run a pass; empty when it does."""
         if info.name in self.disabled_pass:
-            return False
-        return info.name in self.required_pass or info.opt_level <= self.opt_level
+            return "it is disabled"
+        if info.name in self.required_pass or info.opt_level <= self.opt_level:
+            return ""
+        return f"level {info.opt_level} is above {self.opt_level}"
+
+    @contextmanager
+    def at_opt_level(self, opt_level: int) -> Iterator[PassContext]:
+        """Inside, a context that differs from this one by its level alone. The instruments listen
+        on; they are not told that a context is entered or left."""
+        inner = copy(self)
+        inner.opt_level = _checked_level(opt_level)
+        _active.set((*_active.get(), inner))
+        try:
+            yield inner
+        finally:
+            _active.set(_active.get()[:-1])
 
     # Instruments -------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The one hook through which others hear what passes do.
+"""The one hook through which others hear what passes do, and which passes run.
 
 A listener is set for the duration of a `with listening(...)`; without one, `report` returns at
 once, so a pass pays nothing for being observable. The events of a pass are enough to do its work
@@ -11,8 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
-from byoc_lab.relay.expr import Expr
+from byoc_lab.relay.expr import Expr, describe
+
+if TYPE_CHECKING:
+    from byoc_lab.passes.base import Pass
+    from byoc_lab.relay.module import IRModule
 
 
 @dataclass(eq=False)
@@ -22,10 +27,10 @@ class Round:
 
     function: str
     root: Expr
-    made: Mapping[Expr, Expr] = field(default_factory=dict)
+    made: Mapping[Expr, Expr] = field(default_factory=dict, repr=False)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Event:
     """One rewrite: in global function `function`, `rule` replaced `before` by `after`.
 
@@ -42,6 +47,14 @@ class Event:
     function: str
     round: Round | None
 
+    def __str__(self) -> str:
+        """The rewrite on one line."""
+        sides = [describe(e) for e in (self.before, self.after) if e is not None]
+        where = f"@{self.function}: " if self.function else ""
+        return f"{where}{self.rule}: {' -> '.join(dict.fromkeys(sides))} ({self.reason})"
+
+    __repr__ = __str__
+
 
 Listener = Callable[[Event], None]
 _listener: ContextVar[Listener | None] = ContextVar("byoc_lab_listener", default=None)
@@ -56,6 +69,38 @@ def listening(listener: Listener) -> Iterator[None]:
         yield
     finally:
         _listener.reset(token)
+
+
+class StageObserver(Protocol):
+    """Is told of every pass that the framework comes to, sequences and the passes inside other
+    passes included. It only listens: what runs does not depend on it."""
+
+    def begin(self, p: Pass, mod: IRModule) -> None:
+        """The framework comes to pass `p` with module `mod`."""
+
+    def end(
+        self, p: Pass, after: IRModule | None, error: Exception | None = None, skipped: str = ""
+    ) -> None:
+        """It leaves the pass that began last. after: the result, None when the pass raised
+        `error`. skipped: why the pass did not run, in words."""
+
+
+_observer: ContextVar[StageObserver | None] = ContextVar("byoc_lab_observer", default=None)
+
+
+@contextmanager
+def observing(observer: StageObserver) -> Iterator[None]:
+    """Tell `observer` of the passes that run inside."""
+    token = _observer.set(observer)
+    try:
+        yield
+    finally:
+        _observer.reset(token)
+
+
+def stage_observer() -> StageObserver | None:
+    """Who is to be told of passes, if anybody is."""
+    return _observer.get()
 
 
 @contextmanager

@@ -10,11 +10,13 @@ Source: src/relay/transforms/merge_composite.cc of TVM 0.16.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from byoc_lab.errors import PassError
 from byoc_lab.passes.base import FunctionPass, PassContext
 from byoc_lab.passes.hook import keeps_in, report, rewriting
+from byoc_lab.passes.predicates import ask_check, checked_entry
 from byoc_lab.relay.dataflow_pattern import DFPattern, partition
 from byoc_lab.relay.dataflow_pattern.grouping import Group
 from byoc_lab.relay.dataflow_pattern.indexed_graph import IndexedGraph
@@ -31,15 +33,16 @@ class MergeComposite(FunctionPass):
     """
 
     def __init__(self, pattern_table: Sequence[tuple[Any, ...]]):
+        if not isinstance(pattern_table, (list, tuple)):
+            raise PassError(
+                f"a pattern table is a list of (name, pattern) or (name, pattern, check), found "
+                f"{type(pattern_table).__name__} {pattern_table!r:.80}"
+            )
         self.table: list[tuple[str, DFPattern, Callable[[Expr], bool]]] = []
         for n, entry in enumerate(pattern_table):
-            name, pattern, *rest = entry if isinstance(entry, (tuple, list)) else (None, None)
-            if not isinstance(name, str) or not isinstance(pattern, DFPattern) or len(rest) > 1:
-                raise PassError(
-                    f"entry {n} of the pattern table must be (name, pattern) or (name, pattern, "
-                    f"check), found {entry!r}"
-                )
-            self.table.append((name, pattern, rest[0] if rest else lambda expr: True))
+            name, pattern, check = checked_entry(n, entry)
+            asked = partial(ask_check, check, pattern=name) if check else lambda expr: True
+            self.table.append((name, pattern, asked))
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         return super().run(infer_module(mod), ctx)  # scripts call it on modules without types

@@ -5,17 +5,22 @@ Back ends register theirs (`byoc_lab.dnnl` registers "dnnl").
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 
-from byoc_lab.errors import UnknownNameError
+from byoc_lab.errors import PassError, UnknownNameError, nearest
 from byoc_lab.passes.base import Pass
 
-Factory = Callable[[], Sequence[Pass]]
+Factory = Callable[..., Sequence[Pass]]
 _pipelines: dict[str, Factory] = {}
 
 
 def register_pipeline(name: str, factory: Factory | None = None) -> Callable[[Factory], Factory]:
-    """Register the function that makes the passes of a pipeline; also a decorator."""
+    """Register the function that makes the passes of a pipeline; also a decorator.
+
+    factory: called without arguments. With a parameter `era` it makes the pipelines of earlier
+    versions too.
+    """
 
     def register(f: Factory) -> Factory:
         _pipelines[name] = f
@@ -26,14 +31,26 @@ def register_pipeline(name: str, factory: Factory | None = None) -> Callable[[Fa
     return register
 
 
-def named_pipeline(name: str) -> list[Pass]:
-    """The passes of a pipeline. Raises UnknownNameError."""
+def named_pipeline(name: str, era: str | None = None) -> list[Pass]:
+    """The passes of a pipeline, or of how it was in an `era`.
+
+    Raises UnknownNameError, and PassError for a pipeline that is not made by era.
+    """
     if name not in _pipelines:
         raise UnknownNameError(
-            f"no pipeline is named {name!r}; there are {', '.join(pipeline_names()) or 'none'}"
+            f"no pipeline is named {name!r}; {nearest(name, _pipelines)} "
+            f"byoc_lab.passes.pipeline_names() lists all {len(_pipelines)}"
         )
-    return list(_pipelines[name]())
+    factory = _pipelines[name]
+    if era is None:
+        return list(factory())
+    if "era" not in inspect.signature(factory).parameters:
+        raise PassError(
+            f"the pipeline {name!r} has no variant for an era, found era={era!r}; leave it out"
+        )
+    return list(factory(era=era))
 
 
 def pipeline_names() -> list[str]:
+    """The names of all pipelines that `named_pipeline` knows."""
     return sorted(_pipelines)

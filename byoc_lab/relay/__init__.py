@@ -1,8 +1,8 @@
 """Relay in Python: the language, its operators, text format, patterns and analyses.
 
 Names and results are those of `tvm.relay` in TVM 0.16; a script written for it works after its
-import lines are changed. The passes are in `byoc_lab.passes` and, as `relay.transform`, here too
-(`byoc_lab` puts them there, this package knows nothing of them).
+import lines are changed. The passes are in `byoc_lab.passes`; `relay.transform` has them under
+TVM's name, and nothing in this package uses it.
 """
 
 from __future__ import annotations

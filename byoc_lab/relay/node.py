@@ -85,7 +85,7 @@ class Expr:
             return self
         twin = object.__new__(type(self))
         cls: Any = type(self)
-        for name in _all_slots(cls):
+        for name in all_slots(cls):
             set_field(twin, name, fields[name] if name in fields else getattr(self, name))
         return twin
 
@@ -163,7 +163,8 @@ def describe(expr: object) -> str:
 
 
 @cache
-def _all_slots(cls: Any) -> list[str]:
+def all_slots(cls: Any) -> list[str]:
+    """The names of a node's fields, inherited ones included."""
     slots = [s for c in cls.__mro__ for s in getattr(c, "__slots__", ())]
     return [s for s in slots if s != "__weakref__"]
 

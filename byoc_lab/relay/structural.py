@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from byoc_lab.errors import StructuralEqualError
 from byoc_lab.relay.adt import Clause, Constructor, Match, Pattern, TypeData
 from byoc_lab.relay.attrs import Attrs, same_value
 from byoc_lab.relay.dataflow import VarId
@@ -78,7 +79,7 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
     """Raise ValueError with the path of the first difference, in TVM's words and in ours."""
     found = first_difference(lhs, rhs, map_free_vars)
     if found:
-        raise ValueError(
+        raise StructuralEqualError(
             f"StructuralEqual check failed, caused by lhs at {found.path}:\n"
             f"{_excerpt(found.lhs)}\nand rhs at {found.path}:\n{_excerpt(found.rhs)}\n{found.why}"
         )

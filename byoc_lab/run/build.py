@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from byoc_lab.errors import BuildError, NativeExtensionError, UnknownNameError
+from byoc_lab.errors import ArgumentError, BuildError, NativeExtensionError, UnknownNameError
 from byoc_lab.passes import qnn_transform
 from byoc_lab.passes.base import Sequential
 from byoc_lab.relay.build_module import bind_params_by_name
@@ -17,6 +17,7 @@ from byoc_lab.relay.visit import post_order
 from byoc_lab.run.backends import Codegen, CompiledRegion, get_backend
 from byoc_lab.run.executable import Executable, LinkedRegion, is_external, operator_count
 from byoc_lab.run.inline import flattened
+from byoc_lab.run.inputs import checked_module
 from byoc_lab.run.to_relax import to_relax
 from byoc_lab.run.tvm_runtime import import_tvm
 
@@ -54,6 +55,8 @@ def build(
     cannot be taken apart), UnknownNameError (no such back end), NativeExtensionError (a back end is
     not built), MissingDependencyError (no apache-tvm).
     """
+    checked_module(mod, "build")
+    _check_options(params, target, backends)
     if params:
         mod = mod.copy()
         mod["main"] = bind_params_by_name(mod["main"], params)
@@ -69,6 +72,26 @@ def build(
     relax_module = to_relax(flat.main, flat.functions)
     compiled = _compile(relax_module, [r.compiled for r in regions.values() if r.compiled], target)
     return Executable(mod, compiled, list(regions.values()), bool(flat.functions))
+
+
+def _check_options(params: Any, target: Any, backends: Any) -> None:
+    """Raises ArgumentError for an option of the wrong kind."""
+    for name, value in (("params", params), ("backends", backends)):
+        if value is not None and not isinstance(value, Mapping):
+            raise ArgumentError(
+                f"build: {name} must be a dict by name, found {type(value).__name__} {value!r:.80}"
+            )
+    if not isinstance(target, str):
+        raise ArgumentError(
+            f'build: target must be a str such as "llvm", found {type(target).__name__} '
+            f"{target!r:.80}"
+        )
+    for compiler, codegen in (backends or {}).items():
+        if codegen is not None and not callable(codegen):
+            raise ArgumentError(
+                f"build: backends[{compiler!r}] must be a function (function, symbol) -> compiled "
+                f"region, or None, found {type(codegen).__name__} {codegen!r:.80}"
+            )
 
 
 def external_calls(mod: IRModule) -> list[GlobalVar]:
@@ -103,7 +126,7 @@ def _link(
         )
     try:
         codegen = backends.get(compiler) or get_backend(compiler)
-        compiled = codegen(function, symbol)
+        compiled = _checked(codegen(function, symbol), compiler, symbol)
     except (BuildError, NativeExtensionError, UnknownNameError) as error:
         if not fallback:
             raise
@@ -114,6 +137,19 @@ def _link(
         )
         return LinkedRegion(symbol, compiler, function, operators, None, str(error))
     return LinkedRegion(symbol, compiler, function, operators, compiled, None)
+
+
+def _checked(compiled: Any, compiler: str, symbol: str) -> CompiledRegion:
+    """What a code generator gave, when it is compiled code. Raises BuildError."""
+    if not hasattr(compiled, "module") or not callable(compiled):
+        raise BuildError(
+            f"the code generator of back end {compiler!r} gave {type(compiled).__name__} for the "
+            f"function @{symbol}; it must give a compiled region (byoc_lab.run.CompiledRegion, for "
+            f"example byoc_lab.backends.ModuleRegion), or raise BuildError for what it cannot "
+            f"compile. build(fallback=True) compiles such functions with TVM"
+        )
+    region: CompiledRegion = compiled
+    return region
 
 
 def _compile(relax_module: Any, regions: list[CompiledRegion], target: str) -> Any:

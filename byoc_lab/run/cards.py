@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-HEAD = ("region", "ran on", "calls", "operators", "kernels", "time", "error / tolerance")
+HEAD = ("region", "ran on", "calls", "operators", "kernels", "time", "error", "tolerance")
 
 
 @dataclass(frozen=True)
@@ -86,13 +86,14 @@ class RegionCard:
             str(self.operators),
             str(len(self.ops)) if self.offloaded else "",
             f"{self.time_us:.0f} us" if self.time_us is not None else "",
-            f"{self.error[0]:.1e} / {self.error[1]:.1e}" if self.error else "",
+            f"{self.error[0]:.1e}" if self.error else "",
+            f"{self.error[1]:.1e}" if self.error else "",
         )
 
     def __str__(self) -> str:
-        name, where, calls, operators, _, took, error = self.cells()
+        name, where, calls, operators, _, took, error, tolerance = self.cells()
         parts = [f"{name}: ran on {where}", f"{calls} calls", f"{operators} operators", took]
-        parts.append(f"error / tolerance {error}" if error else "")
+        parts.append(f"error {error}, tolerance {tolerance}" if error else "")
         return "\n  ".join([", ".join(p for p in parts if p), *map(str, self.ops)])
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import InputError
+from byoc_lab.errors import ArgumentError, InputError
 from byoc_lab.relay.dims import Unknown
 from byoc_lab.relay.expr import Function, Var
+from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.ndarray import NDArray
 from byoc_lab.relay.types import TensorType, TupleType, Type, TypeVar, is_dtype
 from byoc_lab.run.values import ConstructorValue, RefValue
@@ -20,6 +21,16 @@ WIDENED = ("bfloat16", "float16", "float32")
 def widened(array: np.ndarray) -> np.ndarray:
     """A bfloat16, float16 or float32 array as float64; any other as it is."""
     return array.astype(np.float64) if array.dtype.name in WIDENED else array
+
+
+def checked_module(mod: Any, taker: str) -> IRModule:
+    """`mod`, when it is a module. taker: who takes it, for the ArgumentError otherwise."""
+    if not isinstance(mod, IRModule):
+        raise ArgumentError(
+            f"{taker} takes an IRModule, found {type(mod).__name__} {mod!r:.80}; "
+            f"IRModule.from_expr(...) makes one of a function or an expression"
+        )
+    return mod
 
 
 def bind_inputs(
@@ -39,7 +50,7 @@ def bind_inputs(
             raise InputError(_difference(missing, surplus, main))
         given = [inputs[n] for n in names]
     else:
-        given = list(inputs)
+        given = in_order(inputs)
         if len(given) != len(names):
             raise InputError(
                 f"expected {len(names)} inputs ({', '.join(names)}), found {len(given)}"
@@ -48,6 +59,17 @@ def bind_inputs(
         p: _checked(f"input %{p.name_hint}", value, _type_of(p), wide)
         for p, value in zip(main.params, given, strict=True)
     }
+
+
+def in_order(inputs: Any) -> list[Any]:
+    """Inputs that are not named, as a list. Raises InputError for what is no list of arrays."""
+    wanted = "inputs must be a list or a dict of arrays"
+    if isinstance(inputs, (np.ndarray, np.generic, NDArray)) or hasattr(inputs, "__dlpack__"):
+        found = f" of shape {tuple(inputs.shape)}" if hasattr(inputs, "shape") else ""
+        raise InputError(f"{wanted}, found one array{found}; write [x]")
+    if isinstance(inputs, (str, bytes)) or not isinstance(inputs, Iterable):
+        raise InputError(f"{wanted}, found {_shown(inputs)}; write [x], or {{name: x}}")
+    return list(inputs)
 
 
 def _difference(missing: list[str], surplus: list[str], main: Function) -> str:

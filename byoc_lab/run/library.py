@@ -13,6 +13,7 @@ import numpy as np
 from byoc_lab.errors import BuildError, InputError
 from byoc_lab.run.backends import load_runtimes
 from byoc_lab.run.deep import RECURSIVE, register_deeper, run_deep
+from byoc_lab.run.inputs import in_order
 from byoc_lab.run.tvm_runtime import import_tvm, new_arrays, to_device
 
 
@@ -56,6 +57,7 @@ class LoadedLibrary:
                     f"expected the inputs {', '.join(self.inputs)}, found {', '.join(given)}"
                 )
             given = [given[name] for name in self.inputs]
+        given = in_order(given)
         if len(given) != len(self.inputs):
             raise InputError(
                 f"expected {len(self.inputs)} inputs ({', '.join(self.inputs)}), found {len(given)}"

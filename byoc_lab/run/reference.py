@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import EvaluationError, InputError
+from byoc_lab.errors import ArgumentError, EvaluationError, InputError
 from byoc_lab.relay.analysis import free_vars
 from byoc_lab.relay.attrs import Attrs
 from byoc_lab.relay.attrs import dtype as dtype_kind
@@ -91,8 +91,13 @@ def evaluate(
     EvaluationError for what has no value: an operator without reference, a free variable, a
     function that is declared but not defined.
     """
-    if dtype not in (None, "float64"):
-        raise InputError(f"dtype must be None or 'float64', found {dtype!r}")
+    if dtype is not None and not (isinstance(dtype, str) and dtype == "float64"):
+        raise InputError(f"dtype must be None or 'float64', found {dtype!r:.80}")
+    if not isinstance(program, (IRModule, Expr, TupleWrapper)):
+        raise ArgumentError(
+            f"evaluate takes a module, a function or an expression, found "
+            f"{type(program).__name__} {program!r:.80}"
+        )
     mod = program if isinstance(program, IRModule) else IRModule()
     main = _main(program)
     wide, kept = dtype == "float64", Keep()

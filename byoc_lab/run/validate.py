@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import ValidationError
+from byoc_lab.errors import ArgumentError, ValidationError
 from byoc_lab.relay.expr import Call, Function, GlobalVar
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
@@ -18,7 +18,7 @@ from byoc_lab.relay.visit import post_order
 from byoc_lab.run.build import build
 from byoc_lab.run.executable import Executable, LinkedRegion
 from byoc_lab.run.inline import inlined
-from byoc_lab.run.inputs import bind_inputs
+from byoc_lab.run.inputs import bind_inputs, checked_module
 from byoc_lab.run.rounding import flat
 from byoc_lab.run.tolerance import bounded, node_values
 
@@ -108,7 +108,14 @@ def validate(
     Every region that its back end compiled is run once more by itself, on the reference's values
     of its inputs. Raises InputError, EvaluationError, and what `build` raises.
     """
-    before = infer_module(before)
+    if isinstance(before, Executable):
+        raise ArgumentError(
+            "validate takes first the module as it was before the pipeline, found an Executable; "
+            "write validate(module, executable, inputs)"
+        )
+    before = infer_module(checked_module(before, "validate"))
+    if not isinstance(after, Executable):
+        checked_module(after, "validate, as what the pipeline made,")
     exe = after if isinstance(after, Executable) else build(after)
     wanted = bounded(
         inlined(before["main"], before),

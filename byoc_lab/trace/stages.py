@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from byoc_lab import display
 from byoc_lab.diff import Diff, diff
-from byoc_lab.errors import ByocLabError, UnknownNameError
+from byoc_lab.errors import ByocLabError, StageIndexError, UnknownNameError, nearest
 from byoc_lab.lint import Finding, lint
-from byoc_lab.passes.hook import Event
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.structural import structural_equal
+from byoc_lab.trace.events import Events
+from byoc_lab.trace.pickling import from_bytes, to_bytes
 from byoc_lab.trace.replay import replay
 
 
@@ -33,10 +34,14 @@ class Stage:
     before: IRModule
     after: IRModule | None
     seconds: float = 0.0
-    events: list[Event] = field(default_factory=list)
+    events: Events = field(default_factory=Events)
     error: Exception | None = None
     skipped: str = ""
     group: str = ""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields, without what is computed from them on demand."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @cached_property
     def changed(self) -> bool:
@@ -64,7 +69,7 @@ class Stage:
         pass defines are there from the start. Raises IndexError for a count that does not exist.
         """
         if not 0 <= count <= len(self.events):
-            raise IndexError(f"count must be in [0, {len(self.events)}], found {count}")
+            raise StageIndexError(f"count must be in [0, {len(self.events)}], found {count}")
         mod = replay(self.before, self.events[:count])
         if self.after is None:
             return mod
@@ -110,6 +115,9 @@ class Trace:
         self.title = title
         self.error = error
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return from_bytes, (to_bytes(self),)
+
     @property
     def initial(self) -> IRModule:
         """The module that went in."""
@@ -131,12 +139,19 @@ class Trace:
     def __getitem__(self, which: int | str) -> Stage:
         """A stage by position or by the name of its pass (the first of that name)."""
         if isinstance(which, int):
+            if not -len(self.stages) <= which < len(self.stages):
+                raise StageIndexError(
+                    f"the trace has {len(self.stages)} stages, numbered from 0; found {which}"
+                )
             return self.stages[which]
         for stage in self.stages:
             if which in (stage.name, stage.group):
                 return stage
-        names = ", ".join(s.name for s in self.stages)
-        raise UnknownNameError(f"the trace has no stage {which!r}; it has {names}")
+        names = [s.name for s in self.stages]
+        raise UnknownNameError(
+            f"the trace has no stage {which!r}; {nearest(which, names)} Its stages are "
+            f"{', '.join(names)}"
+        )
 
     def __len__(self) -> int:
         return len(self.stages)

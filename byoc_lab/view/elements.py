@@ -66,11 +66,15 @@ class Arrow:
 
 @dataclass(eq=False)
 class Picture:
-    """Boxes in evaluation order, frames outermost first, arrows in order of the operands."""
+    """Boxes in evaluation order, frames outermost first, arrows in order of the operands.
+
+    regions: how many regions and functions of a compiler there are, drawn or not.
+    """
 
     boxes: list[Box]
     frames: list[PictureFrame]
     arrows: list[Arrow]
+    regions: int = 0
     collapsed: bool = False
 
     def stats(self) -> dict[str, int]:
@@ -80,8 +84,7 @@ class Picture:
             if box.kind == "op":
                 total += 1
                 offloaded += _compiled(box.frame)
-        regions = sum(f.colour is not None for f in self.frames)
-        return {"offloaded": offloaded, "host": total - offloaded, "regions": regions}
+        return {"offloaded": offloaded, "host": total - offloaded, "regions": self.regions}
 
 
 def _compiled(frame: PictureFrame | None) -> bool:
@@ -161,4 +164,4 @@ def collapse(picture: Picture) -> Picture:
         ends = moved[a.source], moved[a.target]
         if ends[0] is not ends[1]:
             arrows.setdefault(ends, Arrow(*ends, a.role, a.crossing))
-    return Picture(boxes, list(stand_in), list(arrows.values()), collapsed=True)
+    return Picture(boxes, list(stand_in), list(arrows.values()), picture.regions, collapsed=True)

@@ -272,7 +272,9 @@ class _Artist:
         compiled = [f for f in frames if f.compiler not in (None, "default")]
         for n, frame in enumerate(compiled):
             frame.colour = n
-        return Picture(boxes, frames, arrows)
+        # A region of nothing but projections and constants has no box, and so no frame to see.
+        regions = {f.resolve() for f in self.frames if f.compiler not in (None, "default")}
+        return Picture(boxes, frames, arrows, len(regions))
 
 
 def _callee_name(op: Expr) -> str:

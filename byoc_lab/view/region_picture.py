@@ -39,7 +39,8 @@ def region_picture(graph: Mapping[str, Any]) -> Picture:
         made[op["output"]] = box
     for tensor in graph["outputs"]:
         arrows.append(Arrow(made[tensor], add("output", "output", "", None)))
-    return Picture(boxes, [frame] if graph["ops"] else [], arrows)
+    frames = [frame] if graph["ops"] else []
+    return Picture(boxes, frames, arrows, len(frames))
 
 
 def _title(op: Mapping[str, Any]) -> str:

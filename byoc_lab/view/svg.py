@@ -145,8 +145,7 @@ def _fit(label: str, room: int) -> str:
 
 def _summary(picture: Picture) -> str:
     ops = sum(b.kind == "op" for b in picture.boxes)
-    regions = sum(f.colour is not None for f in picture.frames)
-    return f"Dataflow graph: {ops} operators, {regions} regions"
+    return f"Dataflow graph: {ops} operators, {picture.regions} regions"
 
 
 def _text(value: str) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
 import byoc_lab
 from byoc_lab import backends, relay
-from byoc_lab.errors import PassError, UnknownNameError
+from byoc_lab.errors import BuildError, PassError, PredicateError, UnknownNameError
+from byoc_lab.passes import InferType, MergeComposite
 from byoc_lab.passes.pipelines import named_pipeline
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.dataflow_pattern import is_op, wildcard
@@ -102,3 +104,79 @@ def test_mistakes_are_named() -> None:
         backends.register(NAME, supports=["no_such"])
     with pytest.raises(UnknownNameError, match="no back end is registered as 'npu'"):
         backends.partition(module(data), "npu")
+
+
+IMAGE, WEIGHT = relay.var("x", shape=(1, 3, 8, 8)), relay.var("w", shape=(4, 3, 3, 3))
+CONV = nn.relu(nn.conv2d(IMAGE, WEIGHT))
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (("npu.p", "nn.conv2d"), "'npu.p' needs a pattern, found str 'nn.conv2d'; write one like"),
+        (("npu.p", None), "'npu.p' needs a pattern, found NoneType"),
+        ((3, is_op("nn.relu")(wildcard())), "must begin with the pattern's name, a str, found int"),
+        ("npu.p", "entry 0 of the pattern table must be"),
+        (("npu.p", is_op("nn.relu")(wildcard()), "yes"), "check of 'npu.p' must be a function"),
+    ],
+)
+def test_an_entry_that_is_no_pattern_is_refused_at_once(entry: Any, message: str) -> None:
+    with pytest.raises(PassError) as caught:
+        backends.register("npu", patterns=[entry])
+    assert message in str(caught.value)
+    with pytest.raises(PassError) as caught:
+        MergeComposite([entry])
+    assert message in str(caught.value)
+
+
+def _raises(expr: object) -> bool:
+    raise ZeroDivisionError("from the user's check")
+
+
+def test_a_check_that_raises_is_named_with_the_call() -> None:
+    pattern = is_op("nn.relu")(is_op("nn.conv2d")(wildcard(), wildcard()))
+    back_end = backends.register("npu_raises", patterns=[("npu_raises.conv", pattern, _raises)])
+    mod = IRModule.from_expr(CONV)
+    for ask in (
+        lambda: backends.partition(mod, "npu_raises"),
+        lambda: back_end.why_not(InferType()(mod)["main"].body),
+    ):
+        with pytest.raises(PredicateError) as caught:
+            ask()
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
+        for part in ("'npu_raises'", "'npu_raises.conv'", "nn.relu(...)", "from the user's check"):
+            assert part in str(caught.value)
+        assert len(str(caught.value)) < 400
+
+
+def test_a_predicate_that_raises_is_named_with_the_call() -> None:
+    back_end = backends.register("npu_raises", supports={"nn.relu": _raises})
+    mod = IRModule.from_expr(CONV)
+    for ask in (
+        lambda: backends.partition(mod, "npu_raises"),
+        lambda: back_end.why_not(InferType()(mod)["main"].body),
+    ):
+        with pytest.raises(PredicateError) as caught:
+            ask()
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
+        for part in ("back end 'npu_raises'", "the predicate of nn.relu", "nn.relu(...)"):
+            assert part in str(caught.value)
+    backends.register("npu_raises")  # its predicate is an attribute of the operator
+
+
+@pytest.mark.parametrize("made", [None, "code", lambda x: x])
+def test_a_code_generator_must_give_a_compiled_region(made: object) -> None:
+    pytest.importorskip("tvm")
+    back_end = "npu_gives_nothing"
+    backends.register(back_end, supports=["nn.relu"], codegen=lambda function, symbol: made)
+    x = relay.var("x", shape=(2, 2))
+    mod = backends.partition(IRModule.from_expr(relay.Function([x], relay.nn.relu(x))), back_end)
+    with pytest.raises(BuildError, match="generator of back end 'npu_gives_nothing' gave") as e:
+        byoc_lab.build(mod)
+    assert "@tvmgen_default_npu_gives_nothing_main_0" in str(e.value)
+    backends.register(back_end)
+
+
+def test_a_back_end_that_is_misspelt_gets_the_nearest_names() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'dnnl'"):
+        backends.get("dnll")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,11 @@ from byoc_lab.relax import partition_for_dnnl, why_not_relax
 from byoc_lab.relax.to_relay import to_relay
 from byoc_lab.run import evaluate
 
+tomllib = pytest.importorskip("tomllib")  # Python 3.11
 tvm = pytest.importorskip("tvm")
 relax = pytest.importorskip("tvm.relax")
 op = relax.op
+GROUP = "tvm.backends"
 pytestmark = [
     pytest.mark.native,
     pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
@@ -264,13 +267,23 @@ np.save(sys.argv[1] + "/result.npy", result.numpy())
     np.testing.assert_array_equal(np.load(tmp_path / "result.npy"), wanted)
 
 
-def test_importing_byoc_lab_is_enough() -> None:
-    """RunCodegen finds DNNL whichever of the two is imported first."""
+def test_importing_byoc_lab_is_enough(tmp_path: Path) -> None:
+    """RunCodegen finds DNNL whichever of the two is imported first: by the entry point that
+    pyproject.toml declares, which TVM calls, or because TVM is there already."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    installed = tmp_path / "byoc_lab_entry_point-0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Name: byoc-lab-entry-point\nVersion: 0\n")
+    lines = [f"{n} = {where}" for n, where in project["project"]["entry-points"][GROUP].items()]
+    (installed / "entry_points.txt").write_text("\n".join([f"[{GROUP}]", *lines]))
     script = """
-import {first}, {second}
+import sys
+sys.path.insert(0, {path!r})
+{imports}
 import tvm_ffi
 assert tvm_ffi.get_global_func("relax.ext.dnnl", allow_missing=True) is not None
 """
-    for first, second in (("byoc_lab", "tvm"), ("tvm", "byoc_lab")):
-        code = script.format(first=first, second=second)
-        subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    for imports in ("import byoc_lab, tvm", "import tvm, byoc_lab", "import byoc_lab.relax"):
+        for path in (str(tmp_path), "") if imports != "import byoc_lab, tvm" else (str(tmp_path),):
+            code = script.format(path=path, imports=imports)
+            subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

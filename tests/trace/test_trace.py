@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.errors import ByocLabError, FreeVariableError, PassError, UnknownNameError
+from byoc_lab.passes import Pass, PassContext, PassInfo, Sequential
+from byoc_lab.passes.instrument import PassInstrument
+from byoc_lab.relay import IRModule, structural_equal
 from byoc_lab.transform import (
     FoldConstant,
     FoldScaleAxis,
@@ -11,13 +22,6 @@ from byoc_lab.transform import (
     SimplifyInference,
     module_pass,
 )
-from hypothesis import given, settings
-
-import byoc_lab
-from byoc_lab import relay
-from byoc_lab.errors import ByocLabError, FreeVariableError, PassError, UnknownNameError
-from byoc_lab.passes import PassContext, Sequential
-from byoc_lab.relay import IRModule, structural_equal
 from tests import strategies
 
 BATCH_NORM = """
@@ -151,3 +155,198 @@ def test_a_pass_can_be_watched_rewrite_by_rewrite() -> None:
     assert structural_equal(after, stage.after)
     with pytest.raises(IndexError, match=r"count must be in \[0, 1\], found 2"):
         stage.state_after(2)
+
+
+# A trace runs what runs without it
+
+
+class _Hears(PassInstrument):
+    """Keeps the names of what runs, and declines the passes of some names."""
+
+    def __init__(self, declined: Collection[str] = ()):
+        self.heard: list[str] = []
+        self.contexts = 0
+        self._declined = declined
+
+    def enter_pass_ctx(self) -> None:
+        self.contexts += 1
+
+    def should_run(self, mod: IRModule, info: PassInfo) -> bool:
+        return info.name not in self._declined
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        self.heard.append(info.name)
+
+
+MEMBERS: tuple[Callable[[], Pass], ...] = (
+    InferType,
+    SimplifyInference,
+    FoldConstant,
+    FoldScaleAxis,
+    relay.transform.EliminateCommonSubexpr,
+    relay.transform.CanonicalizeOps,
+    relay.transform.FuseOps,
+    relay.transform.DeadCodeElimination,
+    relay.transform.ToANormalForm,
+    relay.transform.SimplifyExpr,
+    relay.transform.FastMath,
+)
+NAMES = st.sampled_from(
+    ["SimplifyInference", "FoldConstant", "FuseOps", "inner", "outer", "FoldScaleAxis", "InferType"]
+)
+PIPELINES: st.SearchStrategy[Pass] = st.recursive(
+    st.sampled_from(MEMBERS).map(lambda make: make()),
+    lambda inner: st.builds(
+        Sequential,
+        st.lists(inner, min_size=1, max_size=4),
+        opt_level=st.integers(0, 4),
+        name=st.sampled_from(["sequential", "inner", "outer"]),
+        required=st.lists(st.sampled_from(["InferType", "SimplifyInference"]), max_size=2),
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    mod=strategies.modules(),
+    pipeline=PIPELINES,
+    level=st.integers(0, 4),
+    required=st.lists(NAMES, max_size=2),
+    disabled=st.lists(NAMES, max_size=2),
+    declined=st.lists(NAMES, max_size=1),
+)
+def test_a_trace_runs_what_the_pipeline_runs(
+    mod: IRModule,
+    pipeline: Pass,
+    level: int,
+    required: list[str],
+    disabled: list[str],
+    declined: list[str],
+) -> None:
+    plain, traced = _Hears(declined), _Hears(declined)
+    with PassContext(level, required, disabled, [plain]):
+        wanted = pipeline(mod)
+    with PassContext(level, required, disabled, [traced]):
+        trace = byoc_lab.trace(mod, pipeline)
+    assert structural_equal(trace.result, wanted)
+    assert traced.heard == plain.heard
+    assert traced.contexts == 1
+    before = mod
+    for stage in trace:
+        assert stage.before is before
+        assert stage.after is not None
+        before = stage.after
+
+
+def test_passes_that_members_require_run_and_are_stages() -> None:
+    @module_pass(opt_level=0, required=["SimplifyInference", "InferType"])
+    def last(mod: IRModule, ctx: PassContext) -> IRModule:
+        return mod
+
+    trace = byoc_lab.trace(_module(), [last])
+    assert [s.name for s in trace] == ["SimplifyInference", "last"]  # typed modules stay
+    assert structural_equal(trace.result, SimplifyInference()(_module()))
+
+
+def test_a_nested_sequence_has_a_level_and_a_name_of_its_own() -> None:
+    inner = Sequential([FoldConstant()], opt_level=4, name="inner")
+    (stage,) = byoc_lab.trace(_module(), [inner])
+    assert (stage.name, stage.skipped) == ("inner", "level 4 is above 3")
+    inner = Sequential([FoldConstant()], name="inner")
+    with PassContext(3, disabled_pass=["inner"]):
+        (stage,) = byoc_lab.trace(_module(), [inner])
+    assert (stage.name, stage.skipped) == ("inner", "it is disabled")
+
+
+def test_instruments_listen_on_when_a_level_is_given() -> None:
+    hears = _Hears(declined=["FoldConstant"])
+    with PassContext(1, instruments=[hears]):
+        trace = byoc_lab.trace(
+            InferType()(_module()), [FoldConstant(), FoldScaleAxis()], opt_level=4
+        )
+    assert trace["FoldConstant"].skipped == "an instrument declined it"
+    assert "BackwardFoldScaleAxis" in hears.heard
+    assert hears.contexts == 1
+
+
+def test_what_a_sequence_does_besides_its_members_is_a_stage() -> None:
+    class Twice(Sequential):
+        def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+            return SimplifyInference()(super().run(mod, ctx)).copy()
+
+    mod = InferType()(_module())
+    trace = byoc_lab.trace(mod, Twice([FoldConstant()], name="Twice"))
+    assert [s.name for s in trace] == ["FoldConstant", "SimplifyInference", "Twice"]
+    assert structural_equal(trace.result, SimplifyInference()(mod))
+
+
+def test_an_instrument_that_raises_ends_the_trace() -> None:
+    class Stops(PassInstrument):
+        def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+            if info.name == "FoldConstant":
+                raise ZeroDivisionError("an instrument's")
+
+    with PassContext(3, instruments=[Stops()]):
+        trace = byoc_lab.trace(InferType()(_module()), [InferType(), FoldConstant(), InferType()])
+    assert [s.name for s in trace] == ["InferType", "FoldConstant"]
+    assert isinstance(trace.error, ZeroDivisionError)
+
+
+def test_a_pipeline_of_an_era() -> None:
+    mod = _module(
+        NEVER_CLOSED.replace('%0 = annotation.compiler_begin(%x, compiler="A");', "").replace(
+            "%0", "%x"
+        )
+    )
+    pipeline = ["InferType", relay.transform.AnnotateTarget("dnnl"), "PartitionGraph"]
+    today, then = byoc_lab.trace(mod, pipeline), byoc_lab.trace(mod, pipeline, era="2020-01")
+    assert len(today.result.functions) == 2
+    assert len(then.result.functions) == 1  # closures stood in @main
+    assert len(byoc_lab.trace(mod, "dnnl", "2020-01").result.functions) == 1
+    with pytest.raises(PassError, match="'partition_for_dnnl' has no variant for an era"):
+        byoc_lab.trace(mod, "partition_for_dnnl", "2020-01")
+
+
+# Names and arguments that are not known
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "message"),
+    [
+        ("dnll", "no pipeline is named 'dnll'; did you mean 'dnnl'?"),
+        (["PartitonGraph"], "no pass is named 'PartitonGraph'; did you mean 'PartitionGraph'?"),
+        (["foldconstant"], "did you mean 'FoldConstant'"),
+        (["AnnotateTarget"], "needs targets; give the pass itself, AnnotateTarget(targets)"),
+        ([FoldConstant], r"found the class FoldConstant; write FoldConstant(...)"),
+        (None, "a pipeline is a name, a pass, or a list of passes"),
+    ],
+)
+def test_a_pipeline_that_is_misspelt_gets_the_nearest_names(pipeline: object, message: str) -> None:
+    with pytest.raises(ByocLabError) as caught:
+        byoc_lab.trace(_module(), pipeline)  # type: ignore[arg-type]
+    assert message in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
+def test_a_stage_that_is_misspelt_gets_the_nearest_names() -> None:
+    trace = byoc_lab.trace(_module(), [InferType(), FoldConstant()])
+    with pytest.raises(UnknownNameError, match="did you mean 'FoldConstant'"):
+        trace["FoldConstants"]
+    with pytest.raises(IndexError, match="the trace has 2 stages, numbered from 0; found 7"):
+        trace[7]
+
+
+def test_events_print_one_line_each_up_to_a_budget() -> None:
+    x = relay.var("x", shape=(2,))
+    for n in range(40):
+        x = relay.add(x, relay.sqrt(relay.const([float(n), 1.0])))
+    events = byoc_lab.trace(IRModule.from_expr(x), ["FoldConstant"])["FoldConstant"].events
+    assert len(events) == 40
+    lines = repr(events).splitlines()
+    assert len(lines) == 13
+    assert lines[0].startswith("@main: evaluate: sqrt(...) -> constant Tensor[(2), float32]")
+    assert lines[-1] == "... 28 more"
+    assert str(events[:2]).splitlines() == lines[:2]
+    assert repr(events[0]) == lines[0]
+    assert str(events[:0]) == "no events"

@@ -69,6 +69,23 @@ def test_an_external_function_is_drawn_where_it_is_called() -> None:
     assert picture.stats() == {"offloaded": 6, "host": 0, "regions": 2}
 
 
+def test_functions_of_a_compiler_count_as_regions_when_nothing_of_them_is_drawn() -> None:
+    text = """#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 2), float32]) {
+  let %a = @swapped(%x, %x);
+  let %b = @relu(%a.0);
+  %b
+}
+def @swapped(%p: Tensor[(2, 2), float32], %q: Tensor[(2, 2), float32], Compiler="dnnl") {
+  (%q, %p)
+}
+def @relu(%p: Tensor[(2, 2), float32], Compiler="dnnl") { nn.relu(%p) }
+"""
+    picture = picture_of(relay.parse(text))
+    assert [f.label for f in picture.frames] == ["@relu · dnnl"]
+    assert picture.stats() == {"offloaded": 1, "host": 0, "regions": 2}
+
+
 def test_composites_are_frames_inside_regions() -> None:
     picture = picture_of(mobilenet().final)
     composites = [f for f in picture.frames if f.kind == "composite"]

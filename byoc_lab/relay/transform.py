@@ -1,0 +1,7 @@
+"""`relay.transform`: the passes under TVM's name. They live in `byoc_lab.passes`; nothing in
+`byoc_lab.relay` uses this module."""
+
+from __future__ import annotations
+
+from byoc_lab.passes import *  # noqa: F403
+from byoc_lab.passes import __all__ as __all__

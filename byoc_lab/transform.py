@@ -1,0 +1,6 @@
+"""`byoc_lab.transform`: the passes under TVM's name. They live in `byoc_lab.passes`."""
+
+from __future__ import annotations
+
+from byoc_lab.passes import *  # noqa: F403
+from byoc_lab.passes import __all__ as __all__

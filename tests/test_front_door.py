@@ -1,0 +1,125 @@
+"""Wrong arguments of every function in `byoc_lab.__all__`: a ByocLabError says what to do."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.errors import ArgumentError, ByocLabError, InputError, PassError
+from byoc_lab.relay import IRModule
+
+X = relay.var("x", shape=(2, 2))
+FUNCTION = relay.Function([X], relay.nn.relu(X))
+MODULE = IRModule.from_expr(FUNCTION)
+ARRAY = np.ones((2, 2), "float32")
+
+# Good arguments of each function; each of them in turn is replaced by each of WRONG.
+GOOD: dict[str, dict[str, Any]] = {
+    "assert_structural_equal": {"lhs": MODULE, "rhs": MODULE},
+    "build": {"mod": MODULE, "params": None, "target": "llvm", "backends": None},
+    "diff": {"before": MODULE, "after": MODULE},
+    "evaluate": {"program": MODULE, "inputs": [ARRAY], "dtype": None},
+    "lint": {"mod": MODULE, "rules": None},
+    "structural_equal": {"lhs": MODULE, "rhs": MODULE},
+    "trace": {"mod": MODULE, "pipeline": "dnnl", "era": None, "opt_level": None},
+    "validate": {"before": MODULE, "after": MODULE, "inputs": [ARRAY]},
+    "Sequential": {"passes": [], "required": None},
+    "PassContext": {
+        "opt_level": 3, "required_pass": None, "disabled_pass": None, "instruments": None,
+        "config": None,
+    },
+}  # fmt: skip
+WRONG: dict[str, Any] = {
+    "none": None,
+    "word": "something",
+    "number": 3,
+    "function": FUNCTION,
+    "functions": [FUNCTION],
+    "list of none": [None],
+    "tuple": (1, 2),
+    "module": MODULE,
+    "array": ARRAY,
+    "dict": {},
+    "constant": relay.const(1.0),
+    "object": object(),
+    "callable": len,
+    "class": byoc_lab.transform.InferType,
+    "call": relay.nn.relu(relay.var("z")),
+}
+RESULTS = {"Diff", "Finding", "Findings", "Trace", "IRModule"}  # given, not called by users
+
+
+def test_every_function_of_the_front_door_is_here() -> None:
+    functions = {n for n in byoc_lab.__all__ if callable(getattr(byoc_lab, n))}
+    assert functions - RESULTS == set(GOOD)
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize(
+    ("name", "parameter"), [(name, p) for name, good in GOOD.items() for p in good]
+)
+def test_wrong_arguments_are_refused_with_an_error_of_ours(
+    name: str, parameter: str, wrong: str
+) -> None:
+    function = getattr(byoc_lab, name)
+    assert parameter in inspect.signature(function).parameters
+    arguments = {**GOOD[name], parameter: WRONG[wrong]}
+    try:
+        function(**arguments)
+    except ByocLabError as error:
+        assert len(str(error)) > 20
+    except ImportError:
+        pytest.skip("needs apache-tvm")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: byoc_lab.build(FUNCTION), ArgumentError, r"build takes an IRModule, found Func"),
+        (lambda: byoc_lab.trace(FUNCTION), PassError, r"IRModule\.from_expr\(\.\.\.\) makes one"),
+        (lambda: byoc_lab.diff(MODULE, None), PassError, "diff takes two modules or functions"),
+        (lambda: byoc_lab.lint(MODULE, rules=3), ArgumentError, "rules must be a list of codes"),
+        (lambda: byoc_lab.lint(None), PassError, "lint takes an IRModule or a Function"),
+        (lambda: byoc_lab.evaluate(None), ArgumentError, "evaluate takes a module, a function"),
+        (
+            lambda: byoc_lab.evaluate(MODULE, ARRAY), InputError,
+            r"must be a list or a dict of arrays, found one array of shape \(2, 2\); write \[x\]",
+        ),
+        (lambda: byoc_lab.evaluate(MODULE, None), InputError, "must be a list or a dict of arrays"),
+        (
+            lambda: byoc_lab.validate(MODULE, MODULE, ARRAY), InputError,
+            r"found one array of shape \(2, 2\); write \[x\]",
+        ),
+        (lambda: byoc_lab.validate(MODULE, 3, [ARRAY]), ArgumentError, "takes an IRModule, found"),
+        (
+            lambda: byoc_lab.PassContext(3, disabled_pass="FoldConstant"), ByocLabError,
+            "disabled_pass must be a list of names of passes, found str",
+        ),
+        (
+            lambda: byoc_lab.Sequential(["InferType"]), ArgumentError,
+            "a Sequential is made of passes, found 'InferType' at position 0",
+        ),
+    ],
+)  # fmt: skip
+def test_the_error_says_what_to_do(call: Any, error: type[ByocLabError], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_a_rule_may_be_given_by_itself() -> None:
+    assert not byoc_lab.lint(MODULE, rules="BYL001")
+
+
+def test_programs_take_lists_and_say_so() -> None:
+    pytest.importorskip("tvm")
+    program = byoc_lab.build(MODULE)
+    with pytest.raises(InputError, match=r"found one array of shape \(2, 2\); write \[x\]"):
+        program.run(ARRAY)
+    with pytest.raises(ArgumentError, match=r"validate\(module, executable, inputs\)"):
+        byoc_lab.validate(program, MODULE, [ARRAY])  # type: ignore[arg-type]
+    assert byoc_lab.validate(MODULE, program, [ARRAY]).ok
