@@ -38,7 +38,6 @@ display.provide(lambda: _import_module("byoc_lab.view"))
 
 from byoc_lab import backends, dnnl, ir  # noqa: E402
 from byoc_lab.backends import ccompiler as _ccompiler  # noqa: E402, F401
-from byoc_lab.backends import integrations as _integrations  # noqa: E402
 from byoc_lab.diff import Diff, diff  # noqa: E402
 from byoc_lab.dnnl import contrib as _contrib  # noqa: E402
 from byoc_lab.lint import Finding, Findings, lint  # noqa: E402
@@ -53,10 +52,9 @@ from byoc_lab.trace import Trace, trace  # noqa: E402
 # DNNL for Relax: registered now, or when TVM-FFI is imported.
 _register_codegen()
 
-# TVM's names for what back ends define; Relay itself knows none.
-for _name, _module in {"dnnl": _contrib, **_integrations.MODULES}.items():
-    setattr(relay.op.contrib, _name, _module)
-    _sys.modules[f"byoc_lab.relay.op.contrib.{_name}"] = _module
+# TVM's name for what DNNL defines; Relay itself knows no back end.
+relay.op.contrib.dnnl = _contrib  # type: ignore[attr-defined]
+_sys.modules["byoc_lab.relay.op.contrib.dnnl"] = _contrib
 
 if TYPE_CHECKING:
     from byoc_lab.run.build import build

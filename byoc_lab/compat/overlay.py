@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
+from byoc_lab.compat import integrations  # noqa: F401  (registers them, as importing TVM does)
 from byoc_lab.compat.names import APACHE, INSTEAD, SOURCES, WHOLE
 from byoc_lab.errors import UnsupportedModuleError, UnsupportedNameError
 from byoc_lab.relay.span import follow_tvm
