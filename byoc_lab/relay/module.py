@@ -96,6 +96,10 @@ class IRModule:
 
         return read_node_json, (write_node_json(self),)
 
+    def same_as(self, other: object) -> bool:
+        """Whether `other` is this very module."""
+        return self is other
+
     def copy(self) -> IRModule:
         """A module of the same functions, to be changed freely."""
         twin = IRModule()
