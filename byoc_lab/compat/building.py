@@ -7,6 +7,7 @@ ends that byoc_lab knows.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
@@ -52,6 +53,7 @@ from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.parser import parse
 from byoc_lab.relay.visit import post_order, substitute
 from byoc_lab.run.backends import get_backend
+from byoc_lab.run.build import OffloadWarning
 from byoc_lab.run.build import build as build_executable
 from byoc_lab.run.executable import Executable
 from byoc_lab.run.inline import inlined
@@ -225,9 +227,12 @@ def build(
 def _compiled(
     mod: IRModule, params: Mapping[str, Any] | None = None, target: Any = None
 ) -> Executable:
-    if not _has_c(mod):
-        return build_executable(mod, params, backends={ccompiler.NAME: None})
     header = _header(target)
+    if not _has_c(mod):
+        if header:
+            unused = "TVM compiles the regions of ccompiler, for which there is no C: header unused"
+            warnings.warn(unused, OffloadWarning, stacklevel=3)
+        return build_executable(mod, params, backends={ccompiler.NAME: None})
     codegens = {ccompiler.NAME: partial(ccompiler.CRegion, header=header)} if header else None
     return build_executable(mod, params, backends=codegens)
 

@@ -11,6 +11,7 @@ import pytest
 from byoc_lab.compat import relay, transform, tvm
 from byoc_lab.compat.overlay import module
 from byoc_lab.errors import BuildError, UnknownNameError
+from byoc_lab.run.build import OffloadWarning
 
 needs_cc = pytest.mark.skipif(
     not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler is installed"
@@ -95,12 +96,13 @@ def test_downloads_are_redirected_in_tvms_integration_alone() -> None:
 
 
 shape = tvm.testing.parameter((1, 2), pytest.param((3, 4), id="large"))
-left_out = tvm.testing.parameter(1, pytest.param(2, marks=pytest.mark.skip(reason="not this")))
+fails = pytest.mark.xfail(reason="the mark of a parameter", raises=AssertionError)
+marked = tvm.testing.parameter(1, pytest.param(2, marks=fails))
 
 
-def test_parameters_may_be_pytests(shape: Any, left_out: int, request: Any) -> None:
-    assert left_out == 1
+def test_parameters_may_be_pytests(shape: Any, marked: int, request: Any) -> None:
     assert ("large" in request.node.name) == (shape == (3, 4))
+    assert marked == 1
 
 
 class TestOfAClass:
@@ -156,6 +158,21 @@ def test_the_header_of_a_target_is_in_the_code() -> None:
     np.testing.assert_array_equal(graph.get_output(0).numpy(), np.ones((2, 3)))
     with pytest.raises(BuildError, match="Bogus"):
         built("Bogus")
+    bogus = [tvm.target.Target("llvm"), tvm.target.Target("ccompiler -header=Bogus")]
+    with pytest.raises(BuildError, match="Bogus"):
+        relay.create_executor("vm", mod, target=bogus).evaluate()
+    with pytest.raises(BuildError, match="Bogus"):
+        relay.vm.compile(mod, target=bogus)
+
+
+def test_a_header_for_which_there_is_no_c_is_told_of() -> None:
+    """ccompiler writes C of float32; what else is annotated for it is compiled by TVM."""
+    y = relay.annotation.compiler_begin(relay.var("y", shape=(2,), dtype="int32"), "ccompiler")
+    body = relay.annotation.compiler_end(relay.abs(y), "ccompiler")
+    mod = transform.PartitionGraph()(transform.InferType()(tvm.IRModule.from_expr(body)))
+    target = [tvm.target.Target("llvm"), tvm.target.Target("ccompiler -header=//x")]
+    with pytest.warns(OffloadWarning, match="header unused"):
+        relay.build(mod, target=target)
 
 
 # Devices -----------------------------------------------------------------------------------------
