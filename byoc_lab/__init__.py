@@ -30,18 +30,12 @@ import byoc_lab.relay.qnn.transform  # noqa: E402
 import byoc_lab.relay.transform  # noqa: E402, F401
 from byoc_lab import backends, dnnl, ir, transform  # noqa: E402
 from byoc_lab.backends import ccompiler as _ccompiler  # noqa: E402, F401
-from byoc_lab.backends import integrations as _integrations  # noqa: E402
 from byoc_lab.diff import Diff, diff  # noqa: E402
 from byoc_lab.lint import Finding, Findings, lint  # noqa: E402
 from byoc_lab.passes import PassContext, Sequential  # noqa: E402
 from byoc_lab.relay import IRModule  # noqa: E402
 from byoc_lab.relay.structural import assert_structural_equal, structural_equal  # noqa: E402
 from byoc_lab.trace import Trace, trace  # noqa: E402
-
-# TVM's names for the integrations of other libraries; Relay itself knows none.
-for _name, _module in _integrations.MODULES.items():
-    setattr(relay.op.contrib, _name, _module)
-    _sys.modules[f"byoc_lab.relay.op.contrib.{_name}"] = _module
 
 if "tvm_ffi" in _sys.modules:  # TVM's users get DNNL for Relax; it takes no time any more
     _import_module("byoc_lab.relax")

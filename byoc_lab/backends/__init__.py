@@ -11,8 +11,7 @@
     byoc_lab.build(mod).run(...)
 
 `ModuleRegion` makes of a TVM-FFI module what `codegen` has to give. All back ends of this package
-come in by this door: `byoc_lab.dnnl`, `ccompiler`, short enough to start one's own from, and
-`integrations`, which are TVM's for other libraries and make no code.
+register this way: `byoc_lab.dnnl`, and `ccompiler`, short enough to start one's own from.
 """
 
 from byoc_lab.backends.module_region import ModuleRegion

@@ -40,18 +40,20 @@ DENSE = "nn.dense"
 OPERATORS = (*ELEMENTWISE, DENSE)
 
 
-def c_source(function: Function, symbol: str) -> str:
+def c_source(function: Function, symbol: str, header: str = "") -> str:
     """A C file that defines `function` (typed, flat) for TVM-FFI under the name `symbol`.
 
+    header: C to write before the function.
     The function takes its inputs, then its outputs. Raises BuildError for what has no C here.
     """
-    return _Writer(function, symbol).file()
+    return _Writer(function, symbol, header).file()
 
 
 class _Writer:
-    def __init__(self, function: Function, symbol: str):
+    def __init__(self, function: Function, symbol: str, header: str):
         self.function = function
         self.symbol = symbol
+        self.header = header
         self.name_of: dict[Expr, str] = {}
         self.constants: list[str] = []
         self.arrays: dict[str, int] = {}  # temporaries and their numbers of elements
@@ -91,6 +93,7 @@ class _Writer:
         return "\n".join(
             [
                 '#include "tensor_argument.h"',
+                *([self.header] if self.header else []),
                 "",
                 *self.constants,
                 "",

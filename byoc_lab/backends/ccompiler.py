@@ -40,12 +40,12 @@ def patterns() -> list[tuple[Any, ...]]:
 
 
 class CRegion(ModuleRegion):
-    """A region compiled from C, which `source` holds."""
+    """A region compiled from C, which `source` holds; header: C to write before the function."""
 
-    def __init__(self, function: Function, symbol: str):
+    def __init__(self, function: Function, symbol: str, header: str = ""):
         typed = function if function.is_typed else infer_expr(function)
         assert isinstance(typed, Function)
-        self.source = c_source(inlined(typed), symbol)
+        self.source = c_source(inlined(typed), symbol, header)
         self._files = {f"{symbol}.c": self.source}
         super().__init__(typed, symbol, c_library(symbol, self._files, FLAGS, [HERE]))
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from byoc_lab.errors import PassError, UnknownNameError, nearest
-from byoc_lab.passes.annotate_target import AnnotateTarget
+from byoc_lab.passes.annotate_target import BEYOND_TVM, AnnotateTarget
 from byoc_lab.passes.base import Pass, PassContext, Sequential
 from byoc_lab.passes.infer_type import InferType
 from byoc_lab.passes.merge_compiler_regions import MergeCompilerRegions
@@ -78,6 +78,7 @@ def register(
     *,
     patterns: Sequence[Entry] | Callable[[], Sequence[Entry]] = (),
     supports: Collection[str] | Mapping[str, Predicate] = (),
+    beyond_tvm: Collection[str] = (),
     codegen: Codegen | None = None,
     pipeline: Callable[[], Sequence[Pass]] | None = None,
 ) -> Backend:
@@ -88,6 +89,9 @@ def register(
         "<name>.", which is how AnnotateTarget knows whose they are.
     supports: the operators it takes one by one; with a mapping, `supports[operator](typed call)`
         says whether it takes this call (False or `Refused("why")`).
+    beyond_tvm: those operators of `supports` that TVM's back end of this name leaves to the host.
+        They have the attribute "beyond_tvm.<name>" in place of "target.<name>", and scripts that
+        run with `byoc_lab.compat` do not offload them.
     codegen: codegen(function, symbol) makes code of an external function (`run.CompiledRegion`).
         Without it regions can be cut out and looked at, but not built.
     pipeline: the passes from a plain module to a partitioned one; by default the usual five.
@@ -126,8 +130,10 @@ def register(
     backend = Backend(name, table, dict(predicates), codegen)
     for earlier in _registered[name].supports if name in _registered else ():
         Op.get(earlier).reset_attr(f"target.{name}")
+        Op.get(earlier).reset_attr(f"{BEYOND_TVM}.{name}")
     for operator, predicate in predicates.items():
-        operators[operator].set_attr(f"target.{name}", predicate)
+        attribute = BEYOND_TVM if operator in beyond_tvm else "target"
+        operators[operator].set_attr(f"{attribute}.{name}", predicate)
     register_pattern_table(name, table)
     if codegen is not None:
         register_backend(name, codegen)

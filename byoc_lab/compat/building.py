@@ -7,8 +7,9 @@ ends that byoc_lab knows.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,6 +21,7 @@ from byoc_lab.compat.graph_json import ExecutorGraph, graph_of
 from byoc_lab.compat.imported_modules import RegionModule, imported_modules
 from byoc_lab.compat.kernel import Kernel
 from byoc_lab.compat.nd import HostArray, kind_name
+from byoc_lab.compat.region_target import RegionTarget
 from byoc_lab.errors import BuildError, UnknownNameError, UnsupportedNameError
 from byoc_lab.passes import (
     AlterOpLayout,
@@ -51,6 +53,7 @@ from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.parser import parse
 from byoc_lab.relay.visit import post_order, substitute
 from byoc_lab.run.backends import get_backend
+from byoc_lab.run.build import OffloadWarning
 from byoc_lab.run.build import build as build_executable
 from byoc_lab.run.executable import Executable
 from byoc_lab.run.inline import inlined
@@ -65,8 +68,15 @@ class Library:
     The file holds the module's text; loading compiles it again, here or on another machine.
     """
 
-    def __init__(self, mod: IRModule, executable: Executable | None = None, name: str = "default"):
+    def __init__(
+        self,
+        mod: IRModule,
+        executable: Executable | None = None,
+        name: str = "default",
+        target: Any = None,
+    ):
         self.ir_mod = mod
+        self._target = target
         self.libmod_name = name
         self._executable = executable
         active = PassContext.current()
@@ -77,7 +87,7 @@ class Library:
     @property
     def executable(self) -> Executable:
         if self._executable is None:
-            self._executable = _compiled(self.ir_mod)
+            self._executable = _compiled(self.ir_mod, target=self._target)
         return self._executable
 
     @property
@@ -210,12 +220,27 @@ def build(
     if runtime is not None and runtime.name != "cpp":
         raise BuildError(f"byoc_lab runs programs in this process ('cpp'), found {runtime!r}")
     mod = InferType()(as_module(ir_mod))  # a pass, so that instruments hear of the build
-    built = _compiled(outlined(mod), params)
-    return Library(built.mod, built, mod_name)
+    built = _compiled(outlined(mod), params, target)
+    return Library(built.mod, built, mod_name, target)
 
 
-def _compiled(mod: IRModule, params: Mapping[str, Any] | None = None) -> Executable:
-    return build_executable(mod, params, backends=None if _has_c(mod) else {ccompiler.NAME: None})
+def _compiled(
+    mod: IRModule, params: Mapping[str, Any] | None = None, target: Any = None
+) -> Executable:
+    header = _header(target)
+    if not _has_c(mod):
+        if header:
+            unused = "TVM compiles the regions of ccompiler, for which there is no C: header unused"
+            warnings.warn(unused, OffloadWarning, stacklevel=3)
+        return build_executable(mod, params, backends={ccompiler.NAME: None})
+    codegens = {ccompiler.NAME: partial(ccompiler.CRegion, header=header)} if header else None
+    return build_executable(mod, params, backends=codegens)
+
+
+def _header(target: Any) -> str:
+    """The header of the target "ccompiler" among these."""
+    found = (one.attrs.get("header", "") for one in _each(target) if isinstance(one, RegionTarget))
+    return next(found, "")
 
 
 def _has_c(mod: IRModule) -> bool:
@@ -340,13 +365,18 @@ def as_module(program: Any) -> IRModule:
 
 def check_target(target: Any) -> None:
     """Raise BuildError for a target (string, Target, or mapping of those) that is no CPU."""
-    if isinstance(target, Mapping) and "kind" not in target:
-        targets = list(target.values())
-    else:
-        targets = list(target) if isinstance(target, (list, tuple)) else [target]
-    for one in targets:
-        if one is not None and kind_name(one) not in _TARGET_KINDS:
+    for one in _each(target):
+        if one is None or isinstance(one, RegionTarget):
+            continue
+        if kind_name(one) not in _TARGET_KINDS:
             raise BuildError(f"byoc_lab compiles for this machine's CPU ('llvm'), found {one!r}")
+
+
+def _each(target: Any) -> list[Any]:
+    """The targets of a build: one, several, or a mapping of them."""
+    if isinstance(target, Mapping) and "kind" not in target:
+        return list(target.values())
+    return list(target) if isinstance(target, (list, tuple)) else [target]
 
 
 __all__ = ["AOTExecutorFactoryModule", "BuildModule", "Executor", "ExecutorFactoryModule",

@@ -111,7 +111,7 @@ def is_static(ty: Type) -> bool:
     return not isinstance(ty, TensorType) or ty.is_static
 
 
-def runner(kind: str, mod: IRModule) -> Callable[[list[Any]], Any]:
+def runner(kind: str, mod: IRModule, target: Any = None) -> Callable[[list[Any]], Any]:
     """The function of argument values that @main of a typed module is.
 
     Warns (InterpretedWarning) when the reference has to compute it. Raises InputError for a graph
@@ -126,7 +126,7 @@ def runner(kind: str, mod: IRModule) -> Callable[[list[Any]], Any]:
             f'relay.create_executor("vm") takes shapes that are not known'
         )
     try:
-        executable = building.build(mod).executable
+        executable = building.build(mod, target).executable
     except BuildError as error:
         if offloads(mod):
             raise  # the back end is what the program is run for
@@ -143,8 +143,14 @@ def runner(kind: str, mod: IRModule) -> Callable[[list[Any]], Any]:
 class Executor:
     """Evaluates expressions with the functions of a module around them."""
 
-    def __init__(self, kind: str, mod: IRModule, params: Mapping[str, Any] | None = None):
-        self.kind, self.mod, self.params = kind, mod, params
+    def __init__(
+        self,
+        kind: str,
+        mod: IRModule,
+        params: Mapping[str, Any] | None = None,
+        target: Any = None,
+    ):
+        self.kind, self.mod, self.params, self.target = kind, mod, params, target
 
     def evaluate(self, expr: Any = None, binds: Mapping[Any, Any] | None = None) -> Any:
         """A function (or None: @main) as a callable of arrays; of an expression, its value.
@@ -175,7 +181,7 @@ class Executor:
     def _callable(self, mod: IRModule) -> Callable[..., Any]:
         main = mod["main"]
         names = [p.name_hint for p in main.params]
-        run = runner(self.kind, mod)
+        run = runner(self.kind, mod, self.target)
 
         def call(*args: Any, **kwargs: Any) -> Any:
             # As in TVM, arguments by other names are passed over: those of bound parameters.
@@ -203,7 +209,8 @@ def create_executor(
     if kind not in KINDS:
         raise BuildError(f"an executor must be one of {', '.join(KINDS)}, found {kind!r}")
     building.check_target(target)
-    return Executor(kind, IRModule() if mod is None else building.as_module(mod), params)
+    module = IRModule() if mod is None else building.as_module(mod)
+    return Executor(kind, module, params, target)
 
 
 GraphExecutor = VMExecutor = Interpreter = Executor

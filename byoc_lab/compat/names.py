@@ -18,6 +18,9 @@ _LAB = "byoc_lab"
 _RELAY = "byoc_lab.relay"
 _HERE = "byoc_lab.compat"
 _BUILDERS = (f"{_HERE}.operators", f"{_RELAY}.op", _RELAY)  # `relay.op.add` is `relay.add`
+_CONTRIB = (f"{_HERE}.contrib",)
+_PASSES = (f"{_HERE}.annotate_target", "byoc_lab.passes")
+_RELAY_PASSES = (*_PASSES, f"{_HERE}.relay_names")
 
 SOURCES: dict[str, tuple[str, ...]] = {
     "tvm": (f"{_HERE}.toplevel", f"{APACHE}tvm"),
@@ -42,7 +45,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.instrument": ("byoc_lab.passes.instrument",),
     "tvm.script": (f"{APACHE}tvm.script",),
     "tvm.script.tir": (f"{APACHE}tvm.script.tirx",),
-    "tvm.transform": ("byoc_lab.passes",),
+    "tvm.transform": _PASSES,
     # tvm.ir
     "tvm.ir": (
         f"{_HERE}.ir",
@@ -82,6 +85,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.frontend": (),
     "tvm.relay.frontend.common": (f"{_HERE}.frontend_common",),
     "tvm.relay.prelude": (f"{_RELAY}.prelude",),
+    "tvm.relay.qnn": (f"{_RELAY}.qnn", f"{_RELAY}.qnn.op"),
     "tvm.relay.qnn.op.canonicalizations": (f"{_HERE}.canonicalizations",),
     "tvm.relay.qnn.op.legalizations": (f"{_HERE}.qnn_legalizations",),
     "tvm.relay.quantize": (),
@@ -115,6 +119,8 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.op.op": _BUILDERS,
     "tvm.relay.op.op_attrs": (f"{_RELAY}.op.op_attrs",),
     "tvm.relay.op.reduce": _BUILDERS,
+    "tvm.relay.op.strategy": (),
+    "tvm.relay.op.strategy.generic": (f"{_HERE}.strategy",),
     "tvm.relay.op.tensor": _BUILDERS,
     "tvm.relay.op.transform": _BUILDERS,
     "tvm.relay.op.vision": (f"{_RELAY}.vision",),
@@ -126,15 +132,17 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.parser": (f"{_HERE}.parser",),
     "tvm.relay.testing": (f"{_HERE}.relay_testing", f"{_RELAY}.testing"),
     "tvm.relay.testing.config": (f"{_HERE}.relay_testing",),
-    "tvm.relay.testing.byoc": (f"{_HERE}.relay_testing",),
+    "tvm.relay.testing.byoc": (f"{_HERE}.byoc_testing",),
     "tvm.relay.testing.py_converter": (f"{_HERE}.relay_testing",),
     "tvm.relay.testing.temp_op_attr": (f"{_HERE}.relay_testing",),
-    "tvm.relay.transform": ("byoc_lab.passes", f"{_HERE}.relay_names"),
+    "tvm.relay.op.contrib": (*_CONTRIB, f"{_RELAY}.op.contrib", f"{_HERE}.integrations"),
+    "tvm.relay.op.contrib.register": (*_CONTRIB, f"{_RELAY}.op.contrib.register"),
+    "tvm.relay.transform": _RELAY_PASSES,
     "tvm.relay.transform.fake_quantization_to_integer": (f"{_RELAY}.op",),
     "tvm.relay.transform.infer_layout_utils": (f"{_RELAY}.op.layout_rules",),
     "tvm.relay.transform.mixed_precision": ("byoc_lab.passes.to_mixed_precision",),
-    "tvm.relay.transform.transform": ("byoc_lab.passes", f"{_HERE}.relay_names"),
-    "tvm.relay.ty": (f"{_RELAY}.types",),
+    "tvm.relay.transform.transform": _RELAY_PASSES,
+    "tvm.relay.ty": (f"{_HERE}.ty", f"{_RELAY}.types"),
     "tvm.relay.vm": (f"{_HERE}.vm",),
     # Running
     "tvm.driver": (),

@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
+from byoc_lab.compat import integrations  # noqa: F401  (registers them, as importing TVM does)
 from byoc_lab.compat.names import APACHE, INSTEAD, SOURCES, WHOLE
 from byoc_lab.errors import UnsupportedModuleError, UnsupportedNameError
 from byoc_lab.relay.span import follow_tvm
@@ -47,11 +48,15 @@ class Overlay(ModuleType):
         child = f"{self.__name__}.{name}"
         if child in SOURCES:
             return module(child)
+        below: Any = None
         for source in self.__sources__:
             found = getattr(_source(source), name, self)
-            if found is not self and not _leaks(_source(source), found, name):
+            if found is self or _leaks(_source(source), found, name):
+                continue
+            if not isinstance(found, ModuleType):
                 return found
-        below = _find(child)
+            below = below or found  # `sort` is a function of relay.op, and a file of byoc_lab's
+        below = below or _find(child)
         if below is None:
             raise UnsupportedNameError(f"{child} is not supported; {_instead(child)}")
         return below

@@ -7,8 +7,12 @@ import shlex
 from typing import Any
 
 from byoc_lab.compat import qnn_legalizations as qnn_legalizations  # who asks for the target
+from byoc_lab.compat.nd import kind_name
+from byoc_lab.compat.region_target import OPTIONS, region_target
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.attrs import Attrs
+from byoc_lab.relay.expr import Expr, Var
+from byoc_lab.relay.node import set_field
 from byoc_lab.relay.op.device import VIRTUAL_DEVICE, virtual_device
 from byoc_lab.run.tvm_runtime import import_tvm
 
@@ -18,8 +22,14 @@ _LISTS = ("keys", "libs", "mattr")
 class Target(import_tvm().target.Target):  # type: ignore[misc]
     """A target: "llvm", "llvm -mcpu=core-avx2 -num-cores 4", or a mapping of its options.
 
-    Raises BuildError for a kind or option that apache-tvm does not know any more.
+    "ccompiler -header=..." gives a `RegionTarget`. Raises BuildError for a kind or option that
+    apache-tvm does not know any more.
     """
+
+    def __new__(cls, target: Any, host: Any = None) -> Any:
+        if kind_name(target) in OPTIONS:
+            return region_target(read_options(target) if isinstance(target, str) else target, host)
+        return super().__new__(cls)
 
     def __init__(self, target: Any, host: Any = None):
         try:
@@ -42,8 +52,18 @@ def options(target: Any) -> Any:
     """A target's text as the mapping that apache-tvm takes; anything else as it is."""
     if not isinstance(target, str):
         return target
+    found = read_options(target)
+    try:
+        import_tvm().target.Target(found)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise BuildError(f"apache-tvm does not take the target {target!r}: {error}") from error
+    return found
+
+
+def read_options(target: str) -> dict[str, Any]:
+    """A target's text, JSON or a command line, as a mapping."""
     if target.lstrip().startswith("{"):
-        return json.loads(target)
+        return dict(json.loads(target))
     kind, *words = shlex.split(target)
     found: dict[str, Any] = {"kind": kind}
     while words:
@@ -51,10 +71,6 @@ def options(target: Any) -> Any:
         if not equals:
             value = words.pop(0) if words and not words[0].startswith("-") else "1"
         found[name] = _value(name, value)
-    try:
-        import_tvm().target.Target(found)
-    except (ValueError, TypeError, RuntimeError) as error:
-        raise BuildError(f"apache-tvm does not take the target {target!r}: {error}") from error
     return found
 
 
@@ -65,14 +81,28 @@ def _value(name: str, text: str) -> Any:
 
 
 def VirtualDevice(device: Any = None, target: Any = None, memory_scope: str = "") -> Attrs:
-    """Where a value is: a device (`tvm.cpu(0)`), and which of its memories.
+    """Where a value is: a device (`tvm.cpu(0)`), which of its memories, and what code is made.
 
-    Raises BuildError for a target: what code a device gets is told to `relay.build`.
+    The target is kept and shown; it decides nothing. Raises BuildError for a target of another kind
+    of device.
     """
-    if target is not None:
-        raise BuildError("a virtual device has no target here; give the target to relay.build")
     made = VIRTUAL_DEVICE.make() if device is None else virtual_device(device)
-    return made.replace(memory_scope=memory_scope)
+    if target is not None and target.get_target_device_type() != made.device_type_int:
+        raise BuildError(
+            f"the target {target} is for devices of type {target.get_target_device_type()}, found "
+            f"a device of type {made.device_type_int}"
+        )
+    return made.replace(memory_scope=memory_scope, target=target)
+
+
+def _set(var: Var, name: str, value: Any) -> None:
+    """`var.virtual_device_ = VirtualDevice(...)`, which scripts of TVM may say of a variable."""
+    if name != "virtual_device_":
+        Expr.__setattr__(var, name, value)
+    set_field(var, "device", virtual_device(value))
+
+
+Var.__setattr__ = _set  # type: ignore[assignment, method-assign]
 
 
 def create(target: Any) -> Any:

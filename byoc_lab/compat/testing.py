@@ -44,10 +44,13 @@ def device_enabled(target: Any) -> bool:
 
 
 def parameter(*values: Any, ids: Any = None, by_dict: dict[str, Any] | None = None) -> Any:
-    """A fixture that takes each of `values`: `shape = tvm.testing.parameter((1, 2), (3, 4))`."""
+    """A fixture that takes each of `values`: `shape = tvm.testing.parameter((1, 2), (3, 4))`.
+
+    A value may be a `pytest.param(value, marks=..., id=...)`.
+    """
     if by_dict is not None:
         ids, values = list(by_dict), tuple(by_dict.values())
-    return parameters(*((v,) for v in values), ids=ids)[0]
+    return pytest.fixture(_requested(), params=values, ids=ids)
 
 
 def parameters(*value_sets: Sequence[Any], ids: Any = None) -> list[Any]:
@@ -57,12 +60,19 @@ def parameters(*value_sets: Sequence[Any], ids: Any = None) -> list[Any]:
 
 
 def _column(group: int, values: list[Any], ids: Any) -> Any:
+    value = _requested()
+    setattr(value, GROUP, (group, values, ids))
+    return pytest.fixture(value)
+
+
+def _requested() -> Any:
+    """A new function that is a fixture's value: the parameter that pytest asks for."""
+
     # The first argument is there when the parameter is an attribute of a test class.
     def value(*instance: Any, request: pytest.FixtureRequest) -> Any:
         return request.param
 
-    setattr(value, GROUP, (group, values, ids))
-    return pytest.fixture(value)
+    return value
 
 
 def fixture(func: Any = None, *, cache_return_value: bool = False) -> Any:
@@ -165,6 +175,10 @@ def _span_filling(on: bool) -> PassContext:
     now = PassContext.current()
     config = {**now.config, "relay.frontend.fill_span": on}
     return PassContext(now.opt_level, config=config)
+
+
+def install_request_hook(depth: int) -> None:
+    """Does nothing, as in TVM: only its own continuous integration redirects downloads."""
 
 
 def main() -> None:

@@ -23,8 +23,9 @@ class Executable:
     the reference, with an InterpretedWarning that says why.
     """
 
-    def __init__(self, mod: IRModule):
+    def __init__(self, mod: IRModule, target: Any = None):
         self.ir_mod = mod
+        self._target = target
         self._entries: dict[str, Any] = {}
 
     def entry(self, name: str) -> Any:
@@ -38,13 +39,13 @@ class Executable:
             mod = self.ir_mod.copy()
             if name != "main":
                 mod["main"] = mod[name]
-            self._entries[name] = runner("vm", mod)
+            self._entries[name] = runner("vm", mod, self._target)
         return self._entries[name]
 
     @property
     def lib(self) -> building.Library:
         """The program, for `export_library`."""
-        return building.Library(self.ir_mod)
+        return building.Library(self.ir_mod, target=self._target)
 
     mod = lib
 
@@ -168,7 +169,7 @@ def compile(
     made = building.as_module(mod).copy()
     if params:
         made["main"] = bind_params_by_name(made["main"], params)
-    executable = Executable(InferType()(made))
+    executable = Executable(InferType()(made), target)
     executable.entry("main")
     return executable
 

@@ -23,6 +23,7 @@ register(
     TARGET,
     patterns=pattern_table,
     supports={name: takes for name, operator in OPERATORS.items() if operator.offered},
+    beyond_tvm=[name for name, operator in OPERATORS.items() if operator.beyond_tvm],
     codegen=compile_region,
     pipeline=pipeline,
 )

@@ -51,6 +51,8 @@ class Operator:
     post_op: whether it can be fused into the operation that makes its (first) operand.
     offered: whether AnnotateTarget takes it. Those that are not (TVM's DNNL leaves them to the
         host as well) still compile inside a region that was annotated by hand.
+    beyond_tvm: whether it is offered here and not by TVM 0.16's DNNL; `byoc_lab.compat` leaves such
+        operators to the host, as TVM does (see `AnnotateTarget`).
     integers: whether it is an operator on quantized numbers; `check` then answers for all dtypes.
     layouts(attributes of the call): for operators whose data may lie in several orders of axes.
     weight(graph, tensor, attributes of the call): a weight of any layout as the runtime has it.
@@ -61,6 +63,7 @@ class Operator:
     check: Check = lambda call: None
     post_op: bool = False
     offered: bool = True
+    beyond_tvm: bool = False
     integers: bool = False
     layouts: Callable[[Any], Layouts] | None = None
     weight: Callable[[DnnlGraphWriter, int, Any], int] = lambda out, tensor, attrs: tensor
@@ -255,7 +258,12 @@ def _quantized_conv() -> Operator:
         plain,
         check=lambda call: quantized.why_no_product(call) or plain.check(call),
         integers=True,
+        beyond_tvm=True,
     )
+
+
+def _quantized(kind: str, check: Check) -> Operator:
+    return Operator(kind, check=check, integers=True, beyond_tvm=True)
 
 
 def _check_quantized_dense(call: Call) -> str | None:
@@ -370,14 +378,17 @@ OPERATORS: dict[str, Operator] = {
     "maximum": _binary("max", offered=False),
     "minimum": _binary("min", offered=False),
     "nn.bias_add": Operator(
-        "binary", lambda attrs: {"alg": "add", "axis": attrs.axis}, post_op=True
+        "binary",
+        lambda attrs: {"alg": "add", "axis": attrs.axis},
+        post_op=True,
+        beyond_tvm=True,
     ),
     "qnn.conv2d": _quantized_conv(),
-    "qnn.dense": Operator("dense", check=_check_quantized_dense, integers=True),
-    "qnn.requantize": Operator("requantize", check=quantized.why_no_requantize, integers=True),
-    "qnn.quantize": Operator("quantize", check=quantized.why_no_parameters, integers=True),
-    "qnn.dequantize": Operator("dequantize", check=quantized.why_no_parameters, integers=True),
-    "qnn.add": Operator("qadd", check=quantized.why_no_sum, integers=True),
+    "qnn.dense": _quantized("dense", _check_quantized_dense),
+    "qnn.requantize": _quantized("requantize", quantized.why_no_requantize),
+    "qnn.quantize": _quantized("quantize", quantized.why_no_parameters),
+    "qnn.dequantize": _quantized("dequantize", quantized.why_no_parameters),
+    "qnn.add": _quantized("qadd", quantized.why_no_sum),
     "concatenate": Operator("concat", lambda attrs: {"axis": attrs.axis}, offered=False),
     "transpose": Operator("transpose", lambda attrs: {"axes": attrs.axes}, offered=False),
     "layout_transform": Operator(

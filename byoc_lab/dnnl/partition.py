@@ -1,7 +1,9 @@
 """From a plain module to one whose work for DNNL stands in external functions.
 
 Two pipelines: "dnnl" has the eight passes of a first BYOC flow, one idea each, for stepping
-through; "partition_for_dnnl" is all that TVM 0.16's DNNL integration does.
+through; "partition_for_dnnl" is all that TVM 0.16's DNNL integration does. Both offload more than
+TVM does: the operators marked `beyond_tvm` in `operators.py` (nn.bias_add and six of qnn) and the
+chains of them in `patterns.py`. `byoc_lab.compat` offloads what TVM 0.16 does and no more.
 """
 
 from __future__ import annotations
@@ -34,10 +36,10 @@ TARGET = "dnnl"
 PARTITION = "partition_for_dnnl"
 
 
-def _cut_out(era: str | None = None) -> list[Pass]:
+def _cut_out(era: str | None = None, beyond_tvm: bool = True) -> list[Pass]:
     return [
-        MergeComposite(pattern_table()),
-        AnnotateTarget(TARGET),
+        MergeComposite(pattern_table(beyond_tvm)),
+        AnnotateTarget(TARGET, beyond_tvm=beyond_tvm),
         MergeCompilerRegions(),
         PartitionGraph(era=era),
     ]
@@ -55,9 +57,15 @@ def pipeline(era: str | None = None) -> list[Pass]:
 
 
 def full_pipeline(
-    prune_subgraphs: bool = True, alter_layout: bool = False, legalize_qnn: bool = False
+    prune_subgraphs: bool = True,
+    alter_layout: bool = False,
+    legalize_qnn: bool = False,
+    beyond_tvm: bool = True,
 ) -> list[Pass]:
-    """The passes of `partition_for_dnnl`; run them under PassContext(opt_level=3)."""
+    """The passes of `partition_for_dnnl`; run them under PassContext(opt_level=3).
+
+    beyond_tvm: offload also what TVM 0.16 leaves to the host.
+    """
     simplify = [
         CanonicalizeOps(),
         InferType(),
@@ -73,7 +81,8 @@ def full_pipeline(
     fit: list[Pass] = [RewriteLayerNorm(), RewriteDenseBiasGeluReshapeLast(), FoldConstant()]
     if legalize_qnn:
         fit += [LegalizeQnn(), InferType(), FoldConstant()]
-    return [*simplify, *alter, *fit, *_cut_out(), *([PruneSubgraphs()] if prune_subgraphs else [])]
+    prune = [PruneSubgraphs()] if prune_subgraphs else []
+    return [*simplify, *alter, *fit, *_cut_out(beyond_tvm=beyond_tvm), *prune]
 
 
 register_pipeline(PARTITION, full_pipeline)
@@ -85,6 +94,7 @@ def partition_for_dnnl(
     alter_layout: bool = False,
     prune_subgraphs: bool = True,
     legalize_qnn: bool = False,
+    beyond_tvm: bool = True,
 ) -> IRModule:
     """`mod` with what DNNL can run in external functions; `params` are bound into @main first.
 
@@ -96,10 +106,11 @@ def partition_for_dnnl(
     legalize_qnn: quantized chains get the form that TVM's integration gives them
         (`legalize_qnn_for_dnnl`), in float32 behind the product, which may be one off. Compiled
         regions run such chains as they are, to the bit, so that nothing is won by it here either.
+    beyond_tvm: offload also what TVM 0.16's integration leaves to the host.
     """
     if params:
         mod = mod.copy()
         mod["main"] = bind_params_by_name(mod["main"], params)
     with PassContext(opt_level=3):
-        passes = full_pipeline(prune_subgraphs, alter_layout, legalize_qnn)
+        passes = full_pipeline(prune_subgraphs, alter_layout, legalize_qnn, beyond_tvm)
         return Sequential(passes, name=PARTITION)(mod)

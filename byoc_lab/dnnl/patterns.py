@@ -36,7 +36,8 @@ CONVOLUTIONS = (
 )
 ROOTS = (*CONVOLUTIONS, "nn.dense")
 # TVM turns every nn.bias_add into an add before (CanonicalizeOps), so its table knows add alone.
-BIAS_OPS = ("add", "nn.bias_add")
+TVM_BIAS_OPS = ("add",)
+BIAS_OPS = (*TVM_BIAS_OPS, "nn.bias_add")
 ACTIVATIONS = ("nn.relu", "tanh", "sigmoid", "clip", "gelu", "swish", "mish", None)
 
 
@@ -62,12 +63,13 @@ class Chain:
         words = [root, "bias" if self.bias else None, "sum" if self.sum else None, activation]
         return "dnnl." + "_".join(w for w in words if w)
 
-    def pattern(self) -> DFPattern:
-        """What MergeComposite looks for."""
+    def pattern(self, beyond_tvm: bool = True) -> DFPattern:
+        """What MergeComposite looks for; beyond_tvm: a bias may be an nn.bias_add as well."""
         found: DFPattern = is_op(self.root)(wildcard(), wildcard())
         if self.bias:
             plain, other = found, wildcard()
-            found = reduce(or_, (is_op(op)(plain, other) for op in BIAS_OPS))
+            biases = BIAS_OPS if beyond_tvm else TVM_BIAS_OPS
+            found = reduce(or_, (is_op(op)(plain, other) for op in biases))
         if self.sum:
             found = is_op("add")(found, wildcard())
         if self.activation in SPELLINGS:
@@ -133,8 +135,10 @@ class QuantizedChain:
     def name(self) -> str:
         return f"dnnl.{self.root}"
 
-    def pattern(self) -> DFPattern:
-        return quantized.tvm_pattern(self.root) | quantized.exact_pattern(self.root)
+    def pattern(self, beyond_tvm: bool = True) -> DFPattern:
+        """What MergeComposite looks for; beyond_tvm: also a chain of Relay's own operators."""
+        found = quantized.tvm_pattern(self.root)
+        return found | quantized.exact_pattern(self.root) if beyond_tvm else found
 
     def why_not(self, match: Call) -> str | None:
         """Why DNNL cannot run what matched, in words; None when it can."""
@@ -151,9 +155,6 @@ class QuantizedChain:
 
     def check(self, match: Call) -> bool:
         return self.why_not(match) is None
-
-    def entry(self) -> tuple[Any, ...]:
-        return self.name, self.pattern(), self.check
 
 
 def _why_no_sum(call: Expr, other: Expr) -> str | None:
@@ -189,7 +190,11 @@ def chains() -> Iterator[Chain]:
                     yield Chain(root, bias=bias, activation=activation)
 
 
-def pattern_table() -> list[tuple[Any, ...]]:
-    """The table that `get_pattern_table("dnnl")` gives: (name, pattern, check) for each chain."""
-    real = [(chain.name, chain.pattern(), chain.check) for chain in chains()]
-    return [*(chain.entry() for chain in map(QuantizedChain, quantized.PRODUCTS)), *real]
+def pattern_table(beyond_tvm: bool = True) -> list[tuple[Any, ...]]:
+    """The table that `get_pattern_table("dnnl")` gives: (name, pattern, check) for each chain.
+
+    beyond_tvm: also chains that TVM 0.16's table leaves out: an nn.bias_add as the bias, and
+        quantized chains of Relay's own operators.
+    """
+    every: list[Chain | QuantizedChain] = [*map(QuantizedChain, quantized.PRODUCTS), *chains()]
+    return [(chain.name, chain.pattern(beyond_tvm), chain.check) for chain in every]

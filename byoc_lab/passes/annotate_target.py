@@ -39,13 +39,17 @@ from byoc_lab.relay.span import unless_tvm
 from byoc_lab.relay.visit import rebuild
 
 DEFAULT = "default"
+BEYOND_TVM = "beyond_tvm"
+"""`beyond_tvm.<name>`: an operator's predicate for what TVM's back end <name> does not offload."""
 
 
 class AnnotateTarget(ModulePass):
     """Annotate for one target or several, in order of preference.
 
     include_non_call_ops: tuples, projections and references go along with the calls around them
-    when those agree. compat="0.16": as TVM 0.16 does, faults included.
+    when those agree. compat="0.16": as TVM 0.16 does, faults included. beyond_tvm: also offload the
+    operators that a back end registers as `beyond_tvm`; TVM's back end of that name leaves them to
+    the host, and so does compat="0.16".
     """
 
     def __init__(
@@ -53,13 +57,22 @@ class AnnotateTarget(ModulePass):
         targets: str | Sequence[str],
         include_non_call_ops: bool = True,
         compat: str | None = None,
+        beyond_tvm: bool = True,
     ):
         self.targets = [targets] if isinstance(targets, str) else list(targets)
         self.include_non_call_ops = include_non_call_ops
         self.compat = compat
+        self.beyond_tvm = beyond_tvm and compat is None
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         return _AnnotateTargetFunc(self)(mod)
+
+    def predicate(self, op: Op, target: str) -> Any:
+        """The function of a call that says whether `target` takes it; None: never."""
+        predicate = op.get_attr(f"target.{target}")
+        if predicate is None and self.beyond_tvm:
+            return op.get_attr(f"{BEYOND_TVM}.{target}")
+        return predicate
 
 
 class _AnnotateTargetFunc(FunctionPass):
@@ -152,7 +165,7 @@ class _Annotator:
     def _target(self, call: Call) -> str:
         if isinstance(call.op, Op):
             for target in self.options.targets:
-                accepts = call.op.get_attr(f"target.{target}")
+                accepts = self.options.predicate(call.op, target)
                 if accepts is not None and ask_operator(accepts, call, target):
                     return target
         elif isinstance(call.op, Function):

@@ -4,7 +4,8 @@
 A value that several branches share is bound in the innermost scope around all its uses. Lets that
 are there keep their variables; each also yields one more name for its own result, as in TVM. The
 parts of an if and of ref_write come from the last to the first, as there: what both branches share
-is before the condition. Primitive functions are bound whole, and external functions left alone.
+is before the condition. Primitive functions are bound whole, and external functions left alone. An
+`on_device` that fixes its result has no name of its own: values inside are bound with its device.
 
 Source: src/relay/transforms/to_a_normal_form.cc of TVM 0.16. New nodes have no types yet.
 """
@@ -125,24 +126,30 @@ class Normaliser:
     # Binding, operands first ---------------------------------------------------------------------
 
     def _fill(self, body: Expr) -> None:
-        stack: list[tuple[Expr, Var | None, bool]] = [(body, None, False)]
+        # (node, its name, the innermost fixed `on_device` around it, whether its parts are done)
+        stack: list[tuple[Expr, Var | None, Call | None, bool]] = [(body, None, None, False)]
         while stack:
-            node, name, done = stack.pop()
-            if done:
-                self.memo[node] = self._bind(node, name)
+            node, name, place, done = stack.pop()
+            if done and _fixes(node):
+                self.memo[node] = self._value(node)
+            elif done:
+                self.memo[node] = self._bind(node, name, place)
             elif node in self.memo:
                 if name is not None:
                     self.scope_of[node].bindings.append((name, self.memo[node]))
             else:
-                stack.append((node, name, True))
+                stack.append((node, name, place, True))
                 if isinstance(node, Let):
-                    stack += [(node.body, None, False), (node.value, node.var, False)]
+                    stack += [(node.body, None, place, False), (node.value, node.var, place, False)]
+                elif isinstance(node, Call) and _fixes(node):
+                    stack += [(node.op, None, None, False), (node.args[0], name, node, False)]
                 elif isinstance(node, Call):  # here, unlike elsewhere, the callee comes last
-                    stack += [(p, None, False) for p in (node.op, *reversed(node.args))]
+                    stack += [(p, None, place, False) for p in (node.op, *reversed(node.args))]
                 elif isinstance(node, (If, RefWrite)):  # from the last part to the first
-                    stack += [(p, None, False) for p in node.parts()]
+                    stack += [(p, None, place, False) for p in node.parts()]
                 elif is_open(node):
-                    stack += [(p, None, False) for p in reversed(node.parts())]
+                    inside = None if isinstance(node, Function) else place
+                    stack += [(p, None, inside, False) for p in reversed(node.parts())]
 
     def opens(self, node: Expr, part: int) -> int | None:
         """Whether a part of a node belongs to a scope of its own: which part that scope ends in.
@@ -161,7 +168,7 @@ class Normaliser:
         """Whether a node that no let names gets a name."""
         return not isinstance(node, (Var, GlobalVar, Op, Constructor))
 
-    def _bind(self, node: Expr, name: Var | None) -> Expr:
+    def _bind(self, node: Expr, name: Var | None, place: Call | None) -> Expr:
         scope = self.scope_of[node]
         value = self._value(node)
         if name is None and not self.needs_name(node):
@@ -172,7 +179,7 @@ class Normaliser:
         while isinstance(value, Let):  # its bindings come before, instead of inside the value
             scope.bindings.append((value.var, value.value))
             value = value.body
-        scope.bindings.append((name, value))
+        scope.bindings.append((name, _placed(value, place)))
         return name
 
     def _value(self, node: Expr) -> Expr:
@@ -192,6 +199,22 @@ class Normaliser:
         if isinstance(node, TupleGetItem):
             return TupleGetItem(new[0], node.index, unless_tvm(node.span))
         return node.with_parts(new)
+
+
+def _fixes(node: Expr) -> bool:
+    """Whether a node is an `on_device` that fixes where its result is and where it is computed."""
+    if not isinstance(node, Call) or not node.is_op("on_device"):
+        return False
+    assert node.attrs is not None
+    return bool(node.attrs.constrain_result and node.attrs.constrain_body)
+
+
+def _placed(value: Expr, place: Call | None) -> Expr:
+    """A value inside the fixed `on_device` it is computed in; names and functions have none."""
+    nowhere = isinstance(value, (Var, GlobalVar, Op, Constructor, Function))
+    if place is None or nowhere or (isinstance(value, Call) and value.is_op("on_device")):
+        return value
+    return Call(place.op, [value], place.attrs, span=unless_tvm(place.span))
 
 
 def is_open(node: Expr) -> bool:

@@ -92,6 +92,10 @@ class IRModule:
         """Copied deep and pickled as TVM's modules are: by way of JSON."""
         return hooks.reduce(self)
 
+    def same_as(self, other: object) -> bool:
+        """Whether `other` is this very module."""
+        return self is other
+
     def copy(self) -> IRModule:
         """A module of the same functions, to be changed freely."""
         twin = IRModule()

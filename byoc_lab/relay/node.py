@@ -374,6 +374,10 @@ class TupleWrapper:
     def astuple(self) -> Expr:
         return self.tuple_value
 
+    def astext(self) -> str:
+        """The text of the call whose results these are."""
+        return self.tuple_value.astext()
+
     def __getitem__(self, index: int) -> TupleGetItem:
         if not 0 <= index < self.size:
             raise IndexError(f"tuple index must be in [0, {self.size}), found {index}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable
+from math import isinf
 from typing import Any, NoReturn
 
 from byoc_lab.errors import UnknownNameError
@@ -343,8 +344,14 @@ class Cursor:
             if word or (suffix or "").startswith("f") or not digits.isdecimal():
                 if suffix and not suffix.startswith("f"):
                     self.fail(f"'{token}' has digits after the point and an integer suffix", at)
-                return float(text), _dtype("float", suffix, "f", "32", ("16", "32", "64"))
+                found = float(text)
+                if plain and isinf(found):
+                    raise OverflowError
+                return found, _dtype("float", suffix, "f", "32", ("16", "32", "64"))
             value = int(text)
+        except OverflowError:
+            kind = "floating point" if suffix else "integer"  # so TVM calls it
+            self.fail(f"'{token}' does not fit float64", at, f"invalid {kind} number `{digits}`")
         except (ValueError, KeyError):
             self.fail(f"'{token}' is no number that Relay has", at)
         if not -(2**63) <= value < 2**63:

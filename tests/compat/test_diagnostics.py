@@ -175,6 +175,9 @@ TEXTS = {
     "%nobody": ("this local variable has not been previously declared", 1),
     "32768i16": ("integer number `32768` unrepresentable in width 16", 1),
     "3.40283e+38f32": ("floating point number `3.40283e+38` unrepresentable in width 32", 1),
+    "1e400f": ("invalid floating point number `1e400`", 1),
+    "-1e400f64": ("invalid floating point number `1e400`", 1),
+    "1e400": ("invalid integer number `1e400`", 1),
     "meta[relay.Constant][0]": ("no entry in the meta table for `relay.Constant`", 1),
 }
 

@@ -116,7 +116,7 @@ def test_advice_is_for_names_that_are_missing() -> None:
         "frontend.from_onnx",
         "backend.contrib",
         "transform.PlanDevices",
-        "op.strategy",
+        "op.strategy.cuda",
     ],
 )
 def test_what_is_left_out_of_the_language_is_named(name: str) -> None:

@@ -150,8 +150,9 @@ def _register_own_predicates(tvm: Any, relay: Any) -> None:
     for name in tvm.ir.Op.list_op_names():
         tvm.ir.Op.get(name).reset_attr("target.dnnl")
     if relay.__name__.startswith("byoc_lab"):
-        for name, takes in import_module("byoc_lab.backends").get("dnnl").supports.items():
-            tvm.ir.Op.get(name).set_attr("target.dnnl", takes)
+        predicates = import_module("byoc_lab.backends").get("dnnl").supports
+        for name in DNNL_OPERATORS:
+            tvm.ir.Op.get(name).set_attr("target.dnnl", predicates[name])
         return
     for name in DNNL_OPERATORS:
         _contrib_dnnl(relay)._register_external_op_helper(name)
@@ -162,6 +163,8 @@ def _contrib_dnnl(relay: Any) -> Any:
 
 
 def _contrib(relay: Any, name: str) -> Any:
+    if relay.__name__.startswith("byoc_lab") and name != "dnnl":  # for scripts of TVM alone
+        return import_module(f"byoc_lab.compat.integrations.{name}")
     return import_module(f"{relay.__name__}.op.contrib.{name}")
 
 

@@ -16,10 +16,11 @@ from byoc_lab.relay.op.shape import no_flops
 DEVICE_TYPES = {"cpu": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10}
 
 
-def nothing(value: AnyValue) -> None:
-    """The value of a field that is always None here."""
-    if value is not None:
+def target(value: AnyValue) -> AnyValue:
+    """A target of TVM, or None; it is kept as it is."""
+    if value is not None and not hasattr(value, "kind"):
         raise TypeError
+    return value
 
 
 def scope(value: AnyValue) -> str:
@@ -33,6 +34,9 @@ def _in_words(device: Attrs) -> str:
         words.append(f"device_type={device.device_type_int}")
     if device.virtual_device_id != -1:
         words.append(f"virtual_device_id={device.virtual_device_id}")
+    if device.target is not None:
+        kind, keys = device.target.kind.name, set(map(str, device.target.keys))
+        words.append(f"target=Target(id={id(device.target):x}, kind='{kind}', keys={keys})")
     if device.memory_scope:
         words.append(f"memory_scope='{device.memory_scope}'")
     return f"VirtualDevice({', '.join(words) or '?'})"
@@ -43,11 +47,14 @@ VIRTUAL_DEVICE = AttrsType(
     (
         Attr("device_type_int", integer, -1, "kind of device as DLPack counts them; 1: CPU"),
         Attr("virtual_device_id", integer, -1, "which of the devices of that kind"),
-        Attr("target", nothing, None, "target of the code; not described here"),
+        Attr("target", target, None, "target of the code, as TVM has it"),
         Attr("memory_scope", scope, "", "memory scope; empty: the default one"),
     ),
     text=_in_words,
 )
+
+# TVM's other name for the kind of device.
+VIRTUAL_DEVICE.record.device_type = property(lambda self: self.device_type_int)  # type: ignore[attr-defined]
 
 
 def virtual_device(device: AnyValue) -> Attrs:

@@ -12,7 +12,6 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.attrs import Attr, AttrsType, boolean, integer, string
-from byoc_lab.relay.op.device import nothing
 from byoc_lab.relay.op.registry import OpPattern, define_op
 from byoc_lab.relay.op.relations import Types, fail, need_rank, product, tensors
 from byoc_lab.relay.op.relax_types import by_topi, constant_value, shape_of, typed
@@ -51,6 +50,12 @@ def _quadratic(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
 COUNTS = "vision.get_valid_counts"
 
 
+def _nothing(value: AnyValue) -> None:
+    """The one value of a field that is always empty."""
+    if value is not None:
+        raise TypeError
+
+
 def counts_relation(attrs: AnyValue, data: Type | None, score_threshold: Type | None) -> Types:
     """data (N, boxes, fields) gives ((N,) int32, as data, (N, boxes) int32)."""
     x, threshold = tensors(COUNTS, "data score_threshold", data, score_threshold)
@@ -81,7 +86,7 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.GetValidCountsAttrs",
         (
-            Attr("score_threshold", nothing, doc="empty: the threshold is an argument"),
+            Attr("score_threshold", _nothing, doc="empty: the threshold is an argument"),
             Attr("id_index", integer, 0, "which field of a box is its class; -1: none"),
             Attr("score_index", integer, 1, "which field of a box is its score"),
         ),

@@ -30,6 +30,11 @@ def register_pattern_table(compiler: str, table: Table | None = None) -> Any:
     return register if table is None else register(table)
 
 
+def registered_table(compiler: str) -> Table | None:
+    """The function that makes the pattern table of `compiler`, or None."""
+    return _TABLES.get(compiler)
+
+
 def get_pattern_table(compiler: str) -> Sequence[Entry] | None:
     """The pattern table of `compiler`, or None when it has registered none (as in TVM)."""
     return _TABLES[compiler]() if compiler in _TABLES else None

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from byoc_lab.backends.integrations.matched import (
+from byoc_lab.backends.registry import Entry, Predicate, Refused, register
+from byoc_lab.compat.integrations.matched import (
     check_root,
     has_attributes,
     root_of,
     with_params,
 )
-from byoc_lab.backends.registry import Entry, Predicate, Refused, register
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.passes.annotate_target import AnnotateTarget
 from byoc_lab.passes.base import Pass, PassContext, Sequential

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import byoc_lab
 from byoc_lab import backends, relay
-from byoc_lab.backends import integrations
+from byoc_lab.compat import integrations
+from byoc_lab.compat.overlay import Overlay
+from byoc_lab.compat.overlay import module as tvm_module
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.expr import Call
@@ -47,11 +52,24 @@ def regions(mod: IRModule) -> list[str]:
 
 @pytest.mark.parametrize("name", integrations.MODULES)
 def test_tvms_names_lead_to_each(name: str) -> None:
-    contrib = getattr(relay.op.contrib, name)
-    assert contrib is integrations.MODULES[name] and name in backends.names()
+    contrib = tvm_module("tvm.relay.op.contrib")
+    assert getattr(contrib, name) is integrations.MODULES[name] and name in backends.names()
+    imported = tvm_module(f"tvm.relay.op.contrib.{name}")
+    assert isinstance(imported, Overlay)
+    assert imported.__sources__ == (integrations.MODULES[name].__name__,)
+    assert not hasattr(relay.op.contrib, name), "byoc_lab itself has dnnl alone"
     table = get_pattern_table(name)
     assert table is not None and all(entry[0].startswith(f"{name}.") for entry in table)
-    assert callable(getattr(contrib, f"partition_for_{name}"))
+    assert callable(getattr(imported, f"partition_for_{name}"))
+
+
+def test_importing_byoc_lab_alone_registers_none() -> None:
+    code = "import byoc_lab; print(*byoc_lab.backends.names())"
+    names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert names.stdout.split() == ["ccompiler", "dnnl"]
+    code += "; import byoc_lab.compat; byoc_lab.compat.relay; print(*byoc_lab.backends.names())"
+    names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(names.stdout.split()) == {"ccompiler", "dnnl", *integrations.MODULES}
 
 
 def last(groups: int = 1, **attrs: object) -> relay.Expr:

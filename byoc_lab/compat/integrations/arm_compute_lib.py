@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from byoc_lab.backends.integrations.matched import (
+from byoc_lab.backends.registry import Entry, Predicate, Refused, register
+from byoc_lab.compat.integrations.matched import (
     check_root,
     has_attributes,
     is_tensor_of,
     with_params,
     words,
 )
-from byoc_lab.backends.registry import Entry, Predicate, Refused, register
 from byoc_lab.passes.annotate_target import AnnotateTarget
 from byoc_lab.passes.base import Pass, Sequential
 from byoc_lab.passes.convert_layout import ConvertLayout, is_depthwise

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from byoc_lab.backends.integrations.matched import with_params
 from byoc_lab.backends.registry import Entry, Refused, register
+from byoc_lab.compat.integrations.matched import with_params
 from byoc_lab.passes.annotate_target import AnnotateTarget
 from byoc_lab.passes.base import Pass, Sequential
 from byoc_lab.passes.infer_type import InferType

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from byoc_lab.backends.integrations.matched import has_attributes, is_tensor_of
 from byoc_lab.backends.registry import Entry, Refused, register
+from byoc_lab.compat.integrations.matched import has_attributes, is_tensor_of
 from byoc_lab.passes.annotate_target import AnnotateTarget
 from byoc_lab.passes.base import Pass, Sequential
 from byoc_lab.passes.infer_type import InferType

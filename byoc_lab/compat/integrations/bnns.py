@@ -7,14 +7,14 @@ from itertools import takewhile
 from math import pi, sqrt
 from typing import Any
 
-from byoc_lab.backends.integrations.matched import (
+from byoc_lab.backends.registry import Entry, Refused, register
+from byoc_lab.compat.integrations.matched import (
     chain,
     check_root,
     has_attributes,
     is_tensor_of,
     with_params,
 )
-from byoc_lab.backends.registry import Entry, Refused, register
 from byoc_lab.passes.alter_op_layout import AlterOpLayout
 from byoc_lab.passes.annotate_target import AnnotateTarget
 from byoc_lab.passes.base import Pass, Sequential

@@ -1,0 +1,21 @@
+"""`relay.op.contrib.get_pattern_table` with TVM's table for DNNL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from byoc_lab.dnnl import contrib, patterns
+from byoc_lab.relay.op.contrib import register
+
+
+def get_pattern_table(compiler: str) -> Sequence[register.Entry] | None:
+    """The pattern table of `compiler`, or None when it has registered none.
+
+    For "dnnl" it is TVM's, which has less in it than byoc_lab's, unless the script registers one.
+    """
+    if register.registered_table(compiler) is patterns.pattern_table:
+        return contrib.pattern_table()
+    return register.get_pattern_table(compiler)
+
+
+__all__ = ["get_pattern_table"]

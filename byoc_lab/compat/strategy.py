@@ -1,0 +1,36 @@
+"""`tvm.relay.op.strategy.generic`: what passes of scripts ask of a convolution.
+
+TVM's strategies choose kernels, which byoc_lab has none of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from byoc_lab.errors import UnknownNameError
+from byoc_lab.relay.layout import Layout
+
+
+def is_depthwise_conv2d(
+    data_shape: Sequence[int],
+    data_layout: str,
+    kernel_shape: Sequence[int],
+    kernel_layout: str,
+    groups: int,
+) -> bool:
+    """Whether a convolution has as many groups as channels of its data, and axis O of the kernel is
+    as long. Raises UnknownNameError for a layout that lacks that axis."""
+    channels = _length(data_shape, data_layout, "C")
+    return channels == _length(kernel_shape, kernel_layout, "O") == groups
+
+
+def _length(shape: Sequence[int], layout: str, axis: str) -> int:
+    """How long an axis is, its blocks counted."""
+    names = [letter.upper() for letter, _ in Layout(layout).axes]
+    if axis not in names:
+        raise UnknownNameError(f"the layout must have the axis {axis}, found {layout!r}")
+    return prod(int(size) for name, size in zip(names, shape, strict=True) if name == axis)
+
+
+__all__ = ["is_depthwise_conv2d"]

@@ -1,0 +1,20 @@
+"""Names of `tvm.relay.ty` that byoc_lab.relay.types has not."""
+
+from __future__ import annotations
+
+from byoc_lab.relay.dims import Any
+from byoc_lab.relay.types import TensorType, Type, parts_of
+
+
+def is_dynamic(tensor_type: Type) -> bool:
+    """Whether a type, or one inside it, is a tensor with a dimension known only at run time."""
+    todo = [tensor_type]
+    while todo:
+        ty = todo.pop()
+        if isinstance(ty, TensorType) and not ty.is_static:
+            return True
+        todo += parts_of(ty)
+    return False
+
+
+__all__ = ["Any", "is_dynamic"]

@@ -1,0 +1,102 @@
+"""DNNL for scripts of TVM: what is offloaded is what TVM 0.16 offloads, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import byoc_lab
+from byoc_lab.compat import relay, transform, tvm
+from byoc_lab.relay.dataflow_pattern import is_op, wildcard
+from tests.oracle.steps import DNNL_OPERATORS
+
+contrib = relay.op.contrib
+
+
+def own_table() -> list[tuple[Any, ...]]:
+    """A script's own table, of one entry."""
+    dense = is_op("nn.dense")(wildcard(), wildcard())
+    biased = is_op("nn.bias_add")(dense, wildcard())
+    return [("dnnl.dense_relu", is_op("nn.relu")(biased))]
+
+
+def canonical() -> list[Any]:
+    """The passes with which TVM turns nn.bias_add into add first."""
+    return [transform.CanonicalizeOps(), transform.InferType(), transform.SimplifyInference(),
+            transform.FoldConstant()]  # fmt: skip
+
+
+FLOWS: dict[str, Callable[[], list[Any]]] = {
+    "plain": lambda: [transform.InferType()],
+    "table": lambda: [transform.InferType(), merge(contrib.register.get_pattern_table("dnnl"))],
+    "own": lambda: [transform.InferType(), merge(own_table())],
+    "canonical": lambda: [*canonical(), merge(contrib.dnnl.pattern_table())],
+}
+
+# What TVM 0.16 gives: the regions of each flow, in the order of FLOWS.
+REGIONS = {
+    "mlp": (4, 4, 2, 1),
+    "squeezenet": (36, 36, 36, 10),
+    "vgg": (15, 15, 13, 2),
+    "dqn": (6, 6, 5, 2),
+    "dcgan": (2, 2, 2, 8),
+    "resnet": (3, 3, 3, 40),
+    "mobilenet": (3, 3, 3, 56),
+}
+
+
+def merge(table: Any) -> Any:
+    return transform.MergeComposite(table)
+
+
+def regions(mod: Any) -> int:
+    return sum("Compiler" in function.attrs for function in mod.functions.values())
+
+
+@pytest.mark.parametrize("network", REGIONS)
+def test_regions_are_those_of_tvm(network: str) -> None:
+    mod, _ = getattr(relay.testing, network).get_workload(1)
+    found = []
+    for begin in FLOWS.values():
+        annotate, join = transform.AnnotateTarget("dnnl"), transform.MergeCompilerRegions()
+        with tvm.transform.PassContext(opt_level=3):
+            steps = [*begin(), annotate, join, transform.PartitionGraph()]
+            found.append(regions(tvm.transform.Sequential(steps)(mod)))
+    assert tuple(found) == REGIONS[network]
+
+
+def test_the_operators_are_those_of_tvm() -> None:
+    names = [
+        name for name in tvm.ir.Op.list_op_names() if tvm.ir.Op.get(name).get_attr("target.dnnl")
+    ]
+    assert sorted(names) == sorted(DNNL_OPERATORS)
+
+
+def test_byoc_labs_own_passes_offload_more() -> None:
+    mod, _ = byoc_lab.relay.testing.mlp.get_workload(1)
+    assert regions(byoc_lab.backends.partition(mod, "dnnl")) == 1
+    assert byoc_lab.backends.get("dnnl").supports.keys() > set(DNNL_OPERATORS)
+    table = byoc_lab.relay.op.contrib.get_pattern_table("dnnl")
+    assert str(dict(e[:2] for e in table)["dnnl.dense_bias"]).count("nn.bias_add") == 1
+    table = contrib.get_pattern_table("dnnl")
+    assert "nn.bias_add" not in str(dict(e[:2] for e in table)["dnnl.dense_bias"])
+
+
+def test_what_a_script_registers_counts() -> None:
+    """For an operator that byoc_lab offloads beyond TVM's, and as the table of "dnnl"."""
+    mod = tvm.IRModule.from_expr(
+        relay.nn.bias_add(relay.var("x", shape=(2, 3)), relay.var("b", shape=(3,)))
+    )
+    annotate = tvm.transform.Sequential([transform.InferType(), transform.AnnotateTarget("dnnl")])
+    op = tvm.ir.Op.get("nn.bias_add")
+    try:
+        assert 'compiler="dnnl"' not in str(annotate(mod))
+        tvm.ir.register_op_attr("nn.bias_add", "target.dnnl", lambda call: True)
+        assert 'compiler="dnnl"' in str(annotate(mod))
+        contrib.register_pattern_table("dnnl", own_table)
+        assert [e[0] for e in contrib.get_pattern_table("dnnl")] == ["dnnl.dense_relu"]
+    finally:
+        op.reset_attr("target.dnnl")
+        contrib.register_pattern_table("dnnl", byoc_lab.dnnl.pattern_table)
