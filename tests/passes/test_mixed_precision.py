@@ -34,10 +34,10 @@ def replayed(mod: IRModule, run: Pass) -> IRModule:
         trace = tvm.trace(mod, [run])
     if trace.error is not None:
         raise trace.error
-    (stage,) = trace
-    assert stage.events
-    assert_structural_equal(infer_module(stage.state_after(len(stage.events))), stage.after)
-    return stage.after
+    for stage in trace:  # passes that are required run first
+        assert stage.events
+        assert_structural_equal(infer_module(stage.state_after(len(stage.events))), stage.after)
+    return trace.result
 
 
 @pytest.mark.parametrize("name", mixing.NAMES)
