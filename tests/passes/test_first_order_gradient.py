@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from byoc_lab.transform import FirstOrderGradient, InferType
 
 import byoc_lab
 from byoc_lab import relay
@@ -15,6 +14,7 @@ from byoc_lab.passes import gradient
 from byoc_lab.relay import IRModule, structural_equal
 from byoc_lab.relay.testing import run_infer_type
 from byoc_lab.run.reference import evaluate
+from byoc_lab.transform import FirstOrderGradient, InferType
 
 
 def typed(text: str) -> IRModule:

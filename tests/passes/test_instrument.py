@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from byoc_lab.transform import FoldConstant, FoldScaleAxis, InferType, PrintIR, Sequential
 
 import byoc_lab
 from byoc_lab import relay
@@ -19,6 +18,7 @@ from byoc_lab.passes.instrument import (
 )
 from byoc_lab.relay import IRModule, structural_equal
 from byoc_lab.relay.testing import resnet
+from byoc_lab.transform import FoldConstant, FoldScaleAxis, InferType, PrintIR, Sequential
 from tests.fuzz.examine import all_passes
 
 LINE = re.compile(r"(\t*)(\w+): (\d+)us \[(\d+)us\] \((\d+\.\d\d)%; (\d+\.\d\d)%\)\n")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from byoc_lab.transform import InferType, LazyGradientInit
 
 import byoc_lab
 from byoc_lab import relay
@@ -14,6 +13,7 @@ from byoc_lab.passes import gradient
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.testing import run_infer_type
 from byoc_lab.run.reference import evaluate
+from byoc_lab.transform import InferType, LazyGradientInit
 
 T, CELL = "Tensor[(3, 4), float32]", "GradCell[Tensor[(3, 4), float32]]"
 X = np.random.default_rng(1).normal(size=(3, 4)).astype("float32")

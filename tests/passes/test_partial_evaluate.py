@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from byoc_lab.transform import DeadCodeElimination, InferType, LazyGradientInit, PartialEvaluate
 
 import byoc_lab
 from byoc_lab import relay
@@ -14,6 +13,7 @@ from byoc_lab.relay import IRModule
 from byoc_lab.relay.testing import run_infer_type
 from byoc_lab.relay.visit import post_order
 from byoc_lab.run.reference import evaluate
+from byoc_lab.transform import DeadCodeElimination, InferType, LazyGradientInit, PartialEvaluate
 
 LIST = "type List[A] { Cons(A, List[A]), Nil }\n"
 NAT = "type Nat { Zero, Succ(Nat) }\n"
