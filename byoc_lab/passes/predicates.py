@@ -20,8 +20,8 @@ def ask(predicate: Callable[[Any], Answer], expr: Expr, who: str) -> Answer:
         return predicate(expr)
     except Exception as error:
         raise PredicateError(
-            f"{who} raised {type(error).__name__}: {error}. It was asked about {_shown(expr)}; it "
-            f"must give True or False, or raise nothing for what it does not know"
+            f"{who} raised {type(error).__name__}: {error}. It was asked about {_shown(expr)}; "
+            f"return False for what is not supported, and True for what is"
         ) from error
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from byoc_lab.transform import AnnotateTarget, InferType, MergeComposite, PartitionGraph
 
 import byoc_lab
 from byoc_lab import lint, relay
@@ -16,6 +15,7 @@ from byoc_lab.compat import jan2020
 from byoc_lab.errors import FreeVariableError
 from byoc_lab.relay import ExprMutator, dataflow_pattern
 from byoc_lab.relay.op.annotation import compiler_begin, compiler_end
+from byoc_lab.transform import AnnotateTarget, InferType, MergeComposite, PartitionGraph
 
 THREADS = Path(__file__).parents[1] / "data" / "threads"
 IMPORTS_2020 = {

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from byoc_lab.transform import AnnotateTarget, FoldConstant, InferType, PartitionGraph
 from hypothesis import given, settings
 
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.errors import PassError
 from byoc_lab.relay import IRModule, structural_equal
+from byoc_lab.transform import AnnotateTarget, FoldConstant, InferType, PartitionGraph
 from tests import strategies
 
 HEAD = "def @main(%x: Tensor[(4, 4), float32], %y: Tensor[(4, 4), float32]) {\n"

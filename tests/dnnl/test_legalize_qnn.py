@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from byoc_lab.relay.op.contrib.dnnl import legalize_qnn_for_dnnl
 
 from byoc_lab import dnnl, relay
 from byoc_lab.dnnl import native
 from byoc_lab.passes import MergeComposite
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.op.contrib.dnnl import legalize_qnn_for_dnnl
 from byoc_lab.relay.qnn import op as qnn
 from byoc_lab.run import evaluate
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from byoc_lab.relay.op.contrib.dnnl import rewrite_resnetv1
 
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.relay import IRModule, nn, structural_equal
 from byoc_lab.relay.expr import Call, Expr
 from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.op.contrib.dnnl import rewrite_resnetv1
 from byoc_lab.relay.visit import post_order
 from byoc_lab.run import evaluate
 from tests.passes.test_events import _check as check_replay

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from byoc_lab.relay.op.contrib.dnnl import (
-    prune_dnnl_subgraphs,
-    rewrite_dense_bias_gelu_reshape_last,
-    rewrite_layer_norm,
-)
 
 import byoc_lab
 from byoc_lab import dnnl, relay
@@ -16,6 +11,11 @@ from byoc_lab.passes import PassContext, Sequential
 from byoc_lab.relay import IRModule, nn, structural_equal
 from byoc_lab.relay.expr import Expr
 from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.op.contrib.dnnl import (
+    prune_dnnl_subgraphs,
+    rewrite_dense_bias_gelu_reshape_last,
+    rewrite_layer_norm,
+)
 from byoc_lab.run import evaluate
 from tests.passes.test_events import _check as check_replay
 

@@ -29,8 +29,6 @@ ARGUMENTS: dict[str, Callable[[], Any]] = {
     "ConvertLayout": lambda: passes.ConvertLayout({"nn.conv2d": ["NHWC", "default"]}),
     "AnnotateTarget": lambda: passes.AnnotateTarget(["dnnl"]),
     "EtaExpand": lambda: passes.EtaExpand(expand_constructor=True, expand_global_var=True),
-    "ChangeBatch": lambda: passes.ChangeBatch({}),  # its variables are those of one module
-    "SplitArgs": lambda: passes.SplitArgs(3),
     "SimplifyFCTranspose": lambda: passes.SimplifyFCTranspose(["w", "weight", "fc_weight"]),
 }
 LEFT_OUT = {"PrintIR"}  # writes to the terminal, what `astext` is tested with

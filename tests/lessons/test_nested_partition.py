@@ -6,13 +6,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from byoc_lab.transform import MergeCompilerRegions, PartitionGraph
 
 from byoc_lab import lint, relay
 from byoc_lab.errors import FreeVariableError
 from byoc_lab.lessons.nested_partition import annotate, functions_inside, network
 from byoc_lab.relay import structural_equal
 from byoc_lab.run.reference import evaluate
+from byoc_lab.transform import MergeCompilerRegions, PartitionGraph
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 3])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from byoc_lab.transform import DeadCodeElimination
 
 from byoc_lab import relay
+from byoc_lab.transform import DeadCodeElimination
 
 FUNCTIONS = """#[version = "0.0.5"]
 def @plain(%x: int32) -> int32 { add(%x, 1) }

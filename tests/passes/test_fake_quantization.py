@@ -6,7 +6,6 @@ import logging
 
 import numpy as np
 import pytest
-from byoc_lab.transform import DivToMul, FakeQuantizationToInteger, InferType
 
 import byoc_lab
 from byoc_lab import relay
@@ -17,6 +16,7 @@ from byoc_lab.relay import IRModule, assert_structural_equal
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.visit import post_order
 from byoc_lab.run.reference import evaluate
+from byoc_lab.transform import DivToMul, FakeQuantizationToInteger, InferType
 from tests.oracle.cases import fake_quantized, load
 
 X = relay.var("x", shape=(1, 3, 8, 8), dtype="int8")

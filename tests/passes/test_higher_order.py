@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from byoc_lab.transform import EtaExpand, InferType, LambdaLift
 
 from byoc_lab import relay
 from byoc_lab.errors import PassError
 from byoc_lab.relay import IRModule
 from byoc_lab.run.reference import evaluate
+from byoc_lab.transform import EtaExpand, InferType, LambdaLift
 
 HEADER = '#[version = "0.0.5"]\n'
 LIST = "type List[A] { Cons(A, List[A]), Nil, }\n"

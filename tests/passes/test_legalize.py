@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from byoc_lab.transform import InferType, Legalize
 
 from byoc_lab import relay
 from byoc_lab.errors import PassError
 from byoc_lab.relay import IRModule
+from byoc_lab.transform import InferType, Legalize
 
 ATTRIBUTE = "FTestLegalize"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from byoc_lab.transform import FastMath, FoldExplicitPadding, InferType
 from hypothesis import given, settings
 
 import byoc_lab
@@ -13,6 +12,7 @@ from byoc_lab.passes import Pass, PassContext
 from byoc_lab.relay import IRModule, assert_structural_equal
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.run.reference import evaluate
+from byoc_lab.transform import FastMath, FoldExplicitPadding, InferType
 from tests import image_strategies as images
 from tests import strategies
 from tests.oracle import cases

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+
+from byoc_lab import relay
+from byoc_lab.passes import Pass, PassContext, Sequential
+from byoc_lab.relay import IRModule, structural_equal
+from byoc_lab.relay.visit import post_order
+from byoc_lab.run.reference import evaluate
 from byoc_lab.transform import (
     AnnotateTarget,
     BackwardFoldScaleAxis,
@@ -21,13 +28,6 @@ from byoc_lab.transform import (
     SimplifyInference,
     ToBasicBlockNormalForm,
 )
-from hypothesis import given, settings
-
-from byoc_lab import relay
-from byoc_lab.passes import Pass, PassContext, Sequential
-from byoc_lab.relay import IRModule, structural_equal
-from byoc_lab.relay.visit import post_order
-from byoc_lab.run.reference import evaluate
 from tests import strategies
 
 TARGET = "strategies"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from byoc_lab.transform import CanonicalizeCast, DynamicToStatic, FlattenAtrousConv, InferType
 
 import byoc_lab as tvm
 from byoc_lab import relay
@@ -17,6 +16,7 @@ from byoc_lab.relay.analysis import list_op_freqs
 from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.visit import post_order
 from byoc_lab.run.reference import evaluate
+from byoc_lab.transform import CanonicalizeCast, DynamicToStatic, FlattenAtrousConv, InferType
 from tests.oracle import cases
 
 CASES: dict[str, Pass] = {

@@ -1,4 +1,4 @@
-"""Sample calls of operators on whole arrays: sparse ones, transforms, blocks, losses, gradients."""
+"""Sample calls of operators on whole arrays: transforms, blocks, losses."""
 
 from __future__ import annotations
 
