@@ -15,7 +15,8 @@ from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.module import IRModule
 from byoc_lab.relay.visit import rebuild
 
-MOST_ROUNDS = 100
+TVM_ROUNDS = 100
+"""After so many rounds TVM 0.16 gives up."""
 
 
 class PatternRewrite(FunctionPass):
@@ -24,6 +25,9 @@ class PatternRewrite(FunctionPass):
     A callback sees typed expressions, and returns `post` where it leaves a match alone. It may say
     why in a `reason` of its own; otherwise it is the pass's. As in TVM's `rewrite`, the callbacks
     take turns, each over the whole function.
+
+    Raises PassError after as many rounds as the function has nodes, and TVM's 100: callbacks that
+    make what they match never settle.
     """
 
     required = ("InferType",)
@@ -32,10 +36,18 @@ class PatternRewrite(FunctionPass):
     def callbacks(self) -> Sequence[DFPatternCallback]:
         raise NotImplementedError(f"{self.name} must define callbacks()")
 
+    def late_callbacks(self) -> Sequence[DFPatternCallback]:
+        """Further callbacks, the first ones from the round on that TVM does not reach: for work
+        that the others do one step a round."""
+        return ()
+
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         callbacks = self.callbacks()
         graph = IndexedGraph(func)
-        for _ in range(MOST_ROUNDS):
+        limit = TVM_ROUNDS + len(graph.nodes)
+        for number in range(limit):
+            if number == TVM_ROUNDS:
+                callbacks = (*self.late_callbacks(), *callbacks)
             before = func
             for callback in callbacks:
                 after = self._round(callback, func, graph)
@@ -45,8 +57,8 @@ class PatternRewrite(FunctionPass):
             if func is before:
                 return func
         raise PassError(
-            f"{self.name} did not settle within {MOST_ROUNDS} rounds; check whether what a "
-            f"callback makes matches its own pattern again"
+            f"{self.name} did not settle within {limit} rounds; check whether what a callback "
+            f"makes matches its own pattern again"
         )
 
     def _round(self, callback: DFPatternCallback, func: Function, graph: IndexedGraph) -> Function:

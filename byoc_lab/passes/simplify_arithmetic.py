@@ -111,6 +111,30 @@ class SimplifyAdjacentMultiplyOrAdd(DFPatternCallback):
         return call(pre.op_name, x, _computed(pre.op_name, c, d))
 
 
+class MergeScalesAndShifts(DFPatternCallback):
+    """`(%x * a + b) * c + d` -> `%x * (a * c) + (b * c + d)`.
+
+    `SwitchAddMultiply` and `SimplifyAdjacentMultiplyOrAdd` do the same to a chain of them one link
+    a round; this halves it.
+    """
+
+    reason = "both scales are one, and both shifts"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.x, multiply, add = wildcard(), is_op("multiply"), is_op("add")
+        self.constants = a, b, c, d = [is_constant() for _ in range(4)]
+        self.pattern = add(multiply(add(multiply(self.x, a), b), c), d)
+
+    def callback(self, pre: Expr, post: Expr, node_map: NodeMap) -> Expr:
+        x = node_map[self.x][0]
+        if isinstance(x, Constant):
+            return post
+        a, b, c, d = (node_map[constant][0] for constant in self.constants)
+        shift = _computed("add", _computed("multiply", b, c), d)
+        return call("add", call("multiply", x, _computed("multiply", a, c)), shift)
+
+
 class SimplifyBinomial(DFPatternCallback):
     """`a*x*x + b*x*y + c*y*y` -> `a * (x + p*y) * (x + q*y)`, where p and q are real; of whole
     numbers, where p and q are whole. (TVM 0.16 cuts them to whole numbers, which changes results.)

@@ -43,6 +43,9 @@ class SimplifyExpr(PatternRewrite):
             arithmetic.SimplifyBinomial(),
         )
 
+    def late_callbacks(self) -> Sequence[DFPatternCallback]:
+        return (arithmetic.MergeScalesAndShifts(),)
+
 
 class SimplifyExprPostAlterOp(PatternRewrite):
     """What AlterOpLayout leaves to be tidied up."""

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 from byoc_lab.transform import InferType, SimplifyExpr
 
-from byoc_lab.relay import IRModule, assert_structural_equal, parse
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.errors import PassError
+from byoc_lab.passes.pattern_rewrite import PatternRewrite
+from byoc_lab.relay import Expr, IRModule, assert_structural_equal, parse
+from byoc_lab.relay.analysis import list_op_freqs
+from byoc_lab.relay.dataflow_pattern import DFPatternCallback, is_op, wildcard
+from byoc_lab.run.reference import evaluate
 
 X = "%x: Tensor[(4), {}], %y: Tensor[(4), {}]"
 
@@ -54,3 +64,64 @@ def test_zeros_that_fill_a_block_are_no_layout_alone() -> None:
     part, full = (InferType()(parse(text.format(n, back))) for n in (6, 8))
     assert_structural_equal(SimplifyExpr()(part), part)
     assert SimplifyExpr()(full)["main"].body is full["main"].params[0]
+
+
+def _alternating(steps: int) -> tuple[IRModule, np.ndarray, np.ndarray]:
+    """x * 0.9 + 1 * 0.9 + 2 ..., of so many steps; a value of x, and the result."""
+    x = y = relay.var("x", shape=(4,))
+    data = np.array([-1.0, 0.5, 2.0, 7.0], "float32")
+    value = data.astype("float64")
+    for n in range(steps):
+        if n % 2:
+            y, value = relay.add(y, relay.const(float(n))), value + n
+        else:
+            y, value = relay.multiply(y, relay.const(0.9)), value * np.float32(0.9)
+    return InferType()(IRModule.from_expr(relay.Function([x], y))), data, value
+
+
+@pytest.mark.parametrize("steps", [20, 101, 260])
+def test_any_number_of_scales_and_shifts_becomes_one_of_each(steps: int) -> None:
+    """TVM 0.16 gives up after 100 rounds, each of which takes one of them away."""
+    mod, data, wanted = _alternating(steps)
+    (stage,) = byoc_lab.trace(mod, [SimplifyExpr()])
+    assert stage.after is not None
+    assert list_op_freqs(stage.after) == {"multiply": 1, "add": 1}
+    found = evaluate(stage.after, [data]).outputs[0]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    assert_structural_equal(stage.state_after(len(stage.events)), stage.after)
+
+
+@pytest.mark.slow
+def test_rounds_do_not_grow_with_the_chain(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: dict[int, int] = {}
+    original = PatternRewrite._round
+
+    for steps in (240, 480):
+        made = 0
+
+        def counted(self: PatternRewrite, *args: Any) -> Any:
+            nonlocal made
+            made += 1
+            return original(self, *args)
+
+        monkeypatch.setattr(PatternRewrite, "_round", counted)
+        SimplifyExpr()(_alternating(steps)[0])
+        counts[steps] = made
+    assert counts[480] < 1.1 * counts[240]
+
+
+def test_callbacks_that_make_what_they_match_are_stopped() -> None:
+    class Turn(DFPatternCallback):
+        def __init__(self) -> None:
+            super().__init__()
+            self.pattern = is_op("negative")(wildcard())
+
+        def callback(self, pre: Any, post: Any, node_map: Any) -> Expr:
+            return relay.negative(post.args[0])
+
+    class Endless(PatternRewrite):
+        def callbacks(self) -> list[DFPatternCallback]:
+            return [Turn()]
+
+    with pytest.raises(PassError, match=r"Endless did not settle within 10\d rounds; check"):
+        Endless()(_module("negative(%x)"))
