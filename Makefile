@@ -67,7 +67,7 @@ oracle: setup  ## install a real TVM 0.16 beside the package and compare with it
 
 golden: setup  ## write the golden files again from the real TVM 0.16
 	@tools/oracle.sh $(ORACLE)
-	$(BIN)/python -m tests.oracle.write_golden
+	$(BIN)/python -m tests.parity.write_golden
 
 wheel: setup  ## build the manylinux wheel and the pure one into dist/
 	@tools/wheel.sh $(BIN)/python dist

@@ -13,9 +13,9 @@ import numpy as np
 
 from byoc_lab import relay
 from byoc_lab.lessons import mobilenet
-from byoc_lab.relay.expr import Call
+from byoc_lab.relay.ir.expr import Call
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.testing.init import create_workload
-from byoc_lab.relay.visit import post_order
 
 Run = Callable[[], np.ndarray]
 SEED = 2020
@@ -60,7 +60,7 @@ def sgemm_flop() -> int:
 
 def image() -> np.ndarray:
     """On a boundary of 64 bytes, which all of them like best."""
-    from byoc_lab.dnnl import native
+    from byoc_lab.backends.dnnl import native
 
     made = mobilenet.image()
     aligned = native.aligned_empty(made.shape)
@@ -70,7 +70,7 @@ def image() -> np.ndarray:
 
 def byoc_lab(network: str, threads: int, offload: bool = True) -> Run:
     """The module with its regions on DNNL, or all of it compiled by TVM's LLVM."""
-    from byoc_lab import dnnl
+    from byoc_lab.backends import dnnl
     from byoc_lab.run import build
 
     dnnl.native.set_num_threads(threads)
@@ -128,7 +128,7 @@ def _inference(model: Any) -> Run:
 
 def sgemm(threads: int) -> Run:
     """oneDNN's product of two square float32 matrices, as `SGEMM_SIZE` says."""
-    from byoc_lab import dnnl
+    from byoc_lab.backends import dnnl
 
     dnnl.native.set_num_threads(threads)
     shape, n = [SGEMM_SIZE, SGEMM_SIZE], SGEMM_SIZE

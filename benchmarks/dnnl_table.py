@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from byoc_lab.dnnl.quantized import PRODUCTS, tvm_pattern
+from byoc_lab.backends.dnnl.quantized import PRODUCTS, tvm_pattern
 from byoc_lab.relay.op.contrib import dnnl
 
 

@@ -65,7 +65,8 @@ def measure(kind: str) -> None:
     """In a process of its own: the least time of each pass, as JSON."""
     if kind == "without":
         sys.meta_path.insert(0, Finder())  # type: ignore[arg-type]
-    from byoc_lab import dnnl, relay, transform
+    from byoc_lab import relay, transform
+    from byoc_lab.backends import dnnl
     from byoc_lab.lessons import mobilenet
     from byoc_lab.passes import PassContext, listening
 

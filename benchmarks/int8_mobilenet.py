@@ -26,7 +26,7 @@ TOLERANCE = 0.05  # of the largest result: what one scale for a whole tensor of 
 
 def region(kind: str, threads: int) -> Callable[[], np.ndarray]:
     """The region with the convolutions, of the network as it is or quantized."""
-    from byoc_lab import dnnl
+    from byoc_lab.backends import dnnl
     from byoc_lab.lessons import mobilenet
     from byoc_lab.lessons.quantize import quantize
     from byoc_lab.run.build import external_calls

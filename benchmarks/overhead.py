@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from report import arguments, table, verdict, write_json
 
-from byoc_lab.dnnl import native
+from byoc_lab.backends.dnnl import native
 
 LIMIT = 1e-6  # seconds, with tensors
 CALLS = 2000  # of a block

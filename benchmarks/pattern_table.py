@@ -13,7 +13,7 @@ from typing import Any
 from report import arguments, seconds, table, timed, verdict, write_json
 
 from byoc_lab import relay
-from byoc_lab.relay.dataflow_pattern import is_op, wildcard
+from byoc_lab.relay.patterns import is_op, wildcard
 
 PATTERNS, CALLS, GROWTH_LIMIT = 100, (1_000, 10_000), 12.0
 USED = ("abs", "exp", "tanh", "sqrt", "nn.relu")

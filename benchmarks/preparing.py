@@ -19,7 +19,7 @@ THREADS = (1, 2)
 
 def prepare(threads: int) -> tuple[float, str]:
     """In a process of its own: (seconds, layouts that were chosen for the convolutions)."""
-    from byoc_lab import dnnl
+    from byoc_lab.backends import dnnl
     from byoc_lab.lessons import mobilenet
     from byoc_lab.run.build import external_calls
 

@@ -99,11 +99,12 @@ def _peak_bytes() -> int:
 
 def measure(n: int, kind: str) -> Figures:
     """Everything that is timed, on one chain."""
-    from byoc_lab import dnnl, relay
+    from byoc_lab import relay
+    from byoc_lab.backends import dnnl
     from byoc_lab.errors import ElidedMetadataWarning
-    from byoc_lab.lint import lint
+    from byoc_lab.lab.linting import lint
     from byoc_lab.passes import PassContext
-    from byoc_lab.relay.structural import structural_equal
+    from byoc_lab.relay.analysis.structural import structural_equal
 
     meter = Meter()
     mod = meter("building the module", lambda: chain(n, kind))

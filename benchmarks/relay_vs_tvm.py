@@ -26,8 +26,8 @@ from report import arguments, seconds, table, timed, verdict, write_json
 from byoc_lab import relay
 from byoc_lab.errors import ElidedMetadataWarning
 from byoc_lab.passes import PassContext
+from byoc_lab.relay.analysis.structural import first_difference
 from byoc_lab.relay.build_module import bind_params_by_name
-from byoc_lab.relay.structural import first_difference
 
 WHOLE = "whole pipeline"
 LEAST: dict[str, float] = {"FoldConstant": 20, "MergeComposite": 20, WHOLE: 20}  # others: 1

@@ -9,8 +9,8 @@ import numpy as np
 from onnx import TensorProto, checker, helper, numpy_helper
 
 from byoc_lab import relay
-from byoc_lab.relay.expr import Call, TupleGetItem, Var
-from byoc_lab.relay.visit import post_order
+from byoc_lab.relay.ir.expr import Call, TupleGetItem, Var
+from byoc_lab.relay.ir.visit import post_order
 
 
 def translate(mod: relay.IRModule, params: Mapping[str, Any]) -> bytes:

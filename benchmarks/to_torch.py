@@ -10,8 +10,8 @@ import torch
 from torch import fx, nn
 
 from byoc_lab import relay
-from byoc_lab.relay.expr import Call, Expr, TupleGetItem, Var
-from byoc_lab.relay.visit import post_order
+from byoc_lab.relay.ir.expr import Call, Expr, TupleGetItem, Var
+from byoc_lab.relay.ir.visit import post_order
 
 
 def translate(mod: relay.IRModule, params: Mapping[str, Any]) -> nn.Module:

@@ -7,9 +7,13 @@
     mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
     byoc_lab.trace(mod, pipeline="dnnl")
 
-`relay` and `transform` are TVM's; `trace`, `diff` and `lint` are what the laboratory adds. The
-import loads nothing heavy: apache-tvm, the compiled extension and the notebook packages come when
-they are used.
+Look: `trace` (every stage and rewrite of a pipeline), `diff` (what differs between two modules),
+`lint` (malformed annotations, why, and how to fix them). Run: `build` (regions by their back ends,
+the rest by TVM), `evaluate` (the NumPy reference), `validate` (are the numbers right?). The
+language is `relay`, its passes `transform`, back ends `backends` and `dnnl`.
+
+The import loads nothing heavy: apache-tvm, the compiled extension and the notebook packages are
+loaded when they are used.
 """
 
 from __future__ import annotations
@@ -19,32 +23,24 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-from byoc_lab import display, errors, passes, relay
-
-# The view needs notebook packages, so it is loaded when something is shown.
-display.provide(lambda: _import_module("byoc_lab.view"))
-
-# Importing the modules under TVM's names makes them attributes: `relay.transform`, ...
-import byoc_lab.relay.op.contrib.dnnl  # noqa: E402
-import byoc_lab.relay.qnn.transform  # noqa: E402
-import byoc_lab.relay.transform  # noqa: E402, F401
-from byoc_lab import backends, dnnl, ir, transform  # noqa: E402
-from byoc_lab.backends import ccompiler as _ccompiler  # noqa: E402, F401
-from byoc_lab.diff import Diff, diff  # noqa: E402
-from byoc_lab.lint import Finding, Findings, lint  # noqa: E402
-from byoc_lab.passes import PassContext, Sequential  # noqa: E402
-from byoc_lab.relay import IRModule  # noqa: E402
-from byoc_lab.relay.structural import assert_structural_equal, structural_equal  # noqa: E402
-from byoc_lab.trace import Trace, trace  # noqa: E402
-
-if "tvm_ffi" in _sys.modules:  # TVM's users get DNNL for Relax; it takes no time any more
-    _import_module("byoc_lab.relax")
+import byoc_lab.backends.ccompiler
+import byoc_lab.relay.op.contrib.dnnl
+import byoc_lab.relay.qnn.transform
+import byoc_lab.relay.transform  # noqa: F401 (these four become attributes under TVM's names)
+from byoc_lab import backends, display, errors, ir, passes, relay, transform
+from byoc_lab.backends import dnnl
+from byoc_lab.lab.diffing import Diff, diff
+from byoc_lab.lab.linting import Finding, Findings, lint
+from byoc_lab.lab.tracing import Trace, trace
+from byoc_lab.passes import PassContext, Sequential
+from byoc_lab.relay import IRModule
+from byoc_lab.relay.analysis.structural import assert_structural_equal, structural_equal
 
 if TYPE_CHECKING:
     from byoc_lab import relax as relax
+    from byoc_lab.lab.checking.validation import validate
     from byoc_lab.run.build import build
     from byoc_lab.run.reference import evaluate
-    from byoc_lab.run.validate import validate
 
 __version__ = "0.1.0"
 __all__ = [
@@ -53,11 +49,17 @@ __all__ = [
     "lint", "passes", "relay", "structural_equal", "trace", "transform", "validate",
 ]  # fmt: skip
 
+# The view needs notebook packages, so it is loaded when something is shown.
+display.provide(lambda: _import_module("byoc_lab.lab.view"))
+
+if "tvm_ffi" in _sys.modules:  # a user of TVM, who gets DNNL for Relax by this import alone
+    _import_module("byoc_lab.relax")
+
 # Running things needs more than looking at them does, so it is loaded when it is used.
 _LAZY = {
     "build": "byoc_lab.run.build",
-    "validate": "byoc_lab.run.validate",
     "evaluate": "byoc_lab.run.reference",
+    "validate": "byoc_lab.lab.checking.validation",
 }
 
 

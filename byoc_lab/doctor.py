@@ -110,7 +110,7 @@ class _Version(ctypes.Structure):
 
 def _onednn() -> ctypes.CDLL:
     """The oneDNN that the extension brought into the process."""
-    from byoc_lab.dnnl import native
+    from byoc_lab.backends.dnnl import native
 
     native.load()
     return ctypes.CDLL("libdnnl.so.3")
@@ -131,7 +131,7 @@ def _instruction_set() -> str:
 
 
 def _threads() -> str:
-    from byoc_lab.dnnl import native
+    from byoc_lab.backends.dnnl import native
 
     used = native.get_num_threads()
     processors = len(os.sched_getaffinity(0))  # the extension is for Linux alone
@@ -140,7 +140,7 @@ def _threads() -> str:
 
 
 def _layout() -> str:
-    from byoc_lab.view.layout import find_dot
+    from byoc_lab.lab.view.layout import find_dot
 
     found = find_dot()
     if found is None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from byoc_lab import passes as transform
-from byoc_lab.passes import instrument
-from byoc_lab.relay.affine_type import TensorAffineType, TupleAffineType
-from byoc_lab.relay.attrs import (
+from byoc_lab.passes.framework import instrument
+from byoc_lab.relay.analysis.affine_type import TensorAffineType, TupleAffineType
+from byoc_lab.relay.analysis.structural import assert_structural_equal, structural_equal
+from byoc_lab.relay.analysis.structural_hash import structural_hash
+from byoc_lab.relay.ir.attrs import (
     Attr,
     Attrs,
     AttrsType,
@@ -17,12 +19,9 @@ from byoc_lab.relay.attrs import (
     integers,
     string,
 )
-from byoc_lab.relay.expr import GlobalVar, Op, Span
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.op import register_op_attr
-from byoc_lab.relay.structural import assert_structural_equal, structural_equal
-from byoc_lab.relay.structural_hash import structural_hash
-from byoc_lab.relay.types import (
+from byoc_lab.relay.ir.expr import GlobalVar, Op, Span
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import (
     FuncType,
     GlobalTypeVar,
     IncompleteType,
@@ -32,6 +31,7 @@ from byoc_lab.relay.types import (
     TypeCall,
     TypeVar,
 )
+from byoc_lab.relay.op import register_op_attr
 
 
 def from_1_to_10(value: Any) -> int:

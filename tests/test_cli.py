@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from byoc_lab import cli, demo, doctor
-from byoc_lab.dnnl import native
+from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import BuildError, NativeExtensionError
 
 CLEAN = """#[version = "0.0.5"]

@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from byoc_lab import dnnl
+from byoc_lab.backends import dnnl
+from byoc_lab.backends.dnnl import native
 from byoc_lab.demo import run_demo
-from byoc_lab.dnnl import native
+from byoc_lab.lab.checking.tolerances import Bounded, bounded
+from byoc_lab.lab.checking.validation import compare, validate
 from byoc_lab.lessons import mobilenet
 from byoc_lab.relay import IRModule
-from byoc_lab.relay.expr import Call, Expr, TupleGetItem, Var
-from byoc_lab.relay.visit import post_order, rebuild
-from byoc_lab.run import Executable, Report, build, evaluate, validate
+from byoc_lab.relay.ir.expr import Call, Expr, TupleGetItem, Var
+from byoc_lab.relay.ir.visit import post_order, rebuild
+from byoc_lab.run import Executable, Report, build, evaluate
 from byoc_lab.run.inline import inlined
 from byoc_lab.run.inputs import bind_inputs
-from byoc_lab.run.tolerance import Bounded, bounded
-from byoc_lab.run.validate import compare
 
 pytestmark = [
     pytest.mark.native,

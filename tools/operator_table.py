@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from byoc_lab.relay.attrs import REQUIRED, Attr
-from byoc_lab.relay.expr import Op
+from byoc_lab.relay.ir.attrs import REQUIRED, Attr
+from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.op import OpPattern
-from byoc_lab.relay.op.registry import OpDef
+from byoc_lab.relay.op.framework.registry import OpDef
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "operators.md"
 FAMILIES = {

@@ -11,7 +11,7 @@
     byoc_lab.build(mod).run(...)
 
 `ModuleRegion` makes of a TVM-FFI module what `codegen` has to give. All back ends of this package
-register this way: `byoc_lab.dnnl`, and `ccompiler`, short enough to start one's own from.
+register this way: `byoc_lab.backends.dnnl`, and `ccompiler`, short enough to start one's own from.
 """
 
 from byoc_lab.backends.module_region import ModuleRegion

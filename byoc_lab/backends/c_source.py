@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import BuildError
-from byoc_lab.relay.expr import Call, Constant, Expr, Function, Op, Tuple, Var, describe
-from byoc_lab.relay.types import TensorType
-from byoc_lab.relay.visit import post_order
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Tuple, Var, describe
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.ir.visit import post_order
 
 # What an element of the result is made of: x (and y), elements of the operands; {attribute}s.
 ELEMENTWISE: Mapping[str, str] = {

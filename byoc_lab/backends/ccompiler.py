@@ -13,10 +13,10 @@ from byoc_lab.backends.c_library import c_library, c_objects, linked
 from byoc_lab.backends.c_source import DENSE, OPERATORS, c_source
 from byoc_lab.backends.module_region import ModuleRegion
 from byoc_lab.backends.registry import Refused, register
-from byoc_lab.relay.dataflow_pattern import is_op, wildcard
-from byoc_lab.relay.expr import Call, Function
-from byoc_lab.relay.infer import infer_expr
-from byoc_lab.relay.types import TensorType
+from byoc_lab.relay.ir.expr import Call, Function
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.patterns import is_op, wildcard
+from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.inline import inlined
 
 NAME = "ccompiler"

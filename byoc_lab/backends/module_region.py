@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import BuildError
-from byoc_lab.relay.expr import Function
-from byoc_lab.relay.infer import infer_expr
-from byoc_lab.relay.types import TensorType, TupleType
+from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.types import TensorType, TupleType
+from byoc_lab.relay.typing.infer import infer_expr
 
 
 class ModuleRegion:

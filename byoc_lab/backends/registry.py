@@ -8,17 +8,17 @@ from functools import partial
 from typing import Any
 
 from byoc_lab.errors import PassError, UnknownNameError, nearest
-from byoc_lab.passes.annotate_target import BEYOND_TVM, AnnotateTarget
-from byoc_lab.passes.base import Pass, PassContext, Sequential
-from byoc_lab.passes.infer_type import InferType
-from byoc_lab.passes.merge_compiler_regions import MergeCompilerRegions
-from byoc_lab.passes.merge_composite import MergeComposite
-from byoc_lab.passes.partition_graph import PartitionGraph
-from byoc_lab.passes.pipelines import named_pipeline, register_pipeline
-from byoc_lab.passes.predicates import ask_check, ask_operator, checked_entry
+from byoc_lab.passes.byoc.annotate_target import BEYOND_TVM, AnnotateTarget
+from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.passes.framework.infer_type import InferType
+from byoc_lab.passes.framework.passes import Pass, PassContext, Sequential
+from byoc_lab.passes.framework.pipelines import named_pipeline, register_pipeline
+from byoc_lab.passes.framework.predicates import ask_check, ask_operator, checked_entry
 from byoc_lab.relay.build_module import bind_params_by_name
-from byoc_lab.relay.expr import Call, Op
-from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.ir.expr import Call, Op
+from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.op.contrib import register_pattern_table
 from byoc_lab.run.backends import Codegen, register_backend
 

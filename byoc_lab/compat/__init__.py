@@ -10,7 +10,7 @@ and `overlay.py` how. What is in neither raises UnsupportedNameError (an Attribu
 UnsupportedModuleError (an ImportError), which say what to do instead.
 
 What a script or test that is run so reads from text has the places (spans) that TVM 0.16 gives, and
-prints with them, as in TVM; elsewhere `byoc_lab.relay.span.follow_tvm()` asks for that.
+prints with them, as in TVM; elsewhere `byoc_lab.relay.ir.span.follow_tvm()` asks for that.
 
 `compat.jan2020` is the same for scripts of January 2020, whose passes gave other results.
 """

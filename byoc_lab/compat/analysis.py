@@ -8,16 +8,16 @@ from typing import Any
 
 from byoc_lab.compat.nd import HostArray
 from byoc_lab.errors import PassError, UnknownFunctionError
-from byoc_lab.passes.fake_quantization_to_integer import list_fake_quantized_op_freqs
-from byoc_lab.passes.simplify_fc_transpose import search_fc_transpose
-from byoc_lab.passes.to_basic_block_normal_form import find_lifted
-from byoc_lab.relay.analysis import free_vars
-from byoc_lab.relay.expr import Call, Constant, Expr, Function, GlobalVar, Op, Tuple, describe
-from byoc_lab.relay.infer import infer_module
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.regions import Region, RegionSet
-from byoc_lab.relay.types import TensorType, parts_of
-from byoc_lab.relay.visit import post_order
+from byoc_lab.passes.normal_form.to_basic_block_normal_form import find_lifted
+from byoc_lab.passes.quantize.fake_quantization_to_integer import list_fake_quantized_op_freqs
+from byoc_lab.passes.simplify.simplify_fc_transpose import search_fc_transpose
+from byoc_lab.relay.analysis.queries import free_vars
+from byoc_lab.relay.analysis.regions import Region, RegionSet
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Op, Tuple, describe
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import TensorType, parts_of
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.reference import evaluate
 
 MACS = ("nn.batch_matmul", "nn.conv2d", "nn.conv2d_transpose", "nn.dense")

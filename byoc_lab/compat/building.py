@@ -46,12 +46,12 @@ from byoc_lab.passes import (
     SimplifyInference,
     ToBasicBlockNormalForm,
 )
-from byoc_lab.passes.qnn_transform import Legalize as LegalizeQnn
+from byoc_lab.passes.quantize.qnn_transform import Legalize as LegalizeQnn
 from byoc_lab.relay.build_module import bind_params_by_name
-from byoc_lab.relay.expr import Call, Expr, Function, Op, Var
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.parser import parse
-from byoc_lab.relay.visit import post_order, substitute
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, Var
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order, substitute
+from byoc_lab.relay.text.parser import parse
 from byoc_lab.run.backends import get_backend
 from byoc_lab.run.build import OffloadWarning
 from byoc_lab.run.build import build as build_executable

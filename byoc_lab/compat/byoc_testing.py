@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from byoc_lab.relay import annotation
-from byoc_lab.relay.expr import Call, Expr, Op, Var
-from byoc_lab.relay.expr_functor import ExprMutator
+from byoc_lab.relay.ir.expr import Call, Expr, Op, Var
+from byoc_lab.relay.ir.expr_functor import ExprMutator
 
 COMPILER = "ccompiler"
 

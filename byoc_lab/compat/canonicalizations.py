@@ -9,8 +9,8 @@ import numpy as np
 
 from byoc_lab import relay
 from byoc_lab.errors import InputError
-from byoc_lab.relay.expr import Constant, Expr, Function
-from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.ir.expr import Constant, Expr, Function
+from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.run.reference import evaluate
 
 RealFunction = Callable[[np.ndarray], np.ndarray]

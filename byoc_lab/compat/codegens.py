@@ -17,8 +17,8 @@ from typing import Any
 from byoc_lab.backends import ModuleRegion
 from byoc_lab.backends.c_library import c_library
 from byoc_lab.errors import BuildError
-from byoc_lab.relay.expr import Function
-from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.op.contrib import register_optimizer
 from byoc_lab.run.backends import CompiledRegion, backend_names, register_backend
 from byoc_lab.run.tvm_runtime import import_tvm

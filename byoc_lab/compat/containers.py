@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from byoc_lab.relay.adt import Constructor
+from byoc_lab.relay.ir.adt import Constructor
 from byoc_lab.run.values import RefValue
 
 Array = tuple

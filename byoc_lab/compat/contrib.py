@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from byoc_lab.dnnl import contrib, patterns
+from byoc_lab.backends.dnnl import contrib, patterns
 from byoc_lab.relay.op.contrib import register
 
 

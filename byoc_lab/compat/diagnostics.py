@@ -14,9 +14,9 @@ from enum import IntEnum
 from typing import Any
 
 from byoc_lab.errors import DiagnosticError
-from byoc_lab.relay.diagnosis import tell
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.span import Span
+from byoc_lab.relay.ir.diagnosis import tell
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.span import Span
 
 _ERRORS = "one or more error diagnostics were emitted, please check diagnostic render for output."
 

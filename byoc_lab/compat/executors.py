@@ -17,14 +17,14 @@ from byoc_lab.compat.containers import ADT, ConstructorValue, RefValue
 from byoc_lab.compat.nd import HostArray
 from byoc_lab.errors import BuildError, InputError, InterpretedWarning
 from byoc_lab.passes import InferType
-from byoc_lab.relay.analysis import free_vars
+from byoc_lab.relay.analysis.queries import free_vars
 from byoc_lab.relay.build_module import bind_params_by_name
-from byoc_lab.relay.expr import Expr, Function, GlobalVar, TupleWrapper, Var, const
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.rules import RecursiveRule, run
-from byoc_lab.relay.scope_builder import ScopeBuilder
-from byoc_lab.relay.types import TensorType, TupleType, Type
-from byoc_lab.relay.visit import post_order
+from byoc_lab.relay.ir.expr import Expr, Function, GlobalVar, TupleWrapper, Var, const
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.recursion import RecursiveRule, run
+from byoc_lab.relay.ir.scope_builder import ScopeBuilder
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run import reference
 from byoc_lab.run.values import ConstructorValue as DataValue
 

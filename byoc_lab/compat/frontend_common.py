@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from byoc_lab.compat import nd
+from byoc_lab.compat import nd, with_fields
 from byoc_lab.compat.relay_names import FoldConstantExpr
 from byoc_lab.passes import InferType, PassContext
-from byoc_lab.relay import with_fields
-from byoc_lab.relay.analysis import free_vars
-from byoc_lab.relay.expr import (
+from byoc_lab.relay.analysis.queries import free_vars
+from byoc_lab.relay.ir.expr import (
     Call,
     Constant,
     Expr,
@@ -24,10 +23,10 @@ from byoc_lab.relay.expr import (
     Var,
     var,
 )
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.span import SourceName, Span
-from byoc_lab.relay.types import TensorType
-from byoc_lab.relay.visit import rebuild
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.span import SourceName, Span
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.ir.visit import rebuild
 from byoc_lab.run.reference import evaluate
 
 

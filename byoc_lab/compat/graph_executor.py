@@ -15,7 +15,7 @@ from byoc_lab.compat.executors import cast, plain
 from byoc_lab.compat.nd import HostArray
 from byoc_lab.compat.params import load_param_dict
 from byoc_lab.errors import InputError, UnsetInputWarning, UnsupportedNameError
-from byoc_lab.relay.types import TensorType, TupleType
+from byoc_lab.relay.ir.types import TensorType, TupleType
 from byoc_lab.run.executable import Executable
 
 _CONSTANT = re.compile(r"p\d+")  # what `Library.params` are called

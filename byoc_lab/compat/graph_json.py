@@ -20,8 +20,10 @@ from typing import Any
 
 from byoc_lab.errors import BuildError
 from byoc_lab.passes import FuseOps, InferType, ToGraphNormalForm
-from byoc_lab.passes.base import Sequential
-from byoc_lab.relay.expr import (
+from byoc_lab.passes.framework.passes import Sequential
+from byoc_lab.relay.analysis.structural import structural_equal
+from byoc_lab.relay.analysis.structural_hash import structural_hash
+from byoc_lab.relay.ir.expr import (
     Call,
     Constant,
     Expr,
@@ -32,12 +34,10 @@ from byoc_lab.relay.expr import (
     TupleGetItem,
     describe,
 )
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.ndarray import NDArray, numpy_dtype
-from byoc_lab.relay.structural import structural_equal
-from byoc_lab.relay.structural_hash import structural_hash
-from byoc_lab.relay.types import TensorType, TupleType
-from byoc_lab.relay.visit import post_order
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.ndarray import NDArray, numpy_dtype
+from byoc_lab.relay.ir.types import TensorType, TupleType
+from byoc_lab.relay.ir.visit import post_order
 
 LONGEST_NAME = 80
 MATCH_RANGE = 16  # storage may serve for what is that many times smaller or larger

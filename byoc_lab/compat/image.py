@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any
 
 from byoc_lab.relay import image
-from byoc_lab.relay.expr import Expr
+from byoc_lab.relay.ir.expr import Expr
 
 
 def _resize(builder: Callable[..., Expr]) -> Callable[..., Expr]:

@@ -9,13 +9,13 @@ from typing import Any
 
 from byoc_lab.compat.operators import register_op_attr
 from byoc_lab.compat.toplevel import get_global_func
-from byoc_lab.relay.attrs import Attrs
-from byoc_lab.relay.expr import Expr, Function
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.node_json import read_node_json
-from byoc_lab.relay.node_json_writer import write_node_json
-from byoc_lab.relay.span import Span
-from byoc_lab.relay.types import Type
+from byoc_lab.relay.ir.attrs import Attrs
+from byoc_lab.relay.ir.expr import Expr, Function
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.span import Span
+from byoc_lab.relay.ir.types import Type
+from byoc_lab.relay.text.node_json import read_node_json
+from byoc_lab.relay.text.node_json_writer import write_node_json
 
 BaseExpr = RelayExpr = Expr
 BaseFunc = Function

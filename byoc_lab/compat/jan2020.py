@@ -16,8 +16,8 @@ import byoc_lab
 from byoc_lab import passes
 from byoc_lab import relay as _relay
 from byoc_lab.passes import PassContext, Sequential
-from byoc_lab.relay.expr import Call, Expr, Op
-from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.ir.expr import Call, Expr, Op
+from byoc_lab.relay.ir.module import IRModule
 
 ERA = "2020-01"
 

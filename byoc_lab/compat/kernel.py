@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from byoc_lab.errors import InputError
-from byoc_lab.relay.expr import Function
+from byoc_lab.relay.ir.expr import Function
 from byoc_lab.run.reference import evaluate
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.relay.ndarray import NDArray
+from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.run.tvm_runtime import import_tvm
 
 _CPU_KINDS = ("cpu", "llvm", "c", "stackvm", 1)

@@ -16,12 +16,12 @@ from typing import Any
 from byoc_lab.errors import DuplicateNameError, TypeInferenceError, UnknownNameError
 from byoc_lab.relay import op as relay_op
 from byoc_lab.relay import scatter_elements
-from byoc_lab.relay.attrs import attrs_type
-from byoc_lab.relay.expr import Call, Expr, Op
+from byoc_lab.relay.ir.attrs import attrs_type
+from byoc_lab.relay.ir.expr import Call, Expr, Op
+from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.op import OpDef
-from byoc_lab.relay.op.registry import identity
-from byoc_lab.relay.op.relations import broadcast
-from byoc_lab.relay.types import TensorType
+from byoc_lab.relay.op.framework.registry import identity
+from byoc_lab.relay.op.framework.relations import broadcast
 
 
 def register(op_name: str, describe: str = "") -> None:

@@ -25,7 +25,7 @@ from typing import Any
 from byoc_lab.compat import integrations  # noqa: F401  (registers them, as importing TVM does)
 from byoc_lab.compat.names import APACHE, INSTEAD, SOURCES, WHOLE
 from byoc_lab.errors import UnsupportedModuleError, UnsupportedNameError
-from byoc_lab.relay.span import follow_tvm
+from byoc_lab.relay.ir.span import follow_tvm
 
 _INSIDERS = {"byoc_lab", "tvm", "tvm_ffi"}  # their import statements mean apache-tvm
 _overlays: dict[str, ModuleType] = {}

@@ -18,7 +18,7 @@ import numpy as np
 
 from byoc_lab.compat.nd import HostArray
 from byoc_lab.errors import InputError
-from byoc_lab.relay.ndarray import numpy_dtype
+from byoc_lab.relay.ir.ndarray import numpy_dtype
 
 _LIST, _ARRAY = 0xF7E58D4F05049CB7, 0xDD5E40F096B4A13F
 _CPU = 1

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from byoc_lab.compat.diagnostics import Diagnostic, DiagnosticContext, DiagnosticLevel
-from byoc_lab.passes.base import ModulePass
-from byoc_lab.passes.context import PassContext
-from byoc_lab.relay import parser
-from byoc_lab.relay.adt import Constructor
-from byoc_lab.relay.expr import Expr, GlobalVar, Op
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.parser import fromtext, parse
-from byoc_lab.relay.source_map import SourceMap
-from byoc_lab.relay.visit import post_order
+from byoc_lab.passes.framework.context import PassContext
+from byoc_lab.passes.framework.passes import ModulePass
+from byoc_lab.relay.ir.adt import Constructor
+from byoc_lab.relay.ir.expr import Expr, GlobalVar, Op
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.source_map import SourceMap
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.text import parser
+from byoc_lab.relay.text.parser import fromtext, parse
 
 
 def parse_expr(source: str) -> Expr:

@@ -17,10 +17,10 @@ from collections.abc import Callable
 from typing import Any
 
 from byoc_lab import relay
-from byoc_lab.passes.qnn_tables import LEGALIZE
-from byoc_lab.relay.expr import Call, Constant, Expr, Op
-from byoc_lab.relay.layout import Layout
-from byoc_lab.relay.types import Type
+from byoc_lab.passes.quantize.qnn_tables import LEGALIZE
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op
+from byoc_lab.relay.ir.layout import Layout
+from byoc_lab.relay.ir.types import Type
 from byoc_lab.run.tvm_runtime import import_tvm
 
 FAST_INT8_ON_INTEL = ("skylake-avx512", "cascadelake")

@@ -7,11 +7,11 @@ from typing import Any
 from byoc_lab.compat.params import load_param_dict, save_param_dict
 from byoc_lab.compat.parser import SpanCheck, parse_expr
 from byoc_lab.passes import FoldConstant, PassContext
-from byoc_lab.passes.partition_graph import mangle_module_name
-from byoc_lab.relay.expr import Expr
-from byoc_lab.relay.module import IRModule
+from byoc_lab.passes.byoc.partition_graph import mangle_module_name
+from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.prelude import Prelude
-from byoc_lab.relay.printer import print_text
+from byoc_lab.relay.text.printer import print_text
 
 build_config = PassContext
 ExprWithOp = Expr

@@ -11,9 +11,9 @@ from byoc_lab.compat.executors import create_executor
 from byoc_lab.compat.nd import HostArray, array
 from byoc_lab.compat.testing import enabled_targets
 from byoc_lab.errors import UnsupportedNameError
-from byoc_lab.relay.expr import Call, Expr, Op
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.visit import post_order
+from byoc_lab.relay.ir.expr import Call, Expr, Op
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
 
 ctx_list = enabled_targets
 

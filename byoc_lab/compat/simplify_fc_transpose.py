@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.compat import nd
-from byoc_lab.passes.simplify_fc_transpose import SimplifyFCTranspose, search_fc_transpose
-from byoc_lab.relay.expr import Expr
-from byoc_lab.relay.module import IRModule
+from byoc_lab.passes.simplify.simplify_fc_transpose import SimplifyFCTranspose, search_fc_transpose
+from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.module import IRModule
 
 
 def convert(func: Expr, params: MutableMapping[str, Any]) -> tuple[Expr, MutableMapping[str, Any]]:

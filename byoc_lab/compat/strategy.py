@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import prod
 
 from byoc_lab.errors import UnknownNameError
-from byoc_lab.relay.layout import Layout
+from byoc_lab.relay.ir.layout import Layout
 
 
 def is_depthwise_conv2d(

@@ -10,10 +10,10 @@ from byoc_lab.compat import qnn_legalizations as qnn_legalizations  # who asks f
 from byoc_lab.compat.nd import kind_name
 from byoc_lab.compat.region_target import OPTIONS, region_target
 from byoc_lab.errors import BuildError
-from byoc_lab.relay.attrs import Attrs
-from byoc_lab.relay.expr import Expr, Var
-from byoc_lab.relay.node import set_field
-from byoc_lab.relay.op.device import VIRTUAL_DEVICE, virtual_device
+from byoc_lab.relay.ir.attrs import Attrs
+from byoc_lab.relay.ir.expr import Expr, Var
+from byoc_lab.relay.ir.node import set_field
+from byoc_lab.relay.op.annotation.device import VIRTUAL_DEVICE, virtual_device
 from byoc_lab.run.tvm_runtime import import_tvm
 
 _LISTS = ("keys", "libs", "mattr")

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from byoc_lab.compat.nd import cpu, kind_name
-from byoc_lab.passes.context import PassContext
+from byoc_lab.passes.framework.context import PassContext
 
 TARGET = "llvm"
 GROUP = "byoc_lab_parameter_group"

@@ -5,9 +5,9 @@ A number in an attribute or a shape is Python's own, with TVM's `value` and `dty
 
 from __future__ import annotations
 
-from byoc_lab.relay.dims import Any, Symbolic, declare
-from byoc_lab.relay.integers import IntImm
-from byoc_lab.relay.layout import Layout
+from byoc_lab.relay.ir.dims import Any, Symbolic, declare
+from byoc_lab.relay.ir.integers import IntImm
+from byoc_lab.relay.ir.layout import Layout
 from byoc_lab.run.tvm_runtime import import_tvm
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from byoc_lab.compat.codegens import CODEGEN, CSourceModule, register_codegen, register_hook
 from byoc_lab.compat.nd import context, cpu, device
 from byoc_lab.errors import ByocLabError, DiagnosticError, UnknownFunctionError
-from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.run.backends import backend_names, get_backend
 from byoc_lab.run.tvm_runtime import import_tvm
 

@@ -1,9 +1,9 @@
-"""Names of `tvm.relay.ty` that byoc_lab.relay.types has not."""
+"""Names of `tvm.relay.ty` that byoc_lab.relay.ir.types has not."""
 
 from __future__ import annotations
 
-from byoc_lab.relay.dims import Any
-from byoc_lab.relay.types import TensorType, Type, parts_of
+from byoc_lab.relay.ir.dims import Any
+from byoc_lab.relay.ir.types import TensorType, Type, parts_of
 
 
 def is_dynamic(tensor_type: Type) -> bool:

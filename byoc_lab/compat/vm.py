@@ -13,7 +13,7 @@ from byoc_lab.compat.graph_executor import BenchmarkResult
 from byoc_lab.errors import InputError, UnknownNameError, UnsupportedNameError
 from byoc_lab.passes import InferType
 from byoc_lab.relay.build_module import bind_params_by_name
-from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.ir.module import IRModule
 
 
 class Executable:

@@ -13,11 +13,11 @@ from math import prod
 import numpy as np
 
 from byoc_lab.relay.build_module import bind_params_by_name
-from byoc_lab.relay.infer import infer_module
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.ndarray import NDArray
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.testing import mobilenet
 from byoc_lab.relay.testing.init import Initializer, create_workload
+from byoc_lab.relay.typing.infer import infer_module
 
 SEED = 2020
 IMAGE_SHAPE = (1, 3, 224, 224)

@@ -10,11 +10,11 @@ first version did, and so forgets the value that comes from the block before.
 from __future__ import annotations
 
 from byoc_lab import relay
-from byoc_lab.relay.expr import Call, Expr, Function, Var
-from byoc_lab.relay.expr_functor import ExprMutator
-from byoc_lab.relay.infer import infer_module
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.op.annotation import compiler_begin, compiler_end
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Var
+from byoc_lab.relay.ir.expr_functor import ExprMutator
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.op.annotation.regions import compiler_begin, compiler_end
+from byoc_lab.relay.typing.infer import infer_module
 
 CHANNELS = 16
 

@@ -22,19 +22,19 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.passes.base import PassContext, Sequential
-from byoc_lab.passes.fold_constant import FoldConstant
-from byoc_lab.passes.fold_scale_axis import FoldScaleAxis
-from byoc_lab.passes.infer_type import InferType
-from byoc_lab.passes.simplify_inference import SimplifyInference
+from byoc_lab.passes.fold.fold_constant import FoldConstant
+from byoc_lab.passes.fold.fold_scale_axis import FoldScaleAxis
+from byoc_lab.passes.framework.infer_type import InferType
+from byoc_lab.passes.framework.passes import PassContext, Sequential
+from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
 from byoc_lab.relay.build_module import bind_params_by_name
-from byoc_lab.relay.expr import Call, Constant, Expr, Function, Op, const
-from byoc_lab.relay.infer import infer_module
-from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, const
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.op import builder
 from byoc_lab.relay.qnn import op as qnn
-from byoc_lab.relay.types import TensorType
-from byoc_lab.relay.visit import post_order
+from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.reference import evaluate
 
 

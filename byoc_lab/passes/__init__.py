@@ -1,7 +1,7 @@
 """The passes: one pass, one file. `relay.transform` is this package under TVM's name.
 
-Every module of this folder is imported here by discovery, and each pass class in it is available
-by its name (`make_pass("FoldConstant")`), so adding a pass is adding a file.
+Every module of the folders below is imported here by discovery, and each pass class in it is
+available by its name (`make_pass("FoldConstant")`), so adding a pass is adding a file.
 """
 
 from __future__ import annotations
@@ -11,7 +11,11 @@ import inspect
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
-from byoc_lab.passes.base import (
+from byoc_lab.passes.framework.context import PassContext, PassInfo
+from byoc_lab.passes.framework.decorators import function_pass, module_pass
+from byoc_lab.passes.framework.hook import Event, listening
+from byoc_lab.passes.framework.infer_type import InferTypeLocal
+from byoc_lab.passes.framework.passes import (
     FunctionPass,
     ModulePass,
     Pass,
@@ -20,22 +24,18 @@ from byoc_lab.passes.base import (
     pass_names,
     register_pass,
 )
-from byoc_lab.passes.combine_parallel import CombineParallel
-from byoc_lab.passes.context import PassContext, PassInfo
-from byoc_lab.passes.convert_layout import LayoutConfig
-from byoc_lab.passes.hook import Event, listening
-from byoc_lab.passes.infer_type import InferTypeLocal
-from byoc_lab.passes.made import function_pass, module_pass
-from byoc_lab.passes.pattern_rewrite import PatternRewrite
-from byoc_lab.passes.pipelines import named_pipeline, pipeline_names, register_pipeline
+from byoc_lab.passes.framework.pattern_rewrite import PatternRewrite
+from byoc_lab.passes.framework.pipelines import named_pipeline, pipeline_names, register_pipeline
+from byoc_lab.passes.layout.convert_layout import LayoutConfig
+from byoc_lab.passes.simplify.combine_parallel import CombineParallel
 
 _BASES = {Pass, ModulePass, FunctionPass, CombineParallel, PatternRewrite, Sequential}
 
 
 def _discover() -> list[str]:
     names = []
-    for info in pkgutil.iter_modules(__path__):
-        module = importlib.import_module(f"{__name__}.{info.name}")
+    for info in pkgutil.walk_packages(__path__, f"{__name__}."):
+        module = importlib.import_module(info.name)
         for name, cls in vars(module).items():
             own = inspect.isclass(cls) and cls.__module__ == module.__name__
             if own and issubclass(cls, Pass) and cls not in _BASES and not name.startswith("_"):

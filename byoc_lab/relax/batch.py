@@ -11,8 +11,8 @@ from collections.abc import Container, Iterable
 from typing import Any
 
 from byoc_lab.errors import BuildError
-from byoc_lab.relay.expr import Call, Expr, Op
-from byoc_lab.relay.visit import post_order
+from byoc_lab.relay.ir.expr import Call, Expr, Op
+from byoc_lab.relay.ir.visit import post_order
 
 # No 1, which would broadcast.
 NOMINAL = 2

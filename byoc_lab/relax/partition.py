@@ -6,7 +6,7 @@ from inspect import signature
 from typing import Any
 
 from byoc_lab import relay
-from byoc_lab.dnnl.operators import why_not
+from byoc_lab.backends.dnnl.operators import why_not
 from byoc_lab.errors import BuildError, ByocLabError
 from byoc_lab.relax import batch
 from byoc_lab.relax.registration import register_codegen
@@ -18,9 +18,9 @@ from byoc_lab.relax.to_relay import (
     translated,
     type_of,
 )
-from byoc_lab.relay.expr import Call, Function, Op
-from byoc_lab.relay.infer import infer_expr
-from byoc_lab.relay.visit import post_order
+from byoc_lab.relay.ir.expr import Call, Function, Op
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.tvm_runtime import import_tvm
 
 TARGET = "dnnl"

@@ -16,10 +16,10 @@ from byoc_lab import relay
 from byoc_lab.errors import BuildError
 from byoc_lab.relax import batch
 from byoc_lab.relay import nn
-from byoc_lab.relay.expr import Expr, Function, Op, Tuple
-from byoc_lab.relay.infer import infer_expr
+from byoc_lab.relay.ir.expr import Expr, Function, Op, Tuple
+from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.op import builder
-from byoc_lab.relay.types import TensorType
+from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.tvm_runtime import import_tvm
 
 Translation = Callable[..., Expr]  # (Relax's call, its operands in Relay) -> Relay

@@ -11,13 +11,8 @@ from typing import TYPE_CHECKING
 from typing import Any as _PyAny
 
 from byoc_lab.relay import (
-    adt,
-    analysis,
     annotation,
     build_module,
-    dataflow_pattern,
-    expr,
-    hooks,
     image,
     loops,
     nn,
@@ -27,9 +22,14 @@ from byoc_lab.relay import (
     testing,
     vision,
 )
-from byoc_lab.relay import expr_functor as expr_functor
-from byoc_lab.relay import types as ty  # TVM's name for it
-from byoc_lab.relay.adt import (
+from byoc_lab.relay import patterns as dataflow_pattern
+from byoc_lab.relay.analysis import queries as analysis
+from byoc_lab.relay.analysis.structural import assert_structural_equal, structural_equal
+from byoc_lab.relay.analysis.structural_hash import structural_hash
+from byoc_lab.relay.ir import adt, expr, hooks
+from byoc_lab.relay.ir import expr_functor as expr_functor
+from byoc_lab.relay.ir import types as ty  # TVM's name for it
+from byoc_lab.relay.ir.adt import (
     Clause,
     Constructor,
     Match,
@@ -40,12 +40,8 @@ from byoc_lab.relay.adt import (
     PatternWildcard,
     TypeData,
 )
-from byoc_lab.relay.dataflow_pattern import *  # noqa: F403 (TVM puts the pattern names here too)
-from byoc_lab.relay.dataflow_pattern import partition
-from byoc_lab.relay.dataflow_pattern.matcher import matches as _matches
-from byoc_lab.relay.dataflow_pattern.text import pattern_text as _pattern_text
-from byoc_lab.relay.dims import Any, symbol
-from byoc_lab.relay.expr import (
+from byoc_lab.relay.ir.dims import Any, symbol
+from byoc_lab.relay.ir.expr import (
     Call,
     Constant,
     Expr,
@@ -67,7 +63,7 @@ from byoc_lab.relay.expr import (
     describe,
     var,
 )
-from byoc_lab.relay.expr_functor import (
+from byoc_lab.relay.ir.expr_functor import (
     ExprFunctor,
     ExprMutator,
     ExprRewriter,
@@ -75,19 +71,11 @@ from byoc_lab.relay.expr_functor import (
     MixedModeMutator,
     MixedModeVisitor,
 )
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.node_json import read_node_json as _read_node_json
-from byoc_lab.relay.node_json_writer import write_node_json as _write_node_json
-from byoc_lab.relay.op.namespace import namespace as _namespace
-from byoc_lab.relay.parser import fromtext, parse, parse_expr, parse_file, parse_programs
-from byoc_lab.relay.printer import print_lines, print_text
-from byoc_lab.relay.printer import print_shown as _print_shown
-from byoc_lab.relay.scope_builder import ScopeBuilder
-from byoc_lab.relay.span import SequentialSpan, SourceName, Span
-from byoc_lab.relay.structural import assert_structural_equal, structural_equal
-from byoc_lab.relay.structural_hash import structural_hash
-from byoc_lab.relay.type_functor import TypeFunctor, TypeMutator, TypeVisitor
-from byoc_lab.relay.types import (
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.scope_builder import ScopeBuilder
+from byoc_lab.relay.ir.span import SequentialSpan, SourceName, Span
+from byoc_lab.relay.ir.type_functor import TypeFunctor, TypeMutator, TypeVisitor
+from byoc_lab.relay.ir.types import (
     FuncType,
     GlobalTypeVar,
     IncompleteType,
@@ -102,6 +90,16 @@ from byoc_lab.relay.types import (
     TypeVar,
     scalar_type,
 )
+from byoc_lab.relay.op.framework.namespace import namespace as _namespace
+from byoc_lab.relay.patterns import *  # noqa: F403 (TVM puts the pattern names here too)
+from byoc_lab.relay.patterns import partition
+from byoc_lab.relay.patterns.matcher import matches as _matches
+from byoc_lab.relay.patterns.text import pattern_text as _pattern_text
+from byoc_lab.relay.text.node_json import read_node_json as _read_node_json
+from byoc_lab.relay.text.node_json_writer import write_node_json as _write_node_json
+from byoc_lab.relay.text.parser import fromtext, parse, parse_expr, parse_file, parse_programs
+from byoc_lab.relay.text.printer import print_lines, print_text
+from byoc_lab.relay.text.printer import print_shown as _print_shown
 
 
 def _by_json(obj: _PyAny) -> tuple[_PyAny, ...]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from byoc_lab.errors import DuplicateNameError
-from byoc_lab.relay.expr import Constant, Expr, Function, Var, bind
-from byoc_lab.relay.ndarray import array
+from byoc_lab.relay.ir.expr import Constant, Expr, Function, Var, bind
+from byoc_lab.relay.ir.ndarray import array
 
 
 def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from byoc_lab.relay.op.namespace import namespace as _namespace
+from byoc_lab.relay.op.framework.namespace import namespace as _namespace
 
 _functions = _namespace("nn.")
 globals().update(_functions)

@@ -7,8 +7,8 @@ Source: names and types of `tvm.relay.prelude` in TVM 0.16.
 
 from __future__ import annotations
 
-from byoc_lab.relay.expr import GlobalVar
-from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.ir.expr import GlobalVar
+from byoc_lab.relay.ir.module import IRModule
 
 
 class Prelude:

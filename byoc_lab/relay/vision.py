@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from byoc_lab.relay.op.namespace import namespace as _namespace
+from byoc_lab.relay.op.framework.namespace import namespace as _namespace
 
 _functions = _namespace("vision.")
 globals().update(_functions)

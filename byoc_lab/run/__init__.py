@@ -1,5 +1,6 @@
 """Running modules: the NumPy reference, builds with TVM, regions on DNNL; comparing them."""
 
+from byoc_lab.lab.checking.validation import Comparison, Report, validate
 from byoc_lab.run.backends import (
     CompiledRegion,
     backend_names,
@@ -11,7 +12,6 @@ from byoc_lab.run.cards import Cards, OpCard, RegionCard
 from byoc_lab.run.executable import Executable, Timing, compare_times
 from byoc_lab.run.library import LoadedLibrary, load_library
 from byoc_lab.run.reference import Result, evaluate
-from byoc_lab.run.validate import Comparison, Report, validate
 
 __all__ = [
     "Cards",

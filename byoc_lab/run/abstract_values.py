@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from byoc_lab.errors import BuildError
-from byoc_lab.relay.adt import Constructor
-from byoc_lab.relay.analysis import free_vars
-from byoc_lab.relay.expr import Expr, Op, Tuple, TupleGetItem
-from byoc_lab.relay.types import TupleType
+from byoc_lab.relay.analysis.queries import free_vars
+from byoc_lab.relay.ir.adt import Constructor
+from byoc_lab.relay.ir.expr import Expr, Op, Tuple, TupleGetItem
+from byoc_lab.relay.ir.types import TupleType
 from byoc_lab.run.interpreter import ABSENT, Closure, ScopeFrame, Steps, Value
 from byoc_lab.run.values import ConstructorValue
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from byoc_lab.errors import UnknownNameError
-from byoc_lab.relay.expr import Function
+from byoc_lab.relay.ir.expr import Function
 
 
 class CompiledRegion(Protocol):

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from byoc_lab.errors import ArgumentError, BuildError, NativeExtensionError, UnknownNameError
-from byoc_lab.passes import qnn_transform
-from byoc_lab.passes.base import Sequential
+from byoc_lab.passes.framework.passes import Sequential
+from byoc_lab.passes.quantize import qnn_transform
 from byoc_lab.relay.build_module import bind_params_by_name
-from byoc_lab.relay.expr import Function, GlobalVar
-from byoc_lab.relay.infer import infer_module
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.visit import post_order
+from byoc_lab.relay.ir.expr import Function, GlobalVar
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.backends import Codegen, CompiledRegion, get_backend
 from byoc_lab.run.executable import Executable, LinkedRegion, is_external, operator_count
 from byoc_lab.run.inline import flattened

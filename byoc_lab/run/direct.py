@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.relay.expr import Function
-from byoc_lab.relay.types import TensorType, Type
+from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.run.tvm_runtime import ALIGNMENT, IN_DLPACK, import_tvm
 
 Direct = Callable[[Sequence[Any]], "list[np.ndarray] | None"]

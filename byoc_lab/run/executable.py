@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import BuildError, InputError, OffloadError
-from byoc_lab.relay.expr import Call, Function, Op
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.types import TensorType
-from byoc_lab.relay.visit import post_order
+from byoc_lab.relay.ir.expr import Call, Function, Op
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.backends import CompiledRegion
 from byoc_lab.run.cards import Cards, OpCard, RegionCard
 from byoc_lab.run.deep import run_deep

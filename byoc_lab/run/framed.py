@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from byoc_lab.relay.expr import Call, Expr, Tuple, describe
-from byoc_lab.relay.types import FuncType, TensorType, TupleType, Type, replace
+from byoc_lab.relay.ir.expr import Call, Expr, Tuple, describe
+from byoc_lab.relay.ir.types import FuncType, TensorType, TupleType, Type, replace
 from byoc_lab.run.abstract_values import cannot_build
 from byoc_lab.run.interpreter import Closure, ScopeFrame, Value
 

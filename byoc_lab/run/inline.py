@@ -17,8 +17,8 @@ from types import GeneratorType
 from typing import Any, NoReturn
 
 from byoc_lab.errors import BuildError
-from byoc_lab.relay.adt import Match
-from byoc_lab.relay.expr import (
+from byoc_lab.relay.ir.adt import Match
+from byoc_lab.relay.ir.expr import (
     Call,
     Expr,
     Function,
@@ -33,10 +33,10 @@ from byoc_lab.relay.expr import (
     Var,
     describe,
 )
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.rules import run
-from byoc_lab.relay.types import TupleType, Type
-from byoc_lab.relay.visit import post_order
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.recursion import run
+from byoc_lab.relay.ir.types import TupleType, Type
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.abstract_values import (
     Cell,
     Choice,

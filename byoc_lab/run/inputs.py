@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import ArgumentError, InputError
-from byoc_lab.relay.dims import Unknown
-from byoc_lab.relay.expr import Function, Var
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.ndarray import NDArray
-from byoc_lab.relay.types import TensorType, TupleType, Type, TypeVar, is_dtype
+from byoc_lab.relay.ir.dims import Unknown
+from byoc_lab.relay.ir.expr import Function, Var
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.ndarray import NDArray
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type, TypeVar, is_dtype
 from byoc_lab.run.values import ConstructorValue, RefValue
 
 WIDENED = ("bfloat16", "float16", "float32")

@@ -14,7 +14,7 @@ from types import GeneratorType
 from typing import Any, NoReturn
 
 from byoc_lab.errors import ByocLabError
-from byoc_lab.relay.adt import (
+from byoc_lab.relay.ir.adt import (
     Constructor,
     Match,
     Pattern,
@@ -22,7 +22,7 @@ from byoc_lab.relay.adt import (
     PatternTuple,
     PatternVar,
 )
-from byoc_lab.relay.expr import (
+from byoc_lab.relay.ir.expr import (
     Call,
     Constant,
     Expr,
@@ -39,8 +39,8 @@ from byoc_lab.relay.expr import (
     Var,
     describe,
 )
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.types import Type
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import Type
 from byoc_lab.run.values import ConstructorValue
 
 Value = Any

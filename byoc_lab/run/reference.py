@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import ArgumentError, EvaluationError, InputError
-from byoc_lab.relay.analysis import free_vars
-from byoc_lab.relay.attrs import Attrs
-from byoc_lab.relay.attrs import dtype as dtype_kind
-from byoc_lab.relay.expr import (
+from byoc_lab.relay.analysis.queries import free_vars
+from byoc_lab.relay.ir.attrs import Attrs
+from byoc_lab.relay.ir.attrs import dtype as dtype_kind
+from byoc_lab.relay.ir.expr import (
     Call,
     Constant,
     Expr,
@@ -34,9 +34,9 @@ from byoc_lab.relay.expr import (
     Var,
     describe,
 )
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.op.evaluate import evaluate_op
-from byoc_lab.relay.rules import run
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.recursion import run
+from byoc_lab.relay.op.framework.evaluate import evaluate_op
 from byoc_lab.run.inputs import WIDENED, bind_inputs, widened
 from byoc_lab.run.interpreter import Closure, Interpreter, Observer, ScopeFrame, Steps
 from byoc_lab.run.values import ConstructorValue, RefValue

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from byoc_lab.errors import BuildError
-from byoc_lab.relay.analysis import free_vars
-from byoc_lab.relay.expr import (
+from byoc_lab.relay.analysis.queries import free_vars
+from byoc_lab.relay.ir.expr import (
     Call,
     Constant,
     Expr,
@@ -24,7 +24,7 @@ from byoc_lab.relay.expr import (
     Var,
     describe,
 )
-from byoc_lab.relay.types import TensorType, TupleType, Type
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.run.deep import register_deeper
 from byoc_lab.run.tvm_runtime import import_tvm, tensor_type, tuple_type, type_arguments
 

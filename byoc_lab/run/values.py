@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from byoc_lab.relay.adt import Constructor
+from byoc_lab.relay.ir.adt import Constructor
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,12 +13,12 @@ from byoc_lab import backends, build, relay, validate
 from byoc_lab.backends.c_source import ELEMENTWISE, c_source
 from byoc_lab.backends.ccompiler import CRegion
 from byoc_lab.errors import BuildError
+from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.relay import Function, IRModule, nn
-from byoc_lab.relay.analysis import free_vars
-from byoc_lab.relay.expr import Expr, Op
-from byoc_lab.relay.infer import infer_expr, infer_module
+from byoc_lab.relay.analysis.queries import free_vars
+from byoc_lab.relay.ir.expr import Expr, Op
+from byoc_lab.relay.typing.infer import infer_expr, infer_module
 from byoc_lab.run.inline import inlined
-from byoc_lab.run.tolerance import bounded
 
 pytest.importorskip("tvm_ffi")
 needs_cc = pytest.mark.skipif(

@@ -12,12 +12,12 @@ import byoc_lab
 from byoc_lab import backends, relay
 from byoc_lab.errors import BuildError, PassError, PredicateError, UnknownNameError
 from byoc_lab.passes import InferType, MergeComposite
-from byoc_lab.passes.pipelines import named_pipeline
+from byoc_lab.passes.framework.pipelines import named_pipeline
 from byoc_lab.relay import IRModule, nn
-from byoc_lab.relay.dataflow_pattern import is_op, wildcard
-from byoc_lab.relay.expr import Function
-from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.op.contrib import get_pattern_table
+from byoc_lab.relay.patterns import is_op, wildcard
+from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import evaluate, get_backend
 
 NAME = "toy"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from byoc_lab.view.state import trace_state
-from tests.view.samples import chain, mobilenet
+from byoc_lab.lab.view.state import trace_state
+from tests.lab.view.samples import chain, mobilenet
 
 from .chromium import launched
 from .jupyterlab import JupyterLab

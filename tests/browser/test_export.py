@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from byoc_lab.view import mimebundle
-from tests.view.samples import chain, mobilenet
+from byoc_lab.lab.view import mimebundle
+from tests.lab.view.samples import chain, mobilenet
 
 pytestmark = pytest.mark.browser
 

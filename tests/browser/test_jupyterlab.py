@@ -34,7 +34,7 @@ def test_a_trace_is_the_stepper(new_page: Callable[..., Any], jupyterlab: Jupyte
 
 
 def test_browser_and_kernel_agree(new_page: Callable[..., Any], jupyterlab: JupyterLab) -> None:
-    shown = f"{TRACE}from byoc_lab.view import Stepper\nstepper = Stepper(recorded)\nstepper"
+    shown = f"{TRACE}from byoc_lab.lab.view import Stepper\nstepper = Stepper(recorded)\nstepper"
     write_notebook(jupyterlab.root / "agree.ipynb", shown)
     page = new_page()
     jupyterlab.open(page, "agree.ipynb")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from byoc_lab.diff import diff
-from byoc_lab.passes.infer_type import InferType
-from byoc_lab.view.state import diff_state, module_state, trace_state
-from tests.view.samples import annotated, chain, network
+from byoc_lab.lab.diffing import diff
+from byoc_lab.lab.view.state import diff_state, module_state, trace_state
+from byoc_lab.passes.framework.infer_type import InferType
+from tests.lab.view.samples import annotated, chain, network
 
 from .widget_page import NewPage, lines, mount
 

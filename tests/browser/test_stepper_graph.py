@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from byoc_lab.view.state import trace_state
-from tests.view.samples import chain
+from byoc_lab.lab.view.state import trace_state
+from tests.lab.view.samples import chain
 
 from .widget_page import NewPage, mount
 

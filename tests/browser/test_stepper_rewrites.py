@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from byoc_lab.view.rewrites import step_of, with_steps
-from byoc_lab.view.state import Builder, Ids, trace_state
-from tests.view.samples import mobilenet
+from byoc_lab.lab.view.rewrites import step_of, with_steps
+from byoc_lab.lab.view.state import Builder, Ids, trace_state
+from tests.lab.view.samples import mobilenet
 
 from .widget_page import NewPage, lines, model, mount
 

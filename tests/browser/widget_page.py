@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from byoc_lab.view.assets import css, esm
+from byoc_lab.lab.view.assets import css, esm
 
 NewPage = Callable[..., Any]
 

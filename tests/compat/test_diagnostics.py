@@ -258,7 +258,7 @@ def test_the_texts_of_a_module_go_with_it_through_passes() -> None:
 
 
 def test_spans_and_their_texts_are_found_where_scripts_look() -> None:
-    from byoc_lab.relay import source_map, span
+    from byoc_lab.relay.ir import source_map, span
 
     for home in ("tvm.relay", "tvm.ir", "tvm.ir.base", "tvm.relay.base"):
         for name in ("Span", "SourceName", "SequentialSpan"):

@@ -9,8 +9,8 @@ import pytest
 
 import byoc_lab
 from byoc_lab.compat import relay, transform, tvm
-from byoc_lab.relay.dataflow_pattern import is_op, wildcard
-from tests.oracle.steps import DNNL_OPERATORS
+from byoc_lab.relay.patterns import is_op, wildcard
+from tests.parity.steps import DNNL_OPERATORS
 
 contrib = relay.op.contrib
 

@@ -10,8 +10,8 @@ import pickle
 import numpy as np
 import pytest
 
+from byoc_lab.backends.dnnl import native
 from byoc_lab.compat import relay, tvm
-from byoc_lab.dnnl import native
 from byoc_lab.errors import BuildError, InputError, UnsupportedNameError
 
 # Written by TVM 0.16: relay.save_param_dict({"i": int8 [1, 2], "b": [True], "s": float32 2.5}).

@@ -16,8 +16,8 @@ from byoc_lab.compat.graph_json import graph_of
 from byoc_lab.errors import BuildError, InputError, UnknownNameError
 from byoc_lab.passes import InferType, PassContext
 from tests import image_strategies
-from tests.oracle import cases, graph_facts
-from tests.oracle.golden_files import GOLDEN
+from tests.parity import cases, graph_facts
+from tests.parity.golden_files import GOLDEN
 
 FACTS = json.loads((GOLDEN / graph_facts.GRAPHS).read_text(encoding="utf-8"))
 

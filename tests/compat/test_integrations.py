@@ -15,9 +15,9 @@ from byoc_lab.compat.overlay import Overlay
 from byoc_lab.compat.overlay import module as tvm_module
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay import IRModule, nn
-from byoc_lab.relay.expr import Call
-from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.ir.expr import Call
 from byoc_lab.relay.op.contrib import get_pattern_table
+from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import evaluate
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from byoc_lab.compat import relay, tvm
 from byoc_lab.compat.overlay import module
-from byoc_lab.relay.expr import Call
-from byoc_lab.relay.visit import post_order
+from byoc_lab.relay.ir.expr import Call
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.reference import evaluate
 
 X86 = "llvm -mtriple=x86_64-linux-gnu"

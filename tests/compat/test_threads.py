@@ -13,8 +13,9 @@ import byoc_lab
 from byoc_lab import lint, relay
 from byoc_lab.compat import jan2020
 from byoc_lab.errors import FreeVariableError
-from byoc_lab.relay import ExprMutator, dataflow_pattern
-from byoc_lab.relay.op.annotation import compiler_begin, compiler_end
+from byoc_lab.relay import ExprMutator
+from byoc_lab.relay import patterns as dataflow_pattern
+from byoc_lab.relay.op.annotation.regions import compiler_begin, compiler_end
 from byoc_lab.transform import AnnotateTarget, InferType, MergeComposite, PartitionGraph
 
 THREADS = Path(__file__).parents[1] / "data" / "threads"

@@ -15,9 +15,9 @@ import numpy as np
 
 import byoc_lab
 from byoc_lab import passes, relay
-from byoc_lab.dnnl import patterns
+from byoc_lab.backends.dnnl import patterns
 from byoc_lab.errors import ByocLabError
-from byoc_lab.relay.visit import post_order
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.reference import evaluate
 
 SECONDS = 20.0  # of CPU time for one text; the slowest that is well takes less than one

@@ -1,7 +1,7 @@
 """Valid texts, and ways to spoil them that keep most of their sense.
 
 A change of one token among thousands gets through to where types are inferred and passes run;
-texts of random characters end in the lexer, and are tested in `tests/relay/test_bad_text.py`.
+texts of random characters end in the lexer, and are tested in `tests/relay/text/test_bad_text.py`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from itertools import pairwise
 
 from byoc_lab import relay
 from byoc_lab.errors import ParseError
-from byoc_lab.relay.lexer import METADATA_MARKS, tokenize
-from byoc_lab.relay.source_map import Source
+from byoc_lab.relay.ir.source_map import Source
+from byoc_lab.relay.text.lexer import METADATA_MARKS, tokenize
 from tests.relay.op.samples import SAMPLES
-from tests.relay.texts import PRINTED, THREADS, code_of
+from tests.relay.text.texts import PRINTED, THREADS, code_of
 
 LONGEST = 6_000
 NUMBERS = ["0", "1", "2", "-1", "3", "7", "255", "1000000007", "-2147483648", "4294967296"]

@@ -6,13 +6,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from byoc_lab import dnnl, relay
-from byoc_lab.dnnl import native
-from byoc_lab.dnnl.partition import partition_for_dnnl
+from byoc_lab import relay
+from byoc_lab.backends import dnnl
+from byoc_lab.backends.dnnl import native
+from byoc_lab.backends.dnnl.partition import partition_for_dnnl
 from byoc_lab.lessons.quantize import quantize, quantized_weight
 from byoc_lab.relay import nn, testing
-from byoc_lab.relay.expr import Op
-from byoc_lab.relay.visit import post_order
+from byoc_lab.relay.ir.expr import Op
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.inline import inlined
 from byoc_lab.run.reference import evaluate
 

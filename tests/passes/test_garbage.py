@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from byoc_lab.transform import MergeComposite, module_pass
 
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.lessons import mobilenet
-from byoc_lab.relay.infer import infer_expr, infer_module
+from byoc_lab.relay.typing.infer import infer_expr, infer_module
+from byoc_lab.transform import MergeComposite, module_pass
 
 
 @pytest.fixture

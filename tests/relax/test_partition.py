@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from byoc_lab.dnnl import native
+from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import BuildError
 from byoc_lab.relax import partition_for_dnnl, why_not_relax
 from byoc_lab.relax.to_relay import to_relay
@@ -257,7 +257,7 @@ def test_exported_and_loaded_in_a_new_process(tmp_path) -> None:
     script = """
 import sys, numpy as np, byoc_lab, tvm
 from tvm import relax
-from byoc_lab.dnnl import native
+from byoc_lab.backends.dnnl import native
 native.load()
 machine = relax.VirtualMachine(tvm.runtime.load_module(sys.argv[1] + "/net.so"), tvm.cpu())
 result = machine["main"](tvm.runtime.tensor(np.load(sys.argv[1] + "/image.npy")))

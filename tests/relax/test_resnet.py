@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from byoc_lab.dnnl import native
+from byoc_lab.backends.dnnl import native
 from byoc_lab.relax import partition_for_dnnl
 
 torch = pytest.importorskip("torch", reason="torch, whose networks are compared, is not installed")

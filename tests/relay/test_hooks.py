@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.relay import hooks
-from byoc_lab.relay.dataflow_pattern import is_op, wildcard
+from byoc_lab.relay.ir import hooks
+from byoc_lab.relay.patterns import is_op, wildcard
 
 PUBLIC = [
     name

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from byoc_lab import dnnl, relay
-from byoc_lab.dnnl import native
+from byoc_lab import relay
+from byoc_lab.backends import dnnl
+from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import BuildError, InputError, OffloadError, UnknownNameError
 from byoc_lab.passes import PartitionGraph
 from byoc_lab.relay import Function, IRModule, nn
-from byoc_lab.relay.annotate import begin, end
-from byoc_lab.relay.expr import Op
-from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.analysis.annotations import begin, end
+from byoc_lab.relay.ir.expr import Op
+from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import OffloadWarning, backend_names, build, compare_times, evaluate, get_backend
 from tests.strategies import modules
 

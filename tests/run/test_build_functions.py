@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from byoc_lab import build, dnnl, relay
-from byoc_lab.dnnl import native
+from byoc_lab import build, relay
+from byoc_lab.backends import dnnl
+from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import BuildError, EvaluationError
 from byoc_lab.relay import IRModule
-from byoc_lab.relay.adt import Constructor, Match
-from byoc_lab.relay.expr import Function, GlobalVar, Let, Op, RefCreate, RefRead, RefWrite
-from byoc_lab.relay.infer import infer_module
-from byoc_lab.relay.visit import post_order
+from byoc_lab.relay.ir.adt import Constructor, Match
+from byoc_lab.relay.ir.expr import Function, GlobalVar, Let, Op, RefCreate, RefRead, RefWrite
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import deep, evaluate, inline
 from byoc_lab.run.inline import flattened, inlined
 from byoc_lab.run.to_relax import to_relax

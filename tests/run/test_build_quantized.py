@@ -11,8 +11,8 @@ from byoc_lab import relay
 from byoc_lab.compat import building
 from byoc_lab.errors import PassError
 from byoc_lab.relay import Function, IRModule
-from byoc_lab.relay.analysis import free_vars, list_op_freqs
-from byoc_lab.relay.expr import Call, Expr
+from byoc_lab.relay.analysis.queries import free_vars, list_op_freqs
+from byoc_lab.relay.ir.expr import Call, Expr
 from byoc_lab.relay.qnn import op as qnn
 from byoc_lab.run import build, evaluate
 

@@ -9,12 +9,13 @@ import sys
 import numpy as np
 import pytest
 
-from byoc_lab import backends, build, dnnl, relay
+from byoc_lab import backends, build, relay
+from byoc_lab.backends import dnnl
 from byoc_lab.backends.ccompiler import CRegion
-from byoc_lab.dnnl import native
+from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import BuildError, InputError
 from byoc_lab.relay import IRModule, nn
-from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import evaluate, load_library
 from byoc_lab.run.backends import register_runtime
 

@@ -15,15 +15,18 @@ from byoc_lab.compat.integrations.matched import (
     with_params,
     words,
 )
-from byoc_lab.passes.annotate_target import AnnotateTarget
-from byoc_lab.passes.base import Pass, Sequential
-from byoc_lab.passes.convert_layout import ConvertLayout, is_depthwise
-from byoc_lab.passes.fold_constant import FoldConstant
-from byoc_lab.passes.infer_type import InferType
-from byoc_lab.passes.merge_composite import MergeComposite
-from byoc_lab.passes.partition_graph import PartitionGraph
-from byoc_lab.relay.attrs import Attrs
-from byoc_lab.relay.dataflow_pattern import (
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.passes.fold.fold_constant import FoldConstant
+from byoc_lab.passes.framework.infer_type import InferType
+from byoc_lab.passes.framework.passes import Pass, Sequential
+from byoc_lab.passes.layout.convert_layout import ConvertLayout, is_depthwise
+from byoc_lab.relay.ir.attrs import Attrs
+from byoc_lab.relay.ir.expr import Call, Expr, Op, const
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.op.contrib import register_optimizer
+from byoc_lab.relay.patterns import (
     DFPattern,
     is_constant,
     is_expr,
@@ -31,9 +34,6 @@ from byoc_lab.relay.dataflow_pattern import (
     is_tuple,
     wildcard,
 )
-from byoc_lab.relay.expr import Call, Expr, Op, const
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.op.contrib import register_optimizer
 
 NAME = "arm_compute_lib"
 FLOAT = ("float32",)

@@ -15,18 +15,18 @@ from byoc_lab.compat.integrations.matched import (
     is_tensor_of,
     with_params,
 )
-from byoc_lab.passes.alter_op_layout import AlterOpLayout
-from byoc_lab.passes.annotate_target import AnnotateTarget
-from byoc_lab.passes.base import Pass, Sequential
-from byoc_lab.passes.dynamic_to_static import DynamicToStatic
-from byoc_lab.passes.fold_constant import FoldConstant
-from byoc_lab.passes.fold_scale_axis import FoldScaleAxis
-from byoc_lab.passes.infer_type import InferType
-from byoc_lab.passes.merge_composite import MergeComposite
-from byoc_lab.passes.partition_graph import PartitionGraph
-from byoc_lab.relay.dataflow_pattern import DFPattern, is_expr, is_op, wildcard
-from byoc_lab.relay.expr import Call, Constant, Expr, const
-from byoc_lab.relay.module import IRModule
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.passes.fold.fold_constant import FoldConstant
+from byoc_lab.passes.fold.fold_scale_axis import FoldScaleAxis
+from byoc_lab.passes.framework.infer_type import InferType
+from byoc_lab.passes.framework.passes import Pass, Sequential
+from byoc_lab.passes.layout.alter_op_layout import AlterOpLayout
+from byoc_lab.passes.simplify.dynamic_to_static import DynamicToStatic
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, const
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.patterns import DFPattern, is_expr, is_op, wildcard
 
 NAME = "bnns"
 FLOAT = ("float32",)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from byoc_lab.backends.registry import Entry, Refused, register
 from byoc_lab.compat.integrations.matched import has_attributes, is_tensor_of
-from byoc_lab.passes.annotate_target import AnnotateTarget
-from byoc_lab.passes.base import Pass, Sequential
-from byoc_lab.passes.infer_type import InferType
-from byoc_lab.passes.merge_composite import MergeComposite
-from byoc_lab.passes.partition_graph import PartitionGraph
-from byoc_lab.relay.dataflow_pattern import DFPattern, is_op, wildcard
-from byoc_lab.relay.expr import Call
-from byoc_lab.relay.module import IRModule
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.passes.framework.infer_type import InferType
+from byoc_lab.passes.framework.passes import Pass, Sequential
+from byoc_lab.relay.ir.expr import Call
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
 
 NAME = "cudnn"
 DTYPES = ("float64", "float32", "float16")

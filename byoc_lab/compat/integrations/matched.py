@@ -7,8 +7,8 @@ from typing import Any
 
 from byoc_lab.backends.registry import Predicate, Refused
 from byoc_lab.relay.build_module import bind_params_by_name
-from byoc_lab.relay.expr import Call, Expr, Op
-from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.ir.expr import Call, Expr, Op
+from byoc_lab.relay.ir.module import IRModule
 
 
 def chain(expr: Expr) -> Iterator[Call]:

@@ -1,6 +1,6 @@
 """The operators: one definition each (see `registry.define_op`), in files by family.
 
-Every module of this folder is imported here by discovery, so a new family is a new file.
+Every module of the folders below is imported here by discovery, so a new family is a new file.
 """
 
 from __future__ import annotations
@@ -8,16 +8,23 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from byoc_lab.relay.expr import Op
-from byoc_lab.relay.op.registry import OpDef, OpPattern, builder, builders, define_op
+from byoc_lab.relay.ir.expr import Op
+from byoc_lab.relay.op.framework.registry import OpDef, OpPattern, builder, builders, define_op
 
-_HELPERS = {"registry"}
+_FAMILIES = ("annotation", "tensor", "nn", "image", "vision", "qnn")
 # These refer by name to operators that the others define.
-_LAST = (
-    "nn_packed", "qnn_unary", "qnn_linear", "dyn", "shape_dependence",
-)  # fmt: skip
-_families = [m.name for m in pkgutil.iter_modules(__path__) if m.name not in (*_HELPERS, *_LAST)]
-for _name in (*_families, *_LAST):
+_LAST = ["nn.packed", "qnn.unary", "qnn.linear", "tensor.dyn", "framework.shape_dependence"]
+
+
+def _modules() -> list[str]:
+    found = []
+    for family in _FAMILIES:
+        package = importlib.import_module(f"{__name__}.{family}")
+        found += [f"{family}.{module.name}" for module in pkgutil.iter_modules(package.__path__)]
+    return [name for name in found if name not in _LAST] + _LAST
+
+
+for _name in _modules():
     importlib.import_module(f"{__name__}.{_name}")
 
 

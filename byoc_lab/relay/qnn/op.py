@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from byoc_lab.relay.op import register_op_attr as _register_op_attr
-from byoc_lab.relay.op.namespace import namespace as _namespace
-from byoc_lab.relay.op.requantize_config import RequantizeConfig as RequantizeConfig
-from byoc_lab.relay.op.requantize_config import (
+from byoc_lab.relay.op.framework.namespace import namespace as _namespace
+from byoc_lab.relay.op.qnn.requantize_config import RequantizeConfig as RequantizeConfig
+from byoc_lab.relay.op.qnn.requantize_config import (
     current_requantize_config as current_requantize_config,
 )
-from byoc_lab.relay.op.requantize_config import requantize_config as requantize_config
+from byoc_lab.relay.op.qnn.requantize_config import requantize_config as requantize_config
 
 _functions = _namespace("qnn.")
 globals().update(_functions)

@@ -1,8 +1,8 @@
 """`relay.qnn.transform`: the passes for quantized operators under TVM's name. They live in
-`byoc_lab.passes.qnn_transform`; nothing in `byoc_lab.relay` uses this module."""
+`byoc_lab.passes.quantize.qnn_transform`; nothing in `byoc_lab.relay` uses this module."""
 
 from __future__ import annotations
 
-from byoc_lab.passes.qnn_transform import CanonicalizeOps, Legalize
+from byoc_lab.passes.quantize.qnn_transform import CanonicalizeOps, Legalize
 
 __all__ = ["CanonicalizeOps", "Legalize"]

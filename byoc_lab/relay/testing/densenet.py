@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from byoc_lab.relay import nn
-from byoc_lab.relay.analysis import free_vars
-from byoc_lab.relay.expr import Expr, Function, var
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.ndarray import NDArray
-from byoc_lab.relay.op.namespace import function
+from byoc_lab.relay.analysis.queries import free_vars
+from byoc_lab.relay.ir.expr import Expr, Function, var
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.ndarray import NDArray
+from byoc_lab.relay.op.framework.namespace import function
 from byoc_lab.relay.testing import layers
 from byoc_lab.relay.testing.init import create_workload
 

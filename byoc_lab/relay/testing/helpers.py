@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from byoc_lab.relay.expr import Expr, Function
-from byoc_lab.relay.infer import infer_module
-from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.ir.expr import Expr, Function
+from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.prelude import Prelude
+from byoc_lab.relay.typing.infer import infer_module
 
 
 def run_infer_type(expr: Expr) -> Any:

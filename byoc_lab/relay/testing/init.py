@@ -7,11 +7,11 @@ from math import prod
 
 import numpy as np
 
-from byoc_lab.relay.expr import Expr
-from byoc_lab.relay.infer import infer_module
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.ndarray import NDArray
-from byoc_lab.relay.types import TensorType
+from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.ndarray import NDArray
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.typing.infer import infer_module
 
 
 class Initializer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from byoc_lab.relay import nn
-from byoc_lab.relay.expr import Call, Expr, TupleGetItem, var
+from byoc_lab.relay.ir.expr import Call, Expr, TupleGetItem, var
 
 KERNEL_LAYOUTS = {"NCHW": "OIHW", "NHWC": "HWIO"}
 DEPTHWISE_KERNEL_LAYOUTS = {"NCHW": "OIHW", "NHWC": "HWOI"}

@@ -8,14 +8,14 @@ One cell computes, with h and c the states and the gates cut from one product,
 from __future__ import annotations
 
 from byoc_lab.relay import nn
-from byoc_lab.relay.analysis import free_vars
-from byoc_lab.relay.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
-from byoc_lab.relay.module import IRModule
-from byoc_lab.relay.ndarray import NDArray
-from byoc_lab.relay.op.namespace import function
-from byoc_lab.relay.scope_builder import ScopeBuilder
+from byoc_lab.relay.analysis.queries import free_vars
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.ndarray import NDArray
+from byoc_lab.relay.ir.scope_builder import ScopeBuilder
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.op.framework.namespace import function
 from byoc_lab.relay.testing.init import create_workload
-from byoc_lab.relay.types import TensorType, TupleType, Type
 
 GATES = 4  # in, forget, the input's transformation, out
 

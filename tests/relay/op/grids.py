@@ -13,7 +13,7 @@ from typing import Any
 from byoc_lab import relay
 from byoc_lab.errors import ByocLabError
 from byoc_lab.relay import IRModule, image, nn
-from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.typing.infer import infer_module
 from tests.relay.op.sample import Sample, Shape
 
 

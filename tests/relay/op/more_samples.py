@@ -10,7 +10,7 @@ import numpy as np
 from byoc_lab import relay
 from byoc_lab.relay import Constant, nn
 from byoc_lab.relay.image import resize2d
-from byoc_lab.relay.op.device import on_device
+from byoc_lab.relay.op.annotation.device import on_device
 from byoc_lab.relay.qnn import op as qnn
 from tests.relay.op.sample import Sample, Shape, binary, sourced, unary
 

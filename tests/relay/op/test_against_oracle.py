@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from byoc_lab.relay import IRModule, parse, structural_equal
-from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.reference import evaluate
-from tests.oracle.client import Oracle, skip_reason
-from tests.oracle.values import tvm_typed, tvm_values
+from tests.parity.client import Oracle, skip_reason
+from tests.parity.values import tvm_typed, tvm_values
 from tests.relay.op.sample import Sample
 from tests.relay.op.samples import SAMPLES
 

@@ -15,7 +15,7 @@ from byoc_lab.relay.op.contrib import (
     pattern_table_names,
     register_pattern_table,
 )
-from byoc_lab.relay.op.namespace import namespace
+from byoc_lab.relay.op.framework.namespace import namespace
 
 # inspect.signature of each function in TVM 0.16.
 SIGNATURES = {

@@ -12,10 +12,10 @@ import pytest
 from byoc_lab import relay
 from byoc_lab.errors import ByocLabError
 from byoc_lab.relay import IRModule, Op
-from byoc_lab.relay.infer import infer_module
 from byoc_lab.relay.op import OpPattern
-from tests.oracle.golden_files import GOLDEN
-from tests.oracle.operator_facts import OPERATORS, hole_of, printed
+from byoc_lab.relay.typing.infer import infer_module
+from tests.parity.golden_files import GOLDEN
+from tests.parity.operator_facts import OPERATORS, hole_of, printed
 from tests.relay.op.holes import holes
 from tests.relay.op.left_out import FUNCTIONS, LEFT_OUT, OTHERWISE, SOLVED, STRICTER
 

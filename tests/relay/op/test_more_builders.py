@@ -11,9 +11,9 @@ import pytest
 from byoc_lab import relay
 from byoc_lab.errors import AttributeValueError, OperatorDefinitionError
 from byoc_lab.relay import image, nn
-from byoc_lab.relay.attrs import REQUIRED
-from byoc_lab.relay.op.device import on_device, virtual_device
-from byoc_lab.relay.op.registry import builder, define_op, identity
+from byoc_lab.relay.ir.attrs import REQUIRED
+from byoc_lab.relay.op.annotation.device import on_device, virtual_device
+from byoc_lab.relay.op.framework.registry import builder, define_op, identity
 from byoc_lab.relay.qnn import op as qnn
 from tests.relay.op.more_signatures import SIGNATURES
 from tests.relay.op.onnx_runs import numbers, run

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from byoc_lab.errors import TypeInferenceError
-from byoc_lab.relay.op.layout import (
+from byoc_lab.relay.op.framework.layout import (
     inverse,
     inverse_permute,
     is_identity,

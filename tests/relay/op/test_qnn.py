@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from byoc_lab import relay
 from byoc_lab.errors import BuildError, EvaluationError, TypeInferenceError
 from byoc_lab.relay import Constant, IRModule
-from byoc_lab.relay.infer import infer_module
-from byoc_lab.relay.op.qnn_math import fixed_point
+from byoc_lab.relay.op.qnn.math import fixed_point
 from byoc_lab.relay.qnn import op as qnn
+from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.reference import evaluate
 from tests.relay.op.onnx_runs import run, run_onnx
 

@@ -9,7 +9,7 @@ import pytest
 
 from byoc_lab.errors import BuildError
 from byoc_lab.relay import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, Var
-from byoc_lab.relay.analysis import post_order
+from byoc_lab.relay.analysis.queries import post_order
 from byoc_lab.run.reference import evaluate
 from tests.relay.op.grids import GRIDS, Grid
 from tests.relay.op.sample import Sample

@@ -10,9 +10,9 @@ import pytest
 
 from byoc_lab import relay
 from byoc_lab.relay import Any, IRModule, Op, TensorType, TupleType
-from byoc_lab.relay.attrs import Attr
-from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.ir.attrs import Attr
 from byoc_lab.relay.op import OpDef
+from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.reference import evaluate
 from tests.relay.op.sample import Sample, called_op
 from tests.relay.op.samples import SAMPLES

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from byoc_lab import relay
 from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay import Any, IRModule, TensorType
-from byoc_lab.relay.infer import infer_module
-from byoc_lab.relay.op.relations import broadcast
-from byoc_lab.relay.op.shape import reshaped
+from byoc_lab.relay.op.framework.relations import broadcast
+from byoc_lab.relay.op.tensor.shape import reshaped
+from byoc_lab.relay.typing.infer import infer_module
 
 small = st.lists(st.sampled_from([1, 1, 2, 3]), max_size=4).map(tuple)
 

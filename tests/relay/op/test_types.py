@@ -15,7 +15,7 @@ import pytest
 from byoc_lab import relay
 from byoc_lab.errors import AttributeValueError, TypeInferenceError
 from byoc_lab.relay import Function, IRModule, TensorType, nn
-from byoc_lab.relay.infer import infer_module
+from byoc_lab.relay.typing.infer import infer_module
 
 q = relay.Any()
 f32 = "float32"

@@ -1,7 +1,7 @@
 """`relay.op.contrib.dnnl`: DNNL's integration under TVM's name. It lives in
-`byoc_lab.dnnl.contrib`; nothing in `byoc_lab.relay` uses this module."""
+`byoc_lab.backends.dnnl.contrib`; nothing in `byoc_lab.relay` uses this module."""
 
 from __future__ import annotations
 
-from byoc_lab.dnnl.contrib import *  # noqa: F403
-from byoc_lab.dnnl.contrib import __all__ as __all__
+from byoc_lab.backends.dnnl.contrib import *  # noqa: F403
+from byoc_lab.backends.dnnl.contrib import __all__ as __all__

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from byoc_lab.relay.module import IRModule
+from byoc_lab.relay.ir.module import IRModule
 
 Entry = tuple[Any, ...]  # (name, pattern), (name, pattern, check) or (…, check, attributes)
 Table = Callable[[], Sequence[Entry]]

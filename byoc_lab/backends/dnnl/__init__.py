@@ -1,0 +1,46 @@
+"""The example back end: DNNL, which is oneDNN's older name and the one BYOC knows it by.
+
+Importing this registers it, as any back end does it (`byoc_lab.backends.register`): what it takes
+(`operators.py`), what it fuses (`patterns.py`), the passes before (`partition.py`) and the code
+generator of external functions (`codegen.py`).
+
+The native extension is loaded when something runs on it: `native.py`; single kernels to call by
+hand are in `kernels.py`.
+"""
+
+from __future__ import annotations
+
+from byoc_lab.backends import register
+from byoc_lab.backends.dnnl import kernels, native
+from byoc_lab.backends.dnnl.codegen import compile_region, region_graph
+from byoc_lab.backends.dnnl.graph import RegionGraph
+from byoc_lab.backends.dnnl.operators import OPERATORS, takes, why_not
+from byoc_lab.backends.dnnl.partition import TARGET, full_pipeline, partition_for_dnnl, pipeline
+from byoc_lab.backends.dnnl.patterns import Chain, chains, pattern_table
+from byoc_lab.run.backends import register_runtime
+
+register(
+    TARGET,
+    patterns=pattern_table,
+    supports={name: takes for name, operator in OPERATORS.items() if operator.offered},
+    beyond_tvm=[name for name, operator in OPERATORS.items() if operator.beyond_tvm],
+    codegen=compile_region,
+    pipeline=pipeline,
+)
+register_runtime(native.available)
+
+__all__ = [
+    "OPERATORS",
+    "Chain",
+    "RegionGraph",
+    "chains",
+    "compile_region",
+    "full_pipeline",
+    "kernels",
+    "native",
+    "partition_for_dnnl",
+    "pattern_table",
+    "pipeline",
+    "region_graph",
+    "why_not",
+]

@@ -1,0 +1,404 @@
+"""Code generation: an external function of Relay becomes one graph of the native runtime.
+
+The walk is general. An operation of `operators.py` becomes a native operation; an element-wise one
+whose operand was made by the operation before it, for it alone, is fused into that as a post-op
+(or as its bias). So conv2d + bias + relu is one kernel whether or not MergeComposite gave it a
+name, and so is every other chain oneDNN takes.
+
+The native runtime has one order of axes (NCHW, OIHW). A value in another order is kept as a tensor
+in that one and the order still to be put on it, which element-wise operations pass on; so a network
+in NHWC is fused as one in NCHW is, and turned at its edges alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.backends.dnnl import native, quantized
+from byoc_lab.backends.dnnl.activations import SPELLINGS, Reading
+from byoc_lab.backends.dnnl.graph import DnnlGraphWriter, RegionGraph
+from byoc_lab.backends.dnnl.operators import OPERATORS, Operator, eltwise, why_not
+from byoc_lab.backends.dnnl.unblock import unblocked
+from byoc_lab.errors import BuildError
+from byoc_lab.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    Op,
+    Tuple,
+    TupleGetItem,
+    Var,
+    describe,
+)
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.op.framework.layout import (
+    Axes,
+    inverse,
+    inverse_permute,
+    is_identity,
+    permutation,
+    permute,
+)
+from byoc_lab.relay.op.tensor.relayout import relaid
+from byoc_lab.relay.typing.infer import infer_expr
+from byoc_lab.run.inline import inlined
+
+COMMUTATIVE = ("add", "mul", "max", "min")  # native algorithms
+
+
+def compile_region(function: Function, symbol: str) -> native.CompiledRegion:
+    """The compiled form of an external function: DNNL's code generator.
+
+    Raises BuildError, naming the operator and what to do, for what DNNL cannot compute.
+    """
+    made = region_graph(function, symbol)
+    try:
+        return native.CompiledRegion(made.graph, made.constants)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise BuildError(
+            f"DNNL refuses region @{symbol}: {error}. Annotate that operator for another compiler "
+            f"or leave it to the host"
+        ) from error
+
+
+def region_graph(function: Function, symbol: str) -> RegionGraph:
+    """The graph of an external function; its functions (composites) are opened.
+
+    Inputs are the parameters in order; outputs the result, or the fields of a tuple. Raises
+    BuildError for what DNNL cannot compute.
+    """
+    typed = function if function.is_typed else infer_expr(function)
+    assert isinstance(typed, Function)
+    return _Builder(unblocked(inlined(typed)), symbol).build()
+
+
+@dataclass(frozen=True)
+class _Value:
+    """What a node computes: a tensor of the graph, after its axes are put in the order `axes`."""
+
+    tensor: int
+    axes: Axes | None = None
+
+
+class _Builder:
+    def __init__(self, function: Function, symbol: str):
+        self.function = function
+        self.symbol = symbol
+        self.out = DnnlGraphWriter(symbol)
+        self.value_of: dict[Expr, _Value] = {}
+        self.uses: Counter[Expr] = Counter()
+        self.lists: set[Expr] = set()  # tuples that are the operands of a call
+        self.spelled: dict[Expr, Reading] = {}  # by the call it ends with
+        self.inside: set[Expr] = set()  # what only spelled activations are made of
+
+    def build(self) -> RegionGraph:
+        nodes = list(post_order(self.function.body))
+        self.uses = Counter(part for node in nodes for part in node.parts())
+        self.lists = {a for n in nodes if isinstance(n, Call) for a in n.args}
+        self.requantized = {
+            n.args[0] for n in nodes if isinstance(n, Call) and n.is_op("qnn.requantize")
+        }
+        self.inside |= quantized.parameters(nodes)
+        self._find_spelled(nodes)
+        for param in self.function.params:
+            shape, dtype = self._shape(param, param.checked_type), param.checked_type.dtype  # type: ignore[attr-defined]
+            self.value_of[param] = _Value(self.out.input(param.name_hint, shape, dtype))
+        for node in nodes:
+            if node in self.spelled:
+                self._activation(node, self.spelled[node])
+            elif node not in self.inside:
+                self._visit(node)
+        body = self.function.body
+        return self.out.graph(
+            self._outputs(list(body.fields) if isinstance(body, Tuple) else [body])
+        )
+
+    def refuse(self, node: Expr, reason: str, advice: str = "") -> BuildError:
+        place = f"{node.span}: " if node.span else ""
+        advice = advice or (
+            f"Leave {describe(node)} out of the region (AnnotateTarget('dnnl') does), or give its "
+            f"operator an entry in byoc_lab.backends.dnnl.operators.OPERATORS"
+        )
+        return BuildError(f"{place}region @{self.symbol}: {reason}. {advice}")
+
+    def _shape(self, node: Expr, ty: Any) -> tuple[int, ...]:
+        known = isinstance(ty, TensorType) and ty.dtype in native.DTYPES
+        if not isinstance(ty, TensorType) or not known or not ty.is_static:
+            raise self.refuse(
+                node,
+                f"{describe(node)} must be a tensor of known shape, its dtype one of "
+                f"{', '.join(native.DTYPES)}, found {ty}",
+                "DNNL computes with nothing else: cast before the region, or leave it to the host",
+            )
+        return ty.concrete_shape
+
+    # Activations of several operators
+
+    def _find_spelled(self, nodes: list[Expr]) -> None:
+        """Activations whose parts nobody else uses; the longest ones, which end last, first."""
+        for node in reversed(nodes):
+            if node in self.inside or not isinstance(node, Call):
+                continue
+            for spelling in SPELLINGS.values():
+                reading = spelling.read(node)
+                if reading is not None and not reading.why_not() and self._is_closed(reading):
+                    self.spelled[node] = reading
+                    self.inside.update(reading.calls[1:])
+                    self._forget_numbers(reading)
+                    break
+
+    def _is_closed(self, reading: Reading) -> bool:
+        within = reading.uses()
+        return all(self.uses[call] == within[call] for call in reading.calls[1:])
+
+    def _forget_numbers(self, reading: Reading) -> None:
+        within = reading.uses()
+        for number in {number for _, number in reading.numbers}:
+            self.uses[number] -= within[number]
+            if not self.uses[number]:
+                self.inside.add(number)
+
+    def _activation(self, node: Expr, reading: Reading) -> None:
+        spelling, operand = reading.spelling, reading.operand
+        assert isinstance(node, Call) and operand is not None
+        # Its parts read the operand several times; the native operation does it once.
+        self.uses[operand] -= reading.uses()[operand] - 1
+        attrs = {"alg": spelling.alg, **spelling.parameters}
+        self._elementwise(eltwise(spelling.alg), node, [operand], attrs)
+
+    # Nodes
+
+    def _visit(self, node: Expr) -> None:
+        if isinstance(node, Constant):
+            self._shape(node, TensorType(node.numpy().shape, node.numpy().dtype.name))
+            self.value_of[node] = _Value(self.out.constant(node.numpy()))
+        elif isinstance(node, Call) and isinstance(node.op, Op):
+            if node.op.name in quantized.INTEGER_STEPS and quantized.visit(self, node):
+                return
+            reason = why_not(node)
+            if reason:
+                raise self.refuse(node, reason)
+            self._call(node, node.op)
+        elif isinstance(node, TupleGetItem):
+            self.value_of[node] = self._projection(node)
+        elif isinstance(node, Var):
+            if node not in self.value_of:
+                raise self.refuse(node, f"%{node.name_hint} is no parameter of the function")
+        elif isinstance(node, Tuple):
+            if node is not self.function.body and node not in self.lists:
+                raise self.refuse(node, "DNNL has no tuples but the result")
+        elif not isinstance(node, Op):
+            raise self.refuse(node, f"DNNL has no counterpart of {describe(node)}")
+
+    def _projection(self, node: TupleGetItem) -> _Value:
+        call = node.tuple_value
+        if not (isinstance(call, Call) and call.is_op("nn.batch_norm")):
+            raise self.refuse(node, "DNNL has no tuples but the results of nn.batch_norm")
+        # For inference, the new moving mean and variance are the old ones.
+        return self.value_of[(call, call.args[3], call.args[4])[node.index]]
+
+    def _call(self, call: Call, op: Op) -> None:
+        operator = OPERATORS[op.name]
+        if quantized.visit(self, call):
+            return
+        schema = op.definition.attrs
+        given = call.attrs if call.attrs is not None else (schema.make() if schema else None)
+        attrs = dict(operator.attrs(given))
+        if op.name in quantized.PRODUCTS:
+            attrs["data_zero_point"] = quantized.zero_point(call)
+        if op.name == "nn.bias_add":
+            self._bias_add(operator, call, attrs["axis"])
+        elif operator.post_op:
+            self._elementwise(operator, call, call.args, attrs)
+        elif operator.layouts is not None:
+            self._laid_out(operator, call, op.name, given, attrs)
+        elif op.name == "layout_transform":
+            self.value_of[call] = self._relaid(call, **attrs)
+        elif operator.kind == "transpose":
+            self.value_of[call] = self._turned(call, attrs["axes"])
+        else:
+            operands = call.args[:2] if op.name in quantized.PRODUCTS else _operands(call)
+            inputs = [self._plain(a) for a in operands]
+            if op.name == "nn.batch_norm":
+                inputs = self._with_scale_and_shift(call, inputs)
+            self.value_of[call] = _Value(self._emit(operator.kind, op.name, call, inputs, attrs))
+
+    def _emit(
+        self, kind: str, name: str, node: Expr, inputs: Sequence[int], attrs: dict[str, Any]
+    ) -> int:
+        ty = node.checked_type
+        ty = ty if isinstance(ty, TensorType) else ty.fields[0]  # type: ignore[attr-defined]
+        return self.out.op(kind, name, inputs, self._shape(node, ty), attrs, ty.dtype)
+
+    def _outputs(self, results: list[Expr]) -> list[int]:
+        found: list[int] = []
+        for result in results:
+            tensor = self._plain(result)
+            if tensor in found or tensor not in self.out.made_by:
+                # An output is memory of its own: an input, or another output, is copied into it.
+                dtype = self.out.dtype(tensor)
+                tensor = self.out.op(
+                    "reshape", "copy", [tensor], self.out.shape(tensor), dtype=dtype
+                )
+            found.append(tensor)
+        return found
+
+    def _with_scale_and_shift(self, call: Call, inputs: list[int]) -> list[int]:
+        """oneDNN always scales and shifts: by 1 and 0 where the attributes say not to."""
+        assert call.attrs is not None
+        data, gamma, beta, *statistics = inputs
+        shape, dtype = self.out.shape(gamma), native.numpy_dtype(self.out.dtype(gamma))
+        if not call.attrs.scale:
+            gamma = self.out.constant(np.ones(shape, dtype))
+        if not call.attrs.center:
+            beta = self.out.constant(np.zeros(shape, dtype))
+        return [data, gamma, beta, *statistics]
+
+    # Orders of axes
+
+    def _plain(self, node: Expr) -> int:
+        """The tensor that a node computes, its axes as Relay has them."""
+        value = self.value_of[node]
+        if value.axes is not None:
+            value = _Value(self.out.transposed(value.tensor, value.axes))
+            self.value_of[node] = value
+        return value.tensor
+
+    def _in_order(self, node: Expr, axes: Axes) -> int:
+        """What a node computes with its axes in another order."""
+        value = self.value_of[node]
+        axes = axes if value.axes is None else permute(value.axes, axes)
+        return self.out.transposed(value.tensor, axes)
+
+    def _turned(self, call: Call, axes: Sequence[int] | None) -> _Value:
+        value = self.value_of[call.args[0]]
+        rank = len(self.out.shape(value.tensor))
+        order = tuple(axis % rank for axis in (range(rank)[::-1] if axes is None else axes))
+        order = order if value.axes is None else permute(value.axes, order)
+        return _Value(value.tensor, None if is_identity(order) else order)
+
+    def _relaid(self, call: Call, source: str, target: str) -> _Value:
+        tensor = self._plain(call.args[0])
+        parts, order, shape = relaid("layout_transform", self.out.shape(tensor), source, target)
+        # A runtime's tensor has few axes, so those of length 1 stay out.
+        long = [n for n, length in enumerate(parts) if length != 1]
+        split = self.out.reshaped(tensor, [parts[n] for n in long])
+        turned = self.out.transposed(split, tuple(long.index(n) for n in order if n in long))
+        return _Value(self.out.reshaped(turned, shape))
+
+    def _laid_out(
+        self, operator: Operator, call: Call, name: str, given: Any, attrs: dict[str, Any]
+    ) -> None:
+        """A convolution or pooling: its operands in the runtime's order, its result from there."""
+        assert operator.layouts is not None
+        layouts = operator.layouts(given)
+        inputs = [self._in_order(call.args[0], permutation(layouts.data, layouts.canonical))]
+        if len(call.args) > 1:
+            inputs.append(operator.weight(self.out, self._plain(call.args[1]), given))
+        back = permutation(layouts.canonical, layouts.result)
+        shape = inverse_permute(self._shape(call, call.checked_type), back)
+        dtype = call.checked_type.dtype  # type: ignore[attr-defined]
+        made = self.out.op(operator.kind, name, inputs, shape, attrs, dtype)
+        self.value_of[call] = _Value(made, None if is_identity(back) else back)
+
+    # Fusion
+
+    def _elementwise(
+        self, operator: Operator, call: Call, operands: Sequence[Expr], attrs: dict[str, Any]
+    ) -> None:
+        shape = self._shape(call, call.checked_type)
+        values = [self.value_of[operand] for operand in operands]
+        axes = next((v.axes for v in values if v.axes and len(v.axes) == len(shape)), None)
+        tensors = [self.aligned(operand, axes) for operand in operands]
+        if axes is not None:
+            shape = inverse_permute(shape, axes)
+        made = self._fused(operator, operands, tensors, attrs, shape)
+        if made is None:
+            name = call.op.name if isinstance(call.op, Op) else operator.kind
+            dtype = self.out.dtype(tensors[0])
+            made = self.out.op(operator.kind, name, tensors, shape, attrs, dtype)
+        self.value_of[call] = _Value(made, axes)
+
+    def aligned(self, operand: Expr, axes: Axes | None) -> int:
+        """An operand as it broadcasts with tensors on which the order `axes` is still to be put."""
+        value = self.value_of[operand]
+        if axes is None or value.axes == axes:
+            return self._plain(operand) if axes is None else value.tensor
+        if value.axes is not None and len(value.axes) == len(axes):
+            return self._in_order(operand, inverse(axes))
+        plain = self._plain(operand)
+        shape = self.out.shape(plain)
+        padded = self.out.reshaped(plain, [*[1] * (len(axes) - len(shape)), *shape])
+        return self.out.transposed(padded, inverse(axes))
+
+    def _bias_add(self, operator: Operator, call: Call, axis: int) -> None:
+        """A vector along one axis: a bias where the operation before takes one there."""
+        data, vector = call.args
+        value, other = self.value_of[data], self._plain(vector)
+        shape = self.out.shape(value.tensor)
+        axis %= len(shape)
+        axis = axis if value.axes is None else value.axes[axis]
+        made = value.tensor
+        if self._may_fuse(data, value.tensor, [other]) and self.out.takes_bias(value.tensor, axis):
+            self.out.add_bias(value.tensor, other)
+        else:
+            laid = self.out.reshaped(other, [shape[axis], *[1] * (len(shape) - 1 - axis)])
+            tensors, attrs = [value.tensor, laid], {"alg": "add"}
+            fused = self._fused(operator, call.args, tensors, attrs, shape)
+            if fused is None:
+                dtype = self.out.dtype(value.tensor)
+                fused = self.out.op(operator.kind, "nn.bias_add", tensors, shape, attrs, dtype)
+            made = fused
+        self.value_of[call] = _Value(made, value.axes)
+
+    def _fused(
+        self,
+        operator: Operator,
+        operands: Sequence[Expr],
+        tensors: list[int],
+        attrs: dict[str, Any],
+        shape: Sequence[int],
+    ) -> int | None:
+        """The operand whose operation now does this one too; None where that is impossible."""
+        order = list(range(len(tensors)))
+        if len(tensors) == 2 and attrs["alg"] not in COMMUTATIVE:
+            order = [0]
+        # The later operand first: what made it can read the other one.
+        for n in sorted(order, key=lambda n: -self.out.defined_at[tensors[n]]):
+            tensor, others = tensors[n], tensors[:n] + tensors[n + 1 :]
+            if list(shape) != self.out.shape(tensor):
+                continue
+            if not self._may_fuse(operands[n], tensor, others):
+                continue
+            if operator.kind == "eltwise":
+                self.out.add_post_op(tensor, "eltwise", **attrs)
+            elif attrs["alg"] == "add" and self.out.is_bias(tensor, others[0]):
+                self.out.add_bias(tensor, others[0])
+            else:
+                self.out.add_post_op(tensor, "binary", input=others[0], **attrs)
+            return tensor
+        return None
+
+    def _may_fuse(self, operand: Expr, tensor: int, others: list[int]) -> bool:
+        return self._used_once(operand) and self.out.takes_post_op(tensor, others)
+
+    def _used_once(self, node: Expr) -> bool:
+        """Whether `node` has a single user; a projection is used with what it projects from."""
+        if isinstance(node, TupleGetItem) and self.uses[node.tuple_value] != 1:
+            return False
+        return self.uses[node] == 1
+
+
+def _operands(call: Call) -> list[Expr]:
+    """The operands of a call, a tuple of them opened."""
+    found: list[Expr] = []
+    for arg in call.args:
+        found += arg.fields if isinstance(arg, Tuple) else [arg]
+    return found

@@ -1,0 +1,100 @@
+"""Quantized numbers, real = scale * (integer - zero point); see native/src/ops/quantized.cc.
+
+Bit for bit what Relay's operators of the same names give: `requantize` is integer arithmetic.
+Scales (positive, taken as float32) and zero points (integers of 32 bits) are numbers, or vectors
+along `axis`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.backends.dnnl import native
+from byoc_lab.backends.dnnl.kernels.running import run
+
+
+def quantize(
+    data: Any, scale: Any, zero_point: Any, *, axis: int = -1, dtype: str = "int8", out: Any = None
+) -> Any:
+    """data / scale, rounded (halves away from zero), + zero_point, within the range of `dtype`.
+
+    data: float32. dtype: uint8, int8 or int32.
+    """
+    tensors = {"data": data, **_parameters("quantize", scale=scale, zero_point=zero_point)}
+    return run("quantize", "quantize", tensors, {"axis": axis}, out, dtype=dtype)
+
+
+def dequantize(data: Any, scale: Any, zero_point: Any, *, axis: int = -1, out: Any = None) -> Any:
+    """scale * (data - zero_point) in float32; data uint8, int8 or int32."""
+    tensors = {"data": data, **_parameters("dequantize", scale=scale, zero_point=zero_point)}
+    return run("dequantize", "dequantize", tensors, {"axis": axis}, out, dtype="float32")
+
+
+def requantize(
+    data: Any,
+    input_scale: Any,
+    input_zero_point: Any,
+    output_scale: Any,
+    output_zero_point: Any,
+    bias: Any = None,
+    *,
+    axis: int = -1,
+    rounding: str = "UPWARD",
+    dtype: str = "int8",
+    out: Any = None,
+) -> Any:
+    """data + bias, integers of one scale and zero point, as integers of another.
+
+    rounding: of halves, "UPWARD" or "TONEAREST" (away from zero). output_scale and
+    output_zero_point are single numbers.
+    """
+    parameters = _parameters(
+        "requantize",
+        input_scale=input_scale,
+        input_zero_point=input_zero_point,
+        output_scale=output_scale,
+        output_zero_point=output_zero_point,
+    )
+    tensors = {"data": data, **parameters, "bias": bias}
+    attrs = {"axis": axis, "rounding": rounding}
+    return run("requantize", "requantize", tensors, attrs, out, dtype=dtype)
+
+
+def _parameters(kernel: str, **given: Any) -> dict[str, np.ndarray]:
+    """Scales and zero points, which are numbers, lists of them or tensors, as arrays.
+
+    Raises TypeError for what is none of these, ValueError for a scale that is no positive number
+    and for a zero point that has more than 32 bits.
+    """
+    found = {}
+    for name, value in given.items():
+        where = f"byoc_lab.dnnl.{kernel}"
+        plain = np.isscalar(value) or isinstance(value, list | tuple)
+        numbers = np.asarray(value) if plain else native.as_array(where, name, value)
+        found[name] = (_zeros if "zero" in name else _scales)(f"{where}: {name}", numbers)
+    return found
+
+
+def _scales(where: str, numbers: np.ndarray) -> np.ndarray:
+    if numbers.dtype.kind not in "iuf":
+        raise TypeError(f"{where}: expected numbers, found {numbers.dtype}")
+    with np.errstate(over="ignore"):
+        scales = numbers.astype(np.float32)
+    wrong = ~(np.isfinite(scales) & (scales > 0))
+    if wrong.any():
+        raise ValueError(
+            f"{where}: expected positive numbers of float32, found {numbers[wrong].flat[0]}"
+        )
+    return scales
+
+
+def _zeros(where: str, numbers: np.ndarray) -> np.ndarray:
+    if numbers.dtype.kind not in "iu":
+        raise TypeError(f"{where}: expected integers, found {numbers.dtype}")
+    zeros = numbers.astype(np.int32)
+    wrong = zeros != numbers
+    if wrong.any():
+        raise ValueError(f"{where}: expected integers of 32 bits, found {numbers[wrong].flat[0]}")
+    return zeros

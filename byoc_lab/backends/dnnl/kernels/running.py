@@ -1,0 +1,127 @@
+"""What every kernel does with its arguments."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from byoc_lab.backends.dnnl import native
+
+Ints = int | Sequence[int]
+PostOps = Sequence[Mapping[str, Any]]
+AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
+
+# By the number of spatial axes: data, and the paddings of both sides.
+DATA = {1: "(N, C, W)", 2: "(N, C, H, W)", 3: "(N, C, D, H, W)"}
+SIDES = {
+    1: "(before, behind)",
+    2: "(top, left, bottom, right)",
+    3: "(front, top, left, back, bottom, right)",
+}
+
+
+def named(function: AnyFunction, name: str, doc: str) -> AnyFunction:
+    """A function that was made for a number of axes, as one that was written for it."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = inspect.cleandoc(doc)
+    return function
+
+
+def run(
+    kernel: str,
+    kind: str,
+    tensors: Mapping[str, Any],
+    attrs: Mapping[str, Any] | None = None,
+    out: Any = None,
+    post_ops: PostOps = (),
+    dtype: str | None = None,
+    optional: Sequence[str] = ("bias",),
+    first: PostOps = (),
+) -> Any:
+    """Run one native operation. The name is for messages.
+
+    optional: of the tensors, those that may be None. first: post-ops that the kernel itself has.
+    dtype: of the result, where neither `out` nor the operands tell it.
+    """
+    where = f"byoc_lab.dnnl.{kernel}"
+    held = [
+        native.as_input(where, name, value, None)
+        for name, value in tensors.items()
+        if value is not None or name not in optional
+    ]
+    plain = {name: _plain(value) for name, value in (attrs or {}).items()}
+    if out is None:
+        shapes = [[int(size) for size in value.shape] for value in held]
+        dtypes = [native.dtype_name(value) for value in held]
+        of = dtypes[0] if dtypes else "float32"
+        dtype = dtype or ("int32" if of in ("int8", "uint8") else of)
+        infer = native.function("infer_shape")
+        out = native.aligned_empty(infer(where, kind, shapes, dtypes, dtype, plain), dtype)
+    target = native.as_output(where, "out", out, None)
+    chain, read = _chain(where, first, post_ops, native.dtype_name(out))
+    native.function("run_op")(where, kind, _tensors(held), plain, chain, _tensors(read), target)
+    return out
+
+
+def _chain(
+    where: str, first: PostOps, post_ops: PostOps, dtype: str
+) -> tuple[list[dict[str, Any]], list[Any]]:
+    """The post-ops with numbers for inputs, and the tensors that the numbers count."""
+    if not isinstance(post_ops, list | tuple):
+        raise TypeError(
+            f"{where}: post_ops: expected a list of dicts, found {type(post_ops).__name__}"
+        )
+    chain: list[dict[str, Any]] = []
+    read: list[Any] = []
+    for n, post_op in enumerate((*first, *post_ops)):
+        if not isinstance(post_op, Mapping):
+            raise TypeError(
+                f"{where}: post-op {n}: expected a dict, found {type(post_op).__name__}"
+            )
+        entry = {key: _plain(value) for key, value in post_op.items() if key != "input"}
+        if "input" in post_op:
+            given = post_op["input"]
+            if isinstance(given, int | float | np.generic):
+                given = np.asarray(given, native.numpy_dtype(dtype))
+            entry["input"] = len(read)
+            read.append(native.as_input(where, f"the input of post-op {n}", given, None))
+        chain.append(entry)
+    return chain, read
+
+
+def _tensors(values: Sequence[Any]) -> list[Any]:
+    import tvm_ffi
+
+    return [v if isinstance(v, tvm_ffi.Tensor) else tvm_ffi.from_dlpack(v) for v in values]
+
+
+def repeat(value: Any, times: int) -> Any:
+    """One number as `times` numbers; anything else as it is."""
+    return [value] * times if isinstance(value, int | np.integer) else value
+
+
+def sides(padding: Any, axes: int) -> Any:
+    """All before, all behind, from one number, one for each axis or both sides; else as it is."""
+    padding = repeat(padding, 2 * axes)
+    if isinstance(padding, list | tuple) and len(padding) == axes:
+        return [*padding, *padding]
+    return padding
+
+
+def window(strides: Ints, padding: Ints, dilation: Ints, axes: int) -> dict[str, Any]:
+    """The attributes that convolutions and poolings share."""
+    return {
+        "strides": repeat(strides, axes),
+        "padding": sides(padding, axes),
+        "dilation": repeat(dilation, axes),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers as Python's; everything else is left for the native check to name."""
+    if isinstance(value, list | tuple):
+        return [_plain(element) for element in value]
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,77 @@
+"""Kernels that put elements in other places, or together; see native/src/ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from byoc_lab.backends.dnnl import native
+from byoc_lab.backends.dnnl.kernels.running import DATA, Ints, PostOps, repeat, run
+
+
+def concatenate(
+    data: Sequence[Any], *, axis: int = 0, post_ops: PostOps = (), out: Any = None
+) -> Any:
+    """Arrays one behind the other along `axis`; their other dimensions agree."""
+    if not isinstance(data, list | tuple):
+        raise TypeError(
+            f"byoc_lab.dnnl.concatenate: data: expected a list of tensors, "
+            f"found {type(data).__name__}"
+        )
+    tensors = {f"data{n}": d for n, d in enumerate(data)}
+    return run("concatenate", "concat", tensors, {"axis": axis}, out, post_ops)
+
+
+def transpose(data: Any, axes: Sequence[int], *, out: Any = None) -> Any:
+    """The axes of data in another order, laid out anew: axis n of the result is axes[n] of data.
+
+    data: of any dtype, as it is only moved.
+    """
+    held = native.as_input("byoc_lab.dnnl.transpose", "data", data, None)
+    dtype = native.dtype_name(held)
+    return run("transpose", "transpose", {"data": held}, {"axes": axes}, out, dtype=dtype)
+
+
+def reduce(alg: str, data: Any, *, axis: int = -1, post_ops: PostOps = (), out: Any = None) -> Any:
+    """sum, mean, prod, max or min (`alg`) of data along one axis, which is kept with size 1."""
+    return run("reduce", "reduce", {"data": data}, {"alg": alg, "axis": axis}, out, post_ops)
+
+
+def resample(
+    data: Any, size: Ints, *, alg: str = "linear", post_ops: PostOps = (), out: Any = None
+) -> Any:
+    """Images (N, C, [D, [H,]] W) resized to (N, C, *size), by alg "linear" or "nearest".
+
+    size: one number, or one for each axis. Pixels have area: element y of the result lies at
+    (y + 1/2) * H / H' - 1/2 of the data.
+    """
+    held = native.as_input("byoc_lab.dnnl.resample", "data", data, None)
+    axes = len(held.shape) - 2
+    if axes not in DATA:
+        raise ValueError(
+            f"byoc_lab.dnnl.resample: data: expected 3 to 5 dimensions (batch, channels, 1 to 3 "
+            f"more), found shape {tuple(held.shape)}"
+        )
+    attrs = {"alg": alg, "size": repeat(size, axes)}
+    return run("resample", f"resample{axes}d", {"data": held}, attrs, out, post_ops)
+
+
+def reorder(data: Any, src_layout: str, dst_layout: str, *, out: Any = None) -> Any:
+    """data, whose axes lie as `src_layout` says, laid out as `dst_layout` says; of any dtype.
+
+    Layouts are written as TVM's: a capital for each axis in the order of memory, and blocks behind
+    them. From "NCHW" to "NCHW16c", data (N, C, H, W) becomes (N, C // 16, H, W, 16); a block has to
+    divide its axis.
+    """
+    where = "byoc_lab.dnnl.reorder"
+    for name, layout in (("src_layout", src_layout), ("dst_layout", dst_layout)):
+        if not isinstance(layout, str):
+            raise TypeError(f"{where}: {name}: expected a string, found {type(layout).__name__}")
+    held = native.as_input(where, "data", data, None)
+    if out is None:
+        shape = [int(size) for size in held.shape]
+        shape = native.function("reordered_shape")(shape, src_layout, dst_layout)
+        out = native.aligned_empty(shape, native.dtype_name(held))
+    target = native.as_output(where, "out", out, None)
+    native.function("reorder")(held, src_layout, dst_layout, target)
+    return out

@@ -1,0 +1,331 @@
+"""The compiled DNNL extension: loading it, handing it arrays, running a region on it.
+
+The extension is a shared library without Python in it; TVM-FFI loads it and carries the calls.
+Nothing is loaded until it is used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.backends.dnnl.graph import DnnlGraph
+from byoc_lab.backends.dnnl.kernel_table import Kernel, Kernels
+from byoc_lab.errors import NativeExtensionError
+from byoc_lab.relay.ir.ndarray import numpy_dtype as numpy_dtype
+
+LIBRARY = "byoc_lab_dnnl"
+DTYPES = ("float32", "bfloat16", "uint8", "int8", "int32")
+ALIGNMENT = 64  # bytes: a cache line; oneDNN is up to a fifth slower on arrays aligned to 16
+HOW_TO_GET_IT = (
+    "On Linux (x86-64), install byoc_lab's manylinux wheel, or, with a C++17 compiler, run "
+    "`pip install .` (to develop: `pip install -e .`) in the root of the byoc_lab repository. All "
+    "but running on DNNL works without: byoc_lab.build(mod, offload=False) compiles the regions "
+    "with TVM"
+)
+
+
+@functools.cache
+def load() -> None:
+    """Load the extension, once. Raises NativeExtensionError saying how to build it.
+
+    The environment variable BYOC_LAB_DNNL_LIBRARY names another library file to load in its place:
+    one built for debugging, say.
+    """
+    try:
+        from tvm_ffi import load_module
+        from tvm_ffi.libinfo import load_lib_module
+    except ImportError as error:
+        raise NativeExtensionError(
+            "the DNNL extension needs the package apache-tvm-ffi, which cannot be imported "
+            f"({error}); install it with: pip install 'apache-tvm-ffi>=0.1.15,<0.2'"
+        ) from error
+    try:
+        if other := os.environ.get("BYOC_LAB_DNNL_LIBRARY"):
+            load_module(other)
+            return
+        load_lib_module("byoc-lab", LIBRARY, extra_lib_paths=[Path(__file__).parents[2]])
+    except (RuntimeError, OSError) as error:
+        raise NativeExtensionError(
+            f"the DNNL extension (lib{LIBRARY}.so) is missing or cannot be loaded: {error}\n"
+            f"{HOW_TO_GET_IT}."
+        ) from error
+
+
+def available() -> bool:
+    """Whether the extension can be loaded; `load()` tells why not."""
+    try:
+        load()
+    except NativeExtensionError:
+        return False
+    return True
+
+
+@functools.cache
+def function(name: str) -> Callable[..., Any]:
+    """The native function registered as `byoc_lab.dnnl.<name>`."""
+    load()
+    import tvm_ffi
+
+    return tvm_ffi.get_global_func(f"byoc_lab.dnnl.{name}")
+
+
+def get_num_threads() -> int:
+    """Threads that regions created by this thread will use."""
+    return function("get_num_threads")()
+
+
+def set_num_threads(threads: int) -> None:
+    """Set the threads of regions created by this thread from now on; existing ones keep theirs."""
+    function("set_num_threads")(threads)
+
+
+def get_layouts() -> str:
+    """How regions created by this thread choose layouts: see `set_layouts`."""
+    return function("get_layouts")()
+
+
+def set_layouts(rule: str) -> None:
+    """Set how regions created by this thread from now on choose layouts for their convolutions.
+
+    "blocked": blocks of channels; "any": what oneDNN prefers for each; "timed", the default: the
+    quickest for the region as a whole of these two and a mixture, found by running it a few times
+    when it is created (a region of little work is not: it gets "blocked").
+    `CompiledRegion.stats()` tells the choice and the times. Results agree within rounding, not bit
+    by bit, and timing may decide differently another time: name one of the two where runs have to
+    repeat exactly. Raises ValueError.
+    """
+    function("set_layouts")(rule)
+
+
+@contextlib.contextmanager
+def using_threads(threads: int | None) -> Iterator[None]:
+    """Inside, regions created by this thread get `threads`; None changes nothing."""
+    if threads is None:
+        yield
+        return
+    before = get_num_threads()
+    set_num_threads(threads)
+    try:
+        yield
+    finally:
+        set_num_threads(before)
+
+
+def dtype_name(value: Any) -> str:
+    """The dtype of an array or tensor as DTYPES has it; uint16 stands for the bits of bfloat16."""
+    name = str(value.dtype).removeprefix("torch.")
+    return "bfloat16" if name == "uint16" else name
+
+
+def aligned_empty(shape: Sequence[int], dtype: str = "float32") -> np.ndarray:
+    """An uninitialised array of `shape` on a 64-byte boundary."""
+    element = numpy_dtype(dtype)
+    size = math.prod(shape) * element.itemsize
+    raw = np.empty(size + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + size].view(element).reshape(tuple(shape))
+
+
+def as_input(where: str, name: str, value: Any, dtype: str | None = "float32") -> Any:
+    """What the extension can read of `value`: a NumPy array or any tensor with DLPack.
+
+    No copy is made of a row-major array, even a read-only one; strided ones are copied. TypeError
+    when `value` is neither or not of `dtype` (None: any of DTYPES). bfloat16 is an array of
+    ml_dtypes, or its bits in uint16. What is given may not be written to.
+    """
+    if isinstance(value, np.ndarray):
+        _check_dtype(where, name, value, dtype)
+        value = _bits(value)
+        if not (value.flags.c_contiguous and value.flags.aligned):
+            # Not ascontiguousarray: it makes a scalar array one-dimensional.
+            return value.copy(order="C")
+        return value if value.flags.writeable else np.asarray(_Readable(value))
+    tensor = _from_dlpack(where, name, value)
+    _check_dtype(where, name, tensor, dtype)
+    return tensor if tensor.is_contiguous() else np.from_dlpack(value).copy(order="C")
+
+
+class _Readable:
+    """A read-only array as DLPack lets it through, which would refuse it: as if writable.
+
+    `np.asarray` makes an array of it that shares its memory and keeps it alive.
+    """
+
+    def __init__(self, array: np.ndarray) -> None:
+        data, _ = array.__array_interface__["data"]
+        self.__array_interface__ = {**array.__array_interface__, "data": (data, False)}
+        self._array = array
+
+
+def is_immutable(value: Any) -> bool:
+    """Whether `value` is an array that nobody can write to: neither to it nor to what it views."""
+    while isinstance(value, np.ndarray) and not value.flags.writeable:
+        if value.base is None:
+            return True
+        value = value.base
+    return isinstance(value, bytes)
+
+
+def _check_dtype(where: str, name: str, value: Any, dtype: str | None) -> None:
+    wanted = (dtype,) if dtype else DTYPES
+    if dtype_name(value) not in wanted:
+        expected = ", ".join(wanted)
+        raise TypeError(f"{where}: {name}: expected dtype {expected}, found {value.dtype}")
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    """DLPack does not know the bfloat16 of ml_dtypes: its bits go in its place."""
+    return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
+
+
+def as_output(where: str, name: str, value: Any, dtype: str | None = "float32") -> Any:
+    """What the extension can write to: as `as_input`, but nothing is copied.
+
+    Raises ValueError when `value` is read-only or not row-major.
+    """
+    if isinstance(value, np.ndarray):
+        _check_dtype(where, name, value, dtype)
+        if not _passes_through(value):
+            raise ValueError(
+                f"{where}: {name}: expected a writable row-major array, found "
+                f"{'a read-only one' if not value.flags.writeable else f'strides {value.strides}'}"
+            )
+        return _bits(value)
+    return _from_dlpack(where, name, value)
+
+
+def as_array(where: str, name: str, value: Any) -> np.ndarray:
+    """A NumPy array of the elements of `value`, which `as_input` would take."""
+    if isinstance(value, np.ndarray):
+        return value
+    return np.from_dlpack(_from_dlpack(where, name, value))
+
+
+def _passes_through(array: np.ndarray) -> bool:
+    return array.flags.c_contiguous and array.flags.writeable and array.flags.aligned
+
+
+def _from_dlpack(where: str, name: str, value: Any) -> Any:
+    import tvm_ffi
+
+    if not hasattr(value, "__dlpack__"):
+        raise TypeError(
+            f"{where}: {name}: expected a NumPy array or a tensor with DLPack, "
+            f"found {type(value).__name__}"
+        )
+    try:
+        return tvm_ffi.from_dlpack(value)
+    except (BufferError, RuntimeError, ValueError) as error:
+        raise TypeError(
+            f"{where}: {name}: this {type(value).__name__} does not give its memory: {error}"
+        ) from error
+
+
+class CompiledRegion:
+    """A region of a network, compiled: `CompiledRegion(graph, constants)(*inputs)` are its outputs.
+
+    `graph` is the JSON graph of native/README.md as a dict, `constants` its constants in order
+    (copied, unless all are arrays that nobody can write to). Primitives are created and constants
+    reordered here, once, for the number of `threads`; by default that set in this thread. Calls
+    from several threads wait for each other.
+
+    Inputs may have another batch (leading axis) than the graph states, all of them the same one,
+    where every operation treats each sample on its own: primitives for it are created at its first
+    call and kept for later ones, the eight last used at a time. Weights given as inputs keep their
+    shapes.
+
+    Raises ValueError or TypeError naming the op and the tensor when the graph or a constant is
+    malformed, NativeExtensionError when the extension is not built.
+    """
+
+    def __init__(
+        self, graph: dict[str, Any], constants: Sequence[Any] = (), *, threads: int | None = None
+    ) -> None:
+        keep = all(map(is_immutable, constants))
+        create = function("create_graph_keeping" if keep else "create_graph")
+        where = f"graph '{graph.get('symbol', '?')}'"
+        dtypes = [graph["tensors"][i].get("dtype") for i in graph["constants"]]
+        held = [
+            as_input(where, f"constant {i}", value, dtype)
+            for i, (value, dtype) in enumerate(zip_longest(constants, dtypes))
+            if i < len(constants)
+        ]
+        with using_threads(threads):
+            self.module = create(json.dumps(graph), held)
+        """The tvm_ffi.Module; it can be imported into another one, saved and exported."""
+        if len(held) < len(graph["constants"]):
+            raise ValueError(
+                f"{where}: expected {len(graph['constants'])} constants, found {len(held)}"
+            )
+        self.graph = DnnlGraph(graph)
+        """The region as data (native/README.md documents it), and drawn when it is shown."""
+        self.symbol: str = graph["symbol"]
+        self._where = where
+        self._function = self.module[self.symbol]
+        tensors = graph["tensors"]
+        self._inputs = [tensors[i]["name"] for i in graph["inputs"]]
+        self._dtypes = [tensors[i]["dtype"] for i in graph["inputs"]]
+        self._input_shapes = [tuple(tensors[i]["shape"]) for i in graph["inputs"]]
+        self._output_shapes = [tuple(tensors[i]["shape"]) for i in graph["outputs"]]
+        self._output_dtypes = [tensors[i]["dtype"] for i in graph["outputs"]]
+
+    def __call__(self, *inputs: Any) -> list[np.ndarray]:
+        """Run on an array or DLPack tensor of its dtype for each input; returns new arrays."""
+        if len(inputs) != len(self._inputs):
+            raise TypeError(
+                f"{self._where}: expected {len(self._inputs)} inputs "
+                f"({', '.join(self._inputs)}), found {len(inputs)}"
+            )
+        held = [
+            as_input(self._where, f"input '{name}'", value, dtype)
+            for name, value, dtype in zip(self._inputs, inputs, self._dtypes, strict=True)
+        ]
+        shapes = self._shapes_of_outputs(held)
+        outputs = [
+            aligned_empty(shape, dtype)
+            for shape, dtype in zip(shapes, self._output_dtypes, strict=True)
+        ]
+        self._function(*held, *map(_bits, outputs))
+        return outputs
+
+    def _shapes_of_outputs(self, inputs: Sequence[Any]) -> Sequence[Sequence[int]]:
+        shapes = [tuple(value.shape) for value in inputs]
+        if shapes == self._input_shapes:
+            return self._output_shapes
+        return self.module["output_shapes"](shapes)
+
+    def stats(self) -> dict[str, Any]:
+        """How the region runs: native/README.md lists the entries."""
+        return json.loads(self.module["get_stats"]())
+
+    @property
+    def c_source(self) -> str:
+        """C++ against oneDNN's public API that does the same, with the line that compiles it."""
+        from byoc_lab.backends.dnnl.cpp_source import cpp_source
+
+        return cpp_source(self.graph)
+
+    @property
+    def kernels(self) -> Kernels:
+        """How each operation runs, as oneDNN says: a table. Times are those of the last run while
+        profiling was on (`set_profiling`)."""
+        return Kernels(map(Kernel.of, self.stats()["ops"]))
+
+    def set_profiling(self, on: bool) -> None:
+        """Time each op of every call from now on; `stats()` has the times of the last one."""
+        self.module["set_profiling"](on)
+
+    def __repr__(self) -> str:
+        return (
+            f"CompiledRegion({self.symbol!r}, inputs={self._inputs}, outputs={self._output_shapes})"
+        )

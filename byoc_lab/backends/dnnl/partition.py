@@ -1,0 +1,116 @@
+"""From a plain module to one whose work for DNNL stands in external functions.
+
+Two pipelines: "dnnl" has the eight passes of a first BYOC flow, one idea each, for stepping
+through; "partition_for_dnnl" is all that TVM 0.16's DNNL integration does. Both offload more than
+TVM does: the operators marked `beyond_tvm` in `operators.py` (nn.bias_add and six of qnn) and the
+chains of them in `patterns.py`. `byoc_lab.compat` offloads what TVM 0.16 does and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from byoc_lab.backends.dnnl.alter import AlterConvLayout
+from byoc_lab.backends.dnnl.legalize import LegalizeGroupConv
+from byoc_lab.backends.dnnl.legalize_qnn import LegalizeQnn
+from byoc_lab.backends.dnnl.patterns import pattern_table
+from byoc_lab.backends.dnnl.pruning import PruneSubgraphs
+from byoc_lab.backends.dnnl.rewrites import RewriteDenseBiasGeluReshapeLast, RewriteLayerNorm
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.passes.fold.fold_constant import FoldConstant
+from byoc_lab.passes.fold.fold_scale_axis import FoldScaleAxis
+from byoc_lab.passes.framework.infer_type import InferType
+from byoc_lab.passes.framework.passes import Pass, PassContext, Sequential
+from byoc_lab.passes.framework.pipelines import register_pipeline
+from byoc_lab.passes.simplify.canonicalize_ops import CanonicalizeOps
+from byoc_lab.passes.simplify.simplify_expr import SimplifyExpr
+from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
+from byoc_lab.relay.build_module import bind_params_by_name
+from byoc_lab.relay.ir.module import IRModule
+
+TARGET = "dnnl"
+PARTITION = "partition_for_dnnl"
+
+
+def _cut_out(era: str | None = None, beyond_tvm: bool = True) -> list[Pass]:
+    return [
+        MergeComposite(pattern_table(beyond_tvm)),
+        AnnotateTarget(TARGET, beyond_tvm=beyond_tvm),
+        MergeCompilerRegions(),
+        PartitionGraph(era=era),
+    ]
+
+
+def pipeline(era: str | None = None) -> list[Pass]:
+    """The passes that get a module ready for DNNL, its parameters bound before.
+
+    FoldConstant and FoldScaleAxis turn batch norms into new weights and biases; they have levels
+    2 and 3, so a Sequential skips them below these: run under PassContext(opt_level=3). With an
+    `era` constants are folded and regions cut out as they were then.
+    """
+    fold = [FoldConstant(era=era), FoldScaleAxis()]
+    return [InferType(), SimplifyInference(), *fold, *_cut_out(era)]
+
+
+def full_pipeline(
+    prune_subgraphs: bool = True,
+    alter_layout: bool = False,
+    legalize_qnn: bool = False,
+    beyond_tvm: bool = True,
+) -> list[Pass]:
+    """The passes of `partition_for_dnnl`; run them under PassContext(opt_level=3).
+
+    beyond_tvm: offload also what TVM 0.16 leaves to the host.
+    """
+    simplify = [
+        CanonicalizeOps(),
+        InferType(),
+        SimplifyInference(),
+        FoldConstant(),
+        FoldScaleAxis(),
+        SimplifyExpr(),
+        FoldConstant(),
+        LegalizeGroupConv(),
+        FoldConstant(),
+    ]
+    alter = [AlterConvLayout(), FoldConstant()] if alter_layout else []
+    fit: list[Pass] = [RewriteLayerNorm(), RewriteDenseBiasGeluReshapeLast(), FoldConstant()]
+    if legalize_qnn:
+        fit += [LegalizeQnn(), InferType(), FoldConstant()]
+    prune = [PruneSubgraphs()] if prune_subgraphs else []
+    return [*simplify, *alter, *fit, *_cut_out(beyond_tvm=beyond_tvm), *prune]
+
+
+register_pipeline(PARTITION, full_pipeline)
+
+
+def partition_for_dnnl(
+    mod: IRModule,
+    params: Mapping[str, Any] | None = None,
+    alter_layout: bool = False,
+    prune_subgraphs: bool = True,
+    legalize_qnn: bool = False,
+    beyond_tvm: bool = True,
+) -> IRModule:
+    """`mod` with what DNNL can run in external functions; `params` are bound into @main first.
+
+    alter_layout: convolutions get the layouts that oneDNN chooses on this machine, with
+        layout_transforms around them, as TVM's integration has it by default. Compiled regions
+        choose layouts for themselves and take such transforms away again, so that nothing is won
+        by it here. It asks the DNNL extension: NativeExtensionError where that is not built.
+    prune_subgraphs: regions without a compute-intensive operator go back to the host.
+    legalize_qnn: quantized chains get the form that TVM's integration gives them
+        (`legalize_qnn_for_dnnl`), in float32 behind the product, which may be one off. Compiled
+        regions run such chains as they are, to the bit, so that nothing is won by it here either.
+    beyond_tvm: offload also what TVM 0.16's integration leaves to the host.
+    """
+    if params:
+        mod = mod.copy()
+        mod["main"] = bind_params_by_name(mod["main"], params)
+    with PassContext(opt_level=3):
+        passes = full_pipeline(prune_subgraphs, alter_layout, legalize_qnn, beyond_tvm)
+        return Sequential(passes, name=PARTITION)(mod)

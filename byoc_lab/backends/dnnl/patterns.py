@@ -1,0 +1,200 @@
+"""The chains that DNNL runs as one kernel, each defined once.
+
+From a `Chain` follow its name, the dataflow pattern that MergeComposite looks for, and the check
+that refuses a match. Code generation (`codegen.py`) needs neither the name nor the pattern: it
+fuses whatever follows an operation and is a post-op in `operators.py` or spelled in
+`activations.py`, so another chain of post-ops needs no entry here.
+
+Names, order and checks are those of TVM 0.16's DNNL pattern table (python/tvm/relay/op/contrib/
+dnnl.py): quantized chains, residual sums, biased chains before unbiased ones, a chain before the
+shorter chain it begins with. Two oversights of its checks are mended: a convolution that leaves
+its attribute `channels` to be inferred, and a bias added from the left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from math import prod
+from operator import or_
+from typing import Any
+
+from byoc_lab.backends.dnnl import quantized
+from byoc_lab.backends.dnnl.activations import SPELLINGS
+from byoc_lab.backends.dnnl.operators import OPERATORS, channels_of, why_not
+from byoc_lab.relay.ir.expr import Call, Expr, Op
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
+
+CONVOLUTIONS = (
+    "nn.conv1d",
+    "nn.conv2d",
+    "nn.conv3d",
+    "nn.conv2d_transpose",
+    "nn.conv3d_transpose",
+)
+ROOTS = (*CONVOLUTIONS, "nn.dense")
+# TVM turns every nn.bias_add into an add before (CanonicalizeOps), so its table knows add alone.
+TVM_BIAS_OPS = ("add",)
+BIAS_OPS = (*TVM_BIAS_OPS, "nn.bias_add")
+ACTIVATIONS = ("nn.relu", "tanh", "sigmoid", "clip", "gelu", "swish", "mish", None)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """`root(data, weight)`; a bias added when `bias`, another tensor when `sum`; then `activation`.
+
+    activation: an operator, one of `activations.SPELLINGS`, or None.
+    """
+
+    root: str
+    bias: bool = False
+    sum: bool = False
+    activation: str | None = None
+
+    @property
+    def name(self) -> str:
+        """As TVM calls it: "dnnl.conv2d_bias_relu", "dnnl.deconv3d_tanh"."""
+        root = self.root.removeprefix("nn.")
+        if root.endswith("_transpose"):
+            root = f"de{root.removesuffix('_transpose')}"
+        activation = self.activation.removeprefix("nn.") if self.activation else None
+        words = [root, "bias" if self.bias else None, "sum" if self.sum else None, activation]
+        return "dnnl." + "_".join(w for w in words if w)
+
+    def pattern(self, beyond_tvm: bool = True) -> DFPattern:
+        """What MergeComposite looks for; beyond_tvm: a bias may be an nn.bias_add as well."""
+        found: DFPattern = is_op(self.root)(wildcard(), wildcard())
+        if self.bias:
+            plain, other = found, wildcard()
+            biases = BIAS_OPS if beyond_tvm else TVM_BIAS_OPS
+            found = reduce(or_, (is_op(op)(plain, other) for op in biases))
+        if self.sum:
+            found = is_op("add")(found, wildcard())
+        if self.activation in SPELLINGS:
+            return SPELLINGS[self.activation].pattern(found)
+        return is_op(self.activation)(found) if self.activation else found
+
+    def why_not(self, match: Call) -> str | None:
+        """Why DNNL cannot run what matched as one kernel, in words; None when it can.
+
+        `match` is the typed call that the chain ends with.
+        """
+        call: Expr = match
+        if self.activation in SPELLINGS:
+            reading = SPELLINGS[self.activation].read(match)
+            assert reading is not None and reading.operand is not None
+            reason = reading.why_not()
+            call = reading.operand
+        elif self.activation:
+            reason = why_not(match)
+            call = match.args[0]
+        else:
+            reason = None
+        for step in self._additions():
+            assert isinstance(call, Call)
+            added = call
+            call, other = self._operands(added, step)
+            reason = reason or why_not(added) or self._why_no_addition(step, call, added, other)
+        assert isinstance(call, Call)
+        return reason or why_not(call)
+
+    def check(self, match: Call) -> bool:
+        """Whether DNNL can run what matched as one kernel."""
+        return self.why_not(match) is None
+
+    def _additions(self) -> list[str]:
+        """From the end of the chain to its root."""
+        return [word for word, there in (("sum", self.sum), ("bias", self.bias)) if there]
+
+    def _operands(self, added: Call, step: str) -> tuple[Expr, Expr]:
+        """What an addition continues, and what it adds: the chain is looked for on the left."""
+        left, right = added.args
+        inner = BIAS_OPS if step == "sum" else (self.root,)
+        continues = isinstance(left, Call) and any(left.is_op(op) for op in inner)
+        return (left, right) if continues else (right, left)
+
+    def _why_no_addition(self, step: str, call: Expr, added: Call, other: Expr) -> str | None:
+        if self.root not in CONVOLUTIONS or added.is_op("nn.bias_add"):
+            return None
+        if step == "sum":
+            return _why_no_sum(call, other)
+        if self.activation in (None, "nn.relu"):  # TVM looks before no other activation
+            return _why_no_bias(call, other)
+        return None
+
+
+@dataclass(frozen=True)
+class QuantizedChain:
+    """A product of integers and what rescales it: Relay's own operators, or TVM's float32 form."""
+
+    root: str
+
+    @property
+    def name(self) -> str:
+        return f"dnnl.{self.root}"
+
+    def pattern(self, beyond_tvm: bool = True) -> DFPattern:
+        """What MergeComposite looks for; beyond_tvm: also a chain of Relay's own operators."""
+        found = quantized.tvm_pattern(self.root)
+        return found | quantized.exact_pattern(self.root) if beyond_tvm else found
+
+    def why_not(self, match: Call) -> str | None:
+        """Why DNNL cannot run what matched, in words; None when it can."""
+        call: Expr = match
+        while isinstance(call, Call) and isinstance(call.op, Op):
+            if call.op.name in OPERATORS and OPERATORS[call.op.name].integers:
+                reason = why_not(call)
+            else:
+                reason = quantized.why_no_step(call)
+            if reason or call.is_op(self.root):
+                return reason
+            call = call.args[0]
+        return None
+
+    def check(self, match: Call) -> bool:
+        return self.why_not(match) is None
+
+
+def _why_no_sum(call: Expr, other: Expr) -> str | None:
+    if call.checked_type.shape != other.checked_type.shape:  # type: ignore[attr-defined]
+        return f"what is summed must have one type, found {call.checked_type}, {other.checked_type}"
+    return None
+
+
+def _why_no_bias(root: Expr, other: Expr) -> str | None:
+    """A bias has one element for each output channel."""
+    if not isinstance(root, Call) or not root.is_op("nn.conv2d"):
+        return "TVM's rule takes a bias without activation, or before relu, for nn.conv2d alone"
+    result, operand = root.checked_type, other.checked_type
+    assert isinstance(result, TensorType) and isinstance(operand, TensorType)
+    channels = channels_of(root)
+    if prod(operand.concrete_shape) != channels:
+        return (
+            f"what is added is no bias: expected one element for each of the {channels} "
+            f"channels of {result}, found {operand}"
+        )
+    return None
+
+
+def chains() -> Iterator[Chain]:
+    """Every chain of numbers (not quantized), in the order in which they are tried."""
+    yield Chain("nn.dense", bias=True, sum=True)
+    yield Chain("nn.conv2d", bias=True, sum=True, activation="nn.relu")
+    yield Chain("nn.conv2d", bias=True, sum=True)
+    for bias in (True, False):
+        for activation in ACTIVATIONS:
+            for root in ROOTS:
+                if bias or activation:
+                    yield Chain(root, bias=bias, activation=activation)
+
+
+def pattern_table(beyond_tvm: bool = True) -> list[tuple[Any, ...]]:
+    """The table that `get_pattern_table("dnnl")` gives: (name, pattern, check) for each chain.
+
+    beyond_tvm: also chains that TVM 0.16's table leaves out: an nn.bias_add as the bias, and
+        quantized chains of Relay's own operators.
+    """
+    every: list[Chain | QuantizedChain] = [*map(QuantizedChain, quantized.PRODUCTS), *chains()]
+    return [(chain.name, chain.pattern(beyond_tvm), chain.check) for chain in every]

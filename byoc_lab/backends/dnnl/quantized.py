@@ -1,0 +1,370 @@
+"""Quantized networks on DNNL: which qnn operators it takes, and what they are to the runtime.
+
+Convolutions and products of integers are exact in int32; changes of scale are Relay's own integer
+arithmetic (native/src/ops/quantized.cc), so a region gives the bits that Relay's operators give.
+A bias goes into the qnn.requantize behind it, a clip or cast of integers into what made them.
+
+TVM's form of the same chains (`legalize_qnn.py`) computes in float32 and ends with a cast, which
+takes the fraction away here as in Relay; TVM's own DNNL kernels round to the nearest there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, const
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.op.qnn.requantize_config import settled
+from byoc_lab.relay.patterns import DFPattern, is_constant, is_expr, is_op, wildcard
+
+PRODUCTS = ("qnn.conv2d", "qnn.dense")
+BIAS_OPS = ("add", "nn.bias_add")
+# Operands that hold numbers about the data: scales and zero points.
+PARAMETERS = {
+    "qnn.conv2d": range(2, 6),
+    "qnn.dense": range(2, 6),
+    "qnn.requantize": range(1, 5),
+    "qnn.quantize": range(1, 3),
+    "qnn.dequantize": range(1, 3),
+    "qnn.add": range(2, 8),
+}
+NARROW = ("uint8", "int8")
+INTEGERS = (*NARROW, "int32")
+
+
+# What is taken ------------------------------------------------------------------------------------
+
+
+def why_no_parameters(call: Call) -> str | None:
+    """Why DNNL cannot take the scales and zero points of a qnn call; None when it can."""
+    assert isinstance(call.op, Op)
+    for n in PARAMETERS[call.op.name]:
+        if not isinstance(call.args[n], Constant):
+            return f"argument {n} must be a constant, found {call.args[n].checked_type}"
+    return None
+
+
+def why_no_product(call: Call) -> str | None:
+    """Why DNNL cannot take this qnn.conv2d or qnn.dense, whose layouts are looked at elsewhere."""
+    data, weight = (a.checked_type for a in call.args[:2])
+    assert isinstance(data, TensorType) and isinstance(weight, TensorType)
+    reason = why_no_parameters(call)
+    if reason:
+        return reason
+    if data.dtype not in NARROW:
+        return f"the data must be uint8 or int8, found {data}"
+    if weight.dtype != "int8":
+        return f"the weight must be int8, found {weight}"
+    if call.attrs.out_dtype not in ("", "int32"):  # type: ignore[union-attr]
+        return f"out_dtype must be 'int32', found {call.attrs.out_dtype!r}"  # type: ignore[union-attr]
+    if _array(call.args[3]).any():
+        return "the zero point of the weight must be 0"
+    return None
+
+
+def why_no_requantize(call: Call) -> str | None:
+    """Why DNNL cannot take this qnn.requantize, as the current configuration has it."""
+    return _why_no_arithmetic(call) or why_no_parameters(call)
+
+
+def _why_no_arithmetic(call: Call) -> str | None:
+    _, compute_dtype = _arithmetic(call)
+    if compute_dtype == "int64":
+        return None
+    return f"changes of scale must have compute_dtype 'int64', found {compute_dtype!r}"
+
+
+def _arithmetic(call: Call) -> tuple[str, str]:
+    """Rounding and compute_dtype of a call that changes scales."""
+    attrs = call.attrs
+    if not call.is_op("qnn.requantize") or attrs is None:
+        return settled("None", "None")
+    return settled(attrs.rounding, attrs.compute_dtype)
+
+
+def why_no_sum(call: Call) -> str | None:
+    """Why DNNL cannot take this qnn.add."""
+    lhs, rhs = (a.checked_type for a in call.args[:2])
+    if lhs != rhs:
+        return f"both operands must have one type, found {lhs} and {rhs}"
+    if any(_array(call.args[n]).size != 1 for n in PARAMETERS["qnn.add"] if n < 6):
+        return "scales and zero points must be single numbers"
+    return _why_no_arithmetic(call) or why_no_parameters(call)
+
+
+def _array(expr: Expr) -> np.ndarray:
+    return expr.numpy() if isinstance(expr, Constant) else np.empty(0)
+
+
+def why_no_bias(added: Call) -> str | None:
+    """Why an addition of integers is no bias of the product it adds to; None when it is."""
+    data, other = added.args
+    if not (isinstance(data, Call) and any(data.is_op(op) for op in PRODUCTS)):
+        return "DNNL adds integers only behind qnn.conv2d and qnn.dense"
+    if not isinstance(other, Constant):
+        return f"the bias must be a constant, found {other.checked_type}"
+    if bias_axis(added) is None:
+        return f"the bias must have one number for each channel, found {other.checked_type}"
+    return None
+
+
+def why_no_step(call: Call) -> str | None:
+    """Why DNNL cannot do what a call of no qnn operator does within a quantized chain."""
+    if call.is_op("clip") and is_integer(call):
+        bounds = [call.attrs.a_min, call.attrs.a_max]  # type: ignore[union-attr]
+        if not all(float(bound).is_integer() for bound in bounds):
+            return f"clip: bounds of integers must be whole, found {bounds}"
+    if any(call.is_op(op) for op in BIAS_OPS) and is_integer(call):
+        return why_no_bias(call)
+    return None
+
+
+def bias_axis(added: Call) -> int | None:
+    """The axis of the result that the numbers of a bias lie along; None when it is no bias."""
+    result = added.checked_type
+    assert isinstance(result, TensorType)
+    rank, shape = len(result.shape), _array(added.args[1]).shape
+    if added.is_op("nn.bias_add"):
+        return added.attrs.axis % rank  # type: ignore[union-attr]
+    longer = [n - len(shape) + rank for n, size in enumerate(shape) if size != 1]
+    return (longer or [0])[0] if len(longer) <= 1 and len(shape) <= rank else None
+
+
+# The chains that MergeComposite looks for ---------------------------------------------------------
+
+
+def tvm_pattern(root: str) -> DFPattern:
+    """The chain of TVM 0.16's table: what `legalize_qnn_for_dnnl` makes, in float32."""
+    zero = is_expr(const(0, "int32"))
+    found: DFPattern = is_op(root)(
+        wildcard(), is_constant(), zero, zero, is_constant(), is_constant()
+    )
+    found = is_op("cast")(found)
+    found = is_op("add")(found, is_constant()) | found
+    found = is_op("multiply")(found, is_constant())
+    found = is_op("clip")(found)
+    found = is_op("multiply")(found, is_constant()) | found
+    other = is_op("multiply")(is_constant(), is_op("cast")(wildcard()))
+    found = is_op("add")(found, other) | found
+    found = is_op("add")(found, is_constant()) | found
+    return is_op("cast")(found)
+
+
+def exact_pattern(root: str) -> DFPattern:
+    """The chain of Relay's own operators: product, bias, requantize, clip, cast, qnn.add, clip."""
+
+    def constants(count: int) -> list[DFPattern]:
+        return [is_constant() for _ in range(count)]
+
+    product = is_op(root)(wildcard(), *constants(5))
+    biased = reduce(or_, (is_op(op)(product, is_constant()) for op in BIAS_OPS))
+    found: DFPattern = is_op("qnn.requantize")(biased | product, *constants(4))
+    found = is_op("clip")(found) | found
+    found = is_op("cast")(found) | found
+    total: DFPattern = is_op("qnn.add")(found, wildcard(), *constants(6))
+    total = is_op("clip")(total) | total
+    return total | found
+
+
+# What they are to the runtime ---------------------------------------------------------------------
+
+
+def parameters(nodes: list[Expr]) -> set[Expr]:
+    """Constants that are nothing but scales, zero points and biases of quantized numbers."""
+    inside: set[Expr] = set()
+    outside: set[Expr] = set()
+    for node in nodes:
+        if not isinstance(node, Call):
+            outside.update(node.parts())
+            continue
+        name = node.op.name if isinstance(node.op, Op) else ""
+        held = PARAMETERS.get(name, ())
+        if name in BIAS_OPS and is_integer(node):
+            held = range(1, 2)
+        for n, arg in enumerate(node.args):
+            (inside if n in held else outside).add(arg)
+    return {n for n in inside - outside if isinstance(n, Constant)}
+
+
+def is_integer(node: Expr) -> bool:
+    ty = node.checked_type
+    return isinstance(ty, TensorType) and ty.dtype in INTEGERS
+
+
+def visit(builder: Any, call: Call) -> bool:
+    """Write what a call on quantized numbers is into the graph; False when it is none."""
+    name = call.op.name if isinstance(call.op, Op) else ""
+    emit = EMIT.get(name)
+    if emit is None and (is_integer(call) or any(is_integer(a) for a in call.args[:1])):
+        emit = INTEGER_STEPS.get(name)
+    if emit is None:
+        return False
+    emit(builder, call)
+    return True
+
+
+def _append(builder: Any, call: Call, kind: str, operands: list[int], **attrs: Any) -> None:
+    """Append an operation whose result lies as its first operand does."""
+    ty, first = call.checked_type, builder.value_of[_data(call)]
+    assert isinstance(ty, TensorType)
+    if ty.dtype in INTEGERS:
+        limits = np.iinfo(ty.dtype)
+        attrs |= {"low": int(limits.min), "high": int(limits.max)}
+    shape = builder.out.shape(first.tensor)
+    assert isinstance(call.op, Op)
+    name = call.op.name
+    made = builder.out.op(kind, name, operands, shape, attrs, ty.dtype)
+    builder.value_of[call] = type(first)(made, first.axes)
+
+
+def _data(call: Call) -> Expr:
+    """What a call changes: its first operand, or what that adds a bias to."""
+    data = call.args[0]
+    if call.is_op("qnn.requantize") and isinstance(data, Call) and _adds(data):
+        return data.args[0]
+    return data
+
+
+def _adds(call: Call) -> bool:
+    return any(call.is_op(op) for op in BIAS_OPS)
+
+
+def _constants(builder: Any, call: Call, first: int) -> list[int]:
+    return [builder.out.constant(_flat(_array(arg))) for arg in call.args[first:]]
+
+
+def _flat(array: np.ndarray) -> np.ndarray:
+    return array.reshape(()) if array.size == 1 else array.reshape(-1)
+
+
+def _axis(builder: Any, call: Call, axis: int) -> int:
+    """An axis of Relay's tensor as one of the graph's."""
+    value = builder.value_of[_data(call)]
+    axis %= max(len(builder.out.shape(value.tensor)), 1)
+    return axis if value.axes is None else value.axes[axis]
+
+
+def _rescale(kind: str) -> Callable[[Any, Call], None]:
+    def emit(builder: Any, call: Call) -> None:
+        operands = [builder.value_of[call.args[0]].tensor, *_constants(builder, call, 1)]
+        axis = call.attrs.axis if call.attrs is not None else -1
+        _append(builder, call, kind, operands, axis=_axis(builder, call, axis))
+
+    return emit
+
+
+def _requantize(builder: Any, call: Call) -> None:
+    attrs, data = call.attrs, _data(call)
+    assert attrs is not None
+    operands = [builder.value_of[data].tensor, *_constants(builder, call, 1)]
+    axis = attrs.axis
+    if data is not call.args[0]:
+        added = call.args[0]
+        assert isinstance(added, Call)
+        along, bias = bias_axis(added), _flat(_array(added.args[1]))
+        vectors = any(_array(call.args[n]).size != 1 for n in (1, 2))
+        rank = len(builder.out.shape(operands[0]))
+        if bias.size != 1 and vectors and along != axis % rank:
+            raise builder.refuse(call, f"scales lie along axis {axis}, the bias along {along}")
+        axis = along if bias.size != 1 else axis
+        operands.append(builder.out.constant(bias.astype(np.int32)))
+    where, (rounding, _) = _axis(builder, call, axis), _arithmetic(call)
+    _append(builder, call, "requantize", operands, axis=where, rounding=rounding)
+
+
+def _sum(builder: Any, call: Call) -> None:
+    lhs = builder.value_of[call.args[0]]
+    rhs = builder.aligned(call.args[1], lhs.axes)
+    operands = [lhs.tensor, rhs, *_constants(builder, call, 2)]
+    _append(builder, call, "qadd", operands, rounding=_arithmetic(call)[0])
+
+
+def _bias(builder: Any, call: Call) -> None:
+    """Nothing by itself: the qnn.requantize behind it has it."""
+    reason = why_no_bias(call)
+    if reason is None and (builder.uses[call] != 1 or call not in builder.requantized):
+        reason = "a bias of integers must be followed by qnn.requantize alone"
+    if reason:
+        raise builder.refuse(call, reason)
+
+
+def _clip(builder: Any, call: Call) -> None:
+    """Into the limits of what made the integers."""
+    attrs = call.attrs
+    assert attrs is not None
+    entry = _maker(builder, call)
+    if not (float(attrs.a_min).is_integer() and float(attrs.a_max).is_integer()):
+        raise builder.refuse(call, f"bounds of integers must be whole, found {attrs}")
+    limits = entry["attrs"]
+    # A bound beyond the others is the nearer of them, as min(max(x, low), high) has it.
+    low, high = limits["low"], limits["high"]
+    limits["low"] = min(max(int(attrs.a_min), low), high)
+    limits["high"] = min(max(int(attrs.a_max), low), high)
+    builder.value_of[call] = builder.value_of[call.args[0]]
+
+
+def _cast(builder: Any, call: Call) -> None:
+    operand, result = call.args[0].checked_type, call.checked_type
+    assert isinstance(operand, TensorType) and isinstance(result, TensorType)
+    value = builder.value_of[call.args[0]]
+    if operand.dtype == result.dtype:
+        builder.value_of[call] = value
+    elif result.dtype == "float32" or operand.dtype == "float32":
+        # As in TVM's form of quantized chains. A cast takes the fraction away.
+        one = builder.out.constant(np.ones((), np.float32))
+        zero = builder.out.constant(np.zeros((), np.int32))
+        to_real = result.dtype == "float32"
+        kind, attrs = ("dequantize", {}) if to_real else ("quantize", {"rounding": "TOZERO"})
+        _append(builder, call, kind, [value.tensor, one, zero], axis=-1, **attrs)
+    else:
+        limits, wanted = _maker(builder, call)["attrs"], np.iinfo(result.dtype)
+        if limits["low"] < wanted.min or limits["high"] > wanted.max:
+            raise builder.refuse(
+                call,
+                f"a cast from [{limits['low']}, {limits['high']}] to {result.dtype} would wrap",
+                "Clip to the range of the result first",
+            )
+        builder.out.tensors[value.tensor]["dtype"] = result.dtype
+        builder.value_of[call] = value
+
+
+def _maker(builder: Any, call: Call) -> dict[str, Any]:
+    """The operation that made the integers a call changes, for it alone."""
+    tensor = builder.value_of[call.args[0]].tensor
+    made = builder.out.made_by.get(tensor)
+    if (
+        made is None
+        or builder.uses[call.args[0]] != 1
+        or "low" not in builder.out.ops[made]["attrs"]
+    ):
+        assert isinstance(call.op, Op)
+        name = call.op.name
+        raise builder.refuse(
+            call, f"a {name} of integers must follow qnn.requantize, qnn.quantize or qnn.add alone"
+        )
+    return builder.out.ops[made]
+
+
+EMIT: dict[str, Callable[[Any, Call], None]] = {
+    "qnn.quantize": _rescale("quantize"),
+    "qnn.dequantize": _rescale("dequantize"),
+    "qnn.requantize": _requantize,
+    "qnn.add": _sum,
+}
+# What operators that are no qnn ones do with integers.
+INTEGER_STEPS: dict[str, Callable[[Any, Call], None]] = {
+    "add": _bias,
+    "nn.bias_add": _bias,
+    "clip": _clip,
+    "cast": _cast,
+}
+
+
+def zero_point(call: Call) -> int:
+    """The zero point of the data of qnn.conv2d and qnn.dense."""
+    return int(_array(call.args[2]).reshape(()))

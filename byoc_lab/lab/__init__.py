@@ -1,0 +1,1 @@
+"""The laboratory: traces, differences, findings, checks and views of what passes do."""

@@ -1,0 +1,1 @@
+"""Are the numbers right, and if not, where: validation with derived tolerances."""

@@ -1,0 +1,243 @@
+"""The rounding errors of operators: derived from what they compute, not guessed.
+
+Each operator has a rule for the rounding error of one correct evaluation, whatever the order of
+its sums: a standard deviation for each element of the result, from the length of the reduction and
+the magnitudes met on the way. One rounding is off by at most u = 2 ** -24 (of float32) relative to
+the result, evenly spread, so its standard deviation is u / sqrt(3) at most. A sum of k products p_j
+rounds k times, each time relative to the sum so far:
+    u / sqrt(3) * sqrt(k) * max(|partial sums|, sqrt(sum of p_j ** 2)),
+the probabilistic form of the running error bound (Higham and Mary, "A new approach to probabilistic
+rounding error analysis", SIAM J. Sci. Comput. 41, 2019). The worst case, with k for sqrt(k), is
+right as well and of no use: after the 27 layers of MobileNet it is larger than the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod, sqrt
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.relay.ir.expr import Call, Op
+from byoc_lab.relay.ir.layout import Layout
+from byoc_lab.relay.op.framework.evaluate import evaluate_op
+from byoc_lab.run.reference import widened_attrs
+
+# Half the distance from 1 to the next number of a dtype.
+UNIT_ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
+CHUNKS = 8  # places at which partial sums are looked at
+FUNCTION_ULPS = 4.0  # error of exp, tanh, ...: a few units in the last place
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call of an operator, evaluated in float64: what a rule looks at."""
+
+    op: Op
+    attrs: Any
+    args: Sequence[Any]
+    value: Any
+
+    def again(self, *args: Any) -> Any:
+        """The operator on other arguments."""
+        return evaluate_op(self.op, self.attrs, args)
+
+
+# Rules: for a step, the standard deviation of its rounding error in units of u / sqrt(3). A number
+# or an array; for several results a tuple of these.
+RoundingRule = Callable[[Step], Any]
+
+
+def _exact(step: Step) -> Any:
+    return 0.0
+
+
+def _rounded(times: float) -> RoundingRule:
+    """As many roundings of the result as `times` squared."""
+    return lambda step: times * np.abs(step.value)
+
+
+def _sum_of_products(k: int, value: Array, squares: Array, partial: Any = 0.0) -> Array:
+    """k: number of products; squares: the sum of their squares; partial: largest partial sum."""
+    return sqrt(k) * np.maximum(np.maximum(np.abs(value), np.sqrt(squares)), partial)
+
+
+def _largest_partial(terms: Iterator[Array]) -> Array:
+    """The largest absolute value that the running sum of `terms` takes, element by element."""
+    total = largest = np.zeros(())
+    for term in terms:
+        total = total + term
+        largest = np.maximum(largest, np.abs(total))
+    return largest
+
+
+def _slices(length: int) -> Iterator[slice]:
+    edges = np.linspace(0, length, min(CHUNKS, length) + 1).astype(int)
+    return (slice(a, b) for a, b in pairwise(edges))
+
+
+def _along(array: Array, axis: int, part: slice) -> Array:
+    return array[(slice(None),) * axis + (part,)]
+
+
+def _conv2d(step: Step) -> Array:
+    x, w = step.args
+    squares = step.again(x * x, w * w)
+    data, kernel = Layout(step.attrs.data_layout), Layout(step.attrs.kernel_layout)
+    outputs = [n for n, (letter, _) in enumerate(kernel.axes) if letter.upper() in "GO"]
+    k = w.size // prod(w.shape[n] for n in outputs)
+    if step.attrs.groups > 1:
+        return _sum_of_products(k, step.value, squares)
+    channel, inner = data.index_of("C"), kernel.index_of("I")
+    # Channels that only one of the two has in blocks are not cut.
+    alike = x.shape[channel] == w.shape[inner]
+    cuts = _slices(x.shape[channel]) if alike else iter([slice(None)])
+    parts = (step.again(_along(x, channel, s), _along(w, inner, s)) for s in cuts)
+    return _sum_of_products(k, step.value, squares, _largest_partial(parts))
+
+
+def _dense(step: Step) -> Array:
+    x, w = step.args
+    return _matrix_product(x, w.T, step.value)
+
+
+def _batch_matmul(step: Step) -> Array:
+    x, y = step.args
+    x = x.swapaxes(1, 2) if step.attrs.transpose_a else x
+    return _matrix_product(x, y.swapaxes(1, 2) if step.attrs.transpose_b else y, step.value)
+
+
+def _matrix_product(x: Array, y: Array, value: Array) -> Array:
+    """x (..., M, K) times y (..., K, N)."""
+    k = x.shape[-1]
+    parts = (x[..., s] @ y[..., s, :] for s in _slices(k))
+    return _sum_of_products(k, value, (x * x) @ (y * y), _largest_partial(parts))
+
+
+def _positive_sum(step: Step) -> Array:
+    """Sums and means of elements: no partial sum exceeds that of the magnitudes."""
+    (x,) = step.args
+    window = step.attrs.get("pool_size")
+    k = prod(window) if window else x.size // max(1, step.value.size)
+    return (sqrt(k) + 1) * step.again(np.abs(x))
+
+
+def _softmax(step: Step) -> Array:
+    (x,) = step.args
+    axis = step.attrs.axis
+    depth = x.max(axis=axis, keepdims=True) - x  # exp magnifies the rounding of this difference
+    return np.abs(step.value) * (depth + FUNCTION_ULPS + sqrt(x.shape[axis]))
+
+
+def _log(step: Step) -> Array:
+    """Kernels add log(mantissa) to exponent * log(2): two terms of about 1 that may cancel."""
+    return FUNCTION_ULPS * (np.abs(step.value) + 2)
+
+
+def _batch_norm(step: Step) -> Any:
+    """Also for kernels that compute scale * x + shift, two terms that may cancel."""
+    x, *vectors = step.args
+    shape = [1] * x.ndim
+    shape[step.attrs.axis] = -1
+    gamma, beta, mean, variance = (v.reshape(shape) for v in vectors)
+    scale = np.abs(gamma if step.attrs.scale else 1) / np.sqrt(variance + step.attrs.epsilon)
+    shift = np.abs(beta) if step.attrs.center else 0.0
+    return 2 * (scale * (np.abs(x) + np.abs(mean)) + shift), 0.0, 0.0
+
+
+def _backward_stable(step: Step) -> Any:
+    """An operator without a rule: its result is the exact one of slightly other arguments.
+
+    They are off by a rounding for each element that enters an element of the result.
+    """
+    entered = sum(a.size for a in flat(tuple(step.args)))
+    produced = sum(v.size for v in flat(step.value))
+    roundings = sqrt(entered / max(1, produced)) + FUNCTION_ULPS
+    random, small = np.random.default_rng(0), UNIT_ROUNDOFF["float32"]
+
+    def other(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(other, value))
+        if value.dtype.kind != "f":
+            return value
+        return value * (1 + small * random.standard_normal(value.shape))
+
+    moved = flat(step.again(*map(other, step.args)))
+    found = tuple(
+        roundings * (float(np.max(np.abs(m - v), initial=0)) / small + np.abs(v))
+        if v.dtype.kind == "f"
+        else 0.0
+        for m, v in zip(moved, flat(step.value), strict=True)
+    )
+    return found if isinstance(step.value, tuple) else found[0]
+
+
+RULES: dict[str, RoundingRule] = {
+    "nn.conv2d": _conv2d,
+    "nn.dense": _dense,
+    "nn.batch_matmul": _batch_matmul,
+    "nn.softmax": _softmax,
+    "log": _log,
+    "nn.batch_norm": _batch_norm,
+    **dict.fromkeys(("sum", "mean", "nn.avg_pool2d", "nn.global_avg_pool2d"), _positive_sum),
+    **dict.fromkeys(
+        (
+            "add", "subtract", "multiply", "divide", "sqrt", "nn.bias_add", "cast", "clip",
+            "nn.leaky_relu",
+        ),
+        _rounded(1),
+    ),
+    **dict.fromkeys(("exp", "tanh", "sigmoid", "erf", "rsqrt"), _rounded(FUNCTION_ULPS)),
+    **dict.fromkeys(
+        (
+            "nn.relu", "abs", "negative", "copy", "maximum", "minimum", "max", "min", "floor",
+            "ceil", "round", "sign", "nn.max_pool2d", "nn.dropout", "reshape", "expand_dims",
+            "squeeze", "transpose", "nn.batch_flatten", "concatenate", "split", "repeat", "nn.pad",
+            "zeros", "ones", "full", "zeros_like", "ones_like", "broadcast_to",
+            "annotation.compiler_begin", "annotation.compiler_end", "annotation.stop_fusion",
+        ),
+        _exact,
+    ),
+}  # fmt: skip
+
+
+def rounding(call: Call, args: Sequence[Any], value: Any) -> Any:
+    """The standard deviation of the rounding error of one operator call.
+
+    args, value: in float64. The result has the structure of `value`; numbers stand for arrays.
+    The call's type tells the dtype that is computed in; float32 when it has none.
+    """
+    op = call.op
+    assert isinstance(op, Op)
+    schema = op.definition.attrs
+    attrs = widened_attrs(call.attrs if call.attrs is not None else schema and schema.make())
+    found = RULES.get(op.name, _backward_stable)(Step(op, attrs, args, value))
+    dtype = getattr(call.checked_type, "dtype", "float32") if call.is_typed else "float32"
+    return _times(rounding_deviation(dtype), found)
+
+
+def rounding_deviation(dtype: str) -> float:
+    """The standard deviation of one rounding, relative to its result."""
+    return UNIT_ROUNDOFF.get(dtype, 0.0) / sqrt(3)
+
+
+def _times(factor: float, value: Any) -> Any:
+    return tuple(factor * v for v in value) if isinstance(value, tuple) else factor * value
+
+
+def flat(value: Any) -> tuple[Array, ...]:
+    """The arrays of a nested tuple, in order."""
+    found: list[Array] = []
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, tuple):
+            todo += reversed(item)
+        else:
+            found.append(item)
+    return tuple(found)

@@ -1,0 +1,6 @@
+"""Finding what is wrong with annotations, why, and what to do about it."""
+
+from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
+from byoc_lab.lab.linting.linter import Findings, all_rules, lint
+
+__all__ = ["Finding", "Findings", "LintRule", "Sample", "Severity", "all_rules", "lint"]

@@ -1,0 +1,173 @@
+"""What a lint rule is, and what it finds.
+
+A rule is one file in `rules/`: a class with a code that is never reused, its page (the docstring),
+samples of good and bad modules that serve as its tests, and `check`, which gives findings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, ClassVar
+
+from byoc_lab.relay.analysis.regions import Region, RegionSet
+from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Span
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+
+
+class Severity(str, Enum):
+    """How bad a finding is: does PartitionGraph fail or build the wrong thing (error), is it
+    suspicious (warning), or just worth knowing (info)."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """One thing a rule found.
+
+    node: the expression at fault; argument: which of its arguments, when it is about one edge.
+    place: function and line of the printed module. what_to_do: the way to mend it.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    message: str
+    what_to_do: str
+    node: Expr | None = None
+    argument: int | None = None
+    function: str | None = None
+    place: str = ""
+
+    @property
+    def span(self) -> Span | None:
+        """Where the node was read from a text, if it was."""
+        return self.node.span if self.node is not None else None
+
+    def __str__(self) -> str:
+        where = f"@{self.function}" if self.function else "module"
+        at = f"\n    at  {self.place}" if self.place else ""
+        source = f"\n    in  {self.span}" if self.span else ""
+        return (
+            f"{self.code} {self.severity} {where}: {self.message}{at}{source}\n"
+            f"    do  {self.what_to_do}"
+        )
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What the region analysis stumbled over (see `RegionSet.problem` for the kinds)."""
+
+    kind: str
+    node: Expr
+    details: dict[str, Any]
+
+
+@dataclass(eq=False)
+class Subject:
+    """One function under examination; what several rules need is computed once."""
+
+    func: Function
+    name: str
+    mod: IRModule
+    problems: list[Problem] = field(default_factory=list)
+
+    @cached_property
+    def regions(self) -> RegionSet:
+        problems = self.problems  # and not `self`: that would be a cycle, left to the collector
+
+        def note(kind: str, node: Expr, details: dict[str, Any]) -> None:
+            problems.append(Problem(kind, node, details))
+
+        return RegionSet(self.func, note)
+
+    @cached_property
+    def nodes(self) -> list[Expr]:
+        return list(post_order(self.func))
+
+    @cached_property
+    def place(self) -> dict[Expr, int]:
+        """Where each node stands in `nodes`."""
+        return {n: i for i, n in enumerate(self.nodes)}
+
+    def in_order(self, region: Region) -> list[Expr]:
+        """The nodes of a region, operands before users."""
+        return sorted(region.nodes, key=self.place.__getitem__)
+
+    @cached_property
+    def let_values(self) -> set[Expr]:
+        """What is bound by let."""
+        return {n.value for n in self.nodes if isinstance(n, Let)}
+
+    def problems_of(self, kind: str) -> Iterator[Problem]:
+        _ = self.regions  # finds the problems on the way
+        return (p for p in self.problems if p.kind == kind)
+
+    def number(self, region: Region) -> int:
+        """The id that a region has when PartitionGraph has removed the default marks."""
+        return self._offloaded_before[region.id]
+
+    @cached_property
+    def _offloaded_before(self) -> list[int]:
+        """For each begin, how many of those before it are no default marks."""
+        return list(accumulate((t != "default" for t in self.regions.opened), initial=0))
+
+    @cached_property
+    def all_regions(self) -> list[Region]:
+        return list(self.regions)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A module in Relay text. For a bad one: which call (by operator) and argument it points at."""
+
+    text: str
+    points_at: str = ""
+    argument: int | None = None
+
+
+class LintRule:
+    """Base of rules. The docstring is the rule's page."""
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    severity: ClassVar[Severity] = Severity.ERROR
+    VALID: ClassVar[tuple[Sample, ...]] = ()
+    INVALID: ClassVar[tuple[Sample, ...]] = ()
+
+    def check(self, subject: Subject) -> Iterator[Finding]:
+        raise NotImplementedError(f"{type(self).__name__} must define check()")
+
+    def finding(
+        self,
+        message: str,
+        what_to_do: str,
+        node: Expr | None,
+        subject: Subject,
+        argument: int | None = None,
+    ) -> Finding:
+        return Finding(
+            self.code, self.name, self.severity, message, what_to_do, node, argument, subject.name
+        )
+
+
+def called(node: Expr) -> str:
+    """What a node is called in a message: the operator, or the kind of node."""
+    if isinstance(node, Call):
+        callee = node.op
+        if isinstance(callee, Function):
+            return str(callee.attrs.get("Composite", "a function"))
+        if isinstance(callee, GlobalVar):
+            return f"@{callee.name_hint}"
+        return getattr(callee, "name", None) or "a call"
+    return type(node).__name__.lower()

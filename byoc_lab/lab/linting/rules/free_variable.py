@@ -1,0 +1,76 @@
+"""BYL004 free-variable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject
+from byoc_lab.relay.analysis.annotations import BEGIN, compiler_of, is_annotation
+from byoc_lab.relay.ir.expr import Let, Var
+from byoc_lab.relay.ir.variables import free_among
+
+_T = "Tensor[(10, 10), float32]"
+_X = 'annotation.compiler_begin(%x, compiler="A")'
+
+
+class FreeVariable(LintRule):
+    """A global function uses a variable that nothing binds, or will after PartitionGraph.
+
+    ## Why is this bad?
+    A global function has no outside to take a free variable from, so the module refuses it ("Check
+    failed: fv.size() == 0"). Partitioning makes one wherever a begin has no end. AnnotateTarget of
+    TVM 0.8 to 0.19 does so for every `let` whose value it offloads: it puts a begin around the
+    value, to which no end ever comes, because the variable it is bound to is never closed.
+
+    ## What to do instead
+    For a let: keep the end on its value and drop the begin around it, so that the region lies
+    within the value (our AnnotateTarget does), or run ToGraphNormalForm before annotating. For
+    other variables: make it a parameter, or bind it.
+
+    ## References
+    The thread "Confusing Behavior with Graph Partitioning" (TVM forum, January 2021).
+    """
+
+    code, name = "BYL004", "free-variable"
+    VALID = (
+        Sample(
+            f"def @main(%x: {_T}) {{\n  %0 = {_X};\n  %1 = nn.relu(%0);\n"
+            '  let %a = annotation.compiler_end(%1, compiler="A");\n  abs(%a)\n}'
+        ),
+    )
+    INVALID = (
+        Sample(f"fn () {{\n  free_var %z: {_T};\n  nn.relu(%z)\n}}"),
+        Sample(
+            f"def @main(%x: {_T}) {{\n  let %a = {_X};\n  nn.relu(%a)\n}}",
+            points_at="annotation.compiler_begin",
+        ),
+    )
+
+    def check(self, subject: Subject) -> Iterator[Finding]:
+        for variable in free_among(subject.nodes):
+            yield self.finding(
+                f"%{variable.name_hint} is used in @{subject.name} and bound nowhere",
+                f"make %{variable.name_hint} a parameter of @{subject.name}, or bind it with let",
+                variable,
+                subject,
+            )
+        for node in subject.nodes:
+            if isinstance(node, Let) and is_annotation(node.value, BEGIN):
+                yield from self._begin_on_let(node, subject)
+
+    def _begin_on_let(self, let: Let, subject: Subject) -> Iterator[Finding]:
+        begin = let.value
+        region = subject.regions.of(begin)
+        compiler = compiler_of(begin)
+        if region is None or region.outputs or compiler == "default":
+            return  # closed after all; marks of the default compiler are removed
+        variable: Var = let.var
+        yield self.finding(
+            f"compiler_begin[{compiler}] on the value of let %{variable.name_hint} has no end: "
+            f"PartitionGraph will leave %{compiler}_{subject.number(region)}_i0 free",
+            f"drop this begin and keep the compiler_end inside it: %{variable.name_hint} itself "
+            f"belongs to no region",
+            begin,
+            subject,
+            0,
+        )

@@ -1,0 +1,132 @@
+"""BYL003 nested-partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject
+from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
+from byoc_lab.relay.ir.expr import Expr, Function
+from byoc_lab.relay.ir.visit import post_order
+
+_T = "Tensor[(10, 10), float32]"
+_HEAD = f"def @main(%x: {_T}) {{\n"
+_X = 'annotation.compiler_begin(%x, compiler="A")'
+
+
+class NestedPartition(LintRule):
+    """A region begins inside another, or an external function is made inside another.
+
+    ## Why is this bad?
+    Regions cannot nest: a back end gets one flat function. A begin on an open value opens a second
+    region inside the first, and neither can be closed properly; two begins or two ends in a row
+    are the smallest case. The partitioner of January 2020 produced functions inside functions when
+    a begin was missing between two regions; a back end then sees a call it cannot make.
+
+    ## What to do instead
+    Close the outer region before the inner one begins, and begin it again after the inner end.
+    For a nested external function, look for the missing begin in the annotated module (BYL001).
+
+    ## References
+    The thread "[External codegen] A possible bug in partitioning" (TVM forum, January 2020).
+    """
+
+    code, name = "BYL003", "nested-partition"
+    VALID = (
+        Sample(
+            f"{_HEAD}  %0 = {_X};\n  %1 = nn.relu(%0);\n"
+            '  %2 = annotation.compiler_end(%1, compiler="A");\n'
+            '  %3 = annotation.compiler_begin(%2, compiler="B");\n  %4 = abs(%3);\n'
+            '  annotation.compiler_end(%4, compiler="B")\n}'
+        ),
+    )
+    INVALID = (
+        Sample(
+            f"{_HEAD}  %0 = {_X};\n  %1 = nn.relu(%0);\n"
+            '  %2 = annotation.compiler_begin(%1, compiler="B");\n  %3 = abs(%2);\n'
+            '  %4 = annotation.compiler_end(%3, compiler="B");\n  %5 = exp(%4);\n'
+            '  annotation.compiler_end(%5, compiler="A")\n}',
+            points_at="annotation.compiler_begin",
+        ),
+        Sample(
+            f"{_HEAD}  %0 = {_X};\n  %1 = nn.relu(%0);\n"
+            '  %2 = annotation.compiler_end(%1, compiler="A");\n'
+            '  annotation.compiler_end(%2, compiler="A")\n}',
+            points_at="annotation.compiler_end",
+        ),
+        Sample(
+            f'{_HEAD}  %2 = fn (%a: {_T}, Compiler="A") {{\n'
+            f'    %1 = fn (%b: {_T}, Compiler="A") {{\n      nn.relu(%b)\n    }};\n'
+            "    %1(%a)\n  };\n  %2(%x)\n}",
+        ),
+    )
+
+    def check(self, subject: Subject) -> Iterator[Finding]:
+        for node in subject.nodes:
+            if is_annotation(node, BEGIN):
+                yield from self._begin_inside(node, subject)
+            elif is_annotation(node, END) and is_annotation(_value(node), END):
+                yield self.finding(
+                    "compiler_end directly on compiler_end: the value is closed twice",
+                    "keep one of the two, the one that names the compiler of the region",
+                    node,
+                    subject,
+                    0,
+                )
+            elif isinstance(node, Function) and node is not subject.func:
+                yield from self._function_inside(node, subject)
+        if _is_external(subject.func):
+            yield from self._inside_external(subject.func, subject)
+
+    def _begin_inside(self, begin: Expr, subject: Subject) -> Iterator[Finding]:
+        value = _value(begin)
+        outer = None if is_annotation(value, END) else subject.regions.of(value)
+        if outer is None:
+            return
+        if is_annotation(value, BEGIN):
+            what, todo = "directly on another begin", "keep the begin that the end names"
+        else:
+            what = f"inside the open region {subject.number(outer)} of {outer.target}"
+            todo = f'close that region first: compiler_end(..., "{outer.target}") on this argument'
+        yield self.finding(
+            f"compiler_begin[{compiler_of(begin)}] {what}: regions cannot nest",
+            todo,
+            begin,
+            subject,
+            0,
+        )
+
+    def _function_inside(self, func: Function, subject: Subject) -> Iterator[Finding]:
+        if _is_external(func):
+            yield from self._inside_external(func, subject)
+
+    def _inside_external(self, outer: Function, subject: Subject) -> Iterator[Finding]:
+        """External functions made directly inside the external function `outer`."""
+
+        def enter(node: Expr) -> bool:
+            return node is outer or not _is_external(node)
+
+        for node in post_order(outer, enter=enter):
+            if node is not outer and _is_external(node):
+                yield self.finding(
+                    f"external function {_label(node)} is made inside external function "
+                    f"{_label(outer)}",
+                    "find the edge between the two regions that has no compiler_begin (lint the "
+                    "annotated module: BYL001), wrap it, and partition again",
+                    node,
+                    subject,
+                )
+
+
+def _value(mark: Any) -> Expr:
+    return mark.args[0]
+
+
+def _is_external(node: Expr) -> bool:
+    return isinstance(node, Function) and "Compiler" in node.attrs
+
+
+def _label(func: Any) -> str:
+    attrs = func.attrs
+    return str(attrs.get("global_symbol") or attrs.get("ExternalSymbol") or attrs["Compiler"])

@@ -1,0 +1,6 @@
+"""Recording what a pipeline does to a module, stage by stage."""
+
+from byoc_lab.lab.tracing.recorder import trace
+from byoc_lab.lab.tracing.stages import Stage, Trace
+
+__all__ = ["Stage", "Trace", "trace"]

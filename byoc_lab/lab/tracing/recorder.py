@@ -1,0 +1,170 @@
+"""`trace`: run a pipeline and keep every stage.
+
+The pass framework runs the pipeline; the recorder only listens (`passes.hook.StageObserver`), so
+that a traced pipeline cannot do anything else than the same pipeline without a trace.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from byoc_lab.errors import PassError
+from byoc_lab.lab.tracing.events import Events
+from byoc_lab.lab.tracing.stages import Stage, Trace
+from byoc_lab.passes import Event, Pass, PassContext, Sequential, module_pass, named_pipeline
+from byoc_lab.passes.framework.hook import listening, observing
+from byoc_lab.passes.framework.passes import make_pass
+from byoc_lab.relay.ir.module import IRModule
+
+Member = Pass | str | Callable[[IRModule], IRModule]
+LEVEL = 3
+
+
+def trace(
+    mod: IRModule,
+    pipeline: str | Pass | Sequence[Member] = "dnnl",
+    era: str | None = None,
+    *,
+    opt_level: int | None = None,
+    title: str = "",
+) -> Trace:
+    """Run `pipeline` on `mod` and record each stage.
+
+    pipeline: the name of one ("dnnl"), a pass or Sequential, or a list of passes, names of passes
+        and functions from module to module. What runs is what runs without a trace; each pass of
+        a sequence is a stage, and so is one that another requires, if there was something to do
+        for it.
+    era: "2020-01" or "0.16": pipelines and passes given by name behave as they did then. A pass
+        that is given itself has its own.
+    opt_level: passes above it are recorded as skipped. By default that of the active PassContext,
+        or 3 when there is none: a lesson wants to see every pass. All else is as the active
+        context has it.
+
+    A pass that raises ends the trace, and the exception is kept in it; stages before it are intact.
+
+    Raises PassError for arguments that are no module and no pipeline, for a pipeline without
+    passes, and for a pass that cannot be made by its name alone; UnknownNameError.
+    """
+    if not isinstance(mod, IRModule):
+        raise PassError(
+            f"trace takes an IRModule, found {type(mod).__name__}; IRModule.from_expr(...) makes "
+            f"one of an expression"
+        )
+    if era is not None and not isinstance(era, str):
+        raise PassError(f'era must be None, "2020-01" or "0.16", found {era!r:.80}')
+    whole = _whole(pipeline, era)
+    level = opt_level
+    if level is None:
+        level = PassContext.current().opt_level if PassContext.is_active() else LEVEL
+    recorder = _Recorder(pipeline if isinstance(pipeline, str) else "")
+    error: Exception | None = None
+    context = PassContext.current().at_opt_level(level)
+    with context, listening(recorder.hear), observing(recorder):
+        try:
+            whole(mod)
+        except Exception as raised:  # kept in the trace, which shows what happened and where
+            error = raised
+    if not recorder.stages:
+        if error is not None:
+            raise error
+        raise PassError("the pipeline has no passes; give at least one")
+    name = title or (pipeline if isinstance(pipeline, str) else "pipeline")
+    return Trace(recorder.stages, name, error)
+
+
+def _whole(pipeline: str | Pass | Sequence[Member], era: str | None) -> Pass:
+    """The one pass that is to run."""
+    if isinstance(pipeline, Pass):
+        return pipeline
+    if isinstance(pipeline, str):
+        return Sequential(named_pipeline(pipeline, era), name=pipeline)
+    if not isinstance(pipeline, Sequence):
+        raise PassError(
+            f"a pipeline is a name, a pass, or a list of passes and names of passes, found "
+            f"{type(pipeline).__name__} {pipeline!r:.80}"
+        )
+    return Sequential([_member(p, era) for p in pipeline])
+
+
+def _member(p: Member, era: str | None) -> Pass:
+    if isinstance(p, Pass):
+        return p
+    if isinstance(p, str):
+        return make_pass(p, era)
+    if isinstance(p, type):
+        raise PassError(
+            f"a pipeline is made of passes, found the class {p.__name__}; write "
+            f"{p.__name__}(...) or its name in quotes"
+        )
+    if not callable(p):
+        raise PassError(f"a pipeline is made of passes and their names, found {p!r:.80}")
+    return _pass_of(p)
+
+
+def _pass_of(function: Callable[[IRModule], IRModule]) -> Pass:
+    """A pass that calls a function from module to module."""
+    name = getattr(function, "name", None) or getattr(function, "__name__", None)
+    called: Pass = module_pass(
+        lambda mod, ctx: function(mod), opt_level=0, name=str(name or type(function).__name__)
+    )
+    return called
+
+
+class _Recorder:
+    """Makes a stage of each pass that a sequence runs. What a pass runs for its own work is part of
+    its stage; a sequence is no stage, unless it did something itself."""
+
+    def __init__(self, title: str) -> None:
+        self.stages: list[Stage] = []
+        self._unnamed = ("sequential", title)  # sequences whose name says nothing of a stage
+        self._open: list[tuple[Pass, IRModule, float]] = []
+        self._current: IRModule | None = None  # as the last stage left it
+        self._events: list[Event] = []
+
+    def hear(self, event: Event) -> None:
+        self._events.append(event)
+
+    def begin(self, p: Pass, mod: IRModule) -> None:
+        if not self._inside_a_pass():
+            self._events = []
+            self._current = mod
+        self._open.append((p, mod, time.perf_counter()))
+
+    def end(
+        self, p: Pass, after: IRModule | None, error: Exception | None = None, skipped: str = ""
+    ) -> None:
+        _, before, started = self._open.pop()
+        if self._inside_a_pass():
+            return
+        if isinstance(p, Sequential) and not skipped:
+            if error is not None and self.stages and self.stages[-1].error is error:
+                return  # a member raised it
+            if after is self._current:
+                return  # its members did it all
+            before = self._current if self._current is not None else before
+        elif after is before and not skipped and not self._is_member(p):
+            return  # required by another pass, and there was nothing to do
+        seconds = 0.0 if skipped else time.perf_counter() - started
+        name = p.name
+        self.stages.append(
+            Stage(
+                len(self.stages), name, before, after, seconds, Events(self._events), error,
+                skipped, self._group(),
+            )
+        )  # fmt: skip
+        self._events = []
+        self._current = after
+
+    def _inside_a_pass(self) -> bool:
+        return bool(self._open) and not isinstance(self._open[-1][0], Sequential)
+
+    def _is_member(self, p: Pass) -> bool:
+        """Whether `p` stands in its sequence, or is the whole pipeline; not if only required."""
+        sequence = self._open[-1][0] if self._open else None
+        return not isinstance(sequence, Sequential) or any(p is q for q in sequence.passes)
+
+    def _group(self) -> str:
+        """The innermost sequence that has a name of its own."""
+        names = [p.name for p, _, _ in self._open]
+        return next((n for n in reversed(names) if n not in self._unnamed), "")

@@ -1,0 +1,75 @@
+"""Doing a pass's work again from its events, as far as one likes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from byoc_lab.passes.framework.hook import Event, Round
+from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, TupleGetItem
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import rebuild
+
+_Replaced = dict["Expr | None", "Expr | None"]
+
+
+def replay(before: IRModule, events: Sequence[Event]) -> IRModule:
+    """The module after `events`, the first ones that a pass on `before` reported.
+
+    In the middle of a pass a module may be malformed; it is not checked. New nodes have no types.
+    """
+    mod = before.copy()
+    replaced: dict[Round, _Replaced] = {}
+    current: dict[str, Round] = {}  # by function: its last round, while that is open
+    for event in events:
+        if event.round is not None:
+            replaced.setdefault(event.round, {})[event.before] = event.after
+            current[event.function] = event.round
+        else:
+            _carry_out(mod, current, replaced)
+            _change_functions(mod, event)
+    _carry_out(mod, current, replaced)
+    return mod
+
+
+def _carry_out(mod: IRModule, current: dict[str, Round], replaced: dict[Round, _Replaced]) -> None:
+    for function, found in current.items():
+
+        def use(pre: Expr, post: Expr, found: Round = found) -> Expr:
+            new = replaced[found].get(pre)
+            if new is not None:
+                return new
+            # What the pass made of this node, if that is just this: its users share it.
+            made = found.made.get(pre)
+            return made if made is not None and _same_node(made, post) else post
+
+        mod.put_unchecked(function, rebuild(found.root, use))
+    current.clear()
+
+
+def _same_node(a: Expr, b: Expr) -> bool:
+    """Whether two nodes are made of the very same parts."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Call) and isinstance(b, Call) and a.attrs is not b.attrs:
+        return False
+    if isinstance(a, Function) and isinstance(b, Function) and a.attrs is not b.attrs:
+        return False
+    if isinstance(a, TupleGetItem) and isinstance(b, TupleGetItem) and a.index != b.index:
+        return False
+    mine, theirs = a.parts(), b.parts()
+    return (
+        bool(mine)
+        and len(mine) == len(theirs)
+        and all(x is y for x, y in zip(mine, theirs, strict=True))
+    )
+
+
+def _change_functions(mod: IRModule, event: Event) -> None:
+    if isinstance(event.before, GlobalVar):
+        assert isinstance(event.after, GlobalVar)
+        mod.rename_unchecked(event.before, event.after)
+    elif event.after is None:
+        del mod[event.function]
+    else:
+        assert isinstance(event.after, Function)
+        mod.put_unchecked(event.function, event.after)

@@ -1,0 +1,175 @@
+"""`Trace`: the recorded stages of a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from byoc_lab import display
+from byoc_lab.errors import ByocLabError, StageIndexError, UnknownNameError, nearest
+from byoc_lab.lab.diffing import Diff, diff
+from byoc_lab.lab.linting import Finding, lint
+from byoc_lab.lab.tracing.events import Events
+from byoc_lab.lab.tracing.pickling import from_bytes, to_bytes
+from byoc_lab.lab.tracing.replay import replay
+from byoc_lab.relay.analysis.structural import structural_equal
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.typing.infer import infer_module
+
+
+@dataclass(eq=False)
+class Stage:
+    """One pass of a pipeline.
+
+    name: of the pass. group: of the sequence it is part of (FoldScaleAxis), if any. before, after:
+    modules; after is None when the pass raised (`error`). skipped: why the pass did not run.
+    seconds: wall time of the pass. events: its rewrites, in order.
+    """
+
+    index: int
+    name: str
+    before: IRModule
+    after: IRModule | None
+    seconds: float = 0.0
+    events: Events = field(default_factory=Events)
+    error: Exception | None = None
+    skipped: str = ""
+    group: str = ""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields, without what is computed from them on demand."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @cached_property
+    def changed(self) -> bool:
+        """Whether the structure of the module is another one after the pass."""
+        if self.after is None or self.after is self.before:
+            return False
+        return not structural_equal(self.before, self.after)
+
+    @cached_property
+    def findings_before(self) -> list[Finding]:
+        return list(lint(self.before))
+
+    @cached_property
+    def findings_after(self) -> list[Finding]:
+        """What the linter says of the result; of the input when there is no result."""
+        if self.after is None or self.after is self.before:
+            return self.findings_before
+        return list(lint(self.after))
+
+    def state_after(self, count: int) -> IRModule:
+        """The module after the first `count` rewrites of this pass; after all of them it is the
+        result of the pass, with the same types.
+
+        In between it may be malformed, and new nodes have no types then; the data types that the
+        pass defines are there from the start. Raises IndexError for a count that does not exist.
+        """
+        if not 0 <= count <= len(self.events):
+            raise StageIndexError(f"count must be in [0, {len(self.events)}], found {count}")
+        mod = replay(self.before, self.events[:count])
+        if self.after is None:
+            return mod
+        mod.type_definitions.update(self.after.type_definitions)
+        if not _is_typed(self.after):
+            return mod
+        if count == len(self.events):
+            return infer_module(mod)
+        return _typed_if_possible(mod) if _is_typed(self.before) else mod
+
+    def diff(self) -> Diff:
+        """The difference that this pass made."""
+        return diff(self.before, self.after if self.after is not None else self.before)
+
+    def __repr__(self) -> str:
+        state = "failed" if self.error else "skipped" if self.skipped else ""
+        return (
+            f"<stage {self.index} {self.name}: {state or ('changed' if self.changed else 'same')}>"
+        )
+
+
+def _is_typed(mod: IRModule) -> bool:
+    return all(func.is_typed for func in mod.functions.values())
+
+
+def _typed_if_possible(mod: IRModule) -> IRModule:
+    """A state in the middle of a pass with types, or as it is where it is malformed."""
+    try:
+        return infer_module(mod)
+    except ByocLabError:
+        return mod
+
+
+class Trace:
+    """The stages of one run of a pipeline. Displays itself: a stepper in a notebook, text in a
+    terminal.
+
+    Attributes: `title`, `stages`, and `error`, the exception that ended the run, or None.
+    """
+
+    def __init__(self, stages: list[Stage], title: str = "", error: Exception | None = None):
+        self.stages = stages
+        self.title = title
+        self.error = error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return from_bytes, (to_bytes(self),)
+
+    @property
+    def initial(self) -> IRModule:
+        """The module that went in."""
+        return self.stages[0].before
+
+    @property
+    def final(self) -> IRModule:
+        """The last module there is: the result, or what the failing pass was given."""
+        last = self.stages[-1]
+        return last.after if last.after is not None else last.before
+
+    @property
+    def result(self) -> IRModule:
+        """The pipeline's result. Raises what the failing pass raised."""
+        if self.error is not None:
+            raise self.error
+        return self.final
+
+    def __getitem__(self, which: int | str) -> Stage:
+        """A stage by position or by the name of its pass (the first of that name)."""
+        if isinstance(which, int):
+            if not -len(self.stages) <= which < len(self.stages):
+                raise StageIndexError(
+                    f"the trace has {len(self.stages)} stages, numbered from 0; found {which}"
+                )
+            return self.stages[which]
+        for stage in self.stages:
+            if which in (stage.name, stage.group):
+                return stage
+        names = [s.name for s in self.stages]
+        raise UnknownNameError(
+            f"the trace has no stage {which!r}; {nearest(which, names)} Its stages are "
+            f"{', '.join(names)}"
+        )
+
+    def __len__(self) -> int:
+        return len(self.stages)
+
+    def __iter__(self) -> Iterator[Stage]:
+        return iter(self.stages)
+
+    def save_html(self, path: str | Path) -> Path:
+        """Write the whole trace as one HTML file that needs no kernel and no network."""
+        return display.export_html(self, Path(path))
+
+    def __str__(self) -> str:
+        return display.text(self)
+
+    def __repr__(self) -> str:
+        changed = sum(s.changed for s in self.stages)
+        failed = f", ended by {type(self.error).__name__}" if self.error else ""
+        return f"<Trace of {len(self)} stages, {changed} changed the module{failed}>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return display.mimebundle(self)

@@ -1,0 +1,38 @@
+"""Showing things: widgets in a notebook, HTML in a file, text in a terminal; one content.
+
+    byoc_lab.trace(mod)                  the stepper, as the last expression of a cell
+    byoc_lab.lab.view.Stepper(trace)         the same as an object: `.index`, `.selected`, `.stage`
+    byoc_lab.lab.view.graph(mod)             the dataflow graph, regions in colour
+    trace.save_html("trace.html")        everything in one file that needs no kernel, no network
+
+`mimebundle`, `render_text` and `export_html` are what `byoc_lab.display` asks for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from byoc_lab.lab.view.displays import export_html, mimebundle, render_text
+from byoc_lab.lab.view.graph import GraphView, graph
+
+if TYPE_CHECKING:
+    from byoc_lab.lab.view.stepper import Stepper, View
+
+__all__ = [
+    "GraphView",
+    "Stepper",
+    "View",
+    "export_html",
+    "graph",
+    "mimebundle",
+    "render_text",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The widgets, imported when first asked for: they bring ipywidgets along."""
+    if name in ("Stepper", "View"):
+        from byoc_lab.lab.view import stepper
+
+        return getattr(stepper, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,84 @@
+"""Which display belongs to which kind of object: traces, differences, findings, modules, graphs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from byoc_lab.lab.view import text
+from byoc_lab.lab.view.graph import graph
+from byoc_lab.lab.view.html import iframe, page
+from byoc_lab.lab.view.rewrites import with_steps
+from byoc_lab.lab.view.states import state_and_ids, state_of
+
+MOST_LINES = 50_000  # of all modules together; beyond it a browser would be busy for seconds
+LARGEST_HTML = 4_000_000  # characters; beyond it a notebook gets the widget and text only
+
+
+def render_text(obj: Any, colour: bool = False) -> str:
+    """An object's display for a terminal; whether in colour: `text.wants_colour()`."""
+    from byoc_lab.backends.dnnl.graph import DnnlGraph
+    from byoc_lab.lab.diffing import Diff
+    from byoc_lab.lab.tracing import Trace
+
+    if isinstance(obj, Trace):
+        return text.trace_text(obj, colour)
+    if isinstance(obj, Diff):
+        return text.diff_text(obj, colour=colour)
+    if isinstance(obj, DnnlGraph):
+        return str(graph(obj))
+    return str(obj)
+
+
+def mimebundle(obj: Any) -> dict[str, Any]:
+    """What Jupyter is given: the widget, the same as HTML for where no kernel runs, and text.
+
+    The graph of a compiled region is a drawing, and text.
+    """
+    from byoc_lab.backends.dnnl.graph import DnnlGraph
+
+    if isinstance(obj, DnnlGraph):
+        return {**graph(obj)._repr_mimebundle_()}
+    bundle: dict[str, Any] = {"text/plain": render_text(obj)}
+    if _in_terminal():
+        return bundle
+    state = state_of(obj)
+    lines = sum(len(module["lines"]) for module in state["modules"])
+    if lines > MOST_LINES:
+        bundle["text/plain"] += (
+            f"\n(not drawn: {lines} lines, at most {MOST_LINES}; show a part of it, such as one "
+            f"function, or fewer stages)"
+        )
+        return bundle
+    document = page(state, bundle["text/plain"])
+    if len(document) <= LARGEST_HTML:
+        bundle["text/html"] = iframe(document)
+    try:
+        from byoc_lab.lab.view.stepper import widget
+    except ImportError:  # no anywidget: the HTML shows the same
+        return bundle
+    shown = widget(obj, state, bundle["text/plain"])._repr_mimebundle_()
+    data = shown[0] if isinstance(shown, tuple) else shown
+    return {**(data or {}), **bundle}
+
+
+def export_html(obj: Any, path: str | os.PathLike[str]) -> Path:
+    """Write an object as one self-contained HTML file and return its path."""
+    from byoc_lab.lab.tracing import Trace
+
+    target = Path(path)
+    state = state_of(obj)
+    if isinstance(obj, Trace):
+        state = with_steps(obj, state_and_ids(obj)[1], state)
+    document = page(state, render_text(obj))
+    target.write_text(document, encoding="utf-8", newline="\n")
+    return target
+
+
+def _in_terminal() -> bool:
+    """Whether we run in terminal IPython, which would make a widget only to drop it."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return type(shell).__name__ == "TerminalInteractiveShell"

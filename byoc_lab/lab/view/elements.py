@@ -1,0 +1,167 @@
+"""What a picture is made of, and how it is made smaller: weights folded away, regions collapsed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from byoc_lab.relay.ir.expr import Call, Expr
+
+# Operands of these names are trained, not computed: drawing them would bury the network.
+WEIGHTS = frozenset(
+    ("weight", "kernel", "bias", "gamma", "beta", "mean", "var", "moving_mean", "moving_var")
+)
+
+
+@dataclass(eq=False)
+class PictureFrame:
+    """A border around boxes.
+
+    `kind`: "region" (between annotations), "external" (a function for a compiler), "composite",
+    or "function". `colour` counts the frames that belong to a compiler, None for the others.
+    """
+
+    kind: str
+    label: str
+    compiler: str | None = None
+    parent: PictureFrame | None = None
+    expr: Expr | None = None
+    colour: int | None = None
+    merged_into: PictureFrame | None = None
+
+    def resolve(self) -> PictureFrame:
+        """The frame that this one was merged into, at last; usually itself."""
+        root = self
+        while root.merged_into is not None:
+            root = root.merged_into
+        if root is not self:
+            self.merged_into = root
+        return root
+
+
+@dataclass(eq=False)
+class Box:
+    """One node of the picture. `exprs`: the expressions it stands for, the main one first.
+
+    `kind`: "op", "input", "constant", "begin", "end", "call", "if", "output" or "frame" (a frame
+    that was collapsed).
+    """
+
+    kind: str
+    title: str
+    detail: str = ""
+    exprs: list[Expr] = field(default_factory=list)
+    frame: PictureFrame | None = None
+    weights: int = 0  # how many constants and weights were folded into it
+
+
+@dataclass(eq=False)
+class Arrow:
+    """`source` is an operand of `target`, under the operator's name for it (`role`)."""
+
+    source: Box
+    target: Box
+    role: str = ""
+    crossing: bool = False
+
+
+@dataclass(eq=False)
+class Picture:
+    """Boxes in evaluation order, frames outermost first, arrows in order of the operands.
+
+    regions: how many regions and functions of a compiler there are, drawn or not.
+    """
+
+    boxes: list[Box]
+    frames: list[PictureFrame]
+    arrows: list[Arrow]
+    regions: int = 0
+    collapsed: bool = False
+
+    def stats(self) -> dict[str, int]:
+        """Operators inside regions and functions of a compiler, those outside, and the regions."""
+        offloaded = total = 0
+        for box in self.boxes:
+            if box.kind == "op":
+                total += 1
+                offloaded += _compiled(box.frame)
+        return {"offloaded": offloaded, "host": total - offloaded, "regions": self.regions}
+
+
+def _compiled(frame: PictureFrame | None) -> bool:
+    while frame is not None:
+        if frame.colour is not None:
+            return True
+        frame = frame.parent
+    return False
+
+
+def fold_weights(boxes: list[Box], arrows: list[Arrow]) -> set[Box]:
+    """Fold constants, weight inputs, and their `compiler_begin`s into the boxes that use them."""
+    users: dict[Box, list[Arrow]] = {}
+    operands: dict[Box, list[Box]] = {}
+    for arrow in arrows:
+        users.setdefault(arrow.source, []).append(arrow)
+        operands.setdefault(arrow.target, []).append(arrow.source)
+    only_weight: dict[Box, bool] = {}
+    for box in reversed(boxes):  # users come after what they use
+        uses = users.get(box, ())
+        only_weight[box] = bool(uses) and all(
+            only_weight[a.target] if a.target.kind == "begin" else a.role in WEIGHTS for a in uses
+        )
+    gone: set[Box] = set()
+    for box in boxes:
+        fed_by = operands.get(box, ())
+        constant = box.kind == "constant" and bool(users.get(box))
+        weight = box.kind == "input" and only_weight[box]
+        begin = box.kind == "begin" and bool(fed_by) and all(b in gone for b in fed_by)
+        if constant or weight or (begin and bool(users.get(box))):
+            gone.add(box)
+    for box in boxes:
+        if box in gone:
+            heir = users[box][0].target
+            heir.exprs += box.exprs
+            heir.weights += box.weights + (box.kind != "begin")
+    return gone
+
+
+def used_frames(boxes: list[Box]) -> list[PictureFrame]:
+    """The frames with something in them, in order of first use, each after its parent."""
+    found: dict[PictureFrame, None] = {}
+    for box in boxes:
+        way = []
+        frame = box.frame
+        while frame is not None and frame not in found:
+            way.append(frame)
+            frame.parent = frame.parent.resolve() if frame.parent else None
+            frame = frame.parent
+        found.update(dict.fromkeys(reversed(way)))
+    return list(found)
+
+
+def collapse(picture: Picture) -> Picture:
+    """The same picture with each outermost frame as one box (`Picture.collapsed`)."""
+    stand_in: dict[PictureFrame, Box] = {}
+    moved: dict[Box, Box] = {}
+    boxes: list[Box] = []
+    for box in picture.boxes:
+        frame = box.frame
+        while frame is not None and frame.parent is not None:
+            frame = frame.parent
+        if frame is None:
+            boxes.append(box)
+            moved[box] = box
+            continue
+        if frame not in stand_in:
+            stand_in[frame] = Box("frame", frame.label, "", [], None)
+            boxes.append(stand_in[frame])
+        stand_in[frame].exprs += box.exprs
+        moved[box] = stand_in[frame]
+    for frame, box in stand_in.items():
+        box.frame, frame.parent = frame, None
+        box.detail = f"{sum(isinstance(e, Call) for e in box.exprs)} calls"
+    arrows: dict[tuple[Box, Box], Arrow] = {}
+    for a in picture.arrows:
+        ends = moved[a.source], moved[a.target]
+        if ends[0] is not ends[1]:
+            arrows.setdefault(ends, Arrow(*ends, a.role, a.crossing))
+    return Picture(boxes, list(stand_in), list(arrows.values()), picture.regions, collapsed=True)

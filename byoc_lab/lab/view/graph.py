@@ -1,0 +1,116 @@
+"""`graph(mod)`: the dataflow graph of a module, function or expression, regions in colour.
+
+The graph that a DNNL region is compiled from is drawn the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+from byoc_lab.errors import BuildError, MissingDependencyError
+from byoc_lab.lab.view.assets import graph_css
+from byoc_lab.lab.view.elements import Box, Picture, PictureFrame, collapse
+from byoc_lab.lab.view.layout import dot_source, lay_out
+from byoc_lab.lab.view.picture import picture_of
+from byoc_lab.lab.view.region_picture import region_picture
+from byoc_lab.lab.view.svg import svg_of
+from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.module import IRModule
+
+MOST_BOXES = 700  # with more, each region is drawn as one box
+TOO_MANY = 3000  # with more even so, nobody could read the drawing, and laying it out takes minutes
+
+
+class GraphView:
+    """A graph that shows itself: as SVG in a notebook, as indented text in a terminal.
+
+    Nothing is laid out before it is needed. `svg` raises MissingDependencyError where there is no
+    layout program; displaying it then falls back to the text. `dot` is the source in DOT.
+    """
+
+    def __init__(self, obj: IRModule | Expr | Mapping[str, Any]):
+        self.obj = obj
+
+    @cached_property
+    def picture(self) -> Picture:
+        if isinstance(self.obj, (IRModule, Expr)):
+            return picture_of(self.obj)
+        return region_picture(self.obj)
+
+    @cached_property
+    def _drawn(self) -> Picture:
+        many = len(self.picture.boxes) > MOST_BOXES and self.picture.frames
+        return collapse(self.picture) if many else self.picture
+
+    @property
+    def dot(self) -> str:
+        return dot_source(self._drawn)
+
+    @cached_property
+    def svg(self) -> str:
+        """A drawing that stands alone, on a light ground."""
+        return self.draw(lambda expr: None, style=graph_css())
+
+    def draw(self, ids_of: Callable[[Expr], str | None], style: str = "") -> str:
+        """SVG with the ids of nodes in it (see `svg.svg_of`).
+
+        Raises BuildError when there are too many boxes to draw, MissingDependencyError when there
+        is no layout program.
+        """
+        if len(self._drawn.boxes) > TOO_MANY:
+            raise BuildError(
+                f"the graph has {len(self._drawn.boxes)} boxes, too many to draw (at most "
+                f"{TOO_MANY}); show one function of it: byoc_lab.lab.view.graph(mod['main'])"
+            )
+        return svg_of(self._drawn, lay_out(self._drawn), ids_of, style)
+
+    def __str__(self) -> str:
+        """The boxes in evaluation order, indented by the frames they are in."""
+        operands: dict[Box, list[str]] = {}
+        names: dict[Box, str] = {}
+        for box in self._drawn.boxes:
+            names[box] = f"[{len(names)}]"
+        for arrow in self._drawn.arrows:
+            mark = " (crosses a region border)" if arrow.crossing else ""
+            operands.setdefault(arrow.target, []).append(names[arrow.source] + mark)
+        lines: list[str] = []
+        open_frames: list[PictureFrame] = []
+        for box in self._drawn.boxes:
+            way: list[PictureFrame] = []
+            frame = box.frame
+            while frame is not None:
+                way.append(frame)
+                frame = frame.parent
+            way.reverse()
+            shared = 0
+            while shared < min(len(way), len(open_frames)) and way[shared] is open_frames[shared]:
+                shared += 1
+            for depth in range(shared, len(way)):
+                lines.append(f"{'  ' * depth}┌ {way[depth].label}")
+            open_frames = way
+            fed = f"  ← {', '.join(operands[box])}" if box in operands else ""
+            detail = f"  {box.detail}" if box.detail else ""
+            lines.append(f"{'  ' * len(way)}{names[box]} {box.title}{detail}{fed}")
+        return "\n".join(lines)
+
+    def _repr_svg_(self) -> str | None:
+        try:
+            return self.svg
+        except (MissingDependencyError, BuildError):
+            return None
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        try:
+            return {"image/svg+xml": self.svg, "text/plain": str(self)}
+        except (MissingDependencyError, BuildError) as problem:
+            return {"text/plain": f"{problem}\n\n{self}"}
+
+
+def graph(obj: IRModule | Expr | Mapping[str, Any]) -> GraphView:
+    """The dataflow graph of a module, function, expression or compiled region (`region.graph`).
+
+    Display it, or `print` it.
+    """
+    return GraphView(obj)

@@ -1,0 +1,100 @@
+"""One file that shows everything: no kernel, no network, from disk.
+
+The page holds the same module and style sheet as the widget, and the state, each as gzip in base64
+(which is small, and cannot contain `</script>`), and a stand-in for the widget's model. Its
+content policy forbids every connection. The same state gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html
+import json
+
+from byoc_lab.lab.view.assets import css, esm
+from byoc_lab.lab.view.state import State
+
+POLICY = "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'"
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; }}
+html, body {{ height: 100%; margin: 0; }}
+body {{ background: light-dark(#fff, #17191e); }}
+#stepper > .byl {{ height: 100vh; border: 0; border-radius: 0; resize: none; }}
+noscript pre {{ padding: 1em; overflow: auto; }}
+{css}
+</style>
+</head>
+<body>
+<div id="stepper"></div>
+<noscript><pre>{text}</pre></noscript>
+<script type="text/plain" id="esm">{esm}</script>
+<script type="text/plain" id="state">{state}</script>
+<script>
+"use strict";
+// The stand-in for anywidget's model: the state lives in this page.
+class Model {{
+  constructor(values) {{ this.values = values; this.listeners = {{}}; }}
+  get(name) {{ return this.values[name]; }}
+  set(name, value) {{
+    if (this.values[name] === value) return;
+    this.values[name] = value;
+    for (const listener of this.listeners["change:" + name] ?? []) listener();
+  }}
+  on(name, listener) {{ (this.listeners[name] ??= new Set()).add(listener); }}
+  off(name, listener) {{ this.listeners[name]?.delete(listener); }}
+  save_changes() {{}}
+  send() {{}}
+}}
+async function unpacked(id) {{
+  const packed = atob(document.getElementById(id).textContent);
+  const bytes = Uint8Array.from(packed, (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).text();
+}}
+(async () => {{
+  const source = new Blob([await unpacked("esm")], {{ type: "text/javascript" }});
+  const {{ default: view }} = await import(URL.createObjectURL(source));
+  const state = JSON.parse(await unpacked("state"));
+  const model = new Model({{ state, index: {index}, selected: "", rewrite: 0, step: {{}} }});
+  view.render({{ model, el: document.getElementById("stepper") }});
+  document.querySelector(".byl").focus();
+}})();
+</script>
+</body>
+</html>
+"""
+
+
+def page(state: State, text: str = "", index: int = 0) -> str:
+    """The page for a state (see `state.py`), opened at stage `index`; `text` for who has no
+    JavaScript."""
+    return _PAGE.format(
+        policy=POLICY,
+        title=html.escape(f"{state['title']} · byoc_lab"),
+        css=css(),
+        text=html.escape(text),
+        esm=_packed(esm()),
+        state=_packed(json.dumps(state, ensure_ascii=False, separators=(",", ":"))),
+        index=int(index),
+    )
+
+
+def iframe(page_text: str, height: int = 640) -> str:
+    """The page inside another one: in a frame that may run its script and nothing else."""
+    return (
+        f'<iframe sandbox="allow-scripts" srcdoc="{html.escape(page_text)}" '
+        f'style="width:100%;height:{height}px;border:1px solid #8886;border-radius:8px"></iframe>'
+    )
+
+
+def _packed(text: str) -> str:
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")

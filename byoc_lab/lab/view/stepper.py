@@ -1,0 +1,101 @@
+"""The widget: `Stepper(trace)`, as the last expression of a cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anywidget
+import traitlets
+
+from byoc_lab.lab.view.assets import css, esm
+from byoc_lab.lab.view.state import State
+from byoc_lab.lab.view.states import state_of, step_state
+from byoc_lab.lab.view.text import stage_text, trace_text
+
+
+class View(anywidget.AnyWidget):
+    """Draws a state (see `state.py`): the stages of a trace, a difference, or one module.
+
+    Synced with the browser, and nothing else is:
+        state: what to draw, sent once.
+        index: the stage shown, from 0; set by both sides. TraitError when out of range.
+        selected: id of the node that is chosen, "" for none; set by both sides.
+        rewrite: of the stage shown, after how many rewrites it is shown; 0 for the whole pass.
+            Set by both sides. TraitError when the stage has not so many.
+        step: the module around that rewrite (see `rewrites.py`), sent when `rewrite` is set.
+    """
+
+    _esm = esm()
+    _css = css()
+    state = traitlets.Dict().tag(sync=True)
+    index = traitlets.Int(0).tag(sync=True)
+    selected = traitlets.Unicode("").tag(sync=True)
+    rewrite = traitlets.Int(0).tag(sync=True)
+    step = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, state: State, text: str = "", **more: Any):
+        self._text = text
+        super().__init__(state=state, **more)
+
+    @traitlets.validate("index")
+    def _in_range(self, proposal: Any) -> int:
+        count = len(self.state.get("stages", ()))
+        if not 0 <= proposal["value"] < max(count, 1):
+            raise traitlets.TraitError(
+                f"index must be in [0, {count}), the stages of this trace; got {proposal['value']}"
+            )
+        return proposal["value"]
+
+    @traitlets.validate("rewrite")
+    def _there(self, proposal: Any) -> int:
+        stages = self.state.get("stages", ())
+        count = stages[self.index]["events_total"] if stages else 0
+        if not 0 <= proposal["value"] <= count:
+            raise traitlets.TraitError(
+                f"rewrite must be in [0, {count}], the rewrites of this stage; "
+                f"got {proposal['value']}"
+            )
+        return proposal["value"]
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.state['title']}>"
+
+
+def widget(obj: Any, state: State, text: str) -> View:
+    """What shows `obj`, whose state and text these are."""
+    from byoc_lab.lab.tracing import Trace
+
+    return Stepper(obj) if isinstance(obj, Trace) else View(state, text)
+
+
+class Stepper(View):
+    """Step through a `Trace`: by button, by key, or `stepper.index = 3`; through the rewrites
+    inside the stage: `stepper.rewrite = 5`. `print` it for text.
+
+    `stepper.stage` is the recorded stage that is shown. The synced state is that of `View`.
+    """
+
+    def __init__(self, trace: Any, index: int = 0):
+        self.trace = trace
+        super().__init__(state_of(trace), index=index)
+
+    @traitlets.observe("index")
+    def _whole_pass(self, change: Any) -> None:
+        self.rewrite = 0
+
+    @traitlets.observe("rewrite")
+    def _send_step(self, change: Any) -> None:
+        self.step = step_state(self.trace, self.index, self.rewrite) if self.rewrite else {}
+
+    @property
+    def stage(self) -> Any:
+        """The `Stage` of the trace that is shown; None when nothing was recorded."""
+        return self.trace.stages[self.index] if self.trace.stages else None
+
+    def __str__(self) -> str:
+        """The table of stages, then the shown stage's differences."""
+        table = trace_text(self.trace)
+        return f"{table}\n\n{stage_text(self.trace, self.index)}" if self.trace.stages else table

@@ -1,0 +1,206 @@
+"""The stepper's content for a terminal: a table of stages, and a stage's differences.
+
+Colour is an addition, never the only sign: outcomes are words, changed lines start with + or -.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from byoc_lab.lab.view.picture import picture_of
+from byoc_lab.lab.view.state import text_lines
+
+_ANSI = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1", "dim": "2"}
+_SIGNS = {"error": "✖", "warning": "▲", "info": "●"}
+_SEVERITY_COLOUR = {"error": "red", "warning": "yellow", "info": "cyan"}
+
+
+def wants_colour(stream: TextIO | None = None) -> bool:
+    """Whether to colour what goes to `stream` (stdout): a terminal, and NO_COLOR is not set."""
+    stream = sys.stdout if stream is None else stream
+    return not os.environ.get("NO_COLOR") and stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def paint(text: str, colour: str, on: bool) -> str:
+    """`text` in an ANSI colour when `on`."""
+    return f"\x1b[{_ANSI[colour]}m{text}\x1b[0m" if on and text else text
+
+
+def trace_text(trace: Any, colour: bool = False) -> str:
+    """One line a stage: outcome, time, operators offloaded and left, findings; then the error."""
+    rows = [("index", "stage", "outcome", "time", "offloaded", "host", "regions", "findings")]
+    paints: list[dict[int, str]] = [dict.fromkeys(range(8), "bold")]
+    for n, stage in enumerate(trace.stages):
+        outcome = _outcome(stage)
+        last = stage.before if stage.after is None else stage.after
+        found = stage.findings_before if stage.after is None else stage.findings_after
+        stats = picture_of(last).stats()
+        rows.append(
+            (
+                str(n),
+                stage.name,
+                outcome,
+                seconds_text(stage.seconds),
+                str(stats["offloaded"]),
+                str(stats["host"]),
+                str(stats["regions"]),
+                findings_tally(found),
+            )
+        )
+        worst = next((s for s in _SIGNS if any(severity(f) == s for f in found)), None)
+        paints.append(
+            {
+                2: "red" if stage.error else "cyan" if stage.changed else "dim",
+                7: _SEVERITY_COLOUR[worst] if worst else "dim",
+            }
+        )
+    changed = sum(bool(s.changed) for s in trace.stages)
+    total = sum(s.seconds or 0.0 for s in trace.stages)
+    count = f"{len(trace.stages)} stage{'s' if len(trace.stages) != 1 else ''}"
+    head = f"{trace.title}: {count}, {changed} changed the module"
+    lines = [paint(f"{head}, {seconds_text(total)}", "bold", colour)]
+    lines += _table(rows, paints, colour)
+    for n, stage in enumerate(trace.stages):
+        if stage.error is not None:
+            name = type(stage.error).__name__
+            lines += ["", paint(f"✖ {stage.name} raised {name}:", "red", colour)]
+            lines += [f"  {line}" for line in str(stage.error).splitlines()]
+        # What a stage inherits from the one before it was listed there.
+        known = {f.message for f in stage.findings_before} if n else set()
+        new = [f for f in stage.findings_after if f.message not in known]
+        if new:
+            lines += ["", paint(f"The linter on the module after {stage.name}:", "bold", colour)]
+            lines += [f"  {line}" for f in new for line in str(f).splitlines()]
+    return "\n".join(lines)
+
+
+def _outcome(stage: Any) -> str:
+    if stage.error is not None:
+        return "✖ failed"
+    if stage.skipped:
+        return "⤼ skipped"
+    return "● changed" if stage.changed else "○ unchanged"
+
+
+def _table(
+    rows: Sequence[tuple[str, ...]], paints: list[dict[int, str]], colour: bool
+) -> list[str]:
+    """Columns as wide as their widest cell; numbers to the right."""
+    widths = [max(len(r[c]) for r in rows) for c in range(len(rows[0]))]
+    right = {0, 3, 4, 5, 6}
+    lines = []
+    for row, colours in zip(rows, paints, strict=True):
+        cells = []
+        for c, cell in enumerate(row):
+            padded = cell.rjust(widths[c]) if c in right else cell.ljust(widths[c])
+            if c == len(row) - 1:
+                padded = cell
+            cells.append(paint(padded, colours[c], colour) if c in colours else padded)
+        lines.append("  ".join(cells))
+    return lines
+
+
+def stage_text(trace: Any, index: int, context: int = 3, colour: bool = False) -> str:
+    """What one stage changed, as a unified diff, with its findings under the lines they point at.
+
+    `context` unchanged lines are kept around each change. Raises IndexError for a stage that the
+    trace does not have.
+    """
+    stage = trace.stages[index]
+    title = paint(f"[{index}] {stage.name}", "bold", colour)
+    if stage.after is None:
+        return f"{title}: failed\n" + module_text(stage.before, stage.findings_before, colour)
+    if not stage.changed:
+        return f"{title}: " + (f"not run, {stage.skipped}" if stage.skipped else "changed nothing")
+    delta = stage.diff()
+    body = _unified(delta.rows(), context, colour, stage.findings_after)
+    return "\n".join([f"{title}: {delta.summary}", *body])
+
+
+def diff_text(delta: Any, context: int = 3, colour: bool = False) -> str:
+    """A `Diff` as its summary and a unified diff."""
+    return "\n".join([str(delta.summary), *_unified(delta.rows(), context, colour, ())])
+
+
+def module_text(mod: Any, findings: Any = (), colour: bool = False) -> str:
+    """A module's text with its findings under the lines they point at."""
+    lines: list[str] = []
+    under = _by_node(findings)
+    for line in text_lines(mod):
+        lines.append(f"  {line.text}")
+        lines += _notes(line, under, colour)
+    lines += [_note(f, colour) for f in under.pop(None, [])]
+    return "\n".join(lines)
+
+
+def _unified(rows: list[Any], context: int, colour: bool, findings: Any) -> list[str]:
+    """Rows as lines with + and -, unchanged runs cut down to `context` lines at each change."""
+    near = [False] * len(rows)
+    for n, row in enumerate(rows):
+        if row.kind != "same":
+            for m in range(max(0, n - context), min(len(rows), n + context + 1)):
+                near[m] = True
+    lines: list[str] = []
+    under = _by_node(findings)
+    skipped = 0
+    for row, shown in zip(rows, near, strict=True):
+        if not shown:
+            skipped += 1
+            continue
+        if skipped:
+            lines.append(paint(f"  ⋯ {skipped} unchanged lines", "dim", colour))
+            skipped = 0
+        if row.kind == "same":
+            lines.append(f"  {row.after.text}")
+        if row.kind in ("removed", "changed"):
+            lines.append(paint(f"- {row.before.text}", "red", colour))
+        if row.kind in ("added", "changed"):
+            lines.append(paint(f"+ {row.after.text}", "green", colour))
+        if row.after is not None:
+            lines += _notes(row.after, under, colour)
+    if skipped:
+        lines.append(paint(f"  ⋯ {skipped} unchanged lines", "dim", colour))
+    return lines
+
+
+def _by_node(findings: Any) -> dict[Any, list[Any]]:
+    under: dict[Any, list[Any]] = {}
+    for finding in findings:
+        under.setdefault(finding.node, []).append(finding)
+    return under
+
+
+def _notes(line: Any, under: dict[Any, list[Any]], colour: bool) -> list[str]:
+    found = under.pop(line.node, []) if line.node is not None else []
+    return [_note(f, colour) for f in found]
+
+
+def _note(finding: Any, colour: bool) -> str:
+    level = severity(finding)
+    text = f"    {_SIGNS.get(level, '●')} {finding.code} {finding.message}"
+    remedy = f"\n      {finding.what_to_do}" if finding.what_to_do else ""
+    return paint(text, _SEVERITY_COLOUR.get(level, "cyan"), colour) + remedy
+
+
+def severity(finding: Any) -> str:
+    """ "error", "warning" or "info", whether kept as text or as an enumeration."""
+    return str(getattr(finding.severity, "value", finding.severity)).lower()
+
+
+def findings_tally(findings: Any) -> str:
+    """How many findings of each severity, "✖ 1  ▲ 2"; "-" for none."""
+    levels = [severity(f) for f in findings]
+    parts = [f"{sign} {levels.count(level)}" for level, sign in _SIGNS.items() if level in levels]
+    return "  ".join(parts) or "-"
+
+
+def seconds_text(seconds: float | None) -> str:
+    """A time for people: "1.2 ms", "340 ms", "2.1 s"."""
+    if seconds is None:
+        return ""
+    if seconds < 0.0995:
+        return f"{seconds * 1e3:.1f} ms" if seconds < 0.00995 else f"{seconds * 1e3:.0f} ms"
+    return f"{seconds:.2f} s" if seconds < 9.95 else f"{seconds:.0f} s"

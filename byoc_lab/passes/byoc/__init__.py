@@ -1,0 +1,1 @@
+"""The passes of BYOC: annotate, merge, partition; one pass, one file."""

@@ -1,0 +1,165 @@
+"""The partitioner of January 2020, kept to show what people saw then.
+
+It works backwards from each `compiler_end`: the operand of an end starts a subgraph, and every
+call in a subgraph pulls its arguments in. Only a `compiler_begin` stops that, by replacing the edge
+with a variable; an end does not. So where a begin is missing between two regions, the first
+region's end is pulled into the second, and its function is made inside the other's: nested.
+Functions stay closures in the body (`%3 = fn (..., Compiler="dnnl", ExternalSymbol="dnnl_0")`).
+
+Source: the first partition_graph.cc of TVM (January 2020), as behaviour.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab.errors import PartitionError
+from byoc_lab.passes.framework.hook import keeps_in, report, rewriting
+from byoc_lab.passes.framework.passes import is_optimizable
+from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
+from byoc_lab.relay.ir.expr import (
+    Call,
+    Expr,
+    Function,
+    If,
+    Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import with_mapped_parts
+from byoc_lab.relay.typing.infer import infer_module
+
+
+def partition_2020(mod: IRModule) -> IRModule:
+    """Annotated regions as closures, nested where a begin is missing."""
+    out = mod.copy()
+    for gv, func in mod.functions.items():
+        if is_optimizable(func):
+            with rewriting(func, gv.name_hint):
+                out.functions[gv] = _Partitioner().run(func)
+    return infer_module(out)
+
+
+class _Subgraph:
+    def __init__(self, number: int):
+        self.number = number
+        self.nodes: set[Expr] = set()
+        self.inputs: list[tuple[Var, Expr]] = []
+
+
+class _Partitioner:
+    def __init__(self) -> None:
+        self.subgraphs_of: dict[Expr, list[_Subgraph]] = {}
+        self.variables = 0
+        self.count = 0
+        self.memo: dict[Expr, Expr] = {}
+
+    def run(self, func: Function) -> Function:
+        keeps_in(self.memo)
+        stack: list[tuple[Expr, bool]] = [(func, False)]
+        while stack:
+            node, done = stack.pop()
+            if node in self.memo:
+                continue
+            if done:
+                self.memo[node] = self._leave(node)
+            else:
+                self._enter(node)
+                stack.append((node, True))
+                stack += [(p, False) for p in reversed(node.parts()) if p not in self.memo]
+        result = self.memo[func]
+        assert isinstance(result, Function)
+        return result
+
+    def find(self, node: Expr) -> _Subgraph | None:
+        """The newest subgraph that has the node; it may be in two after an end was pulled in."""
+        return max(self.subgraphs_of.get(node, ()), key=lambda s: s.number, default=None)
+
+    def _put(self, subgraph: _Subgraph, node: Expr) -> None:
+        subgraph.nodes.add(node)
+        owners = self.subgraphs_of.setdefault(node, [])
+        if subgraph not in owners:
+            owners.append(subgraph)
+
+    def _pull_in(self, subgraph: _Subgraph, node: Expr) -> None:
+        other = self.find(node)
+        if other is None:
+            self._put(subgraph, node)
+        elif other is not subgraph:
+            for n in other.nodes:
+                self.subgraphs_of[n].remove(other)
+                self._put(subgraph, n)
+            subgraph.inputs += other.inputs
+
+    def _enter(self, node: Expr) -> None:
+        """On the way down: membership flows from a node to what it is made of."""
+        if is_annotation(node, BEGIN):
+            return
+        if is_annotation(node, END):
+            value = node.parts()[1]
+            subgraph = self.find(value)
+            if subgraph is None:
+                subgraph = _Subgraph(self.count)
+                self.count += 1
+                self._put(subgraph, value)
+            self._put(subgraph, node)
+            return
+        subgraph = self.find(node)
+        if subgraph is not None:
+            for part in _pulled(node):
+                self._pull_in(subgraph, part)
+
+    def _leave(self, node: Any) -> Expr:
+        post = with_mapped_parts(node, self.memo)
+        if is_annotation(node, BEGIN):
+            return self._input(node, post)
+        if is_annotation(node, END):
+            return self._closure(node, post)
+        return post
+
+    def _input(self, pre: Call, post: Call) -> Var:
+        subgraph = self.find(pre)
+        if subgraph is None:
+            raise PartitionError(
+                f"compiler_begin[{compiler_of(pre)}] opens no region: nothing that uses it leads "
+                f"to a compiler_end (TVM: Cannot find the corresponding subgraph for start "
+                f"annotation)",
+                pre,
+            )
+        var = Var(f"{compiler_of(pre)}_input{self.variables}", pre.checked_type)
+        self.variables += 1
+        subgraph.inputs.append((var, post.args[0]))
+        return var
+
+    def _closure(self, pre: Call, post: Call) -> Call:
+        subgraph = self.find(pre)
+        assert subgraph is not None  # _enter has put the end into one
+        params = [v for v, _ in subgraph.inputs]
+        attrs = {
+            "Compiler": compiler_of(pre),
+            "ExternalSymbol": f"{compiler_of(pre)}_{subgraph.number}",
+            "Primitive": 1,
+        }
+        func = Function(params, post.args[0], pre.args[0].checked_type, attrs=attrs)
+        call = Call(func, [a for _, a in subgraph.inputs])
+        report("close subgraph", f"subgraph {subgraph.number} becomes a closure", pre, call)
+        return call
+
+
+def _pulled(node: Expr) -> tuple[Expr, ...]:
+    if isinstance(node, Call):
+        return node.args
+    if isinstance(node, Function):
+        return node.params
+    if isinstance(node, RefWrite):
+        return (node.ref,)
+    if isinstance(node, Let):
+        return (node.var, node.value, node.body)
+    if isinstance(node, (Tuple, TupleGetItem, If, RefCreate, RefRead)):
+        return node.parts()
+    return ()

@@ -1,0 +1,1 @@
+"""Passes that compute ahead: into constants, weights and attributes."""

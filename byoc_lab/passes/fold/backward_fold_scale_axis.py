@@ -1,0 +1,153 @@
+"""BackwardFoldScaleAxis: a scale after a convolution or dense moves into its weight.
+
+`multiply(nn.conv2d(%x, %w), %s)` -> `nn.conv2d(%x, multiply(%w, %s'))`, also through relu,
+leaky_relu, add, subtract and bias_add in between. Left alone: where a value in between is used
+twice, grouped convolutions that are not depthwise, layouts that mix plain and blocked channels, and
+a scale that may be negative with a relu in between.
+
+Source: src/relay/transforms/fold_scale_axis.cc of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab import relay
+from byoc_lab.passes.fold.scale_axis import (
+    ADD_SUB,
+    CONV,
+    RELU,
+    Message,
+    along,
+    as_scale,
+    fits,
+    matches,
+    output_axes,
+)
+from byoc_lab.passes.framework.hook import keeps_in, report
+from byoc_lab.passes.framework.passes import FunctionPass, PassContext
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order, rebuild, users
+
+
+class BackwardFoldScaleAxis(FunctionPass):
+    """Fold scales into the weights of what comes before them."""
+
+    opt_level = 3
+    required = ("InferType",)
+
+    def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        return _Backward(func).run()
+
+
+class _Backward:
+    def __init__(self, func: Function):
+        self.func = func
+        self.messages: dict[Expr, Message] = {}
+        self.dropped: dict[Expr, Expr] = {}  # multiply -> the operand that takes the scale over
+        self.scale_for: dict[Expr, Expr] = {}  # node -> the scale it has to take over
+
+    def run(self) -> Function:
+        used = {n: len(u) for n, u in users(self.func).items()}
+        nodes = list(post_order(self.func))
+        for node in nodes:
+            if isinstance(node, Call) and isinstance(node.op, Op) and used[node] == 1:
+                message = self._message(node)
+                if message:
+                    self.messages[node] = message
+        for node in reversed(nodes):  # users first: a scale goes from a node to its operands
+            if isinstance(node, Call) and isinstance(node.op, Op):
+                self._pass_down(node)
+        if not self.dropped:
+            return self.func
+        made: dict[Expr, Expr] = {}
+        keeps_in(made)
+        return rebuild(self.func, self._rewrite, memo=made)
+
+    def _message(self, call: Call) -> Message | None:
+        """What scale this call could take over."""
+        name = call.op_name
+        if name in CONV:
+            axes = output_axes(call)
+            return Message(axes.channels) if axes else None
+        if name == "nn.dense":
+            return Message((1,))
+        if name in RELU:
+            inner = self.messages.get(call.args[0])
+            return inner.positive() if inner else None
+        if name == "nn.bias_add":
+            inner = self.messages.get(call.args[0])
+            rank = len(call.checked_type.shape)
+            return inner if inner and inner.axes == (call.attrs.axis % rank,) else None
+        return self._message_of_sum(call) if name in ADD_SUB else None
+
+    def _message_of_sum(self, call: Call) -> Message | None:
+        left, right = (self.messages.get(a) for a in call.args)
+        lty, rty = (a.checked_type for a in call.args)
+        if left and matches(lty, rty, left.axes):
+            return left
+        if right and matches(rty, lty, right.axes):
+            return right
+        same = left and right and left.axes == right.axes and lty.shape == rty.shape
+        return left if same else None
+
+    def _pass_down(self, call: Call) -> None:
+        name = call.op_name
+        scale = self.scale_for.get(call)
+        if scale is None:
+            if name == "multiply":
+                self._start(call)
+        elif name in RELU or name == "nn.bias_add":
+            self.scale_for[call.args[0]] = scale
+        elif name in ADD_SUB:
+            for arg in call.args:
+                if arg in self.messages:
+                    self.scale_for[arg] = scale
+
+    def _start(self, call: Call) -> None:
+        for taker, factor in (call.args, call.args[::-1]):
+            message = self.messages.get(taker)
+            if message is None:
+                continue
+            scale = as_scale(taker.checked_type, factor, message.axes)
+            if scale is not None and fits(message, scale):
+                self.dropped[call] = taker
+                self.scale_for[taker] = scale
+            return  # one operand with a message is the only candidate, whether it fits or not
+
+    def _rewrite(self, pre: Any, post: Any) -> Expr:
+        if pre in self.dropped:
+            taker = self.dropped[pre]
+            kept = post.args[pre.args.index(taker)]
+            report("fold scale", "what comes before it takes the scale over", pre, kept)
+            return kept
+        if pre not in self.scale_for:
+            return post
+        assert isinstance(pre, Call) and isinstance(post, Call)
+        new = self._scaled(pre, post, self.scale_for[pre])
+        if new is not post:
+            report("take scale", "the scale that followed is part of this now", pre, new)
+        return new
+
+    def _scaled(self, pre: Call, post: Call, scale: Expr) -> Expr:
+        name = pre.op_name
+        args = list(post.args)
+        if name in CONV:
+            axes = output_axes(pre)
+            assert axes is not None  # else it had not sent a message
+            args[1] = relay.multiply(args[1], along(scale, pre.args[1].checked_type, axes.weight))
+        elif name == "nn.dense":
+            args[1] = relay.multiply(args[1], along(scale, pre.args[1].checked_type, (0,)))
+        elif name == "nn.bias_add":
+            args[1] = relay.multiply(args[1], scale)
+        elif name in ADD_SUB:
+            takers = [a in self.messages for a in pre.args]
+            for n in range(2):
+                if not takers[n]:
+                    taker = pre.args[1 - n]
+                    shaped = along(scale, taker.checked_type, self.messages[taker].axes)
+                    args[n] = relay.multiply(args[n], shaped)
+        else:  # relu: the scale went on to its operand
+            return post
+        return Call(post.op, args, post.attrs, span=post.span)

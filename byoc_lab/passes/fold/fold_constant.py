@@ -1,0 +1,182 @@
+"""FoldConstant: what depends on constants alone is computed now.
+
+A call of an operator whose arguments are all constants (or tuples of them) becomes the constant
+that it evaluates to; so do projections of literal tuples, ifs with a constant condition, and lets
+of a constant value. `shape_of` and `ndarray_size` become constants where the shape is known. An
+`on_device` stays around its constant, which counts as a constant all the same. Left alone: calls
+without arguments (`zeros`), calls of functions, stateful and opaque operators, quantised
+arithmetic unless `fold_qnn`, and whatever is inside a Primitive function, which belongs to
+somebody else.
+
+Source: src/relay/transforms/fold_constant.cc of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import EvaluationError, PassError
+from byoc_lab.passes.framework.passes import FunctionPass, PassContext
+from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite, rule
+from byoc_lab.relay.ir.attrs import Attrs
+from byoc_lab.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    If,
+    Let,
+    Op,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.op.framework.evaluate import evaluate_op
+
+ANNOTATIONS = ("annotation.compiler_begin", "annotation.compiler_end")
+ON_DEVICE = "on_device"
+SHAPES = ("shape_of", "ndarray_size")
+
+
+class FoldConstant(FunctionPass):
+    """Evaluate constant expressions.
+
+    fold_qnn: also fold quantised operators. era="2020-01": go into Primitive functions too, as the
+    pass did before September 2020.
+    """
+
+    opt_level = 2
+
+    def __init__(self, fold_qnn: bool = False, era: str | None = None):
+        self.fold_qnn = fold_qnn
+        self.era = era
+
+    def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        folded = self.fold(func)
+        assert isinstance(folded, Function)
+        return folded
+
+    def fold(self, expr: Expr) -> Expr:
+        """`expr` with its constant parts evaluated; where it is typed, shapes are known."""
+
+        def enter(node: Expr) -> bool:
+            closed = isinstance(node, Function) and bool(node.attrs.get("Primitive"))
+            return self.era is not None or not closed or node is expr
+
+        memo: dict[Expr, Expr] = {}
+        value_of = {n.var: n.value for n in post_order(expr) if isinstance(n, Let)}
+
+        def use_constant(pre: Any, post: Any) -> Expr:
+            value = memo.get(value_of[pre]) if pre in value_of else None
+            return value if value is not None and _is_literal(value) else post
+
+        rules = (
+            RewriteRule("evaluate", "all arguments are constants", self._evaluate),
+            state_shape,
+            drop_let,
+            pick_field,
+            pick_branch,
+        )
+        folded: Expr = rewrite(expr, rules, enter, memo, use_constant)
+        return folded
+
+    def _evaluate(self, pre: Expr, post: Expr) -> Expr | None:
+        if not isinstance(post, Call) or not isinstance(post.op, Op) or not post.args:
+            return None
+        if not all(map(_is_constant, post.args)):
+            return None
+        if post.op.name in ANNOTATIONS:
+            raise PassError(
+                f"FoldConstant found {post.op.name} of a constant, which cannot be evaluated. Fold "
+                f"before annotating, or run PartitionGraph first"
+            )
+        return evaluated(post.op, post.attrs, post.args, self.fold_qnn)
+
+
+def evaluated(
+    op: Op, attrs: Attrs | None, args: Sequence[Expr], fold_qnn: bool = False
+) -> Expr | None:
+    """What an operator gives for constants and tuples of them; None when that is not to be known:
+    for operators that are more than their value, or have none, and without arguments."""
+    if not args or op.name in (ON_DEVICE, *ANNOTATIONS) or op.get_attr("TOpIsStateful"):
+        return None
+    if (op.name.startswith("qnn.") and not fold_qnn) or op.definition.reference is None:
+        return None
+    try:
+        return _to_expr(evaluate_op(op, attrs, [_to_value(a) for a in args]))
+    except EvaluationError:  # an index out of range, ...: it fails when it is run, if it is
+        return None
+
+
+@rule("state shape", "the shape is known")
+def state_shape(pre: Expr, post: Expr) -> Expr | None:
+    """Not that of a scalar, which TVM 0.16 gets wrong."""
+    if not (isinstance(pre, Call) and isinstance(pre.op, Op) and pre.op.name in SHAPES):
+        return None
+    ty = pre.args[0].checked_type if pre.args[0].is_typed else None
+    if not isinstance(ty, TensorType) or not ty.is_static or not ty.shape:
+        return None
+    shape = np.array(ty.concrete_shape)
+    found = shape if pre.op.name == "shape_of" else shape.prod()
+    return Constant(np.asarray(found, pre.attrs["dtype"]))
+
+
+@rule("pick field", "a field of a literal tuple is that field")
+def pick_field(pre: Expr, post: Expr) -> Expr | None:
+    if isinstance(post, TupleGetItem) and isinstance(post.tuple_value, Tuple):
+        return post.tuple_value.fields[post.index]
+    return None
+
+
+@rule("pick branch", "the condition is a constant")
+def pick_branch(pre: Expr, post: Expr) -> Expr | None:
+    if isinstance(post, If) and _is_literal(post.cond):
+        return post.true_branch if _to_value(post.cond) else post.false_branch
+    return None
+
+
+@rule("drop let", "a constant needs no name")
+def drop_let(pre: Expr, post: Expr) -> Expr | None:
+    # The constant has taken the variable's place everywhere, also where it was bound.
+    return post.body if isinstance(post, Let) and not isinstance(post.var, Var) else None
+
+
+def _is_literal(expr: Expr) -> bool:
+    """Whether an expression is a constant, on a device or not."""
+    return isinstance(expr, Constant) or (
+        isinstance(expr, Call)
+        and isinstance(expr.op, Op)
+        and expr.op.name == ON_DEVICE
+        and isinstance(expr.args[0], Constant)
+    )
+
+
+def _is_constant(expr: Expr) -> bool:
+    todo = [expr]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Tuple):
+            todo += node.fields
+        elif not _is_literal(node):
+            return False
+    return True
+
+
+def _to_value(expr: Expr) -> object:
+    if isinstance(expr, Constant):
+        return expr.numpy()
+    if isinstance(expr, Call):
+        return _to_value(expr.args[0])
+    return tuple(map(_to_value, expr.parts()))
+
+
+def _to_expr(value: object) -> Expr:
+    if isinstance(value, tuple):
+        return Tuple([_to_expr(v) for v in value])
+    return Constant(np.asarray(value))

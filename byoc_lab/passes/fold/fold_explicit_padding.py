@@ -1,0 +1,89 @@
+"""FoldExplicitPadding: an `nn.pad` before a convolution or pool becomes that operator's padding.
+
+`nn.conv2d(nn.pad(%x, 0), %w)` -> `nn.conv2d(%x, %w, padding=...)`, where only spatial axes are
+padded, with what the operator itself pads with: zeros, the zero point of quantized data, the least
+number for a maximum. Left alone: a pad whose result somebody else uses too.
+
+Source: src/relay/transforms/fold_explicit_padding.cc of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from byoc_lab.passes.framework.pattern_rewrite import PatternRewrite
+from byoc_lab.relay.ir.attrs import Attrs
+from byoc_lab.relay.ir.expr import Call, Constant, Expr
+from byoc_lab.relay.patterns import DFPattern, DFPatternCallback, is_op, wildcard
+
+CONVOLUTIONS = tuple(f"nn.conv{rank}d" for rank in (1, 2, 3))
+MAX_POOLS = tuple(f"nn.max_pool{rank}d" for rank in (1, 2, 3))
+AVG_POOLS = tuple(f"nn.avg_pool{rank}d" for rank in (1, 2, 3))
+QUANTIZED = "qnn.conv2d"
+
+
+class FoldExplicitPadding(PatternRewrite):
+    """Fold pads into the operators behind them."""
+
+    def callbacks(self) -> Sequence[DFPatternCallback]:
+        kinds = ((CONVOLUTIONS, 1), ((QUANTIZED,), 5), (MAX_POOLS + AVG_POOLS, 0))
+        return [_FoldPad(op, others) for names, others in kinds for op in names]
+
+
+class _FoldPad(DFPatternCallback):
+    """For one operator, of which `others` arguments follow the data."""
+
+    reason = "the operator pads by itself, with the same value"
+
+    def __init__(self, op: str, others: int):
+        super().__init__()
+        self.op = op
+        self.pad = is_op("nn.pad")(wildcard(), wildcard())
+        self.pattern = is_op(op)(self.pad, *(wildcard() for _ in range(others)))
+
+    def callback(self, pre: Expr, post: Expr, node_map: dict[DFPattern, list[Expr]]) -> Expr:
+        pad = node_map[self.pad][0]
+        assert isinstance(post, Call) and isinstance(pad, Call)
+        value = _scalar(pad.args[1])
+        if pad.attrs.pad_mode != "constant" or value is None or value != self._own(post, value):
+            return post
+        padding = _spatial(pad.attrs.pad_width, post.attrs)
+        attrs = None if padding is None else self._padded(post.attrs, padding)
+        if attrs is None:
+            return post
+        return Call(post.op, [pad.args[0], *post.args[1:]], attrs, post.type_args, span=post.span)
+
+    def _own(self, call: Call, value: np.ndarray) -> object:
+        """What the operator pads with."""
+        if self.op == QUANTIZED:
+            return _scalar(call.args[2])
+        if self.op in MAX_POOLS:
+            floating = np.issubdtype(value.dtype, np.floating)
+            return np.finfo(value.dtype).min if floating else np.iinfo(value.dtype).min
+        return 0
+
+    def _padded(self, attrs: Attrs, more: Sequence[int]) -> Attrs | None:
+        changes = {"padding": tuple(a + b for a, b in zip(attrs.padding, more, strict=True))}
+        if self.op in AVG_POOLS and not attrs.count_include_pad:
+            if any(attrs.padding):  # part of the zeros would count, part not
+                return None
+            return attrs.replace(**changes, count_include_pad=True)
+        return attrs.replace(**changes)
+
+
+def _scalar(expr: Expr) -> np.ndarray | None:
+    """The value of a constant that is one number."""
+    value = expr.numpy() if isinstance(expr, Constant) else None
+    return value if value is not None and value.size == 1 else None
+
+
+def _spatial(widths: Sequence[Sequence[int]], attrs: Attrs) -> list[int] | None:
+    """The widths along spatial axes, those before and then those after; None if others are
+    padded."""
+    layout = attrs.get("data_layout") or attrs.layout
+    named = list(zip(layout, widths, strict=True))
+    if any(any(width) for letter, width in named if letter not in "DHW"):
+        return None
+    return [width[end] for end in (0, 1) for letter, width in named if letter in "DHW"]

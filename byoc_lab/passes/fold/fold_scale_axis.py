@@ -1,0 +1,20 @@
+"""FoldScaleAxis: scales along one axis move into the weights around them, and are computed there.
+
+Both directions, then FoldConstant. As in TVM it is a sequence whose first two members are of level
+3: at the default level 2 only FoldConstant runs, and every multiply is still there.
+"""
+
+from __future__ import annotations
+
+from byoc_lab.passes.fold.backward_fold_scale_axis import BackwardFoldScaleAxis
+from byoc_lab.passes.fold.fold_constant import FoldConstant
+from byoc_lab.passes.fold.forward_fold_scale_axis import ForwardFoldScaleAxis
+from byoc_lab.passes.framework.passes import Sequential
+
+
+class FoldScaleAxis(Sequential):
+    """Fold scales backwards, then forwards, then fold constants."""
+
+    def __init__(self) -> None:
+        passes = [BackwardFoldScaleAxis(), ForwardFoldScaleAxis(), FoldConstant()]
+        super().__init__(passes, name="FoldScaleAxis")

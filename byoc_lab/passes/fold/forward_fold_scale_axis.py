@@ -1,0 +1,178 @@
+"""ForwardFoldScaleAxis: a scale before a convolution or dense moves into its weight.
+
+`nn.conv2d(multiply(%x, %s), %w)` -> `nn.conv2d(%x, multiply(%w, %s'))`, also through relu,
+leaky_relu, add and subtract in between (whose other operand is divided by the scale). Left alone:
+where any user of the scaled value cannot take the scale, and what BackwardFoldScaleAxis leaves.
+Where anything could take a scale, projections of tuples that are written out go, too, as in TVM.
+
+Source: src/relay/transforms/fold_scale_axis.cc of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from byoc_lab import relay
+from byoc_lab.passes.fold.scale_axis import (
+    ADD_SUB,
+    CONV,
+    RELU,
+    Message,
+    along,
+    as_scale,
+    fits,
+    input_axes,
+    matches,
+)
+from byoc_lab.passes.framework.hook import keeps_in, report
+from byoc_lab.passes.framework.passes import FunctionPass, PassContext
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, Tuple, TupleGetItem
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+
+
+class ForwardFoldScaleAxis(FunctionPass):
+    """Fold scales into the weights of what comes after them."""
+
+    opt_level = 3
+    required = ("InferType",)
+
+    def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        return _Forward(func).run()
+
+
+@dataclass(frozen=True, eq=False)
+class _Scaled:
+    """A rewritten value that still has to be multiplied by `scale` along `axes`."""
+
+    value: Expr
+    axes: tuple[int, ...]
+    scale: Expr
+
+
+class _Forward:
+    def __init__(self, func: Function):
+        self.func = func
+        self.messages: dict[Expr, Message | None] = {}
+        self.memo: dict[Expr, Expr] = {}
+        self.scaled: dict[Expr, _Scaled] = {}
+
+    def run(self) -> Function:
+        nodes = list(post_order(self.func))
+        for node in reversed(nodes):  # users first: they say what they can take
+            for part, message in zip(node.parts(), self._wishes(node), strict=True):
+                if not (isinstance(node, Function) and part in node.params):  # those use nothing
+                    self._agree(part, message)
+        if not any(self.messages.values()):
+            return self.func
+        keeps_in(self.memo)
+        for node in nodes:
+            self._rewrite(node)
+        result = self.memo[self.func]
+        assert isinstance(result, Function)
+        return result
+
+    def _agree(self, node: Expr, message: Message | None) -> None:
+        """All users of a value must be able to take the scale."""
+        before = self.messages.get(node)
+        if node in self.messages and (before is None or message is None):
+            message = None
+        elif before is not None and message is not None:
+            positive = before.require_positive or message.require_positive
+            same = before.axes == message.axes
+            message = Message(before.axes, positive) if same else None
+        self.messages[node] = message
+
+    def _wishes(self, node: Expr) -> list[Message | None]:
+        """For each part of a node, what scale on it the node could take."""
+        wishes: list[Message | None] = [None] * len(node.parts())
+        if not (isinstance(node, Call) and isinstance(node.op, Op)):
+            return wishes
+        own = self.messages.get(node)
+        name = node.op.name
+        if name in CONV:
+            axes = input_axes(node)
+            wishes[1] = Message(axes.channels) if axes else None
+        elif name == "nn.dense":
+            wishes[1] = Message((1,))
+        elif name in RELU and own:
+            wishes[1] = own.positive()
+        elif name in ADD_SUB and own:
+            left, right = (a.checked_type for a in node.args)
+            if matches(left, right, own.axes):
+                wishes[1] = own
+            elif matches(right, left, own.axes):
+                wishes[2] = own
+        return wishes
+
+    def _rewrite(self, node: Expr) -> None:
+        if isinstance(node, Call) and isinstance(node.op, Op):
+            if node.op.name == "multiply" and self._split(node):
+                return
+            if any(a in self.scaled for a in node.args) and self._take(node):
+                return
+        parts = node.parts()
+        new = [self._plain(p) for p in parts]
+        if isinstance(node, TupleGetItem) and isinstance(new[0], Tuple):
+            self.memo[node] = new[0].fields[node.index]
+            report("pick field", "a field of a literal tuple is that field", node, self.memo[node])
+            return
+        same = all(a is b for a, b in zip(parts, new, strict=True))
+        self.memo[node] = node if same else node.with_parts(new)
+
+    def _plain(self, part: Expr) -> Expr:
+        """The rewritten part, its scale multiplied in if nobody has taken it."""
+        if part not in self.memo:
+            s = self.scaled[part]
+            self.memo[part] = relay.multiply(s.value, along(s.scale, part.checked_type, s.axes))
+        return self.memo[part]
+
+    def _split(self, call: Call) -> bool:
+        message = self.messages.get(call)
+        if message is None or any(a in self.scaled for a in call.args):
+            return False
+        for value, factor in (call.args, call.args[::-1]):
+            scale = as_scale(value.checked_type, factor, message.axes)
+            if scale is not None and fits(message, scale):
+                plain = self._plain(value)
+                self.scaled[call] = _Scaled(plain, message.axes, scale)
+                report("fold scale", "what comes after it takes the scale over", call, plain)
+                return True
+        return False
+
+    def _take(self, call: Call) -> bool:
+        name = call.op_name
+        if name in RELU:
+            s = self.scaled[call.args[0]]
+            value = Call(call.op, [s.value], call.attrs, span=call.span)
+            self.scaled[call] = _Scaled(value, s.axes, s.scale)
+            return True
+        if name in ADD_SUB:
+            return self._divide_other(call)
+        if call.args[0] not in self.scaled or call.args[1] in self.scaled:
+            return False
+        if name in CONV:
+            axes = input_axes(call)
+            assert axes is not None  # else it had not asked for the scale
+            scale = self.scaled[call.args[0]].scale
+            factor = along(scale, call.args[1].checked_type, axes.weight)
+        elif name == "nn.dense":
+            factor = self.scaled[call.args[0]].scale
+        else:
+            return False
+        weight = relay.multiply(self._plain(call.args[1]), factor)
+        new = Call(call.op, [self.scaled[call.args[0]].value, weight], call.attrs, span=call.span)
+        report("take scale", "the scale that came before is part of the weight now", call, new)
+        self.memo[call] = new
+        return True
+
+    def _divide_other(self, call: Call) -> bool:
+        which = 0 if call.args[0] in self.scaled else 1
+        s = self.scaled[call.args[which]]
+        factor = along(s.scale, call.args[which].checked_type, s.axes)
+        other = relay.divide(self._plain(call.args[1 - which]), factor)
+        args = [s.value, other] if which == 0 else [other, s.value]
+        value = Call(call.op, args, call.attrs, span=call.span)
+        report("divide", "the scale will multiply this operand too", call, value)
+        self.scaled[call] = _Scaled(value, s.axes, s.scale)
+        return True

@@ -1,0 +1,137 @@
+"""What the two directions of FoldScaleAxis share: which scale fits which axes of what.
+
+A *message* says that a node could take over a scale along some axes of a tensor, and whether the
+scale has to be positive for that (it must not change what a relu in between lets through).
+
+Source: src/relay/transforms/fold_scale_axis.cc of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from byoc_lab import relay
+from byoc_lab.relay.ir.expr import Call, Constant, Expr
+from byoc_lab.relay.ir.layout import Layout
+from byoc_lab.relay.ir.types import TensorType
+
+ADD_SUB = ("add", "subtract")
+RELU = ("nn.relu", "nn.leaky_relu")
+CONV = ("nn.conv2d", "nn.conv3d")
+_SEEN_THROUGH = ("expand_dims", "reshape", "transpose", "squeeze", "repeat")
+
+
+@dataclass(frozen=True)
+class Message:
+    """A scale along `axes` is welcome here, if positive when `require_positive`."""
+
+    axes: tuple[int, ...]
+    require_positive: bool = False
+
+    def positive(self) -> Message:
+        return Message(self.axes, True)
+
+
+def matches(full: TensorType, other: TensorType, axes: tuple[int, ...]) -> bool:
+    """Whether `other`, lined up right, has full's dimension on each of `axes` and 1 elsewhere."""
+    base = len(full.shape) - len(other.shape)
+    if base < 0 or any(a < base for a in axes):
+        return False
+    for i, dim in enumerate(other.shape):
+        wanted = full.shape[i + base] if i + base in axes else 1
+        if dim != wanted:
+            return False
+    return True
+
+
+def as_scale(full: TensorType, value: Expr, axes: tuple[int, ...]) -> Expr | None:
+    """`value` as a tensor of just `axes` of a tensor of type `full`, None where it does not fit.
+
+    A scalar fits any axes: it is repeated along each. (TVM 0.16 repeats it along each axis by the
+    length of the first one, and fails where they differ.)
+    """
+    ty = value.checked_type
+    assert isinstance(ty, TensorType)
+    if not _is_static(full, axes):
+        return None
+    if not ty.shape:
+        scale = relay.expand_dims(value, axis=0, num_newaxis=len(axes))
+        for n, axis in enumerate(axes):
+            scale = relay.repeat(scale, repeats=full.shape[axis], axis=n)
+        return scale
+    if not matches(full, ty, axes):
+        return None
+    base = len(full.shape) - len(ty.shape)
+    ones = [i for i in range(len(ty.shape)) if i + base not in axes]
+    return relay.squeeze(value, axis=ones) if ones else value
+
+
+def _is_static(ty: TensorType, axes: tuple[int, ...]) -> bool:
+    """Whether a scale along several axes can be reshaped to them; one axis needs no reshape."""
+    return len(axes) == 1 or all(isinstance(ty.shape[axis], int) for axis in axes)
+
+
+def along(scale: Expr, full: TensorType, axes: tuple[int, ...]) -> Expr:
+    """A scale of just `axes` shaped so that it broadcasts along them in a tensor of type `full`."""
+    if len(axes) > 1:
+        return relay.reshape(scale, [d if n in axes else 1 for n, d in enumerate(full.shape)])
+    trailing = len(full.shape) - axes[0] - 1
+    return relay.expand_dims(scale, axis=1, num_newaxis=trailing) if trailing else scale
+
+
+def is_positive_constant(expr: Expr) -> bool:
+    """Whether `expr` is a constant without negative elements (behind reshaping operators)."""
+    while isinstance(expr, Call) and any(map(expr.is_op, _SEEN_THROUGH)):
+        expr = expr.args[0]
+    return isinstance(expr, Constant) and bool(np.all(expr.numpy() >= 0))
+
+
+def fits(message: Message, scale: Expr) -> bool:
+    """Whether a scale may be handed to who sent `message`."""
+    return not message.require_positive or is_positive_constant(scale)
+
+
+@dataclass(frozen=True)
+class ConvAxes:
+    """The axes of the channels on one side of a convolution: there, and in the weight."""
+
+    channels: tuple[int, ...]
+    weight: tuple[int, ...]
+
+
+def input_axes(call: Call) -> ConvAxes | None:
+    """The axes of a convolution's input channels, None where it cannot take over their scale."""
+    return _conv_axes(call, call.attrs.data_layout, "I")
+
+
+def output_axes(call: Call) -> ConvAxes | None:
+    """The axes of a convolution's output channels, None where it cannot take over their scale."""
+    return _conv_axes(call, call.attrs.out_layout or call.attrs.data_layout, "O")
+
+
+def _conv_axes(call: Call, layout: str, letter: str) -> ConvAxes | None:
+    """None for layouts that mix plain and blocked channels, or have blocks in blocks, and for
+    grouped convolutions that are not depthwise. For a depthwise one the I axis is that of O."""
+    kernel = call.attrs.kernel_layout
+    is_blocked = {"c" in layout, "o" in kernel, "i" in kernel}
+    outer, inner = Layout(layout), Layout(kernel)
+    if len(is_blocked) > 1 or any(len(set(x.letters)) < len(x) for x in (outer, inner)):
+        return None
+    weight = call.args[1].checked_type
+    assert isinstance(weight, TensorType)
+    outputs, inputs = (prod(weight.shape[n] for n in _axes(inner, x)) for x in "OI")
+    is_depthwise = outputs == call.attrs.groups and inputs == 1
+    if call.attrs.groups != 1 and not is_depthwise:
+        return None
+    axes = ConvAxes(_axes(outer, "C"), _axes(inner, "O" if is_depthwise else letter))
+    in_order = all(list(each) == sorted(each) for each in (axes.channels, axes.weight))
+    return axes if in_order and _is_static(weight, axes.weight) else None
+
+
+def _axes(layout: Layout, letter: str) -> tuple[int, ...]:
+    """The positions of an axis and of its blocks."""
+    found = (layout.index_of(letter), layout.index_of(letter.lower()))
+    return tuple(n for n in found if n >= 0)

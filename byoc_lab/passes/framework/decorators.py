@@ -1,0 +1,109 @@
+"""`@module_pass` and `@function_pass`: passes made of a function, or of a class that has one.
+
+@module_pass(opt_level=1)
+def count(mod, ctx): ...
+
+@function_pass(opt_level=1)
+class Scale:
+    def __init__(self, factor): ...
+    def transform_function(self, func, mod, ctx): ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from byoc_lab.errors import PassError
+from byoc_lab.passes.framework.context import PassContext, PassInfo
+from byoc_lab.passes.framework.passes import FunctionPass, ModulePass, Pass
+from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.module import IRModule
+
+
+class _Made(Pass):
+    """A pass that calls somebody else's function, of which `info` was said when it was made."""
+
+    def __init__(self, function: Callable[..., Any], info: PassInfo):
+        self._function, self._info = function, info
+        self.opt_level, self.required = info.opt_level, info.required
+
+    @property
+    def name(self) -> str:
+        return self._info.name
+
+    @property
+    def info(self) -> PassInfo:
+        return self._info
+
+
+class _MadeModulePass(_Made, ModulePass):
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        return self._function(mod, ctx)
+
+
+class _MadeFunctionPass(_Made, FunctionPass):
+    needs_types = False  # a user's pass asks for types itself, by `required`
+
+    def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        made = self._function(func, mod, ctx)
+        if not isinstance(made, Function):
+            raise PassError(f"{self.name} must return a Function, found {type(made).__name__}")
+        return made
+
+
+def _of_class(cls: type, kind: type[_Made], method: str, info: PassInfo) -> type:
+    """A class of passes, made with the arguments of `cls`, whose attributes each pass also has."""
+
+    class Made(kind):  # type: ignore[misc, valid-type]
+        def __init__(self, *args: Any, **kwargs: Any):
+            self._inst = cls(*args, **kwargs)
+            super().__init__(getattr(self._inst, method), info)
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "_inst":  # not there yet: a class whose own __init__ raised
+                raise AttributeError(name)
+            return getattr(self._inst, name)
+
+    Made.__name__, Made.__qualname__ = cls.__name__, cls.__qualname__
+    Made.__doc__, Made.__module__ = cls.__doc__, cls.__module__
+    Made.__init__.__doc__ = cls.__init__.__doc__  # type: ignore[misc]
+    return Made
+
+
+def _decorator(kind: type[_Made], word: str) -> Callable[..., Any]:
+    def decorator(
+        pass_func: Any = None,
+        opt_level: int | None = None,
+        name: str | None = None,
+        required: Sequence[str] | None = None,
+        traceable: bool = False,
+    ) -> Any:
+        if opt_level is None:
+            raise ValueError(f"Please provide opt_level for the {word} pass.")
+        if not isinstance(required, (list, tuple, type(None))):
+            raise TypeError(f"required must be a list or tuple of names, found {required!r}")
+
+        def make(f: Any) -> Any:
+            if not callable(f):
+                raise TypeError(f"pass_func must be a function or a class, found {f!r}")
+            info = PassInfo(opt_level, name or f.__name__, tuple(required or ()), traceable)
+            if isinstance(f, type):
+                return _of_class(f, kind, f"transform_{word}", info)
+            return kind(f, info)
+
+        return make if pass_func is None else make(pass_func)
+
+    decorator.__doc__ = f"""A {word} pass made of a function or class; also a decorator.
+
+    pass_func: `(mod, ctx)`, for a function pass `(func, mod, ctx)`, giving what takes the place of
+    its first argument; or a class with such a method, named `transform_{word}`. name: by default
+    that of the function or class. required: names of passes that a Sequential runs before it.
+    Raises ValueError without an opt_level.
+    """
+    decorator.__name__ = decorator.__qualname__ = f"{word}_pass"
+    return decorator
+
+
+module_pass = _decorator(_MadeModulePass, "module")
+function_pass = _decorator(_MadeFunctionPass, "function")

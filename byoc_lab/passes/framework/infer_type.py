@@ -1,0 +1,28 @@
+"""InferType: every expression gets its `checked_type`; missing annotations are filled in.
+
+The work is done by `relay/infer.py`, which other passes call after they changed something.
+"""
+
+from __future__ import annotations
+
+from byoc_lab.passes.framework.passes import ModulePass, PassContext
+from byoc_lab.relay.ir.expr import Expr, Function
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.node import set_field
+from byoc_lab.relay.ir.types import Type
+from byoc_lab.relay.typing.infer import infer_module
+
+
+class InferType(ModulePass):
+    """Infer the types of a whole module."""
+
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        return infer_module(mod)
+
+
+def InferTypeLocal(expr: Expr) -> Type:
+    """The type of an expression, which has it from then on. Raises TypeInferenceError."""
+    main = infer_module(IRModule.from_expr(expr))["main"]
+    ty: Type = main.checked_type if isinstance(expr, Function) else main.ret_type
+    set_field(expr, "_checked_type", ty)  # the one thing that a node comes to know of itself
+    return ty

@@ -1,0 +1,219 @@
+"""Passes, and sequences of them.
+
+Source: `tvm.transform` of TVM 0.16 (names, levels, what runs when).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Sequence
+
+from byoc_lab.errors import ArgumentError, PassError, UnknownNameError, nearest
+from byoc_lab.passes.framework.context import PassContext, PassInfo
+from byoc_lab.passes.framework.hook import rewriting, stage_observer
+from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.typing.infer import infer_module
+
+
+class Pass:
+    """A function from module to module. Its input is never changed.
+
+    Called by itself a pass always runs (unless an instrument says no); a Sequential runs it if the
+    context enables it, after the passes it lists as `required`.
+    """
+
+    opt_level: int = 0
+    required: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def info(self) -> PassInfo:
+        return PassInfo(self.opt_level, self.name, self.required)
+
+    @property
+    def heard_as(self) -> PassInfo:
+        """What instruments are told of it: TVM calls some passes by another name."""
+        return self.info
+
+    def __call__(self, mod: IRModule) -> IRModule:
+        if not isinstance(mod, IRModule):
+            raise PassError(
+                f"{self.name} takes an IRModule, found {type(mod).__name__}; "
+                f"IRModule.from_expr(...) makes one of an expression"
+            )
+        observer = stage_observer()
+        if observer is None:
+            return self._run_if_allowed(mod)[0]
+        observer.begin(self, mod)
+        try:
+            after, skipped = self._run_if_allowed(mod)
+        except Exception as error:
+            observer.end(self, None, error=error)
+            raise
+        observer.end(self, after, skipped=skipped)
+        return after
+
+    def _run_if_allowed(self, mod: IRModule) -> tuple[IRModule, str]:
+        """The result; and why the pass did not run, when an instrument declined it."""
+        ctx = PassContext.current()
+        if not ctx.instruments:
+            return self._checked_run(mod, ctx), ""
+        info = self.heard_as
+        if not ctx.before_pass(mod, info):
+            return mod, "an instrument declined it"
+        after = self._checked_run(mod, ctx)
+        ctx.after_pass(after, info)
+        return after, ""
+
+    def _checked_run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        after = self.run(mod, ctx)
+        if not isinstance(after, IRModule):
+            raise PassError(f"{self.name} must return an IRModule, found {type(after).__name__}")
+        return after
+
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        raise NotImplementedError(f"{self.name} must define run()")
+
+    def __repr__(self) -> str:
+        return f"{self.name}()"
+
+
+class ModulePass(Pass):
+    """Looks at a module as a whole."""
+
+
+def is_optimizable(func: Function) -> bool:
+    """Whether function passes look at a global function: not if another compiler's."""
+    return not (
+        "Compiler" in func.attrs or func.attrs.get("Extern") or func.attrs.get("SkipOptimization")
+    )
+
+
+def typed_as(mod: IRModule, out: IRModule) -> IRModule:
+    """What a module pass made of `mod`: with types if `mod` had them, as it is otherwise."""
+    return infer_module(out) if all(f.is_typed for f in mod.functions.values()) else out
+
+
+class FunctionPass(Pass):
+    """Rewrites each optimizable function by itself, then infers types again.
+
+    A module that is not typed yet is typed first, unless `needs_types` is false.
+    """
+
+    needs_types = True
+
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        todo = {gv: func for gv, func in mod.functions.items() if is_optimizable(func)}
+        if self.needs_types and not all(func.is_typed for func in todo.values()):
+            mod = infer_module(mod)
+            todo = {gv: mod.functions[gv] for gv in todo}
+        out = mod.copy()
+        for gv, func in todo.items():
+            with rewriting(func, gv.name_hint):
+                out.functions[gv] = self.run_function(func, out, ctx)
+        same = all(out.functions[gv] is func for gv, func in mod.functions.items())
+        done = same and all(func.is_typed for func in todo.values())
+        if ctx.instruments:  # who are to hear of InferType, as they do in TVM
+            out = make_pass("InferType")(out)
+            return mod if done else out
+        return mod if done else infer_module(out)
+
+    def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        raise NotImplementedError(f"{self.name} must define run_function()")
+
+
+class Sequential(Pass):
+    """Passes one after the other.
+
+    opt_level, required: as of any pass, for a sequence inside another. name: how it is called.
+    """
+
+    def __init__(
+        self,
+        passes: Sequence[Pass] | None = None,
+        opt_level: int = 0,
+        name: str = "sequential",
+        required: Sequence[str] | None = None,
+        traceable: bool = False,
+    ):
+        if not isinstance(passes, (list, tuple, type(None))):
+            raise ArgumentError(f"passes must be a list of passes, found {passes!r:.80}")
+        for n, member in enumerate(passes or ()):
+            if not isinstance(member, Pass):
+                raise ArgumentError(
+                    f"a Sequential is made of passes, found {member!r:.80} at position {n}; "
+                    f"make_pass(name) makes a pass by name, module_pass one of a function"
+                )
+        if not isinstance(required, (list, tuple, type(None))):
+            raise ArgumentError(
+                f"required must be a list or tuple of names, found {required!r:.80}"
+            )
+        self.passes = list(passes or ())
+        self.opt_level = opt_level
+        self.required = tuple(required or ())
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        for p in self.passes:
+            skipped = ctx.why_skipped(p.info)
+            if not skipped:
+                for name in p.required:
+                    mod = make_pass(name)(mod)
+                mod = p(mod)
+            elif (observer := stage_observer()) is not None:
+                observer.begin(p, mod)
+                observer.end(p, mod, skipped=skipped)
+        return mod
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(map(repr, self.passes))})"
+
+
+_factories: dict[str, Callable[[], Pass]] = {}
+
+
+def register_pass(name: str, factory: Callable[[], Pass]) -> None:
+    """Make a pass (with default options) available by name."""
+    _factories[name] = factory
+
+
+def make_pass(name: str, era: str | None = None) -> Pass:
+    """A pass by its name, with default options; that of an earlier `era`, if it has one.
+
+    Raises UnknownNameError, and PassError for a pass that needs arguments.
+    """
+    if name not in _factories:
+        raise UnknownNameError(
+            f"no pass is named {name!r}; {nearest(name, _factories)} "
+            f"byoc_lab.passes.pass_names() lists all {len(_factories)}"
+        )
+    factory = _factories[name]
+    parameters = inspect.signature(factory).parameters
+    needed = [
+        p.name
+        for p in parameters.values()
+        if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
+    if needed:
+        raise PassError(
+            f"the pass {name} cannot be made by its name alone: it needs {', '.join(needed)}; "
+            f"give the pass itself, {name}({', '.join(needed)})"
+        )
+    return factory(**_era_option(parameters, era))
+
+
+def pass_names() -> list[str]:
+    """The names of all passes that `make_pass` knows."""
+    return sorted(_factories)
+
+
+def _era_option(parameters: Collection[str], era: str | None) -> dict[str, str]:
+    return {"era": era} if era is not None and "era" in parameters else {}

@@ -1,0 +1,56 @@
+"""Named pipelines: lists of passes that people run under one name.
+
+Back ends register theirs (`byoc_lab.backends.dnnl` registers "dnnl").
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+
+from byoc_lab.errors import PassError, UnknownNameError, nearest
+from byoc_lab.passes.framework.passes import Pass
+
+Factory = Callable[..., Sequence[Pass]]
+_pipelines: dict[str, Factory] = {}
+
+
+def register_pipeline(name: str, factory: Factory | None = None) -> Callable[[Factory], Factory]:
+    """Register the function that makes the passes of a pipeline; also a decorator.
+
+    factory: called without arguments. With a parameter `era` it makes the pipelines of earlier
+    versions too.
+    """
+
+    def register(f: Factory) -> Factory:
+        _pipelines[name] = f
+        return f
+
+    if factory is not None:
+        register(factory)
+    return register
+
+
+def named_pipeline(name: str, era: str | None = None) -> list[Pass]:
+    """The passes of a pipeline, or of how it was in an `era`.
+
+    Raises UnknownNameError, and PassError for a pipeline that is not made by era.
+    """
+    if name not in _pipelines:
+        raise UnknownNameError(
+            f"no pipeline is named {name!r}; {nearest(name, _pipelines)} "
+            f"byoc_lab.passes.pipeline_names() lists all {len(_pipelines)}"
+        )
+    factory = _pipelines[name]
+    if era is None:
+        return list(factory())
+    if "era" not in inspect.signature(factory).parameters:
+        raise PassError(
+            f"the pipeline {name!r} has no variant for an era, found era={era!r}; leave it out"
+        )
+    return list(factory(era=era))
+
+
+def pipeline_names() -> list[str]:
+    """The names of all pipelines that `named_pipeline` knows."""
+    return sorted(_pipelines)

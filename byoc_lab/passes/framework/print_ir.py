@@ -1,0 +1,27 @@
+"""PrintIR: writes the module to standard error, and leaves it as it is.
+
+Source: `tvm.transform.PrintIR` of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from byoc_lab.passes.framework.context import PassContext
+from byoc_lab.passes.framework.passes import ModulePass
+from byoc_lab.relay.ir.module import IRModule
+
+
+class PrintIR(ModulePass):
+    """Show the module between two passes.
+
+    header: goes before it. show_meta_data: whether constants are written out.
+    """
+
+    def __init__(self, header: str = "", show_meta_data: bool = False):
+        self.header = header
+        self.show_meta_data = show_meta_data
+
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        print(f"PrintIR({self.header}):\n{mod.astext(self.show_meta_data)}", file=sys.stderr)
+        return mod

@@ -1,0 +1,1 @@
+"""Passes that change the layouts of tensors, and replace operators for a target."""

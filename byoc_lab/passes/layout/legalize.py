@@ -1,0 +1,71 @@
+"""Legalize: operators become what somebody registered for them.
+
+The function that `relay.op.register_legalize("nn.dense")` sets (an operator's attribute
+"FTVMLegalize") is called as `function(attrs, args, types)`, with the types of the arguments and,
+last, of the result, and gives the call to put there, or None to leave the operator as it is.
+
+Source: src/relay/transforms/legalize.cc of TVM 0.16. TVM brings such functions for its targets;
+byoc_lab brings none of them: what is legal is for a back end to say. One is for all targets, that
+of clip.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import PassError
+from byoc_lab.passes.framework.passes import FunctionPass, PassContext
+from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
+from byoc_lab.relay.ir.module import IRModule
+
+
+class Legalize(FunctionPass):
+    """Replace operators by what their attribute `legalize_map_attr_name` gives."""
+
+    opt_level = 1
+    required = ("InferType",)
+
+    def __init__(self, legalize_map_attr_name: str = "FTVMLegalize"):
+        self.attribute = legalize_map_attr_name
+
+    def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        reason = f"the operator's {self.attribute} says so"
+        return rewrite(func, [RewriteRule("legalize", reason, self._legalized)])
+
+    def _legalized(self, pre: Any, post: Any) -> Expr | None:
+        if not (isinstance(pre, Call) and isinstance(pre.op, Op)):
+            return None
+        function = pre.op.get_attr(self.attribute)
+        if function is None:
+            return None
+        types = [*(arg.checked_type for arg in pre.args), pre.checked_type]
+        new = function(pre.attrs, list(post.args), types)
+        return None if new is None else replacement(new, self.attribute, pre)
+
+
+def replacement(new: object, attribute: str, call: Call) -> Call:
+    """What a function registered for an operator gave; it must be a call. Raises PassError."""
+    if not isinstance(new, Call):
+        raise PassError(
+            f"the {attribute} of {call.op_name} must give a call or None, found "
+            f"{type(new).__name__}"
+        )
+    return new
+
+
+def legalize_clip(attrs: Any, args: list[Any], types: list[Any]) -> Expr | None:
+    """`clip(qnn.requantize(...))` to all numbers of the dtype is what it clips.
+
+    Source: python/tvm/relay/qnn/op/_qnn.py of TVM 0.16.
+    """
+    (data,) = args
+    if not (isinstance(data, Call) and data.is_op("qnn.requantize")):
+        return None
+    limits = np.iinfo(types[0].dtype)
+    return data if (attrs.a_min, attrs.a_max) == (limits.min, limits.max) else None
+
+
+Op.get("clip").set_attr("FTVMLegalize", legalize_clip)

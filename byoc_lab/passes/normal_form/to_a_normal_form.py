@@ -1,0 +1,221 @@
+"""ToANormalForm: every intermediate value gets a name of its own.
+
+`add(abs(%x), %y)` -> `let %x_0 = abs(%x); let %x_1 = add(%x_0, %y); %x_1`, constants included.
+A value that several branches share is bound in the innermost scope around all its uses. Lets that
+are there keep their variables; each also yields one more name for its own result, as in TVM. The
+parts of an if and of ref_write come from the last to the first, as there: what both branches share
+is before the condition. Primitive functions are bound whole, and external functions left alone. An
+`on_device` that fixes its result has no name of its own: values inside are bound with its device.
+
+Source: src/relay/transforms/to_a_normal_form.cc of TVM 0.16. New nodes have no types yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from byoc_lab.passes.framework.hook import report, rewriting
+from byoc_lab.passes.framework.passes import ModulePass, PassContext, is_optimizable
+from byoc_lab.relay.ir.adt import Constructor, Match
+from byoc_lab.relay.ir.expr import (
+    Call,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Op,
+    RefWrite,
+    TupleGetItem,
+    Var,
+)
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.span import unless_tvm
+from byoc_lab.relay.ir.visit import post_order
+
+
+class ToANormalForm(ModulePass):
+    """Bind every value with let."""
+
+    opt_level = 1
+
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        out = mod.copy()
+        for gv, func in mod.functions.items():
+            if is_optimizable(func):
+                with rewriting(func, gv.name_hint):
+                    out.functions[gv] = Normaliser(func).run()
+        return out
+
+
+@dataclass(eq=False)
+class Scope:
+    """A function body or a branch, and the bindings that belong to it."""
+
+    parent: Scope | None
+    bindings: list[tuple[Var, Expr]] = field(default_factory=list)
+    depth: int = 0
+    far: Scope | None = None  # an ancestor further away, so that looking up takes few steps
+
+    def __post_init__(self) -> None:
+        if self.parent is not None:
+            self.depth = self.parent.depth + 1
+            one, two = self.parent, self.parent.far
+            three = two.far if two else None
+            even = two and three and one.depth - two.depth == two.depth - three.depth
+            self.far = three if even else one
+
+    def close(self, result: Expr) -> Expr:
+        for variable, value in reversed(self.bindings):
+            result = Let(variable, value, result)
+        return result
+
+
+def _common(a: Scope, b: Scope) -> Scope:
+    """The innermost scope around both; the function's is around all."""
+    if a.depth < b.depth:
+        a, b = b, a
+    while a.depth > b.depth:
+        assert a.far is not None and a.parent is not None
+        a = a.far if a.far.depth >= b.depth else a.parent
+    while a is not b:
+        assert a.far and b.far and a.parent and b.parent
+        a, b = (a.far, b.far) if a.far is not b.far else (a.parent, b.parent)
+    return a
+
+
+LET_BODY = 2  # the last of a let's parts
+
+
+class Normaliser:
+    """Names the values of one function. A subclass may leave some of them without a name."""
+
+    def __init__(self, func: Function):
+        self.func = func
+        self.scope_of: dict[Expr, Scope] = {}
+        self.inner: dict[tuple[Expr, int], Scope] = {}  # by owner and which of its parts
+        self.memo: dict[Expr, Expr] = {}
+        self.count = 0
+
+    def run(self) -> Function:
+        root = Scope(None)
+        self._place(root)
+        self._fill(self.func.body)
+        new = self.func.replace(body=root.close(self.memo[self.func.body]))
+        report("bind", f"{self.count} values get names", self.func, new)
+        return new
+
+    # Where each value belongs ------------------------------------------------------------------
+
+    def _place(self, root: Scope) -> None:
+        self.scope_of[self.func.body] = root
+        for node in reversed(list(post_order(self.func.body, enter=is_open))):
+            scope = self.scope_of[node]
+            if not is_open(node):
+                continue
+            for n, part in enumerate(node.parts()):
+                used_in = scope
+                owner = self.opens(node, n)
+                if owner is not None:
+                    if (node, owner) not in self.inner:
+                        self.inner[node, owner] = Scope(scope)
+                    used_in = self.inner[node, owner]
+                known = self.scope_of.get(part)
+                self.scope_of[part] = used_in if known is None else _common(known, used_in)
+
+    # Binding, operands first ---------------------------------------------------------------------
+
+    def _fill(self, body: Expr) -> None:
+        # (node, its name, the innermost fixed `on_device` around it, whether its parts are done)
+        stack: list[tuple[Expr, Var | None, Call | None, bool]] = [(body, None, None, False)]
+        while stack:
+            node, name, place, done = stack.pop()
+            if done and _fixes(node):
+                self.memo[node] = self._value(node)
+            elif done:
+                self.memo[node] = self._bind(node, name, place)
+            elif node in self.memo:
+                if name is not None:
+                    self.scope_of[node].bindings.append((name, self.memo[node]))
+            else:
+                stack.append((node, name, place, True))
+                if isinstance(node, Let):
+                    stack += [(node.body, None, place, False), (node.value, node.var, place, False)]
+                elif isinstance(node, Call) and _fixes(node):
+                    stack += [(node.op, None, None, False), (node.args[0], name, node, False)]
+                elif isinstance(node, Call):  # here, unlike elsewhere, the callee comes last
+                    stack += [(p, None, place, False) for p in (node.op, *reversed(node.args))]
+                elif isinstance(node, (If, RefWrite)):  # from the last part to the first
+                    stack += [(p, None, place, False) for p in node.parts()]
+                elif is_open(node):
+                    inside = None if isinstance(node, Function) else place
+                    stack += [(p, None, inside, False) for p in reversed(node.parts())]
+
+    def opens(self, node: Expr, part: int) -> int | None:
+        """Whether a part of a node belongs to a scope of its own: which part that scope ends in.
+
+        Of a match also the pattern variables do, which need no binding; of a let all parts, so that
+        what others use as well comes before it.
+        """
+        if isinstance(node, Let):
+            return LET_BODY
+        if isinstance(node, (If, Match)):
+            return part or None
+        is_body = isinstance(node, Function) and part == len(node.params)
+        return part if is_body else None
+
+    def needs_name(self, node: Expr) -> bool:
+        """Whether a node that no let names gets a name."""
+        return not isinstance(node, (Var, GlobalVar, Op, Constructor))
+
+    def _bind(self, node: Expr, name: Var | None, place: Call | None) -> Expr:
+        scope = self.scope_of[node]
+        value = self._value(node)
+        if name is None and not self.needs_name(node):
+            return value
+        if name is None:
+            name = Var(f"x_{self.count}")
+            self.count += 1
+        while isinstance(value, Let):  # its bindings come before, instead of inside the value
+            scope.bindings.append((value.var, value.value))
+            value = value.body
+        scope.bindings.append((name, _placed(value, place)))
+        return name
+
+    def _value(self, node: Expr) -> Expr:
+        """The node over the names of its parts."""
+        if isinstance(node, Let):
+            scope = self.inner.get((node, LET_BODY))
+            return scope.close(self.memo[node.body]) if scope else self.memo[node.body]
+        if not is_open(node):
+            return node
+        new = []
+        for n, part in enumerate(node.parts()):
+            inner = self.inner.get((node, n))
+            new.append(inner.close(self.memo[part]) if inner else self.memo[part])
+        # Always anew: nobody may share what has a name now.
+        if isinstance(node, Call):
+            return Call(new[0], new[1:], node.attrs, node.type_args, unless_tvm(node.span))
+        if isinstance(node, TupleGetItem):
+            return TupleGetItem(new[0], node.index, unless_tvm(node.span))
+        return node.with_parts(new)
+
+
+def _fixes(node: Expr) -> bool:
+    """Whether a node is an `on_device` that fixes where its result is and where it is computed."""
+    if not isinstance(node, Call) or not node.is_op("on_device"):
+        return False
+    assert node.attrs is not None
+    return bool(node.attrs.constrain_result and node.attrs.constrain_body)
+
+
+def _placed(value: Expr, place: Call | None) -> Expr:
+    """A value inside the fixed `on_device` it is computed in; names and functions have none."""
+    nowhere = isinstance(value, (Var, GlobalVar, Op, Constructor, Function))
+    if place is None or nowhere or (isinstance(value, Call) and value.is_op("on_device")):
+        return value
+    return Call(place.op, [value], place.attrs, span=unless_tvm(place.span))
+
+
+def is_open(node: Expr) -> bool:
+    return not (isinstance(node, Function) and bool(node.attrs.get("Primitive")))

@@ -1,0 +1,98 @@
+"""ToBasicBlockNormalForm: what several branches or functions share gets a name around them.
+
+`if (%c) { add(abs(%x), %y) } else { abs(%x) }`, where both calls of abs are one node, ->
+`let %x_0 = abs(%x); if (%c) { add(%x_0, %y) } else { %x_0 }`. Everything else stays the graph it
+was: inside one scope, sharing needs no name. So each scope is a basic block, and it is plain what
+is computed before a branch.
+
+Source: src/relay/transforms/to_basic_block_normal_form.cc of TVM 0.16. As there, a value that is
+first met outside of the branches that use it has its place there, and gets no name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from byoc_lab.passes.framework.hook import report, rewriting
+from byoc_lab.passes.framework.passes import ModulePass, PassContext, is_optimizable
+from byoc_lab.passes.normal_form.to_a_normal_form import Normaliser, Scope, is_open
+from byoc_lab.relay.ir.expr import Expr, Function, GlobalVar, Op
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import is_dataflow
+
+
+class ToBasicBlockNormalForm(ModulePass):
+    """Bind what crosses the boundary of a scope with let."""
+
+    opt_level = 1
+
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        out = mod.copy()
+        for gv, func in mod.functions.items():
+            if is_optimizable(func):
+                with rewriting(func, gv.name_hint):
+                    out.functions[gv] = _BlockNormaliser(func).run()
+        return out
+
+
+def find_lifted(expr: Expr) -> Iterator[Expr]:
+    """What is used in several scopes of an expression and computed, or first met, in one of them;
+    operators and global functions belong to none."""
+    normaliser = _BlockNormaliser(Function([], expr))
+    normaliser._place(Scope(None))
+    return (e for e in normaliser._find_lifted() if not isinstance(e, (Op, GlobalVar)))
+
+
+class _BlockNormaliser(Normaliser):
+    """Only values of other scopes are named here."""
+
+    lifted: frozenset[Expr] = frozenset()
+
+    def needs_name(self, node: Expr) -> bool:
+        return node in self.lifted and super().needs_name(node)
+
+    def run(self) -> Function:
+        root = Scope(None)
+        self._place(root)
+        self.lifted = frozenset(self._find_lifted())
+        self._fill(self.func.body)
+        body = root.close(self.memo[self.func.body])
+        if body is self.func.body:
+            return self.func
+        new = self.func.replace(body=body)
+        report("bind", f"{self.count} values are shared between scopes", self.func, new)
+        return new
+
+    def _find_lifted(self) -> Iterator[Expr]:
+        """The values whose place is not the scope of their first use.
+
+        First is which edge TVM comes over first: those of a dataflow node when the node is left,
+        those of others one by one.
+        """
+        met: set[Expr] = {self.func.body}
+        seen: set[Expr] = set()
+        stack: list[tuple[Expr, int | None]] = [(self.func.body, None)]
+        while stack:
+            node, n = stack.pop()
+            if n is not None:
+                part, owner = node.parts()[n], self.opens(node, n)
+                used_in = self.scope_of[node] if owner is None else self.inner[node, owner]
+                if part not in met and used_in is not self.scope_of[part]:
+                    yield part
+                met.add(part)
+            elif node not in seen:
+                seen.add(node)
+                parts = node.parts() if is_open(node) else ()
+                edges = [(node, i) for i in range(len(parts))]
+                below = [(p, None) for p in parts]
+                if is_dataflow(node):
+                    stack += [*reversed(edges), *reversed(below)]
+                else:
+                    turns = [e for pair in zip(below, edges, strict=True) for e in pair]
+                    stack += reversed(turns)
+
+    def _value(self, node: Expr) -> Expr:
+        made = super()._value(node)
+        if type(made) is not type(node) or made.parts() != node.parts():
+            return made
+        return node if made.span is node.span else made  # a place that TVM loses

@@ -1,0 +1,1 @@
+"""Passes on number formats: quantized operators, fake quantization, mixed precision."""

@@ -1,0 +1,39 @@
+"""CanonicalizeOps: `nn.bias_add(%x, %b, axis=a)` -> `add(%x, expand_dims(%b, ...))`.
+
+The bias gets new axes behind it, as many as follow axis a; along the last axis it is added as it
+is, since broadcasting lines it up already. What comes after then has one operation to know.
+
+Source: src/relay/transforms/canonicalize_ops.cc of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab.passes.framework.passes import FunctionPass, PassContext
+from byoc_lab.passes.framework.rewrite import rewrite, rule
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.op.framework.namespace import function
+
+
+class CanonicalizeOps(FunctionPass):
+    """Write every bias_add as an addition."""
+
+    opt_level = 3
+    required = ("InferType",)
+
+    def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        return rewrite(func, [to_add])
+
+
+@rule("bias_add is add", "an addition of one number for each index of an axis is a broadcast")
+def to_add(pre: Any, post: Any) -> Expr | None:
+    if not isinstance(post, Call) or not post.is_op("nn.bias_add"):
+        return None
+    data, bias = post.args
+    rank = len(pre.args[0].checked_type.shape)
+    behind = rank - 1 - post.attrs.axis % rank
+    if behind:
+        bias = function("expand_dims")(bias, axis=1, num_newaxis=behind)
+    return Call(Op.get("add"), [data, bias])

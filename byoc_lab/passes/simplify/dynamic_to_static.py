@@ -1,0 +1,66 @@
+"""DynamicToStatic: operators whose shapes are arguments take them as attributes, where known.
+
+dyn.reshape(%x, shape_of(%y)) -> reshape(%x, newshape=[2, 3]), where %y is 2 x 3
+
+FoldConstant makes constants of what is known, and each operator that becomes static lets more be
+known; so the two take turns until nothing changes.
+
+Source: src/relay/transforms/dynamic_to_static.cc of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab.passes.fold.fold_constant import FoldConstant
+from byoc_lab.passes.framework.passes import FunctionPass, ModulePass, PassContext
+from byoc_lab.passes.framework.rewrite import rewrite, rule
+from byoc_lab.relay.ir.expr import Expr, Function
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.op.tensor.dyn import has_static_form, static_form
+from byoc_lab.relay.typing.infer import infer_module
+
+
+class DynamicToStatic(ModulePass):
+    """Make dynamic operators static, and fold constants."""
+
+    opt_level = 2
+
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        mod = _FoldShapes()(infer_module(mod))
+        while (made := _ToStatic()(mod)) is not mod:
+            mod = _FoldShapes()(made)
+        return FoldConstant()(mod)
+
+
+class _FoldShapes(FoldConstant):
+    """FoldConstant but for dynamic operators, which are to become static ones, not constants."""
+
+    @property
+    def name(self) -> str:
+        return "FoldConstant"
+
+    def _evaluate(self, pre: Expr, post: Expr) -> Expr | None:
+        return None if has_static_form(post) else super()._evaluate(pre, post)
+
+
+class _ToStatic(FunctionPass):
+    """One walk."""
+
+    @property
+    def name(self) -> str:
+        return "ToStatic"
+
+    def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        return rewrite(func, [to_static, forget_result])
+
+
+@rule("to static", "what it takes as an argument is known")
+def to_static(pre: Any, post: Any) -> Expr | None:
+    return static_form(post) if has_static_form(post) else None
+
+
+@rule("forget result type", "more is known of it than was said")
+def forget_result(pre: Any, post: Any) -> Expr | None:
+    changed = isinstance(post, Function) and post is not pre
+    return post.replace(ret_type=None) if changed and post.ret_type is not None else None

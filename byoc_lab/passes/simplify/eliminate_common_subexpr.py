@@ -1,0 +1,61 @@
+"""EliminateCommonSubexpr: what is computed twice from the same values is computed once.
+
+`add(abs(%x), abs(%x))` with two calls of abs -> one call, used twice. Two calls are the same when
+operator, attributes and arguments are: the same nodes, equal scalars, or tuples of such.
+Projections of one tuple are, too. Left alone: calls without arguments, of functions, of stateful
+operators, and of tuples in tuples.
+
+Source: src/relay/transforms/eliminate_common_subexpr.cc of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from byoc_lab.passes.framework.passes import FunctionPass, PassContext
+from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem
+from byoc_lab.relay.ir.module import IRModule
+
+
+class EliminateCommonSubexpr(FunctionPass):
+    """Share equal calls. fskip: a function that says of a call to leave it alone."""
+
+    opt_level = 3
+    required = ("InferType",)
+
+    def __init__(self, fskip: Callable[[Expr], bool] | None = None):
+        self.fskip = fskip
+
+    def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        first: dict[Any, Expr] = {}  # by what is computed from what
+
+        def share(pre: Any, post: Any) -> Expr | None:
+            key = _key(post)
+            if key is None or (self.fskip is not None and self.fskip(post)):
+                return None
+            return first.setdefault(key, post)
+
+        return rewrite(func, [RewriteRule("share", "the same was computed before", share)])
+
+
+def _key(expr: Expr) -> Any:
+    """What `expr` computes, as something to look it up by; None when it is not to be shared."""
+    if isinstance(expr, TupleGetItem):
+        return expr.tuple_value, expr.index
+    if not isinstance(expr, Call) or not isinstance(expr.op, Op) or not expr.args:
+        return None
+    if expr.op.get_attr("TOpIsStateful"):
+        return None
+    return expr.op, expr.attrs, tuple(map(_argument, expr.args))
+
+
+def _argument(arg: Expr) -> Any:
+    return tuple(map(_value, arg.fields)) if isinstance(arg, Tuple) else _value(arg)
+
+
+def _value(arg: Expr) -> Any:
+    if isinstance(arg, Constant) and not arg.data.shape:
+        return arg.data.dtype, arg.numpy().tobytes()
+    return arg

@@ -1,0 +1,40 @@
+"""FastMath: exp, tanh, erf and softmax become the approximations that TVM computes faster.
+
+byoc_lab evaluates both alike; the names matter to back ends.
+
+Source: src/relay/transforms/fast_math.cc of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab.passes.framework.passes import FunctionPass, PassContext
+from byoc_lab.passes.framework.rewrite import rewrite, rule
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.span import unless_tvm
+
+FAST = {
+    "erf": "fast_erf",
+    "exp": "fast_exp",
+    "nn.softmax": "nn.fast_softmax",
+    "tanh": "fast_tanh",
+}
+
+
+class FastMath(FunctionPass):
+    """Replace costly functions by approximations."""
+
+    opt_level = 4
+    required = ("InferType",)
+
+    def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        return rewrite(func, [approximate])
+
+
+@rule("approximate", "there is an approximation that is faster")
+def approximate(pre: Any, post: Any) -> Expr | None:
+    if not isinstance(post, Call) or post.op_name not in FAST:
+        return None
+    return Call(Op.get(FAST[post.op_name]), post.args, post.attrs, span=unless_tvm(post.span))

@@ -1,0 +1,70 @@
+"""FlattenAtrousConv: a convolution of an image in pieces becomes a dilated one of the whole.
+
+nn.batch_to_space_nd(nn.conv2d(nn.space_to_batch_nd(%x), %w)) -> nn.conv2d(%x, %w, dilation=...)
+
+The padding is what the pieces were padded with, less what was cropped. Left alone: convolutions
+that stride, pad or dilate by themselves; blocks of another size on the way back; pads with another
+number than the convolution would take, which is 0, or the zero point of quantized data; other
+layouts than NHWC.
+
+Source: src/relay/transforms/flatten_atrous_conv.cc of TVM 0.16, which does not look at the
+paddings: where they are not those that keep the image's size, its result is another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from byoc_lab.passes.framework.pattern_rewrite import PatternRewrite
+from byoc_lab.relay.ir.expr import Call, Constant, Expr
+from byoc_lab.relay.ir.span import unless_tvm
+from byoc_lab.relay.patterns import DFPattern, DFPatternCallback, is_op, wildcard
+
+LAYOUT = "NHWC"
+PLAIN = (1, 1)
+
+
+class FlattenAtrousConv(PatternRewrite):
+    """Flatten atrous convolutions."""
+
+    def callbacks(self) -> Sequence[DFPatternCallback]:
+        return [_Flatten("nn.conv2d", 1), _Flatten("qnn.conv2d", 5)]
+
+
+class _Flatten(DFPatternCallback):
+    """For one operator, of which `others` arguments follow the data."""
+
+    reason = "pieces of an image, convolved, are the image convolved with gaps"
+
+    def __init__(self, op: str, others: int):
+        super().__init__()
+        self.pieces = is_op("nn.space_to_batch_nd")(wildcard())
+        self.conv = is_op(op)(self.pieces, *(wildcard() for _ in range(others)))
+        self.pattern = is_op("nn.batch_to_space_nd")(self.conv)
+
+    def callback(self, pre: Expr, post: Expr, node_map: dict[DFPattern, list[Expr]]) -> Expr:
+        (pieces,), (conv,) = node_map[self.pieces], node_map[self.conv]
+        assert isinstance(post, Call) and isinstance(conv, Call) and isinstance(pieces, Call)
+        own, blocks = conv.attrs, tuple(post.attrs.block_shape)
+        plain = (own.strides, own.dilation) == (PLAIN, PLAIN) and not any(own.padding)
+        same = tuple(pieces.attrs.block_shape) == blocks and len(blocks) == len(PLAIN)
+        if not (plain and same and own.data_layout == LAYOUT and _pads_alike(pieces, conv)):
+            return post
+        sides = [
+            [pad - crop for pad, crop in zip(pads, crops, strict=True)]
+            for pads, crops in zip(pieces.attrs.paddings, post.attrs.crops, strict=True)
+        ]
+        if any(width < 0 for side in sides for width in side):
+            return post
+        (top, bottom), (left, right) = sides
+        attrs = own.replace(dilation=blocks, padding=(top, left, bottom, right))
+        return Call(conv.op, [pieces.args[0], *conv.args[1:]], attrs, span=unless_tvm(conv.span))
+
+
+def _pads_alike(pieces: Call, conv: Call) -> bool:
+    """Whether the pieces are padded with what the convolution itself pads with."""
+    value = pieces.attrs.pad_value
+    if not conv.is_op("qnn.conv2d"):
+        return value == 0
+    zero = conv.args[2]
+    return isinstance(zero, Constant) and zero.numpy().size == 1 and value == zero.numpy().item()

@@ -1,0 +1,61 @@
+"""SimplifyExpr: expressions that can be written with less are.
+
+Two dozen small rewrites take turns until none of them finds anything: `*_like` operators get their
+shapes and dtypes written out, neutral elements go, neighbours of one kind (reshapes, transposes,
+casts, additions or multiplications of constants) become one. They are in three files:
+`simplify_shapes.py`, `simplify_dtypes.py` and `simplify_arithmetic.py`.
+
+Source: src/relay/transforms/simplify_expr.cc of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from byoc_lab.passes.framework.pattern_rewrite import PatternRewrite
+from byoc_lab.passes.simplify import simplify_arithmetic as arithmetic
+from byoc_lab.passes.simplify import simplify_dtypes as dtypes
+from byoc_lab.passes.simplify import simplify_shapes as shapes
+from byoc_lab.relay.patterns import DFPatternCallback
+
+
+class SimplifyExpr(PatternRewrite):
+    """All simplifications, in TVM's order."""
+
+    def callbacks(self) -> Sequence[DFPatternCallback]:
+        return (
+            *shapes.concretized(),
+            dtypes.ConcretizeCastLike(),
+            arithmetic.SimplifyAdd(),
+            arithmetic.SimplifyRSqrt(),
+            arithmetic.EliminateIdentity(),
+            shapes.SimplifyReshape(),
+            shapes.SimplifyTranspose(),
+            shapes.SimplifyNoOpTranspose(),
+            dtypes.SimplifySameCast(),
+            dtypes.SimplifyConsecutiveCast(),
+            shapes.FullElementwise(),
+            arithmetic.SwitchAddMultiply(),
+            arithmetic.SimplifyAdjacentMultiplyOrAdd(),
+            *map(dtypes.SimplifyDequantizedIndex, ("argmax", "argmin", "argsort")),
+            dtypes.SimplifyClipAndConsecutiveCast(),
+            dtypes.SimplifyClip(),
+            arithmetic.SimplifyBinomial(),
+        )
+
+    def late_callbacks(self) -> Sequence[DFPatternCallback]:
+        return (arithmetic.MergeScalesAndShifts(),)
+
+
+class SimplifyExprPostAlterOp(PatternRewrite):
+    """What AlterOpLayout leaves to be tidied up."""
+
+    def callbacks(self) -> Sequence[DFPatternCallback]:
+        return (
+            arithmetic.EliminateIdentity(),
+            shapes.SimplifyReshape(),
+            dtypes.SimplifySameCast(),
+            dtypes.SimplifyConsecutiveCast(),
+            dtypes.SimplifyClipAndConsecutiveCast(),
+            dtypes.SimplifyClip(),
+        )

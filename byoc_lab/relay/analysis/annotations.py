@@ -1,0 +1,58 @@
+"""Region marks: making, recognising and removing `compiler_begin` and `compiler_end`.
+
+A mark is a call of `annotation.compiler_begin` or `annotation.compiler_end` whose attributes name
+a compiler; without attributes it is an ordinary operator, as in TVM.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TypeGuard
+
+from byoc_lab.relay.ir.attrs import Attrs, attrs_type
+from byoc_lab.relay.ir.expr import Call, Expr, Op
+
+BEGIN = "annotation.compiler_begin"
+END = "annotation.compiler_end"
+_MARKS = (BEGIN, END)
+
+
+def begin(expr: Expr, compiler: str) -> Call:
+    """`expr` entering a region of `compiler`."""
+    return Call(Op.get(BEGIN), [expr], _attrs(compiler))
+
+
+def end(expr: Expr, compiler: str) -> Call:
+    """`expr` leaving a region of `compiler`."""
+    return Call(Op.get(END), [expr], _attrs(compiler))
+
+
+@lru_cache(maxsize=256)
+def _attrs(compiler: str) -> Attrs:
+    return attrs_type("relay.attrs.CompilerAttrs").make(compiler=compiler)
+
+
+def is_annotation(expr: object, name: str | None = None) -> TypeGuard[Call]:
+    """Whether `expr` is a region mark; of one kind, when BEGIN or END is given."""
+    return (
+        isinstance(expr, Call)
+        and isinstance(expr.op, Op)
+        and expr.op.name in _MARKS
+        and name in (None, expr.op.name)
+        and expr.attrs is not None
+        and "compiler" in expr.attrs
+        and bool(expr.args)
+    )
+
+
+def compiler_of(mark: object) -> str:
+    """The compiler that a mark names."""
+    assert isinstance(mark, Call)
+    return str(mark.attrs["compiler"])
+
+
+def behind_marks(expr: Expr) -> Expr:
+    """The first expression at or below `expr` that is not a mark."""
+    while is_annotation(expr):
+        expr = expr.args[0]
+    return expr

@@ -1,0 +1,35 @@
+"""Parts of a module for closer study: an expression by its number, how often operators occur.
+
+Source: src/relay/analysis/extract_intermediate_expr.cc and extract_operators.cc of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from byoc_lab.errors import UnknownNameError
+from byoc_lab.relay.ir.expr import Call, Op
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import is_dataflow, post_order
+
+
+def extract_intermdeiate_expr(mod: IRModule, expr_id: int) -> IRModule:
+    """A module whose @main computes the expression that is `%expr_id` in the text of @main.
+
+    The name is spelt as in TVM. Numbers count calls, tuples and projections in evaluation order;
+    those of the text agree in most modules. Raises UnknownNameError when there is no such number.
+    """
+    numbered = [n for n in post_order(mod["main"]) if is_dataflow(n)]
+    if not 0 <= expr_id < len(numbered):
+        raise UnknownNameError(
+            f"@main has no expression %{expr_id}; it has %0 to %{len(numbered) - 1}"
+            if numbered
+            else f"@main has no expression %{expr_id}; it has none that are numbered"
+        )
+    return IRModule.from_expr(numbered[expr_id])
+
+
+def list_op_freqs(mod: IRModule) -> dict[str, int]:
+    """How many calls of each operator there are in @main and the functions inside it."""
+    calls = (n for n in post_order(mod["main"]) if isinstance(n, Call))
+    return dict(Counter(n.op.name for n in calls if isinstance(n.op, Op)))

@@ -1,0 +1,320 @@
+"""Visitors and mutators to subclass, with the interface of `tvm.relay.expr_functor`.
+
+Methods that a subclass overrides call `self.visit` again for what is below, so their nesting is as
+deep as the graph. `visit` therefore moves to a new thread, which has a stack of its own, every so
+often: chains of 100,000 nodes work, and the interpreter's recursion limit stays as it is.
+`MixedModeVisitor`, `MixedModeMutator` and `ExprRewriter` walk dataflow with an explicit stack.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from byoc_lab.relay.ir.adt import Constructor, Match
+from byoc_lab.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Op,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    TupleWrapper,
+    Var,
+)
+from byoc_lab.relay.ir.visit import is_dataflow
+
+# Nested visits on one stack. A visit takes a handful of Python frames (more when a subclass's
+# methods call helpers), and the interpreter allows about a thousand.
+_VISITS_PER_STACK = 60
+
+_METHODS: dict[type, str] = {
+    Var: "visit_var",
+    GlobalVar: "visit_global_var",
+    Constant: "visit_constant",
+    Op: "visit_op",
+    Call: "visit_call",
+    Function: "visit_function",
+    Let: "visit_let",
+    If: "visit_if",
+    Tuple: "visit_tuple",
+    TupleGetItem: "visit_tuple_getitem",
+    RefCreate: "visit_ref_create",
+    RefRead: "visit_ref_read",
+    RefWrite: "visit_ref_write",
+    Constructor: "visit_constructor",
+    Match: "visit_match",
+}
+
+
+def on_new_stack(function: Callable[..., Any], *args: Any) -> Any:
+    """`function(*args)` on the empty stack of a thread of its own; its exceptions come through."""
+    outcome: list[Any] = []
+    context = contextvars.copy_context()
+
+    def run() -> None:
+        try:
+            outcome.append((True, context.run(function, *args)))
+        except BaseException as error:  # carried over and raised by the waiting side, below
+            outcome.append((False, error))
+
+    thread = threading.Thread(target=run, name="relay-visit")
+    thread.start()
+    thread.join()
+    good, result = outcome[0]
+    if not good:
+        raise result
+    return result
+
+
+class ExprFunctor:
+    """Dispatches on the kind of node; each node is visited once and its result remembered.
+
+    A subclass that leaves this __init__ out sets `memo_map` itself.
+    """
+
+    _depth = 0  # of the class, for such subclasses
+
+    def __init__(self) -> None:
+        self.memo_map: dict[Expr, Any] = {}
+
+    def visit(self, expr: Expr) -> Any:
+        """The result for `expr`, computed on the first visit."""
+        if isinstance(expr, TupleWrapper):
+            expr = expr.tuple_value
+        if expr in self.memo_map:
+            return self.memo_map[expr]
+        self._depth += 1
+        try:
+            if self._depth % _VISITS_PER_STACK == 0:
+                result = on_new_stack(self._dispatch, expr)
+            else:
+                result = self._dispatch(expr)
+        finally:
+            self._depth -= 1
+        self.memo_map[expr] = result
+        return result
+
+    def _dispatch(self, expr: Expr) -> Any:
+        method = _METHODS.get(type(expr))
+        if method is None:
+            raise TypeError(f"{type(self).__name__}.visit takes a Relay expression, found {expr!r}")
+        return getattr(self, method)(expr)
+
+    def _unhandled(self, expr: Any) -> Any:
+        raise NotImplementedError(
+            f"{type(self).__name__} has no {_METHODS[type(expr)]}, which {expr!r} needs"
+        )
+
+    visit_var = visit_global_var = visit_constant = visit_op = _unhandled
+    visit_call = visit_function = visit_let = visit_if = _unhandled
+    visit_tuple = visit_tuple_getitem = _unhandled
+    visit_ref_create = visit_ref_read = visit_ref_write = _unhandled
+    visit_constructor = visit_match = _unhandled
+
+
+class ExprVisitor(ExprFunctor):
+    """Visits everything; override what you want to see, call `super()` to go on below."""
+
+    def _below(self, node: Expr) -> None:
+        for part in node.parts():
+            self.visit(part)
+
+    def visit_var(self, var: Var) -> Any:
+        pass
+
+    def visit_global_var(self, gvar: GlobalVar) -> Any:
+        pass
+
+    def visit_constant(self, const: Constant) -> Any:
+        pass
+
+    def visit_op(self, op: Op) -> Any:
+        pass
+
+    def visit_call(self, call: Call) -> Any:
+        self._below(call)
+
+    def visit_function(self, fn: Function) -> Any:
+        self._below(fn)
+
+    def visit_let(self, let: Let) -> Any:
+        for part in (let.var, let.value, let.body):  # the name first, as in TVM
+            self.visit(part)
+
+    def visit_if(self, i: If) -> Any:
+        self._below(i)
+
+    def visit_tuple(self, tup: Tuple) -> Any:
+        self._below(tup)
+
+    def visit_tuple_getitem(self, t: TupleGetItem) -> Any:
+        self._below(t)
+
+    def visit_ref_create(self, r: RefCreate) -> Any:
+        self._below(r)
+
+    def visit_ref_read(self, r: RefRead) -> Any:
+        self._below(r)
+
+    def visit_ref_write(self, r: RefWrite) -> Any:
+        self._below(r)
+
+    def visit_constructor(self, c: Constructor) -> Any:
+        pass
+
+    def visit_match(self, m: Match) -> Any:
+        self._below(m)
+
+
+class ExprMutator(ExprFunctor):
+    """Rebuilds everything; a node whose parts stay the same object stays the same object."""
+
+    def _rebuilt(self, node: Expr) -> Expr:
+        parts = node.parts()
+        new = [self.visit(p) for p in parts]
+        if all(a is b for a, b in zip(parts, new, strict=True)):
+            return node
+        return node.with_parts(new)
+
+    def visit_var(self, var: Var) -> Expr:
+        return var
+
+    def visit_global_var(self, gvar: GlobalVar) -> Expr:
+        return gvar
+
+    def visit_constant(self, const: Constant) -> Expr:
+        return const
+
+    def visit_op(self, op: Op) -> Expr:
+        return op
+
+    def visit_call(self, call: Call) -> Expr:
+        return self._rebuilt(call)
+
+    def visit_function(self, fn: Function) -> Expr:
+        return self._rebuilt(fn)
+
+    def visit_let(self, let: Let) -> Expr:
+        var, value, body = map(self.visit, (let.var, let.value, let.body))
+        same = var is let.var and value is let.value and body is let.body
+        return let if same else let.with_parts((value, var, body))
+
+    def visit_if(self, ite: If) -> Expr:
+        return self._rebuilt(ite)
+
+    def visit_tuple(self, tup: Tuple) -> Expr:
+        return self._rebuilt(tup)
+
+    def visit_tuple_getitem(self, op: TupleGetItem) -> Expr:
+        return self._rebuilt(op)
+
+    def visit_ref_create(self, r: RefCreate) -> Expr:
+        return self._rebuilt(r)
+
+    def visit_ref_read(self, r: RefRead) -> Expr:
+        return self._rebuilt(r)
+
+    def visit_ref_write(self, r: RefWrite) -> Expr:
+        return self._rebuilt(r)
+
+    def visit_constructor(self, con: Constructor) -> Expr:
+        return con
+
+    def visit_match(self, m: Match) -> Expr:
+        return self._rebuilt(m)
+
+
+def _visit_dataflow_first(functor: ExprFunctor, expr: Expr) -> None:
+    """Visit the calls, tuples and projections below `expr`, operands first, so that a visit never
+    meets an operand that was not visited before it."""
+    stack = [(expr, False)]
+    while stack:
+        node, done = stack.pop()
+        if node in functor.memo_map:
+            continue
+        if done or not is_dataflow(node):
+            functor.memo_map[node] = functor._dispatch(node)
+        else:
+            stack.append((node, True))
+            stack += [(p, False) for p in reversed(node.parts())]
+
+
+class MixedModeVisitor(ExprVisitor):
+    """An ExprVisitor whose `visit_call`, `visit_tuple` and `visit_tuple_getitem` get nodes operands
+    first and need not visit what is below."""
+
+    def visit(self, expr: Expr) -> Any:
+        if is_dataflow(expr) and expr not in self.memo_map:
+            _visit_dataflow_first(self, expr)
+        return super().visit(expr)
+
+    def visit_call(self, call: Call) -> Any:
+        pass
+
+    def visit_tuple(self, tup: Tuple) -> Any:
+        pass
+
+    def visit_tuple_getitem(self, t: TupleGetItem) -> Any:
+        pass
+
+
+class MixedModeMutator(ExprMutator):
+    """An ExprMutator whose `rewrite_*` methods get a node before (`pre`) and after (`post`) its
+    parts were rewritten, and give what it becomes."""
+
+    def visit(self, expr: Expr) -> Any:
+        if is_dataflow(expr) and expr not in self.memo_map:
+            _visit_dataflow_first(self, expr)
+        return super().visit(expr)
+
+    def visit_call(self, call: Call) -> Expr:
+        return self.rewrite_call(call, self._rebuilt(call))
+
+    def visit_tuple(self, tup: Tuple) -> Expr:
+        return self.rewrite_tuple(tup, self._rebuilt(tup))
+
+    def visit_tuple_getitem(self, op: TupleGetItem) -> Expr:
+        return self.rewrite_tuple_getitem(op, self._rebuilt(op))
+
+    def rewrite_call(self, pre: Call, post: Expr) -> Expr:
+        return post
+
+    def rewrite_tuple(self, pre: Tuple, post: Expr) -> Expr:
+        return post
+
+    def rewrite_tuple_getitem(self, pre: TupleGetItem, post: Expr) -> Expr:
+        return post
+
+
+class ExprRewriter:
+    """Rewrites of single nodes, to be run by `rewrite_with`; same methods as MixedModeMutator."""
+
+    def rewrite_call(self, pre: Call, post: Expr) -> Expr:
+        return post
+
+    def rewrite_tuple(self, pre: Tuple, post: Expr) -> Expr:
+        return post
+
+    def rewrite_tuple_getitem(self, pre: TupleGetItem, post: Expr) -> Expr:
+        return post
+
+
+def rewrite_with(rewriter: ExprRewriter, expr: Expr) -> Expr:
+    """`expr` rewritten by `rewriter`, operands first (TVM's C++ `PostOrderRewrite`)."""
+
+    class Driver(MixedModeMutator):
+        rewrite_call = staticmethod(rewriter.rewrite_call)
+        rewrite_tuple = staticmethod(rewriter.rewrite_tuple)
+        rewrite_tuple_getitem = staticmethod(rewriter.rewrite_tuple_getitem)
+
+    return Driver().visit(expr)

@@ -1,0 +1,330 @@
+"""IRModule: a set of global functions and of type definitions.
+
+A module can be filled step by step, as in TVM; passes never change the one they are given, they
+work on a `copy`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from byoc_lab import display
+from byoc_lab.errors import FreeVariableError, UnknownNameError
+from byoc_lab.relay.ir import hooks
+from byoc_lab.relay.ir.adt import Constructor, TypeData
+from byoc_lab.relay.ir.attrs import Attrs, DictAttrs
+from byoc_lab.relay.ir.expr import Expr, Function, GlobalVar, Op, TupleWrapper
+from byoc_lab.relay.ir.source_map import SourceMap
+from byoc_lab.relay.ir.types import GlobalTypeVar, Type
+from byoc_lab.relay.ir.variables import free_vars
+from byoc_lab.relay.ir.visit import post_order, rebuild
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Map(dict[Key, Value]):
+    """A dict whose `items` can be counted off, as those of TVM's maps: `items()[0]`."""
+
+    def items(self) -> list[tuple[Key, Value]]:  # type: ignore[override]
+        return list(super().items())
+
+
+_STD = Path(__file__).parents[1] / "std"
+
+
+class IRModule:
+    """Functions by global variable. `mod["main"]`, `mod["f"] = function`, `print(mod)`.
+
+    Attributes: `functions` (GlobalVar -> Function, in the order they were added),
+    `type_definitions` (GlobalTypeVar -> TypeData, set and got by `mod[type_var]`), `attrs`,
+    `declared` (types of globals that a pasted text mentions but does not define), `notes`
+    (what the reader of a text had to assume), and `source_map` (the texts it was read from).
+    """
+
+    def __init__(
+        self,
+        functions: Mapping[Any, Function] | None = None,
+        type_definitions: Mapping[GlobalTypeVar, TypeData] | None = None,
+        attrs: Mapping[str, Any] | Attrs | None = None,
+    ):
+        self.functions: Map[GlobalVar, Function] = Map()
+        self._by_name: dict[str, GlobalVar] = {}
+        self.type_definitions: Map[GlobalTypeVar, TypeData] = Map()
+        self.attrs: Attrs = DictAttrs(dict(attrs or {}))
+        self.declared: dict[GlobalVar, Type] = {}
+        self.notes: list[str] = []
+        self.source_map = SourceMap()
+        self._imported: frozenset[str] = frozenset()
+        for type_var, data in (type_definitions or {}).items():
+            self._put(type_var, data)
+        for name, func in (functions or {}).items():
+            self._put(name, func, closed=False)  # as TVM: to be seen, and refused by InferType
+
+    @staticmethod
+    def from_expr(
+        expr: Expr, functions: Mapping[Any, Function] | None = None, type_defs: Any = None
+    ) -> IRModule:
+        """A module with `expr` as @main (or under its global_symbol); free variables of anything
+        but a Function become parameters. A name that `functions` have already gets a number."""
+        mod = IRModule(functions, type_defs)
+        if isinstance(expr, TupleWrapper):
+            expr = expr.tuple_value
+        func = expr if isinstance(expr, Function) else Function(free_vars(expr), expr)
+        name = base = func.attrs.get("global_symbol", "main")
+        count = 0
+        while name in mod:
+            count += 1
+            name = f"{base}_{count}"
+        mod[name] = func
+        return mod
+
+    @staticmethod
+    def unchecked(func: Function, name: str = "main") -> IRModule:
+        """A module of one function that may be malformed, for tools that examine it."""
+        mod = IRModule()
+        mod.put_unchecked(name, func)
+        return mod
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied deep and pickled as TVM's modules are: by way of JSON."""
+        return hooks.reduce(self)
+
+    def same_as(self, other: object) -> bool:
+        """Whether `other` is this very module."""
+        return self is other
+
+    def copy(self) -> IRModule:
+        """A module of the same functions, to be changed freely."""
+        twin = IRModule()
+        twin.functions, twin._by_name = Map(self.functions), dict(self._by_name)
+        twin.type_definitions, twin.attrs = Map(self.type_definitions), self.attrs
+        twin.declared, twin.notes = dict(self.declared), list(self.notes)
+        twin.source_map = self.source_map.copy()
+        twin._imported = self._imported
+        return twin
+
+    def with_functions(self, functions: Mapping[GlobalVar, Function]) -> IRModule:
+        """A module of these functions, and of whatever else this one has."""
+        twin = self.copy()
+        twin.functions, twin._by_name = Map(), {}
+        for name, func in functions.items():
+            twin._put(name, func, closed=False)
+        return twin
+
+    def __getitem__(self, name: str | GlobalVar | GlobalTypeVar) -> Any:
+        """The function of that name, or the TypeData of that type."""
+        if isinstance(name, GlobalTypeVar):
+            return self.type_definitions[self.get_global_type_var(name.name_hint)]
+        return self.functions[self.get_global_var(name)]
+
+    def __setitem__(
+        self, name: str | GlobalVar | GlobalTypeVar, func: Expr | TupleWrapper | TypeData
+    ) -> None:
+        self._put(name, func)
+
+    def __delitem__(self, name: str | GlobalVar) -> None:
+        gv = self.get_global_var(name)
+        del self.functions[gv], self._by_name[gv.name_hint]
+
+    def put_unchecked(self, name: str, func: Function) -> None:
+        """Put a function in that may be malformed, for tools that examine it."""
+        gv = self._by_name.setdefault(name, GlobalVar(name))
+        self.functions[gv] = func
+
+    def rename_unchecked(self, old: GlobalVar, new: GlobalVar) -> None:
+        """Another name for a function, here and in all calls; an external one's link name too."""
+        memo: dict[Expr, Expr] = {old: new}
+        functions, self.functions, self._by_name = self.functions, Map(), {}
+        for gv, func in functions.items():
+            key, changed = gv, rebuild(func, lambda pre, post: post, memo=memo)
+            if gv.name_hint == old.name_hint:
+                key, changed = new, changed.with_attr("global_symbol", new.name_hint)
+            self._by_name[key.name_hint] = key
+            self.functions[key] = changed
+
+    def _put(
+        self, name: str | GlobalVar | GlobalTypeVar, func: Any, *, closed: bool = True
+    ) -> None:
+        if isinstance(func, TypeData):
+            if name not in (func.header, func.header.name_hint):
+                raise UnknownNameError(f"the definition of type {func.header} is given as {name!r}")
+            self.type_definitions[func.header] = func
+            return
+        if isinstance(name, GlobalTypeVar):
+            raise TypeError(f"type {name} needs a definition (TypeData), found {func!r}")
+        if isinstance(func, TupleWrapper):
+            func = func.tuple_value
+        if not isinstance(func, Function):
+            if not isinstance(func, Expr):
+                raise TypeError(f"a module holds Relay functions, found {func!r} for {name!r}")
+            func = Function([], func)
+        text = name if isinstance(name, str) else name.name_hint
+        if closed:
+            check_closed(func, text)
+        known = self._by_name.get(text)
+        gv = known or (name if isinstance(name, GlobalVar) else GlobalVar(text))
+        self._by_name[text] = gv
+        self.functions[gv] = func
+
+    def update_func(self, var: GlobalVar, func: Function) -> None:
+        self._put(var, func)
+
+    def _add(self, var: str | GlobalVar, val: Any, update: bool = True) -> None:
+        """`mod[var] = val`, by the name that scripts of TVM call."""
+        self._put(var, val)
+
+    def update(self, other: IRModule | Mapping[Any, Function]) -> None:
+        """Take over (and overwrite with) the functions and types of another module or mapping.
+
+        Each name stays one GlobalVar of this module: calls between the functions that come in are
+        made calls of those.
+        """
+        if isinstance(other, IRModule):
+            self.type_definitions.update(other.type_definitions)
+            self.declared.update(other.declared)
+        mine: dict[Expr, Expr] = {}
+        for gv in other:
+            name = gv if isinstance(gv, str) else gv.name_hint
+            own = gv if isinstance(gv, GlobalVar) else GlobalVar(name)
+            mine[own] = self._by_name.setdefault(name, own)
+        for gv, func in other.items():
+            self._put(gv, rebuild(func, lambda pre, post: post, memo=dict(mine)))
+
+    def import_from_std(self, file_to_import: str) -> None:
+        """Take over the types and functions of a file in `relay/std` (such as "prelude.rly"),
+        unless that was done. Raises UnknownNameError."""
+        if file_to_import in self._imported:
+            return
+        path = _STD / file_to_import
+        if path.parent != _STD or not path.is_file():
+            have = ", ".join(sorted(p.name for p in _STD.glob("*.rly")))
+            raise UnknownNameError(f"no file {file_to_import!r} comes with Relay; there are {have}")
+        self.update(hooks.parse_file(path))
+        self._imported |= {file_to_import}
+
+    def get_global_type_var(self, name: str) -> GlobalTypeVar:
+        """The module's type of that name. Raises UnknownNameError."""
+        for type_var in self.type_definitions:
+            if type_var.name_hint == name:
+                return type_var
+        have = ", ".join(v.name_hint for v in self.type_definitions) or "none"
+        raise UnknownNameError(f"the module defines no type {name}; it has {have}")
+
+    def get_global_type_vars(self) -> list[GlobalTypeVar]:
+        return list(self.type_definitions)
+
+    def get_type(self, name: str) -> tuple[Any, ...]:
+        """The type of that name and after it its constructors, to be unpacked."""
+        type_var = self.get_global_type_var(name)
+        return (type_var, *self.type_definitions[type_var].constructors)
+
+    def get_constructor(self, tag: int) -> Constructor:
+        """The constructor of the module that has this `tag`. Raises UnknownNameError."""
+        for data in self.type_definitions.values():
+            for c in data.constructors:
+                if c.tag == tag:
+                    return c
+        raise UnknownNameError(f"no type of the module has a constructor of tag {tag}")
+
+    def get_global_var(self, name: str | GlobalVar) -> GlobalVar:
+        """The module's own GlobalVar of that name. Raises UnknownNameError."""
+        text = name if isinstance(name, str) else name.name_hint
+        if text not in self._by_name:
+            have = ", ".join(f"@{n}" for n in self._by_name) or "none"
+            raise UnknownNameError(f"the module has no function @{text}; it has {have}")
+        return self._by_name[text]
+
+    def get_global_vars(self) -> list[GlobalVar]:
+        return list(self.functions)
+
+    def contain_global_var(self, name: str) -> bool:
+        return name in self._by_name
+
+    def __contains__(self, name: object) -> bool:
+        if isinstance(name, GlobalTypeVar):
+            return name in self.type_definitions
+        text = name.name_hint if isinstance(name, GlobalVar) else name
+        return text in self._by_name
+
+    def items(self):
+        return self.functions.items()
+
+    def functions_items(self) -> list[tuple[GlobalVar, Function]]:
+        return list(self.functions.items())
+
+    def __bool__(self) -> bool:
+        """A module is one, also without functions."""
+        return True
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    def __iter__(self) -> Iterator[GlobalVar]:
+        return iter(self.functions)
+
+    def get_attr(self, key: str) -> Any:
+        return self.attrs.get(key)
+
+    def with_attr(self, key: str, value: Any) -> IRModule:
+        """A copy with one attribute set."""
+        return self.with_attrs({key: value})
+
+    def with_attrs(self, attr_map: Mapping[str, Any] | Attrs) -> IRModule:
+        """A copy with more attributes, or other values of those it has."""
+        twin = self.copy()
+        twin.attrs = DictAttrs({**self.attrs, **dict(attr_map.items())})
+        return twin
+
+    def without_attr(self, attr_key: str) -> IRModule:
+        """A copy without an attribute; the same when there is none of that name."""
+        twin = self.copy()
+        twin.attrs = DictAttrs({k: v for k, v in self.attrs.items() if k != attr_key})
+        return twin
+
+    def astext(self, show_meta_data: bool = True, annotate: Any = None, **options: Any) -> str:
+        """The module as Relay text (see `relay.print_text` for the options)."""
+        return hooks.print_text(self, show_meta_data=show_meta_data, annotate=annotate, **options)
+
+    def script(self, *, show_meta: bool = False) -> str:
+        """The module's text, without a header; `show_meta`: with the metadata."""
+        return self.astext(header=False) if show_meta else hooks.print_shown(self)
+
+    def __str__(self) -> str:
+        return self.script()
+
+    def show(self) -> None:
+        """Print the module, without its metadata."""
+        print(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return display.mimebundle(self)
+
+    def __repr__(self) -> str:
+        calls = sum(
+            1
+            for func in self.functions.values()
+            for n in post_order(func)
+            if isinstance(getattr(n, "op", None), Op)
+        )
+        names = ", ".join(f"@{gv.name_hint}" for gv in self.functions)
+        return f"<IRModule of {len(self)} functions ({names}), {calls} operator calls>"
+
+
+def check_closed(func: Function, name: str) -> None:
+    """Raise FreeVariableError when a function that is to be global has free variables."""
+    free = free_vars(func)
+    if free:
+        listed = ", ".join(
+            f"%{v.name_hint}: {v.type_annotation}" if v.type_annotation else f"%{v.name_hint}"
+            for v in free
+        )
+        text = func.astext(show_meta_data=False, header=False)
+        raise FreeVariableError(
+            f"@{name} contains free variables: [{listed}]. A global function may only use its "
+            f"own parameters; a region whose begin or end is missing is the usual cause "
+            f"(byoc_lab.lint finds it). Function:\n{text}",
+            tuple(free),
+        )

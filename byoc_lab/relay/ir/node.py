@@ -1,0 +1,390 @@
+"""What all nodes have in common (`Expr`), and the nodes that are needed to say so: operators (`Op`)
+and their calls, which `x + y` and `x(y)` make, and projections of calls with several results.
+
+Source: `tvm.ir.RelayExpr`, `tvm.ir.Op`, `tvm.relay.expr` of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from byoc_lab.errors import DuplicateNameError, UnknownNameError, UntypedError
+from byoc_lab.relay.ir import hooks
+from byoc_lab.relay.ir.attrs import Attrs, attrs_type
+from byoc_lab.relay.ir.span import Span
+from byoc_lab.relay.ir.types import Type
+
+if TYPE_CHECKING:
+    from byoc_lab.relay.ir.dataflow import Var
+
+set_field = object.__setattr__
+
+
+class Expr:
+    """Base of all nodes. `==` is identity, as in Relay; use `structural_equal` to compare."""
+
+    __slots__ = ("__weakref__", "_checked_type", "span")
+    _checked_type: Type | None
+    span: Span | None
+
+    def __init__(self, span: Span | None = None):
+        set_field(self, "_checked_type", None)
+        set_field(self, "span", span)
+
+    @property
+    def checked_type(self) -> Any:
+        """The inferred `Type`. Raises UntypedError before InferType ran."""
+        if self._checked_type is None:
+            raise UntypedError(
+                f"{self.in_words()} has no type yet: run relay.transform.InferType() on its module"
+            )
+        return self._checked_type
+
+    def same_as(self, other: object) -> bool:
+        """Whether `other` is this very node."""
+        return self is other
+
+    @property
+    def virtual_device_(self) -> Any:
+        """Where the value is to be, `VirtualDevice(?)` when that is open.
+
+        Variables and functions keep a device; TVM's other nodes do, but neither print nor compare
+        it.
+        """
+        return getattr(self, "device", None) or attrs_type("VirtualDevice").make()
+
+    @property
+    def is_typed(self) -> bool:
+        return self._checked_type is not None
+
+    def parts(self) -> tuple[Expr, ...]:
+        """The expressions this node is made of, in evaluation order."""
+        return ()
+
+    def with_parts(self, parts: Sequence[Expr]) -> Expr:
+        """This node made of other parts: a new node, not typed yet, from the same place."""
+        return self
+
+    def part_names(self) -> tuple[str, ...]:
+        """For each of `parts`, the field it is found in, as a path shows it: `.args[1]`."""
+        return tuple(f".{name}" for name, _ in zip(self.__slots__, self.parts(), strict=False))
+
+    def binds(self) -> tuple[Var, ...]:
+        """The variables that this node itself gives a meaning, in some of its parts."""
+        return ()
+
+    def with_type(self, ty: Type, **fields: Any) -> Any:
+        """A copy of this node of checked type `ty`, and with other `fields` (those that type
+        inference fills in); the node itself when all of that holds already."""
+        fields["_checked_type"] = ty
+        if all(getattr(self, name) == value for name, value in fields.items()):
+            return self
+        twin = object.__new__(type(self))
+        cls: Any = type(self)
+        for name in all_slots(cls):
+            set_field(twin, name, fields[name] if name in fields else getattr(self, name))
+        return twin
+
+    def in_words(self) -> str:
+        """This node in a few words, for messages: kind and name, never the whole text."""
+        name = getattr(self, "name_hint", None)
+        return f"{type(self).__name__.lower()} {name}" if name else type(self).__name__
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(
+            f"{type(self).__name__} is immutable: cannot set {name!r}. Make another node, or keep "
+            f"what is known of nodes in a dictionary: they are hashed as they are"
+        )
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} is immutable: cannot delete {name!r}")
+
+    def __call__(self, *args: Any) -> Call:
+        return Call(self, args)
+
+    def astext(self, show_meta_data: bool = True, annotate: Any = None, **options: Any) -> str:
+        """This expression as Relay text (see `relay.print_text` for the options)."""
+        return hooks.print_text(self, show_meta_data=show_meta_data, annotate=annotate, **options)
+
+    def __str__(self) -> str:
+        return hooks.print_shown(self)
+
+    def __repr__(self) -> str:
+        return f"<{self.in_words()}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied and pickled as TVM's nodes are: by way of JSON, whatever the depth."""
+        return hooks.reduce(self)
+
+    # Python's operators stand for Relay's broadcasting ones; a bare number has no dtype, so it is
+    # refused as TVM does.
+    def __add__(self, other: Any) -> Call:
+        return _operator("add", self, other)
+
+    def __sub__(self, other: Any) -> Call:
+        return _operator("subtract", self, other)
+
+    def __mul__(self, other: Any) -> Call:
+        return _operator("multiply", self, other)
+
+    def __truediv__(self, other: Any) -> Call:
+        return _operator("divide", self, other)
+
+    def __lt__(self, other: Any) -> Call:
+        return _operator("less", self, other)
+
+    def __le__(self, other: Any) -> Call:
+        return _operator("less_equal", self, other)
+
+    def __gt__(self, other: Any) -> Call:
+        return _operator("greater", self, other)
+
+    def __ge__(self, other: Any) -> Call:
+        return _operator("greater_equal", self, other)
+
+    def __neg__(self) -> Call:
+        return Call(Op.get("negative"), [self])
+
+    def astype(self, dtype: str) -> Call:
+        op = Op.get("cast")
+        return Call(op, [self], op.definition.attrs.make(dtype=dtype))
+
+
+RelayExpr = Expr
+
+
+def describe(expr: object) -> str:
+    """A node in a few words, for messages; the kind of anything else."""
+    return expr.in_words() if isinstance(expr, Expr) else type(expr).__name__
+
+
+@cache
+def all_slots(cls: Any) -> list[str]:
+    """The names of a node's fields, inherited ones included."""
+    slots = [s for c in cls.__mro__ for s in getattr(c, "__slots__", ())]
+    return [s for s in slots if s != "__weakref__"]
+
+
+def _operator(name: str, lhs: Expr, rhs: Any) -> Call:
+    if isinstance(rhs, TupleWrapper):
+        rhs = rhs.tuple_value
+    if not isinstance(rhs, Expr):
+        raise TypeError(f"{name}: found {rhs!r}; make it an expression first: relay.const({rhs!r})")
+    return Call(Op.get(name), [lhs, rhs])
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of an operator."""
+
+    name: str
+
+
+class Op(Expr):
+    """An operator. There is one object per name; `definition` is its entry in the registry."""
+
+    __slots__ = ("_attributes", "definition", "name")
+    name: str
+    definition: Any  # an OpDef; its module builds on this one
+    _attributes: dict[str, tuple[Any, int]]
+    _registry: dict[str, Op] = {}
+
+    def __init__(self, name: str, definition: Any):
+        super().__init__()
+        if name in Op._registry:
+            raise DuplicateNameError(f"operator {name!r} is defined twice")
+        set_field(self, "name", name)
+        set_field(self, "definition", definition)
+        set_field(self, "_attributes", {})
+        Op._registry[name] = self
+
+    def in_words(self) -> str:
+        return f"operator {self.name}"
+
+    def __str__(self) -> str:
+        return f"Op({self.name})"
+
+    __repr__ = __str__
+
+    @staticmethod
+    def get(name: str) -> Op:
+        """The operator of that name. Raises UnknownNameError with the nearest names."""
+        try:
+            return Op._registry[name]
+        except KeyError:
+            near = difflib.get_close_matches(name, Op._registry, n=3)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise UnknownNameError(f"no operator is named {name!r}{hint}") from None
+
+    @staticmethod
+    def list_op_names() -> list[str]:
+        return sorted(Op._registry)
+
+    def has_attr(self, key: str) -> bool:
+        return key in self._attributes
+
+    def get_attr(self, key: str) -> Any:
+        """An attribute such as "target.dnnl", or None."""
+        value, _ = self._attributes.get(key, (None, 0))
+        return value
+
+    @property
+    def support_level(self) -> int:
+        """TVM's word for how widely an operator is supported; 1 is the most."""
+        return self.definition.support_level
+
+    @property
+    def description(self) -> str:
+        """What the operator computes, in words."""
+        return self.definition.doc
+
+    @property
+    def attrs_type_key(self) -> str:
+        """The type key of the attributes that it says it takes; "" for none."""
+        definition = self.definition
+        if definition.attrs_key is not None:
+            return definition.attrs_key
+        return definition.attrs.type_key if definition.attrs else ""
+
+    @property
+    def num_inputs(self) -> int:
+        """How many arguments the operator takes."""
+        return len(self.definition.inputs)
+
+    @property
+    def arguments(self) -> list[Argument]:
+        """The arguments, by name."""
+        return [Argument(name.rstrip("*")) for name in self.definition.inputs]
+
+    def set_attr(self, key: str, value: Any, plevel: int = 10) -> None:
+        """Set an attribute; one that was set with a higher `plevel` stays.
+
+        With the same `plevel` the later one counts, so that a notebook's cell can be run again;
+        TVM refuses it.
+        """
+        _, known = self._attributes.get(key, (None, plevel))
+        if plevel >= known:
+            self._attributes[key] = (value, plevel)
+
+    def reset_attr(self, key: str) -> None:
+        self._attributes.pop(key, None)
+
+
+def _shortly(part: Expr) -> str:
+    """A node that another is made of, in words; chains of nodes without names are cut short."""
+    if isinstance(part, TupleGetItem):
+        return "a projection"
+    return "a call" if isinstance(part, Call) and not part.op_name else part.in_words()
+
+
+class Call(Expr):
+    """`op` (an operator, function, global or variable) applied to `args`."""
+
+    __slots__ = ("args", "attrs", "op", "type_args")
+    op: Expr
+    args: tuple[Expr, ...]
+    attrs: Any  # Attrs, or None for an operator without any
+    type_args: tuple[Type, ...]
+
+    def __init__(
+        self,
+        op: Expr,
+        args: Sequence[Expr],
+        attrs: Attrs | None = None,
+        type_args: Sequence[Type] | None = None,
+        span: Span | None = None,
+    ):
+        super().__init__(span)
+        args = tuple(a.tuple_value if isinstance(a, TupleWrapper) else a for a in args)
+        for n, a in enumerate(args):
+            if not isinstance(a, Expr):
+                raise TypeError(
+                    f"argument {n} of {op.in_words()} must be an expression, found {a!r}"
+                )
+        set_field(self, "op", op)
+        set_field(self, "args", args)
+        set_field(self, "attrs", attrs)
+        set_field(self, "type_args", tuple(type_args or ()))
+
+    def parts(self) -> tuple[Expr, ...]:
+        return (self.op, *self.args)
+
+    def part_names(self) -> tuple[str, ...]:
+        return (".op", *(f".args[{n}]" for n in range(len(self.args))))
+
+    def with_parts(self, parts: Sequence[Expr]) -> Call:
+        return Call(parts[0], parts[1:], self.attrs, self.type_args, self.span)
+
+    def in_words(self) -> str:
+        if isinstance(self.op, Op):
+            return f"{self.op.name}(...)"
+        return f"call of {_shortly(self.op)}"
+
+    def is_op(self, name: str) -> bool:
+        """Whether this calls the operator of that name."""
+        return type(self.op) is Op and self.op.name == name
+
+    @property
+    def op_name(self) -> str:
+        """The name of the operator that is called; "" for another callee."""
+        return self.op.name if isinstance(self.op, Op) else ""
+
+
+class TupleGetItem(Expr):
+    """`tuple_value.index`."""
+
+    __slots__ = ("index", "tuple_value")
+    tuple_value: Expr
+    index: int
+
+    def __init__(self, tuple_value: Expr, index: int, span: Span | None = None):
+        super().__init__(span)
+        set_field(self, "tuple_value", tuple_value)
+        set_field(self, "index", int(index))
+
+    def in_words(self) -> str:
+        return f"projection .{self.index} of {_shortly(self.tuple_value)}"
+
+    def parts(self) -> tuple[Expr, ...]:
+        return (self.tuple_value,)
+
+    def part_names(self) -> tuple[str, ...]:
+        return (".tuple_value",)
+
+    def with_parts(self, parts: Sequence[Expr]) -> TupleGetItem:
+        return TupleGetItem(parts[0], self.index, self.span)
+
+
+class TupleWrapper:
+    """What a builder of an operator with several results gives: indexable, `.astuple()`.
+
+    Each `wrapper[i]` is a new TupleGetItem over the same call, as in TVM.
+    """
+
+    __slots__ = ("size", "tuple_value")
+
+    def __init__(self, tuple_value: Expr, size: int):
+        self.tuple_value = tuple_value
+        self.size = size
+
+    def astuple(self) -> Expr:
+        return self.tuple_value
+
+    def astext(self) -> str:
+        """The text of the call whose results these are."""
+        return self.tuple_value.astext()
+
+    def __getitem__(self, index: int) -> TupleGetItem:
+        if not 0 <= index < self.size:
+            raise IndexError(f"tuple index must be in [0, {self.size}), found {index}")
+        return TupleGetItem(self.tuple_value, index)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[TupleGetItem]:
+        return (self[i] for i in range(self.size))

@@ -1,0 +1,124 @@
+"""Walking and rebuilding a graph, without recursion: depth is bounded by memory, not by a stack.
+
+Every pass and analysis is built on these few functions. The order is Relay's: callee, then
+arguments left to right, then the call itself; each node once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import is_
+from typing import Any
+
+from byoc_lab.relay.ir.adt import Match
+from byoc_lab.relay.ir.dataflow import Tuple, Var
+from byoc_lab.relay.ir.node import Call, Expr, TupleGetItem
+from byoc_lab.relay.ir.scopes import Function, If, Let
+
+Enter = Callable[[Expr], bool]
+
+
+def post_order(*roots: Expr, enter: Enter | None = None) -> Iterator[Expr]:
+    """Every node below `roots`, operands first, each once.
+
+    Nodes for which `enter` is false are given themselves, but nothing below them is visited.
+    """
+    seen: set[Expr] = set()
+    # A node goes on the stack again, with None on top of it, below its parts: to be given after
+    # them. Plain nodes and no pairs, since this loop is under everything else.
+    stack: list[Expr | None] = [*reversed(roots)]
+    while stack:
+        node = stack.pop()
+        if node is None:
+            yield stack.pop()  # type: ignore[misc]
+        elif node not in seen:
+            seen.add(node)
+            parts = node.parts() if enter is None or enter(node) else ()
+            if parts:
+                stack += (node, None)
+                stack += reversed(parts)
+            else:
+                yield node
+
+
+def rebuild(
+    root: Expr,
+    rewrite: Callable[[Any, Any], Expr],
+    enter: Enter | None = None,
+    memo: dict[Expr, Expr] | None = None,
+) -> Any:
+    """`root` with `rewrite(pre, post)` applied to every node, operands first.
+
+    `pre` is the node as it was, `post` the same node made of already rewritten parts, identical
+    to `pre` when none of them changed. `memo` (pre -> result) may hold results to start from.
+    """
+    memo = {} if memo is None else memo
+    for node in post_order_new(root, memo, enter):
+        post = with_mapped_parts(node, memo) if enter is None or enter(node) else node
+        memo[node] = rewrite(node, post)
+    return memo[root]
+
+
+def post_order_new(root: Expr, known: Mapping[Expr, object], enter: Enter | None) -> Iterator[Expr]:
+    """As `post_order`, but nodes that are in `known` when met are left out with all below them."""
+    stack: list[Expr | None] = [root]
+    while stack:
+        node = stack.pop()
+        if node is None:
+            yield stack.pop()  # type: ignore[misc]
+        elif node not in known:
+            parts = node.parts() if enter is None or enter(node) else ()
+            if parts:
+                stack += (node, None)
+                stack += reversed(parts)
+            else:
+                yield node
+
+
+def with_mapped_parts(node: Expr, memo: Mapping[Expr, Expr]) -> Any:
+    """`node` made of `memo[part]` for each part; the node itself when no part changed."""
+    parts = node.parts()
+    new = [memo[p] for p in parts]
+    if all(map(is_, parts, new)):
+        return node
+    return node.with_parts(new)
+
+
+def substitute(root: Expr, binds: Mapping[Var, Expr]) -> Expr:
+    """`root` with free occurrences of variables replaced."""
+    if not binds:
+        return root
+    memo: dict[Expr, Expr] = {v: e for v, e in binds.items()}
+    return rebuild(root, lambda pre, post: post, memo=memo)
+
+
+def applied(call: Call) -> Expr:
+    """What a call of a literal function computes: the body over the arguments."""
+    literal: Any = call.op
+    return substitute(literal.body, dict(zip(literal.params, call.args, strict=True)))
+
+
+def users(root: Expr) -> dict[Expr, list[Expr]]:
+    """For each node below `root`, the nodes it is a part of, once per edge; the root has none."""
+    found: dict[Expr, list[Expr]] = {}
+    for node in post_order(root):
+        found.setdefault(node, [])
+        for part in node.parts():
+            found[part].append(node)
+    return found
+
+
+def is_dataflow(node: Expr) -> bool:
+    """Whether a node is plain dataflow: its parts are evaluated whenever it is."""
+    return isinstance(node, (Call, Tuple, TupleGetItem))
+
+
+def opens_scope(node: Expr) -> bool:
+    """Whether some parts of a node belong to a scope of their own."""
+    return isinstance(node, (Function, Let, If, Match))
+
+
+def contains(root: Expr, wanted: Iterable[Expr]) -> bool:
+    """Whether one of `wanted` is below `root`, or is `root` itself."""
+    targets = set(wanted)
+    return any(n in targets for n in post_order(root))

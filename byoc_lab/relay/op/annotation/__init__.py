@@ -1,0 +1,1 @@
+"""Operators that annotate and compute nothing: region borders, devices."""

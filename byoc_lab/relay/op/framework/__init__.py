@@ -1,0 +1,1 @@
+"""What defining an operator needs: definition, builder, shared relations, layouts."""

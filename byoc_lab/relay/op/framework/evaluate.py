@@ -1,0 +1,40 @@
+"""One operator on NumPy arrays: what folding constants and the reference executor share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import EvaluationError
+from byoc_lab.relay.ir.attrs import Attrs
+from byoc_lab.relay.ir.expr import Op
+
+
+def evaluate_op(op: Op, attrs: Attrs | None, args: Sequence[Any]) -> Any:
+    """The value of `op` with `attrs` on `args` (arrays, or tuples of them): an array or a tuple.
+
+    Computes in the dtype of the arrays. Domain errors give nan or inf, as compiled code does.
+    Raises EvaluationError when the operator has no reference, or when it cannot take these shapes.
+    """
+    definition = op.definition
+    if definition.reference is None:
+        raise EvaluationError(f"{op.name} has no NumPy reference: {definition.why_no('reference')}")
+    if attrs is None and definition.attrs is not None:
+        attrs = definition.attrs.make()
+    try:
+        with np.errstate(all="ignore"):
+            value = definition.reference(attrs, *args)
+    except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError) as error:
+        shown = ", ".join(map(_describe, args))
+        raise EvaluationError(f"{op.name} cannot be computed on ({shown}): {error}") from error
+    return value if isinstance(value, tuple) else np.asarray(value)
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_describe, value))})"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype.name}{list(value.shape)}"
+    return type(value).__name__

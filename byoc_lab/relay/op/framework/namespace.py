@@ -1,0 +1,61 @@
+"""The functions that a script calls: `relay.nn.conv2d`, `relay.add`, ...
+
+They follow from the operators' definitions (`registry.builder`). Where TVM's Python function makes
+several calls (`std`), chooses among operators (`nn.matmul`) or returns a part of the result
+(`nn.dropout`), a function beside the definition does so and is registered with `@builds`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from byoc_lab.relay.ir.expr import Op
+from byoc_lab.relay.op.framework.registry import builder, builders
+
+_WRITTEN: dict[str, Callable[..., Any]] = {}
+
+
+def builds(name: str, defaults_of: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function as `relay.<name>`, instead of the generated builder.
+
+    Its parameters have the defaults of those of the same name of operator `defaults_of`'s builder.
+    """
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        _WRITTEN[name] = with_defaults(function, defaults_of) if defaults_of else function
+        return _WRITTEN[name]
+
+    return register
+
+
+def with_defaults(function: Callable[..., Any], op_name: str) -> Callable[..., Any]:
+    """`function`, its parameters with the default values that an operator's builder has."""
+    given = inspect.signature(builder(Op.get(op_name))).parameters
+    own = inspect.signature(function)
+    parameters = [
+        p.replace(default=given[n].default) if n in given else p for n, p in own.parameters.items()
+    ]
+    signature = own.replace(parameters=parameters)
+
+    @functools.wraps(function)
+    def build(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return function(*bound.args, **bound.kwargs)
+
+    build.__signature__ = signature  # type: ignore[attr-defined]
+    return build
+
+
+def function(name: str) -> Callable[..., Any]:
+    """`relay.<name>`, for code that `relay` itself imports. Raises UnknownNameError."""
+    return _WRITTEN.get(name) or builder(Op.get(name))
+
+
+def namespace(prefix: str = "") -> dict[str, Callable[..., Any]]:
+    """The functions named `prefix` + one plain word, by that word."""
+    written = {n[len(prefix) :]: f for n, f in _WRITTEN.items() if n.startswith(prefix)}
+    return {**builders(prefix, _WRITTEN), **{n: f for n, f in written.items() if "." not in n}}

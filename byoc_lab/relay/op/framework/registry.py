@@ -1,0 +1,301 @@
+"""`define_op`: the one place where an operator is defined.
+
+From one definition follow the operator object, its builder (`relay.nn.conv2d`, ...), how the text
+format reads and prints its attributes, type inference, the NumPy reference, the cost and the
+translation to Relax. The families of operators are the other files of this folder.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import OperatorDefinitionError, TypeInferenceError
+from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, dtype
+from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleWrapper, const
+from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework.layout_rules import LayoutRule
+from byoc_lab.relay.op.framework.relations import NO_DTYPE
+from byoc_lab.relay.op.framework.support_levels import DEFAULT, SUPPORT_LEVELS
+
+
+class OpPattern(IntEnum):
+    """How an operator may be fused (TVM: TOpPattern)."""
+
+    ELEMWISE = 0
+    BROADCAST = 1
+    INJECTIVE = 2
+    COMM_REDUCE = 3
+    OUT_ELEMWISE_FUSABLE = 4
+    TUPLE = 7
+    OPAQUE = 8
+
+
+Relation = Callable[..., Sequence["Type | None"]]
+
+
+@dataclass(frozen=True, eq=False)
+class OpDef:
+    """All that byoc_lab knows about one operator.
+
+    relation(attrs, *arg_types) -> (*arg_types, result type). An argument whose type is unknown is
+        None; the relation returns what it can solve and None for what it cannot. It raises
+        TypeInferenceError when the types cannot be right.
+    reference(attrs, *arrays) -> array, or a tuple of arrays for several results. NumPy; computes
+        in the dtype of its inputs, so float64 inputs give the float64 result.
+    flops(attrs, arg_types, result type) -> floating point operations of one evaluation.
+    relax(R, attrs, *relax_exprs) -> Relax expression, where R is the module `tvm.relax.op`.
+    attrs_key: the type of attributes that TVM's operator declares, where that is not `attrs`;
+        "" for none. TVM's reader makes records of that type only, so its printer puts attributes
+        of another type into the metadata.
+    inputs: argument names; a tuple-typed one ends in "*" and its builder accepts a list.
+    layout: how the operator follows when its arguments change layout (`layout_rules`); None: it
+        does not. It is the operator's attribute "FInferCorrectLayout".
+    lacks: "reference", "relax" -> why the definition has none; the errors and the docs say it.
+    results: number of results, or a function of the call that gives it; the builder then returns a
+        TupleWrapper. None: the result is no tuple.
+    non_computational: it stands for what others compute, and is not fused (TVM:
+        TNonComputational). By default qnn's operators are.
+
+    The builder has the signature of TVM's Python function. By default its parameters are the
+    arguments, then the attributes, those without a default first. Where TVM's differ:
+
+    python_name: its place below `relay`, where that is not `name`: "annotation.on_device".
+    parameters: the parameters in order. "kernel=weight" is a parameter `kernel` for the argument
+        or attribute `weight`. An attribute left out has its default. A name that is neither an
+        argument nor an attribute is for `normalize` to replace.
+    defaults: the builder's default values that are not those of the attributes, by the name in the
+        definition; REQUIRED for none.
+    fixed: the attributes that are no parameters, and their values in every call from Python. One
+        may have the name of an argument.
+    constants: the arguments for which the builder accepts numbers too, and the dtype of the
+        constant that it makes of them (None: as `relay.const` chooses).
+    normalize(values) -> values: what TVM's function does to its arguments before it makes the call
+        (padding to 4 numbers); the values are by the names in the definition.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    relation: Relation
+    reference: Callable[..., Any] | None
+    attrs: AttrsType | None = None
+    attrs_key: str | None = None
+    flops: Callable[..., int] | None = None
+    relax: Callable[..., Any] | None = None
+    pattern: OpPattern = OpPattern.OPAQUE
+    results: int | Callable[[Call], int | None] | None = None
+    python_name: str = ""
+    parameters: str = ""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    constants: Mapping[str, str | None] = field(default_factory=dict)
+    normalize: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    stateful: bool = False
+    non_computational: bool | None = None
+    layout: LayoutRule | None = None
+    lacks: Mapping[str, str] = field(default_factory=dict)
+    doc: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "python_name", self.python_name or self.name)
+
+    @property
+    def free_attributes(self) -> dict[str, Attr]:
+        """The attributes that a builder may set, by name."""
+        fields = self.attrs.fields if self.attrs else ()
+        return {f.name: f for f in fields if f.name not in self.fixed}
+
+    @property
+    def support_level(self) -> int:
+        """TVM's word for how widely the operator is supported; 1 is the most."""
+        return SUPPORT_LEVELS.get(self.name, DEFAULT)
+
+    def why_no(self, part: str) -> str:
+        """The end of an error message about a part ("reference", "relax") that is not there."""
+        return self.lacks.get(part) or f"give its definition (define_op) a `{part}`"
+
+
+def define_op(name: str, inputs: Iterable[str] | str, relation: Relation, **options: Any) -> Op:
+    """Register an operator (see `OpDef` for the options) and return it."""
+    names = tuple(inputs.split()) if isinstance(inputs, str) else tuple(inputs)
+    definition = OpDef(name, names, relation, options.pop("reference", None), **options)
+    op = Op(name, definition)
+    op.set_attr("TOpPattern", int(definition.pattern))
+    op.set_attr("TOpIsStateful", definition.stateful)
+    stands_for_others = definition.non_computational
+    if stands_for_others is None:
+        stands_for_others = name.startswith("qnn.")
+    op.set_attr("TNonComputational", stands_for_others)
+    if definition.layout is not None:
+        op.set_attr("FInferCorrectLayout", definition.layout)
+    return op
+
+
+def _wrapped(call: Call) -> Call | TupleWrapper:
+    """What a builder returns: the call, as a TupleWrapper if the operator gives a tuple."""
+    results = call.op.definition.results  # type: ignore[attr-defined]
+    count = results(call) if callable(results) else results
+    return call if count is None else TupleWrapper(call, count)
+
+
+def builder(op: Op) -> Callable[..., Any]:
+    """The function that makes a call of `op`, with the signature of TVM's Python function.
+
+    Raises OperatorDefinitionError when the definition's `parameters` do not fit the operator.
+    """
+    d: OpDef = op.definition
+    parameters = _parameters(d)
+    signature = inspect.Signature(list(parameters.values()))
+    own_names = {p.name: own for own, p in parameters.items()}
+
+    def build(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        values = {own_names[name]: value for name, value in bound.arguments.items()}
+        if d.normalize:
+            values = d.normalize(values)
+        operands = [_operand(d, n, values[n.rstrip("*")]) for n in d.inputs]
+        attrs = d.attrs.make(_attributes(d, values)) if d.attrs else None
+        return _wrapped(Call(op, operands, attrs))
+
+    build.__name__ = build.__qualname__ = d.python_name.rpartition(".")[2]
+    build.__signature__ = signature  # type: ignore[attr-defined]
+    build.__doc__ = documentation(d)
+    return build
+
+
+def _parameters(d: OpDef) -> dict[str, inspect.Parameter]:
+    """The parameters of the builder, by the name of the argument or attribute that each is for."""
+    fields = d.free_attributes
+    arguments = [name.rstrip("*") for name in d.inputs]
+
+    def parameter(own: str, shown: str) -> inspect.Parameter:
+        default = d.defaults.get(own, fields[own].default if own in fields else REQUIRED)
+        if default is REQUIRED:
+            is_none = own in fields and fields[own].may_be_none and own not in d.defaults
+            default = None if is_none else inspect.Parameter.empty
+        return inspect.Parameter(shown, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
+
+    if not d.parameters:
+        found = [(name, parameter(name, name)) for name in (*arguments, *fields)]
+        # In TVM's print order a required attribute may follow one with a default.
+        chosen = dict(sorted(found, key=lambda f: f[1].default is not inspect.Parameter.empty))
+        _check_options(d, chosen, arguments)
+        return chosen
+    pairs = [word.partition("=") for word in d.parameters.split()]
+    chosen = {own or shown: parameter(own or shown, shown) for shown, _, own in pairs}
+    if d.normalize is None:
+        _check_parameters(d, chosen, {*arguments, *fields}, arguments)
+    _check_options(d, chosen, arguments)
+    return chosen
+
+
+def _check_parameters(
+    d: OpDef, chosen: Mapping[str, Any], known: set[str], arguments: Iterable[str]
+) -> None:
+    """Raise OperatorDefinitionError unless `chosen` are known names, all arguments among them."""
+    where = f"{d.name}: parameters {d.parameters!r}"
+    for name in chosen:
+        if name not in known:
+            raise OperatorDefinitionError(
+                f"{where}: {name!r} is neither an argument nor an attribute; possible: "
+                f"{', '.join(sorted(known))}, or any name that a `normalize` replaces"
+            )
+    for name in arguments:
+        if name not in chosen:
+            raise OperatorDefinitionError(
+                f"{where}: argument {name!r} is missing; add it, or a `normalize` that sets it"
+            )
+
+
+def _check_options(d: OpDef, chosen: Mapping[str, Any], arguments: Sequence[str]) -> None:
+    """Raise OperatorDefinitionError for a default or a constant of a name that does not exist."""
+    for option, given, possible in (
+        ("defaults", d.defaults, list(chosen)),
+        ("constants", d.constants, arguments),
+    ):
+        for name in given:
+            if name not in possible:
+                raise OperatorDefinitionError(
+                    f"{d.name}: {option}: {name!r} does not exist; possible: {', '.join(possible)}"
+                )
+
+
+def _attributes(d: OpDef, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of a call: the fixed ones, and those of `values` that are attributes. An
+    optional dtype may be None, as in TVM's calls from Python: the empty one."""
+
+    def value(f: Attr) -> Any:
+        is_empty = values[f.name] is None and f.default == NO_DTYPE and f.kind is dtype
+        return NO_DTYPE if is_empty else values[f.name]
+
+    chosen = {name: value(f) for name, f in d.free_attributes.items() if name in values}
+    return {**d.fixed, **chosen}
+
+
+def _operand(d: OpDef, name: str, value: Any) -> Expr:
+    if isinstance(value, Expr):
+        return value
+    if name.endswith("*"):
+        return Tuple(list(value))  # of a TupleWrapper, its projections: so does TVM
+    if isinstance(value, TupleWrapper):
+        return value.tuple_value
+    if name in d.constants:
+        return const(value, d.constants[name])
+    raise TypeError(
+        f"{d.name}: argument {name!r} must be a Relay expression, found {value!r}; "
+        f"relay.const(...) makes one of numbers and arrays"
+    )
+
+
+def documentation(d: OpDef) -> str:
+    """The text of a builder's help: what the operator computes, its attributes."""
+    lines = [d.doc or f"`{d.name}`."]
+    fields = d.free_attributes
+    shown = [(p, fields[own]) for own, p in _parameters(d).items() if own in fields]
+    if shown:
+        lines += ["", "Attributes:"]
+    for p, f in shown:
+        default = "required" if p.default is inspect.Parameter.empty else f"default {p.default!r}"
+        lines.append(f"    {p.name}: {f.doc or f.kind.__name__} ({default})")
+    return "\n".join(lines)
+
+
+def builders(prefix: str = "", written: Container[str] = ()) -> dict[str, Callable[..., Any]]:
+    """The builders named `prefix` + one plain word, by that word, but for those in `written`."""
+    found = {}
+    for op in map(Op.get, Op.list_op_names()):
+        name = op.definition.python_name
+        word = name[len(prefix) :]
+        if name.startswith(prefix) and "." not in word and name not in written:
+            found[word] = builder(op)
+    return found
+
+
+# Relations that many operators share -------------------------------------------------------------
+
+
+def tensor(op: str, name: str, ty: Type | None) -> TensorType | None:
+    """`ty` as a tensor type, or None when unknown. Raises TypeInferenceError for other types."""
+    if ty is None or isinstance(ty, TensorType):
+        return ty
+    raise TypeInferenceError(f"{op}: {name} must be a tensor, found {ty}")
+
+
+def identity(attrs: Any, x: Type | None) -> Sequence[Type | None]:
+    """The result is typed as the one argument, and the argument as the result."""
+    return x, x
+
+
+def same_result(numpy_function: Callable[..., Any]) -> Callable[..., Any]:
+    """A reference that ignores attributes and keeps the dtype of the first argument."""
+
+    def reference(attrs: Any, *arrays: np.ndarray) -> np.ndarray:
+        return numpy_function(*arrays).astype(arrays[0].dtype, copy=False)
+
+    return reference

@@ -1,0 +1,138 @@
+"""What the type relations of several families share: axes, broadcasting, arithmetic with `?`.
+
+A relation takes (attrs, *argument types) and gives (*argument types, result type); None stands for
+what is not known. See `registry.OpDef`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any as AnyValue
+from typing import NoReturn
+
+from byoc_lab.errors import TypeInferenceError
+from byoc_lab.relay.ir.attrs import DType
+from byoc_lab.relay.ir.diagnosis import UNDERCONSTRAINED, in_full
+from byoc_lab.relay.ir.dims import Any, Dim, UndecidedError, Unknown
+from byoc_lab.relay.ir.types import TensorType, Type
+
+NO_DTYPE = DType("")  # TVM's void: "the dtype of the data"
+Types = Sequence["Type | None"]
+
+
+def fail(op: str, message: str, in_tvm: tuple[str, ...] = ()) -> NoReturn:
+    raise TypeInferenceError(f"{op}: {message}", in_tvm=in_tvm)
+
+
+def tensors(op: str, names: str, *types: Type | None) -> list[TensorType | None]:
+    """The argument types as tensor types, unknown ones as None.
+
+    Raises TypeInferenceError naming the argument that is a tuple, function or reference.
+    """
+    for name, ty in zip(names.split(), types, strict=True):
+        if ty is not None and not isinstance(ty, TensorType):
+            fail(op, f"{name} must be a tensor, found {ty}")
+    return list(types)  # type: ignore[arg-type]
+
+
+def need_rank(op: str, name: str, ty: TensorType, rank: int) -> None:
+    if len(ty.shape) != rank:
+        fail(op, f"{name} must have {rank} dimensions, found {ty}")
+
+
+def need_length(op: str, name: str, values: Sequence[int], *lengths: int) -> None:
+    if len(values) not in lengths:
+        wanted = " or ".join(map(str, lengths))
+        fail(op, f"attribute {name} must have {wanted} numbers, found {list(values)}")
+
+
+def axis_of(op: str, axis: int, rank: int, name: str = "axis") -> int:
+    """`axis` counted from the front. Raises TypeInferenceError outside [-rank, rank)."""
+    if not -rank <= axis < rank:
+        fail(op, f"attribute {name} must be in [-{rank}, {rank}), found {axis}")
+    return axis % rank if rank else axis
+
+
+def axes_of(op: str, axes: Iterable[int], rank: int) -> tuple[int, ...]:
+    """Several axes counted from the front. Raises TypeInferenceError for one that comes twice."""
+    found = tuple(axis_of(op, a, rank) for a in axes)
+    if len(set(found)) != len(found):
+        fail(op, f"attribute axis must not name an axis twice, found {list(axes)}")
+    return found
+
+
+def dim(compute: Callable[..., Dim], *dims: Dim) -> Dim:
+    """`compute(*dims)`; `?` when one of them is `?`, or when symbolic ones leave it open."""
+    if any(isinstance(d, Any) for d in dims):
+        return Any()
+    try:
+        return compute(*dims)
+    except UndecidedError:
+        return Any()
+
+
+def product(dims: Iterable[Dim]) -> Dim:
+    """The number of elements; `?` when one of `dims` is, unless another is 0."""
+    total: Dim = 1
+    unknown = False
+    for d in dims:
+        if isinstance(d, Any):
+            unknown = True
+        else:
+            total = total * d
+    return Any() if unknown and total != 0 else total
+
+
+def differ(a: Dim, b: Dim) -> bool:
+    """Whether two dimensions cannot be the same (a `?` can be anything, `n` what `m` is)."""
+    if isinstance(a, Any) or isinstance(b, Any):
+        return False
+    gap = a - b
+    return not isinstance(gap, Unknown) and gap != 0
+
+
+def broadcast(op: str, lhs: TensorType, rhs: TensorType) -> tuple[Dim, ...]:
+    """The common shape of two tensors, as NumPy lines them up; `?` with d > 1 gives d.
+
+    Symbolic lengths broadcast when they are equal for every value: `n` and `m` do not.
+
+    Raises TypeInferenceError when a pair of dimensions differs and neither is 1.
+    """
+    shape: list[Dim] = []
+    a, b = lhs.shape[::-1], rhs.shape[::-1]
+    for n in range(max(len(a), len(b))):
+        x = a[n] if n < len(a) else 1
+        y = b[n] if n < len(b) else 1
+        if x == 1 or (isinstance(x, Any) and y != 1):
+            shape.append(y)
+        elif y == 1 or isinstance(y, Any) or x == y:
+            shape.append(x)
+        else:
+            said = f"Incompatible broadcast type {in_full(lhs)} and {in_full(rhs)}"
+            message = f"{lhs} and {rhs} do not broadcast: dimension -{n + 1} is {x} and {y}"
+            fail(op, message, (said, UNDERCONSTRAINED))
+    return tuple(shape[::-1])
+
+
+def check_spreads(op: str, narrow: TensorType, wide: TensorType) -> None:
+    """Raise TypeInferenceError unless `narrow` may broadcast to the shape of `wide`."""
+    spare = len(wide.shape) - len(narrow.shape)
+    if spare < 0:
+        fail(op, f"{narrow} does not broadcast to the {len(wide.shape)} axes of {wide}")
+    for n, (d, w) in enumerate(zip(narrow.shape, wide.shape[spare:], strict=True)):
+        if d != 1 and differ(d, w):
+            fail(op, f"{narrow} and {wide} do not broadcast: axis {n} would have to be {w} long")
+
+
+def relation_of(op: str, other: AnyValue, attrs: AnyValue, *types: Type | None) -> Types:
+    """What the relation of the definition `other` says; an error bears the name of `op`."""
+    try:
+        return other.relation(attrs, *types)
+    except TypeInferenceError as error:
+        message = str(error).replace(f"{other.name}:", f"{op}:", 1)
+        raise TypeInferenceError(message, in_tvm=error.in_tvm) from None
+
+
+def out_dtype(attrs: AnyValue, data: TensorType) -> str:
+    """The dtype of the result: attribute out_dtype, or that of the data when it is empty."""
+    return attrs.out_dtype or data.dtype

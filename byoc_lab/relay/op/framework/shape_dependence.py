@@ -1,0 +1,26 @@
+"""Operators whose result has a shape that the numbers in an argument say (TShapeDataDependent).
+
+For each argument whether that is so; one flag stands for all of them. Such a call is fused with
+nothing while its shape is not known.
+
+Source: register_shape_func(..., data_dependent) under python/tvm/relay/op of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from byoc_lab.relay.ir.expr import Op
+
+BY_ARGUMENT = {
+    "dyn.expand_dims": (1, 1),
+    "dyn.reshape": (0, 1),
+    "dyn.squeeze": (0, 1),
+    "dyn.strided_slice": (0, 1, 1, 1),
+}
+ALL_ARGUMENTS = (
+    "arange", "argwhere", "broadcast_to", "dyn.broadcast_to", "dyn.full", "dyn.image.resize2d",
+    "dyn.nn.pad", "dyn.nn.upsampling", "dyn.nn.upsampling3d", "dyn.one_hot", "dyn.ones",
+    "dyn.tile", "dyn.topk", "dyn.zeros", "stft",
+)  # fmt: skip
+
+for _name, _flags in {**dict.fromkeys(ALL_ARGUMENTS, (1,)), **BY_ARGUMENT}.items():
+    Op.get(_name).set_attr("TShapeDataDependent", _flags)

@@ -1,0 +1,135 @@
+"""Sliding windows over one, two or three spatial axes: what convolution and pooling share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
+from typing import Any as AnyValue
+from typing import cast
+
+import numpy as np
+
+from byoc_lab.relay.ir.dims import Dim, Unknown
+from byoc_lab.relay.op.framework.relations import dim, fail, need_length
+
+SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
+AXIS_NAMES = {"D": "depth", "H": "height", "W": "width"}
+Pads = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def axes_in_words(rank: int) -> str:
+    """ "height, width" for rank 2."""
+    return ", ".join(AXIS_NAMES[axis] for axis in SPATIAL[rank])
+
+
+def pads_of(padding: Sequence[int], rank: int) -> Pads:
+    """1, `rank` or 2 * `rank` numbers -> (before each spatial axis, after each)."""
+    if len(padding) == 2 * rank:
+        return tuple(padding[:rank]), tuple(padding[rank:])
+    both = tuple(padding) if len(padding) == rank else (padding[0],) * rank
+    return both, both
+
+
+def four_pads(padding: Sequence[int]) -> tuple[int, int, int, int]:
+    """1, 2 or 4 numbers -> (top, left, bottom, right)."""
+    (top, left), (bottom, right) = pads_of(padding, 2)
+    return top, left, bottom, right
+
+
+def padding_of_builder(padding: AnyValue, rank: int) -> AnyValue:
+    """What TVM's builders store: always 2 * `rank` numbers."""
+    if isinstance(padding, int):
+        return (padding,) * (2 * rank)
+    if isinstance(padding, Sequence) and len(padding) in (1, rank):
+        return sum(pads_of(padding, rank), ())
+    return padding
+
+
+def window_normalize(rank: int) -> Callable[[dict[str, AnyValue]], dict[str, AnyValue]]:
+    """The normalisation of TVM's window builders: one number for each axis, two pads for each."""
+
+    def normalize(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+        for name in ("strides", "dilation", "kernel_size", "pool_size"):
+            if isinstance(values.get(name), int):
+                values[name] = (values[name],) * rank
+        values["padding"] = padding_of_builder(values["padding"], rank)
+        return values
+
+    return normalize
+
+
+def check_window_attrs(op: str, attrs: AnyValue, rank: int) -> None:
+    """Raise TypeInferenceError unless strides, dilation and padding have usable values."""
+    need_length(op, "strides", attrs.strides, rank)
+    need_length(op, "dilation", attrs.dilation, rank)
+    need_length(op, "padding", attrs.padding, *sorted({1, rank, 2 * rank}))
+    for name in ("strides", "dilation"):
+        if min(attrs[name]) < 1:
+            fail(op, f"attribute {name} must be positive, found {list(attrs[name])}")
+    if min(attrs.padding) < 0:
+        fail(op, f"attribute padding must not be negative, found {list(attrs.padding)}")
+
+
+def spatial_result(
+    op: str, size: Sequence[Dim], kernel: Sequence[Dim], attrs: AnyValue
+) -> tuple[Dim, ...]:
+    """The spatial size of the result; `?` where the input or the kernel is.
+
+    Raises TypeInferenceError when the window does not fit into the padded input.
+    """
+    rank = len(size)
+    ceil_mode = attrs.get("ceil_mode", False)
+    result: list[Dim] = []
+    pads = map(sum, zip(*pads_of(attrs.padding, rank), strict=True))
+    for axis, n, k, pad, stride, dilation in zip(
+        SPATIAL[rank], size, kernel, pads, attrs.strides, attrs.dilation, strict=True
+    ):
+        span = dim(lambda k, d=dilation: (k - 1) * d + 1, k)
+        room = dim(lambda n, p=pad: n + p, n)
+        if not isinstance(span, Unknown) and not isinstance(room, Unknown) and span > room:
+            where = AXIS_NAMES[axis]
+            fail(op, f"the window covers {span} in {where}, the padded data has only {room}")
+        more = stride - 1 if ceil_mode else 0
+        count = dim(lambda r, w, m=more, s=stride: (r - w + m) // s + 1, room, span)
+        result.append(count)
+    return tuple(result)
+
+
+def static_result(
+    op: str, size: Sequence[int], kernel: Sequence[int], attrs: AnyValue
+) -> tuple[int, ...]:
+    """`spatial_result` of sizes that are all known, as those of an array are."""
+    return cast("tuple[int, ...]", spatial_result(op, size, kernel, attrs))
+
+
+def padded(data: np.ndarray, pads: Pads, value: AnyValue) -> np.ndarray:
+    """Data (N, C, spatial axes) with more elements of `value` around its spatial axes."""
+    if not any(map(any, pads)):
+        return data
+    width = ((0, 0), (0, 0), *zip(*pads, strict=True))
+    return np.pad(data, width, constant_values=value)
+
+
+def last_axes(data: np.ndarray, index: Iterable[AnyValue]) -> np.ndarray:
+    """`data` with an index or slice for each of its last axes: a view where NumPy gives one."""
+    whole: tuple[AnyValue, ...] = (..., *index)
+    return data[whole]
+
+
+def taps(
+    data: np.ndarray,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    result: Sequence[int],
+) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
+    """For each kernel position, the view of padded data (N, C, spatial axes) that it meets.
+
+    The view has the spatial size `result`; summing kernel[position] * view is the convolution.
+    """
+    for position in product(*map(range, kernel)):
+        slices = (
+            slice(k * d, k * d + (n - 1) * s + 1, s)
+            for k, d, n, s in zip(position, dilation, result, strides, strict=True)
+        )
+        yield position, last_axes(data, slices)

@@ -1,0 +1,1 @@
+"""Operators on images: resizing, and sampling at given places."""

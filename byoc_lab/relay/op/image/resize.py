@@ -1,0 +1,301 @@
+"""Resizing images of one, two and three spatial axes: image.resize1d, resize2d, resize3d.
+
+A result pixel is a weighted sum of data pixels, and the weights of each axis are independent:
+the reference is a product with one matrix per axis. Source: `Resize1DRel`, `Resize2DRel`,
+`Resize3DRel` and topi/image/resize.py of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.relay.ir.attrs import (
+    REQUIRED,
+    Attr,
+    AttrsType,
+    dtype,
+    integer,
+    integers,
+    number,
+    string,
+)
+from byoc_lab.relay.ir.expr import Constant
+from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.layout import inverse_permute, permute, positions
+from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.relations import (
+    NO_DTYPE,
+    Types,
+    fail,
+    need_length,
+    need_rank,
+    out_dtype,
+    tensors,
+)
+from byoc_lab.relay.op.framework.relax_types import by_topi, constant_of, shape_of, typed
+from byoc_lab.relay.op.framework.windows import SPATIAL, axes_in_words
+
+METHODS = ("nearest_neighbor", "linear", "cubic")
+MODES = (
+    "half_pixel",
+    "align_corners",
+    "asymmetric",
+    "pytorch_half_pixel",
+    "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+)
+
+
+AxisRange = tuple[float, float]  # first and last position, as fractions of the length
+
+
+def sample_positions(
+    length: int, target: int, mode: str, region: AxisRange = (0.0, 0.0)
+) -> np.ndarray:
+    """The position in data of `length` that each of `target` pixels of the result samples.
+
+    `region` is the part that tf_crop_and_resize samples. Raises ValueError for an unknown mode.
+    """
+    x, scale = np.arange(target), length / target
+    first, last = region
+    if mode == "half_pixel" or (mode == "pytorch_half_pixel" and target > 1):
+        return (x + 0.5) * scale - 0.5
+    if mode == "pytorch_half_pixel":
+        return np.zeros(1)
+    if mode == "align_corners":
+        return x * ((length - 1) / max(target - 1, 1))
+    if mode == "asymmetric":
+        return x * scale
+    if mode == "tf_half_pixel_for_nn":
+        return (x + 0.5) * scale
+    if mode == "tf_crop_and_resize":
+        if target == 1:
+            return np.array([0.5 * (first + last) * (length - 1)])
+        return first * (length - 1) + x * ((last - first) * (length - 1) / (target - 1))
+    raise ValueError(
+        f"coordinate_transformation_mode must be one of {', '.join(MODES)}, found {mode!r}"
+    )
+
+
+def nearest_index(at: np.ndarray, rounding: str, mode: str) -> np.ndarray:
+    """The index of the data pixel that is nearest to each position."""
+    rules = {
+        "round": lambda: np.sign(at) * np.floor(np.abs(at) + 0.5),
+        "round_prefer_floor": lambda: np.ceil(at - 0.5),
+        "round_prefer_ceil": lambda: np.floor(at + 0.5),
+        "floor": lambda: np.floor(at + 1e-5),  # TVM's guard against positions just below a pixel
+        "ceil": lambda: np.ceil(at - 1e-5),
+    }
+    rounding = rounding or ("round" if mode == "align_corners" else "floor")
+    if rounding not in rules:
+        raise ValueError(f"rounding_method must be one of {', '.join(rules)}, found {rounding!r}")
+    return rules[rounding]().astype(np.int64)
+
+
+def cubic_weights(t: np.ndarray, alpha: float) -> np.ndarray:
+    """The weights of the four surrounding pixels, for a position `t` past the second one."""
+    t2, t3 = t * t, t * t * t
+    return np.stack(
+        [
+            alpha * (t3 - 2 * t2 + t),
+            (alpha + 2) * t3 - (alpha + 3) * t2 + 1,
+            -(alpha + 2) * t3 + (2 * alpha + 3) * t2 - alpha * t,
+            -alpha * t3 + alpha * t2,
+        ]
+    )
+
+
+def resize_matrix(length: int, at: np.ndarray, attrs: AnyValue) -> np.ndarray:
+    """The matrix (result, data) of the weights of data of `length` for the positions `at`."""
+    target = len(at)
+    mode = attrs.coordinate_transformation_mode
+    first = np.floor(at).astype(np.int64)
+    if attrs.method == "nearest_neighbor":
+        offsets, weights = [0], np.ones((1, target))
+        first = nearest_index(at, attrs.rounding_method, mode)
+    elif attrs.method == "linear":
+        offsets, weights = [0, 1], np.stack([1 - (at - first), at - first])
+    else:
+        offsets, weights = [-1, 0, 1, 2], cubic_weights(at - first, attrs.cubic_alpha)
+    matrix = np.zeros((target, length))
+    for offset, weight in zip(offsets, weights, strict=True):
+        column = first + offset
+        if attrs.method == "cubic" and attrs.cubic_exclude:
+            weight = np.where((column >= 0) & (column < length), weight, 0)
+        np.add.at(matrix, (np.arange(target), column.clip(0, length - 1)), weight)
+    if attrs.method == "cubic" and attrs.cubic_exclude:
+        matrix /= matrix.sum(axis=1, keepdims=True)
+    return matrix
+
+
+def roi_range(attrs: AnyValue, axis: int, rank: int) -> AxisRange:
+    """The part of a spatial axis in `roi`. For rank 3 TVM reads it in reverse order of the axes.
+
+    Raises ValueError unless roi has two numbers for each axis.
+    """
+    if attrs.coordinate_transformation_mode != "tf_crop_and_resize":
+        return 0.0, 0.0
+    if attrs.roi is None or len(attrs.roi) != 2 * rank:
+        raise ValueError(f"roi must have {2 * rank} numbers, found {attrs.roi}")
+    at = rank - 1 - axis if rank == 3 else axis
+    return attrs.roi[at], attrs.roi[at + rank]
+
+
+def resize_positions(
+    attrs: AnyValue, length: int, target: int, region: AxisRange, rank: int
+) -> np.ndarray:
+    """As `sample_positions`; for two axes TVM may find the nearest pixel by integer division."""
+    mode = attrs.coordinate_transformation_mode
+    if (rank, mode, attrs.method) == (2, "asymmetric", "nearest_neighbor"):
+        factor, rest = divmod(target, length)
+        if factor and not rest:
+            return np.arange(target) // factor
+    return sample_positions(length, target, mode, region)
+
+
+def resized(attrs: AnyValue, x: np.ndarray, regions: Sequence[AxisRange]) -> np.ndarray:
+    """`x` (N, C, spatial axes) resized to the attributes' size; pixels outside are extrapolated.
+
+    Of three axes TVM does not extrapolate the first, and neither does this.
+    """
+    mode = attrs.coordinate_transformation_mode
+    for n, (target, region) in enumerate(zip(attrs.size, regions, strict=True)):
+        length = x.shape[n + 2]
+        at = resize_positions(attrs, length, target, region, len(regions))
+        matrix = resize_matrix(length, at, attrs).astype(x.dtype)
+        x = np.moveaxis(x, n + 2, -1) @ matrix.T
+        if mode == "tf_crop_and_resize" and (n or len(regions) < 3):
+            x[..., (at < 0) | (at > length - 1)] = attrs.extrapolation_value
+        x = np.moveaxis(x, -1, n + 2)
+    return x
+
+
+def resize_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
+    """Two per result element and data element in its sum: 2 or 4 along each axis."""
+    along = {"nearest_neighbor": 0, "linear": 2}.get(attrs.method, 4)
+    return 2 * prod(result.concrete_shape) * along ** len(attrs.size or ())
+
+
+def roi_numbers(value: AnyValue) -> tuple[float, ...]:
+    return tuple(map(number, value))
+
+
+RESIZE_ATTRS: dict[int, AttrsType] = {}
+
+
+def _define(rank: int) -> None:
+    op, spatial, axes = f"image.resize{rank}d", SPATIAL[rank], axes_in_words(rank)
+
+    def relation(attrs: AnyValue, data: Type | None) -> Types:
+        """data (N, C, spatial axes) gives (N, C, *size)."""
+        (x,) = tensors(op, "data", data)
+        if x is None:
+            return None, None
+        need_rank(op, "data", x, rank + 2)
+        if attrs.size is None:
+            fail(op, f"attribute size must be given: ({axes})")
+        need_length(op, "size", attrs.size, rank)
+        for name, possible in (("method", METHODS), ("coordinate_transformation_mode", MODES)):
+            if attrs[name] not in possible:
+                found = attrs[name]
+                fail(op, f"attribute {name} must be one of {', '.join(possible)}, found {found!r}")
+        order = positions(op, "layout", attrs.layout, f"NC{spatial}")
+        n, c, *_ = permute(x.shape, order)
+        return x, TensorType(inverse_permute((n, c, *attrs.size), order), out_dtype(attrs, x))
+
+    def reference(attrs: AnyValue, data: np.ndarray) -> np.ndarray:
+        order = positions(op, "layout", attrs.layout, f"NC{spatial}")
+        x = data.transpose(order).astype(np.result_type(data.dtype, np.float32))
+        out = resized(attrs, x, [roi_range(attrs, n, rank) for n in range(rank)])
+        kind = np.dtype(attrs.out_dtype or data.dtype)
+        return np.ascontiguousarray(out.transpose(np.argsort(order)).astype(kind))
+
+    def nearest_unlike_relax(attrs: AnyValue, x: AnyValue) -> list[tuple[int, np.ndarray]]:
+        """The axes and the indices along each, where TVM 0.16 chooses another nearest pixel than
+        Relax: halfway between two (away from zero, not the even one), and by division."""
+        order = positions(op, "layout", attrs.layout, f"NC{spatial}")
+        mode, found, differs = attrs.coordinate_transformation_mode, [], False
+        for n, axis in enumerate(order[2:]):
+            length, region = shape_of(x)[axis], roi_range(attrs, n, rank)
+            at = resize_positions(attrs, length, attrs.size[n], region, rank)
+            plain = sample_positions(length, attrs.size[n], mode, region)
+            index = nearest_index(at, attrs.rounding_method, mode)
+            differs |= bool((at % 1 == 0.5).any())
+            differs |= not np.array_equal(index, nearest_index(plain, attrs.rounding_method, mode))
+            found.append((axis, index.clip(0, length - 1)))
+        return found if differs and mode != "tf_crop_and_resize" else []
+
+    def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+        indices = nearest_unlike_relax(attrs, x) if attrs.method == "nearest_neighbor" else []
+        if indices:
+            for axis, along in indices:
+                x = typed(R.take(x, constant_of(along), axis))
+            return R.astype(x, attrs.out_dtype) if attrs.out_dtype else x
+        if rank == 1:  # Relax resizes two axes or three
+            more = attrs.cubic_alpha, attrs.cubic_exclude, attrs.extrapolation_value
+            mode = attrs.coordinate_transformation_mode
+            words = attrs.layout, attrs.method, mode, attrs.rounding_method
+            region = list(attrs.roi or (0.0, 0.0))
+            kind = attrs.out_dtype or None
+            return by_topi("image.resize1d", x, region, list(attrs.size), *words, *more, kind)
+        names = ("layout", "method", "coordinate_transformation_mode", "rounding_method")
+        numbers = ("cubic_alpha", "cubic_exclude", "extrapolation_value")
+        return getattr(R.image, f"resize{rank}d")(
+            x,
+            attrs.size,
+            roi=tuple(attrs.roi or (0.0,) * (2 * rank)),
+            **{n: attrs[n] for n in (*names, *numbers)},
+            out_dtype=attrs.out_dtype or None,
+        )
+
+    attrs_type = RESIZE_ATTRS[rank] = AttrsType(
+        f"relay.attrs.Resize{rank}DAttrs",
+        (
+            Attr("size", integers, None, f"size of the result: ({axes})"),
+            Attr(
+                "roi", roi_numbers, None, "region for tf_crop_and_resize: all starts, then all ends"
+            ),
+            Attr("layout", string, f"NC{spatial}", "order of the axes of data and result"),
+            Attr("method", string, "linear", ", ".join(METHODS)),
+            Attr("coordinate_transformation_mode", string, "half_pixel", ", ".join(MODES)),
+            Attr("rounding_method", string, "round", "nearest_neighbor: round, floor, ..."),
+            Attr("cubic_alpha", number, -0.5, "coefficient of the cubic spline"),
+            Attr("cubic_exclude", integer, 0, "whether cubic ignores pixels outside the data"),
+            Attr("extrapolation_value", number, 0.0, "value of pixels outside the data"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
+        ),
+    )
+
+    def normalize(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+        """Constants as their values; a region of zeros where none is given."""
+        roi = (0.0,) * (2 * rank) if values["roi"] is None else _values(values["roi"])
+        return {**values, "size": _values(values["size"]), "roi": roi}
+
+    define_op(
+        op,
+        "data",
+        relation,
+        reference=reference,
+        attrs=attrs_type,
+        flops=resize_flops,
+        relax=relax,
+        pattern=OpPattern.INJECTIVE,
+        layout=layout_rules.resize if rank < 3 else None,  # as TVM has it
+        defaults={"size": REQUIRED, "rounding_method": "", "out_dtype": None},
+        normalize=normalize,
+        doc=f"Data of {rank} spatial {'axis' if rank == 1 else 'axes'} resized to ({axes}); size "
+        "and roi may be constants.",
+    )
+
+
+def _values(given: AnyValue) -> list[AnyValue]:
+    return given.numpy().tolist() if isinstance(given, Constant) else list(given)
+
+
+for _rank in SPATIAL:
+    _define(_rank)

@@ -1,0 +1,377 @@
+"""Images sampled at given positions: crop_and_resize, grid_sample, affine_grid, dilation2d.
+
+Source: `CropAndResizeRel`, `GridSampleRel`, `AffineGridRel`, `Dilation2DRel` of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.relay.ir.attrs import (
+    REQUIRED,
+    Attr,
+    AttrsType,
+    boolean,
+    dtype,
+    integers,
+    number,
+    string,
+)
+from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework.layout import inverse, inverse_permute, permute, positions
+from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.relations import (
+    NO_DTYPE,
+    Types,
+    differ,
+    fail,
+    need_length,
+    need_rank,
+    out_dtype,
+    tensors,
+)
+from byoc_lab.relay.op.framework.relax_types import by_topi, typed
+from byoc_lab.relay.op.framework.windows import (
+    check_window_attrs,
+    last_axes,
+    padded,
+    pads_of,
+    spatial_result,
+    static_result,
+    taps,
+)
+from byoc_lab.relay.op.image.resize import (
+    RESIZE_ATTRS,
+    cubic_weights,
+    resize_matrix,
+    sample_positions,
+)
+
+# image.crop_and_resize ---------------------------------------------------------------------------
+
+CROP = "image.crop_and_resize"
+CROP_METHODS = {"bilinear": "linear", "nearest_neighbor": "nearest_neighbor"}
+
+
+def crop_relation(
+    attrs: AnyValue, data: Type | None, boxes: Type | None, indices: Type | None
+) -> Types:
+    """data (N, C, H, W), boxes (B, 4) and box_indices (B,) give (B, C, *crop_size)."""
+    x, b, i = tensors(CROP, "data boxes box_indices", data, boxes, indices)
+    need_length(CROP, "crop_size", attrs.crop_size, 2)
+    if attrs.method not in CROP_METHODS:
+        known = ", ".join(CROP_METHODS)
+        fail(CROP, f"attribute method must be one of {known}, found {attrs.method!r}")
+    if x is None or b is None:
+        return x, b, i, None
+    need_rank(CROP, "data", x, 4)
+    if len(b.shape) != 2 or differ(b.shape[1], 4):
+        fail(CROP, f"boxes must have the shape (boxes, 4), found {b}")
+    if i is not None and (len(i.shape) != 1 or differ(i.shape[0], b.shape[0])):
+        fail(CROP, f"box_indices must have the shape ({b.shape[0]},), found {i}")
+    order = positions(CROP, "layout", attrs.layout, "NCHW")
+    _, c, *_ = permute(x.shape, order)
+    shape = inverse_permute((b.shape[0], c, *attrs.crop_size), order)
+    return x, b, i, TensorType(shape, out_dtype(attrs, x))
+
+
+def crop_reference(
+    attrs: AnyValue, data: np.ndarray, boxes: np.ndarray, indices: np.ndarray
+) -> np.ndarray:
+    """Outside the image the result is the extrapolation value; a length of 1 samples the middle."""
+    order = positions(CROP, "layout", attrs.layout, "NCHW")
+    images = data.transpose(order).astype(np.result_type(data.dtype, np.float32))
+    mode, (height, width) = "tf_crop_and_resize", attrs.crop_size
+    options = RESIZE_ATTRS[2].make(
+        method=CROP_METHODS[attrs.method],
+        coordinate_transformation_mode=mode,
+        rounding_method="round",
+    )
+    out = np.empty((len(boxes), images.shape[1], height, width), images.dtype)
+    for n, (top, left, bottom, right) in enumerate(boxes):
+        image = images[int(indices[n])]
+        rows = sample_positions(image.shape[1], height, mode, (top, bottom))
+        columns = sample_positions(image.shape[2], width, mode, (left, right))
+        weights = [
+            resize_matrix(size, at, options).astype(images.dtype)
+            for size, at in zip(image.shape[1:], (rows, columns), strict=True)
+        ]
+        out[n] = weights[0] @ image @ weights[1].T
+        out[n][:, (rows < 0) | (rows > image.shape[1] - 1)] = attrs.extrapolation_value
+        out[n][:, :, (columns < 0) | (columns > image.shape[2] - 1)] = attrs.extrapolation_value
+    kind = np.dtype(attrs.out_dtype or data.dtype)
+    return np.ascontiguousarray(out.transpose(np.argsort(order)).astype(kind))
+
+
+define_op(
+    CROP,
+    "data boxes box_indices",
+    crop_relation,
+    reference=crop_reference,
+    attrs=AttrsType(
+        "relay.attrs.CropAndResizeAttrs",
+        (
+            Attr("crop_size", integers, doc="size of the result: (height, width)"),
+            Attr("layout", string, "NCHW", "order of the axes of data and result"),
+            Attr("method", string, "bilinear", ", ".join(CROP_METHODS)),
+            Attr("extrapolation_value", number, 0.0, "value of pixels outside the image"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
+        ),
+    ),
+    flops=lambda attrs, args, result: 8 * prod(result.shape),
+    relax=lambda R, attrs, x, boxes, indices: by_topi(
+        "image.crop_and_resize",
+        x,
+        boxes,
+        indices,
+        list(attrs.crop_size),
+        layout=attrs.layout,
+        method=attrs.method,
+        extrapolation_value=attrs.extrapolation_value,
+        out_dtype=attrs.out_dtype or None,
+    ),
+    pattern=OpPattern.INJECTIVE,
+    defaults={"layout": REQUIRED, "extrapolation_value": 0, "out_dtype": None},
+    doc="Boxes (top, left, bottom, right; fractions of the image) cropped and resized.",
+)
+
+
+# image.grid_sample, image.affine_grid ------------------------------------------------------------
+
+SAMPLE = "image.grid_sample"
+SAMPLE_METHODS = ("bilinear", "nearest", "bicubic")
+PADDING_MODES = ("zeros", "border", "reflection")
+PYTORCH_ALPHA = -0.75  # the cubic spline's coefficient, as in PyTorch
+
+
+def sample_relation(attrs: AnyValue, data: Type | None, grid: Type | None) -> Types:
+    """data (N, C, H, W) and grid (N, 2, H', W') give (N, C, H', W'); with depth likewise."""
+    x, g = tensors(SAMPLE, "data grid", data, grid)
+    for name, known in (("method", SAMPLE_METHODS), ("padding_mode", PADDING_MODES)):
+        if attrs[name] not in known:
+            fail(SAMPLE, f"attribute {name} must be one of {', '.join(known)}: {attrs[name]!r}")
+    if attrs.layout not in ("NCHW", "NCDHW"):
+        fail(SAMPLE, f"attribute layout must be NCHW or NCDHW, found {attrs.layout!r}")
+    if x is None or g is None:
+        return x, g, None
+    rank = len(attrs.layout) - 2
+    if rank == 3 and attrs.method == "bicubic":
+        fail(SAMPLE, "attribute method must be bilinear or nearest for layout NCDHW, found bicubic")
+    need_rank(SAMPLE, "data", x, rank + 2)
+    need_rank(SAMPLE, "grid", g, rank + 2)
+    if differ(g.shape[0], x.shape[0]) or differ(g.shape[1], rank):
+        fail(SAMPLE, f"grid must begin with ({x.shape[0]}, {rank}) for data {x}, found {g}")
+    return x, g, TensorType((*x.shape[:2], *g.shape[2:]), x.dtype)
+
+
+def _reflected(at: np.ndarray, size: int, corners: bool) -> np.ndarray:
+    """Positions outside, reflected until inside, at the outermost pixels or their edges."""
+    first, span = (0.0, size - 1) if corners else (-0.5, size)
+    if span == 0:
+        return np.zeros_like(at)
+    times, extra = np.divmod(np.abs(at - first), span)
+    return np.where(times % 2 == 0, extra, span - extra) + first
+
+
+def _kept(at: np.ndarray, size: int, attrs: AnyValue) -> np.ndarray:
+    """Positions as the padding mode changes them."""
+    if attrs.padding_mode == "reflection":
+        at = _reflected(at, size, attrs.align_corners)
+    return at if attrs.padding_mode == "zeros" else at.clip(0, size - 1)
+
+
+def sample_reference(attrs: AnyValue, x: np.ndarray, grid: np.ndarray) -> np.ndarray:
+    """A sum over the pixels around each position, with independent weights for each axis."""
+    sizes = x.shape[2:]
+    rank = len(sizes)
+    taken: list[list[tuple[np.ndarray, np.ndarray]]] = []  # each axis: (index, weight) pairs
+    for axis, size in enumerate(sizes):
+        at = grid[:, rank - 1 - axis]  # the grid holds the last axis first
+        at = (at + 1) * (size - 1) / 2 if attrs.align_corners else ((at + 1) * size - 1) / 2
+        if attrs.method == "bicubic":
+            low = np.floor(at)
+            weights = cubic_weights(at - low, PYTORCH_ALPHA)
+            pairs = [(_kept(low - 1 + n, size, attrs), weights[n]) for n in range(4)]
+        elif attrs.method == "nearest":
+            near = np.rint(_kept(at, size, attrs))
+            pairs = [(near, np.ones_like(near))]
+        else:
+            at = _kept(at, size, attrs)
+            low = np.floor(at)
+            pairs = [(low, 1 - (at - low)), (low + 1, at - low)]
+        taken.append([(index.astype(np.int64), weight) for index, weight in pairs])
+    out = np.zeros((*x.shape[:2], *grid.shape[2:]), np.result_type(x.dtype, grid.dtype))
+    batch = np.arange(len(x)).reshape(-1, *[1] * rank)
+    for corner in product(*taken):
+        inside = np.ones(grid.shape[:1] + grid.shape[2:], bool)
+        weight = np.ones(inside.shape, out.dtype)
+        for (index, part), size in zip(corner, sizes, strict=True):
+            inside &= (index >= 0) & (index < size)
+            weight = weight * part
+        place = [i.clip(0, s - 1) for (i, _), s in zip(corner, sizes, strict=True)]
+        chosen: tuple[AnyValue, ...] = (batch, *place)
+        pixels = np.moveaxis(x, 1, -1)[chosen]
+        out += np.moveaxis(pixels * np.where(inside, weight, 0)[..., None], -1, 1)
+    return out.astype(x.dtype, copy=False)
+
+
+define_op(
+    SAMPLE,
+    "data grid",
+    sample_relation,
+    reference=sample_reference,
+    attrs=AttrsType(
+        "relay.attrs.GridSampleAttrs",
+        (
+            Attr("method", string, "bilinear", ", ".join(SAMPLE_METHODS)),
+            Attr("layout", string, "NCHW", "NCHW or NCDHW"),
+            Attr("padding_mode", string, "zeros", ", ".join(PADDING_MODES)),
+            Attr("align_corners", boolean, True, "whether -1 and 1 are pixels, not their edges"),
+        ),
+    ),
+    flops=lambda attrs, args, result: 8 * prod(result.shape),
+    relax=lambda R, attrs, x, grid: R.image.grid_sample(
+        x, grid, attrs.method, attrs.layout, attrs.padding_mode, attrs.align_corners
+    ),
+    pattern=OpPattern.INJECTIVE,
+    doc="data sampled at the positions of a grid: from -1 to 1 along each axis, last axis first.",
+)
+
+GRID = "image.affine_grid"
+
+
+def grid_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """data (N, 2, 3) gives (N, 2, *target_shape)."""
+    (x,) = tensors(GRID, "data", data)
+    if attrs.target_shape is None:
+        fail(GRID, "attribute target_shape must be given: (height, width)")
+    need_length(GRID, "target_shape", attrs.target_shape, 2)
+    if min(attrs.target_shape) < 2:
+        fail(GRID, f"attribute target_shape must be above 1, found {list(attrs.target_shape)}")
+    if x is None:
+        return None, None
+    if len(x.shape) != 3 or differ(x.shape[1], 2) or differ(x.shape[2], 3):
+        fail(GRID, f"data must have the shape (batch, 2, 3), found {x}")
+    return x, TensorType((x.shape[0], 2, *attrs.target_shape), x.dtype)
+
+
+def grid_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+    rows, columns = (np.linspace(-1, 1, n).astype(x.dtype) for n in attrs.target_shape)
+    across, down = np.meshgrid(columns, rows)
+    parts = [x[:, :, n].reshape(-1, 2, 1, 1) for n in range(3)]
+    return (parts[0] * across + parts[1] * down + parts[2]).astype(x.dtype, copy=False)
+
+
+define_op(
+    GRID,
+    "data",
+    grid_relation,
+    reference=grid_reference,
+    attrs=AttrsType(
+        "relay.attrs.AffineGridAttrs",
+        (Attr("target_shape", integers, REQUIRED, "(height, width)", may_be_none=True),),
+    ),
+    flops=lambda attrs, args, result: 4 * prod(result.shape),
+    relax=lambda R, attrs, x: R.image.affine_grid(x, tuple(attrs.target_shape)),
+    pattern=OpPattern.INJECTIVE,
+    doc="The positions to which an affine map moves a regular grid, for image.grid_sample.",
+)
+
+# image.dilation2d --------------------------------------------------------------------------------
+
+DILATION = "image.dilation2d"
+
+
+class _Window:
+    """The attributes of dilation2d under the names that `windows` uses."""
+
+    def __init__(self, attrs: AnyValue):
+        self.strides, self.padding, self.dilation = attrs.strides, attrs.padding, attrs.dilations
+
+    def __getitem__(self, name: str) -> AnyValue:
+        return getattr(self, name)
+
+    def get(self, name: str, default: AnyValue = None) -> AnyValue:
+        return getattr(self, name, default)
+
+
+def _dilation_orders(attrs: AnyValue) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return (
+        positions(DILATION, "data_layout", attrs.data_layout, "NCHW"),
+        positions(DILATION, "kernel_layout", attrs.kernel_layout, "IHW"),
+    )
+
+
+def dilation_relation(attrs: AnyValue, data: Type | None, weight: Type | None) -> Types:
+    """data (N, C, H, W) and weight (C, KH, KW) give (N, C, H', W'), sized as a convolution."""
+    x, w = tensors(DILATION, "data weight", data, weight)
+    window = _Window(attrs)
+    check_window_attrs(DILATION, window, 2)
+    order, kernel_order = _dilation_orders(attrs)
+    if x is None or w is None:
+        return x, w, None
+    need_rank(DILATION, "data", x, 4)
+    need_rank(DILATION, "weight", w, 3)
+    n, c, *size = permute(x.shape, order)
+    channels, *kernel = permute(w.shape, kernel_order)
+    if differ(c, channels):
+        fail(DILATION, f"weight must have the {c} channels of data {x}, found {w}")
+    shape = (n, c, *spatial_result(DILATION, size, kernel, window))
+    return x, w, TensorType(inverse_permute(shape, order), out_dtype(attrs, x))
+
+
+def dilation_reference(attrs: AnyValue, data: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    order, kernel_order = _dilation_orders(attrs)
+    kind = np.dtype(attrs.out_dtype or data.dtype)
+    x, w = data.transpose(order).astype(kind), weight.transpose(kernel_order).astype(kind)
+    window = _Window(attrs)
+    size = static_result(DILATION, x.shape[2:], w.shape[1:], window)
+    around = padded(x, pads_of(attrs.padding, 2), 0)
+    sums = [
+        view + last_axes(w, at)[:, None, None]
+        for at, view in taps(around, w.shape[1:], attrs.strides, attrs.dilations, size)
+    ]
+    return np.ascontiguousarray(np.max(sums, axis=0).transpose(np.argsort(order)))
+
+
+def _dilation_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, w: AnyValue) -> AnyValue:
+    order, kernel_order = _dilation_orders(attrs)
+    out = by_topi(
+        "image.dilation2d_nchw",
+        typed(R.permute_dims(x, list(order))),
+        typed(R.permute_dims(w, list(kernel_order))),
+        list(attrs.strides),
+        list(sum(pads_of(attrs.padding, 2), ())),
+        list(attrs.dilations),
+        out_dtype=attrs.out_dtype or None,
+    )
+    return R.permute_dims(out, inverse(order))
+
+
+define_op(
+    DILATION,
+    "data weight",
+    dilation_relation,
+    reference=dilation_reference,
+    attrs=AttrsType(
+        "relay.attrs.Dilation2DAttrs",
+        (
+            Attr("strides", integers, (1, 1), "steps of the window: (height, width)"),
+            Attr("padding", integers, (0, 0), "zeros around: (height, width), or before, after"),
+            Attr("dilations", integers, (1, 1), "distance of kernel elements: (height, width)"),
+            Attr("data_layout", string, "NCHW", "order of the axes of data and result"),
+            Attr("kernel_layout", string, "IHW", "order of the axes of the weight"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
+        ),
+    ),
+    flops=lambda attrs, args, result: (
+        2 * prod(result.shape) * prod(permute(args[1].shape, _dilation_orders(attrs)[1])[1:])
+    ),
+    relax=_dilation_relax,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    doc="The greatest of data + weight in each window, channel by channel.",
+)

@@ -1,0 +1,1 @@
+"""Operators of neural networks: convolution, pooling, matrix products, normalisation."""

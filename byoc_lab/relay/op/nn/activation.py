@@ -1,0 +1,134 @@
+"""Activations that are not element-wise or have parameters: softmax, prelu, dropout.
+
+Source: src/relay/op/nn/nn.cc of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.relay.ir.attrs import Attr, AttrsType, integer, number
+from byoc_lab.relay.ir.expr import Expr, TupleGetItem
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.namespace import builds
+from byoc_lab.relay.op.framework.registry import OpPattern, builder, define_op
+from byoc_lab.relay.op.framework.relations import Types, axis_of, tensors
+from byoc_lab.relay.op.nn.dense import broadcast_along
+
+SOFTMAX_ATTRS = AttrsType(
+    "relay.attrs.SoftmaxAttrs", (Attr("axis", integer, -1, "axis that sums to 1"),)
+)
+
+
+def _softmax_relation(op: str):
+    def relation(attrs: AnyValue, data: Type | None) -> Types:
+        """The result is typed as data."""
+        (x,) = tensors(op, "data", data)
+        if x is not None:
+            axis_of(op, attrs.axis, len(x.shape))
+        return x, x
+
+    return relation
+
+
+def log_softmax_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+    shifted = x - x.max(axis=attrs.axis, keepdims=True)  # so that exp cannot overflow
+    return shifted - np.log(np.exp(shifted).sum(axis=attrs.axis, keepdims=True))
+
+
+def softmax_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+    powers = np.exp(x - x.max(axis=attrs.axis, keepdims=True))
+    return powers / powers.sum(axis=attrs.axis, keepdims=True)
+
+
+for _name, _note in (("nn.softmax", ""), ("nn.fast_softmax", "; TVM approximates exp")):
+    define_op(
+        _name,
+        "data",
+        _softmax_relation(_name),
+        reference=softmax_reference,
+        attrs=SOFTMAX_ATTRS,
+        flops=lambda attrs, args, result: 5 * prod(result.shape),
+        relax=lambda R, attrs, x: R.nn.softmax(x, axis=attrs.axis),
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        doc=f"out = exp(data) / sum of exp(data) over one axis{_note}.",
+    )
+define_op(
+    "nn.log_softmax",
+    "data",
+    _softmax_relation("nn.log_softmax"),
+    reference=log_softmax_reference,
+    attrs=SOFTMAX_ATTRS,
+    flops=lambda attrs, args, result: 5 * prod(result.shape),
+    relax=lambda R, attrs, x: R.nn.log_softmax(x, axis=attrs.axis),
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    doc="out = data - log of the sum of exp(data) over one axis.",
+)
+
+
+def prelu_relation(attrs: AnyValue, data: Type | None, alpha: Type | None) -> Types:
+    """alpha (C,) along `axis`; the result is typed as data."""
+    x, a = tensors("nn.prelu", "data alpha", data, alpha)
+    if x is None:
+        return None, a, None
+    axis = axis_of("nn.prelu", attrs.axis, len(x.shape))
+    return x, TensorType((x.shape[axis],), x.dtype), x
+
+
+define_op(
+    "nn.prelu",
+    "data alpha",
+    prelu_relation,
+    reference=lambda attrs, x, a: np.where(x > 0, x, x * broadcast_along(a, attrs.axis, x.ndim)),
+    attrs=AttrsType("relay.attrs.PReluAttrs", (Attr("axis", integer, 1, "axis of alpha"),)),
+    flops=lambda attrs, args, result: 2 * prod(result.shape),
+    relax=lambda R, attrs, x, a: R.nn.prelu(x, a, axis=attrs.axis),
+    pattern=OpPattern.BROADCAST,
+    layout=layout_rules.fixed("? C", "?"),
+    doc="out = data where data > 0, alpha * data elsewhere; one alpha for each channel.",
+)
+
+
+def dropout_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """data gives (typed as data, mask typed as data)."""
+    (x,) = tensors("nn.dropout", "data", data)
+    return x, None if x is None else TupleType((x, x))
+
+
+def _dropout_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+    from tvm import relax
+
+    return relax.Tuple([x, R.ones_like(x)])
+
+
+DROPOUT = define_op(
+    "nn.dropout",
+    "data",
+    dropout_relation,
+    reference=lambda attrs, x: (x, np.ones_like(x)),
+    attrs=AttrsType(
+        "relay.attrs.DropoutAttrs", (Attr("rate", number, 0.5, "share dropped in training"),)
+    ),
+    flops=lambda attrs, args, result: 0,
+    relax=_dropout_relax,
+    results=2,
+    stateful=True,
+    layout=layout_rules.elementwise_pair,
+    doc="Inference: (data as it is, a mask of ones). The builder gives the projection .0.",
+)
+
+
+@builds("nn.dropout", defaults_of="nn.dropout")
+def dropout(data: Expr, rate: float) -> TupleGetItem:
+    """The data part of `nn.dropout(data)`, as TVM's builder gives it."""
+    return builder(DROPOUT)(data, rate)[0]
+
+
+@builds("nn.dropout_raw", defaults_of="nn.dropout")
+def dropout_raw(data: Expr, rate: float) -> Expr:
+    """`nn.dropout(data)` itself: the tuple of data and mask."""
+    return builder(DROPOUT)(data, rate).tuple_value

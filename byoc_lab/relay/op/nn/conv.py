@@ -1,0 +1,285 @@
+"""Convolution in one, two and three spatial dimensions.
+
+Source: `Conv1DRel`, `Conv2DRel`, `Conv3DRel` of TVM 0.16 (src/relay/op/nn/convolution.h), which
+refuse to solve the weight of a grouped convolution; here it is solved from `channels`,
+`kernel_size` and `groups` too.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from math import prod
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype, integer, integers, string
+from byoc_lab.relay.ir.diagnosis import UNDERCONSTRAINED, mismatch
+from byoc_lab.relay.ir.dims import Dim, Unknown
+from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.layout import inverse_permute, permute, positions, with_layout
+from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.relations import (
+    NO_DTYPE,
+    Types,
+    differ,
+    dim,
+    fail,
+    need_length,
+    need_rank,
+    out_dtype,
+    tensors,
+)
+from byoc_lab.relay.op.framework.relax_types import shape_of, typed
+from byoc_lab.relay.op.framework.windows import (
+    SPATIAL,
+    axes_in_words,
+    check_window_attrs,
+    last_axes,
+    padded,
+    pads_of,
+    spatial_result,
+    static_result,
+    taps,
+    window_normalize,
+)
+from byoc_lab.relay.op.tensor.blocks import in_blocks
+
+
+def conv_attrs(rank: int, padding: int) -> AttrsType:
+    """The attributes; `padding` is how many zeros the default has, which TVM varies."""
+    each, spatial = axes_in_words(rank), SPATIAL[rank]
+    return AttrsType(
+        f"relay.attrs.Conv{rank}DAttrs",
+        (
+            Attr("strides", integers, (1,) * rank, f"steps of the window: ({each})"),
+            Attr("padding", integers, (0,) * padding, f"zeros around: ({each}), or before, after"),
+            Attr("dilation", integers, (1,) * rank, f"distance of kernel elements: ({each})"),
+            Attr(
+                "groups", integer, 1, "parts that channels are split into, convolved on their own"
+            ),
+            Attr("channels", integer, None, "number of output channels; None: as the weight has"),
+            Attr("kernel_size", integers, None, f"({each}); None: as the weight has"),
+            Attr("data_layout", string, f"NC{spatial}", "order of the axes of the data"),
+            Attr("kernel_layout", string, f"OI{spatial}", "order of the axes of the weight"),
+            Attr("out_layout", string, "", "order of the axes of the result; empty: data_layout"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
+        ),
+    )
+
+
+def orders(op: str, attrs: AnyValue, rank: int) -> tuple[tuple[int, ...], ...]:
+    """Where the axes (N, C, spatial) are in data and result, and (O, I, spatial) in the weight.
+
+    In the order data, weight, result. A weight whose groups are an axis of its own ("GOIHW", which
+    DNNL's legalisation writes) has that axis in front. Raises TypeInferenceError for layouts that
+    are no order.
+    """
+    data, kernel = f"NC{SPATIAL[rank]}", f"OI{SPATIAL[rank]}"
+    kernel = f"G{kernel}" if has_group_axis(attrs) else kernel
+    return (
+        positions(op, "data_layout", attrs.data_layout, data),
+        positions(op, "kernel_layout", attrs.kernel_layout, kernel),
+        positions(op, "out_layout", attrs.out_layout or attrs.data_layout, data),
+    )
+
+
+def has_group_axis(attrs: AnyValue) -> bool:
+    """Whether the groups are an axis of the weight: (G, O / G, I / G, spatial)."""
+    return "G" in attrs.kernel_layout
+
+
+def depthwise_swap(op: str, attrs: AnyValue, channels: Dim, outputs: Dim | None) -> bool:
+    """Whether the kernel is stored per input channel, O counting the input channels and I the
+    output channels made from each.
+
+    It is in layout "HWOI" of a depthwise convolution. In any layout it is where attributes channels
+    and kernel_size are given and `outputs`, what the weight has along O, is as many as the groups.
+    """
+    if attrs.groups <= 1 or attrs.groups != channels or has_group_axis(attrs):
+        return False
+    if attrs.kernel_layout == "HWOI":
+        return True
+    is_described = attrs.channels is not None and attrs.kernel_size is not None
+    return op != "nn.conv1d" and is_described and outputs == attrs.groups
+
+
+def conv_relation(
+    op: str, rank: int, attrs: AnyValue, data: Type | None, weight: Type | None
+) -> Types:
+    """data (N, C, H, W) and weight (O, C / groups, KH, KW) give (N, O, H', W').
+
+    H' = (H + top + bottom - (KH - 1) * dilation - 1) // stride + 1, W' likewise; other numbers of
+    spatial axes likewise.
+    """
+    x, w = tensors(op, "data weight", data, weight)
+    if x is None:
+        return None, w, None
+    check_window_attrs(op, attrs, rank)
+    order, kernel_order, out_order = orders(op, attrs, rank)
+    need_rank(op, "data", x, rank + 2)
+    n, c, *size = permute(x.shape, order)
+    groups = attrs.groups
+    if groups < 1 or (not isinstance(c, Unknown) and c % groups):
+        fail(op, f"the {c} input channels of {x} do not split into groups={groups}")
+    if w is None:
+        swapped = depthwise_swap(op, attrs, c, None)
+        if attrs.channels is None or attrs.kernel_size is None:
+            return x, None, None
+        need_length(op, "kernel_size", attrs.kernel_size, rank)
+        kernel: tuple[Dim, ...] = attrs.kernel_size
+        channels: Dim = attrs.channels
+        first, second = (
+            (c, channels // groups) if swapped else (channels, dim(lambda n: n // groups, c))
+        )
+        shape = (first, second, *kernel)
+        if has_group_axis(attrs):
+            shape = (groups, channels // groups, second, *kernel)
+        w = TensorType(inverse_permute(shape, kernel_order), x.dtype)
+    else:
+        need_rank(op, "weight", w, rank + 2 + has_group_axis(attrs))
+        first, second, *sizes = permute(w.shape, kernel_order)
+        swapped = depthwise_swap(op, attrs, c, first)
+        if has_group_axis(attrs):
+            if differ(first, groups):
+                fail(op, f"weight must have groups={groups} groups, found {first} in {w}")
+            first, second, *sizes = (dim(lambda n: n * groups, second), *sizes)
+        kernel = tuple(sizes)
+        channels = dim(lambda n: n * groups, second) if swapped else first
+        inputs, expected = (first, c) if swapped else (second, dim(lambda n: n // groups, c))
+        if differ(inputs, expected):
+            fail(
+                op,
+                f"weight must have {expected} input channels ({c} of the data / groups="
+                f"{groups}), found {inputs} in {w} ({attrs.kernel_layout}) for data {x}",
+                (
+                    f"{op.removeprefix('nn.')}: requires that `{expected}`, the input channels "
+                    f"({c}) divided by groups ({groups}),\n must match the input channels of the "
+                    f"weight `{inputs}`, where the weight shape is ([{_listed(w)}]).",
+                    UNDERCONSTRAINED,
+                ),
+            )
+        check_weight(op, attrs, w, channels, kernel)
+    if not isinstance(channels, Unknown) and channels % groups:
+        fail(op, f"the {channels} output channels do not split into groups={groups}")
+    shape = (n, channels, *spatial_result(op, size, kernel, attrs))
+    return x, w, TensorType(inverse_permute(shape, out_order), out_dtype(attrs, x))
+
+
+def check_weight(
+    op: str, attrs: AnyValue, w: TensorType, channels: Dim, kernel: tuple[Dim, ...]
+) -> None:
+    """Raise TypeInferenceError when a weight does not fit attributes channels and kernel_size."""
+    if attrs.channels is not None and differ(attrs.channels, channels):
+        fail(op, f"weight must have channels={attrs.channels} outputs, found {channels} in {w}")
+    if attrs.kernel_size is not None:
+        need_length(op, "kernel_size", attrs.kernel_size, len(kernel))
+        if any(differ(a, b) for a, b in zip(attrs.kernel_size, kernel, strict=True)):
+            order = orders(op, attrs, len(kernel))[1]
+            wanted = [*permute(w.shape, order)[: -len(kernel)], *attrs.kernel_size]
+            said = mismatch(w, TensorType(inverse_permute(wanted, order), w.dtype))
+            fail(op, f"weight must have kernel_size={list(attrs.kernel_size)}, found {w}", said)
+
+
+def _listed(ty: TensorType) -> str:
+    return ", ".join(map(str, ty.shape))
+
+
+def conv_reference(
+    op: str, rank: int, attrs: AnyValue, data: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
+    """One matrix product per kernel element; depthwise: one product per kernel element."""
+    work = np.dtype(attrs.out_dtype or data.dtype)
+    order, kernel_order, out_order = orders(op, attrs, rank)
+    # Computing in a wider dtype than asked for is harmless, in a narrower one it is not.
+    inner = np.result_type(data.dtype, work)
+    x = data.transpose(order).astype(inner, copy=False)
+    w = weight.transpose(kernel_order).astype(inner, copy=False)
+    if has_group_axis(attrs):
+        w = w.reshape(w.shape[0] * w.shape[1], *w.shape[2:])
+    n, c = x.shape[:2]
+    groups = attrs.groups
+    if depthwise_swap(op, attrs, c, w.shape[0]):
+        w = w.reshape(c * w.shape[1], 1, *w.shape[2:])
+    o, per_group, *kernel = w.shape
+    size = static_result(op, x.shape[2:], kernel, attrs)
+    x = padded(x, pads_of(attrs.padding, rank), 0)
+    out = np.zeros((n, groups, o // groups, prod(size)), inner)
+    for at, view in taps(x, kernel, attrs.strides, attrs.dilation, size):
+        block = view.reshape(n, groups, per_group, -1)
+        factor = last_axes(w, at).reshape(groups, o // groups, per_group)
+        out += block * factor if per_group == 1 else factor @ block
+    return np.ascontiguousarray(
+        out.reshape(n, o, *size).transpose(np.argsort(out_order)).astype(work, copy=False)
+    )
+
+
+def without_group_axis(
+    R: AnyValue, weight: AnyValue, attrs: AnyValue, kernel: str
+) -> tuple[AnyValue, str]:
+    """A weight in Relax, which has no groups as an axis, and its layout; `kernel`: without them."""
+    if not has_group_axis(attrs):
+        return weight, attrs.kernel_layout
+    ordered = typed(with_layout(R, weight, attrs.kernel_layout, f"G{kernel}"))
+    groups, channels, *rest = shape_of(ordered)
+    return R.reshape(ordered, (groups * channels, *rest)), kernel
+
+
+def conv_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
+    """Two (multiply, add) per result element and weight element that it meets."""
+    channel = (attrs.out_layout or attrs.data_layout).index("C")
+    per_result = prod(args[1].shape) // result.concrete_shape[channel]
+    return 2 * prod(result.concrete_shape) * per_result
+
+
+def _conv(rank: int, padding: int, doc: str) -> None:
+    op = f"nn.conv{rank}d"
+
+    def relax(R: AnyValue, attrs: AnyValue, data: AnyValue, weight: AnyValue) -> AnyValue:
+        options = ("strides", "padding", "dilation", "groups", "data_layout")
+        kernel = f"OI{SPATIAL[rank]}"
+        weight, kernel_layout = without_group_axis(R, weight, attrs, kernel)
+        data, weight = typed(data), typed(weight)
+        channels = shape_of(data)[attrs.data_layout.index("C")]
+        outputs = shape_of(weight)[kernel_layout.index("O")]
+        if depthwise_swap(op, attrs, channels, outputs):
+            ordered = typed(with_layout(R, weight, kernel_layout, kernel))
+            first, second, *sizes = shape_of(ordered)
+            weight, kernel_layout = R.reshape(ordered, (first * second, 1, *sizes)), kernel
+        result = getattr(R.nn, f"conv{rank}d")(
+            data,
+            weight,
+            **{name: attrs[name] for name in options},
+            kernel_layout=kernel_layout,
+            out_dtype=attrs.out_dtype or None,
+        )
+        # Relax types an out_layout of its own but cannot lower it.
+        return with_layout(R, result, attrs.data_layout, attrs.out_layout)
+
+    define_op(
+        op,
+        "data weight",
+        **in_blocks(
+            op,
+            ("data_layout", "kernel_layout"),
+            ("out_layout", "data_layout"),
+            relation=partial(conv_relation, op, rank),
+            reference=partial(conv_reference, op, rank),
+            flops=conv_flops,
+            relax=relax,
+        ),
+        attrs=conv_attrs(rank, padding),
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        normalize=window_normalize(rank),
+        defaults={"strides": 1, "padding": 0, "dilation": 1}
+        if rank == 1
+        else {"padding": (0,) * rank},
+        layout=layout_rules.convolution,
+        doc=doc,
+    )
+
+
+_conv(1, 2, "One-dimensional convolution (a cross-correlation: the kernel is not flipped).")
+_conv(2, 2, "Two-dimensional convolution (a cross-correlation: the kernel is not flipped).")
+_conv(3, 3, "Three-dimensional convolution (a cross-correlation: the kernel is not flipped).")

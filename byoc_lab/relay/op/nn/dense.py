@@ -1,0 +1,246 @@
+"""Matrix products and biases: nn.dense, nn.matmul, nn.batch_matmul, nn.bias_add.
+
+Source: `MatmulRel`, `BatchMatmulRel`, `BiasAddRel` of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, boolean, dtype, integer
+from byoc_lab.relay.ir.dims import longest
+from byoc_lab.relay.ir.expr import Call, Expr, Op
+from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.namespace import builds
+from byoc_lab.relay.op.framework.registry import OpPattern, builder, define_op
+from byoc_lab.relay.op.framework.relations import (
+    NO_DTYPE,
+    Types,
+    axis_of,
+    differ,
+    fail,
+    need_rank,
+    out_dtype,
+    tensors,
+)
+from byoc_lab.relay.op.framework.relax_types import rank_of
+from byoc_lab.relay.op.tensor.elementwise import one_per_element
+
+
+def dense_relation(attrs: AnyValue, data: Type | None, weight: Type | None) -> Types:
+    """data (..., K) and weight (units, K) give (..., units)."""
+    op = "nn.dense"
+    x, w = tensors(op, "data weight", data, weight)
+    if x is None:
+        return None, w, None
+    if not x.shape:
+        fail(op, f"data must have at least one dimension, found {x}")
+    depth = x.shape[-1]
+    if w is None:
+        if attrs.units is None:
+            return x, None, None
+        w = TensorType((attrs.units, depth), x.dtype)
+    need_rank(op, "weight", w, 2)
+    if attrs.units is not None and differ(w.shape[0], attrs.units):
+        fail(op, f"weight must have units={attrs.units} rows, found {w.shape[0]} in {w}")
+    if differ(w.shape[1], depth):
+        fail(op, f"weight must have {depth} columns for data {x}, found {w.shape[1]} in {w}")
+    units = w.shape[0] if attrs.units is None else attrs.units
+    return x, w, TensorType((*x.shape[:-1], units), out_dtype(attrs, x))
+
+
+def dense_reference(attrs: AnyValue, data: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    work = np.dtype(attrs.out_dtype or data.dtype)
+    inner = np.result_type(data.dtype, work)
+    product = data.astype(inner, copy=False) @ weight.astype(inner, copy=False).T
+    return product.astype(work, copy=False)
+
+
+define_op(
+    "nn.dense",
+    "data weight",
+    dense_relation,
+    reference=dense_reference,
+    attrs=AttrsType(
+        "relay.attrs.DenseAttrs",
+        (
+            Attr("units", integer, REQUIRED, "outputs; None: as the weight has", may_be_none=True),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
+        ),
+    ),
+    flops=lambda attrs, args, result: 2 * prod(result.shape) * args[0].shape[-1],
+    relax=lambda R, attrs, x, w: R.matmul(x, R.permute_dims(w), out_dtype=attrs.out_dtype or None),
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    layout=layout_rules.fixed("NC NC", "NC"),
+    doc="out[..., u] = sum over k of data[..., k] * weight[u, k].",
+)
+
+
+def matmul_relation(attrs: AnyValue, a: Type | None, b: Type | None) -> Types:
+    """(..., K) and (K, units), each transposed on request, give (..., units)."""
+    op = "nn.matmul"
+    x, y = tensors(op, "tensor_a tensor_b", a, b)
+    if x is None:
+        return None, y, None
+    if len(x.shape) < (2 if attrs.transpose_a else 1):
+        fail(op, f"tensor_a has too few dimensions: {x}")
+    *rows, depth = x.shape
+    if attrs.transpose_a:
+        *rows, depth = (*x.shape[:-2], x.shape[-1], x.shape[-2])
+    if y is None:
+        if attrs.units is None:
+            return x, None, None
+        shape = (attrs.units, depth) if attrs.transpose_b else (depth, attrs.units)
+        y = TensorType(shape, x.dtype)
+    need_rank(op, "tensor_b", y, 2)
+    k, units = y.shape[::-1] if attrs.transpose_b else y.shape
+    if attrs.units is not None and differ(units, attrs.units):
+        fail(op, f"tensor_b must give units={attrs.units} columns, found {units} in {y}")
+    if differ(k, depth):
+        fail(op, f"tensor_a has {depth} columns and tensor_b {k} rows to sum over: {x} and {y}")
+    units = units if attrs.units is None else attrs.units
+    return x, y, TensorType((*rows, units), out_dtype(attrs, x))
+
+
+def _matmul_reference(attrs: AnyValue, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    work = np.dtype(attrs.out_dtype or a.dtype)
+    inner = np.result_type(a.dtype, work)
+    x = a.swapaxes(-1, -2) if attrs.transpose_a else a
+    y = b.T if attrs.transpose_b else b
+    return (x.astype(inner, copy=False) @ y.astype(inner, copy=False)).astype(work, copy=False)
+
+
+def _matmul_relax(R: AnyValue, attrs: AnyValue, a: AnyValue, b: AnyValue) -> AnyValue:
+    rank = rank_of(a)
+    swapped = [*range(rank - 2), rank - 1, rank - 2]
+    x = R.permute_dims(a, swapped) if attrs.transpose_a else a
+    y = R.permute_dims(b) if attrs.transpose_b else b
+    return R.matmul(x, y, out_dtype=attrs.out_dtype or None)
+
+
+MATMUL = define_op(
+    "nn.matmul",
+    "tensor_a tensor_b",
+    matmul_relation,
+    reference=_matmul_reference,
+    attrs=AttrsType(
+        "relay.attrs.MatmulAttrs",
+        (
+            Attr("units", integer, REQUIRED, "columns; None: as tensor_b has", may_be_none=True),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as tensor_a"),
+            Attr("transpose_a", boolean, False, "whether tensor_a is (..., K, M)"),
+            Attr("transpose_b", boolean, False, "whether tensor_b is (units, K)"),
+        ),
+    ),
+    flops=lambda attrs, args, result: 2 * prod(result.shape) * args[1].shape[attrs.transpose_b],
+    relax=_matmul_relax,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    doc="A matrix product; nn.dense is the one with tensor_b transposed.",
+)
+
+
+@builds("nn.matmul", defaults_of="nn.matmul")
+def matmul(
+    tensor_a: Expr,
+    tensor_b: Expr,
+    units: int | None,
+    out_dtype: str,
+    transpose_a: bool,
+    transpose_b: bool,
+) -> Call:
+    """The product of two matrices; with only tensor_b transposed it is an `nn.dense`, as in TVM."""
+    if transpose_b and not transpose_a:
+        return builder(Op.get("nn.dense"))(tensor_a, tensor_b, units, out_dtype)
+    return builder(MATMUL)(tensor_a, tensor_b, units, out_dtype, transpose_a, transpose_b)
+
+
+def batch_matmul_relation(attrs: AnyValue, a: Type | None, b: Type | None) -> Types:
+    """(B, M, K) and (B, K, N), each transposed on request, give (B, M, N); a B of 1 repeats."""
+    op = "nn.batch_matmul"
+    x, y = tensors(op, "tensor_a tensor_b", a, b)
+    if x is None or y is None:
+        return x, y, None
+    need_rank(op, "tensor_a", x, 3)
+    need_rank(op, "tensor_b", y, 3)
+    batch, m, k = x.shape if not attrs.transpose_a else (x.shape[0], x.shape[2], x.shape[1])
+    other, k2, n = y.shape if not attrs.transpose_b else (y.shape[0], y.shape[2], y.shape[1])
+    if differ(batch, other) and 1 not in (batch, other):
+        fail(op, f"the batches of tensor_a and tensor_b must agree or be 1, found {x} and {y}")
+    if differ(k, k2):
+        fail(op, f"tensor_a has {k} columns and tensor_b {k2} rows to sum over: {x} and {y}")
+    wider = longest(batch, other)  # TVM gives `?` for a `?` beside any length
+    return x, y, TensorType((wider, m, n), out_dtype(attrs, x))
+
+
+def batch_matmul_reference(attrs: AnyValue, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    work = np.dtype(attrs.out_dtype or a.dtype)
+    inner = np.result_type(a.dtype, work)
+    x = a.swapaxes(1, 2) if attrs.transpose_a else a
+    y = b.swapaxes(1, 2) if attrs.transpose_b else b
+    return (x.astype(inner, copy=False) @ y.astype(inner, copy=False)).astype(work, copy=False)
+
+
+def _batch_matmul_relax(R: AnyValue, attrs: AnyValue, a: AnyValue, b: AnyValue) -> AnyValue:
+    x = R.permute_dims(a, [0, 2, 1]) if attrs.transpose_a else a
+    y = R.permute_dims(b, [0, 2, 1]) if attrs.transpose_b else b
+    return R.matmul(x, y, out_dtype=attrs.out_dtype or None)
+
+
+define_op(
+    "nn.batch_matmul",
+    "tensor_a tensor_b",
+    batch_matmul_relation,
+    reference=batch_matmul_reference,
+    attrs=AttrsType(
+        "relay.attrs.BatchMatmulAttrs",
+        (
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as tensor_a"),
+            Attr("transpose_a", boolean, False, "whether tensor_a is (B, K, M)"),
+            Attr("transpose_b", boolean, False, "whether tensor_b is (B, N, K)"),
+        ),
+    ),
+    defaults={"transpose_b": True},
+    flops=lambda attrs, args, result: (
+        2 * prod(result.shape) * args[0].shape[1 if attrs.transpose_a else 2]
+    ),
+    relax=_batch_matmul_relax,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    doc="One matrix product for each element of a batch.",
+)
+
+
+def bias_add_relation(attrs: AnyValue, data: Type | None, bias: Type | None) -> Types:
+    """data (d0, ..., dn) and bias (d_axis,) give a result typed as data."""
+    op = "nn.bias_add"
+    x, b = tensors(op, "data bias", data, bias)
+    if x is None:
+        return None, b, None
+    axis = axis_of(op, attrs.axis, len(x.shape))
+    return x, TensorType((x.shape[axis],), x.dtype), x
+
+
+def broadcast_along(vector: np.ndarray, axis: int, rank: int) -> np.ndarray:
+    """A vector reshaped to `rank` dimensions, so that it broadcasts along `axis`."""
+    return vector.reshape(-1, *[1] * (rank - 1 - axis % rank))
+
+
+define_op(
+    "nn.bias_add",
+    "data bias",
+    bias_add_relation,
+    reference=lambda attrs, x, b: x + broadcast_along(b, attrs.axis, x.ndim),
+    attrs=AttrsType(
+        "relay.attrs.BiasAddAttrs",
+        (Attr("axis", integer, 1, "axis that the bias is broadcast along"),),
+    ),
+    flops=one_per_element,
+    relax=lambda R, attrs, x, b: R.add(
+        x, R.expand_dims(b, list(range(1, rank_of(x) - attrs.axis % rank_of(x))))
+    ),
+    pattern=OpPattern.BROADCAST,
+    doc="out = data + bias, the bias broadcast along one axis.",
+)

@@ -1,0 +1,338 @@
+"""Normalisations. Each scales by `gamma` and shifts by `beta`, vectors along `axis`.
+
+Source: `BatchNormRel`, `LayerNormRel`, `GroupNormRel`, `InstanceNormRel` of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.relay.ir.attrs import (
+    REQUIRED,
+    Attr,
+    AttrsType,
+    boolean,
+    integer,
+    integers,
+    number,
+    string,
+)
+from byoc_lab.relay.ir.dims import Unknown
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.relations import Types, axes_of, axis_of, fail, tensors
+from byoc_lab.relay.op.framework.relax_types import dtype_of, rank_of, scalar, shape_of
+from byoc_lab.relay.op.nn.dense import broadcast_along
+
+CENTER = Attr("center", boolean, True, "whether beta is added")
+SCALE = Attr("scale", boolean, True, "whether gamma is multiplied")
+EPSILON = Attr("epsilon", number, 1e-05, "added to the variance against division by zero")
+CHANNEL_AXIS = Attr("axis", integer, 1, "axis of the channels")
+
+
+def _vector_along(op: str, axis: int, x: TensorType) -> TensorType:
+    return TensorType((x.shape[axis_of(op, axis, len(x.shape))],), x.dtype)
+
+
+def _scaled(attrs: AnyValue, normal: np.ndarray, gamma: np.ndarray, beta: np.ndarray) -> np.ndarray:
+    if attrs.scale:
+        normal = normal * broadcast_along(gamma, attrs.axis, normal.ndim)
+    if attrs.center:
+        normal = normal + broadcast_along(beta, attrs.axis, normal.ndim)
+    return normal
+
+
+def _standardized(x: np.ndarray, axes: tuple[int, ...], epsilon: float) -> np.ndarray:
+    """(x - mean) / sqrt(variance + epsilon), with mean and variance over `axes`."""
+    centered = x - x.mean(axis=axes, keepdims=True)
+    variance = (centered * centered).mean(axis=axes, keepdims=True)
+    return centered / np.sqrt(variance + x.dtype.type(epsilon))
+
+
+def _affine(R: AnyValue, attrs: AnyValue, gamma: AnyValue, beta: AnyValue) -> AnyValue:
+    """(gamma, beta) that do what scale and center say; Relax's own flags are not always obeyed."""
+    return (
+        gamma if attrs.scale else R.ones_like(gamma),
+        beta if attrs.center else R.zeros_like(beta),
+    )
+
+
+def batch_norm_relation(attrs: AnyValue, data: Type | None, *vectors: Type | None) -> Types:
+    """data gives (typed as data, (C,), (C,)); gamma, beta, mean and variance are (C,)."""
+    op = "nn.batch_norm"
+    x, *_ = tensors(op, "data gamma beta moving_mean moving_var", data, *vectors)
+    if x is None:
+        return None, *vectors, None
+    if attrs.axis < -1:
+        fail(op, f"axis must be -1 or in [0, {len(x.shape)}), found {attrs.axis}")
+    v = _vector_along(op, attrs.axis, x)
+    return x, v, v, v, v, TupleType((x, v, v))
+
+
+def batch_norm_reference(
+    attrs: AnyValue,
+    data: np.ndarray,
+    gamma: np.ndarray,
+    beta: np.ndarray,
+    mean: np.ndarray,
+    variance: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Inference: the moving statistics are used and given back as they are."""
+    deviation = np.sqrt(variance + data.dtype.type(attrs.epsilon))
+    centered = data - broadcast_along(mean, attrs.axis, data.ndim)
+    normal = centered / broadcast_along(deviation, attrs.axis, data.ndim)
+    return _scaled(attrs, normal, gamma, beta), mean, variance
+
+
+define_op(
+    "nn.batch_norm",
+    "data gamma beta moving_mean moving_var",
+    batch_norm_relation,
+    reference=batch_norm_reference,
+    attrs=AttrsType("relay.attrs.BatchNormAttrs", (CHANNEL_AXIS, EPSILON, CENTER, SCALE)),
+    flops=lambda attrs, args, result: 4 * prod(args[0].shape),
+    relax=lambda R, attrs, x, gamma, beta, mean, variance: R.nn.batch_norm(
+        x,
+        gamma,
+        beta,
+        mean,
+        variance,
+        axis=attrs.axis,
+        epsilon=attrs.epsilon,
+        center=attrs.center,
+        scale=attrs.scale,
+        training=False,
+    ),
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    results=3,
+    layout=layout_rules.along_axis(vectors=4, vector_results=2),
+    doc="(data - moving_mean) / sqrt(moving_var + epsilon) * gamma + beta, by channel; and the "
+    "moving mean and variance, unchanged.",
+)
+
+
+def _affine_relation(op: str):
+    def relation(
+        attrs: AnyValue, data: Type | None, gamma: Type | None, beta: Type | None
+    ) -> Types:
+        """The result is typed as data; gamma and beta are vectors as long as its `axis`."""
+        x, g, b = tensors(op, "data gamma beta", data, gamma, beta)
+        if x is None:
+            return None, g, b, None
+        v = _vector_along(op, attrs.axis, x)
+        groups = attrs.get("num_groups", 1)
+        channels = v.shape[0]
+        if groups < 1 or (not isinstance(channels, Unknown) and channels % groups):
+            fail(op, f"the {channels} channels of {x} do not split into num_groups={groups}")
+        return x, v, v, x
+
+    return relation
+
+
+def _norm_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
+    """Mean (1), variance (3), normalisation (2), scale and shift (2) for each element."""
+    return 8 * prod(result.concrete_shape)
+
+
+def layer_norm_reference(
+    attrs: AnyValue, x: np.ndarray, gamma: np.ndarray, beta: np.ndarray
+) -> np.ndarray:
+    normal = _standardized(x, (attrs.axis % x.ndim,), attrs.epsilon)
+    return _scaled(attrs, normal, gamma, beta)
+
+
+define_op(
+    "nn.layer_norm",
+    "data gamma beta",
+    _affine_relation("nn.layer_norm"),
+    reference=layer_norm_reference,
+    attrs=AttrsType(
+        "relay.attrs.LayerNormAttrs",
+        (Attr("axis", integer, -1, "axis that is normalised"), EPSILON, CENTER, SCALE),
+    ),
+    flops=_norm_flops,
+    relax=lambda R, attrs, x, gamma, beta: R.nn.layer_norm(
+        x,
+        *_affine(R, attrs, gamma, beta),
+        axes=[attrs.axis],
+        epsilon=attrs.epsilon,
+    ),
+    layout=layout_rules.along_axis(vectors=2),
+    doc="Normalisation over one axis to mean 0 and variance 1, then gamma and beta.",
+)
+
+
+def _group_axes(rank: int, axis: int) -> tuple[int, ...]:
+    """In data whose channel axis is split in two: the inner half and every axis after it."""
+    return tuple(range(axis % rank + 1, rank + 1))
+
+
+def group_norm_reference(
+    attrs: AnyValue, x: np.ndarray, gamma: np.ndarray, beta: np.ndarray
+) -> np.ndarray:
+    axis = attrs.axis % x.ndim
+    split = (*x.shape[:axis], attrs.num_groups, x.shape[axis] // attrs.num_groups)
+    grouped = x.reshape(*split, *x.shape[axis + 1 :])
+    normal = _standardized(grouped, _group_axes(x.ndim, axis), attrs.epsilon)
+    return _scaled(attrs, normal.reshape(x.shape), gamma, beta)
+
+
+define_op(
+    "nn.group_norm",
+    "data gamma beta",
+    _affine_relation("nn.group_norm"),
+    reference=group_norm_reference,
+    attrs=AttrsType(
+        "relay.attrs.GroupNormAttrs",
+        (Attr("num_groups", integer, 0, "how many"), CHANNEL_AXIS, EPSILON, CENTER, SCALE),
+    ),
+    defaults={"num_groups": REQUIRED},
+    flops=_norm_flops,
+    relax=lambda R, attrs, x, gamma, beta: R.nn.group_norm(
+        x,
+        *_affine(R, attrs, gamma, beta),
+        num_groups=attrs.num_groups,
+        channel_axis=attrs.axis % rank_of(x),
+        axes=list(range(attrs.axis % rank_of(x) + 1, rank_of(x))),
+        epsilon=attrs.epsilon,
+    ),
+    doc="Normalisation over groups of channels and all axes after them, then gamma and beta.",
+)
+
+
+def _instance_axes(rank: int, axis: int) -> tuple[int, ...]:
+    return tuple(n for n in range(1, rank) if n != axis % rank)
+
+
+def instance_norm_reference(
+    attrs: AnyValue, x: np.ndarray, gamma: np.ndarray, beta: np.ndarray
+) -> np.ndarray:
+    normal = _standardized(x, _instance_axes(x.ndim, attrs.axis), attrs.epsilon)
+    return _scaled(attrs, normal, gamma, beta)
+
+
+define_op(
+    "nn.instance_norm",
+    "data gamma beta",
+    _affine_relation("nn.instance_norm"),
+    reference=instance_norm_reference,
+    attrs=AttrsType("relay.attrs.InstanceNormAttrs", (CHANNEL_AXIS, EPSILON, CENTER, SCALE)),
+    flops=_norm_flops,
+    relax=lambda R, attrs, x, gamma, beta: R.nn.instance_norm(
+        x,
+        *_affine(R, attrs, gamma, beta),
+        channel_axis=attrs.axis % rank_of(x),
+        axes=list(_instance_axes(rank_of(x), attrs.axis)),
+        epsilon=attrs.epsilon,
+    ),
+    layout=layout_rules.along_axis(vectors=2),
+    doc="Normalisation over all axes but the batch and the channels, then gamma and beta.",
+)
+
+
+def l2_normalize_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """The result is typed as data."""
+    (x,) = tensors("nn.l2_normalize", "data", data)
+    if x is not None:
+        axes_of("nn.l2_normalize", attrs.axis or (), len(x.shape))
+    return x, x
+
+
+def l2_normalize_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+    squares = (x * x).sum(axis=tuple(attrs.axis or range(x.ndim)), keepdims=True)
+    return x / np.sqrt(np.maximum(squares, x.dtype.type(attrs.eps)))
+
+
+def _l2_normalize_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+    axes = list(attrs.axis) if attrs.axis else None
+    squares = R.sum(R.multiply(x, x), axis=axes, keepdims=True)
+    return R.divide(x, R.sqrt(R.maximum(squares, scalar(attrs.eps, dtype_of(x)))))
+
+
+define_op(
+    "nn.l2_normalize",
+    "data",
+    l2_normalize_relation,
+    reference=l2_normalize_reference,
+    attrs=AttrsType(
+        "relay.attrs.L2NormalizeAttrs",
+        (
+            Attr("eps", number, doc="least sum of squares that is divided by"),
+            Attr("axis", integers, REQUIRED, "axes summed over; None: all", may_be_none=True),
+        ),
+    ),
+    flops=lambda attrs, args, result: 3 * prod(result.shape),
+    relax=_l2_normalize_relax,
+    layout=layout_rules.along_axis(),
+    doc="out = data / sqrt(max(sum of squares over axis, eps)).",
+)
+
+
+NORM_REGIONS = ("ACROSS_CHANNELS", "WITHIN_CHANNEL")
+
+
+def lrn_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """The result is typed as data."""
+    op = "nn.lrn"
+    (x,) = tensors(op, "data", data)
+    if x is not None:
+        axis_of(op, attrs.axis, len(x.shape))
+        if attrs.size < 1:
+            fail(op, f"attribute size must be positive, found {attrs.size}")
+    return x, x
+
+
+def _lrn_reach(attrs: AnyValue) -> tuple[int, int]:
+    """How many channels before and behind each count. Of an even number one more lies behind, as in
+    ONNX; TVM 0.16 types such a call and compiles odd sizes only."""
+    return (attrs.size - 1) // 2, attrs.size // 2
+
+
+def lrn_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+    axis = attrs.axis % x.ndim
+    around = [_lrn_reach(attrs) if n == axis else (0, 0) for n in range(x.ndim)]
+    squares = np.moveaxis(np.pad(x * x, around), axis, -1)
+    near = sum(squares[..., n : n + x.shape[axis]] for n in range(attrs.size))
+    total = np.moveaxis(np.asarray(near, x.dtype), -1, axis)
+    scale = attrs.bias + attrs.alpha * total / attrs.size
+    return (x / np.power(scale, attrs.beta)).astype(x.dtype, copy=False)
+
+
+def _lrn_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+    rank, length = rank_of(x), shape_of(x)
+    axis, dtype = attrs.axis % rank, dtype_of(x)
+    around = [_lrn_reach(attrs)[n % 2] if n // 2 == axis else 0 for n in range(2 * rank)]
+    squares = R.nn.pad(R.multiply(x, x), around)
+    total = R.strided_slice(squares, [axis], [0], [length[axis]])
+    for n in range(1, attrs.size):
+        total = R.add(total, R.strided_slice(squares, [axis], [n], [n + length[axis]]))
+    scaled = R.multiply(total, scalar(attrs.alpha / attrs.size, dtype))
+    return R.divide(x, R.power(R.add(scaled, scalar(attrs.bias, dtype)), scalar(attrs.beta, dtype)))
+
+
+define_op(
+    "nn.lrn",
+    "data",
+    lrn_relation,
+    reference=lrn_reference,
+    attrs=AttrsType(
+        "relay.attrs.LRNAttrs",
+        (
+            Attr("size", integer, 5, "how many neighbouring channels count"),
+            Attr("axis", integer, 1, "axis of the channels"),
+            Attr("bias", number, 2.0, "what is added to the sum of squares"),
+            Attr("alpha", number, 0.0001, "factor of the mean square"),
+            Attr("beta", number, 0.75, "exponent"),
+            Attr("norm_region", string, NORM_REGIONS[0], "kept, but TVM computes across channels"),
+        ),
+    ),
+    # The builder's defaults differ from those of the record, as in TVM.
+    defaults={"bias": 2, "alpha": 1e-05},
+    flops=lambda attrs, args, result: (attrs.size + 5) * prod(result.shape),
+    relax=_lrn_relax,
+    doc="out = data / (bias + alpha * mean square of neighbouring channels) ** beta.",
+)

@@ -1,0 +1,179 @@
+"""Elements added around a tensor, or between its elements: pad, mirror_pad, dilate.
+
+Source: `PadRel`, `MirrorPadRel`, `DilateRel` of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.relay.ir.attrs import (
+    REQUIRED,
+    Attr,
+    AttrsType,
+    integers,
+    nested_integers,
+    number,
+    string,
+)
+from byoc_lab.relay.ir.dims import Unknown
+from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.relations import Types, dim, fail, need_length, tensors
+from byoc_lab.relay.op.framework.relax_types import by_topi, constant_value
+from byoc_lab.relay.op.tensor.shape import no_flops
+
+PAD_MODES = ("constant", "edge", "reflect")
+
+
+def pad_relation(attrs: AnyValue, data: Type | None, value: Type | None) -> Types:
+    """Each axis grows by its two numbers (negative ones cut); the pad value is a scalar."""
+    op = "nn.pad"
+    x, v = tensors(op, "data pad_value", data, value)
+    if x is None:
+        return None, v, None
+    widths = attrs.pad_width
+    if len(widths) != len(x.shape) or any(len(w) != 2 for w in widths):
+        fail(op, f"attribute pad_width must be a (before, after) for each axis of {x}: {widths}")
+    shape = [dim(lambda n, w=w: n + sum(w), d) for d, w in zip(x.shape, widths, strict=True)]
+    if any(not isinstance(d, Unknown) and d < 0 for d in shape):
+        fail(op, f"pad_width {widths} cuts more than the lengths of {x}")
+    if attrs.pad_mode not in PAD_MODES:
+        fail(op, f"attribute pad_mode must be one of {', '.join(PAD_MODES)}: {attrs.pad_mode!r}")
+    return x, v, TensorType(shape, x.dtype)
+
+
+def pad_reference(attrs: AnyValue, x: np.ndarray, value: np.ndarray) -> np.ndarray:
+    cut = [
+        slice(max(0, -before), n - max(0, -after))
+        for n, (before, after) in zip(x.shape, attrs.pad_width, strict=True)
+    ]
+    grown = [(max(0, a), max(0, b)) for a, b in attrs.pad_width]
+    options = {"constant_values": value} if attrs.pad_mode == "constant" else {}
+    return np.pad(x[tuple(cut)], grown, attrs.pad_mode, **options)
+
+
+def _pad_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, value: AnyValue) -> AnyValue:
+    flat = [n for both in attrs.pad_width for n in both]
+    filler = constant_value(value, "nn.pad", "pad_value")
+    return R.nn.pad(x, flat, pad_mode=attrs.pad_mode, pad_value=filler)
+
+
+define_op(
+    "nn.pad",
+    "data pad_value",
+    pad_relation,
+    reference=pad_reference,
+    attrs=AttrsType(
+        "relay.attrs.PadAttrs",
+        (
+            Attr("pad_width", nested_integers, doc="(before, after) for each axis"),
+            Attr("pad_mode", string, "constant", "constant, edge or reflect"),
+        ),
+    ),
+    flops=no_flops,
+    relax=_pad_relax,
+    pattern=OpPattern.INJECTIVE,
+    layout=layout_rules.pad,
+    parameters="data pad_width pad_value pad_mode",
+    defaults={"pad_value": 0},
+    constants={"pad_value": None},
+    doc="Elements added around a tensor: the pad value, or those at the edge.",
+)
+
+# nn.mirror_pad -----------------------------------------------------------------------------------
+
+MIRRORS: dict[str, AnyValue] = {
+    "SYMMETRIC": "symmetric",
+    "REFLECT": "reflect",
+}  # TVM's name -> NumPy's
+
+
+def mirror_pad_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """Each axis grows by its two numbers, which are not negative."""
+    op = "nn.mirror_pad"
+    (x,) = tensors(op, "data", data)
+    if x is None:
+        return None, None
+    widths = attrs.pad_width
+    if len(widths) != len(x.shape) or any(len(w) != 2 for w in widths):
+        fail(op, f"attribute pad_width must be a (before, after) for each axis of {x}: {widths}")
+    if any(min(w) < 0 for w in widths):
+        fail(op, f"attribute pad_width must not be negative, found {widths}")
+    if attrs.mode not in MIRRORS:
+        fail(op, f"attribute mode must be one of {', '.join(MIRRORS)}, found {attrs.mode!r}")
+    shape = [dim(lambda n, w=w: n + sum(w), d) for d, w in zip(x.shape, widths, strict=True)]
+    return x, TensorType(shape, x.dtype)
+
+
+def _mirror_pad_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+    before, after = ([w[side] for w in attrs.pad_width] for side in (0, 1))
+    return by_topi("nn.mirror_pad", x, before, after, attrs.mode)
+
+
+define_op(
+    "nn.mirror_pad",
+    "data",
+    mirror_pad_relation,
+    reference=lambda attrs, x: np.pad(x, attrs.pad_width, MIRRORS[attrs.mode]),
+    attrs=AttrsType(
+        "relay.attrs.MirrorPadAttrs",
+        (
+            Attr("mode", string, "SYMMETRIC", "SYMMETRIC repeats the edge, REFLECT does not"),
+            Attr("pad_width", nested_integers, doc="(before, after) for each axis"),
+        ),
+    ),
+    flops=no_flops,
+    relax=_mirror_pad_relax,
+    pattern=OpPattern.INJECTIVE,
+    parameters="data pad_width mode",
+    doc="A tensor continued by its mirror image on each side.",
+)
+
+# nn.dilate ---------------------------------------------------------------------------------------
+
+
+def dilate_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """An axis of n elements gets (n - 1) * stride + 1."""
+    op = "nn.dilate"
+    (x,) = tensors(op, "data", data)
+    if x is None:
+        return None, None
+    need_length(op, "strides", attrs.strides, len(x.shape))
+    if attrs.strides and min(attrs.strides) < 1:
+        fail(op, f"attribute strides must be positive, found {list(attrs.strides)}")
+    pairs = zip(x.shape, attrs.strides, strict=True)
+    return x, TensorType([dim(lambda n, s=s: (n - 1) * s + 1, d) for d, s in pairs], x.dtype)
+
+
+def dilate_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+    shape = [(n - 1) * s + 1 for n, s in zip(x.shape, attrs.strides, strict=True)]
+    out = np.full(shape, attrs.dilation_value, x.dtype)
+    out[tuple(slice(None, None, s) for s in attrs.strides)] = x
+    return out
+
+
+define_op(
+    "nn.dilate",
+    "data",
+    dilate_relation,
+    reference=dilate_reference,
+    attrs=AttrsType(
+        "relay.attrs.DilateAttrs",
+        (
+            Attr(
+                "strides", integers, (1, 1), "distance of neighbours in the result, along each axis"
+            ),
+            Attr("dilation_value", number, 0.0, "value between them"),
+        ),
+    ),
+    attrs_key="",
+    defaults={"strides": REQUIRED},
+    flops=no_flops,
+    relax=lambda R, attrs, x: by_topi("nn.dilate", x, list(attrs.strides), attrs.dilation_value),
+    pattern=OpPattern.INJECTIVE,
+    doc="A tensor with a value inserted between its elements.",
+)

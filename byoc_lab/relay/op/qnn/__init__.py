@@ -1,0 +1,1 @@
+"""Operators on quantized tensors, and how their scales are computed."""

@@ -1,0 +1,202 @@
+"""qnn.quantize, qnn.dequantize, qnn.requantize: real numbers and quantized ones.
+
+Source: `QuantizeRel`, `DequantizeRel`, `RequantizeRel` of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype, integer, string
+from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework import layout_rules, relax_types
+from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, fail, tensors
+from byoc_lab.relay.op.framework.relax_types import rank_of, typed
+from byoc_lab.relay.op.qnn.math import (
+    ROUNDINGS,
+    along,
+    channels_of,
+    check_dtype,
+    check_scalar,
+    check_vector,
+    constants,
+    elements,
+    relax_constant,
+    relax_requantized,
+    relax_saturated,
+    requantized,
+    saturated,
+)
+from byoc_lab.relay.op.tensor.elementwise import round_half_away
+
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32")
+AXIS = Attr("axis", integer, -1, "axis that vectors of scales lie along")
+OUT_DTYPE = Attr("out_dtype", dtype, doc="dtype of the result")
+
+
+def quantize_relation(
+    attrs: AnyValue, data: Type | None, scale: Type | None, zero_point: Type | None
+) -> Types:
+    """float32 to integers of out_dtype; scale float32, zero point int32, one or per channel."""
+    op = "qnn.quantize"
+    x, s, z = tensors(op, "data output_scale output_zero_point", data, scale, zero_point)
+    check_dtype(op, "the result", attrs.out_dtype, *INTEGERS)
+    if x is None:
+        return None, s, z, None
+    check_dtype(op, "data", x.dtype, "float32")
+    channels = channels_of(op, x, attrs.axis)
+    check_vector(op, "output_scale", s, "float32", channels)
+    check_vector(op, "output_zero_point", z, "int32", channels)
+    return x, s, z, TensorType(x.shape, attrs.out_dtype)
+
+
+def quantize_reference(
+    attrs: AnyValue, x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray
+) -> np.ndarray:
+    limits = np.iinfo(np.int32)  # what is beyond them has no integer, and saturates all the same
+    with np.errstate(over="ignore"):
+        quotient = x / along(scale, attrs.axis, x.ndim)
+    whole = round_half_away(quotient.clip(2.0 * limits.min, 2.0 * limits.max)).astype(np.int64)
+    return saturated(whole + along(zero_point, attrs.axis, x.ndim), attrs.out_dtype)
+
+
+def _quantize_relax(
+    R: AnyValue, attrs: AnyValue, x: AnyValue, scale: AnyValue, zero_point: AnyValue
+) -> AnyValue:
+    names = "output_scale output_zero_point"
+    by, zero = constants("qnn.quantize", names, scale, zero_point)
+    rank = rank_of(x)
+    quotient = R.divide(x, relax_constant(along(by, attrs.axis, rank), "float32"))
+    whole = relax_types.round_half_away(R, typed(quotient))
+    offset = relax_constant(along(zero, attrs.axis, rank), "int64")
+    return relax_saturated(R, R.add(R.astype(whole, "int64"), offset), attrs.out_dtype)
+
+
+QUANTIZE = define_op(
+    "qnn.quantize",
+    "data output_scale output_zero_point",
+    quantize_relation,
+    reference=quantize_reference,
+    attrs=AttrsType("relay.attrs.QuantizeAttrs", (OUT_DTYPE, AXIS)),
+    parameters="data output_scale output_zero_point axis out_dtype",
+    defaults={"out_dtype": "int8"},
+    flops=lambda attrs, args, result: 3 * elements(result),
+    relax=_quantize_relax,
+    pattern=OpPattern.ELEMWISE,
+    doc="out = data / scale, rounded (halves away from zero), + zero point, within the range.",
+)
+
+
+def dequantize_relation(
+    attrs: AnyValue, data: Type | None, scale: Type | None, zero_point: Type | None
+) -> Types:
+    """Integers to numbers of out_dtype; scale float32, zero point int32, one or per channel."""
+    op = "qnn.dequantize"
+    x, s, z = tensors(op, "data input_scale input_zero_point", data, scale, zero_point)
+    check_dtype(op, "the result", attrs.out_dtype, "float32", "float16")
+    if x is None:
+        return None, s, z, None
+    check_dtype(op, "data", x.dtype, *INTEGERS)
+    channels = channels_of(op, x, attrs.axis)
+    check_vector(op, "input_scale", s, "float32", channels)
+    check_vector(op, "input_zero_point", z, "int32", channels)
+    return x, s, z, TensorType(x.shape, attrs.out_dtype)
+
+
+def dequantize_reference(
+    attrs: AnyValue, x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray
+) -> np.ndarray:
+    whole = x.astype(np.int32) - along(zero_point, attrs.axis, x.ndim)
+    real = whole.astype(scale.dtype) * along(scale, attrs.axis, x.ndim)
+    # A float64 scale asks for the more exact value that checks compare with.
+    return real if scale.dtype == np.float64 else real.astype(attrs.out_dtype)
+
+
+def _dequantize_relax(
+    R: AnyValue, attrs: AnyValue, x: AnyValue, scale: AnyValue, zero_point: AnyValue
+) -> AnyValue:
+    names = "input_scale input_zero_point"
+    by, zero = constants("qnn.dequantize", names, scale, zero_point)
+    rank = rank_of(x)
+    offset = relax_constant(along(zero, attrs.axis, rank), "int32")
+    whole = R.astype(R.subtract(R.astype(x, "int32"), offset), "float32")
+    real = R.multiply(whole, relax_constant(along(by, attrs.axis, rank), "float32"))
+    return R.astype(real, attrs.out_dtype)
+
+
+DEQUANTIZE = define_op(
+    "qnn.dequantize",
+    "data input_scale input_zero_point",
+    dequantize_relation,
+    reference=dequantize_reference,
+    attrs=AttrsType("relay.attrs.DequantizeAttrs", (OUT_DTYPE, AXIS)),
+    parameters="data input_scale input_zero_point axis out_dtype",
+    defaults={"out_dtype": "float32"},
+    flops=lambda attrs, args, result: 2 * elements(result),
+    relax=_dequantize_relax,
+    pattern=OpPattern.ELEMWISE,
+    doc="out = scale * (data - zero point).",
+)
+
+REQUANTIZE_NAMES = "data input_scale input_zero_point output_scale output_zero_point"
+
+
+def requantize_relation(attrs: AnyValue, *types: Type | None) -> Types:
+    """Integers to integers of out_dtype; the input's scale and zero point may be per channel."""
+    op = "qnn.requantize"
+    x, s, z, out_scale, out_zero = tensors(op, REQUANTIZE_NAMES, *types)
+    if attrs.rounding not in ROUNDINGS:
+        known = ", ".join(ROUNDINGS)
+        fail(op, f"attribute rounding must be one of {known}, found {attrs.rounding!r}")
+    check_dtype(op, "the result", attrs.out_dtype, "int8", "uint8", "int16", "int32")
+    check_scalar(op, "output_scale", out_scale, "float32")
+    check_scalar(op, "output_zero_point", out_zero, "int32")
+    if x is None:
+        return None, s, z, out_scale, out_zero, None
+    check_dtype(op, "data", x.dtype, "int8", "uint8", "int16", "int32", "int64")
+    channels = channels_of(op, x, attrs.axis)
+    check_vector(op, "input_scale", s, "float32", channels)
+    check_vector(op, "input_zero_point", z, "int32", channels)
+    return x, s, z, out_scale, out_zero, TensorType(x.shape, attrs.out_dtype)
+
+
+def requantize_reference(attrs: AnyValue, *args: np.ndarray) -> np.ndarray:
+    x, scale, zero, out_scale, out_zero = args
+    pairs = (scale, out_scale), (zero, out_zero)
+    how = attrs.rounding, attrs.compute_dtype
+    return requantized(x, *pairs, attrs.out_dtype, attrs.axis, *how)
+
+
+def _requantize_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, *args: AnyValue) -> AnyValue:
+    op = "qnn.requantize"
+    names = REQUANTIZE_NAMES.partition(" ")[2]
+    scale, zero, out_scale, out_zero = constants(op, names, *args)
+    pairs = (scale, out_scale), (zero, out_zero)
+    how = attrs.rounding, attrs.compute_dtype
+    return relax_requantized(R, op, x, *pairs, attrs.out_dtype, attrs.axis, *how)
+
+
+define_op(
+    "qnn.requantize",
+    REQUANTIZE_NAMES,
+    requantize_relation,
+    reference=requantize_reference,
+    attrs=AttrsType(
+        "relay.attrs.RequantizeAttrs",
+        (
+            AXIS,
+            Attr("rounding", string, "None", "of halves: UPWARD or TONEAREST; None: as configured"),
+            Attr("compute_dtype", string, "None", "int64, float32 or float64; None: as configured"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result"),
+        ),
+    ),
+    defaults={"out_dtype": "int8"},
+    flops=lambda attrs, args, result: 4 * elements(result),
+    relax=_requantize_relax,
+    pattern=OpPattern.ELEMWISE,
+    layout=layout_rules.requantize,
+    doc="The same real numbers in another scale and zero point, by integer arithmetic.",
+)

@@ -1,0 +1,1 @@
+"""Operators on tensors of any meaning: element-wise, broadcast, shapes, indices, reductions."""

@@ -1,0 +1,120 @@
+"""Operators whose attributes name layouts, where these have blocks: "NCHW16c", "OIHW16i16o".
+
+Such a call is what the call in the same order of axes without blocks is, with the blocks undone
+before and made again behind it.
+
+Source: the relations of TVM 0.16 go through `BijectiveLayout` in the same way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework.relations import Types
+from byoc_lab.relay.op.framework.relax_types import shape_of, typed
+from byoc_lab.relay.op.tensor.relayout import axes_of_layout, relaid
+
+
+def plain_layout(layout: str) -> str:
+    """ "NCHW16c" -> "NCHW"."""
+    return re.sub(r"\d+[a-z]", "", layout)
+
+
+def relaid_type(op: str, ty: AnyValue, source: str, target: str) -> AnyValue:
+    """A tensor type in another layout; None stays None."""
+    if not isinstance(ty, TensorType) or source == target:
+        return ty
+    return TensorType(relaid(op, ty.shape, source, target)[2], ty.dtype)
+
+
+def relaid_array(op: str, x: np.ndarray, source: str, target: str) -> np.ndarray:
+    """An array in another layout."""
+    if source == target:
+        return x
+    parts, order, result = relaid(op, x.shape, source, target)
+    return np.ascontiguousarray(x.reshape(parts).transpose(order).reshape(result))
+
+
+def relaid_relax(R: AnyValue, op: str, x: AnyValue, source: str, target: str) -> AnyValue:
+    """A typed Relax expression in another layout."""
+    if source == target:
+        return x
+    parts, order, result = relaid(op, shape_of(x), source, target)
+    return typed(R.reshape(R.permute_dims(R.reshape(x, parts), list(order)), result))
+
+
+def in_blocks(
+    op: str,
+    names: Sequence[str],
+    results: Sequence[str],
+    *,
+    relation: Callable[..., Types],
+    reference: Callable[..., np.ndarray],
+    flops: Callable[..., int],
+    relax: Callable[..., AnyValue],
+) -> dict[str, AnyValue]:
+    """These parts of an operator's definition, for layouts with blocks too.
+
+    names: for each argument the attribute that names its layout.
+    results: attributes that name the layout of the result; the first one that is not empty does.
+    """
+    every = tuple(dict.fromkeys([*names, *results]))
+
+    def plain_of(attrs: AnyValue) -> AnyValue:
+        """The attributes without blocks; `attrs` itself where there are none."""
+        blocked = {n: attrs[n] for n in every if any(map(str.islower, attrs[n]))}
+        for layout in blocked.values():
+            axes_of_layout(op, layout)  # or the error that says what is wrong with it
+        return (
+            attrs.replace(**{n: plain_layout(v) for n, v in blocked.items()}) if blocked else attrs
+        )
+
+    def pairs(attrs: AnyValue, plain: AnyValue) -> list[tuple[str, str]]:
+        return [(attrs[n], plain[n]) for n in names]
+
+    def of_result(attrs: AnyValue) -> str:
+        return next(attrs[n] for n in results if attrs[n])
+
+    def typed_relation(attrs: AnyValue, *types: Type | None) -> Types:
+        plain = plain_of(attrs)
+        if plain is attrs:
+            return relation(attrs, *types)
+        layouts = pairs(attrs, plain)
+        flat = [relaid_type(op, t, *each) for t, each in zip(types, layouts, strict=True)]
+        *solved, result = relation(plain, *flat)
+        back = [relaid_type(op, t, b, a) for t, (a, b) in zip(solved, layouts, strict=True)]
+        return (*back, relaid_type(op, result, of_result(plain), of_result(attrs)))
+
+    def typed_reference(attrs: AnyValue, *values: np.ndarray) -> np.ndarray:
+        plain = plain_of(attrs)
+        layouts = pairs(attrs, plain)
+        flat = [relaid_array(op, x, *each) for x, each in zip(values, layouts, strict=True)]
+        result = reference(plain, *flat)
+        return relaid_array(op, result, of_result(plain), of_result(attrs))
+
+    def typed_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
+        plain = plain_of(attrs)
+        layouts = pairs(attrs, plain)
+        flat = [relaid_type(op, t, *each) for t, each in zip(args, layouts, strict=True)]
+        return flops(plain, flat, relaid_type(op, result, of_result(attrs), of_result(plain)))
+
+    def typed_relax(R: AnyValue, attrs: AnyValue, *values: AnyValue) -> AnyValue:
+        plain = plain_of(attrs)
+        if plain is attrs:
+            return relax(R, attrs, *values)
+        layouts = pairs(attrs, plain)
+        flat = [relaid_relax(R, op, x, *each) for x, each in zip(values, layouts, strict=True)]
+        result = typed(relax(R, plain, *flat))
+        return relaid_relax(R, op, result, of_result(plain), of_result(attrs))
+
+    return {
+        "relation": typed_relation,
+        "reference": typed_reference,
+        "flops": typed_flops,
+        "relax": typed_relax,
+    }

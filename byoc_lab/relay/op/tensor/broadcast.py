@@ -1,0 +1,203 @@
+"""Binary operators that broadcast: shapes line up from the right, as in NumPy.
+
+Both arguments have one dtype; comparisons give bool. A dimension `?` beside d > 1 gives d, beside 1
+gives `?`. Source: `BroadcastRel` and `BroadcastCompRel` of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.relay.ir.attrs import REQUIRED
+from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.registry import OpPattern, define_op, same_result
+from byoc_lab.relay.op.framework.relations import Types, broadcast, check_spreads, fail, tensors
+from byoc_lab.relay.op.framework.relax_types import dtype_of, shape_of
+from byoc_lab.relay.op.tensor.create import INIT_ATTRS
+from byoc_lab.relay.op.tensor.elementwise import one_per_element
+from byoc_lab.relay.op.tensor.shape import listed, no_flops
+
+
+def _relation(op: str, dtype: str | None) -> Callable[..., Types]:
+    """The relation of `op`; its result has `dtype`, or that of the arguments when None."""
+
+    def relation(attrs: Any, lhs: Type | None, rhs: Type | None) -> Types:
+        a, b = tensors(op, "lhs rhs", lhs, rhs)
+        if a is None or b is None:
+            return a, b, None
+        if a.dtype != b.dtype:
+            said = f"data types {a.dtype} and {b.dtype} do not match in BroadcastRel"
+            message = f"lhs and rhs must have one dtype, found {a} and {b}; cast one of them"
+            fail(op, message, (said,))
+        return a, b, TensorType(broadcast(op, a, b), dtype or a.dtype)
+
+    return relation
+
+
+def _binary(
+    name: str, function: Callable[..., Any], relax: str, doc: str, dtype: str | None = None
+) -> None:
+    def reference(attrs: Any, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+        return np.asarray(function(lhs, rhs), dtype)
+
+    define_op(
+        name,
+        "lhs rhs",
+        _relation(name, dtype),
+        reference=reference if dtype else same_result(function),
+        flops=one_per_element,
+        relax=lambda R, attrs, lhs, rhs: getattr(R, relax)(lhs, rhs),
+        pattern=OpPattern.BROADCAST,
+        layout=layout_rules.broadcast,
+        doc=doc,
+    )
+
+
+def divide(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """True division for floats; for integers the quotient is cut towards zero, as in C."""
+    if lhs.dtype.kind not in "iub":  # bfloat16 is no floating-point dtype to NumPy
+        return np.divide(lhs, rhs)
+    quotient = np.abs(lhs) // np.abs(rhs)
+    return np.where((lhs < 0) == (rhs < 0), quotient, -quotient)
+
+
+_binary("add", np.add, "add", "out = lhs + rhs.")
+_binary("subtract", np.subtract, "subtract", "out = lhs - rhs.")
+_binary("multiply", np.multiply, "multiply", "out = lhs * rhs.")
+_binary("divide", divide, "divide", "out = lhs / rhs; integers are cut towards zero.")
+_binary("maximum", np.maximum, "maximum", "out = the greater of lhs and rhs.")
+_binary("minimum", np.minimum, "minimum", "out = the smaller of lhs and rhs.")
+_binary("power", np.power, "power", "out = lhs to the power of rhs.")
+_binary("logical_and", np.logical_and, "logical_and", "out = lhs and rhs.")
+_binary("logical_or", np.logical_or, "logical_or", "out = lhs or rhs.")
+_binary("less", np.less, "less", "out = lhs < rhs.", "bool")
+_binary("less_equal", np.less_equal, "less_equal", "out = lhs <= rhs.", "bool")
+_binary("greater", np.greater, "greater", "out = lhs > rhs.", "bool")
+_binary("greater_equal", np.greater_equal, "greater_equal", "out = lhs >= rhs.", "bool")
+_binary("equal", np.equal, "equal", "out = whether lhs and rhs are the same.", "bool")
+_binary("not_equal", np.not_equal, "not_equal", "out = whether lhs and rhs differ.", "bool")
+
+
+def floor_mod(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """What is left of lhs / rhs rounded down; it has the sign of rhs."""
+    return np.mod(lhs, rhs)
+
+
+_binary("floor_divide", np.floor_divide, "floor_divide", "out = lhs / rhs, rounded down.")
+_binary("floor_mod", floor_mod, "floor_mod", "out = rest of floor_divide; signed as rhs.")
+for _name in ("mod", "trunc_mod"):
+    _binary(_name, np.fmod, "mod", "out = rest of the division cut towards zero; signed as lhs.")
+_binary("logical_xor", np.logical_xor, "logical_xor", "out = either lhs or rhs, not both.")
+_binary("bitwise_and", np.bitwise_and, "bitwise_and", "out = the bits set in both lhs and rhs.")
+_binary("bitwise_or", np.bitwise_or, "bitwise_or", "out = the bits set in lhs or rhs.")
+_binary("bitwise_xor", np.bitwise_xor, "bitwise_xor", "out = the bits that differ in lhs and rhs.")
+_binary("left_shift", np.left_shift, "left_shift", "out = lhs * 2 to the power of rhs.")
+_binary("right_shift", np.right_shift, "right_shift", "out = lhs / 2 to the power of rhs.")
+
+
+def trunc_divide(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """The quotient cut towards zero."""
+    return np.trunc(divide(lhs, rhs))
+
+
+define_op(
+    "trunc_divide",
+    "lhs rhs",
+    _relation("trunc_divide", None),
+    reference=same_result(trunc_divide),
+    flops=one_per_element,
+    relax=lambda R, attrs, lhs, rhs: (
+        R.trunc(R.divide(lhs, rhs)) if "float" in dtype_of(lhs) else R.divide(lhs, rhs)
+    ),
+    pattern=OpPattern.BROADCAST,
+    layout=layout_rules.broadcast,
+    doc="out = lhs / rhs, cut towards zero.",
+)
+
+
+def where_relation(attrs: Any, condition: Type | None, x: Type | None, y: Type | None) -> Types:
+    """condition, x and y broadcast together; the result has the dtype of x and y."""
+    c, a, b = tensors("where", "condition x y", condition, x, y)
+    if c is None or a is None or b is None:
+        return c, a, b, None
+    if a.dtype != b.dtype:
+        fail("where", f"x and y must have one dtype, found {a} and {b}; cast one of them")
+    either = TensorType(broadcast("where", a, b), a.dtype)
+    return c, a, b, TensorType(broadcast("where", c, either), a.dtype)
+
+
+def _where(attrs: Any, condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    try:
+        return np.where(condition, x, y)
+    except ValueError as error:
+        raise ValueError(f"Invalid broadcast shapes: {error}") from None  # TVM's words come first
+
+
+def _where_relax(R: Any, attrs: Any, condition: Any, x: Any, y: Any) -> Any:
+    known = dtype_of(condition) == "bool"
+    return R.where(condition if known else R.astype(condition, "bool"), x, y)
+
+
+define_op(
+    "where",
+    "condition x y",
+    where_relation,
+    reference=_where,
+    flops=one_per_element,
+    relax=_where_relax,
+    pattern=OpPattern.BROADCAST,
+    doc="out = x where condition is not 0, y elsewhere; the three broadcast.",
+)
+
+
+def broadcast_to_relation(attrs: Any, data: Type | None) -> Types:
+    """data in the shape of the attribute, which it must broadcast to."""
+    (x,) = tensors("broadcast_to", "data", data)
+    if x is None:
+        return None, None
+    if attrs.shape is None:
+        fail("broadcast_to", "attribute shape must be given")
+    wide = TensorType(attrs.shape, x.dtype)
+    check_spreads("broadcast_to", x, wide)
+    return x, wide
+
+
+define_op(
+    "broadcast_to",
+    "data",
+    broadcast_to_relation,
+    reference=lambda attrs, x: np.broadcast_to(x, attrs.shape).copy(),
+    attrs=INIT_ATTRS,
+    flops=no_flops,
+    relax=lambda R, attrs, x: R.broadcast_to(x, attrs.shape),
+    pattern=OpPattern.BROADCAST,
+    parameters="data shape",
+    defaults={"shape": REQUIRED},
+    normalize=listed("shape"),
+    doc="data repeated along axes of length 1, and along new ones in front.",
+)
+
+
+def broadcast_to_like_relation(attrs: Any, data: Type | None, like: Type | None) -> Types:
+    """data in the shape of broadcast_type."""
+    x, wide = tensors("broadcast_to_like", "data broadcast_type", data, like)
+    if x is None or wide is None:
+        return x, wide, None
+    check_spreads("broadcast_to_like", x, wide)
+    return x, wide, TensorType(wide.shape, x.dtype)
+
+
+define_op(
+    "broadcast_to_like",
+    "data broadcast_type",
+    broadcast_to_like_relation,
+    reference=lambda attrs, x, like: np.broadcast_to(x, like.shape).copy(),
+    flops=no_flops,
+    relax=lambda R, attrs, x, like: R.broadcast_to(x, shape_of(like)),
+    pattern=OpPattern.BROADCAST,
+    doc="data repeated to the shape of another tensor.",
+)

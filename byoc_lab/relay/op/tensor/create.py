@@ -1,0 +1,202 @@
+"""Operators that make tensors of given values.
+
+Source: `InitOpRel`, `FullRel`, `ArangeRel` of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.errors import BuildError
+from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, dtype, integers
+from byoc_lab.relay.ir.dims import Any
+from byoc_lab.relay.ir.expr import Constant, Expr, const
+from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.registry import OpPattern, define_op, identity
+from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, fail, tensors
+from byoc_lab.relay.op.framework.relax_types import dtype_of, scalar
+from byoc_lab.relay.op.tensor.shape import listed, no_flops
+
+INIT_ATTRS = AttrsType(
+    "relay.attrs.InitOpAttrs",
+    (
+        Attr("shape", integers, REQUIRED, "shape of the result", may_be_none=True),
+        Attr("dtype", dtype, NO_DTYPE, "dtype of the result"),
+    ),
+)
+
+
+def _filled(op: str, make, doc: str) -> None:
+    def relation(attrs: AnyValue) -> Types:
+        """A tensor of the attributes' shape and dtype."""
+        if not attrs.dtype or attrs.shape is None:
+            fail(op, "attributes shape and dtype must be given")
+        return (TensorType(attrs.shape, attrs.dtype),)
+
+    define_op(
+        op,
+        "",
+        relation,
+        reference=lambda attrs: make(attrs.shape, attrs.dtype),
+        attrs=INIT_ATTRS,
+        flops=no_flops,
+        relax=lambda R, attrs: getattr(R, op)(attrs.shape, attrs.dtype),
+        pattern=OpPattern.ELEMWISE,
+        defaults={"shape": REQUIRED, "dtype": REQUIRED},
+        normalize=listed("shape"),
+        doc=doc,
+    )
+
+
+_filled("zeros", np.zeros, "A tensor of zeros.")
+_filled("ones", np.ones, "A tensor of ones.")
+
+
+def full_relation(attrs: AnyValue, fill_value: Type | None) -> Types:
+    """A scalar gives a tensor of the attributes' shape and dtype; without one, of its own dtype."""
+    (v,) = tensors("full", "fill_value", fill_value)
+    if v is None:
+        return None, None
+    if v.shape:
+        fail("full", f"fill_value must be a scalar, found {v}")
+    if attrs.shape is None:
+        fail("full", "attribute shape must be given")
+    return v, TensorType(attrs.shape, attrs.dtype or v.dtype)
+
+
+define_op(
+    "full",
+    "fill_value",
+    full_relation,
+    reference=lambda attrs, v: np.full(attrs.shape, v, attrs.dtype or v.dtype),
+    attrs=INIT_ATTRS,
+    defaults={"shape": ()},
+    normalize=listed("shape"),
+    flops=no_flops,
+    relax=lambda R, attrs, v: R.full(attrs.shape, v, attrs.dtype or None),
+    pattern=OpPattern.ELEMWISE,
+    doc="A tensor filled with one value.",
+)
+
+
+def _like(op: str, make, doc: str) -> None:
+    define_op(
+        op,
+        "data",
+        identity,
+        reference=lambda attrs, x: make(x),
+        flops=no_flops,
+        relax=lambda R, attrs, x: getattr(R, op)(x),
+        pattern=OpPattern.ELEMWISE,
+        layout=layout_rules.elementwise,
+        doc=doc,
+    )
+
+
+_like("zeros_like", np.zeros_like, "Zeros, in the shape and dtype of data.")
+_like("ones_like", np.ones_like, "Ones, in the shape and dtype of data.")
+
+
+def full_like_relation(attrs: AnyValue, data: Type | None, fill_value: Type | None) -> Types:
+    """A scalar, in the shape and dtype of data."""
+    x, v = tensors("full_like", "data fill_value", data, fill_value)
+    if v is not None and v.shape:
+        fail("full_like", f"fill_value must be a scalar, found {v}")
+    return x, v, x
+
+
+define_op(
+    "full_like",
+    "data fill_value",
+    full_like_relation,
+    reference=lambda attrs, x, v: np.full_like(x, v),
+    flops=no_flops,
+    relax=lambda R, attrs, x, v: R.full_like(x, v, dtype_of(x)),
+    pattern=OpPattern.ELEMWISE,
+    doc="One value, in the shape and dtype of data.",
+)
+
+
+def scalar_expr(value: AnyValue) -> Expr:
+    """A Relay expression: the kind of the bounds of `arange`."""
+    if not isinstance(value, Expr):
+        raise TypeError
+    return value
+
+
+def _bound(attrs: AnyValue, name: str) -> AnyValue:
+    """The number that a bound of `arange` is, or None when it is known only at run time."""
+    value = attrs[name]
+    return value.numpy().item() if isinstance(value, Constant) else None
+
+
+def arange_relation(
+    attrs: AnyValue, start: Type | None, stop: Type | None, step: Type | None
+) -> Types:
+    """ceil((stop - start) / step) elements of the attribute's dtype; `?` of unknown bounds."""
+    op = "arange"
+    for name, ty in zip(("start", "stop", "step"), (start, stop, step), strict=True):
+        if isinstance(ty, TensorType) and ty.shape:
+            fail(op, f"{name} must be a scalar, found {ty}")
+    first, last, by = (_bound(attrs, name) for name in ("start", "stop", "step"))
+    if first is None or last is None or by is None:
+        return start, stop, step, TensorType((Any(),), attrs.dtype)
+    if by == 0:
+        fail(op, "step must not be 0")
+    length = max(0, ceil((last - first) / by))
+    return start, stop, step, TensorType((length,), attrs.dtype)
+
+
+def arange_reference(
+    attrs: AnyValue, start: np.ndarray, stop: np.ndarray, step: np.ndarray
+) -> np.ndarray:
+    length = max(0, ceil((stop.item() - start.item()) / step.item()))
+    return (start + step * np.arange(length)).astype(attrs.dtype)
+
+
+def _arange_relax(
+    R: AnyValue, attrs: AnyValue, start: AnyValue, stop: AnyValue, step: AnyValue
+) -> AnyValue:
+    first, last, by = (_bound(attrs, name) for name in ("start", "stop", "step"))
+    if first is None or last is None or by is None:
+        raise BuildError("arange: Relax supports only constants as start, stop and step")
+    length = max(0, ceil((last - first) / by))
+    whole = R.astype(R.arange(0, length, 1, "int64"), attrs.dtype)
+    return R.add(R.multiply(whole, scalar(by, attrs.dtype)), scalar(first, attrs.dtype))
+
+
+def _bounds(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+    """The arguments of TVM's function, as arguments and as attributes."""
+    start, stop, step, kind = (values[n] for n in ("start", "stop", "step", "dtype"))
+    start, stop = (const(0, kind), start) if stop is None else (start, stop)
+    step = const(1, kind) if step is None else step
+    attributes = {"start": start, "stop": stop, "step": step, "dtype": kind}
+    return {**attributes, "first": start, "last": stop, "by": step}
+
+
+define_op(
+    "arange",
+    "first last by",  # not the names of the attributes: a builder has one parameter for each
+    arange_relation,
+    reference=arange_reference,
+    attrs=AttrsType(
+        "relay.attrs.ArangeAttrs",
+        (
+            Attr("start", scalar_expr, doc="a copy of the argument start"),
+            Attr("stop", scalar_expr, doc="a copy of the argument stop"),
+            Attr("step", scalar_expr, doc="a copy of the argument step"),
+            Attr("dtype", dtype, doc="dtype of the result"),
+        ),
+    ),
+    flops=no_flops,
+    relax=_arange_relax,
+    pattern=OpPattern.OPAQUE,
+    parameters="start stop step dtype",
+    defaults={"stop": None, "step": None, "dtype": "float32"},
+    normalize=_bounds,
+    doc="start, start + step, start + 2 * step, ... before stop; start alone is the stop, after 0.",
+)

@@ -1,0 +1,375 @@
+"""Operators with an argument where others have an attribute: dyn.reshape, dyn.tile, ...
+
+They compute what the operator with the attribute computes, once the argument is known. So each
+is defined by the other one, and `relay.reshape` and its like make whichever fits: the one with
+the attribute for numbers and constants, this one for any other expression.
+
+Source: src/relay/op/dyn of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.errors import TypeInferenceError
+from byoc_lab.relay.ir.attrs import Attr, Attrs, AttrsType, integer, integers
+from byoc_lab.relay.ir.dims import Any, Dim, Unknown
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, const
+from byoc_lab.relay.ir.span import unless_tvm
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.op.framework.layout import positions
+from byoc_lab.relay.op.framework.namespace import builds, function
+from byoc_lab.relay.op.framework.registry import OpPattern, builder, define_op
+from byoc_lab.relay.op.framework.relations import Types, axis_of, fail, need_rank, tensors
+from byoc_lab.relay.op.framework.relax_types import constant_array
+from byoc_lab.relay.op.framework.windows import SPATIAL
+
+# Classes for fusion that differ from those of the operators with attributes.
+INJECTIVE_HERE = dict.fromkeys(("tile", "expand_dims"), OpPattern.INJECTIVE)
+SCALAR = 0  # the rank of an argument; None: any
+Shape = Callable[..., "Type | None"]
+# The dtypes of the constants made of numbers beside an expression, where `const` has others.
+KINDS = {
+    **dict.fromkeys(("scale_d", "scale_h", "scale_w"), "float64"),
+    "size": "int64",
+    "roi": "float32",
+}
+
+
+def _dynamic(
+    name: str,
+    inputs: str,
+    given: Mapping[str, int | None],
+    result: Shape,
+    empty: Mapping[str, AnyValue] | None = None,
+    attrs: AttrsType | None = None,
+) -> Op:
+    """Define dyn.<name>. `given`: the arguments that are attributes elsewhere, and their ranks;
+    `result(attrs, *types)`: the type of the result, all arguments known; `empty`: the
+    values that TVM gives the attributes of the same names."""
+    op, static = f"dyn.{name}", Op.get(name).definition
+    names = inputs.split()
+
+    def relation(attrs: AnyValue, *types: Type | None) -> Types:
+        known = tensors(op, inputs, *types)
+        for argument, ty in zip(names, known, strict=True):
+            rank = given.get(argument)
+            if ty is None:
+                continue
+            if rank == SCALAR:
+                if ty.shape not in ((), (1,)):
+                    fail(op, f"{argument} must be a scalar, found {ty}")
+            elif rank is not None:
+                need_rank(op, argument, ty, rank)
+                if isinstance(ty.shape[0], Unknown):
+                    fail(op, f"{argument} must be of a known length, found {ty}")
+        if any(ty is None for ty in known):
+            return *known, None
+        return *known, result(attrs, *known)
+
+    def split(args: tuple[AnyValue, ...], array: Callable[..., np.ndarray]) -> AnyValue:
+        """(the arguments that stay, the arrays that become attributes)."""
+        pairs = list(zip(names, args, strict=True))
+        arrays = {n: array(a, op, n) for n, a in pairs if n in given}
+        return [a for n, a in pairs if n not in given], arrays
+
+    def reference(attrs: AnyValue, *args: np.ndarray) -> AnyValue:
+        stay, arrays = split(args, lambda array, op, name: array)
+        assert static.reference is not None
+        return static.reference(_attributes(op, attrs, arrays), *stay)
+
+    def relax(R: AnyValue, attrs: AnyValue, *args: AnyValue) -> AnyValue:
+        stay, arrays = split(args, constant_array)
+        assert static.relax is not None
+        return static.relax(R, _attributes(op, attrs, arrays), *stay)
+
+    def flops(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
+        """Like the operator with attributes, 0 while the size of the result is unknown."""
+        if not _is_static(result):
+            return 0
+        kept = [t for n, t in zip(names, args, strict=True) if n not in given]
+        return static.flops(attrs, kept, result) if static.flops else 0
+
+    schema = attrs if attrs is not None else static.attrs if empty is not None else None
+    DYNAMIC[op] = given
+    return define_op(
+        op,
+        inputs,
+        relation,
+        reference=reference,
+        attrs=schema,
+        attrs_key=None if attrs is None else "",  # TVM does not declare those of its own
+        flops=flops,
+        relax=relax,
+        pattern=INJECTIVE_HERE.get(name, static.pattern),
+        results=static.results,
+        fixed=empty or {},
+        constants={**static.constants, **{argument: KINDS.get(argument) for argument in given}},
+        doc=f"`{name}`, with {' and '.join(given)} known only at run time.",
+    )
+
+
+DYNAMIC: dict[str, Mapping[str, int | None]] = {}  # the arguments that are attributes elsewhere
+
+
+def _attributes(op: str, attrs: AnyValue, arrays: Mapping[str, np.ndarray]) -> Attrs:
+    """The record of the operator that has attributes instead of arguments."""
+    given, schema = DYNAMIC[op], Op.get(op.removeprefix("dyn.")).definition.attrs
+    values = {f.name: attrs[f.name] for f in schema.fields if attrs and f.name in attrs}
+    kinds = {f.name: f.kind for f in schema.fields}
+    for argument, array in arrays.items():
+        if kinds[argument] in (
+            integer,
+            integers,
+        ):  # TVM accepts numbers of any dtype, and casts them
+            array = array.astype(np.int64)
+        scalar = given[argument] == SCALAR
+        values[argument] = array.reshape(()).item() if scalar else array.tolist()
+    return schema.make(values)
+
+
+def has_static_form(expr: Expr) -> bool:
+    """Whether `expr` calls an operator whose arguments may become attributes. As in TVM that is
+    every dynamic one but dyn.expand_dims."""
+    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name in WITH_STATIC_FORM
+
+
+def static_form(call: Call) -> Call | None:
+    """The static form of a call that has one; None where an argument is no constant."""
+    op = call.op
+    assert isinstance(op, Op)
+    given = DYNAMIC[op.name]
+    named = dict(zip(op.definition.inputs, call.args, strict=True))
+    constants = {n: a.numpy() for n, a in named.items() if n in given and isinstance(a, Constant)}
+    if len(constants) < len(given):
+        return None
+    stay = [arg for name, arg in named.items() if name not in given]
+    attrs = _attributes(op.name, call.attrs, constants)
+    span = unless_tvm(call.span)
+    return Call(Op.get(op.name.removeprefix("dyn.")), stay, attrs, span=span)
+
+
+def _is_static(ty: AnyValue) -> bool:
+    fields = ty.fields if isinstance(ty, TupleType) else (ty,)
+    return all(isinstance(t, TensorType) and t.is_static for t in fields)
+
+
+def unknown(rank: Dim, dtype: str) -> TensorType:
+    """A tensor of `rank` axes of unknown lengths."""
+    if isinstance(rank, Unknown):
+        raise TypeInferenceError("the number of dimensions must be known")
+    return TensorType([Any()] * rank, dtype)
+
+
+def _as_shape(data: int, shape: int) -> Shape:
+    """A result with as many axes as argument `shape` has elements, of the dtype of `data`."""
+    return lambda attrs, *types: unknown(
+        types[shape].shape[0], (attrs and attrs.get("dtype")) or types[data].dtype
+    )
+
+
+def _sized(attrs: AnyValue, data: TensorType, *rest: AnyValue) -> TensorType:
+    """data, its spatial axes of unknown lengths."""
+    wanted = f"NC{SPATIAL[len(data.shape) - 2]}" if 3 <= len(data.shape) <= 5 else "NCHW"
+    order = positions("dyn", "layout", attrs.layout, wanted)
+    kept = order[:2]
+    return TensorType([d if n in kept else Any() for n, d in enumerate(data.shape)], data.dtype)
+
+
+def _topk(attrs: AnyValue, data: TensorType, k: TensorType) -> Type:
+    shape = list(data.shape)
+    shape[axis_of("dyn.topk", attrs.axis, len(shape))] = Any()
+    values, indices = TensorType(shape, data.dtype), TensorType(shape, attrs.dtype)
+    both = TupleType((values, indices))
+    results: dict[str, Type] = {"both": both, "values": values, "indices": indices}
+    if attrs.ret_type not in results:
+        fail("dyn.topk", f"ret_type must be one of {', '.join(results)}, found {attrs.ret_type!r}")
+    return results[attrs.ret_type]
+
+
+def _sliced(attrs: AnyValue, data: TensorType, begin: TensorType, *rest: TensorType) -> TensorType:
+    """data, its first axes, of which there is a begin, of unknown lengths."""
+    count = begin.shape[0]
+    assert isinstance(count, int)  # _dynamic has checked it
+    if count > len(data.shape):
+        fail("dyn.strided_slice", f"begin is for up to {len(data.shape)} axes, found {begin}")
+    return TensorType((*[Any()] * count, *data.shape[count:]), data.dtype)
+
+
+def _one_hot(attrs: AnyValue, indices: TensorType, *rest: TensorType) -> TensorType:
+    at = axis_of("dyn.one_hot", attrs.axis, len(indices.shape) + 1)
+    return TensorType((*indices.shape[:at], Any(), *indices.shape[at:]), attrs.dtype)
+
+
+_dynamic("reshape", "data newshape", {"newshape": 1}, _as_shape(0, 1), {"newshape": ()})
+_dynamic("broadcast_to", "data shape", {"shape": 1}, _as_shape(0, 1), {"shape": None})
+_dynamic("full", "fill_value shape", {"shape": 1}, _as_shape(0, 1), {"shape": None})
+for _name in ("zeros", "ones"):
+    _dynamic(_name, "shape", {"shape": 1}, _as_shape(0, 0), {"shape": None})
+_dynamic(
+    "tile",
+    "data reps",
+    {"reps": 1},
+    lambda attrs, x, reps: unknown(max(len(x.shape), reps.shape[0]), x.dtype),
+    {"reps": ()},
+)
+_dynamic(
+    "one_hot",
+    "indices on_value off_value depth",
+    {"depth": SCALAR},
+    _one_hot,
+    {"depth": 0},
+)
+_dynamic("topk", "data k", {"k": SCALAR}, _topk, {"k": None})
+_dynamic(
+    "squeeze",
+    "data axis",
+    {"axis": 1},
+    lambda attrs, x, axis: unknown(len(x.shape) - axis.shape[0], x.dtype),
+    {"axis": ()},
+)
+_dynamic(
+    "expand_dims",
+    "data axis",
+    {"axis": SCALAR},
+    lambda attrs, x, axis: unknown(len(x.shape) + attrs.num_newaxis, x.dtype),
+    attrs=AttrsType(
+        "relay.attrs.DynExpandDimsAttrs", (Attr("num_newaxis", integer, 1, "how many new axes"),)
+    ),
+)
+_dynamic(
+    "nn.pad",
+    "data pad_width pad_value",
+    {"pad_width": 2},
+    lambda attrs, x, width, value: unknown(len(x.shape), x.dtype),
+    {"pad_width": ()},
+)
+_dynamic(
+    "image.resize2d",
+    "data size roi",
+    {"size": 1, "roi": 1},
+    lambda attrs, x, size, roi: TensorType(_sized(attrs, x).shape, attrs.out_dtype or x.dtype),
+    {"size": (), "roi": ()},
+)
+_dynamic(
+    "nn.upsampling",
+    "data scale_h scale_w",
+    {"scale_h": SCALAR, "scale_w": SCALAR},
+    _sized,
+    {"scale_h": 0.0, "scale_w": 0.0},
+)
+_dynamic(
+    "nn.upsampling3d",
+    "data scale_d scale_h scale_w",
+    {"scale_d": SCALAR, "scale_h": SCALAR, "scale_w": SCALAR},
+    _sized,
+    {"scale_d": 0.0, "scale_h": 0.0, "scale_w": 0.0},
+)
+_dynamic(
+    "strided_slice",
+    "data begin end strides",
+    {"begin": 1, "end": 1, "strides": 1},
+    _sliced,
+    {"begin": None, "end": None, "strides": None},
+)
+
+WITH_STATIC_FORM = frozenset(DYNAMIC) - {"dyn.expand_dims"}
+
+# The functions that choose -----------------------------------------------------------------------
+
+
+def _number(value: AnyValue, rank: int | None) -> AnyValue:
+    """What a constant holds: a number or a list."""
+    array = value.numpy()
+    return array.reshape(()).item() if rank == SCALAR else array.tolist()
+
+
+def _chooser(name: str, fold: bool = True, prepare: Callable[..., None] | None = None) -> None:
+    """Make `relay.<name>` choose: the dynamic operator for expressions, the static one for numbers.
+
+    fold: whether a constant counts as its numbers, not as an expression.
+    prepare(values): what TVM does to the arguments of the dynamic operator.
+    """
+    given = DYNAMIC[f"dyn.{name}"]
+    static, dynamic = function(name), builder(Op.get(f"dyn.{name}"))
+    signature = inspect.signature(static)
+    shared = signature.parameters.keys() & inspect.signature(dynamic).parameters.keys()
+
+    def build(*args: AnyValue, **kwargs: AnyValue) -> AnyValue:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        values = bound.arguments
+        for argument, rank in given.items():
+            if fold and isinstance(values[argument], Constant):
+                values[argument] = _number(values[argument], rank)
+        if not any(isinstance(values[argument], Expr) for argument in given):
+            return static(**values)
+        if prepare is not None:
+            prepare(values)
+        return dynamic(**{n: v for n, v in values.items() if n in shared})
+
+    build.__name__ = build.__qualname__ = name.rpartition(".")[2]
+    build.__signature__ = signature  # type: ignore[attr-defined]
+    build.__doc__ = f"{static.__doc__}\n\n{' and '.join(given)} may be an expression."
+    builds(name)(build)
+
+
+def _slice_bounds(values: dict[str, AnyValue]) -> None:
+    """A begin below 0 counts from the end, one beyond the end stops there.
+
+    Raises ValueError for axes, which the dynamic operator does not have.
+    """
+    if values["axes"] is not None:
+        raise ValueError("strided_slice: axes must be None when a bound is an expression")
+    call = function
+    for bound in ("begin", "end", "strides"):
+        given = [1] if bound == "strides" and values[bound] is None else values[bound]
+        values[bound] = given if isinstance(given, Expr) else const(list(given))
+    begin = values["begin"]
+    whole = call("cast_like")(call("shape_of")(values["data"]), begin)
+    lengths = call("slice_like")(whole, begin)
+    zero = call("cast_like")(const(0), begin)
+    begin = call("where")(call("less")(begin, zero), call("add")(begin, lengths), begin)
+    beyond = call("greater_equal")(begin, lengths)
+    values["begin"] = call("where")(beyond, lengths, begin)
+
+
+def _region(values: dict[str, AnyValue]) -> None:
+    values["roi"] = [0.0] * 4 if values["roi"] is None else values["roi"]
+
+
+for _name in ("reshape", "broadcast_to", "full", "zeros", "ones", "tile", "one_hot", "topk"):
+    _chooser(_name)
+for _name in ("squeeze", "nn.pad", "nn.upsampling", "nn.upsampling3d"):
+    _chooser(_name)
+_chooser("expand_dims", fold=False)
+_chooser("image.resize2d", prepare=_region)
+_chooser("strided_slice", prepare=_slice_bounds)
+
+
+@builds("segment_sum")
+def segment_sum(data: Expr, segment_ids: Expr, num_segments: AnyValue = None) -> Expr:
+    """The sums of the rows of `data` that have one id; `num_segments` of them, or as many as ids.
+
+    It is a scatter, into zeros of a shape that is computed.
+    """
+    call = function
+    one = call("cast_like")(const([1]), segment_ids)
+    if num_segments:
+        given = const([num_segments]) if isinstance(num_segments, int) else num_segments
+        count = call("cast_like")(given, segment_ids)
+    else:
+        greatest = call("reshape")(call("max")(segment_ids, [0], False, False), -1)
+        count = call("add")(greatest, one)
+    whole = call("shape_of")(data, "int32")
+    rest = call("strided_slice")(whole, [1], [-1], slice_mode="size")
+    rest = call("cast_like")(rest, count)
+    shape = call("concatenate")([count, rest], 0)
+    ids_shape = call("concatenate")([call("reverse")(rest, 0), one], 0)
+    places = call("transpose")(call("tile")(segment_ids, ids_shape))
+    zeros = call("cast_like")(call("zeros")(shape, "float64"), data)
+    return call("scatter_elements")(zeros, places, data, axis=0, reduction="add")

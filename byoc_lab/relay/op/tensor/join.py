@@ -1,0 +1,318 @@
+"""Operators that join, cut and repeat along an axis.
+
+Source: `ConcatenateRel`, `SplitRel`, `RepeatRel` of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.relay.ir.attrs import (
+    REQUIRED,
+    Attr,
+    AttrsType,
+    integer,
+    integer_or_integers,
+    integers,
+)
+from byoc_lab.relay.ir.dims import Any, Dim, Unknown
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    axis_of,
+    differ,
+    dim,
+    fail,
+    product,
+    tensors,
+)
+from byoc_lab.relay.op.framework.relax_types import rank_of, shape_of
+from byoc_lab.relay.op.tensor.shape import no_flops
+
+
+def _goes_with(ty: TensorType, dtype: str, shape: list[Dim], axis: int) -> bool:
+    """Whether `ty` differs from a tensor of `dtype` and `shape` along `axis` at most."""
+    if ty.dtype != dtype or len(ty.shape) != len(shape):
+        return False
+    return not any(
+        differ(a, b) for n, (a, b) in enumerate(zip(ty.shape, shape, strict=True)) if n != axis
+    )
+
+
+def concatenate_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """A tuple of tensors that differ along `axis` at most gives one tensor."""
+    op = "concatenate"
+    if data is None or (isinstance(data, TupleType) and data.has_holes):
+        return data, None
+    if not isinstance(data, TupleType) or not data.fields:
+        fail(op, f"data must be a tuple of tensors, found {data}")
+    fields: list[TensorType] = []
+    for n, ty in enumerate(data.fields):
+        if not isinstance(ty, TensorType):
+            fail(op, f"field {n} of data must be a tensor, found {ty}")
+        fields.append(ty)
+    first = fields[0]
+    axis = axis_of(op, attrs.axis, len(first.shape))
+    shape = list(first.shape)
+    for n, ty in enumerate(fields[1:], start=1):
+        if not _goes_with(ty, first.dtype, shape, axis):
+            fail(op, f"field {n} is {ty}, which does not go with {first} along axis {axis}")
+        for i, d in enumerate(ty.shape):
+            if i == axis:
+                shape[i] = dim(lambda a, b: a + b, shape[i], d)
+            elif isinstance(shape[i], Any):
+                shape[i] = d
+    if not isinstance(shape[axis], Any):
+        # As in TVM, a length that one of them leaves open is known only if the joined one is not.
+        open_axes = [any(isinstance(ty.shape[i], Any) for ty in fields) for i in range(len(shape))]
+        shape = [Any() if is_open else d for d, is_open in zip(shape, open_axes, strict=True)]
+    return data, TensorType(shape, first.dtype)
+
+
+define_op(
+    "concatenate",
+    "data*",
+    concatenate_relation,
+    reference=lambda attrs, tensors: np.concatenate(tensors, attrs.axis),
+    attrs=AttrsType(
+        "relay.attrs.ConcatenateAttrs", (Attr("axis", integer, 0, "axis that is joined"),)
+    ),
+    defaults={"axis": REQUIRED},
+    flops=no_flops,
+    relax=lambda R, attrs, tensors: R.concat(tensors, axis=attrs.axis),
+    pattern=OpPattern.INJECTIVE,
+    layout=layout_rules.concatenate,
+    doc="Tensors joined along one axis.",
+)
+
+
+def split_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """A tuple: n equal sections, or the pieces between the indices."""
+    op = "split"
+    (x,) = tensors(op, "data", data)
+    if x is None:
+        return None, None
+    axis = axis_of(op, attrs.axis, len(x.shape))
+    length, cuts = x.shape[axis], attrs.indices_or_sections
+    sizes: list[Dim]
+    if isinstance(cuts, int):
+        if cuts < 1 or (not isinstance(length, Unknown) and length % cuts):
+            fail(op, f"axis {axis} of {x} does not split into {cuts} equal sections")
+        sizes = [dim(lambda n: n // cuts, length)] * cuts
+    else:
+        bounds = zip((0, *cuts), (*cuts, length), strict=True)
+        sizes = [dim(lambda a, b: b - a, a, b) for a, b in bounds]
+        if any(not isinstance(s, Unknown) and s < 0 for s in sizes):
+            fail(op, f"indices {list(cuts)} must rise and stay within {length}, axis {axis} of {x}")
+    shapes = [(*x.shape[:axis], s, *x.shape[axis + 1 :]) for s in sizes]
+    return x, TupleType([TensorType(s, x.dtype) for s in shapes])
+
+
+def _parts(cuts: AnyValue) -> int:
+    return cuts if isinstance(cuts, int) else len(cuts) + 1
+
+
+def _split_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+    cuts = attrs.indices_or_sections
+    if _parts(cuts) == 1:  # for which Relax gives no tuple
+        from tvm import relax
+
+        return relax.Tuple([x])
+    return R.split(x, cuts if isinstance(cuts, int) else list(cuts), attrs.axis)
+
+
+define_op(
+    "split",
+    "data",
+    split_relation,
+    reference=lambda attrs, x: tuple(np.split(x, attrs.indices_or_sections, attrs.axis)),
+    attrs=AttrsType(
+        "relay.attrs.SplitAttrs",
+        (
+            Attr("indices_or_sections", integer_or_integers, doc="number of parts, or the cuts"),
+            Attr("axis", integer, 0, "axis that is cut"),
+        ),
+    ),
+    flops=no_flops,
+    relax=_split_relax,
+    pattern=OpPattern.INJECTIVE,
+    results=lambda call: _parts(call.attrs.indices_or_sections),
+    layout=layout_rules.split,
+    doc="A tensor cut along one axis; a tuple of the parts.",
+)
+
+
+def repeat_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """Each element `repeats` times in a row along `axis`; without axis the data is flat."""
+    op = "repeat"
+    (x,) = tensors(op, "data", data)
+    if x is None:
+        return None, None
+    if attrs.repeats < 1:
+        fail(op, f"attribute repeats must be positive, found {attrs.repeats}")
+    if attrs.axis is None:
+        return x, TensorType((product((*x.shape, attrs.repeats)),), x.dtype)
+    axis = axis_of(op, attrs.axis, len(x.shape))
+    longer = dim(lambda n: n * attrs.repeats, x.shape[axis])
+    return x, TensorType((*x.shape[:axis], longer, *x.shape[axis + 1 :]), x.dtype)
+
+
+define_op(
+    "repeat",
+    "data",
+    repeat_relation,
+    reference=lambda attrs, x: np.repeat(x, attrs.repeats, attrs.axis),
+    attrs=AttrsType(
+        "relay.attrs.RepeatAttrs",
+        (
+            Attr("repeats", integer, doc="how often each element comes"),
+            Attr("axis", integer, None, "axis that grows; None: the data is made flat first"),
+        ),
+    ),
+    defaults={"axis": REQUIRED},
+    flops=no_flops,
+    relax=lambda R, attrs, x: R.repeat(x, attrs.repeats, attrs.axis),
+    pattern=OpPattern.BROADCAST,
+    doc="Each element several times in a row.",
+)
+
+
+def stack_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """n tensors of one type give one with a new axis of length n."""
+    op = "stack"
+    if data is None or (isinstance(data, TupleType) and data.has_holes):
+        return data, None
+    if not isinstance(data, TupleType) or not data.fields:
+        fail(op, f"data must be a tuple of tensors, found {data}")
+    first = data.fields[0]
+    if not isinstance(first, TensorType):
+        fail(op, f"field 0 of data must be a tensor, found {first}")
+    for n, ty in enumerate(data.fields[1:], start=1):
+        if not isinstance(ty, TensorType) or not _goes_with(ty, first.dtype, list(first.shape), -1):
+            fail(op, f"field {n} is {ty}, which does not go with {first}")
+    at = axis_of(op, attrs.axis, len(first.shape) + 1)
+    shape = (*first.shape[:at], len(data.fields), *first.shape[at:])
+    return data, TensorType(shape, first.dtype)
+
+
+define_op(
+    "stack",
+    "data*",
+    stack_relation,
+    reference=lambda attrs, tensors: np.stack(tensors, attrs.axis),
+    attrs=AttrsType(
+        "relay.attrs.StackAttrs", (Attr("axis", integer, 0, "where the new axis goes"),)
+    ),
+    defaults={"axis": REQUIRED},
+    flops=no_flops,
+    relax=lambda R, attrs, tensors: R.stack(tensors, axis=attrs.axis),
+    pattern=OpPattern.INJECTIVE,
+    doc="Tensors of one type laid along a new axis.",
+)
+
+
+def _tiled(shape: AnyValue, reps: AnyValue) -> tuple[tuple[Dim, ...], tuple[int, ...]]:
+    """`shape` and `reps` made equally long by ones in front."""
+    rank = max(len(shape), len(reps))
+    return (1,) * (rank - len(shape)) + tuple(shape), (1,) * (rank - len(reps)) + tuple(reps)
+
+
+def _times(length: Dim, reps: int) -> Dim:
+    """As in TVM, also a symbolic length that is repeated is `?`."""
+    return Any() if isinstance(length, Unknown) else length * reps
+
+
+def tile_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """Each axis `reps` times as long; the shorter of the two lists gets ones in front."""
+    op = "tile"
+    (x,) = tensors(op, "data", data)
+    if x is None:
+        return None, None
+    if not attrs.reps or min(attrs.reps) < 1:
+        fail(op, f"attribute reps must hold positive numbers, found {list(attrs.reps)}")
+    pairs = zip(*_tiled(x.shape, attrs.reps), strict=True)
+    return x, TensorType([_times(d, r) for d, r in pairs], x.dtype)
+
+
+define_op(
+    "tile",
+    "data",
+    tile_relation,
+    reference=lambda attrs, x: np.tile(x, attrs.reps),
+    attrs=AttrsType(
+        "relay.attrs.TileAttrs", (Attr("reps", integers, doc="how often, for each axis"),)
+    ),
+    flops=no_flops,
+    relax=lambda R, attrs, x: R.tile(x, list(attrs.reps)),
+    pattern=OpPattern.BROADCAST,
+    doc="A tensor several times side by side.",
+)
+
+
+def reverse_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """The result is typed as data."""
+    (x,) = tensors("reverse", "data", data)
+    if x is not None:
+        axis_of("reverse", attrs.axis, len(x.shape))
+    return x, x
+
+
+define_op(
+    "reverse",
+    "data",
+    reverse_relation,
+    reference=lambda attrs, x: np.flip(x, attrs.axis).copy(),
+    attrs=AttrsType(
+        "relay.attrs.ReverseAttrs", (Attr("axis", integer, doc="axis that is turned round"),)
+    ),
+    flops=no_flops,
+    relax=lambda R, attrs, x: R.flip(x, attrs.axis),
+    pattern=OpPattern.INJECTIVE,
+    doc="The elements in the opposite order along one axis.",
+)
+
+
+def fifo_relation(attrs: AnyValue, data: Type | None, buffer: Type | None) -> Types:
+    """data and buffer differ along `axis` at most; typed as the buffer."""
+    op = "nn.fifo_buffer"
+    x, b = tensors(op, "data buffer", data, buffer)
+    if b is not None:
+        axis = axis_of(op, attrs.axis, len(b.shape))
+        if x is not None and not _goes_with(x, b.dtype, list(b.shape), axis):
+            fail(op, f"data {x} must be as buffer {b}, but for axis {axis}")
+        if x is not None and dim(lambda a, b: a > b, x.shape[axis], b.shape[axis]) is True:
+            fail(op, f"data {x} is longer than buffer {b} along axis {axis}")
+    return x, b, b
+
+
+def fifo_reference(attrs: AnyValue, x: np.ndarray, buffer: np.ndarray) -> np.ndarray:
+    axis = attrs.axis % buffer.ndim
+    both = np.concatenate([buffer, x], axis)
+    return np.take(both, range(x.shape[axis], both.shape[axis]), axis)
+
+
+def _fifo_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, buffer: AnyValue) -> AnyValue:
+    axis = attrs.axis % rank_of(buffer)
+    new, kept = shape_of(x)[axis], shape_of(buffer)[axis]
+    both = R.concat([buffer, x], axis=axis)
+    return R.strided_slice(both, [axis], [new], [new + kept])
+
+
+define_op(
+    "nn.fifo_buffer",
+    "data buffer",
+    fifo_relation,
+    reference=fifo_reference,
+    attrs=AttrsType(
+        "relay.attrs.FIFOBufferAttrs", (Attr("axis", integer, 0, "axis that is moved along"),)
+    ),
+    defaults={"axis": REQUIRED},
+    flops=no_flops,
+    relax=_fifo_relax,
+    pattern=OpPattern.OPAQUE,
+    doc="The buffer, moved on by data: the oldest elements go, data is the newest.",
+)

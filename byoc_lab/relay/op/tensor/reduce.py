@@ -1,0 +1,304 @@
+"""Reductions over some axes. Source: `ReduceRel`, `VarianceRel` of TVM 0.16."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integers
+from byoc_lab.relay.ir.expr import Call, Expr, Tuple, TupleWrapper
+from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.namespace import builds, function
+from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.relations import Types, axes_of, tensors
+from byoc_lab.relay.op.framework.relax_types import (
+    dtype_of,
+    in_wide_floats,
+    mean_of,
+    rank_of,
+    scalar,
+    shape_of,
+)
+from byoc_lab.relay.op.tensor.shape import listed
+
+AXES = (
+    Attr("axis", integers, None, "axes reduced; None or empty: all"),
+    Attr("keepdims", boolean, False, "whether reduced axes are kept with length 1"),
+    Attr("exclude", boolean, False, "whether `axis` names the axes that are not reduced"),
+)
+REDUCE_ATTRS = AttrsType("relay.attrs.ReduceAttrs", AXES)
+VARIANCE_ATTRS = AttrsType(
+    "relay.attrs.VarianceAttrs",
+    (*AXES, Attr("unbiased", boolean, False, "whether to divide by n - 1 instead of n")),
+)
+
+
+def reduced_axes(op: str, attrs: AnyValue, rank: int) -> tuple[int, ...]:
+    """The reduced axes, counted from the front and sorted."""
+    if not attrs.axis:
+        return () if attrs.exclude and attrs.axis is not None else tuple(range(rank))
+    named = axes_of(op, attrs.axis, rank)
+    return tuple(n for n in range(rank) if (n in named) != attrs.exclude)
+
+
+def reduced_type(op: str, attrs: AnyValue, x: TensorType) -> TensorType:
+    """`x` without the reduced axes, or with length 1 there when keepdims is set."""
+    gone = reduced_axes(op, attrs, len(x.shape))
+    if attrs.keepdims:
+        return TensorType([1 if n in gone else d for n, d in enumerate(x.shape)], x.dtype)
+    return TensorType([d for n, d in enumerate(x.shape) if n not in gone], x.dtype)
+
+
+def _reduction(op: str, compute, doc: str) -> None:
+    def relation(attrs: AnyValue, data: Type | None) -> Types:
+        """data without the reduced axes."""
+        (x,) = tensors(op, "data", data)
+        return x, None if x is None else reduced_type(op, attrs, x)
+
+    def reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+        axes = reduced_axes(op, attrs, x.ndim)
+        result = np.asarray(compute(x, axis=axes, keepdims=attrs.keepdims))
+        return result.astype(x.dtype, copy=False)
+
+    def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+        axes = reduced_axes(op, attrs, rank_of(x))
+        if op == "mean":
+            return mean_of(R, x, axes, attrs.keepdims)
+        return getattr(R, op)(x, axis=list(axes), keepdims=attrs.keepdims)
+
+    define_op(
+        op,
+        "data",
+        relation,
+        reference=reference,
+        attrs=REDUCE_ATTRS,
+        normalize=listed("axis"),
+        flops=lambda attrs, args, result: prod(args[0].shape),
+        relax=relax,
+        pattern=OpPattern.COMM_REDUCE,
+        layout=layout_rules.reduction,
+        doc=doc,
+    )
+
+
+_reduction("sum", np.sum, "The sum over some axes.")
+_reduction("mean", np.mean, "The arithmetic mean over some axes.")
+_reduction("max", np.max, "The greatest element over some axes.")
+_reduction("min", np.min, "The smallest element over some axes.")
+_reduction("prod", np.prod, "The product over some axes.")
+
+
+def variance_relation(attrs: AnyValue, data: Type | None, mean: Type | None) -> Types:
+    """data and its mean (reduced axes kept with length 1) give data without those axes."""
+    op = "variance"
+    x, m = tensors(op, "data mean", data, mean)
+    if x is None:
+        return None, m, None
+    kept = attrs.replace(keepdims=True)
+    mean_type = reduced_type(op, kept, x)
+    return x, mean_type, reduced_type(op, attrs, x)
+
+
+def _divisor(attrs: AnyValue, shape: AnyValue) -> int:
+    count = prod(shape[n] for n in reduced_axes("variance", attrs, len(shape)))
+    return max(count - 1, 1) if attrs.unbiased else count
+
+
+def variance_reference(attrs: AnyValue, x: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    axes = reduced_axes("variance", attrs, x.ndim)
+    wide = np.result_type(x.dtype, np.float32) if x.dtype.kind == "f" else x.dtype
+    difference = x.astype(wide, copy=False) - mean.astype(wide, copy=False)
+    squares = np.square(difference).sum(axis=axes, keepdims=attrs.keepdims)
+    return np.asarray(squares / _divisor(attrs, x.shape)).astype(x.dtype, copy=False)
+
+
+def _variance_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, mean: AnyValue) -> AnyValue:
+    axes = list(reduced_axes("variance", attrs, rank_of(x)))
+    divisor = _divisor(attrs, shape_of(x))
+
+    def spread(x: AnyValue, mean: AnyValue) -> AnyValue:
+        difference = R.subtract(x, mean)
+        total = R.sum(R.multiply(difference, difference), axis=axes, keepdims=attrs.keepdims)
+        return R.divide(total, scalar(divisor, dtype_of(x)))
+
+    return in_wide_floats(R, spread, x, mean)
+
+
+def _with_mean(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+    """The axes as a list, and the mean where none is given."""
+    if values["mean"] is None:
+        mean = function("mean")(values["data"], values["axis"], True, values["exclude"])
+        values = {**values, "mean": mean}
+    return listed("axis")(values)
+
+
+define_op(
+    "variance",
+    "data mean",
+    variance_relation,
+    reference=variance_reference,
+    attrs=VARIANCE_ATTRS,
+    flops=lambda attrs, args, result: 3 * prod(args[0].shape),
+    relax=_variance_relax,
+    pattern=OpPattern.COMM_REDUCE,
+    layout=layout_rules.reduction,
+    parameters="data axis keepdims exclude unbiased with_mean=mean",
+    defaults={"mean": None},
+    normalize=_with_mean,
+    doc="The mean square distance from the mean over some axes; with_mean, where it is given, is "
+    "that mean, with its reduced axes kept.",
+)
+
+
+@builds("std", defaults_of="variance")
+def std(data: Expr, axis: AnyValue, keepdims: bool, exclude: bool, unbiased: bool) -> Call:
+    """The standard deviation of `data` over `axis`: sqrt(variance(...))."""
+    variance = function("variance")(data, axis, keepdims, exclude, unbiased)
+    return function("sqrt")(variance)
+
+
+@builds("mean_variance", defaults_of="variance")
+def mean_variance(
+    data: Expr, axis: AnyValue, keepdims: bool, exclude: bool, unbiased: bool
+) -> TupleWrapper:
+    """(mean, variance) of `data` over `axis`."""
+    mean = function("mean")(data, axis, True, exclude)
+    variance = function("variance")(data, axis, keepdims, exclude, unbiased, mean)
+    if not keepdims:
+        mean = function("squeeze")(mean, axis)
+    return TupleWrapper(Tuple([mean, variance]), 2)
+
+
+@builds("mean_std", defaults_of="variance")
+def mean_std(data: Expr, axis: AnyValue, keepdims: bool, exclude: bool) -> TupleWrapper:
+    """(mean, standard deviation) of `data` over `axis`."""
+    mean = function("mean")(data, axis, True, exclude)
+    deviation = function("sqrt")(function("variance")(data, axis, keepdims, exclude, False, mean))
+    if not keepdims:  # TVM squeezes every axis of length 1 here
+        mean = function("squeeze")(mean)
+    return TupleWrapper(Tuple([mean, deviation]), 2)
+
+
+# all, any: of bool; TVM accepts any dtype, and the result has it ----------------------------------
+
+
+def _logical(op: str, compute, doc: str) -> None:
+    def relation(attrs: AnyValue, data: Type | None) -> Types:
+        """data without the reduced axes."""
+        (x,) = tensors(op, "data", data)
+        return x, None if x is None else reduced_type(op, attrs, x)
+
+    def reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+        axes = reduced_axes(op, attrs, x.ndim)
+        return np.asarray(compute(x, axis=axes, keepdims=attrs.keepdims)).astype(x.dtype)
+
+    def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+        axes = list(reduced_axes(op, attrs, rank_of(x)))
+        # Relax has no such reduction; of 0 and 1, all are set when the least is, any when one is.
+        ones = R.astype(R.astype(x, "bool"), "int8")
+        pick = {"all": R.min, "any": R.max}[op]
+        return R.astype(pick(ones, axis=axes, keepdims=attrs.keepdims), dtype_of(x))
+
+    define_op(
+        op,
+        "data",
+        relation,
+        reference=reference,
+        attrs=REDUCE_ATTRS,
+        normalize=listed("axis"),
+        flops=lambda attrs, args, result: prod(args[0].shape),
+        relax=relax,
+        pattern=OpPattern.COMM_REDUCE,
+        layout=layout_rules.reduction if op == "all" else None,  # as in TVM
+        doc=doc,
+    )
+
+
+_logical("all", np.all, "Whether no element along some axes is 0.")
+_logical("any", np.any, "Whether some element along some axes is not 0.")
+
+# argmax, argmin ----------------------------------------------------------------------------------
+
+ARG_ATTRS = AttrsType(
+    "relay.attrs.ArgReduceAttrs",
+    (
+        AXES[0],
+        AXES[1],
+        Attr(
+            "select_last_index",
+            boolean,
+            False,
+            "whether the last of equal elements is chosen, not the first",
+        ),
+        AXES[2],
+    ),
+)
+
+
+def _arg_reduction(op: str, compute, doc: str) -> None:
+    def relation(attrs: AnyValue, data: Type | None) -> Types:
+        """int32, data without the reduced axes; of several axes the index is that of all, flat."""
+        (x,) = tensors(op, "data", data)
+        if x is None:
+            return None, None
+        return x, TensorType(reduced_type(op, attrs, x).shape, "int32")
+
+    def reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+        axes = reduced_axes(op, attrs, x.ndim)
+        kept = [n for n in range(x.ndim) if n not in axes]
+        flat = x.transpose(*kept, *axes).reshape(*(x.shape[n] for n in kept), -1)
+        if attrs.select_last_index:
+            found = flat.shape[-1] - 1 - compute(flat[..., ::-1], axis=-1)
+        else:
+            found = compute(flat, axis=-1)
+        shape = [1 if n in axes else d for n, d in enumerate(x.shape)]
+        found = np.asarray(found).astype(np.int32)
+        return found.reshape(shape) if attrs.keepdims else found
+
+    def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+        axes = reduced_axes(op, attrs, rank_of(x))
+        shape = shape_of(x)
+        kept = [n for n in range(len(shape)) if n not in axes]
+        count = prod(shape[n] for n in axes)
+        flat = R.reshape(R.permute_dims(x, [*kept, *axes]), [*(shape[n] for n in kept), count])
+        last = len(kept)
+        if attrs.select_last_index:  # the first from the other end
+            found = getattr(R, op)(R.flip(flat, last), last)
+            found = R.subtract(scalar(count - 1, "int64"), found)
+        else:
+            found = getattr(R, op)(flat, last)
+        kept_shape = [1 if n in axes else d for n, d in enumerate(shape)]
+        found = R.reshape(found, kept_shape) if attrs.keepdims else found
+        return R.astype(found, "int32")
+
+    define_op(
+        op,
+        "data",
+        relation,
+        reference=reference,
+        attrs=ARG_ATTRS,
+        parameters="data axis keepdims exclude select_last_index",
+        normalize=listed("axis"),
+        flops=lambda attrs, args, result: prod(args[0].shape),
+        relax=relax,
+        pattern=OpPattern.COMM_REDUCE,
+        layout=layout_rules.reduction,
+        doc=doc,
+    )
+
+
+_arg_reduction("argmax", np.argmax, "The index of the greatest element over some axes.")
+_arg_reduction("argmin", np.argmin, "The index of the smallest element over some axes.")
+
+
+@builds("logsumexp", defaults_of="sum")
+def logsumexp(data: Expr, axis: AnyValue, keepdims: bool) -> Call:
+    """log(sum(exp(data))) over `axis`; the greatest element is subtracted first: no overflow."""
+    greatest = function("max")(data, axis, True)
+    exponentials = function("exp")(function("subtract")(data, greatest))
+    total = function("sum")(exponentials, axis, True)
+    result = function("add")(function("log")(total), greatest)
+    return result if keepdims else function("squeeze")(result, axis)

@@ -1,0 +1,378 @@
+"""Operators that write into a copy of a tensor: scatter_elements, scatter_nd, strided_set, trilu,
+matrix_set_diag.
+
+Source: `ScatterElementsRel`, `ScatterNDRel`, `StridedSetRel`, `TriluRel`, `MatrixSetDiagRel` of
+TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.errors import BuildError
+from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integer, string
+from byoc_lab.relay.ir.dims import Unknown
+from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.relations import Types, axis_of, differ, dim, fail, tensors
+from byoc_lab.relay.op.framework.relax_types import (
+    by_topi,
+    constant_array,
+    constant_value,
+    shape_of,
+)
+from byoc_lab.relay.op.tensor.shape import no_flops
+
+# scatter_elements, scatter_nd --------------------------------------------------------------------
+
+REDUCTIONS = {
+    "update": None,
+    "add": np.add,
+    "mul": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+    "mean": np.add,
+}
+
+
+def need_integers(op: str, name: str, ty: TensorType | None) -> None:
+    """Raise TypeInferenceError unless `ty` is of whole numbers."""
+    if ty is not None and not ty.dtype.startswith(("int", "uint")):
+        fail(op, f"{name} must be of integers, found {ty}")
+
+
+def _written(out: np.ndarray, place: AnyValue, updates: np.ndarray, reduction: str) -> np.ndarray:
+    """`out` with `updates` written at `place`, one after the other where indices repeat."""
+    function = REDUCTIONS[reduction]
+    if function is None:
+        out[place] = updates
+        return out
+    function.at(out, place, updates)
+    if reduction == "mean":
+        counts = np.ones(out.shape, out.dtype)
+        np.add.at(counts, place, np.ones(updates.shape, out.dtype))
+        out = (out / counts).astype(out.dtype, copy=False)
+    return out
+
+
+def scatter_elements_relation(
+    attrs: AnyValue, data: Type | None, indices: Type | None, updates: Type | None
+) -> Types:
+    """indices no longer than data but along the axis, updates no shorter; typed as data."""
+    op = "scatter_elements"
+    x, i, u = tensors(op, "data indices updates", data, indices, updates)
+    need_integers(op, "indices", i)
+    if attrs.reduction not in REDUCTIONS:
+        known = ", ".join(REDUCTIONS)
+        fail(op, f"attribute reduction must be one of {known}, found {attrs.reduction!r}")
+    if x is not None:
+        axis_of(op, attrs.axis, len(x.shape))
+        for name, ty in (("indices", i), ("updates", u)):
+            if ty is not None and len(ty.shape) != len(x.shape):
+                fail(op, f"{name} must have the {len(x.shape)} axes of data {x}, found {ty}")
+    return x, i, u, x
+
+
+def scatter_elements_reference(
+    attrs: AnyValue, x: np.ndarray, indices: np.ndarray, updates: np.ndarray
+) -> np.ndarray:
+    axis = attrs.axis % x.ndim
+    updates = updates[tuple(slice(n) for n in indices.shape)]  # TVM goes through the indices
+    place: list[np.ndarray] = list(np.indices(indices.shape, sparse=True))
+    whole = indices.astype(np.int64)
+    place[axis] = np.where(whole < 0, whole + x.shape[axis], whole)
+    return _written(x.copy(), tuple(place), updates.astype(x.dtype), attrs.reduction)
+
+
+define_op(
+    "scatter_elements",
+    "data indices updates",
+    scatter_elements_relation,
+    reference=scatter_elements_reference,
+    attrs=AttrsType(
+        "relay.attrs.ScatterElementsAttrs",
+        (
+            Attr("axis", integer, 0, "axis that indices count along"),
+            Attr("reduction", string, "update", f"for repeated indices: {', '.join(REDUCTIONS)}"),
+        ),
+    ),
+    attrs_key="",
+    flops=lambda attrs, args, result: 0 if attrs.reduction == "update" else prod(args[2].shape),
+    relax=lambda R, attrs, x, indices, updates: by_topi(
+        "scatter_elements", x, indices, updates, attrs.axis, attrs.reduction
+    ),
+    pattern=OpPattern.OPAQUE,
+    doc="data, with updates written at indices along one axis.",
+)
+
+
+def scatter_nd_relation(
+    attrs: AnyValue, data: Type | None, indices: Type | None, updates: Type | None
+) -> Types:
+    """data (X0, X1, ...), indices (M, Y...) and updates (Y..., XM, ...); typed as data."""
+    op = "scatter_nd"
+    x, i, u = tensors(op, "data indices updates", data, indices, updates)
+    need_integers(op, "indices", i)
+    if attrs.mode not in REDUCTIONS:
+        fail(op, f"attribute mode must be one of {', '.join(REDUCTIONS)}, found {attrs.mode!r}")
+    if x is None or i is None:
+        return x, i, u, x
+    if not i.shape or isinstance(i.shape[0], Unknown):
+        fail(op, f"the first axis of indices must be of a known length, found {i}")
+    depth = i.shape[0]
+    if depth > len(x.shape):
+        fail(op, f"indices {i} name {depth} axes, data {x} has only {len(x.shape)}")
+    wanted = (*i.shape[1:], *x.shape[depth:])
+    if u is not None and (
+        len(u.shape) != len(wanted)
+        or any(differ(a, b) for a, b in zip(u.shape, wanted, strict=True))
+    ):
+        fail(op, f"updates must have the shape {wanted} for data {x} and indices {i}, found {u}")
+    return x, i, u, x
+
+
+def scatter_nd_reference(
+    attrs: AnyValue, x: np.ndarray, indices: np.ndarray, updates: np.ndarray
+) -> np.ndarray:
+    place = tuple(indices.astype(np.int64))
+    return _written(x.copy(), place, updates.astype(x.dtype), attrs.mode)
+
+
+def _scatter_nd_relax(
+    R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue, updates: AnyValue
+) -> AnyValue:
+    if attrs.mode == "mean":
+        raise BuildError("scatter_nd: mode mean is not translated to Relax")
+    return by_topi("scatter_nd", x, indices, updates, attrs.mode)
+
+
+define_op(
+    "scatter_nd",
+    "data indices updates",
+    scatter_nd_relation,
+    reference=scatter_nd_reference,
+    attrs=AttrsType(
+        "relay.attrs.ScatterNDAttrs",
+        (Attr("mode", string, "update", f"for repeated indices: {', '.join(REDUCTIONS)}"),),
+    ),
+    attrs_key="",
+    flops=lambda attrs, args, result: 0 if attrs.mode == "update" else prod(args[2].shape),
+    relax=_scatter_nd_relax,
+    pattern=OpPattern.OPAQUE,
+    doc="data, with updates written at the positions that the first axis of indices holds.",
+)
+
+# strided_set -------------------------------------------------------------------------------------
+
+
+def strided_set_relation(
+    attrs: AnyValue,
+    data: Type | None,
+    value: Type | None,
+    begin: Type | None,
+    end: Type | None,
+    strides: Type | None,
+) -> Types:
+    """begin, end and strides are vectors with a number for each axis; typed as data."""
+    op = "strided_set"
+    known = tensors(op, "data v begin end strides", data, value, begin, end, strides)
+    x, v, *bounds = known
+    for name, ty in zip(("begin", "end", "strides"), bounds, strict=True):
+        if ty is not None and len(ty.shape) != 1:
+            fail(op, f"{name} must be a vector, found {ty}")
+    if x is not None and v is not None and (x.dtype, len(x.shape)) != (v.dtype, len(v.shape)):
+        fail(op, f"v must have the dtype and rank of data {x}, found {v}")
+    return *known, x
+
+
+def _cuts(
+    shape: AnyValue, begin: np.ndarray, end: np.ndarray, strides: np.ndarray
+) -> tuple[slice, ...]:
+    """The part of each axis that is set; a missing end is the whole axis, a missing step 1."""
+    cuts = []
+    for n, length in enumerate(shape):
+        step = int(strides[n]) if n < len(strides) else 1
+        first = int(begin[n]) if n < len(begin) else (0 if step > 0 else length - 1)
+        last = int(end[n]) if n < len(end) else (length if step > 0 else -length - 1)
+        cuts.append(slice(*slice(first, last, step).indices(length)))
+    return tuple(slice(c.start, None if c.stop < 0 else c.stop, c.step) for c in cuts)
+
+
+def strided_set_reference(
+    attrs: AnyValue,
+    x: np.ndarray,
+    value: np.ndarray,
+    begin: np.ndarray,
+    end: np.ndarray,
+    strides: np.ndarray,
+) -> np.ndarray:
+    out = x.copy()
+    out[_cuts(x.shape, begin, end, strides)] = value
+    return out
+
+
+def _strided_set_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, v: AnyValue, *bounds: AnyValue):
+    """For every element of data, the index of the element of v that replaces it, or -1."""
+    shape, op = shape_of(x), "strided_set"
+    names = ("begin", "end", "strides")
+    arrays = [constant_array(b, op, n) for b, n in zip(bounds, names, strict=True)]
+    place = np.full(shape, -1, np.int64)
+    cuts = _cuts(shape, *arrays)
+    place[cuts] = np.arange(prod(shape_of(v)), dtype=np.int64).reshape(place[cuts].shape)
+    from tvm import relax
+
+    flat = R.reshape(v, (-1,))
+    picked = R.take(flat, relax.const(place.clip(0)), 0, mode="clip")
+    return R.where(relax.const(place >= 0), picked, x)
+
+
+define_op(
+    "strided_set",
+    "data v begin end strides",
+    strided_set_relation,
+    reference=strided_set_reference,
+    flops=no_flops,
+    relax=_strided_set_relax,
+    pattern=OpPattern.INJECTIVE,
+    defaults={"strides": None},
+    constants=dict.fromkeys(("begin", "end", "strides")),
+    normalize=lambda values: {
+        **values,
+        "strides": [1] if values["strides"] is None else values["strides"],
+    },
+    doc="data with v at [begin:end:strides], which are lists or expressions.",
+)
+
+
+# trilu, matrix_set_diag --------------------------------------------------------------------------
+
+
+def trilu_relation(attrs: AnyValue, data: Type | None, k: Type | None) -> Types:
+    """data of at least two axes and a scalar; typed as data."""
+    x, diagonal = tensors("trilu", "data k", data, k)
+    if x is not None and len(x.shape) < 2:
+        fail("trilu", f"data must have at least two dimensions, found {x}")
+    if diagonal is not None and diagonal.shape:
+        fail("trilu", f"k must be a scalar, found {diagonal}")
+    return x, diagonal, x
+
+
+def _trilu_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, k: AnyValue) -> AnyValue:
+    diagonal = int(constant_value(k, "trilu", "k"))
+    return R.triu(x, diagonal) if attrs.upper else R.tril(x, diagonal)
+
+
+define_op(
+    "trilu",
+    "data k",
+    trilu_relation,
+    reference=lambda attrs, x, k: (np.triu if attrs.upper else np.tril)(x, int(k)),
+    attrs=AttrsType(
+        "relay.attrs.TriluAttrs",
+        (Attr("upper", boolean, True, "whether the upper triangle is kept, not the lower"),),
+    ),
+    attrs_key="",
+    flops=no_flops,
+    relax=_trilu_relax,
+    pattern=OpPattern.ELEMWISE,
+    constants={"k": "int32"},
+    doc="The upper or lower triangle of matrices, from diagonal k on; 0 elsewhere.",
+)
+
+
+DIAGONAL = "matrix_set_diag"
+
+
+def set_diagonal_relation(attrs: AnyValue, data: Type | None, diagonal: Type | None) -> Types:
+    """data (..., H, W) and diagonal (..., k2 - k1 + 1, longest), one diagonal without that axis."""
+    x, d = tensors(DIAGONAL, "data diagonal", data, diagonal)
+    if attrs.k2 < attrs.k1:
+        fail(DIAGONAL, f"attribute k2={attrs.k2} must not be less than k1={attrs.k1}")
+    if x is None or d is None:
+        return x, d, x
+    rank = len(x.shape)
+    if rank < 2 or len(d.shape) != rank - (attrs.k1 == attrs.k2):
+        fail(DIAGONAL, f"diagonal must fit data {x} and k={attrs.k1} to {attrs.k2}, found {d}")
+    height, width = x.shape[-2:]
+    if not isinstance(height, Unknown) and not isinstance(width, Unknown):
+        for name in ("k1", "k2"):
+            if height and width and not -height < attrs[name] < width:
+                wrong = attrs[name]
+                fail(DIAGONAL, f"attribute {name}={wrong} names no diagonal of {height} x {width}")
+    longest = dim(lambda h, w: min(h + min(attrs.k2, 0), w - max(attrs.k1, 0)), height, width)
+    wanted = (*x.shape[:-2], *([] if attrs.k1 == attrs.k2 else [attrs.k2 - attrs.k1 + 1]), longest)
+    if any(differ(a, b) for a, b in zip(d.shape, wanted, strict=True)):
+        fail(DIAGONAL, f"diagonal must have the shape {wanted} for data {x}, found {d}")
+    return x, d, x
+
+
+def set_diagonal_reference(attrs: AnyValue, x: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
+    """A diagonal shorter than the longest is aligned to the right or left end of its row."""
+    out = x.copy()
+    rows = diagonal[..., None, :] if attrs.k1 == attrs.k2 else diagonal
+    height, width = x.shape[-2:]
+    for n, k in enumerate(range(attrs.k2, attrs.k1 - 1, -1)):
+        length = min(height + min(k, 0), width - max(k, 0))
+        right = attrs.super_diag_right_align if k >= 0 else attrs.sub_diag_right_align
+        first = rows.shape[-1] - length if right else 0
+        at = np.arange(length)
+        out[..., at + max(-k, 0), at + max(k, 0)] = rows[..., n, first : first + length]
+    return out
+
+
+def _diagonals(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+    """The attributes that follow from `k` and `align`."""
+    k, align = values["k"], values["align"]
+    ends = (k,) if isinstance(k, int) else k
+    return {
+        **values,
+        "k1": ends[0],
+        "k2": ends[-1],
+        "super_diag_right_align": align[:5] == "RIGHT",
+        "sub_diag_right_align": align[-5:] == "RIGHT",
+    }
+
+
+define_op(
+    DIAGONAL,
+    "data diagonal",
+    set_diagonal_relation,
+    reference=set_diagonal_reference,
+    attrs=AttrsType(
+        "relay.attrs.MatrixSetDiagAttrs",
+        (
+            Attr("k1", integer, 0, "lowest diagonal that is set; 0 is the main one"),
+            Attr("k2", integer, 0, "highest diagonal that is set"),
+            Attr(
+                "super_diag_right_align",
+                boolean,
+                True,
+                "whether short upper diagonals are right-aligned",
+            ),
+            Attr(
+                "sub_diag_right_align",
+                boolean,
+                False,
+                "whether short lower diagonals are right-aligned",
+            ),
+        ),
+    ),
+    flops=no_flops,
+    relax=lambda R, attrs, x, d: by_topi(
+        "matrix_set_diag",
+        x,
+        d,
+        (attrs.k1, attrs.k2),
+        f"{'RIGHT' if attrs.super_diag_right_align else 'LEFT'}_"
+        f"{'RIGHT' if attrs.sub_diag_right_align else 'LEFT'}",
+    ),
+    pattern=OpPattern.INJECTIVE,
+    parameters="data diagonal k align",
+    defaults={"k": 0, "align": "RIGHT_LEFT"},
+    normalize=_diagonals,
+    doc="Matrices with some of their diagonals replaced: k is one, or the lowest and the highest; "
+    "align is the alignment of short upper and lower ones: RIGHT_LEFT, LEFT_LEFT, ...",
+)

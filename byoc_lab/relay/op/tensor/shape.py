@@ -1,0 +1,373 @@
+"""Operators that move elements and compute nothing: reshape, transpose, concatenate, ...
+
+Source: src/relay/op/tensor/transform.cc of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.relay.ir.attrs import (
+    REQUIRED,
+    Attr,
+    AttrsType,
+    attrs_type,
+    boolean,
+    integer,
+    integers,
+)
+from byoc_lab.relay.ir.dims import Dim, Unknown
+from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    axes_of,
+    axis_of,
+    differ,
+    dim,
+    fail,
+    product,
+    tensors,
+)
+from byoc_lab.relay.op.framework.relax_types import rank_of, shape_of
+
+
+def no_flops(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
+    """Moving elements costs no floating point operation."""
+    return 0
+
+
+def listed(*names: str):
+    """The normalisation that makes one number a list of one, as TVM's builders do."""
+
+    def normalize(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+        for name in names:
+            if isinstance(values[name], int):
+                values[name] = (values[name],)
+        return values
+
+    return normalize
+
+
+# expand_dims, squeeze -----------------------------------------------------------------------------
+
+
+def expand_dims_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """`num_newaxis` dimensions of 1 before `axis`; axis -1 is after the last."""
+    (x,) = tensors("expand_dims", "data", data)
+    if x is None:
+        return None, None
+    if attrs.num_newaxis < 0:
+        fail("expand_dims", f"attribute num_newaxis must not be negative: {attrs.num_newaxis}")
+    at = axis_of("expand_dims", attrs.axis, len(x.shape) + 1)
+    shape = (*x.shape[:at], *[1] * attrs.num_newaxis, *x.shape[at:])
+    return x, TensorType(shape, x.dtype)
+
+
+def expand_dims_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+    at = attrs.axis % (x.ndim + 1)
+    return x.reshape(*x.shape[:at], *[1] * attrs.num_newaxis, *x.shape[at:])
+
+
+def _expand_dims_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+    at = attrs.axis % (rank_of(x) + 1)
+    return R.expand_dims(x, list(range(at, at + attrs.num_newaxis)))
+
+
+define_op(
+    "expand_dims",
+    "data",
+    expand_dims_relation,
+    reference=expand_dims_reference,
+    attrs=AttrsType(
+        "relay.attrs.ExpandDimsAttrs",
+        (
+            Attr("axis", integer, doc="position of the new axes; -1: after the last"),
+            Attr("num_newaxis", integer, 1, "how many"),
+        ),
+    ),
+    flops=no_flops,
+    relax=_expand_dims_relax,
+    pattern=OpPattern.BROADCAST,
+    doc="New axes of length 1.",
+)
+
+
+def squeeze_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """Without the axes named, or without all of length 1 when none is."""
+    op = "squeeze"
+    (x,) = tensors(op, "data", data)
+    if x is None:
+        return None, None
+    if attrs.axis is None:
+        if not x.is_static:
+            fail(op, f"attribute axis must be given for data with `?` dimensions, found {x}")
+        return x, TensorType([d for d in x.shape if d != 1], x.dtype)
+    axes = axes_of(op, attrs.axis, len(x.shape))
+    for a in axes:
+        if differ(x.shape[a], 1):
+            fail(op, f"only axes of length 1 can be dropped, found {x.shape[a]} at {a} of {x}")
+    return x, TensorType([d for n, d in enumerate(x.shape) if n not in axes], x.dtype)
+
+
+define_op(
+    "squeeze",
+    "data",
+    squeeze_relation,
+    reference=lambda attrs, x: np.squeeze(x, attrs.axis),
+    attrs=AttrsType(
+        "relay.attrs.SqueezeAttrs",
+        (Attr("axis", integers, None, "axes to drop; None: all of length 1"),),
+    ),
+    normalize=listed("axis"),
+    flops=no_flops,
+    relax=lambda R, attrs, x: R.squeeze(x, None if attrs.axis is None else list(attrs.axis)),
+    pattern=OpPattern.INJECTIVE,
+    layout=layout_rules.squeeze,
+    doc="Drops axes of length 1.",
+)
+
+# reshape, batch_flatten, transpose ----------------------------------------------------------------
+
+
+def reshaped(
+    shape: Sequence[Dim], newshape: Sequence[int], allowzero: bool = False
+) -> tuple[Dim, ...]:
+    """The shape that `newshape` means for data of `shape`. Its special values:
+
+    0: the dimension of the data at this place (a true 0 when `allowzero`);
+    -1: whatever is left, once at most; -2: all dimensions that are left;
+    -3: the product of the next two; -4, a, b: the next one split into a and b (one may be -1).
+    Raises TypeInferenceError when the numbers of elements differ.
+    """
+    op = "reshape"
+    out: list[Dim] = []
+    source, asked = list(shape), list(newshape)
+    used: set[int] = set()  # dimensions of the data that are kept: they cancel out
+    explicit: list[int] = []
+    at, n, inferred = 0, 0, None
+
+    def take() -> Dim:
+        nonlocal at
+        if at >= len(source):
+            fail(op, f"newshape={asked} has more dimensions than {tuple(shape)} has")
+        used.add(at)
+        at += 1
+        return source[at - 1]
+
+    while n < len(asked):
+        value = asked[n]
+        if value > 0 or (value == 0 and allowzero):
+            out.append(value)
+            explicit.append(value)
+            at += 1
+        elif value == 0:
+            out.append(take())
+        elif value == -1:
+            if inferred is not None:
+                fail(op, f"newshape={asked} has more than one -1")
+            inferred = len(out)
+            out.append(1)
+            at += 1
+        elif value == -2:
+            while at < len(source):
+                out.append(take())
+        elif value == -3:
+            out.append(product((take(), take())))
+        elif value == -4:
+            if n + 2 >= len(asked):
+                fail(op, f"newshape={asked}: -4 must be followed by two numbers")
+            out += _split_dim(take(), asked[n + 1], asked[n + 2], asked)
+            n += 2
+        else:
+            fail(op, f"newshape={asked}: {value} has no meaning")
+        n += 1
+    left = product(d for i, d in enumerate(source) if i not in used)
+    given = prod(explicit)
+    if inferred is not None:
+        if not isinstance(left, Unknown) and (given == 0 or left % given):
+            fail(op, f"{tuple(shape)} cannot be reshaped to {asked}: {left} elements do not divide")
+        out[inferred] = dim(lambda total: total // given, left)
+    elif differ(left, given):
+        fail(op, f"{tuple(shape)} cannot be reshaped to {asked}: the numbers of elements differ")
+    return tuple(out)
+
+
+def _split_dim(whole: Dim, a: int, b: int, asked: list[int]) -> list[Dim]:
+    """What -4, a, b makes of the dimension `whole`."""
+    if a == -1 and b == -1:
+        fail("reshape", f"newshape={asked}: of the two numbers after -4 one at most may be -1")
+    known = b if a == -1 else a
+    if known < 1 or (not isinstance(whole, Unknown) and whole % known):
+        fail("reshape", f"newshape={asked}: {whole} does not split by {known}")
+    other = dim(lambda total: total // known, whole)
+    if -1 not in (a, b) and differ(other, b):
+        fail("reshape", f"newshape={asked}: {whole} is not {a} * {b}")
+    return [other, b] if a == -1 else [a, other if b == -1 else b]
+
+
+def reshape_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """As `reshaped` says."""
+    (x,) = tensors("reshape", "data", data)
+    if x is None:
+        return None, None
+    return x, TensorType(reshaped(x.shape, attrs.newshape, attrs.allowzero), x.dtype)
+
+
+define_op(
+    "reshape",
+    "data",
+    reshape_relation,
+    reference=lambda attrs, x: x.reshape(reshaped(x.shape, attrs.newshape, attrs.allowzero)),
+    attrs=AttrsType(
+        "relay.attrs.ReshapeAttrs",
+        (
+            Attr("newshape", integers, doc="dimensions; 0, -1, -2, -3 and -4 have meanings"),
+            Attr("allowzero", boolean, False, "whether 0 means an empty dimension"),
+        ),
+    ),
+    normalize=listed("newshape"),
+    flops=no_flops,
+    relax=lambda R, attrs, x: R.reshape(x, reshaped(shape_of(x), attrs.newshape, attrs.allowzero)),
+    pattern=OpPattern.INJECTIVE,
+    doc="The same elements in another shape. " + " ".join((reshaped.__doc__ or "").split()),
+)
+
+
+def batch_flatten_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """data (N, d1, d2, ...) gives (N, d1 * d2 * ...)."""
+    (x,) = tensors("nn.batch_flatten", "data", data)
+    if x is None:
+        return None, None
+    if not x.shape:
+        fail("nn.batch_flatten", f"data must have at least one dimension, found {x}")
+    return x, TensorType((x.shape[0], product(x.shape[1:])), x.dtype)
+
+
+define_op(
+    "nn.batch_flatten",
+    "data",
+    batch_flatten_relation,
+    reference=lambda attrs, x: x.reshape(x.shape[0], int(np.prod(x.shape[1:]))),
+    flops=no_flops,
+    relax=lambda R, attrs, x: R.reshape(x, (shape_of(x)[0], -1)),
+    pattern=OpPattern.INJECTIVE,
+    doc="All axes but the first flattened into one.",
+)
+
+
+def transpose_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """result.shape[i] = data.shape[axes[i]]; without axes the order is reversed."""
+    (x,) = tensors("transpose", "data", data)
+    if x is None:
+        return None, None
+    rank = len(x.shape)
+    axes = axes_of("transpose", attrs.axes or range(rank)[::-1], rank)
+    if len(axes) != rank:
+        fail("transpose", f"attribute axes must name all {rank} axes, found {list(attrs.axes)}")
+    return x, TensorType([x.shape[a] for a in axes], x.dtype)
+
+
+define_op(
+    "transpose",
+    "data",
+    transpose_relation,
+    reference=lambda attrs, x: np.transpose(x, attrs.axes or None),
+    attrs=AttrsType(
+        "relay.attrs.TransposeAttrs",
+        (Attr("axes", integers, REQUIRED, "order of the axes; None: reversed", may_be_none=True),),
+    ),
+    flops=no_flops,
+    relax=lambda R, attrs, x: R.permute_dims(x, list(attrs.axes) if attrs.axes else None),
+    pattern=OpPattern.INJECTIVE,
+    layout=layout_rules.transpose,
+    doc="The axes permuted.",
+)
+
+# reshape_like -------------------------------------------------------------------------------------
+
+
+def liked(attrs: AnyValue, shape: Sequence[Dim], like: Sequence[Dim]):
+    """`shape` with axes lhs_begin to lhs_end replaced by axes rhs_begin to rhs_end of `like`."""
+
+    def part(rank: int, begin: int, end: int | None) -> tuple[int, int]:
+        first = begin + rank if begin < 0 else begin
+        last = rank if end is None else end + rank if end < 0 else end
+        if not 0 <= first <= last <= rank:
+            fail("reshape_like", f"axes {begin} to {end} are not among {rank}")
+        return first, last
+
+    first, last = part(len(shape), attrs.lhs_begin, attrs.lhs_end)
+    begin, end = part(len(like), attrs.rhs_begin, attrs.rhs_end)
+    wanted = (*shape[:first], *like[begin:end], *shape[last:])
+    if differ(product(shape), product(wanted)):
+        fail("reshape_like", f"{tuple(shape)} cannot be reshaped to {wanted}: elements differ")
+    return wanted
+
+
+def reshape_like_relation(attrs: AnyValue, data: Type | None, shape_like: Type | None) -> Types:
+    """As `liked` says, in the dtype of data."""
+    x, like = tensors("reshape_like", "data shape_like", data, shape_like)
+    if x is None or like is None:
+        return x, like, None
+    return x, like, TensorType(liked(attrs, x.shape, like.shape), x.dtype)
+
+
+define_op(
+    "reshape_like",
+    "data shape_like",
+    reshape_like_relation,
+    reference=lambda attrs, x, like: x.reshape(liked(attrs, x.shape, like.shape)),
+    attrs=AttrsType(
+        "relay.attrs.ReshapeLikeAttrs",
+        (
+            Attr("lhs_begin", integer, 0, "first axis of data that is replaced"),
+            Attr("lhs_end", integer, None, "past the last one; None: all"),
+            Attr("rhs_begin", integer, 0, "first axis of shape_like that replaces it"),
+            Attr("rhs_end", integer, None, "past the last one; None: all"),
+        ),
+    ),
+    flops=no_flops,
+    relax=lambda R, attrs, x, like: R.reshape(x, liked(attrs, shape_of(x), shape_of(like))),
+    pattern=OpPattern.INJECTIVE,
+    doc="The same elements in the shape, or part of it, of another tensor.",
+)
+
+# contrib_reverse_reshape --------------------------------------------------------------------------
+
+
+def reversed_reshape(shape: Sequence[Dim], newshape: Sequence[int]) -> tuple[Dim, ...]:
+    """As `reshaped`, both lists read from the right; only 0, -1 and -3 have a meaning."""
+    other = [n for n in newshape if n < 0 and n not in (-1, -3)]
+    if other:
+        fail("contrib_reverse_reshape", f"newshape={list(newshape)}: {other[0]} has no meaning")
+    return reshaped(shape[::-1], newshape[::-1])[::-1]
+
+
+def reverse_reshape_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """As `reversed_reshape` says."""
+    (x,) = tensors("contrib_reverse_reshape", "data", data)
+    if x is None:
+        return None, None
+    return x, TensorType(reversed_reshape(x.shape, attrs.newshape), x.dtype)
+
+
+define_op(
+    "contrib_reverse_reshape",
+    "data",
+    reverse_reshape_relation,
+    reference=lambda attrs, x: x.reshape(reversed_reshape(x.shape, attrs.newshape)),
+    attrs=attrs_type("relay.attrs.ReshapeAttrs"),
+    normalize=listed("newshape"),
+    flops=no_flops,
+    relax=lambda R, attrs, x: R.reshape(x, reversed_reshape(shape_of(x), attrs.newshape)),
+    pattern=OpPattern.INJECTIVE,
+    python_name="reverse_reshape",
+    parameters="data newshape",
+    doc="The same elements in another shape; 0, -1 and -3 count from the right.",
+)

@@ -1,0 +1,217 @@
+"""Sorting and running sums. Source: `ArgsortRel`, `SortRel`, `TopKRel`, `ScanopRel` of TVM 0.16."""
+
+from __future__ import annotations
+
+from math import log2, prod
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, boolean, dtype, integer, string
+from byoc_lab.relay.ir.dims import Unknown
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, axis_of, fail, product, tensors
+from byoc_lab.relay.op.framework.relax_types import dtype_of, rank_of, shape_of
+
+AXIS = Attr("axis", integer, -1, "axis that is sorted along")
+DTYPE = Attr("dtype", dtype, NO_DTYPE, "dtype of the indices")
+SORT_ATTRS = AttrsType(
+    "relay.attrs.ArgsortAttrs",
+    (AXIS, Attr("is_ascend", boolean, True, "whether the smallest comes first"), DTYPE),
+)
+
+
+def sorting_flops(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
+    """n log2 n comparisons for each row that is sorted."""
+    shape = args[0].shape
+    rows = prod(shape)
+    return int(rows * max(1.0, log2(max(2, shape[attrs.axis] if shape else 1))))
+
+
+def _order(x: np.ndarray, axis: int, ascending: bool) -> np.ndarray:
+    """Indices that sort; stable, as in TVM."""
+    if ascending:
+        return np.argsort(x, axis, kind="stable")
+    turned = np.argsort(np.flip(x, axis), axis, kind="stable")
+    return np.flip(x.shape[axis] - 1 - turned, axis)
+
+
+def argsort_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """The shape of data, the dtype of the attribute."""
+    (x,) = tensors("argsort", "data", data)
+    if x is None:
+        return None, None
+    axis_of("argsort", attrs.axis, len(x.shape))
+    return x, TensorType(x.shape, attrs.dtype)
+
+
+define_op(
+    "argsort",
+    "data",
+    argsort_relation,
+    reference=lambda attrs, x: _order(x, attrs.axis, attrs.is_ascend).astype(attrs.dtype),
+    attrs=SORT_ATTRS,
+    defaults={"is_ascend": 1, "dtype": "int32"},
+    flops=sorting_flops,
+    relax=lambda R, attrs, x: R.argsort(x, attrs.axis, not attrs.is_ascend, attrs.dtype),
+    pattern=OpPattern.OPAQUE,
+    doc="The indices that would sort data along one axis.",
+)
+
+
+def sort_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """The result is typed as data."""
+    (x,) = tensors("sort", "data", data)
+    if x is not None:
+        axis_of("sort", attrs.axis, len(x.shape))
+    return x, x
+
+
+def _sort_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+    return np.take_along_axis(x, _order(x, attrs.axis, attrs.is_ascend), attrs.axis)
+
+
+define_op(
+    "sort",
+    "data",
+    sort_relation,
+    reference=_sort_reference,
+    attrs=SORT_ATTRS,
+    flops=sorting_flops,
+    relax=lambda R, attrs, x: R.sort(x, attrs.axis, not attrs.is_ascend),
+    pattern=OpPattern.OPAQUE,
+    parameters="data axis is_ascend",  # only argsort has a dtype
+    defaults={"is_ascend": 1},
+    doc="data sorted along one axis.",
+)
+
+
+RETURNS = ("both", "values", "indices")
+
+
+def topk_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """data with length k along the axis (0: its own length), its indices, or a tuple of both."""
+    op = "topk"
+    (x,) = tensors(op, "data", data)
+    if x is None:
+        return None, None
+    if attrs.ret_type not in RETURNS:
+        wanted = ", ".join(RETURNS)
+        fail(op, f"attribute ret_type must be one of {wanted}, found {attrs.ret_type!r}")
+    if attrs.k is None:
+        fail(op, "attribute k must be given")
+    axis = axis_of(op, attrs.axis, len(x.shape))
+    whole = x.shape[axis]
+    if not isinstance(whole, Unknown) and attrs.k > whole:
+        fail(op, f"attribute k={attrs.k} is more than the {whole} elements along axis {axis}")
+    length = whole if attrs.k < 1 else attrs.k
+    shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
+    values, indices = TensorType(shape, x.dtype), TensorType(shape, attrs.dtype)
+    both = TupleType((values, indices))
+    return x, {"both": both, "values": values, "indices": indices}[attrs.ret_type]
+
+
+def topk_reference(attrs: AnyValue, x: np.ndarray) -> AnyValue:
+    order = _order(x, attrs.axis, attrs.is_ascend)
+    if attrs.k > 0:
+        order = np.take(order, range(attrs.k), attrs.axis)
+    values, indices = np.take_along_axis(x, order, attrs.axis), order.astype(attrs.dtype)
+    return {"both": (values, indices), "values": values, "indices": indices}[attrs.ret_type]
+
+
+def _topk_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+    k = attrs.k if attrs.k > 0 else shape_of(x)[attrs.axis]
+    return R.topk(x, k, attrs.axis, attrs.ret_type, not attrs.is_ascend, attrs.dtype)
+
+
+define_op(
+    "topk",
+    "data",
+    topk_relation,
+    reference=topk_reference,
+    attrs=AttrsType(
+        "relay.attrs.TopkAttrs",
+        (
+            Attr("k", integer, REQUIRED, "how many; 0: all", may_be_none=True),
+            AXIS,
+            Attr("ret_type", string, "both", "the result: values, indices, or both"),
+            Attr("is_ascend", boolean, False, "whether the smallest elements are chosen"),
+            DTYPE,
+        ),
+    ),
+    defaults={"k": 1, "dtype": "int32"},
+    flops=sorting_flops,
+    relax=_topk_relax,
+    pattern=OpPattern.OPAQUE,
+    results=lambda call: 2 if call.attrs.ret_type == "both" else None,
+    layout=layout_rules.along_axis(results=lambda attrs: 2 if attrs.ret_type == "both" else 1),
+    doc="The k greatest elements along one axis, in order.",
+)
+
+
+def _scan(op: str, function, doc: str) -> None:
+    def relation(attrs: AnyValue, data: Type | None) -> Types:
+        """The shape of data, or flat without axis; the dtype of the attribute, or of data."""
+        (x,) = tensors(op, "data", data)
+        if x is None:
+            return None, None
+        kind = attrs.dtype or x.dtype
+        if attrs.axis is None:
+            return x, TensorType((product(x.shape),), kind)
+        axis_of(op, attrs.axis, len(x.shape))
+        return x, TensorType(x.shape, kind)
+
+    def reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+        kind = np.dtype(attrs.dtype or x.dtype)
+        x = x.reshape(-1) if attrs.axis is None else x
+        axis = 0 if attrs.axis is None else attrs.axis
+        out = function(x, axis=axis, dtype=kind)
+        if not attrs.exclusive:
+            return out
+        first = np.full_like(np.take(out, [0], axis), 0 if op == "cumsum" else 1)
+        return np.concatenate([first, np.take(out, range(x.shape[axis] - 1), axis)], axis)
+
+    def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+        kind = attrs.dtype or dtype_of(x)
+        if attrs.axis is None and rank_of(x) != 1:
+            x = R.reshape(x, (-1,))
+        return getattr(R, op)(x, attrs.axis or 0, kind, bool(attrs.exclusive))
+
+    define_op(
+        op,
+        "data",
+        relation,
+        reference=reference,
+        attrs=SCAN_ATTRS,
+        attrs_key="",
+        defaults={"dtype": None, "exclusive": None},
+        flops=lambda attrs, args, result: prod(result.shape),
+        relax=relax,
+        pattern=OpPattern.OPAQUE,
+        doc=doc,
+    )
+
+
+def flag(value: AnyValue) -> bool:
+    """A bool that TVM stores as an object, unlike other bools of attributes."""
+    return boolean(value)
+
+
+SCAN_ATTRS = AttrsType(
+    "relay.attrs.ScanopAttrs",
+    (
+        Attr("axis", integer, None, "axis to accumulate along; None: the flattened data"),
+        Attr("dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
+        Attr(
+            "exclusive",
+            flag,
+            False,
+            "whether an element itself is excluded; None: no",
+            may_be_none=True,
+        ),
+    ),
+)
+_scan("cumsum", np.cumsum, "The sums of all elements up to each one, along an axis.")
+_scan("cumprod", np.cumprod, "The products of all elements up to each one, along an axis.")

@@ -1,0 +1,365 @@
+"""Boxes from grids of anchors: the SSD's multibox operators, the R-CNN's proposal, and TFLite's
+choice among boxes.
+
+Source: src/relay/op/vision/multibox_op.cc, rcnn_op.cc and nms.cc of TVM 0.16, with topi's
+vision/ssd/multibox.py, rcnn/proposal.py and nms.py.
+"""
+
+from __future__ import annotations
+
+from math import floor, prod, sqrt
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, boolean, integer, number, numbers
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    differ,
+    dim,
+    fail,
+    need_length,
+    need_rank,
+    product,
+    tensors,
+)
+from byoc_lab.relay.op.framework.relax_types import constant_of, shape_of
+from byoc_lab.relay.op.vision.nms import IOU_FLOPS, overlaps
+
+# vision.multibox_prior ---------------------------------------------------------------------------
+
+PRIOR = "vision.multibox_prior"
+
+
+def prior_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """data (N, C, H, W) gives (1, H * W * (sizes + ratios - 1), 4)."""
+    (x,) = tensors(PRIOR, "data", data)
+    for name, values in (("sizes", attrs.sizes), ("ratios", attrs.ratios)):
+        if not values:
+            fail(PRIOR, f"attribute {name} must have at least one number, found none")
+    need_length(PRIOR, "steps", attrs.steps, 2)
+    need_length(PRIOR, "offsets", attrs.offsets, 2)
+    if x is None:
+        return None, None
+    need_rank(PRIOR, "data", x, 4)
+    each = len(attrs.sizes) + len(attrs.ratios) - 1
+    return x, TensorType((1, product((*x.shape[2:], each)), 4), x.dtype)
+
+
+def _priors(attrs: AnyValue, height: int, width: int) -> np.ndarray:
+    """Around the middle of each pixel: one box for each size with the first ratio as a square, then
+    one for each further ratio with the first size."""
+    rows, columns = (
+        (np.arange(n) + offset) * (step if step > 0 else 1 / n)
+        for n, offset, step in zip((height, width), attrs.offsets, attrs.steps, strict=True)
+    )
+    first = attrs.sizes[0]
+    halves = [(size * height / width / 2, size / 2) for size in attrs.sizes]
+    halves += [
+        (first * height / width * sqrt(r) / 2, first / sqrt(r) / 2) for r in attrs.ratios[1:]
+    ]
+    down, across = np.meshgrid(rows, columns, indexing="ij")
+    middle = np.stack([across, down], axis=-1)[:, :, None]
+    half = np.array(halves)
+    boxes = np.concatenate([middle - half, middle + half], axis=-1).reshape(1, -1, 4)
+    return boxes.clip(0, 1) if attrs.clip else boxes
+
+
+define_op(
+    PRIOR,
+    "data",
+    prior_relation,
+    reference=lambda attrs, x: _priors(attrs, *x.shape[2:]).astype(x.dtype),
+    attrs=AttrsType(
+        "relay.attrs.MultiBoxPriorAttrs",
+        (
+            Attr("sizes", numbers, (1.0,), "sizes of the boxes, as parts of the height"),
+            Attr("ratios", numbers, (1.0,), "widths of the boxes divided by their heights"),
+            Attr("steps", numbers, (-1.0, -1.0), "distance of pixels, down and across; -1: 1 / n"),
+            Attr("offsets", numbers, (0.5, 0.5), "where in a pixel its middle is, down and across"),
+            Attr("clip", boolean, False, "whether the boxes are cut at the edges"),
+        ),
+    ),
+    flops=lambda attrs, args, result: 4 * result.shape[1],
+    relax=lambda R, attrs, x: constant_of(_priors(attrs, *shape_of(x)[2:]).astype("float32")),
+    pattern=OpPattern.OPAQUE,
+    doc="Boxes (left, top, right, bottom; parts of the image) around each pixel of data.",
+)
+
+# vision.multibox_transform_loc -------------------------------------------------------------------
+
+TRANSFORM = "vision.multibox_transform_loc"
+
+
+def transform_relation(
+    attrs: AnyValue, cls_prob: Type | None, loc_pred: Type | None, anchor: Type | None
+) -> Types:
+    """cls_prob (N, classes, B), loc_pred (N, 4 * B), anchor (1, B, 4) give ((N, B, 6), (N,))."""
+    p, loc, a = tensors(TRANSFORM, "cls_prob loc_pred anchor", cls_prob, loc_pred, anchor)
+    need_length(TRANSFORM, "variances", attrs.variances, 4)
+    if p is None or loc is None or a is None:
+        return p, loc, a, None
+    need_rank(TRANSFORM, "cls_prob", p, 3)
+    need_rank(TRANSFORM, "loc_pred", loc, 2)
+    need_rank(TRANSFORM, "anchor", a, 3)
+    boxes = p.shape[2]
+    if differ(a.shape[1], boxes) or differ(a.shape[2], 4):
+        fail(TRANSFORM, f"anchor must be (1, {boxes}, 4) for cls_prob {p}, found {a}")
+    if differ(dim(lambda n: 4 * n, boxes), loc.shape[1]):
+        fail(TRANSFORM, f"loc_pred must hold 4 numbers for each of {boxes} boxes, found {loc}")
+    n = p.shape[0]
+    fields = [TensorType((n, a.shape[1], 6), p.dtype), TensorType((n,), "int32")]
+    return p, loc, a, TupleType(fields)
+
+
+def _decoded(attrs: AnyValue, loc: np.ndarray, anchor: np.ndarray) -> np.ndarray:
+    """loc (N, B, 4): shift of the middle and logarithm of the growth of each anchor (B, 4)."""
+    size, middle = anchor[:, 2:] - anchor[:, :2], (anchor[:, 2:] + anchor[:, :2]) / 2
+    scaled = loc * np.array(attrs.variances, loc.dtype)
+    center = scaled[..., :2] * size + middle
+    half = np.exp(scaled[..., 2:]) * size / 2
+    boxes = np.concatenate([center - half, center + half], axis=-1)
+    return boxes.clip(0, 1) if attrs.clip else boxes
+
+
+def transform_reference(
+    attrs: AnyValue, prob: np.ndarray, loc: np.ndarray, anchor: np.ndarray
+) -> tuple:
+    """Rows behind the last box are 0."""
+    batch, _, count = prob.shape
+    boxes = _decoded(attrs, loc.reshape(batch, count, 4), anchor[0])
+    out, counts = np.zeros((batch, count, 6), prob.dtype), np.zeros(batch, "int32")
+    first = 0 if attrs.keep_background else 1
+    if prob.shape[1] == first:  # the background is the only class
+        return out, counts
+    kinds, scores = prob[:, first:].argmax(axis=1) + first, prob[:, first:].max(axis=1)
+    kinds[scores < attrs.threshold] = 0
+    for n in range(batch):
+        kept = np.arange(count) if attrs.keep_background else np.nonzero(kinds[n])[0]
+        labels = (kinds[n, kept] - first)[:, None]
+        rows = np.concatenate([labels, scores[n, kept, None], boxes[n, kept]], axis=1)
+        out[n, : len(kept)], counts[n] = rows, len(kept)
+    return out, counts
+
+
+F32_TENTH, F32_FIFTH = float(np.float32(0.1)), float(np.float32(0.2))  # as TVM's C++ has them
+
+define_op(
+    TRANSFORM,
+    "cls_prob loc_pred anchor",
+    transform_relation,
+    reference=transform_reference,
+    attrs=AttrsType(
+        "relay.attrs.MultiBoxTransformLocAttrs",
+        (
+            Attr("clip", boolean, True, "whether the boxes are cut at the edges"),
+            Attr("threshold", number, 0.01, "the least probability of a class"),
+            Attr(
+                "variances",
+                numbers,
+                (F32_TENTH, F32_TENTH, F32_FIFTH, F32_FIFTH),
+                "factors of the predictions: across, down, width, height",
+            ),
+            Attr("keep_background", boolean, False, "whether class 0, the background, is a result"),
+        ),
+    ),
+    defaults={"variances": (0.1, 0.1, 0.2, 0.2)},
+    flops=lambda attrs, args, result: (args[0].shape[1] + 20) * product(args[2].shape[:2]),
+    pattern=OpPattern.OPAQUE,
+    results=2,
+    lacks={"relax": "apache-tvm has no operator that packs a number of boxes known at run time"},
+    doc="Anchors moved as predicted, with class and probability, those of the background left out: "
+    "(class, probability, left, top, right, bottom), and how many there are.",
+)
+
+# vision.proposal ---------------------------------------------------------------------------------
+
+PROPOSAL = "vision.proposal"
+
+
+def proposal_relation(
+    attrs: AnyValue, cls_prob: Type | None, bbox_pred: Type | None, im_info: Type | None
+) -> Types:
+    """cls_prob (N, 2 * A, H, W), bbox_pred (N, 4 * A, H, W), im_info (N, 3) give (N * top, 5)."""
+    p, b, info = tensors(PROPOSAL, "cls_prob bbox_pred im_info", cls_prob, bbox_pred, im_info)
+    if p is None or b is None or info is None:
+        return p, b, info, None
+    need_rank(PROPOSAL, "cls_prob", p, 4)
+    need_rank(PROPOSAL, "bbox_pred", b, 4)
+    if len(info.shape) != 2 or differ(info.shape[1], 3):
+        fail(PROPOSAL, f"im_info must be (images, 3): height, width, scale; found {info}")
+    anchors = len(attrs.scales) * len(attrs.ratios)
+    for name, ty, each in (("cls_prob", p, 2), ("bbox_pred", b, 4)):
+        if differ(ty.shape[1], each * anchors):
+            kinds = f"{len(attrs.scales)} scales and {len(attrs.ratios)} ratios"
+            fail(PROPOSAL, f"{name} must have {each * anchors} channels for {kinds}, found {ty}")
+    rows = product((p.shape[0], attrs.rpn_post_nms_top_n))
+    return p, b, info, TensorType((rows, 5), p.dtype)
+
+
+def _anchor(ratio: float, scale: float, base: float) -> tuple[float, float, float, float]:
+    """The anchor at the first pixel; its sides are rounded before they are scaled."""
+    middle = (base - 1) / 2
+    width = floor(sqrt(floor(base * base / ratio)) + 0.5) * scale
+    height = floor(width / scale * ratio + 0.5) * scale
+    across, down = (width - 1) / 2, (height - 1) / 2
+    return middle - across, middle - down, middle + across, middle + down
+
+
+def _proposed(
+    attrs: AnyValue, scores: np.ndarray, deltas: np.ndarray, info: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """scores (A, H, W), deltas (A, 4, H, W) -> boxes (H * W * A, 4) and their scores.
+
+    A box that is too small or outside the image has the score -1, and the small one is enlarged.
+    """
+    _, height, width = scores.shape
+    stride = attrs.feature_stride
+    base = [_anchor(r, s, stride) for r in attrs.ratios for s in attrs.scales]
+    down, across = np.meshgrid(np.arange(height), np.arange(width), indexing="ij")
+    shifts = stride * np.stack([across, down, across, down], axis=-1)
+    boxes = (shifts[:, :, None] + np.array(base)).astype(scores.dtype)
+    delta = deltas.transpose(2, 3, 0, 1)
+    if attrs.iou_loss:
+        boxes = boxes + delta
+    else:
+        size = boxes[..., 2:] - boxes[..., :2] + 1
+        center = boxes[..., :2] + (size - 1) / 2 + delta[..., :2] * size
+        half = (np.exp(delta[..., 2:]) * size - 1) / 2
+        boxes = np.concatenate([center - half, center + half], axis=-1)
+    limit = info[[1, 0, 1, 0]] - 1
+    boxes = np.maximum(np.minimum(boxes, limit), 0)
+    least = info[2] * attrs.rpn_min_size
+    small = (boxes[..., 2:] - boxes[..., :2] + 1 < least).any(axis=-1)
+    boxes[small] += np.array([-1, -1, 1, 1], boxes.dtype) * least / 2
+    real = (info[:2] / stride).astype(int)
+    outside = ((down >= real[0]) | (across >= real[1]))[:, :, None]
+    scored = np.where(outside | small, -1, scores.transpose(1, 2, 0))
+    return boxes.reshape(-1, 4), scored.ravel()
+
+
+def proposal_reference(
+    attrs: AnyValue, prob: np.ndarray, delta: np.ndarray, info: np.ndarray
+) -> np.ndarray:
+    """Where fewer boxes are left than wanted, they come again from the best on."""
+    batch, channels, height, width = prob.shape
+    wanted = attrs.rpn_post_nms_top_n
+    out = np.zeros((batch, wanted, 5), prob.dtype)
+    deltas = delta.reshape(batch, channels // 2, 4, height, width)
+    for n in range(batch):
+        boxes, scores = _proposed(attrs, prob[n, channels // 2 :], deltas[n], info[n])
+        order = np.argsort(-scores, kind="stable")
+        if attrs.rpn_pre_nms_top_n > 0:
+            order = order[: attrs.rpn_pre_nms_top_n]
+        kept: list[int] = []
+        while len(order):
+            kept.append(order[0])
+            far = overlaps(boxes[order[0]], boxes[order[1:]], extra=1) <= attrs.threshold
+            order = order[1:][far]
+        out[n, :, 0], out[n, :, 1:] = n, boxes[np.resize(kept, wanted)]
+    return out.reshape(-1, 5)
+
+
+PROPOSAL_ATTRS = AttrsType(
+    "relay.attrs.ProposalAttrs",
+    (
+        Attr("scales", numbers, (4.0, 8.0, 16.0, 32.0), "sizes of the anchors, in strides"),
+        Attr("ratios", numbers, (0.5, 1.0, 2.0), "heights of anchors divided by their widths"),
+        Attr("feature_stride", integer, 16, "how many pixels of the image one of data is"),
+        Attr("threshold", number, 0.7, "boxes that overlap by more are one"),
+        Attr("rpn_pre_nms_top_n", integer, 6000, "how many of the best are looked at; -1: all"),
+        Attr("rpn_post_nms_top_n", integer, 300, "how many boxes each image gives"),
+        Attr("rpn_min_size", integer, 16, "least width and height, times the image's scale"),
+        Attr("iou_loss", boolean, False, "whether predictions are added to the corners"),
+    ),
+)
+
+define_op(
+    PROPOSAL,
+    "cls_prob bbox_pred im_info",
+    proposal_relation,
+    reference=proposal_reference,
+    attrs=PROPOSAL_ATTRS,
+    attrs_key="",
+    defaults=dict.fromkeys(PROPOSAL_ATTRS.by_name, REQUIRED),
+    flops=lambda attrs, args, result: (
+        IOU_FLOPS * args[0].shape[0] * (prod(args[0].shape[1:]) // 2) ** 2
+    ),
+    pattern=OpPattern.OPAQUE,
+    lacks={"relax": "apache-tvm has no region proposals any more"},
+    doc="Regions (image, left, top, right, bottom) where a region proposal network sees an object.",
+)
+
+# vision.regular_non_max_suppression --------------------------------------------------------------
+
+REGULAR = "vision.regular_non_max_suppression"
+
+
+def regular_relation(attrs: AnyValue, boxes: Type | None, scores: Type | None) -> Types:
+    """boxes (N, B, 4) and scores (N, B, classes) give ((N, M, 4), (N, M), (N, M), (N,))."""
+    b, s = tensors(REGULAR, "boxes scores", boxes, scores)
+    if b is None or s is None:
+        return b, s, None
+    need_rank(REGULAR, "boxes", b, 3)
+    need_rank(REGULAR, "scores", s, 3)
+    n, most = b.shape[0], attrs.max_detections
+    each = TensorType((n, most), b.dtype)
+    fields = [TensorType((n, most, 4), b.dtype), each, each, TensorType((n,), "int32")]
+    return b, s, TupleType(fields)
+
+
+def regular_reference(attrs: AnyValue, boxes: np.ndarray, scores: np.ndarray) -> tuple:
+    """Rows behind the last box are 0."""
+    batch, _, kinds = scores.shape
+    most, background = attrs.max_detections, kinds - attrs.num_classes
+    places = np.zeros((batch, most, 4), boxes.dtype)
+    classes, best = np.zeros((batch, most), boxes.dtype), np.zeros((batch, most), boxes.dtype)
+    counts = np.zeros(batch, "int32")
+    for n in range(batch):
+        found: list[tuple[int, int]] = []  # (box, class), by falling score
+        for c in range(attrs.num_classes):
+            own = scores[n, :, c + background]
+            (order,) = np.nonzero(own >= attrs.score_threshold)
+            order = order[np.argsort(-own[order], kind="stable")]
+            chosen: list[int] = []
+            while len(order) and len(chosen) < attrs.max_detections_per_class:
+                chosen.append(order[0])
+                far = overlaps(boxes[n, order[0]], boxes[n, order[1:]]) <= attrs.iou_threshold
+                order = order[1:][far]
+            found += [(i, c) for i in chosen]
+            found.sort(key=lambda pair: -scores[n, pair[0], pair[1] + background])
+            found = found[:most]
+        counts[n] = len(found)
+        for place, (i, c) in enumerate(found):
+            places[n, place], classes[n, place] = boxes[n, i], c
+            best[n, place] = scores[n, i, c + background]
+    return places, classes, best, counts
+
+
+define_op(
+    REGULAR,
+    "boxes scores",
+    regular_relation,
+    reference=regular_reference,
+    attrs=AttrsType(
+        "relay.attrs.RegularNonMaximumSuppressionAttrs",
+        (
+            Attr("max_detections_per_class", integer, doc="the most boxes of one class"),
+            Attr("max_detections", integer, doc="the most boxes"),
+            Attr("num_classes", integer, doc="how many classes there are without the background"),
+            Attr("iou_threshold", number, doc="boxes that overlap by more are one"),
+            Attr("score_threshold", number, doc="the least score"),
+        ),
+    ),
+    attrs_key="",
+    flops=lambda attrs, args, result: (
+        IOU_FLOPS * attrs.num_classes * args[0].shape[0] * args[0].shape[1] ** 2
+    ),
+    pattern=OpPattern.OPAQUE,
+    results=4,
+    lacks={"relax": "apache-tvm has no non-maximum suppression in TFLite's form"},
+    doc="The best boxes of all classes after non-maximum suppression in each: boxes, classes, "
+    "scores and how many, as TFLite has it.",
+)

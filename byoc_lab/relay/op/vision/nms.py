@@ -1,0 +1,359 @@
+"""Choosing among overlapping boxes: vision.get_valid_counts, non_max_suppression and
+all_class_non_max_suppression.
+
+A result has room for every box; where fewer are chosen, the rest is filled with a value of the
+operator. Source: src/relay/op/vision/nms.cc and topi/vision/nms.py of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integer, string
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.relations import Types, fail, need_rank, product, tensors
+from byoc_lab.relay.op.framework.relax_types import by_topi, constant_value, shape_of, typed
+
+IOU_FLOPS = 15  # of comparing two boxes
+
+
+def overlaps(box: np.ndarray, others: np.ndarray, extra: float = 0) -> np.ndarray:
+    """Intersection over union of a box (4,), low corner and high corner, with each of (N, 4).
+
+    0 for a box without area. `extra` is added to each length: 1 where corners are pixels.
+    """
+    low, high = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
+    common = (high - low + extra).clip(0).prod(axis=1)
+    own, their = ((b[..., 2:] - b[..., :2] + extra).prod(axis=-1) for b in (box, others))
+    sides = others[:, 2:] - others[:, :2] + extra
+    solid = (sides > 0).all(axis=1) & bool(np.all(box[2:] - box[:2] + extra > 0))
+    return np.divide(common, own + their - common, out=np.zeros_like(common), where=solid)
+
+
+def corners(boxes: np.ndarray) -> np.ndarray:
+    """Boxes (N, 4) between any two opposite corners, as low corner and high corner."""
+    ends = boxes.reshape(-1, 2, 2)
+    return np.concatenate([ends.min(axis=1), ends.max(axis=1)], axis=1)
+
+
+def _quadratic(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
+    """An upper bound: each box is compared with each other one."""
+    batch, boxes, _ = args[0].shape
+    return IOU_FLOPS * batch * boxes * boxes
+
+
+# vision.get_valid_counts -------------------------------------------------------------------------
+
+COUNTS = "vision.get_valid_counts"
+
+
+def _nothing(value: AnyValue) -> None:
+    """The one value of a field that is always empty."""
+    if value is not None:
+        raise TypeError
+
+
+def counts_relation(attrs: AnyValue, data: Type | None, score_threshold: Type | None) -> Types:
+    """data (N, boxes, fields) gives ((N,) int32, as data, (N, boxes) int32)."""
+    x, threshold = tensors(COUNTS, "data score_threshold", data, score_threshold)
+    if x is None:
+        return x, threshold, None
+    need_rank(COUNTS, "data", x, 3)
+    n, boxes, _ = x.shape
+    fields = [TensorType((n,), "int32"), x, TensorType((n, boxes), "int32")]
+    return x, threshold, TupleType(fields)
+
+
+def counts_reference(attrs: AnyValue, x: np.ndarray, threshold: np.ndarray) -> tuple:
+    rows, indices = np.full_like(x, -1), np.full(x.shape[:2], -1, "int32")
+    valid = x[:, :, attrs.score_index] > threshold
+    if attrs.id_index >= 0:
+        valid &= x[:, :, attrs.id_index] >= 0
+    for n, chosen in enumerate(valid):
+        (where,) = np.nonzero(chosen)
+        rows[n, : len(where)], indices[n, : len(where)] = x[n, where], where
+    return valid.sum(axis=1).astype("int32"), rows, indices
+
+
+define_op(
+    COUNTS,
+    "data score_threshold",
+    counts_relation,
+    reference=counts_reference,
+    attrs=AttrsType(
+        "relay.attrs.GetValidCountsAttrs",
+        (
+            Attr("score_threshold", _nothing, doc="empty: the threshold is an argument"),
+            Attr("id_index", integer, 0, "which field of a box is its class; -1: none"),
+            Attr("score_index", integer, 1, "which field of a box is its score"),
+        ),
+    ),
+    attrs_key="",
+    flops=lambda attrs, args, result: 2 * args[0].shape[0] * args[0].shape[1],
+    relax=lambda R, attrs, x, threshold: by_topi(
+        COUNTS, x, constant_value(threshold, COUNTS, "score_threshold"), *_indices(attrs)
+    ),
+    pattern=OpPattern.OPAQUE,
+    results=3,
+    fixed={"score_threshold": None},
+    constants={"score_threshold": "float32"},
+    doc="How many boxes have a score above the threshold, those boxes in front (-1 behind them), "
+    "and their indices.",
+)
+
+
+def _indices(attrs: AnyValue) -> tuple[int, int]:
+    return attrs.id_index, attrs.score_index
+
+
+# vision.non_max_suppression ----------------------------------------------------------------------
+
+NMS = "vision.non_max_suppression"
+
+
+def nms_relation(
+    attrs: AnyValue,
+    data: Type | None,
+    valid_count: Type | None,
+    indices: Type | None,
+    max_output_size: Type | None,
+    iou_threshold: Type | None,
+) -> Types:
+    """data (N, boxes, fields) and valid_count (N,) give ((N, boxes), (N, 1)) int32, or as data."""
+    names = "data valid_count indices max_output_size iou_threshold"
+    types = tensors(NMS, names, data, valid_count, indices, max_output_size, iou_threshold)
+    x, count, *_ = types
+    if x is None or count is None:
+        return (*types, None)
+    need_rank(NMS, "data", x, 3)
+    need_rank(NMS, "valid_count", count, 1)
+    n, boxes, _ = x.shape
+    chosen = TupleType([TensorType((n, boxes), "int32"), TensorType((n, 1), "int32")])
+    return (*types, chosen if attrs.return_indices else x)
+
+
+def _suppressed(
+    attrs: AnyValue, boxes: np.ndarray, count: int, limit: int, threshold: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The boxes in descending order of score, and their indices in the data; -1 where none is."""
+    rows, chosen = np.full_like(boxes, -1), np.full(len(boxes), -1, "int32")
+    if threshold <= 0:
+        rows[:count], chosen[:count] = boxes[:count], np.arange(count)
+        return rows, chosen
+    scores, kinds = boxes[:, attrs.score_index], boxes[:, attrs.id_index]
+    ends = corners(boxes[:, attrs.coord_start : attrs.coord_start + 4])
+    order = np.argsort(-scores[:count], kind="stable")
+    kept: list[int] = []
+    for place, n in enumerate(order[: attrs.top_k] if attrs.top_k > 0 else order):
+        if len(kept) == limit:
+            break
+        if scores[n] > 0:  # a box without a score is let through and suppresses nothing
+            rivals = np.array(kept, int)
+            if attrs.id_index >= 0:
+                rivals = rivals[kinds[rivals] >= 0]
+                rivals = rivals if attrs.force_suppress else rivals[kinds[rivals] == kinds[n]]
+            if np.any(overlaps(ends[n], ends[rivals]) >= threshold):
+                continue
+            kept.append(n)
+        rows[place], chosen[place] = boxes[n], n
+    return rows, chosen
+
+
+def _in_front(values: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    """The valid ones first, -1 behind them."""
+    out = np.full_like(values, -1)
+    out[: valid.sum()] = values[valid]
+    return out
+
+
+def nms_reference(
+    attrs: AnyValue,
+    data: np.ndarray,
+    valid_count: np.ndarray,
+    indices: np.ndarray,
+    max_output_size: np.ndarray,
+    iou_threshold: np.ndarray,
+) -> AnyValue:
+    rows, chosen = np.empty_like(data), np.empty(data.shape[:2], "int32")
+    limit, threshold = int(max_output_size), float(iou_threshold)
+    for n, count in enumerate(valid_count):
+        rows[n], chosen[n] = _suppressed(attrs, data[n], int(count), limit, threshold)
+        if attrs.return_indices:
+            valid = chosen[n] >= 0
+            chosen[n][valid] = indices[n][chosen[n][valid]]
+            chosen[n] = _in_front(chosen[n], chosen[n] >= 0)
+        elif attrs.invalid_to_bottom:
+            rows[n] = _in_front(rows[n], rows[n][:, 0] >= 0)
+    if attrs.return_indices:
+        return chosen, (chosen >= 0).sum(axis=1, keepdims=True).astype("int32")
+    return rows
+
+
+define_op(
+    NMS,
+    "data valid_count indices max_output_size iou_threshold",
+    nms_relation,
+    reference=nms_reference,
+    attrs=AttrsType(
+        "relay.attrs.NonMaximumSuppressionAttrs",
+        (
+            Attr(
+                "force_suppress",
+                boolean,
+                False,
+                "whether boxes suppress those of other classes too",
+            ),
+            Attr("top_k", integer, -1, "how many of the best boxes are considered; -1: all"),
+            Attr("coord_start", integer, 2, "which field of a box is the first of its four ends"),
+            Attr("score_index", integer, 1, "which field of a box is its score"),
+            Attr("id_index", integer, 0, "which field of a box is its class; -1: none"),
+            Attr("return_indices", boolean, True, "whether indices are the result, not boxes"),
+            Attr("invalid_to_bottom", boolean, False, "whether the chosen boxes are in front"),
+        ),
+    ),
+    attrs_key="",
+    flops=_quadratic,
+    pattern=OpPattern.OPAQUE,
+    lacks={"relax": "apache-tvm's drops boxes without a positive score, which TVM 0.16 keeps"},
+    results=lambda call: 2 if call.attrs.return_indices else None,
+    parameters="data valid_count indices max_output_size iou_threshold force_suppress top_k "
+    "coord_start score_index id_index return_indices invalid_to_bottom",
+    defaults={"max_output_size": -1, "iou_threshold": 0.5},
+    constants={"max_output_size": "int32", "iou_threshold": "float32"},
+    doc="Of boxes that overlap by iou_threshold or more, the one with the best score; -1 is in the "
+    "place of the others.",
+)
+
+# vision.all_class_non_max_suppression ------------------------------------------------------------
+
+ALL_CLASS = "vision.all_class_non_max_suppression"
+FORMATS = ("onnx", "tensorflow")
+
+
+def all_class_relation(
+    attrs: AnyValue, boxes: Type | None, scores: Type | None, *limits: Type | None
+) -> Types:
+    """boxes (N, B, 4) and scores (N, C, B) give ((N * C * B, 3), (1,)) int64 for "onnx".
+
+    For "tensorflow" ((N, C * B, 2) int64, (N, C * B) float32, (N,) int64).
+    """
+    b, s = tensors(ALL_CLASS, "boxes scores", boxes, scores)
+    if attrs.output_format not in FORMATS:
+        known = ", ".join(FORMATS)
+        fail(ALL_CLASS, f"attribute output_format must be {known}, found {attrs.output_format!r}")
+    if b is None or s is None:
+        return (b, s, *limits, None)
+    need_rank(ALL_CLASS, "boxes", b, 3)
+    need_rank(ALL_CLASS, "scores", s, 3)
+    batch, count, _ = b.shape
+    classes = s.shape[1]
+    if attrs.output_format == "onnx":
+        rows = product((batch, classes, count))
+        result = [TensorType((rows, 3), "int64"), TensorType((1,), "int64")]
+    else:
+        rows = product((classes, count))
+        result = [
+            TensorType((batch, rows, 2), "int64"),
+            TensorType((batch, rows), "float32"),
+            TensorType((batch,), "int64"),
+        ]
+    return (b, s, *limits, TupleType(result))
+
+
+def _selected(
+    ends: np.ndarray, scores: np.ndarray, limit: int, threshold: float, least: float
+) -> list[int]:
+    """The indices of the boxes chosen for one class, in descending order of score."""
+    order = [int(n) for n in np.argsort(-scores, kind="stable") if scores[n] > least]
+    found: list[int] = []
+    while order and threshold > 0 and (limit <= 0 or len(found) < limit):
+        best, *rest = order
+        found.append(best)
+        far = overlaps(ends[best], ends[rest]) < threshold
+        # A box whose score is not positive suppresses none.
+        order = [n for n, apart in zip(rest, far, strict=True) if apart or scores[n] <= 0]
+    return found
+
+
+def all_class_reference(
+    attrs: AnyValue,
+    boxes: np.ndarray,
+    scores: np.ndarray,
+    max_output_boxes_per_class: np.ndarray,
+    iou_threshold: np.ndarray,
+    score_threshold: np.ndarray,
+) -> tuple:
+    """Rows behind the chosen boxes are 0."""
+    batch, classes, count = scores.shape
+    limits = int(max_output_boxes_per_class), float(iou_threshold), float(score_threshold)
+    found: list[list[tuple[int, int, int]]] = [[] for _ in range(batch)]
+    for n, c in np.ndindex(batch, classes):
+        chosen = _selected(corners(boxes[n]), scores[n, c], *limits)
+        found[n] += [(n, c, i) for i in chosen]
+    if attrs.output_format == "onnx":
+        rows = [row for rows in found for row in rows]
+        indices = np.zeros((batch * classes * count, 3), "int64")
+        indices[: len(rows)] = np.array(rows, "int64").reshape(-1, 3)
+        return indices, np.array([len(rows)])
+    pairs = np.zeros((batch, classes * count, 2), "int64")
+    best = np.zeros((batch, classes * count), np.result_type(scores.dtype, "float32"))
+    for n, rows in enumerate(found):
+        for place, (_, c, i) in enumerate(rows):
+            pairs[n, place], best[n, place] = (c, i), scores[n, c, i]
+    return pairs, best, np.array([len(rows) for rows in found])
+
+
+def _all_class_relax(
+    R: AnyValue,
+    attrs: AnyValue,
+    boxes: AnyValue,
+    scores: AnyValue,
+    max_output_boxes_per_class: AnyValue,
+    iou_threshold: AnyValue,
+    score_threshold: AnyValue,
+) -> AnyValue:
+    """Relax has no "all boxes", and for ONNX rows for as many as there may be of each class."""
+    batch, classes, count = shape_of(scores)
+    limit = int(constant_value(max_output_boxes_per_class, ALL_CLASS, "max_output_boxes_per_class"))
+    limit = limit if 0 < limit < count else count
+    iou = constant_value(iou_threshold, ALL_CLASS, "iou_threshold")
+    least = constant_value(score_threshold, ALL_CLASS, "score_threshold")
+    found = typed(by_topi(ALL_CLASS, boxes, scores, limit, iou, least, attrs.output_format))
+    if attrs.output_format != "onnx" or limit == count:
+        return found
+    from tvm import relax
+
+    rows, total = (relax.TupleGetItem(found, n) for n in range(2))
+    rest = R.zeros((batch * classes * (count - limit), 3), "int64")
+    return relax.Tuple([typed(R.concat([typed(rows), typed(rest)], axis=0)), typed(total)])
+
+
+define_op(
+    ALL_CLASS,
+    "boxes scores max_output_boxes_per_class iou_threshold score_threshold",
+    all_class_relation,
+    reference=all_class_reference,
+    attrs=AttrsType(
+        "relay.attrs.AllClassNonMaximumSuppressionAttrs",
+        (Attr("output_format", string, "onnx", "format of the results: onnx or tensorflow"),),
+    ),
+    attrs_key="",
+    flops=lambda attrs, args, result: _quadratic(attrs, args, result) * args[1].shape[1],
+    relax=_all_class_relax,
+    pattern=OpPattern.OPAQUE,
+    results=lambda call: 2 if call.attrs.output_format == "onnx" else 3,
+    defaults={
+        "max_output_boxes_per_class": -1,
+        "iou_threshold": -1.0,
+        "score_threshold": -1.0,
+    },
+    constants={
+        "max_output_boxes_per_class": "int32",
+        "iou_threshold": "float32",
+        "score_threshold": "float32",
+    },
+    doc="Non-maximum suppression within each class: the chosen boxes, and their number.",
+)

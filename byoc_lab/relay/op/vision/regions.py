@@ -1,0 +1,239 @@
+"""Regions of an image as tensors of one size: roi_align and roi_pool; and yolo_reorg.
+
+Source: src/relay/op/vision/rcnn_op.cc and yolo.cc of TVM 0.16, with topi's vision/rcnn/roi_align.py
+and roi_pool.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import product as pairs
+from math import ceil, prod
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, integer, integers, number, string
+from byoc_lab.relay.ir.dims import Unknown
+from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework.layout import inverse, inverse_permute
+from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.relations import Types, dim, fail, need_length, need_rank, tensors
+from byoc_lab.relay.op.framework.relax_types import by_topi, shape_of, typed
+
+ALIGN, POOL = "vision.roi_align", "vision.roi_pool"
+MODES: dict[str, Callable[..., np.ndarray]] = {"avg": np.mean, "max": np.max}
+_ORDERS = {"NCHW": (0, 1, 2, 3), "NHWC": (0, 3, 1, 2)}  # where N, C, H and W are
+
+
+def bilinear(image: np.ndarray, down: np.ndarray, across: np.ndarray) -> np.ndarray:
+    """image (C, H, W) at places between its pixels (any shape): (C, *shape).
+
+    A pixel that is not there counts as 0.
+    """
+    height, width = image.shape[1:]
+    top, left = np.floor(down).astype(int), np.floor(across).astype(int)
+    out = np.zeros((len(image), *down.shape), np.result_type(image.dtype, down.dtype))
+    for row, column in pairs((top, top + 1), (left, left + 1)):
+        weight = (1 - np.abs(down - row)) * (1 - np.abs(across - column))
+        there = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+        out += image[:, row.clip(0, height - 1), column.clip(0, width - 1)] * (weight * there)
+    return out
+
+
+def regions_relation(op: str, attrs: AnyValue, data: Type | None, rois: Type | None) -> Types:
+    """data (N, C, H, W) and rois (R, 5) give (R, C, *pooled_size); NHWC likewise."""
+    x, r = tensors(op, "data rois", data, rois)
+    need_length(op, "pooled_size", attrs.pooled_size, 2)
+    if min(attrs.pooled_size) < 1:
+        fail(op, f"attribute pooled_size must be positive, found {list(attrs.pooled_size)}")
+    if attrs.layout not in _ORDERS:
+        fail(op, f"attribute layout must be NCHW or NHWC, found {attrs.layout!r}")
+    if attrs.get("mode", "avg") not in MODES:
+        fail(op, f"attribute mode must be avg or max, found {attrs.mode!r}")
+    if x is None or r is None:
+        return x, r, None
+    need_rank(op, "data", x, 4)
+    need_rank(op, "rois", r, 2)
+    if not isinstance(r.shape[1], Unknown) and r.shape[1] != 5:
+        fail(op, f"rois must be (regions, 5): image, left, top, right, bottom; found {r}")
+    order = _ORDERS[attrs.layout]
+    channels = x.shape[order[1]]
+    return (
+        x,
+        r,
+        TensorType(inverse_permute((r.shape[0], channels, *attrs.pooled_size), order), x.dtype),
+    )
+
+
+def _by_region(attrs: AnyValue, data: np.ndarray, rois: np.ndarray, pooled: AnyValue) -> np.ndarray:
+    """`pooled(attrs, image (C, H, W), region (4,))` of every region, in the data's layout."""
+    order = _ORDERS[attrs.layout]
+    images = data.transpose(order)
+    out = np.empty((len(rois), images.shape[1], *attrs.pooled_size), data.dtype)
+    for n, (index, *region) in enumerate(rois):
+        out[n] = pooled(attrs, images[int(index)], region)
+    return np.ascontiguousarray(out.transpose(np.argsort(order)))
+
+
+def _aligned(attrs: AnyValue, image: np.ndarray, region: list[float]) -> np.ndarray:
+    """Samples between pixels, evenly spread over each bin; a region is at least one pixel wide."""
+    left, top, right, bottom = (v * attrs.spatial_scale for v in region)
+    ends = [(top, bottom, image.shape[1]), (left, right, image.shape[2])]
+    places = []
+    for (low, high, size), bins in zip(ends, attrs.pooled_size, strict=True):
+        each = max(high - low, 1.0) / bins
+        samples = attrs.sample_ratio if attrs.sample_ratio > 0 else ceil(each)
+        steps = (np.arange(samples) + 0.5) / samples
+        at = low + (np.arange(bins)[:, None] + steps) * each  # (bins, samples)
+        places.append((at.clip(0, size - 1), (at >= -1) & (at <= size)))
+    (down, in_height), (across, in_width) = places
+    grid = np.broadcast_arrays(down[:, None, :, None], across[None, :, None, :])
+    inside = in_height[:, None, :, None] & in_width[None, :, None, :]
+    values = bilinear(image, *(g.astype(image.dtype) for g in grid)) * inside
+    return MODES[attrs.mode](values, axis=(-2, -1))
+
+
+def _pooled(attrs: AnyValue, image: np.ndarray, region: list[float]) -> np.ndarray:
+    """The greatest pixel of each bin, whose ends are rounded outwards; 0 for an empty one."""
+    left, top, right, bottom = (_rounded(v * attrs.spatial_scale) for v in region)
+    slices = []
+    for low, high, size, bins in (
+        (top, bottom, image.shape[1], attrs.pooled_size[0]),
+        (left, right, image.shape[2], attrs.pooled_size[1]),
+    ):
+        each, at = max(high - low + 1, 1) / bins, np.arange(bins)
+        # 1e-5 as in TVM, against bins that grow by a pixel through rounding.
+        first = np.floor(at * each + 1e-5).astype(int) + low
+        last = np.ceil((at + 1) * each - 1e-5).astype(int) + low
+        slices.append(
+            [slice(*b) for b in zip(first.clip(0, size), last.clip(0, size), strict=True)]
+        )
+    out = np.zeros((len(image), *attrs.pooled_size), image.dtype)
+    for (i, rows), (j, columns) in pairs(*(enumerate(s) for s in slices)):
+        part = image[:, rows, columns]
+        if part.size:
+            out[:, i, j] = part.max(axis=(1, 2))
+    return out
+
+
+def _rounded(value: float) -> int:
+    """To the nearest integer, halves away from zero."""
+    return int(np.trunc(value + np.copysign(0.5, value)))
+
+
+def _align_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, rois: AnyValue) -> AnyValue:
+    name = f"{ALIGN}_{attrs.layout.lower()}"
+    size, scale = list(attrs.pooled_size), attrs.spatial_scale
+    return by_topi(name, x, rois, size, scale, attrs.mode, attrs.sample_ratio)
+
+
+def _pool_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, rois: AnyValue) -> AnyValue:
+    order = _ORDERS[attrs.layout]
+    images = x if attrs.layout == "NCHW" else typed(R.permute_dims(x, list(order)))
+    size, scale = list(attrs.pooled_size), attrs.spatial_scale
+    out = by_topi(f"{POOL}_nchw", images, rois, size, scale)
+    return out if images is x else R.permute_dims(out, inverse(order))
+
+
+POOLED_SIZE = Attr("pooled_size", integers, doc="size of the result: (height, width)")
+SCALE = Attr("spatial_scale", number, doc="pixels of data for one unit of the regions' corners")
+LAYOUT = Attr("layout", string, "NCHW", "order of the axes of data and result: NCHW or NHWC")
+
+define_op(
+    ALIGN,
+    "data rois",
+    partial(regions_relation, ALIGN),
+    reference=lambda attrs, x, rois: _by_region(attrs, x, rois, _aligned),
+    attrs=AttrsType(
+        "relay.attrs.ROIAlignAttrs",
+        (
+            POOLED_SIZE,
+            SCALE,
+            Attr("sample_ratio", integer, -1, "samples along each side of a bin; -1: its pixels"),
+            LAYOUT,
+            Attr("mode", string, "avg", "what a bin is of its samples: avg or max"),
+        ),
+    ),
+    attrs_key="",
+    flops=lambda attrs, args, result: 10 * prod(result.shape) * max(attrs.sample_ratio, 1) ** 2,
+    relax=_align_relax,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    doc="Regions (image, left, top, right, bottom) of data in bins, sampled between the pixels.",
+)
+define_op(
+    POOL,
+    "data rois",
+    partial(regions_relation, POOL),
+    reference=lambda attrs, x, rois: _by_region(attrs, x, rois, _pooled),
+    attrs=AttrsType("relay.attrs.ROIPoolAttrs", (POOLED_SIZE, SCALE, LAYOUT)),
+    attrs_key="",
+    flops=lambda attrs, args, result: prod(result.shape),
+    relax=_pool_relax,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    doc="Regions (image, left, top, right, bottom) of data in bins: the greatest pixel of each.",
+)
+
+# vision.yolo_reorg -------------------------------------------------------------------------------
+
+REORG = "vision.yolo_reorg"
+
+
+def reorg_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """data (N, C, H, W) gives (N, C * stride * stride, H / stride, W / stride)."""
+    (x,) = tensors(REORG, "data", data)
+    stride = attrs.stride
+    if stride < 1:
+        fail(REORG, f"attribute stride must be positive, found {stride}")
+    if x is None:
+        return None, None
+    need_rank(REORG, "data", x, 4)
+    n, c, h, w = x.shape
+    for name, size, part in (
+        ("channels", c, stride**2),
+        ("rows", h, stride),
+        ("columns", w, stride),
+    ):
+        if not isinstance(size, Unknown) and size % part:
+            fail(REORG, f"the {name} of {x} must be a multiple of {part} for stride={stride}")
+    smaller = (dim(lambda d: d // stride, d) for d in (h, w))
+    return x, TensorType((n, dim(lambda d: d * stride**2, c), *smaller), x.dtype)
+
+
+def _reorg_steps(stride: int, shape: AnyValue) -> tuple[tuple[int, ...], ...]:
+    """Two shapes, the order of axes between them, and the shape of the result.
+
+    Darknet takes the data, without moving it, for C / stride**2 channels that are larger by stride
+    each way, and gathers every stride-th pixel of those into a channel of its own.
+    """
+    n, c, h, w = shape
+    large = (n, c // stride**2, h, stride, w, stride)
+    return large, (0, 3, 5, 1, 2, 4), (n, c * stride**2, h // stride, w // stride)
+
+
+def reorg_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+    large, order, small = _reorg_steps(attrs.stride, x.shape)
+    return x.reshape(large).transpose(order).reshape(small)
+
+
+def _reorg_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+    large, order, small = _reorg_steps(attrs.stride, shape_of(x))
+    return R.reshape(R.permute_dims(R.reshape(x, large), list(order)), small)
+
+
+define_op(
+    REORG,
+    "data",
+    reorg_relation,
+    reference=reorg_reference,
+    attrs=AttrsType(
+        "relay.attrs.YoloReorgAttrs",
+        (Attr("stride", integer, 1, "how much smaller the result is"),),
+    ),
+    defaults={"stride": REQUIRED},
+    flops=lambda attrs, args, result: 0,
+    relax=_reorg_relax,
+    pattern=OpPattern.INJECTIVE,
+    doc="Pixels moved into channels as Darknet's layer reorg moves them.",
+)

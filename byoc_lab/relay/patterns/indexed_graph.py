@@ -1,0 +1,154 @@
+"""The graph that patterns are matched in: order, users, and who dominates whom.
+
+Source: `CreateIndexedGraph` of TVM 0.16 (src/relay/ir/indexed_graph.cc).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Let, Op
+from byoc_lab.relay.ir.visit import post_order
+
+
+class IndexedGraph:
+    """An expression, indexed. Everything is computed when first asked for."""
+
+    def __init__(self, root: Expr):
+        self.root = root
+
+    @cached_property
+    def nodes(self) -> list[Expr]:
+        """Every node, operands before users."""
+        return list(post_order(self.root))
+
+    @cached_property
+    def index(self) -> dict[Expr, int]:
+        return {n: i for i, n in enumerate(self.nodes)}
+
+    @cached_property
+    def calls_of(self) -> dict[str, list[Expr]]:
+        """The calls of each operator, in the order of `nodes`."""
+        found: dict[str, list[Expr]] = {}
+        for node in self.nodes:
+            if isinstance(node, Call) and isinstance(node.op, Op):
+                found.setdefault(node.op.name, []).append(node)
+        return found
+
+    @cached_property
+    def partitioned(self) -> set[Expr]:
+        """Functions made by an earlier partition, and everything inside them."""
+        inside: set[Expr] = set()
+        for node in self.nodes:
+            if isinstance(node, Function) and "PartitionedFromPattern" in node.attrs:
+                inside.update(post_order(node))
+        return inside
+
+    @cached_property
+    def outputs(self) -> dict[Expr, list[Expr]]:
+        """Who uses a node's value. A let passes its value on to its variable."""
+        found: dict[Expr, list[Expr]] = {n: [] for n in self.nodes}
+        for node in self.nodes:
+            for part, user in _edges(node):
+                found[part].append(user)
+        return found
+
+    @cached_property
+    def inputs(self) -> dict[Expr, list[Expr]]:
+        """Where a node's value comes from: the other side of `outputs`."""
+        found: dict[Expr, list[Expr]] = {n: [] for n in self.nodes}
+        for node in self.nodes:
+            for part, user in _edges(node):
+                found[user].append(part)
+        return found
+
+    def dominates(self, root: Expr, node: Expr) -> bool:
+        """Whether every way from `node` to the end of the graph goes through `root`."""
+        return node in self._below[root]
+
+    @cached_property
+    def _below(self) -> dict[Expr, _Span]:
+        """For each node, those that it dominates, as a stretch of a walk over their tree."""
+        tree = DominatorTree()
+        children: dict[Expr | None, list[Expr]] = {None: []}
+        for node in reversed(self.nodes):
+            # An output not known yet: the recursive use in a let.
+            above = tree.common([o for o in self.outputs[node] if o in tree])
+            tree.add(node, above)
+            children[node] = []
+            children[above].append(node)
+        first: dict[Expr, int] = {}
+        spans: dict[Expr, _Span] = {}
+        stack: list[tuple[Expr, bool]] = [(n, False) for n in children[None]]
+        while stack:
+            node, done = stack.pop()
+            if done:
+                spans[node] = _Span(first, first[node], len(first))
+            else:
+                first[node] = len(first)
+                stack.append((node, True))
+                stack += [(c, False) for c in children[node]]
+        return spans
+
+
+class _Span:
+    """The nodes whose number is in a range."""
+
+    __slots__ = ("end", "number", "start")
+
+    def __init__(self, number: dict[Expr, int], start: int, end: int):
+        self.number, self.start, self.end = number, start, end
+
+    def __contains__(self, node: Expr) -> bool:
+        return self.start <= self.number[node] < self.end
+
+
+class DominatorTree:
+    """A tree that grows at its leaves and finds common ancestors in logarithmic time.
+
+    None stands above everything. Each node knows its parent and one ancestor further up; these
+    jumps are laid so that any ancestor is reached in O(log n) of them (Myers, "An applicative
+    random-access stack", 1983).
+    """
+
+    def __init__(self) -> None:
+        self._parent: dict[Expr | None, Expr | None] = {None: None}
+        self._jump: dict[Expr | None, Expr | None] = {None: None}
+        self._depth: dict[Expr | None, int] = {None: 0}
+
+    def __contains__(self, node: Expr) -> bool:
+        return node in self._depth
+
+    def add(self, node: Expr, parent: Expr | None) -> None:
+        jump, depth = self._jump, self._depth
+        far = jump[parent]
+        even = depth[parent] - depth[far] == depth[far] - depth[jump[far]]
+        self._parent[node] = parent
+        jump[node] = jump[far] if even else parent
+        depth[node] = depth[parent] + 1
+
+    def common(self, nodes: Sequence[Expr]) -> Expr | None:
+        """The nearest ancestor (or self) of all of `nodes`; None of no nodes."""
+        found: Expr | None = nodes[0] if nodes else None
+        for node in nodes[1:]:
+            found = self._common(found, node)
+        return found
+
+    def _common(self, a: Expr | None, b: Expr | None) -> Expr | None:
+        parent, jump, depth = self._parent, self._jump, self._depth
+        if depth[a] < depth[b]:
+            a, b = b, a
+        while depth[a] > depth[b]:
+            a = jump[a] if depth[jump[a]] >= depth[b] else parent[a]
+        while a is not b:  # at one depth, where jumps are of one length
+            a, b = (jump[a], jump[b]) if jump[a] is not jump[b] else (parent[a], parent[b])
+        return a
+
+
+def _edges(node: Expr) -> list[tuple[Expr, Expr]]:
+    if isinstance(node, Let):
+        return [(node.value, node.var), (node.body, node)]
+    if isinstance(node, Function):
+        return [(node.body, node)]
+    return [(part, node) for part in node.parts()]

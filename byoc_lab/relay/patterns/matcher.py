@@ -1,0 +1,148 @@
+"""Does an expression fit a pattern, and which expressions did each part of the pattern take?
+
+Source: the matching algorithm of TVM 0.16 (src/relay/ir/dataflow_matcher.cc).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from byoc_lab.errors import PassError
+from byoc_lab.relay.ir.expr import Call, Expr, Op
+from byoc_lab.relay.ir.types import Type
+from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
+from byoc_lab.relay.patterns.patterns import CallPattern, DFPattern, DominatorPattern
+from byoc_lab.relay.typing.infer import infer_expr
+
+_COMMUTES = ("add", "multiply")
+
+Taken = dict[DFPattern, list[Expr]]
+
+
+def find_match(pattern: DFPattern, expr: Expr, graph: IndexedGraph) -> Taken | None:
+    """What each part of `pattern` takes when it fits `expr`, a node of `graph`; None when it does
+    not fit.
+
+    A part takes one expression; those on the path of a dominator pattern may take several.
+    Raises PassError when the match is nested too deeply: a pattern that was redirected to itself
+    may follow a chain for some hundred nodes, not for thousands.
+    """
+    matcher = Matcher(graph)
+    try:
+        return matcher.taken if matcher.match(pattern, expr) else None
+    except RecursionError:
+        raise PassError(
+            f"{type(pattern).__name__} fits more nested nodes than can be followed; a pattern that "
+            f"is redirected to itself (redirect_to) has to end sooner, or be split"
+        ) from None
+
+
+def matches(pattern: DFPattern, expr: Expr) -> bool:
+    """Whether `expr` as a whole fits `pattern`. Raises PassError as `find_match` does."""
+    return find_match(pattern, expr, IndexedGraph(expr)) is not None
+
+
+class Matcher:
+    """One attempt. After a successful `match`, `taken` says what each pattern node took."""
+
+    def __init__(self, graph: IndexedGraph) -> None:
+        self.graph = graph
+        self.taken: Taken = {}
+        self._order: list[DFPattern] = []
+        self._bound = True  # whether a part that took something before must take it again
+
+    def match(self, pattern: DFPattern, expr: Expr) -> bool:
+        """Whether `expr` fits; a pattern that took an expression before must take it again."""
+        if self._bound and pattern in self.taken:
+            return any(e is expr for e in self.taken[pattern])
+        mark = len(self._order)
+        if pattern.fits(self, expr):
+            self.taken.setdefault(pattern, []).append(expr)
+            self._order.append(pattern)
+            return True
+        self._undo(mark)
+        return False
+
+    def match_all(self, patterns: Sequence[DFPattern], exprs: Sequence[Expr]) -> bool:
+        """Whether as many expressions fit, pairwise and in order."""
+        mark = len(self._order)
+        if len(patterns) == len(exprs) and all(map(self.match, patterns, exprs)):
+            return True
+        self._undo(mark)
+        return False
+
+    def match_call(self, pattern: CallPattern, call: Call) -> bool:
+        mark = len(self._order)
+        if not self.match(pattern.op, call.op):
+            self._undo(mark)
+            return self._match_reassociated(pattern, call)
+        if pattern.args is None or self.match_all(pattern.args, call.args):
+            return True
+        return pattern.op_name() in _COMMUTES and self.match_all(pattern.args[::-1], call.args)
+
+    def match_dominated(self, pattern: DominatorPattern, expr: Expr) -> bool:
+        """Whether all that `expr` is made of comes, over the path, from one node for the parent."""
+        if not self.match(pattern.child, expr) or not self._match_path(pattern, expr):
+            return False
+        # `match` has bound the parent to one node; it must not be used past `expr` either.
+        parent = self.taken[pattern.parent][0]
+        return parent is not expr and self.graph.dominates(expr, parent)
+
+    def _match_path(self, pattern: DominatorPattern, expr: Expr) -> bool:
+        todo, walked = [expr], {expr}
+        while todo:
+            node = todo.pop()
+            callee = node.op if isinstance(node, Call) else None
+            inputs = [i for i in self.graph.inputs[node] if i is not callee]
+            if not inputs:
+                return False  # the way ends without having met the parent
+            for source in inputs:
+                if source in walked or self.match(pattern.parent, source):
+                    continue
+                if not self._match_unbound(pattern.path, source):
+                    return False
+                walked.add(source)
+                todo.append(source)
+        return True
+
+    def _match_unbound(self, pattern: DFPattern, expr: Expr) -> bool:
+        """Whether `expr` fits, whatever else `pattern` has taken."""
+        before, self._bound = self._bound, False
+        try:
+            return self.match(pattern, expr)
+        finally:
+            self._bound = before
+
+    def _match_reassociated(self, pattern: CallPattern, call: Call) -> bool:
+        """(a * b) / c also fits a * (b / c) and b * (a / c); a * (b / c) also fits (a * b) / c."""
+        name, args = pattern.op_name(), pattern.args or ()
+        if name == "divide" and call.is_op("multiply") and _any_is(call.args, "divide"):
+            product = args[0] if args else None
+            if isinstance(product, CallPattern) and product.op_name() == "multiply":
+                for a, b in (product.args or ())[:2], (product.args or ())[1::-1]:
+                    inner = CallPattern(pattern.op, (a, args[1]))
+                    if self.match(CallPattern(product.op, (b, inner)), call):
+                        return True
+        if name == "multiply" and call.is_op("divide") and _any_is(call.args, "multiply"):
+            quotient: DFPattern
+            for quotient, other in (args, args[::-1]):
+                if isinstance(quotient, CallPattern) and quotient.op_name() == "divide":
+                    top, bottom = quotient.args or ()
+                    product = CallPattern(pattern.op, (top, other))
+                    return self.match(CallPattern(quotient.op, (product, bottom)), call)
+        return False
+
+    def type_of(self, expr: Expr) -> Type | None:
+        """The type of a candidate, inferred on the spot if need be; an operator has none."""
+        if isinstance(expr, Op):
+            return None
+        return expr.checked_type if expr.is_typed else infer_expr(expr).checked_type
+
+    def _undo(self, mark: int) -> None:
+        for pattern in self._order[mark:]:
+            self.taken.pop(pattern, None)
+        del self._order[mark:]
+
+
+def _any_is(args: Sequence[Expr], op: str) -> bool:
+    return any(isinstance(a, Call) and a.is_op(op) for a in args)

@@ -1,0 +1,121 @@
+"""Patterns as text, in the manner of Relay's: `*` fits anything, `|` stands between alternatives.
+
+    %0 = nn.conv2d(*, *);
+    %1 = %0 | nn.bias_add(%0, *);
+    %1 | nn.relu(%1)
+
+What is used in several places has a number: it is one pattern, which fits one value.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from byoc_lab.relay.ir.expr import Op
+from byoc_lab.relay.patterns.patterns import (
+    AltPattern,
+    AttrPattern,
+    CallPattern,
+    ConstantPattern,
+    DataTypePattern,
+    DFPattern,
+    DominatorPattern,
+    ExprPattern,
+    FunctionPattern,
+    IfPattern,
+    LetPattern,
+    ShapePattern,
+    TupleGetItemPattern,
+    TuplePattern,
+    TypePattern,
+    VarPattern,
+    WildcardPattern,
+    post_order_patterns,
+)
+
+Words = Callable[[DFPattern], str]  # of a pattern inside another
+
+
+def pattern_text(pattern: DFPattern) -> str:
+    """A pattern as text: a line for each part that is used more than once, then the whole."""
+    parts = post_order_patterns(pattern)
+    uses = Counter(child for part in parts for child in part.children())
+    texts: dict[DFPattern, str] = {}
+    numbers: dict[DFPattern, str] = {}
+    lines: list[str] = []
+
+    def number(part: DFPattern) -> str:
+        return numbers.setdefault(part, f"%{len(numbers)}")
+
+    def inside(part: DFPattern) -> str:
+        if part in numbers or part not in texts:  # not yet: it is a part of itself
+            return number(part)
+        return f"({texts[part]})" if isinstance(part, AltPattern) else texts[part]
+
+    for part in parts:
+        texts[part] = _text(part, inside)
+        if part in numbers or (uses[part] > 1 and not _is_name(part)):
+            lines.append(f"{number(part)} = {texts[part]};")
+    lines.append(numbers.get(pattern, texts[pattern]))
+    return "\n".join(lines)
+
+
+def _is_name(pattern: DFPattern) -> bool:
+    """Whether it is as short as a number."""
+    return isinstance(pattern, ExprPattern) and isinstance(pattern.expr, Op)
+
+
+def _text(p: DFPattern, inside: Words) -> str:
+    known = _TEXTS.get(type(p))
+    return known(p, inside) if known else f"{type(p).__name__}({_listed(p.children(), inside)})"
+
+
+def _listed(parts: Any, inside: Words) -> str:
+    return "..." if parts is None else ", ".join(map(inside, parts))
+
+
+def _expr(p: ExprPattern, inside: Words) -> str:
+    return p.expr.name if isinstance(p.expr, Op) else f"<{p.expr.in_words()}>"
+
+
+def _tuple(p: TuplePattern, inside: Words) -> str:
+    return f"({_listed(p.fields, inside)}{',' if p.fields and len(p.fields) == 1 else ''})"
+
+
+def _if(p: IfPattern, inside: Words) -> str:
+    condition, then, otherwise = map(inside, p.parts)
+    return f"if ({condition}) {{ {then} }} else {{ {otherwise} }}"
+
+
+def _let(p: LetPattern, inside: Words) -> str:
+    variable, value, body = map(inside, p.parts)
+    return f"(let {variable} = {value}; {body})"
+
+
+def _dominator(p: DominatorPattern, inside: Words) -> str:
+    parts = map(inside, (p.parent, p.path, p.child))
+    return "dominator(parent={}, path={}, child={})".format(*parts)
+
+
+_TEXTS: dict[type, Callable[[Any, Words], str]] = {
+    ExprPattern: _expr,
+    VarPattern: lambda p, inside: f"%{p.name}" if p.name else "var",
+    ConstantPattern: lambda p, inside: "constant",
+    WildcardPattern: lambda p, inside: inside(p.pattern) if p.pattern else "*",
+    CallPattern: lambda p, inside: f"{inside(p.op)}({_listed(p.args, inside)})",
+    FunctionPattern: lambda p, inside: f"fn ({_listed(p.params, inside)}) {{ {inside(p.body)} }}",
+    TuplePattern: _tuple,
+    TupleGetItemPattern: lambda p, inside: (
+        f"{inside(p.tuple)}.{'?' if p.index is None else p.index}"
+    ),
+    IfPattern: _if,
+    LetPattern: _let,
+    AltPattern: lambda p, inside: f"{inside(p.left)} | {inside(p.right)}",
+    DominatorPattern: _dominator,
+    AttrPattern: lambda p, inside: f"{inside(p.pattern)}.has_attr({p.attrs!r})",
+    TypePattern: lambda p, inside: f"{inside(p.pattern)}.has_type({p.type})",
+    DataTypePattern: lambda p, inside: f"{inside(p.pattern)}.has_dtype({p.dtype!r})",
+    ShapePattern: lambda p, inside: f"{inside(p.pattern)}.has_shape({p.shape!r})",
+}

@@ -1,0 +1,287 @@
+"""Reading Relay text: `parse`, `parse_expr`, `parse_programs`, `parse_file`.
+
+The grammar, which is that of TVM 0.16's reader of version 0.0.5 with some of its rules relaxed:
+
+    module   := version? (def | typedef)* metadata?
+                                                 version := '#[version = "0.0.5"]' | v0.0.4
+    def      := 'def' '@'name fndef
+    fndef    := ('[' T,* ']')? '(' (%x (':' type)?),* (key '=' value),* ')' ('->' type)? block
+    block    := '{' expr '}'
+    expr     := (binding | expr ';')* binary     binding := '%'N '=' value ';'
+                                                          | 'let' '%'x (':' type)? '=' value ';'
+                                                          | 'free_var' '%'x (':' type)? ';'?
+    binary   := operand (OP operand)*            OP: * / then + - then < <= > >= then == !=
+    operand  := atom ( '(' expr,* (key '=' value),* ')' | '.' INT )*
+    atom     := NUMBER | 'True' | 'False' | %x | %N | @f | operator.name | meta[T][i] | 'fn' fndef
+              | 'if' '(' expr ')' block 'else' block | '(' expr,* ')'
+              | 'ref(' expr ')' | 'ref_read(' expr ')' | 'ref_write(' expr ',' expr ')'
+              | Constructor | match              (these and typedef: see parser_adt.py)
+
+What is read that TVM 0.16 refuses or reads wrongly: `%N` begins anew in each global function (TVM
+keeps the first meaning of a number for the whole file); `1.0` and `1e-5` are float32; several
+projections in a row; a block or a match as the value of a binding; extern types above others;
+escapes in strings; `nanf`; names with `.`, `::` or `-`, as importers make them; annotations without
+`attrs_type_key`; devices in words; keys of attributes in quotes; a comment `/* name="..." */`
+behind a variable or global function, which is its real name (see `print_lines`); and the text of
+printers up to 0.8: no header or `v0.0.4`, a bare function (taken as @main), metadata left out,
+`%r^`, `(%r := %v)`, `;;`. What is refused that TVM takes silently: a number, parameter or global
+function that is defined twice; a type that is not defined.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from byoc_lab.errors import (
+    ElidedMetadataWarning,
+    ParseError,
+    TypeInferenceError,
+    UnknownNameError,
+)
+from byoc_lab.relay.ir.diagnosis import diagnosed
+from byoc_lab.relay.ir.expr import Expr, Function
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.recursion import RecursiveRule, run
+from byoc_lab.relay.ir.source_map import Source
+from byoc_lab.relay.text.lexer import METADATA_MARKS, tokenize
+from byoc_lab.relay.text.metadata import MetaTable, read_metadata
+from byoc_lab.relay.text.node_json import metadata_reader
+from byoc_lab.relay.text.parser_expr import ExprParser
+from byoc_lab.relay.text.parser_meta import MetaEntries
+from byoc_lab.relay.text.parser_programs import readable, split_programs
+from byoc_lab.relay.typing.infer import infer_module
+
+_VERSION = re.compile(r'#\[version\s*=\s*"0\.0\.5"\s*\]')
+# Rules that may wait for others: about 150,000 nested ifs. More is no program,
+# and would be read for minutes.
+_MOST_NESTED = 600_000
+_CALLER = 3  # `stacklevel` for the caller of a function that calls `_warn`
+_DEFINITIONS = ("def", "type", "extern")
+_OLD_VERSIONS = ("v0.0.1", "v0.0.2", "v0.0.3", "v0.0.4")
+
+
+def parse(
+    source: str,
+    source_name: str = "from_string",
+    init_module: IRModule | None = None,
+    init_meta_table: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    infer: bool = True,
+    compiler: str | None = None,
+) -> IRModule:
+    """The module that a Relay text describes, with types unless `infer` is False.
+
+    Args:
+        source: the text of one program, of any version from 0.0.4 on; `parse_programs` reads more.
+        source_name: what spans and errors call the text.
+        init_module: functions that the text may use; they are part of the result.
+        init_meta_table: what `meta[T][i]` stands for, by T, if the text has no metadata itself.
+        compiler: the name that annotations get whose attributes the text left out.
+
+    Raises ParseError for a text that is no Relay, TypeInferenceError or UnknownNameError for one
+    that has no types; a text without the header of version 0.0.5 is taken for a fragment and may
+    use global functions that it does not define (`IRModule.declared` has their types then).
+    """
+    return _parse(source, source_name, init_module, init_meta_table, infer, compiler, _CALLER + 1)
+
+
+fromtext = parse
+
+
+def parse_file(
+    path: str | Path,
+    init_module: IRModule | None = None,
+    init_meta_table: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    infer: bool = True,
+    compiler: str | None = None,
+) -> IRModule:
+    """`parse` of a file. Raises ParseError also for a file that is not UTF-8."""
+    data = Path(path).read_bytes()
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = Source(data[: error.start].decode("utf-8"), str(path))
+        raise before.error(f"this is no text: {error.reason} in UTF-8", len(before.text)) from None
+    return _parse(text, str(path), init_module, init_meta_table, infer, compiler, _CALLER + 1)
+
+
+def parse_expr(
+    source: str, source_name: str = "from_string", *, compiler: str | None = None
+) -> Expr:
+    """The expression that a text describes, with or without a header; types are not inferred.
+
+    Raises ParseError. Variables must be declared: `free_var %x: Tensor[(1, 3), float32];`.
+    """
+    named = _source(source, source_name)
+    with _diagnosed(named):
+        reader = _reader(named, 0, len(named.text), None, None, compiler)
+        _header(reader)
+        expr = _read(reader, reader.expr())
+        reader.end_of_program()
+    _warn(reader.meta, _CALLER)
+    return expr
+
+
+def parse_programs(
+    text: str,
+    source_name: str = "from_string",
+    *,
+    infer: bool = True,
+    compiler: str | None = None,
+) -> list[IRModule]:
+    """Every program in a paste, such as a forum thread: prose between programs is passed over.
+
+    A program begins with a version header, `def @` or `fn (`, and ends with its last closing
+    brace (and metadata). Raises ParseError when one of them is no Relay; places count in `text`.
+    """
+    source = _source(text, source_name)
+    modules = []
+    for start, end in split_programs(source):
+        reader = _reader(source, start, end, None, None, compiler)
+        modules.append(_module(reader, None, infer, _CALLER + 1))
+    return modules
+
+
+def _parse(
+    text: str,
+    name: str,
+    init_module: IRModule | None,
+    init_meta_table: Mapping[str, Sequence[Any]] | None,
+    infer: bool,
+    compiler: str | None,
+    level: int,
+) -> IRModule:
+    source = _source(text, name)
+    with _diagnosed(source):
+        reader = _reader(source, 0, len(source.text), init_module, init_meta_table, compiler)
+        return _module(reader, init_module, infer, level + 1)
+
+
+def _diagnosed(source: Source) -> AbstractContextManager[None]:
+    """Errors inside are in `source`."""
+    unread = IRModule()
+    unread.source_map.add(source.name, source.text)
+    return diagnosed(unread)
+
+
+def _source(text: str, name: str) -> Source:
+    if not isinstance(text, str):
+        raise ParseError(f"expected text, found {type(text).__name__}", name, 1, 1)
+    return Source(readable(text), name)
+
+
+def _read(reader: Any, rule: RecursiveRule) -> Any:
+    def too_deep() -> None:
+        reader.fail("this nests too deep to be read; bind inner parts to names (%0 = ...;)")
+
+    return run(rule, _MOST_NESTED, too_deep)
+
+
+def _reader(
+    source: Source,
+    start: int,
+    end: int,
+    init_module: IRModule | None,
+    init_meta_table: Mapping[str, Sequence[Any]] | None,
+    compiler: str | None,
+) -> ExprParser:
+    tokens = tokenize(source, start, end)
+    table: MetaTable | None = None
+    if init_meta_table is not None:
+        table = {key: list(entries) for key, entries in init_meta_table.items()}
+    if tokens.metadata is not None:
+        mark = next(m for m in METADATA_MARKS if source.text.startswith(m, tokens.metadata))
+        table, after = read_metadata(source, tokens.metadata + len(mark), metadata_reader)
+        rest = tokenize(source, after, end)
+        if rest.texts[0]:
+            raise source.error("nothing may follow the metadata section", rest.starts[0])
+    return ExprParser(tokens, MetaEntries(table, compiler), init_module)
+
+
+def _header(reader: ExprParser) -> bool:
+    """Read the version, if there is one; whether it says that the text is complete."""
+    token = reader.tok
+    if token.startswith("#[version"):
+        if not _VERSION.fullmatch(token):
+            reader.fail('this version is not known; expected #[version = "0.0.5"] or v0.0.4')
+        reader.i += 1
+        return True
+    if token in _OLD_VERSIONS:
+        reader.i += 1
+        reader.parens_are_tuples = False
+    return False
+
+
+def _module(reader: ExprParser, init_module: IRModule | None, infer: bool, level: int) -> IRModule:
+    complete = _header(reader)
+    mod = init_module.copy() if init_module else IRModule()
+    mod.source_map.add(reader.source.name, reader.source.text)
+    if reader.tok in _DEFINITIONS or (complete and not reader.tok):
+        _definitions(reader, mod)
+    else:
+        if not reader.tok:
+            reader.fail("the text holds no program; expected 'def @main(...) {...}'")
+        expr = _read(reader, reader.expr())
+        reader.end_of_program()
+        mod.update(IRModule.from_expr(expr))
+    note = _warn(reader.meta, level)
+    if note:
+        mod.notes.append(note)
+    return _typed(mod, reader.source, not complete) if infer else mod
+
+
+def _definitions(reader: ExprParser, mod: IRModule) -> None:
+    places: dict[str, int] = {}
+    functions: dict[str, Function] = {}
+    while reader.tok in _DEFINITIONS:
+        if reader.tok != "def":
+            data = reader.type_definition()
+            mod[data.header] = data
+            continue
+        at = reader.i
+        reader.i += 1
+        name = reader.tok[1:]
+        if reader.tok[:1] != "@" or not name:
+            reader.unexpected("the name of a global function, such as @main")
+        if name in places:
+            first = reader.line_of(places[name])
+            reader.fail(f"@{name} is defined twice: first in line {first}")
+        if name in mod:
+            reader.fail(f"@{name} is defined in init_module already")
+        places[name] = at
+        reader.leaf()  # makes the global variable that all uses share
+        reader.numbered = {}
+        begin = reader.i if reader.mentions else at  # TVM: where its parameters begin
+        functions[name] = _read(reader, reader.function(begin))
+    if reader.tok:
+        complete = functions or mod.type_definitions
+        reader.end_of_program() if complete else reader.unexpected("'def @name(...) {...}'")
+    for name, func in functions.items():
+        mod[reader.globals[name]] = func
+
+
+def _warn(meta: MetaEntries, level: int) -> str | None:
+    """Warn about stand-ins, on behalf of the code that is `level` calls above."""
+    note = meta.note()
+    if note:
+        warnings.warn(note, ElidedMetadataWarning, stacklevel=level)
+    return note
+
+
+def _typed(mod: IRModule, source: Source, fragment: bool) -> IRModule:
+    try:
+        return infer_module(mod, declare_globals=fragment)
+    except (TypeInferenceError, UnknownNameError) as error:
+        place = re.match(rf"{re.escape(source.name)}:(\d+):(\d+): (.*)", str(error), re.DOTALL)
+        if place is None:
+            raise
+        shown = str(source.error(place[3], source.offset(int(place[1]), int(place[2]))))
+        if isinstance(error, TypeInferenceError):
+            raise TypeInferenceError(shown, error.node) from error
+        raise UnknownNameError(shown) from error

@@ -1,0 +1,413 @@
+"""What all parts of the parser share: the place in the text, errors, types, attribute values.
+
+Source of the grammar: the 0.0.5 reader of TVM 0.16; `parser.py` says where this one takes more.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable
+from math import isinf
+from typing import Any, NoReturn
+
+from byoc_lab.errors import UnknownNameError
+from byoc_lab.relay.ir.attrs import DType
+from byoc_lab.relay.ir.diagnosis import called
+from byoc_lab.relay.ir.dims import Any as AnyDim
+from byoc_lab.relay.ir.dims import Dim, as_dim
+from byoc_lab.relay.ir.expr import Expr, Span
+from byoc_lab.relay.ir.span import follows_tvm
+from byoc_lab.relay.ir.types import (
+    DTYPE,
+    SHORT_DTYPES,
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    RefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeVar,
+    scalar_type,
+)
+from byoc_lab.relay.text.lexer import Tokens, tokenize
+from byoc_lab.relay.text.parser_meta import MetaEntries
+from byoc_lab.relay.text.parser_spans import LastMentions
+
+# Types and attribute values are small in any program; deeper nesting is an accident or an attack.
+MAX_NESTING = 100
+_FAR = 200  # tokens: more than types and lists of attributes have that are found again
+
+_NUMBER = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?)([fi]\d*)?")
+_DIMENSION = re.compile(r"([0-9]{1,19})(?:i\d+)?")  # TVM writes an int64 as 3i64
+_FLOAT_WORD = re.compile(r"(inf|nan)(f\d*)")
+_ESCAPE = re.compile(r"((?:\\x[0-9A-Fa-f]{2})+)|\\(.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
+_META = re.compile(r"meta\[\s*([\w.]+)\s*\]\[\s*(\d{1,9})\s*\]")
+_TYPE_COMMENT = re.compile(r"\s*/\*\s*ty=(.*?)\s*(?:span=[^*]*)?\*/")
+_NAME_COMMENT = re.compile(r'\s*/\*\s*name=("[^"\\\n]*(?:\\.[^"\\\n]*)*")\s*\*/')
+_PLAIN_WORDS = {"True": True, "False": False, "None": None, "nullptr": None}
+
+
+def is_word(token: str) -> bool:
+    """Whether a token is a name, an operator or a keyword."""
+    return (token[:1].isalpha() or token[:1] == "_") and not token.startswith("meta[")
+
+
+def wanted(token: str, more: str = "") -> str:
+    """What TVM says when it finds something else in place of `token` (in a list, with a blank
+    `more`)."""
+    return f"expected a {called(token)} found {more}{{found}}"
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """A suggestion to append to a message: "; did you mean 'a' or 'b'?", or nothing."""
+    found = difflib.get_close_matches(word, list(known), n=3)
+    return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
+
+
+class Cursor:
+    """A position among tokens. `tok` is the next token, `i` its number."""
+
+    def __init__(self, tokens: Tokens, meta: MetaEntries):
+        self.tokens = tokens
+        self.meta = meta
+        self.texts = tokens.texts
+        self.source = tokens.source
+        self.i = 0
+        self.type_vars: dict[str, TypeVar] = {}
+        self.type_names: dict[str, GlobalTypeVar] = {}
+        self.types_read: dict[tuple[str, ...], TensorType] = {}
+        self.parens_are_tuples = True  # of one type: `(T)` is `(T,)`, except in 0.0.4 text
+        self.mentions = LastMentions(tokens) if follows_tvm() else None
+
+    @property
+    def tok(self) -> str:
+        return self.texts[self.i]
+
+    def peek(self, ahead: int = 1) -> str:
+        """The token after the next; "" past the end."""
+        at = self.i + ahead
+        return self.texts[at] if at < len(self.texts) else ""
+
+    def take(self, token: str) -> bool:
+        """Step over `token` if it comes next."""
+        if self.texts[self.i] == token and token:
+            self.i += 1
+            return True
+        return False
+
+    def expect(self, token: str, where: str = "", opened: int = 0) -> None:
+        """Step over `token`. `{}` in `where` stands for the line of token number `opened`."""
+        if self.texts[self.i] != token:
+            where = where and f" {where.format(self.line_of(opened))}"
+            self.unexpected(f"'{token}'{where}", in_tvm=wanted(token))
+        self.i += 1
+
+    def span(self, first: int, end: int | None = None) -> Span:
+        """From token number `first` to the last token read, or the one before number `end`."""
+        end = max(self.i if end is None else end, first + 1)
+        if self.mentions:
+            return self.mentions.span(first, end)
+        return self.source.span(self.tokens.starts[first], self.tokens.end(end - 1))
+
+    def mentioned(self, node: Expr, first: int) -> None:
+        """Note that `node` is what the tokens from number `first` say, if that is to be known."""
+        if self.mentions and node is not None:
+            self.mentions.mention(node, first, max(self.i, first + 1))
+
+    def fail(self, reason: str, at: int | None = None, in_tvm: str = "") -> NoReturn:
+        """Raise a ParseError at token number `at` (default: the next token)."""
+        at = self.i if at is None else at
+        error = self.source.error(reason, self.tokens.starts[at])
+        error.span, error.in_tvm = self.span(at, at + 1), (in_tvm,) if in_tvm else ()
+        raise error
+
+    def unexpected(self, wanted: str, hint: str = "", in_tvm: str = "") -> NoReturn:
+        """Raise a ParseError: `wanted` was expected, and something else found, which `{found}` in
+        `in_tvm` stands for."""
+        hint = hint or _hint(self.texts[self.i])
+        said = in_tvm.replace("{found}", called(self.tok))
+        self.fail(f"expected {wanted}, found {self.found()}{hint and '; ' + hint}", in_tvm=said)
+
+    def found(self) -> str:
+        token = self.texts[self.i]
+        if not token:
+            return "the end of the text" if self.tokens.metadata is None else "the metadata section"
+        shown = token if len(token) <= 40 else token[:37] + "..."
+        return ascii(shown) if not shown.isprintable() else f"'{shown}'"
+
+    def line_of(self, at: int) -> int:
+        return self.source.place(self.tokens.starts[at])[0]
+
+    def upto(self, close: str) -> tuple[str, ...]:
+        """The next tokens up to the first `close`; none when it is far."""
+        try:
+            end = self.texts.index(close, self.i, self.i + _FAR)
+        except ValueError:
+            return ()
+        return tuple(self.texts[self.i : end + 1])
+
+    def sequence_of(self, item: Callable[[], Any], close: str, what: str) -> list[Any]:
+        """`item, item, ... close`; the opening bracket is behind us, a last comma allowed."""
+        items = []
+        while not self.take(close):
+            items.append(item())
+            if not self.take(",") and self.tok != close:
+                self.unexpected(f"',' or '{close}' {what}", in_tvm=wanted(close, " "))
+        return items
+
+    # Types ---------------------------------------------------------------------------------------
+
+    def type(self, depth: int = 0) -> Type:
+        """type := Tensor[(dims), dtype] | dtype | (types) | fn (types) -> type | _ | T[types]"""
+        if depth > MAX_NESTING:
+            self.fail(f"a type is nested deeper than {MAX_NESTING}")
+        at, token = self.i, self.tok
+        self.i += bool(token)
+        if token == "Tensor":
+            return self.tensor_type()
+        if token == "(":
+            fields = self.sequence_of(lambda: self.type(depth + 1), ")", "in a tuple type")
+            lone = len(fields) == 1 and self.texts[self.i - 2] != ","
+            return fields[0] if lone and not self.parens_are_tuples else TupleType(fields)
+        if token == "fn":
+            params = self.type_params() if self.take("[") else []
+            self.expect("(", "before the argument types of a function type")
+            args = self.sequence_of(lambda: self.type(depth + 1), ")", "in a function type")
+            self.expect("->", "before the result type")
+            return FuncType(args, self.type(depth + 1), params)
+        if token == "ref" and self.take("("):
+            inner = self.type(depth + 1)
+            self.expect(")", "after the type of a reference")
+            return RefType(inner)
+        if token == "_" or token.startswith("meta[IncompleteType]"):
+            return IncompleteType()
+        if token in self.type_vars:
+            return self.type_vars[token]
+        if token in self.type_names:
+            within = f"among the types that {token} takes"
+            given = self.take("[")
+            types = self.sequence_of(lambda: self.type(depth + 1), "]", within) if given else []
+            return TypeCall(self.type_names[token], types)
+        if _names_dtype(token):
+            return scalar_type(token)
+        self.i = at
+        said = "failed to parse type found {found}"
+        if is_word(token):
+            said = f"the type variable : `{token}` is undefined"
+        known = ["Tensor", "float32", "float16", "int8", "int32", "int64", "uint8", "bool"]
+        known += self.type_names
+        self.unexpected("a type", near(token, known).removeprefix("; "), said)
+
+    def tensor_type(self) -> TensorType:
+        # Equal types are common and their construction is not cheap.
+        key = self.upto("]")
+        known = self.types_read.get(key)
+        if known is not None:
+            self.i += len(key)
+            return known
+        start = self.i
+        self.expect("[", "after 'Tensor'")
+        self.expect("(", "before the shape, as in Tensor[(1, 3), float32]")
+        dims = self.sequence_of(self.dimension, ")", "in a shape")
+        self.expect(",", "between shape and dtype")
+        if not _names_dtype(self.tok):
+            self.unexpected("a dtype such as float32", near(self.tok, ["float32", "int32"])[2:])
+        dtype = self.tok
+        self.i += 1
+        self.expect("]", "after the dtype")
+        made = self.types_read[tuple(self.texts[start : self.i])] = TensorType(dims, dtype)
+        return made
+
+    def dimension(self) -> Dim:
+        token = self.tok
+        if token.startswith("meta[tir."):
+            return as_dim(self.meta_value())
+        digits = _DIMENSION.fullmatch(token)
+        if token != "?" and digits is None:
+            self.unexpected("a dimension (a number, or ? when known only at run time)")
+        self.i += 1
+        return AnyDim() if digits is None else int(digits[1])
+
+    def type_params(self) -> list[TypeVar]:
+        """The names up to the `]`; they are types from here on."""
+
+        def param() -> TypeVar:
+            if not is_word(self.tok):
+                self.unexpected("the name of a type parameter")
+            self.type_vars[self.tok] = made = TypeVar(self.tok)
+            self.i += 1
+            return made
+
+        return self.sequence_of(param, "]", "among type parameters")
+
+    # Attribute values ----------------------------------------------------------------------------
+
+    def value(self, depth: int = 0) -> Any:
+        """value := number | "string" | True | None | [values] | {"key"=value} | dtype | meta"""
+        if depth > MAX_NESTING:
+            self.fail(f"an attribute value is nested deeper than {MAX_NESTING}")
+        token = self.tok
+        first = token[:1]
+        if first.isdecimal() or first == "-" or _FLOAT_WORD.fullmatch(token):
+            return self.number()[0]
+        if first == '"' and len(token) > 1:
+            self.i += 1
+            return unescape(token)
+        if token in _PLAIN_WORDS:
+            self.i += 1
+            return _PLAIN_WORDS[token]
+        if self.take("["):
+            return tuple(self.sequence_of(lambda: self.value(depth + 1), "]", "in a list"))
+        if self.take("("):
+            inner = self.value(depth + 1)
+            self.expect(")", "after a value")
+            return inner
+        if self.take("{"):
+            return dict(self.sequence_of(lambda: self.entry(depth + 1), "}", "in a dictionary"))
+        if DTYPE.fullmatch(token):
+            self.i += 1
+            return DType(token)
+        if token.startswith("meta["):
+            return self.meta_value()
+        self.unexpected("an attribute value", f'write "{token}"' if is_word(token) else "")
+
+    def entry(self, depth: int) -> tuple[str, Any]:
+        if self.tok[:1] != '"':
+            self.unexpected("a quoted key")
+        key = unescape(self.tok)
+        self.i += 1
+        self.expect("=", "after a key")
+        return key, self.value(depth)
+
+    def meta_value(self, keys: Iterable[str] = ()) -> Any:
+        """What the next token, `meta[T][i]`, stands for; see `MetaEntries` for texts without
+        metadata. Only entries of the types `keys` are taken, when given."""
+        at = self.i
+        found = _META.fullmatch(self.tok)
+        if found is None:
+            self.fail(f"expected meta[<type>][<index>], found {self.found()}")
+        key, index = found[1], int(found[2])
+        if keys and key not in keys:
+            said = f"no entry in the meta table for `{key}`"
+            self.fail(f"expected a value, found an entry of type {key}", in_tvm=said)
+        self.i += 1
+        have = self.meta.count(key)
+        if have is not None and index >= have:
+            message = f"the metadata has {have} entries of type {key}: there is no number {index}"
+            said = f"the node index `{index}` is out of bounds for `{key}`"
+            self.fail(message, at, said if have else f"no entry in the meta table for `{key}`")
+        try:
+            return self.meta.get(key, index, self.span(at), lambda: self.stated_type(at))
+        except UnknownNameError as error:
+            self.fail(str(error), at, f"no entry in the meta table for `{key}`")
+
+    def stated_type(self, at: int) -> TensorType:
+        """The tensor type in the comment that follows token `at`: `/* ty=... */`."""
+        text, end = self.source.text, self.tokens.end(at)
+        comment = _TYPE_COMMENT.match(text, end)
+        if comment is None:
+            self.fail(
+                "this constant is in a metadata section that the text lacks, and no "
+                "/* ty=Tensor[...] */ follows that says what it would be",
+                at,
+                "no entry in the meta table for `relay.Constant`",
+            )
+        part = Cursor(tokenize(self.source, comment.start(1), comment.end(1)), self.meta)
+        ty = part.type()
+        if not isinstance(ty, TensorType) or not ty.is_static:
+            self.fail(f"a constant must have a tensor type with a known shape, found {ty}", at)
+        return ty
+
+    def real_name(self, at: int) -> str | None:
+        """The name in the comment that follows token `at`: `/* name="input.1" */`, or None."""
+        comment = _NAME_COMMENT.match(self.source.text, self.tokens.end(at))
+        return unescape(comment[1]) if comment else None
+
+    def number(self) -> tuple[int | float, str]:
+        """A literal and its dtype; the sign is part of it."""
+        at = self.i
+        while self.take("-"):  # `--5` is 5, as in TVM
+            pass
+        signs = self.i - at
+        token = self.tok
+        word, plain = _FLOAT_WORD.fullmatch(token), _NUMBER.fullmatch(token)
+        if word is None and plain is None:
+            self.unexpected("a number" if signs else "an expression", _minus_hint(token, signs))
+        self.i += 1
+        digits, suffix = (word or plain).groups()  # type: ignore[union-attr]
+        text = "-" * (signs % 2) + digits
+        try:
+            if word or (suffix or "").startswith("f") or not digits.isdecimal():
+                if suffix and not suffix.startswith("f"):
+                    self.fail(f"'{token}' has digits after the point and an integer suffix", at)
+                found = float(text)
+                if plain and isinf(found):
+                    raise OverflowError
+                return found, _dtype("float", suffix, "f", "32", ("16", "32", "64"))
+            value = int(text)
+        except OverflowError:
+            kind = "floating point" if suffix else "integer"  # so TVM calls it
+            self.fail(f"'{token}' does not fit float64", at, f"invalid {kind} number `{digits}`")
+        except (ValueError, KeyError):
+            self.fail(f"'{token}' is no number that Relay has", at)
+        if not -(2**63) <= value < 2**63:
+            self.fail(f"'{token}' does not fit 64 bits", at)
+        small = -(2**31) <= value < 2**31
+        try:
+            widths = ("8", "16", "32", "64")
+            return value, _dtype("int", suffix, "i", "32" if small else "64", widths)
+        except KeyError:
+            self.fail(f"'{token}' is no number that Relay has: integers are i8, i16, i32, i64", at)
+
+
+def _names_dtype(token: str) -> bool:
+    """Whether a type may be this dtype: "float32", or "float", which TVM takes for it."""
+    return token in SHORT_DTYPES or DTYPE.fullmatch(token) is not None
+
+
+def _dtype(kind: str, suffix: str | None, letter: str, default: str, widths: Iterable[str]) -> str:
+    width = (suffix or "").removeprefix(letter) or default
+    if width not in widths:
+        raise KeyError(width)
+    return kind + width
+
+
+def unescape(token: str) -> str:
+    """The text of a string token; an unknown escape is left as it stands."""
+    if "\\" not in token:
+        return token[1:-1]
+    return _ESCAPE.sub(_unescaped, token[1:-1])
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    if found[1]:  # TVM writes what is not ASCII byte by byte
+        try:
+            return bytes.fromhex(found[1].replace("\\x", "")).decode("utf-8")
+        except UnicodeDecodeError:
+            return found[0]
+    return _ESCAPED.get(found[2], found[0])
+
+
+def _minus_hint(token: str, signs: int) -> str:
+    return "a minus sign needs a number; write negative(...)" if signs and token else ""
+
+
+def _hint(token: str) -> str:
+    """What to say about a token that people often write where Relay has none."""
+    if token == "in":
+        return "Relay text has no `in`: end the value with ';'"
+    if token == "#":
+        return "comments begin with //"
+    if token == '"':
+        return "a string is not closed on its line"
+    if token == "\N{HORIZONTAL ELLIPSIS}":
+        return "the text is abridged here; fill in what was left out"
+    if token.endswith("Node") and token[:1].isupper():
+        return "this is a dump of C++ objects; print the expression with astext() instead"
+    if token == "*/":
+        return "no comment is open here"
+    return ""

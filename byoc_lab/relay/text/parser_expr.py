@@ -1,0 +1,413 @@
+"""Expressions: tokens to nodes.
+
+Rules that contain expressions are generators (`rules.py`), so nesting costs memory and never a
+stack, and reading is linear in the text. Most of it happens in `binary`, which reads operands,
+calls and operators in one loop.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from byoc_lab.relay.ir.attrs import Attrs, DictAttrs
+from byoc_lab.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Op,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.ndarray import NDArray
+from byoc_lab.relay.ir.recursion import RecursiveRule
+from byoc_lab.relay.ir.types import Type
+from byoc_lab.relay.text.lexer import KEYWORDS, Tokens
+from byoc_lab.relay.text.metadata import COMPILER_ATTRS_KEY
+from byoc_lab.relay.text.parser_adt import DataTypeParser
+from byoc_lab.relay.text.parser_attrs import AttributeParser
+from byoc_lab.relay.text.parser_cursor import is_word, wanted
+from byoc_lab.relay.text.parser_meta import MetaEntries
+from byoc_lab.relay.text.parser_spans import merged
+
+OPERATORS = {
+    "*": (12, "multiply"),
+    "/": (12, "divide"),
+    "+": (10, "add"),
+    "-": (10, "subtract"),
+    "<": (8, "less"),
+    "<=": (8, "less_equal"),
+    ">": (8, "greater"),
+    ">=": (8, "greater_equal"),
+    "==": (7, "equal"),
+    "!=": (7, "not_equal"),
+}
+NO_VALUE = "expected an expression found  {found}"  # in TVM's words
+
+
+class ExprParser(DataTypeParser, AttributeParser):
+    """Reads one program. `known` is a module whose functions and types the text may use."""
+
+    def __init__(self, tokens: Tokens, meta: MetaEntries, known: IRModule | None = None):
+        super().__init__(tokens, meta, known)
+        self.globals = {gv.name_hint: gv for gv in known} if known else {}
+        self.literals: dict[tuple[str, str], NDArray] = {}
+
+    # Blocks --------------------------------------------------------------------------------------
+
+    def expr(self) -> RecursiveRule:
+        """The rule for an expression that may begin with bindings."""
+        token = self.tok
+        starts = token in ("let", "{", "free_var") or (token[:1] == "%" and self.peek() == "=")
+        return self.block() if starts else self.binary(True)
+
+    def block(
+        self, first: Expr | None = None, first_at: int = 0, is_value: bool = False
+    ) -> RecursiveRule:
+        """block := (let | %0 = value; | free_var | expr;)* expr
+
+        The value of a binding may have bindings of its own, but a `;` after it is the end of it.
+        `first`, which begins at token `first_at`, is there when it was read already.
+        """
+        begin = self.i if first is None else first_at
+        mark = len(self.hidden)
+        lets: list[tuple[Var, Expr, int]] = []
+        value = first
+        while True:
+            at, token = self.i, self.tok
+            if value is not None:
+                pass  # the caller has read it already
+            elif token == "let":
+                lets.append((yield self.let()))
+                continue
+            elif token[:1] == "%" and self.peek() == "=" and token[1:2].isdecimal():
+                yield self.numbering()
+                continue
+            elif token == "free_var":
+                self.free_variable()
+                continue
+            elif token[:1] == "%" and self.peek() == "=":
+                self.fail(f"only numbers are assigned to; a name is bound by 'let {token} = ...;'")
+            elif token == "{":
+                self.i += 1
+                value = yield self.expr()
+                self.expect("}", "to close the block of line {}", at)
+            else:
+                value = yield self.binary(False)
+            if is_value or not (self.take(";") or self.take(";;")):
+                break
+            lets.append((Var("", None, self.span(at)), value, at))
+            value = None
+        for var, bound, let_at in reversed(lets):
+            value = Let(var, bound, value, self.span(let_at))
+        self.leave(mark)
+        self.mentioned(value, begin)
+        return value
+
+    def let(self) -> RecursiveRule:
+        at = self.i
+        self.i += 1
+        name, var = self.binder("a let variable")
+        self.expect("=", f"after %{name}")
+        recursive = self.tok == "fn"
+        if recursive:
+            self.bind(name, var)
+        value = yield self.bound_value()
+        if not recursive:
+            self.bind(name, var)
+        self.end_of_value(f"%{name}")
+        return var, value, at
+
+    def numbering(self) -> RecursiveRule:
+        at, token = self.i, self.tok
+        self.i += 2
+        value = yield self.bound_value()
+        if token in self.numbered:
+            line = self.line_of(self.numbered[token][1])
+            self.fail(f"{token} is defined twice in this function: first in line {line}", at)
+        self.numbered[token] = (value, at)
+        self.end_of_value(token)
+        return None
+
+    def bound_value(self) -> RecursiveRule:
+        token = self.tok
+        starts = token in ("let", "{") or (token[:1] == "%" and self.peek() == "=")
+        return self.block(is_value=True) if starts else self.binary(False)
+
+    def end_of_value(self, name: str) -> None:
+        if not self.take(";"):
+            self.unexpected(f"';' after the value of {name}", in_tvm=wanted(";"))
+
+    def free_variable(self) -> None:
+        at = self.i
+        self.i += 1
+        name, var = self.binder("a free variable")
+        if name in self.free:
+            self.fail(f"the free variable %{name} is declared twice", at)
+        self.free[name] = var
+        self.take(";")  # printers before 0.7 wrote none
+
+    # Operands, calls, operators ------------------------------------------------------------------
+
+    def binary(self, may_continue: bool) -> RecursiveRule:
+        """binary := operand (OP operand)*;  operand := atom ( '(' arguments ')' | '.' INT )*
+
+        With `may_continue`, a `;` after it makes it the first part of a block.
+        """
+        begin = self.i
+        operands: list[tuple[Expr, int, int]] = []  # with their first token, and the next
+        operators: list[str] = []
+        while True:
+            at, token = self.i, self.tok
+            start = token[:1]
+            if start == "%":
+                self.i += 1
+                value = self.number_of(at) if token[1:2].isdecimal() else self.variable(at)
+            elif token == "(":
+                self.i += 1
+                fields, comma = [], False
+                while not self.take(")"):
+                    fields.append((yield self.expr()))
+                    comma = self.take(",")
+                    if not comma and self.tok == ":=" and len(fields) == 1:  # 0.0.4: (%r := %v)
+                        value = yield self.assignment(fields[0], at)
+                        break
+                    if not comma and self.tok != ")":
+                        what = f"',' or ')' to close the '(' of line {self.line_of(at)}"
+                        self.unexpected(what, in_tvm=wanted(")", " "))
+                else:
+                    lone = len(fields) == 1 and not comma
+                    value = fields[0] if lone else Tuple(fields, self.span(at))
+            elif token == "fn":
+                self.i += 1
+                value = yield self.function(at)
+            elif token == "if":
+                value = yield self.branch()
+            elif token == "match":
+                value = yield self.match()
+            elif token in ("ref", "ref_read", "ref_write") and self.peek() == "(":
+                value = yield self.reference()
+            else:
+                value = self.leaf()
+            if self.mentions:
+                self.mentioned(value, at)
+            while True:
+                token = self.tok
+                if token == "(":
+                    args, attrs = [], None
+                    self.i += 1
+                    while not self.take(")"):
+                        if self.at_attribute():
+                            attrs = self.call_attributes(value, at)
+                            break
+                        if self.tok.startswith("meta[") and "Attrs]" in self.tok:
+                            attrs = self.meta_value()
+                        else:
+                            simple = self.simple_argument()
+                            args.append((yield self.expr()) if simple is None else simple)
+                        if not self.take(",") and self.tok != ")":
+                            self.unexpected(
+                                "',' or ')' among the arguments", in_tvm=wanted(")", " ")
+                            )
+                    value = self.call(value, args, attrs, at)
+                elif token[:1] == "." and len(token) > 1:
+                    if len(token) > 10:
+                        self.fail("a projection needs a small number")
+                    self.i += 1
+                    value = TupleGetItem(value, int(token[1:]), self.span(at))
+                elif token == "^":  # 0.0.4
+                    self.i += 1
+                    value = RefRead(value, self.span(at))
+                else:
+                    break
+            if operators:
+                # What binds less than the operator before it is a call by now.
+                last = operators.pop()
+                while operators and OPERATORS[last][0] <= OPERATORS[operators[-1]][0]:
+                    self.infix(operands, operators.pop())
+                operators.append(last)
+            operands.append((value, at, self.i))
+            if token not in OPERATORS:
+                break
+            operators.append(token)
+            self.i += 1
+        while operators:
+            self.infix(operands, operators.pop())
+        value = operands[0][0]
+        if self.mentions:
+            self.mentioned(value, begin)
+        if may_continue and token in (";", ";;"):
+            value = yield self.block(value, begin)
+        return value
+
+    def infix(self, operands: list[tuple[Expr, int, int]], operator: str) -> None:
+        """The last two operands become one, a call of the operator between them."""
+        right, _, end = operands.pop()
+        left, at, _ = operands.pop()
+        op = self.operator(OPERATORS[operator][1], at)
+        span = merged((left.span, right.span)) if self.mentions else self.span(at, end)
+        operands.append((Call(op, (left, right), span=span), at, end))
+
+    def simple_argument(self) -> Expr | None:
+        """The next token as an argument if it is a plain name, which most are; else None."""
+        token = self.tok
+        if token[:1] != "%" or self.peek() not in (",", ")"):
+            return None
+        at = self.i
+        self.i += 1
+        named = self.number_of(at) if token[1:2].isdecimal() else self.variable(at)
+        if self.mentions:
+            self.mentioned(named, at)
+        return named
+
+    def assignment(self, ref: Expr, at: int) -> RecursiveRule:
+        self.expect(":=")
+        written = yield self.expr()
+        self.expect(")", "after the value written")
+        return RefWrite(ref, written, self.span(at))
+
+    def leaf(self) -> Expr:
+        """An operand made of one token: a literal, a global, metadata, an operator."""
+        at, token = self.i, self.tok
+        start = token[:1]
+        if start.isdecimal() or start == "-" or token.startswith(("inff", "nanf")):
+            number, dtype = self.number()
+            return self.literal(number, dtype, at)
+        if token in ("True", "False"):
+            self.i += 1
+            return self.literal(token == "True", "bool", at)
+        if start == "@" and len(token) > 1:
+            self.i += 1
+            name = token[1:]
+            if name not in self.globals:
+                span = None if self.mentions else self.span(at)
+                self.globals[name] = GlobalVar(self.real_name(at) or name, span)
+            return self.globals[name]
+        if token.startswith("meta["):
+            return self.meta_value(("relay.Constant",))
+        if token in self.constructors:
+            self.i += 1
+            return self.constructed(at)
+        if is_word(token) and token not in KEYWORDS:
+            self.i += 1
+            return self.operator(token, at)
+        if token == "}" and self.texts[self.i - 1] == ";":
+            self.unexpected("an expression", "a block ends with its value, without a ';'", NO_VALUE)
+        self.unexpected("an expression", in_tvm=NO_VALUE)
+
+    def literal(self, value: int | float | bool, dtype: str, at: int) -> Constant:
+        key = (repr(value), dtype)  # -0.0 and 0.0 are equal, and two literals
+        if key not in self.literals:
+            try:
+                with np.errstate(over="ignore"):
+                    read = np.array(value, dtype)
+            except OverflowError:
+                self.does_not_fit(value, dtype, at)
+            if np.isinf(read) and not np.isinf(value):  # 1e10f16
+                self.does_not_fit(value, dtype, at)
+            self.literals[key] = NDArray(read)
+        return Constant(self.literals[key], self.span(at))
+
+    def does_not_fit(self, value: float, dtype: str, at: int) -> NoReturn:
+        digits = self.texts[self.i - 1].partition("f" if "float" in dtype else "i")[0]
+        kind = "floating point" if "float" in dtype else "integer"
+        said = f"{kind} number `{digits}` unrepresentable in width {dtype.lstrip('floatin')}"
+        self.fail(f"{value} does not fit {dtype}", at, said)
+
+    def branch(self) -> RecursiveRule:
+        """if := 'if' '(' expr ')' '{' expr '}' 'else' '{' expr '}'"""
+        at = self.i
+        self.i += 1
+        opened = self.i
+        self.expect("(", "before the condition")
+        cond = yield self.expr()
+        self.expect(")", "after the condition")
+        self.mentioned(cond, opened)
+        self.expect("{", "before what happens if it holds")
+        then = yield self.expr()
+        self.expect("}", "to close the 'if' of line {}", at)
+        self.expect("else", "(an 'if' always has both branches)")
+        self.expect("{", "after 'else'")
+        otherwise = yield self.expr()
+        self.expect("}", "to close the 'else' of the 'if' of line {}", at)
+        return If(cond, then, otherwise, self.span(at))
+
+    def reference(self) -> RecursiveRule:
+        at, kind = self.i, self.tok
+        self.i += 2
+        parts = [(yield self.expr())]
+        if kind == "ref_write":
+            self.expect(",", "and the value to write")
+            parts.append((yield self.expr()))
+        self.expect(")", f"after {kind}(...")
+        node = {"ref": RefCreate, "ref_read": RefRead, "ref_write": RefWrite}[kind]
+        return node(*parts, span=self.span(at))  # type: ignore[operator]
+
+    # Functions -----------------------------------------------------------------------------------
+
+    def function(self, at: int) -> RecursiveRule:
+        """fndef := ('[' T,* ']')? '(' (param | key=value),* ')' ('->' type)? '{' expr '}'"""
+        outer_types, mark = self.type_vars, len(self.hidden)
+        self.type_vars = dict(outer_types)
+        type_params = self.type_params() if self.take("[") else []
+        self.expect("(", "before the parameters")
+        params: dict[str, Var] = {}
+        places: dict[str, int] = {}
+        attrs: dict[str, Any] = {}
+        device = None
+        while not self.take(")"):
+            if self.at_attribute():
+                attrs_at = self.i
+                attrs, _ = self.attributes()
+                device = self.device_among(attrs, attrs_at)
+                break
+            param_at = self.i
+            name, var = self.binder("a parameter")
+            if name in params:
+                self.fail(
+                    f"two parameters are named %{name}: the other is in line "
+                    f"{self.line_of(places[name])}",
+                    param_at,
+                )
+            params[name], places[name] = var, param_at
+            if not self.take(",") and self.tok != ")":
+                self.unexpected("',' or ')' among the parameters", in_tvm=wanted(")", " "))
+        ret_type: Type | None = self.type() if self.take("->") else None
+        for name, var in params.items():
+            self.bind(name, var)
+        opened = self.i
+        self.expect("{", "before the body of a function")
+        body = yield self.expr()
+        self.expect("}", "to close the function body of line {}", opened)
+        self.leave(mark)
+        self.type_vars = outer_types
+        made = DictAttrs(attrs)
+        span = self.span(at)
+        return Function(list(params.values()), body, ret_type, type_params, made, span, device)
+
+    def call(self, callee: Expr, args: list[Expr], attrs: Attrs | None, at: int) -> Call:
+        if attrs is None and isinstance(callee, Op):
+            schema = callee.definition.attrs
+            # TVM's annotation operators declare no attributes, so there may be none.
+            if schema is not None and schema.type_key != COMPILER_ATTRS_KEY:
+                attrs = self.checked(schema, {}, {}, at)
+        return Call(callee, args, attrs, span=self.span(at))
+
+    def end_of_program(self) -> None:
+        """Nothing may follow."""
+        token = self.tok
+        if not token:
+            return None
+        another = token in ("fn", "def") or token.startswith(("v0.", "#[version"))
+        hint = "parse_programs reads a text of several programs" if another else ""
+        self.unexpected("the end of the program", hint, wanted(""))

@@ -1,0 +1,96 @@
+"""What `meta[T][i]` in a text stands for, with the metadata section and without it.
+
+Old printers left the section out and with it the compiler's name and every constant. Such a text
+still shows its structure, so stand-ins take their place: they know that they are stand-ins
+(`elided`), and the reader says once which ones it made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import UnknownNameError
+from byoc_lab.relay.ir.attrs import Attrs, AttrsType, DictAttrs, attrs_type
+from byoc_lab.relay.ir.dims import symbol
+from byoc_lab.relay.ir.expr import Constant, Span
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.text.metadata import COMPILER_ATTRS_KEY, MetaTable
+
+UNKNOWN_COMPILER = "unknown"
+_COUNTED = (COMPILER_ATTRS_KEY, "relay.Constant")
+
+
+class ElidedAttrs(Attrs):
+    """Attributes that stand in for `meta[T][i]` of a text without its metadata."""
+
+    __slots__ = ()
+    elided = True
+
+
+class MetaEntries:
+    """The entries of one text. `table` is None when the text has no metadata section."""
+
+    def __init__(self, table: MetaTable | None, compiler: str | None = None):
+        self.table = table
+        self.compiler = compiler
+        self.made: dict[tuple[str, int], Any] = {}
+
+    def count(self, key: str) -> int | None:
+        """How many entries of a type there are; None when anything may be asked for."""
+        return None if self.table is None else len(self.table.get(key, ()))
+
+    def get(self, key: str, index: int, span: Span, stated_type: Callable[[], TensorType]) -> Any:
+        """Entry `index` of type `key`, always the same object. Raises UnknownNameError."""
+        if (key, index) not in self.made:
+            if self.table is not None:
+                made = self.table[key][index]
+                if isinstance(made, Constant):
+                    made = Constant(made.data, span)
+            else:
+                made = self.stand_in(key, index, span, stated_type)
+            self.made[key, index] = made
+        return self.made[key, index]
+
+    def stand_in(
+        self, key: str, index: int, span: Span, stated_type: Callable[[], TensorType]
+    ) -> Any:
+        if key == "relay.Constant":
+            ty = stated_type()
+            try:
+                # A view of one number: a stand-in takes no memory, whatever its shape.
+                ones = np.broadcast_to(np.ones((), ty.dtype), ty.concrete_shape)
+            except (TypeError, ValueError, OverflowError):
+                raise UnknownNameError(f"no constant can stand in for {ty}") from None
+            return Constant(ones, span, elided=True)
+        if key == COMPILER_ATTRS_KEY:
+            schema: AttrsType = attrs_type(key)
+            return ElidedAttrs(schema, {"compiler": self.compiler or UNKNOWN_COMPILER})
+        if key in ("Map", "DictAttrs"):
+            return DictAttrs({}, elided=True)
+        if key == "VirtualDevice":
+            return ElidedAttrs(attrs_type(key), dict(attrs_type(key).make()))  # any device
+        if key.startswith("tir."):
+            return symbol(f"{key.removeprefix('tir.').lower()}{index}")
+        raise UnknownNameError(f"the text has no metadata, and nothing can stand in for {key}")
+
+    def note(self) -> str | None:
+        """What had to be assumed, for a warning; None when nothing was."""
+        if self.table is not None or not self.made:
+            return None
+        keys = [key for key, _ in self.made]
+        parts = []
+        if n := keys.count(COMPILER_ATTRS_KEY):
+            name = self.compiler or UNKNOWN_COMPILER
+            parts.append(f"{n} annotations name the compiler {name!r}")
+        if n := keys.count("relay.Constant"):
+            parts.append(f"{n} constants are ones of the stated type")
+        if n := sum(key.startswith("tir.") for key in keys):
+            parts.append(f"{n} symbolic lengths have names of their own")
+        if n := len(keys) - sum(key in _COUNTED or key.startswith("tir.") for key in keys):
+            parts.append(f"{n} dictionaries of call attributes are empty")
+        unnamed = COMPILER_ATTRS_KEY in keys and not self.compiler
+        hint = "" if not unnamed else "; parse(text, compiler=...) gives the compiler's name"
+        return f"the text lacks its metadata section: {', '.join(parts)}{hint}"

@@ -1,0 +1,115 @@
+"""Names: variables and where they hold, numbers, operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from byoc_lab.errors import UnknownNameError
+from byoc_lab.relay.ir.attrs import Attrs
+from byoc_lab.relay.ir.expr import Expr, Op, TupleGetItem, Var
+from byoc_lab.relay.ir.types import Type
+from byoc_lab.relay.text.lexer import Tokens
+from byoc_lab.relay.text.parser_cursor import Cursor, near, wanted
+from byoc_lab.relay.text.parser_meta import MetaEntries
+
+_MALFORMED = "-malformed-ir"
+
+
+class NameParser(Cursor):
+    """Knows what names stand for: numbers (`%0`) in one global function, variables in a block."""
+
+    device_of_variable: Callable[[], Attrs | None]  # of AttributeParser
+
+    def __init__(self, tokens: Tokens, meta: MetaEntries):
+        super().__init__(tokens, meta)
+        self.variables: dict[str, Var] = {}
+        self.hidden: list[tuple[str, Var | None]] = []  # what block exits bring back
+        self.free: dict[str, Var] = {}
+        self.numbered: dict[str, tuple[Expr, int]] = {}
+
+    def bind(self, name: str, var: Var) -> None:
+        self.hidden.append((name, self.variables.get(name)))
+        self.variables[name] = var
+
+    def leave(self, mark: int) -> None:
+        """Forget the variables bound since `len(self.hidden)` was `mark`."""
+        while len(self.hidden) > mark:
+            name, before = self.hidden.pop()
+            if before is None:
+                del self.variables[name]
+            else:
+                self.variables[name] = before
+
+    def binder(self, what: str) -> tuple[str, Var]:
+        """`%x: T` where a variable is bound (which is left to the caller)."""
+        at, token = self.i, self.tok
+        if token[:1] != "%" or token[1:2].isdecimal() or len(token) == 1:
+            self.unexpected(f"the name of {what}, such as %x", in_tvm=wanted("%x"))
+        self.i += 1
+        device = self.device_of_variable() if self.tok == "{" else None
+        ty = self.annotation() if self.take(":") else None
+        name = token[1:].removesuffix(_MALFORMED)
+        if token.endswith(_MALFORMED) and name in self.variables:
+            return name, self.variables[name]  # bound twice: that is what the mark says
+        real = self.real_name(at)
+        span = None if self.mentions else self.span(at)
+        return name, Var(name if real is None else real, ty, span, device=device)
+
+    def annotation(self) -> Type | None:
+        """A type; a lone `_` says as much as no annotation."""
+        return None if self.take("_") else self.type()
+
+    def variable(self, at: int) -> Expr:
+        """The variable (or projection `%x.0`) that token `at` names."""
+        name = self.texts[at][1:].removesuffix(_MALFORMED)
+        found = self.variables.get(name) or self.free.get(name)
+        if found is not None:
+            return found
+        indices: list[int] = []
+        head, dot, index = name.rpartition(".")
+        while dot and index.isdecimal() and len(index) < 10:
+            indices.append(int(index))
+            var = self.variables.get(head) or self.free.get(head)
+            if var is not None:
+                self.mentioned(var, at)
+                result: Expr = var
+                for n in reversed(indices):
+                    result = TupleGetItem(result, n, self.span(at))
+                return result
+            head, dot, index = head.rpartition(".")
+        if not name:
+            self.fail("'%' must be followed by a name or a number", at)
+        known = [*self.free, *self.variables][-500:]  # looking for near names is not cheap
+        listed = f"; declared are %{', %'.join(known[-5:])}" if known else ""
+        self.fail(
+            f"the variable %{name} is not declared here{near(name, known) or listed}",
+            at,
+            "this local variable has not been previously declared",
+        )
+
+    def number_of(self, at: int) -> Expr:
+        """The expression that `%0` at token `at` stands for."""
+        token = self.texts[at]
+        if token not in self.numbered:
+            self.fail(f"{token} is not defined; it must be, above this line, in this function", at)
+        return self.numbered[token][0]
+
+    def operator(self, name: str, at: int) -> Op:
+        if len(name) > 200:
+            self.fail(f"no operator has a name of {len(name)} letters", at)
+        try:
+            return Op.get(name)
+        except UnknownNameError as error:
+            self.fail(
+                f"{error.args[0]}{_about_operator(name)}",
+                at,
+                f"operator `{name}` not found, perhaps you forgot to register it?",
+            )
+
+
+def _about_operator(name: str) -> str:
+    if name.endswith("Node") and name[:1].isupper():
+        return "; this is a dump of C++ objects, print the expression with astext() instead"
+    if name == "default":
+        return '; a compiler is named by an attribute, compiler="default"'
+    return ""

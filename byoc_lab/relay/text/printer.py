@@ -1,0 +1,154 @@
+"""Writing Relay text: `print_text`, and `print_lines` for tools that need to know what a line is.
+
+Source: the text printers of TVM 0.16, 0.7 and 0.6, checked against what they print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from byoc_lab.errors import UnknownNameError
+from byoc_lab.relay.ir.adt import TypeData
+from byoc_lab.relay.ir.expr import Expr, TupleWrapper
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.span import follows_tvm
+from byoc_lab.relay.text.metadata import write_metadata
+from byoc_lab.relay.text.node_json_writer import metadata_writer
+from byoc_lab.relay.text.printer_lines import STYLES, Indented, Line, Style
+from byoc_lab.relay.text.printer_nodes import NodePrinter
+
+# A level of nesting is two blanks, but only so far: a text of n nested blocks would otherwise have
+# n * n blanks. White space has no meaning in Relay.
+_MAX_INDENT = 40
+
+
+def print_text(
+    obj: Expr | IRModule | TupleWrapper,
+    show_meta_data: bool = True,
+    annotate: Callable[[Expr], str] | None = None,
+    **options: Any,
+) -> str:
+    """Relay text of a module or expression; see `print_lines` for the options.
+
+    `show_span` is True by default where `span.follow_tvm` was asked for.
+    """
+    options.setdefault("show_span", follows_tvm())
+    lines, metadata = _print(obj, show_meta_data, annotate, **options)
+    said = metadata and (show_meta_data or options.get("header", True))
+    # As in TVM, what is said of metadata ends a text without a line break.
+    ends = isinstance(obj, IRModule) and not (said and options.get("style", "0.0.5") == "0.0.5")
+    return "\n".join(line.text for line in lines) + "\n" * ends
+
+
+def print_shown(obj: Expr | IRModule) -> str:
+    """What `str` gives, as in TVM: the text before the word about omitted metadata."""
+    lines, metadata = _print(obj, False, None, header=False, show_span=follows_tvm())
+    return "\n".join(line.text for line in lines) + "\n" * (isinstance(obj, IRModule) + metadata)
+
+
+def print_lines(
+    obj: Expr | IRModule | TupleWrapper,
+    show_meta_data: bool = True,
+    annotate: Callable[[Expr], str] | None = None,
+    *,
+    header: bool = True,
+    style: str = "0.0.5",
+    show_types: bool = True,
+    show_span: bool = False,
+    exact: bool | None = None,
+) -> list[Line]:
+    """The lines of `print_text`, each with the expression it stands for.
+
+    Args:
+        show_meta_data: whether constants and the like are appended, so that the text is complete.
+        annotate: gives what stands behind an expression, in place of its type, as it is.
+        header: whether the version (and a word about omitted metadata) is printed.
+        style: "0.0.5", "0.7" or "0.0.4".
+        show_types: whether types are noted in comments.
+        show_span: whether places are noted in comments.
+        exact: whether the text is to be read again, by TVM or here, as the very same: scalars
+            get all their digits where TVM prints 6, what has no form in the text goes into the
+            metadata, and a name that TVM prints and cannot read is written as a similar one, with
+            the real one in a comment. Default: with the metadata and without annotations, in
+            style "0.0.5".
+
+    Raises UnknownNameError for an unknown style.
+    """
+    return _print(
+        obj,
+        show_meta_data,
+        annotate,
+        header=header,
+        style=style,
+        show_types=show_types,
+        show_span=show_span,
+        exact=exact,
+    )[0]
+
+
+def _print(
+    obj: Expr | IRModule | TupleWrapper,
+    show_meta_data: bool,
+    annotate: Callable[[Expr], str] | None,
+    header: bool = True,
+    style: str = "0.0.5",
+    show_types: bool = True,
+    show_span: bool = False,
+    exact: bool | None = None,
+) -> tuple[list[Line], bool]:
+    """The lines, and whether there is metadata, be it shown or not."""
+    if style not in STYLES:
+        raise UnknownNameError(f"no text style is named {style!r}; there are {', '.join(STYLES)}")
+    chosen = STYLES[style]
+    is_to_be_read = show_meta_data and annotate is None
+    exact = style == "0.0.5" and (is_to_be_read if exact is None else exact)
+    nodes = NodePrinter(chosen, show_meta_data, annotate, show_types, show_span, exact)
+    lines = [Line(chosen.header)] if header else []
+    if isinstance(obj, IRModule):
+        items = list(obj.items())
+        if chosen.sorted_functions:
+            items.sort(key=lambda item: item[0].name_hint)
+        blocks = [_flat(_definition(data), None) for data in _definitions(obj, chosen)]
+        nodes.name_globals(obj)
+        for gv, func in items:
+            blocks.append(_flat(nodes.global_function(gv.name_hint, func), gv.name_hint))
+        for n, block in enumerate(blocks):
+            lines += [Line("")] * (n > 0)
+            lines += block
+    else:
+        expr = obj.tuple_value if isinstance(obj, TupleWrapper) else obj
+        lines += _flat(nodes.expression(expr), None)
+    if nodes.metadata:
+        if show_meta_data:
+            lines += [Line(""), Line(chosen.metadata_mark)]
+            written = write_metadata(nodes.metadata, metadata_writer(nodes.metadata))
+            lines += map(Line, written.split("\n"))
+        elif header:
+            lines += [Line("")] * isinstance(obj, IRModule) * chosen.late_numbers
+            lines += map(Line, chosen.metadata_omitted)
+    return lines, bool(nodes.metadata)
+
+
+def _definitions(mod: IRModule, style: Style) -> list[TypeData]:
+    found = list(mod.type_definitions.values())
+    return sorted(found, key=lambda d: d.header.name_hint) if style.sorted_functions else found
+
+
+def _definition(data: TypeData) -> list[Any]:
+    return [Line(data.head), Indented(map(Line, data.lines)), Line("}")]
+
+
+def _flat(block: Iterable[Any], function: str | None) -> Iterator[Line]:
+    """The lines of nested blocks, indented by their depth."""
+    stack = [iter(block)]
+    while stack:
+        for item in stack[-1]:
+            if isinstance(item, Indented):
+                stack.append(iter(item))
+                break
+            item.text = "  " * min(len(stack) - 1, _MAX_INDENT) + item.text
+            item.function = function
+            yield item
+        else:
+            stack.pop()

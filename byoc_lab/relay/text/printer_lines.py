@@ -1,0 +1,85 @@
+"""What Relay text is made of (`Line`), and the styles it is written in (`STYLES`).
+
+"0.0.5" is what TVM 0.16 prints, "0.7" and "0.0.4" what TVM printed in 2020. They differ in where
+numbers are given out, where types are noted, and in what becomes of attributes that need the
+metadata section.
+
+Source: the text printers of TVM 0.16, 0.7 and 0.6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from byoc_lab.relay.ir.node import Expr
+
+
+@dataclass(frozen=True)
+class Style:
+    """What tells the printers of different years apart.
+
+    late_numbers: a node gets its number when its first user is printed, not when it is itself.
+    note_all: types are noted on variables, functions, tuples and projections too.
+    sorted_functions: by name, not in the order of the module.
+    doubled: the type of a constant in the metadata is noted twice.
+    old_attributes: attributes of unknown class are `meta[T][i]`, whether or not that is shown.
+    suffixes: dtype of a scalar -> what follows the digits; other scalars go into the metadata.
+    """
+
+    header: str
+    metadata_mark: str
+    metadata_omitted: tuple[str, ...]
+    late_numbers: bool
+    note_all: bool
+    sorted_functions: bool
+    doubled: bool
+    old_attributes: bool
+    suffixes: dict[str, str]
+
+
+_OMITTED = (
+    "/* For debugging purposes the metadata section has been omitted.",
+    " * If you would like to see the full metadata section you can set the ",
+    " * option to `True` when invoking `astext`. ",
+    " */",
+)
+_OMITTED_OLD = ("// meta data omitted. you can use show_meta_data=True to include meta data",)
+_HEADER = '#[version = "0.0.5"]'
+_SUFFIXES = {
+    "int16": "i16",
+    "int32": "",
+    "int64": "i64",
+    "float16": "f16",
+    "float32": "f",
+    "float64": "f64",
+}
+_OLD_SUFFIXES = {"int32": "", "int64": "", "float32": "f", "float64": ""}
+STYLES = {
+    "0.0.5": Style(_HEADER, "#[metadata]", _OMITTED, True, True, True, False, False, _SUFFIXES),
+    "0.7": Style(_HEADER, "#[metadata]", _OMITTED, False, False, False, False, True, _OLD_SUFFIXES),
+    "0.0.4": Style(
+        "v0.0.4", "METADATA:", _OMITTED_OLD, False, False, False, True, True, _OLD_SUFFIXES
+    ),
+}
+
+
+@dataclass(slots=True)
+class Line:
+    """One line of a text.
+
+    text: the line, indented.
+    node: the expression that the line defines or begins; None for `}` and the like.
+    function: name of the global function it belongs to.
+    refs: `%3`, `%x` and `@f` on the line, and what they stand for.
+    defines: `%3` or `%x`, when the line gives something a name.
+    """
+
+    text: str
+    node: Expr | None = None
+    function: str | None = None
+    refs: dict[str, Expr] = field(default_factory=dict)
+    defines: str | None = None
+
+
+class Indented(list):
+    """Lines (and further blocks) that stand one level deeper than what is around them."""

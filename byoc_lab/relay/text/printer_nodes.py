@@ -1,0 +1,377 @@
+"""How expressions are written: which lines there are, in which order, with which numbers.
+
+A node that is more than a name gets a line `%N = ...;` of its own. Its text is made when a
+post-order walk comes to it; in style 0.0.5 its number, and with it its line, follow when the first
+node that uses it is written. Nested scopes are rules (`rules.py`), so depth is no matter.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from byoc_lab.relay.ir.adt import Constructor, Match, pattern_text
+from byoc_lab.relay.ir.dims import Symbolic, symbol
+from byoc_lab.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Op,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.recursion import RecursiveRule, run
+from byoc_lab.relay.ir.types import IncompleteType, Type, with_dims
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.text import printer_exact
+from byoc_lab.relay.text.dim_expressions import type_key
+from byoc_lab.relay.text.printer_lines import Indented, Line, Style
+from byoc_lab.relay.text.printer_values import Names, ValuePrinter, quoted, with_letter
+
+Block = list[Any]  # of Line and Indented
+Refs = dict[str, Expr]
+# `let %a = let %b = let %c = ...` on one line; deeper ones go into parentheses, to stay linear.
+_MAX_LET_DEPTH = 20
+_REFERENCES = {RefCreate: "ref", RefRead: "ref_read", RefWrite: "ref_write"}
+
+
+class NodePrinter(ValuePrinter):
+    """Prints the functions of a module one after the other; numbers and names go on counting."""
+
+    def __init__(
+        self,
+        style: Style,
+        show_meta_data: bool,
+        annotate: Callable[[Expr], str] | None,
+        show_types: bool,
+        show_span: bool,
+        exact: bool,
+    ):
+        super().__init__(style, show_meta_data, exact)
+        self.annotate = annotate
+        self.show_types = show_types
+        self.show_span = show_span
+        self.names = Names()
+        self.global_names: dict[str, str] = {}  # what globals are called in the text
+        self.taken_globals: set[str] = set()
+        self.next_number = 0
+        self.type_texts: dict[Type, str] = {}
+        self.lengths: dict[Symbolic, Symbolic] = {}
+        self.start(None)
+
+    def start(self, root: Expr | None) -> None:
+        """Forget the nodes of the last function: a text where one function uses the numbers of
+        another could not be read again."""
+        self.uses = Counter(p for n in post_order(root) for p in n.parts()) if root else Counter()
+        self.short: dict[Expr, str] = {}  # how a node is referred to
+        self.made: dict[Expr, Block] = {}  # text of nodes that have no line yet
+        self.undeclared: set[Var] = set()
+        self.home: dict[Expr, Expr | None] = {}  # the node in whose scope a line stands
+        self.scopes: list[Expr | None] = [None]  # nodes whose scopes are being written
+        self.open: set[Expr | None] = {None}  # the same, to look them up
+        self.let_depth = 0
+        self.buffers: list[Block] = []  # lines of the scopes that are being written
+
+    def global_function(self, name: str, func: Function) -> Block:
+        self.start(func)
+        return run(self.function(func, f"def {self.global_name(name)}"))
+
+    def expression(self, expr: Expr) -> Block:
+        self.start(expr)
+        return run(self.scope(expr))
+
+    # Comments ------------------------------------------------------------------------------------
+
+    def note(self, node: Expr) -> str:
+        """The comment behind a node: its type and place."""
+        if self.annotate is not None:
+            return self.annotate(node)
+        parts = []
+        if self.show_types and node.is_typed:
+            parts.append(f"ty={self.type(node.checked_type)}")
+        if self.show_span and node.span is not None:
+            parts.append(f"span={node.span}")
+        return f" /* {' '.join(parts)} */" if parts else ""
+
+    def note_new(self, node: Expr) -> str:
+        """The same where old printers wrote none."""
+        return self.note(node) if self.style.note_all else ""
+
+    def note_asked(self, node: Expr) -> str:
+        """What is to be written behind a node that has no comment of its own."""
+        return self.note_new(node) if self.annotate else ""
+
+    def type(self, ty: Type) -> str:
+        if ty not in self.type_texts:
+            self.type_texts[ty] = str(with_dims(ty, self.named_length))
+        return self.type_texts[ty]
+
+    def named_length(self, length: Symbolic) -> Symbolic:
+        """A symbolic length as the text has it: `meta[tir.Var][0]`, in the place of a name."""
+        if length not in self.lengths:
+            self.lengths[length] = symbol(self.meta(type_key(length), length))
+        return self.lengths[length]
+
+    # References ----------------------------------------------------------------------------------
+
+    def refer(self, node: Expr, refs: Refs) -> str:
+        """The short text for a node that `visit` has seen; gives it a line if it needs one."""
+        if node in self.made:
+            name = f"%{self.next_number}"
+            self.next_number += 1
+            block = self.made.pop(node)
+            first, last = self.as_value(block)
+            first.text, first.defines = f"{name} = {first.text}", name
+            last.text += ";"
+            self.buffers[-1].extend(block)
+            self.short[node] = name
+            self.home[node] = self.scopes[-1]
+        elif node in self.undeclared:
+            self.undeclared.discard(node)  # type: ignore[arg-type]
+            name, end = self.short[node], ";" * self.style.late_numbers
+            text = f"free_var {name}{self.annotation(node, inferred=False)}{end}"
+            self.buffers[-1].append(Line(text, node, None, {}, name))
+            self.home[node] = self.scopes[-1]
+        elif node in self.home:
+            self.show_home(node)
+        text = self.short[node]
+        if isinstance(node, (Var, GlobalVar)) or text[:1] == "%":
+            refs[text.partition(" ")[0]] = node
+        return text + self.note_asked(node) * isinstance(node, (Op, GlobalVar))
+
+    def show_home(self, node: Expr) -> None:
+        """See to it that the line of `node` stands above the one that is being written.
+
+        It may be in a scope whose own text has no place yet: a closure that is called with a value
+        it uses itself. TVM 0.16 then prints the use above the definition, which nobody can read.
+        """
+        home = self.home[node]
+        while home not in self.open and home not in self.made:
+            home = self.home.get(home) if home is not None else None
+        self.home[node] = home
+        if home is not None and home in self.made:
+            self.refer(home, {})
+
+    def bind(self, var: Var, inferred: bool = True) -> str:
+        """A variable where it is bound: name, type (which may be `inferred`), comment."""
+        if var in self.short and var not in self.undeclared:
+            return f"{self.short[var]}-malformed-ir{self.note_new(var)}"
+        self.undeclared.discard(var)
+        self.short[var] = self.names.fresh(self.readable(var.name_hint))
+        return self.short[var] + self.annotation(var, inferred)
+
+    def annotation(self, var: Any, inferred: bool) -> str:
+        """What follows a variable where it is bound: its name if that is another, type, comment."""
+        stated = self.is_stated(var.type_annotation, inferred)
+        real = self.real_name(self.readable(var.name_hint), var.name_hint)
+        ty = f": {self.type(var.type_annotation)}" if stated else ""
+        device = f" {{virtual_device={self.value(var.device)}}}" if var.device else ""
+        return real + device + ty + self.note_new(var)
+
+    def is_stated(self, ty: Type | None, inferred: bool) -> bool:
+        """Whether an annotation is written. One that TVM cannot read is left to inference."""
+        if ty is None or isinstance(ty, IncompleteType):
+            return False
+        return not (self.exact and inferred) or printer_exact.has_readable_type(ty)
+
+    # Names ---------------------------------------------------------------------------------------
+
+    def readable(self, hint: str) -> str:
+        return printer_exact.name(with_letter(hint)) if self.exact else hint
+
+    def real_name(self, shown: str, hint: str) -> str:
+        """A comment for `parse` when a name can be read by TVM in another form only."""
+        differs = self.exact and hint and shown != hint
+        return f" /* name={quoted(hint).replace('*', chr(92) + 'x2A')} */" if differs else ""
+
+    def name_globals(self, mod: IRModule) -> None:
+        """Give the globals of a module their names before others get similar ones."""
+        for gv in mod:
+            if self.readable_global(gv.name_hint) == gv.name_hint:
+                self.global_name(gv.name_hint)
+
+    def readable_global(self, hint: str) -> str:
+        return printer_exact.name(hint) if self.exact else hint
+
+    def global_name(self, hint: str) -> str:
+        """`@f`, where it is called and where it is defined."""
+        if hint not in self.global_names:
+            shown = base = self.readable_global(hint)
+            count = 0
+            while shown in self.taken_globals:
+                count += 1
+                shown = f"{base}_{count}"
+            self.taken_globals.add(shown)
+            self.global_names[hint] = f"@{shown}{self.real_name(shown, hint)}"
+        return self.global_names[hint]
+
+    # The walk ------------------------------------------------------------------------------------
+
+    def visit(self, root: Expr) -> RecursiveRule:
+        """Make the text of every node of the dataflow that ends in `root`."""
+        late = self.style.late_numbers
+        stack: list[Any] = [root]  # None: the node below it has had its parts
+        while stack:
+            node = stack.pop()
+            if node is None:
+                node = stack.pop()
+                self.made[node] = self.dataflow(node)
+            elif node in self.short or node in self.made:
+                continue
+            elif isinstance(node, (Call, Tuple, TupleGetItem)):
+                parts = node.parts()
+                if isinstance(node, Call) and not late:
+                    parts = (*node.args, node.op)
+                stack += (node, None)
+                stack += [p for p in reversed(parts) if p not in self.short]
+                continue
+            elif not self.name(node):
+                self.home[node] = self.scopes[-1]
+                self.scopes.append(node)
+                self.open.add(node)
+                self.made[node] = yield self.nested(node)
+                self.open.remove(self.scopes.pop())
+            if not late and node is not root:
+                self.refer(node, {})
+
+    def name(self, node: Expr) -> bool:
+        """Note how a node is written that never gets a line; whether it is such a node."""
+        if isinstance(node, Var):
+            self.short[node] = self.names.fresh(self.readable(node.name_hint))
+            self.undeclared.add(node)
+        elif isinstance(node, GlobalVar):
+            self.short[node] = self.global_name(node.name_hint)
+        elif isinstance(node, Op):
+            self.short[node] = node.name
+        elif isinstance(node, Constructor):
+            self.short[node] = node.name_hint
+        elif isinstance(node, Constant):
+            text, is_meta = self.constant(node)
+            self.short[node] = text + self.note(node) * (1 + (is_meta and self.style.doubled))
+        else:
+            return False
+        return True
+
+    def dataflow(self, node: Expr) -> Block:
+        refs: Refs = {}
+        if isinstance(node, Call) and isinstance(node.op, Constructor) and not node.op.inputs:
+            text = f"{self.refer(node.op, refs)}{self.note(node)}"
+        elif isinstance(node, Call):
+            given = [self.refer(a, refs) for a in node.args] + self.call_attributes(node)
+            text = f"{self.refer(node.op, refs)}({', '.join(given)}){self.note(node)}"
+        elif isinstance(node, Tuple):
+            fields = [self.refer(f, refs) for f in node.fields]
+            comma = "," * (len(fields) == 1)
+            text = f"({', '.join(fields)}{comma}){self.note_new(node)}"
+        else:
+            assert isinstance(node, TupleGetItem)
+            text = f"{self.refer(node.tuple_value, refs)}.{node.index}{self.note_new(node)}"
+        return [Line(text, node, None, refs)]
+
+    # Scopes --------------------------------------------------------------------------------------
+
+    def nested(self, node: Expr) -> RecursiveRule:
+        """The text of a node that has scopes of its own, or waits for its parts."""
+        if isinstance(node, Function):
+            block = yield self.function(node, "fn ")
+            block[-1].text += self.note_new(node)
+            return block
+        if isinstance(node, If):
+            refs: Refs = {}
+            yield self.visit(node.cond)
+            head = Line(f"if ({self.refer(node.cond, refs)}) {{", node, None, refs)
+            then = yield self.scope(node.true_branch)
+            otherwise = yield self.scope(node.false_branch)
+            end = Line("}" + self.note_asked(node))
+            return [head, Indented(then), Line("} else {"), Indented(otherwise), end]
+        if isinstance(node, Match):
+            return (yield self.match(node))
+        if isinstance(node, Let):
+            bound = yield self.let(node)
+            rest = yield self.scope(node.body)
+            return [Line("(", node), Indented([*bound, *rest]), Line(")" + self.note_asked(node))]
+        word, refs, given = _REFERENCES[type(node)], {}, []
+        for part in node.parts():
+            yield self.visit(part)
+            given.append(self.refer(part, refs))
+        return [Line(f"{word}({', '.join(given)}){self.note_asked(node)}", node, None, refs)]
+
+    def function(self, func: Function, prefix: str) -> RecursiveRule:
+        generic = f"[{', '.join(map(str, func.type_params))}]" if func.type_params else ""
+        params = [self.bind(p, inferred=False) for p in func.params] + self.pairs(func.attrs)
+        if func.device:
+            params.append(f"virtual_device={self.value(func.device)}")
+        result: Any = func.ret_type
+        arrow = f" -> {self.type(result)}" if self.is_stated(result, inferred=True) else ""
+        head = Line(f"{prefix}{generic}({', '.join(params)}){arrow} {{", func)
+        body = yield self.scope(func.body)
+        return [head, Indented(body), Line("}")]
+
+    def match(self, node: Match) -> RecursiveRule:
+        refs: Refs = {}
+        yield self.visit(node.data)
+        word = "match" if node.complete else "match?"
+        block: Block = [Line(f"{word} ({self.refer(node.data, refs)}) {{", node, None, refs)]
+        for clause in node.clauses:
+            head = Line(f"{pattern_text(clause.lhs, self.bind)} => {{")
+            value = yield self.scope(clause.rhs)
+            block.append(Indented([head, Indented(value), Line("},")]))
+        return [*block, Line("}" + self.note_asked(node))]
+
+    def let(self, node: Let) -> RecursiveRule:
+        """`let %x = value;`; what the value needs goes into the scope around it."""
+        bound, value = self.bind(node.var), node.value
+        # TVM's reader takes `let %x = let %y = ...` only in parentheses.
+        flat = not self.exact and self.let_depth < _MAX_LET_DEPTH
+        if flat and isinstance(value, Let) and self.uses[value] <= 1:
+            self.let_depth += 1
+            block = [*(yield self.let(value)), *(yield self.scope(value.body))]
+            block[-1].text += self.note_asked(value)
+            self.let_depth -= 1
+        else:
+            block = yield self.tail(value)
+        first, last = self.as_value(block)
+        first.text = f"let {bound} = {first.text}"
+        first.defines = self.short[node.var]
+        last.text += ";"
+        return block
+
+    def as_value(self, block: Block) -> tuple[Line, Line]:
+        """The first and the last line of what is bound to a name."""
+        first, last = block[0], block[-1]
+        if self.exact and isinstance(first.node, Match) and first is not last:
+            first.text, last.text = f"({first.text}", f"{last.text})"  # else TVM cannot read it
+        return first, last
+
+    def scope(self, tail: Expr) -> RecursiveRule:
+        """The lines that compute `tail` and end with it."""
+        lines: Block = []
+        self.buffers.append(lines)
+        first = tail
+        while isinstance(tail, Let) and self.uses[tail] <= 1:
+            lines.extend((yield self.let(tail)))
+            tail = tail.body
+        lines.extend((yield self.tail(tail)))
+        if tail is not first:
+            lines[-1].text += self.note_asked(first)
+        self.buffers.pop()
+        return lines
+
+    def tail(self, node: Expr) -> RecursiveRule:
+        """The text of a node where a line ends with it: it needs no number if it is used once."""
+        yield self.visit(node)
+        if node in self.made and self.uses[node] <= 1:
+            return self.made.pop(node)
+        refs: Refs = {}
+        text = self.refer(node, refs)
+        return [Line(text, node, None, refs)]

@@ -1,0 +1,1 @@
+"""Type inference, and what it needs: unification, kinds and patterns of algebraic data types."""

@@ -1,0 +1,401 @@
+"""Type inference: every node gets its `checked_type`.
+
+1. Walk each function, operands first. A node whose operands are known is typed at once; where a
+   type is still missing, a hole stands for it and the node waits in a queue.
+2. Whenever a hole is filled, retry who waits for it: relations also work backwards, so that
+   `nn.conv2d` tells its untyped weight what it has to be.
+3. Rebuild the nodes with their types, filling in missing annotations.
+
+A node that already has a type keeps it, and its very self, when nothing below it is new: inference
+after a small change costs a walk, not a second inference.
+
+Source: src/relay/transforms/type_infer.cc of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakSet
+
+from byoc_lab.errors import TypeInferenceError, UnknownNameError, WellFormedError
+from byoc_lab.relay.ir.adt import Constructor, Match
+from byoc_lab.relay.ir.diagnosis import UNDERCONSTRAINED, diagnosed, mismatch
+from byoc_lab.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Op,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Span,
+    Tuple,
+    TupleGetItem,
+    Var,
+    describe,
+)
+from byoc_lab.relay.ir.module import IRModule, check_closed
+from byoc_lab.relay.ir.types import (
+    FuncType,
+    IncompleteType,
+    RefType,
+    TensorType,
+    TupleType,
+    Type,
+)
+from byoc_lab.relay.ir.variables import walk_scopes
+from byoc_lab.relay.ir.visit import rebuild
+from byoc_lab.relay.typing.adt_kinds import check_kind
+from byoc_lab.relay.typing.infer_adt import DataTypeRules, is_of_anything
+from byoc_lab.relay.typing.infer_calls import CallRules
+from byoc_lab.relay.typing.infer_errors import fail as _fail
+from byoc_lab.relay.typing.infer_errors import place as _place
+from byoc_lab.relay.typing.unify import Conflict, Unifier
+
+BOOL = TensorType((), "bool")
+
+
+def infer_module(mod: IRModule, *, declare_globals: bool = False) -> IRModule:
+    """`mod` with every node typed: a copy, or `mod` itself when that is so already.
+
+    Raises TypeInferenceError naming the expression, what was found and what was expected, and
+    FreeVariableError for a function that has free variables,
+    UnknownNameError for a global that the module does not have; with `declare_globals` such a
+    global gets the type its uses ask for instead, which is kept in `declared`.
+    """
+    with diagnosed(mod):
+        return _infer_module(mod, declare_globals)
+
+
+# Functions that inference has typed and that mention nothing of their module: there is nothing to
+# find out about them again, however large they are.
+_SETTLED: WeakSet[Function] = WeakSet()
+
+
+def _infer_module(mod: IRModule, declare_globals: bool) -> IRModule:
+    solver = _Solver(mod, declare_globals)
+    for data in mod.type_definitions.values():
+        check_kind(data, mod)
+    todo = {gv: func for gv, func in mod.functions.items() if func not in _SETTLED}
+    alone = []
+    for gv, func in todo.items():
+        try:
+            nodes, free = walk_scopes(func)
+        except WellFormedError:
+            check_closed(func, gv.name_hint)  # free variables are said first
+            raise
+        if free:
+            check_closed(func, gv.name_hint)  # raises an error that shows them
+        if GlobalVar not in map(type, nodes):
+            alone.append(gv)
+        solver.walk(func)
+        solver.unify(func, solver.types[func], solver.globals[gv.name_hint], f"@{gv.name_hint}")
+    solver.finish()
+    typed = mod.copy()
+    for gv, func in todo.items():
+        typed.functions[gv] = solver.rebuilt(func)
+    # A length may be found in another function; a data type is the module's.
+    if not mod.type_definitions and not any(ty.has_symbols for ty in solver.types.values()):
+        _SETTLED.update(typed.functions[gv] for gv in alone)
+    for gv in solver.undeclared:
+        typed.declared[gv] = solver.type_of(gv)
+    same = all(typed.functions[gv] is func for gv, func in todo.items())
+    return mod if same and typed.declared == mod.declared else typed
+
+
+def infer_expr(expr: Expr, mod: IRModule | None = None) -> Expr:
+    """`expr`, which may have free variables, with every node typed."""
+    with diagnosed(mod):
+        solver = _Solver(mod or IRModule(), False)
+        solver.walk(expr)
+        solver.finish()
+        return solver.rebuilt(expr)
+
+
+class _Types(dict[Expr, Type]):
+    """Types by node; an operator has one only where it is called."""
+
+    def __missing__(self, node: Expr) -> Type:
+        if isinstance(node, Op):
+            _fail(node, f"operator {node.name} is used as a value; only a call of it has a type")
+        raise KeyError(node)
+
+
+@dataclass(frozen=True)
+class _Midway:
+    """On the stack of a walk: between parts of `node`, of which the first are typed."""
+
+    node: Let | Match | Call
+
+
+class _Solver(CallRules, DataTypeRules):
+    """One inference: the types found so far, and what waits for more."""
+
+    def __init__(self, mod: IRModule, declare_globals: bool):
+        self.mod = mod
+        self.unifier = Unifier()
+        self.types = _Types()
+        self.fresh: set[Expr] = set()  # nodes whose type may differ from what they carry
+        self.attempts: list[tuple[Sequence[Type], Callable[[], bool]]] = []
+        self.waiting: dict[Type, set[int]] = {}  # hole -> positions in `attempts`
+        self.open_calls = []
+        self.declare_globals = declare_globals
+        self.undeclared: list[GlobalVar] = []
+        self.declared = mod.declared
+        self.memo: dict[Expr, Expr] = {}
+        self.instances: dict[Expr, list[Type]] = {}  # calls of generic functions: their type_args
+        self.globals: dict[str, Type] = {}
+        for gv, func in mod.functions.items():
+            self.globals[gv.name_hint] = self._signature(func)
+
+    def _signature(self, func: Function) -> Type:
+        if func._checked_type is not None:
+            return func._checked_type
+        params = [self.of_variable(p) for p in func.params]
+        return FuncType(params, func.ret_type or IncompleteType(), func.type_params)
+
+    def of_variable(self, v: Var) -> Type:
+        if v not in self.types:
+            self.types[v] = v.type_annotation or IncompleteType()
+            self.check_stated(v, v.type_annotation)
+            if v._checked_type is None or v._checked_type != v.type_annotation:
+                self.fresh.add(v)
+        return self.types[v]
+
+    # 1. Walk -------------------------------------------------------------------------------------
+
+    def walk(self, root: Expr) -> None:
+        # As in `post_order`: a node is on the stack again, with None on top of it, to be typed
+        # after its parts.
+        types = self.types
+        stack: list[Any] = [root]
+        while stack:
+            node = stack.pop()
+            if node is None:
+                node = stack.pop()
+                if node not in types:
+                    types[node] = self._visit(node)
+            elif isinstance(node, _Midway):
+                self._midway(node.node)
+            elif node not in types and not isinstance(node, Op):
+                stack += (node, None)
+                stack += reversed(self._below(node))
+
+    def _below(self, node: Expr) -> Sequence[Any]:
+        """What to look at before `node` itself, and when to stop midway."""
+        if isinstance(node, Let):
+            self.of_variable(node.var)  # must be known before the body is looked at
+            return node.value, _Midway(node), node.body
+        if isinstance(node, Match):
+            return node.data, _Midway(node), *(c.rhs for c in node.clauses)
+        if isinstance(node, Call) and isinstance(node.op, Function):
+            # Arguments first: they type the parameters of a literal before its body.
+            return *node.args, _Midway(node), node.op
+        return node.parts()
+
+    def _midway(self, node: Let | Match | Call) -> None:
+        """What the first parts of a node say of the others."""
+        if isinstance(node, Call):
+            self._type_parameters(node)
+        elif isinstance(node, Let):
+            self.unify(node, self.types[node.value], self.of_variable(node.var), "its value")
+        else:
+            for clause in node.clauses:
+                self.type_pattern(node, clause.lhs, self.types[node.data])
+
+    def _type_parameters(self, call: Call) -> None:
+        assert isinstance(call.op, Function)
+        for param, arg in zip(call.op.params, call.args, strict=False):  # _apply counts them
+            known = self.types[arg]
+            if _is_open(param.type_annotation) and not known.has_holes:
+                self.types.setdefault(param, known)
+                self.fresh.add(param)
+
+    def _visit(self, node: Expr) -> Type:
+        carried = node._checked_type
+        if isinstance(node, Var):
+            return self.of_variable(node)
+        if isinstance(node, GlobalVar):
+            return self._of_global(node)
+        if isinstance(node, Constructor):
+            return self.constructor_type(node)
+        if isinstance(node, Constant):
+            if carried is not None:
+                return carried
+            self.fresh.add(node)
+            return TensorType(node.data.shape, node.data.dtype)
+        if carried is not None and not any(p in self.fresh for p in node.parts()):
+            return carried
+        self.fresh.add(node)
+        return _VISIT[type(node)](self, node)
+
+    def _of_global(self, gv: GlobalVar) -> Type:
+        ty = self.globals.get(gv.name_hint) or self.declared.get(gv)
+        if ty is None:
+            if not self.declare_globals:
+                have = ", ".join(f"@{n}" for n in self.globals) or "none"
+                raise UnknownNameError(
+                    f"{_place(gv)}the module has no function @{gv.name_hint}; it has {have}"
+                )
+            ty = IncompleteType()
+            self.undeclared.append(gv)
+        self.fresh.add(gv)  # who uses it is typed anew: the function may have changed
+        return ty
+
+    def _function(self, func: Function) -> Type:
+        params = [self.of_variable(p) for p in func.params]
+        body = self.types[func.body]
+        if func.ret_type is not None:
+            self.check_stated(func, func.ret_type)
+            self.unify(func, body, func.ret_type, "the function's result")
+            body = func.ret_type
+        return FuncType(params, body, func.type_params)
+
+    def _let(self, node: Let) -> Type:
+        return self.types[node.body]
+
+    def _if(self, node: If) -> Type:
+        what, at = "the condition of if", node.cond.span
+        self.unify(node, self.types[node.cond], BOOL, what, at, found_first=True)
+        true, false = self.types[node.true_branch], self.types[node.false_branch]
+        return self.unify(node, false, true, "the else branch of if")
+
+    def _tuple(self, node: Tuple) -> Type:
+        return TupleType([self.types[f] for f in node.fields])
+
+    def _projection(self, node: TupleGetItem) -> Type:
+        result = IncompleteType()
+
+        def project() -> bool:
+            whole = self.unifier.head(self.types[node.tuple_value])
+            if isinstance(whole, IncompleteType):
+                return False
+            if not isinstance(whole, TupleType):
+                _fail(node, f".{node.index} needs a tuple, found {self.unifier.resolve(whole)}")
+            if not 0 <= node.index < len(whole.fields):
+                _fail(node, f".{node.index} is outside a tuple of {len(whole.fields)} fields")
+            self.unify(node, result, whole.fields[node.index], "the projection")
+            return True
+
+        self.now_or_later([self.types[node.tuple_value]], project)
+        return self.unifier.resolve(result)
+
+    def _ref_create(self, node: RefCreate) -> Type:
+        return RefType(self.types[node.value])
+
+    def _ref_read(self, node: RefRead) -> Type:
+        inner = IncompleteType()
+        self.unify(node, self.types[node.ref], RefType(inner), "ref_read")
+        return self.unifier.resolve(inner)
+
+    def _ref_write(self, node: RefWrite) -> Type:
+        wanted = RefType(self.types[node.value])
+        self.unify(node, self.types[node.ref], wanted, "ref_write")
+        return TupleType(())
+
+    # 2. Solve ------------------------------------------------------------------------------------
+
+    def now_or_later(self, types: Sequence[Type], attempt: Callable[[], bool]) -> None:
+        """Do `attempt` now and, until it succeeds, whenever a hole in `types` is filled."""
+        if not attempt():
+            self.attempts.append((types, attempt))
+            self._wait(len(self.attempts) - 1)
+
+    def _wait(self, number: int) -> None:
+        for ty in self.attempts[number][0]:
+            for hole in self.unifier.holes(ty):
+                self.waiting.setdefault(hole, set()).add(number)
+
+    def finish(self) -> None:
+        """Retry what waits for a hole that was filled, until nothing moves."""
+        filled = self.unifier.filled
+        while filled or self.guess():
+            ready = set().union(*(self.waiting.pop(hole, ()) for hole in filled))
+            filled.clear()
+            for number in sorted(ready):
+                if not self.attempts[number][1]():
+                    self._wait(number)
+        # They refer to the solver: a cycle, which would keep all of this inference in memory.
+        self.attempts.clear()
+        self.waiting.clear()
+
+    def unify(
+        self,
+        node: Expr,
+        found: Type,
+        wanted: Type,
+        what: str,
+        at: Span | None = None,
+        found_first: bool = False,
+    ) -> Type:
+        """Make two types one. TVM names the wanted one first, or the found one."""
+        try:
+            return self.unifier.unify(found, wanted)
+        except Conflict as error:
+            types = (error.expected, error.found)
+            said = mismatch(*(reversed(types) if found_first else types))
+            _fail(node, f"{what}: {error}", error, at, said)
+        except TypeInferenceError as error:
+            _fail(node, f"{what}: {error}", error, at)
+
+    # 3. Rebuild ----------------------------------------------------------------------------------
+
+    def type_of(self, node: Expr) -> Type:
+        ty = self.unifier.resolve(self.types[node])
+        if ty.has_holes and not is_of_anything(ty):
+            _fail(
+                node,
+                f"the type of {describe(node)} cannot be inferred (only {ty} is known); "
+                f"annotate it, or a variable it is made of",
+                in_tvm=(UNDERCONSTRAINED,),
+            )
+        return ty
+
+    def rebuilt(self, root: Expr) -> Any:
+        if root not in self.fresh and not self.unifier.found_lengths:
+            return root  # what is fresh makes fresh what it is a part of
+        return rebuild(root, self._attach, memo=self.memo)
+
+    def _attach(self, node: Any, post: Expr) -> Expr:
+        if isinstance(node, (Op, GlobalVar, Constructor)):
+            return post  # a global's type belongs to the module
+        if post is node and node not in self.fresh and not self.unifier.found_lengths:
+            return node
+        ty = self.type_of(node)
+        if isinstance(post, Var) and (_is_open(post.type_annotation) or ty != self.types[node]):
+            return post.with_annotation(ty).with_type(ty)
+        if isinstance(post, Call) and isinstance(post.op, Op):
+            types = tuple(self.unifier.resolve(self.types[a]) for a in node.args)
+            return post.with_type(ty, type_args=types)
+        if node in self.instances:
+            types = tuple(self.unifier.resolve(t) for t in self.instances[node])
+            return post.with_type(ty, type_args=types)
+        if isinstance(post, Function) and (post.ret_type is None or post.ret_type.has_symbols):
+            assert isinstance(ty, FuncType)
+            return post.with_type(ty, ret_type=ty.ret_type)
+        return post.with_type(ty)
+
+
+def _is_open(annotation: Type | None) -> bool:
+    """Whether a variable's annotation leaves something to find."""
+    return annotation is None or annotation.has_holes
+
+
+_VISIT: dict[type, Callable[..., Type]] = {
+    Call: _Solver.call_type,
+    Function: _Solver._function,
+    Let: _Solver._let,
+    If: _Solver._if,
+    Tuple: _Solver._tuple,
+    TupleGetItem: _Solver._projection,
+    RefCreate: _Solver._ref_create,
+    RefRead: _Solver._ref_read,
+    RefWrite: _Solver._ref_write,
+    Match: _Solver.match_type,
+}

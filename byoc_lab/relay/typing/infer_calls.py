@@ -1,0 +1,156 @@
+"""The part of type inference that deals with calls: of operators, and of functions.
+
+Source: src/relay/transforms/type_infer.cc of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from byoc_lab.errors import ByocLabError, TypeInferenceError
+from byoc_lab.relay.ir.attrs import Attrs
+from byoc_lab.relay.ir.diagnosis import in_full
+from byoc_lab.relay.ir.expr import Call, Expr, GlobalVar, Op, describe
+from byoc_lab.relay.ir.types import FuncType, IncompleteType, Type, replace
+from byoc_lab.relay.op.framework.registry import OpDef, identity
+from byoc_lab.relay.typing.infer_adt import is_of_anything
+from byoc_lab.relay.typing.infer_errors import fail
+from byoc_lab.relay.typing.unify import Unifier
+
+
+class CallRules:
+    """Rules for an inference, which gives the types found so far, what fills their holes, and
+    `now_or_later` for what has to wait for more of them."""
+
+    unifier: Unifier
+    types: dict[Expr, Type]
+    instances: dict[Expr, list[Type]]  # calls of generic functions: their type_args
+    unify: Callable[..., Type]
+    now_or_later: Callable[[Sequence[Type], Callable[[], bool]], None]
+    open_calls: list[tuple[Call, Type]]  # of what no type is known, and their results
+
+    def call_type(self, call: Call) -> Type:
+        if isinstance(call.op, Op):
+            return self._op_call(call, call.op.definition)
+        result = IncompleteType()
+        self.now_or_later([self.types[call.op]], lambda: self._apply(call, result))
+        return result
+
+    def _apply(self, call: Call, result: Type) -> bool:
+        callee = self.unifier.head(self.types[call.op])
+        if isinstance(callee, IncompleteType):
+            if isinstance(call.op, GlobalVar):
+                args = [self.types[a] for a in call.args]
+                self.unify(call, callee, FuncType(args, result), "the callee")
+                return True
+            self.open_calls.append((call, result))
+            return False
+        if not isinstance(callee, FuncType):
+            fail(
+                call,
+                f"only a function can be called, found {describe(call.op)} of type {callee}",
+                in_tvm=(
+                    f"only expressions with function types can be called, found {in_full(callee)}",
+                ),
+            )
+        if callee.type_params:
+            # A call's types are others than the function's own: what it gives must be known first.
+            callee = self.unifier.resolve(callee)
+            assert isinstance(callee, FuncType)
+            if callee.ret_type.has_holes and not is_of_anything(callee.ret_type):
+                return False
+            given = call.type_args or [IncompleteType() for _ in callee.type_params]
+            if len(given) != len(callee.type_params):
+                count = len(callee.type_params)
+                fail(call, f"expected {count} type arguments, found {len(given)}")
+            self.instances[call] = list(given)
+            holes: dict[Type, Type] = dict(zip(callee.type_params, given, strict=True))
+            callee = FuncType(
+                [replace(t, holes) for t in callee.arg_types], replace(callee.ret_type, holes)
+            )
+        if len(callee.arg_types) != len(call.args):
+            few = "few" if len(call.args) < len(callee.arg_types) else "many"
+            fail(
+                call,
+                f"too {few} arguments: expected {len(callee.arg_types)}, found {len(call.args)}",
+                in_tvm=(_count_in_tvm(len(callee.arg_types), len(call.args)),),
+            )
+        for n, (arg, wanted) in enumerate(zip(call.args, callee.arg_types, strict=True)):
+            self.unify(call, self.types[arg], wanted, f"argument {n}")
+        self.unify(call, result, callee.ret_type, "the result")
+        return True
+
+    def guess(self) -> bool:
+        """Take what is called, and nothing else says anything of, for a function of just these
+        types. Whether there was such a call."""
+        while self.open_calls:
+            call, result = self.open_calls.pop(0)
+            callee = self.unifier.head(self.types[call.op])
+            if isinstance(callee, IncompleteType):
+                args = [self.types[a] for a in call.args]
+                self.unify(call, callee, FuncType(args, result), "the callee")
+                return True
+        return False
+
+    def _op_call(self, call: Call, definition: OpDef) -> Type:
+        if len(call.args) != len(definition.inputs):
+            names = ", ".join(n.rstrip("*") for n in definition.inputs)
+            fail(
+                call,
+                f"{definition.name} takes {len(definition.inputs)} arguments ({names}), "
+                f"found {len(call.args)}",
+                in_tvm=(_count_in_tvm(len(definition.inputs), len(call.args)),),
+            )
+        attrs, schema = call.attrs, definition.attrs
+        if schema is not None and attrs is not None and attrs.type_key != schema.type_key:
+            fail(call, f"{definition.name} takes {schema.type_key}, found {attrs.type_key}")
+        args = [self.types[a] for a in call.args]
+        if definition.relation is identity:
+            return args[0]  # be it a hole: what fills the one fills the other
+        if attrs is None and schema is not None:
+            attrs = schema.make()
+        if not any(t.has_holes for t in args):  # the usual case: known operands, known result
+            *wanted, result = self._relate(call, definition, attrs, args)
+            self._check_arguments(call, definition, args, wanted)
+            if result is not None and not result.has_holes:
+                return result
+        hole = IncompleteType()
+        self.now_or_later([*args, hole], lambda: self._retry(call, definition, attrs, hole))
+        return hole
+
+    def _retry(self, call: Call, definition: OpDef, attrs: Attrs | None, result: Type) -> bool:
+        args = [self.types[a] for a in call.args]
+        known = [self.unifier.known(t) for t in args]
+        *wanted, found = self._relate(call, definition, attrs, known)
+        self._check_arguments(call, definition, args, wanted)
+        if found is not None:
+            self.unify(call, result, found, "the result")
+        return found is not None and not any(
+            self.unifier.resolve(t).has_holes for t in (*args, result)
+        )
+
+    def _relate(
+        self, call: Call, definition: OpDef, attrs: Attrs | None, known: Sequence[Type | None]
+    ) -> Sequence[Type | None]:
+        try:
+            return definition.relation(attrs, *known)
+        except TypeInferenceError as error:
+            fail(call, str(error), error)
+        except ByocLabError:
+            raise
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            # A stride of 0, a scale that is infinite, a dtype that NumPy has not.
+            fail(call, f"{definition.name}: an attribute is out of range ({error})", error)
+
+    def _check_arguments(
+        self, call: Call, definition: OpDef, args: Sequence[Type], wanted: Sequence[Type | None]
+    ) -> None:
+        for name, arg, want in zip(definition.inputs, args, wanted, strict=True):
+            if want is not None and want is not arg:
+                what = f"{definition.name}: {name.rstrip('*')}"
+                self.unify(call, arg, want, what, found_first=True)
+
+
+def _count_in_tvm(expected: int, found: int) -> str:
+    few = "few" if found < expected else "many"
+    return f"the function is provided too {few} arguments expected {expected}, found {found}"

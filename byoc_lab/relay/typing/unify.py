@@ -1,0 +1,144 @@
+"""Unification: what two types have in common, and what their holes must be for that.
+
+A `?` dimension goes with any other. A symbolic length that meets a number is that number from then
+on, wherever it is.
+
+Source: the type solver of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from byoc_lab.errors import TypeInferenceError
+from byoc_lab.relay.ir.dims import Any, Dim, SizeName, Symbolic
+from byoc_lab.relay.ir.types import (
+    FuncType,
+    IncompleteType,
+    TensorType,
+    Type,
+    parts_of,
+    replace,
+    with_dims,
+    with_parts,
+)
+
+
+class Conflict(TypeInferenceError):
+    """Two types that cannot be one: `found` and `expected`, without what holes are known to be."""
+
+    def __init__(self, found: Type, expected: Type, why: str = ""):
+        super().__init__(f"found {found}, expected {expected}{why}")
+        self.found, self.expected = found, expected
+
+
+class Unifier:
+    """Holes and what they were found to be."""
+
+    def __init__(self) -> None:
+        self._bound: dict[Type, Type] = {}
+        self.found_lengths: dict[SizeName, Dim] = {}  # of symbolic lengths
+        self.filled: list[Type] = []  # the holes that were bound, in that order
+
+    def head(self, ty: Type) -> Type:
+        """`ty` itself, or what its hole was found to be (parts may still have holes)."""
+        while isinstance(ty, IncompleteType) and ty in self._bound:
+            ty = self._bound[ty]
+        return ty
+
+    def resolve(self, ty: Type) -> Type:
+        """`ty` with every hole filled that can be, and symbolic lengths that were found."""
+        if ty.has_holes:
+            ty = self.head(ty)
+            if ty.has_holes and not isinstance(ty, IncompleteType):
+                ty = with_parts(ty, [self.resolve(p) for p in parts_of(ty)])
+        if self.found_lengths:
+            return with_dims(ty, lambda d: d.replace(self.found_lengths))
+        return ty
+
+    def holes(self, ty: Type) -> list[Type]:
+        """The holes in `ty` that are not filled."""
+        todo: list[Type] = [ty]
+        found: list[Type] = []
+        while todo:
+            t = self.head(todo.pop())
+            if isinstance(t, IncompleteType):
+                found.append(t)
+            elif t.has_holes:
+                todo += parts_of(t)
+        return found
+
+    def known(self, ty: Type) -> Type | None:
+        """The type as a relation gets it: None while it is a hole."""
+        ty = self.resolve(ty)
+        return None if isinstance(ty, IncompleteType) else ty
+
+    def unify(self, a: Type, b: Type) -> Type:
+        """Make `a` and `b` the same. Raises TypeInferenceError when they cannot be."""
+        a, b = self.head(a), self.head(b)
+        if a is b or a == b:
+            return a
+        if isinstance(a, IncompleteType):
+            return self._bind(a, b)
+        if isinstance(b, IncompleteType):
+            return self._bind(b, a)
+        if isinstance(a, TensorType) and isinstance(b, TensorType):
+            return self._unify_tensors(a, b)
+        mine, theirs = parts_of(a), parts_of(b)
+        if type(a) is not type(b) or len(mine) != len(theirs) or not mine:
+            raise Conflict(self.resolve(a), self.resolve(b))
+        if isinstance(a, FuncType) and isinstance(b, FuncType):
+            a, b = _same_parameters(a, b)
+            mine, theirs = parts_of(a), parts_of(b)
+        return with_parts(a, [self.unify(x, y) for x, y in zip(mine, theirs, strict=True)])
+
+    def _bind(self, hole: IncompleteType, ty: Type) -> Type:
+        if ty.has_holes and _occurs(hole, self.resolve(ty)):
+            raise TypeInferenceError(f"a type would contain itself: {self.resolve(ty)}")
+        self._bound[hole] = ty
+        self.filled.append(hole)
+        return ty
+
+    def _unify_tensors(self, a: TensorType, b: TensorType) -> TensorType:
+        if a.dtype != b.dtype or len(a.shape) != len(b.shape):
+            raise Conflict(a, b)
+        shape = []
+        for n, (x, y) in enumerate(zip(a.shape, b.shape, strict=True)):
+            x, y = (d.replace(self.found_lengths) if isinstance(d, Symbolic) else d for d in (x, y))
+            if not self._go_together(x, y):
+                raise Conflict(a, b, f": dimension {n} is {x}, not {y}")
+            open_x = isinstance(x, Any) or (isinstance(x, Symbolic) and not isinstance(y, Any))
+            shape.append(y if open_x else x)
+        return TensorType(shape, a.dtype)
+
+    def _go_together(self, x: Dim, y: Dim) -> bool:
+        """Whether two lengths can be one; a symbolic one is what it meets from then on."""
+        if x == y:
+            return True
+        for mine, other in ((x, y), (y, x)):
+            if isinstance(mine, Symbolic) and mine.symbol and not isinstance(other, Symbolic):
+                self.found_lengths[mine.symbol] = other
+                return True
+        return isinstance(x, Any) or isinstance(y, Any)
+
+
+def _occurs(hole: Type, ty: Type) -> bool:
+    todo = [ty]
+    while todo:
+        t = todo.pop()
+        if t is hole:
+            return True
+        todo += [p for p in parts_of(t) if p.has_holes]
+    return False
+
+
+def _same_parameters(a: FuncType, b: FuncType) -> tuple[FuncType, FuncType]:
+    """Two generic function types over the same type parameters: those of the one that has fewer.
+    The other ones of the more general type may be anything."""
+    if len(a.type_params) > len(b.type_params):
+        b, a = _same_parameters(b, a)
+        return a, b
+    renamed: dict[Type, Type] = {p: IncompleteType() for p in b.type_params}
+    renamed |= dict(zip(b.type_params, a.type_params, strict=False))
+    b = FuncType(
+        [replace(t, renamed) for t in b.arg_types], replace(b.ret_type, renamed), a.type_params
+    )
+    return a, b

@@ -1,0 +1,94 @@
+"""bfloat16 on DNNL: kernels and Relay modules, against float64 within what rounding explains."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.backends import dnnl
+from byoc_lab.backends.dnnl import kernels, native
+from byoc_lab.backends.dnnl.partition import partition_for_dnnl
+from byoc_lab.lab.checking.tolerances import bounded
+from byoc_lab.relay import Function, IRModule, nn
+from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.run.inline import inlined
+
+ml_dtypes = pytest.importorskip("ml_dtypes", reason="NumPy has no bfloat16 of its own")
+BF16 = np.dtype(ml_dtypes.bfloat16)
+U = 2.0**-8  # half the distance from 1 to the next bfloat16
+
+
+def has_bfloat16() -> bool:
+    """Whether a kernel of bfloat16 can be made here; the error is the one users see."""
+    if not native.available():
+        return False
+    try:
+        kernels.relu(np.zeros(1, BF16))
+    except RuntimeError as error:
+        assert "does not compute in bfloat16" in str(error)
+        return False
+    return True
+
+
+pytestmark = [
+    pytest.mark.native,
+    pytest.mark.skipif(not has_bfloat16(), reason="this machine has no bfloat16 (or no extension)"),
+]
+
+
+def random(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(BF16)
+
+
+image, weight, vector = random(2, 16, 8, 8), random(8, 16, 3, 3, seed=1), random(8, seed=2)
+rows, matrix = random(5, 64, seed=3), random(7, 64, seed=4)
+
+
+def test_bits_in_uint16_are_bfloat16_too() -> None:
+    out = np.empty(image.shape, np.uint16)
+    assert kernels.relu(image.view(np.uint16), out=out) is not None
+    np.testing.assert_array_equal(out.view(BF16), np.maximum(image, BF16.type(0)))
+
+
+def test_mixtures_are_refused() -> None:
+    with pytest.raises(TypeError, match="weight: expected dtype bfloat16, that of data, found flo"):
+        kernels.conv2d(image, weight.astype(np.float32))
+    with pytest.raises(TypeError, match="out: expected dtype bfloat16"):
+        kernels.relu(image, out=np.empty(image.shape, np.float32))
+
+
+def network(kind: str) -> Expr:
+    data = relay.var("data", shape=(1, 16, 8, 8), dtype="bfloat16")
+    conv = nn.conv2d(data, relay.const(weight), padding=1)
+    biased = nn.relu(conv + relay.const(vector.reshape(8, 1, 1)))
+    if kind == "conv":
+        return nn.max_pool2d(biased, pool_size=(2, 2), strides=(2, 2))
+    if kind == "sum":
+        other = relay.var("other", shape=(1, 8, 8, 8), dtype="bfloat16")
+        return nn.relu(conv + relay.const(vector.reshape(8, 1, 1)) + other)
+    if kind == "batch_norm":
+        ones = relay.const(np.ones(8, BF16))
+        return nn.batch_norm(conv, relay.const(vector), ones, ones, ones)[0]
+    flat = relay.var("rows", shape=(5, 64), dtype="bfloat16")
+    return relay.tanh(nn.dense(flat, relay.const(matrix)) + relay.const(random(7)))
+
+
+@pytest.mark.parametrize("kind", ["conv", "sum", "batch_norm", "dense"])
+def test_modules(kind: str) -> None:
+    """partition_for_dnnl takes bfloat16 as it takes float32, and the region runs."""
+    mod = partition_for_dnnl(IRModule.from_expr(network(kind)))
+    regions = [f for f in mod.functions.values() if f.attrs.get("Compiler") == "dnnl"]
+    assert len(regions) == 1
+    func = regions[0]
+    assert isinstance(func, Function)
+    inputs = {p: random(*p.checked_type.concrete_shape, seed=n) for n, p in enumerate(func.params)}
+    region = dnnl.compile_region(func, "r")
+    wanted = bounded(inlined(func), inputs, exact_constants=True)
+    (got,) = region(*inputs.values())
+    assert got.dtype == BF16
+    error = np.abs(got.astype(np.float64) - wanted.outputs[0]).max()
+    assert error <= wanted.tolerances[0]
+    # That allows for sums in bfloat16. DNNL sums in float32, so that at most the four results on
+    # the way are rounded.
+    assert error <= 4 * U * np.abs(wanted.outputs[0]).max()

@@ -1,0 +1,362 @@
+"""Regions as graphs: what is fused into what, and that the result is right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.backends import dnnl
+from byoc_lab.backends.dnnl import native
+from byoc_lab.errors import BuildError
+from byoc_lab.lab.checking.tolerances import bounded
+from byoc_lab.passes import MergeComposite
+from byoc_lab.relay import Function, IRModule, nn
+from byoc_lab.relay.analysis.queries import free_vars
+from byoc_lab.relay.ir.expr import Expr, Op
+from byoc_lab.relay.typing.infer import infer_expr, infer_module
+from byoc_lab.run.inline import inlined
+
+needs_native = pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
+
+
+def function(expr: Expr) -> Function:
+    made = infer_expr(Function(free_vars(expr), expr))
+    assert isinstance(made, Function)
+    return made
+
+
+def ops(expr: Expr) -> list[tuple[Any, ...]]:
+    """For each native operation: kind, number of inputs, its post-ops by algorithm."""
+    graph = dnnl.region_graph(function(expr), "r").graph
+    return [
+        (op["kind"], len(op["inputs"]), *[p["alg"] for p in op["post_ops"]]) for op in graph["ops"]
+    ]
+
+
+def builder(name: str) -> Any:
+    return relay.op.builder(Op.get(name))
+
+
+def random(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def check(expr: Expr) -> native.CompiledRegion:
+    """Run the region on random inputs and hold it to its tolerance."""
+    func = function(expr)
+    inputs = {p: random(*p.checked_type.shape, seed=n) for n, p in enumerate(func.params)}
+    region = dnnl.compile_region(func, "r")
+    wanted = bounded(inlined(func), inputs, exact_constants=True)
+    got = region(*inputs.values())
+    assert len(got) == len(wanted.outputs)
+    for g, w, tolerance in zip(got, wanted.outputs, wanted.tolerances, strict=True):
+        assert g.shape == w.shape
+        assert np.abs(g - w).max() <= tolerance
+    return region
+
+
+data = relay.var("data", shape=(2, 4, 6, 6))
+conv = nn.conv2d(data, relay.const(random(8, 4, 3, 3)), padding=1)
+half_weight = relay.const(random(8, 2, 3, 3))
+bias = relay.const(random(8, 1, 1))
+image = relay.var("image", shape=(2, 8, 6, 6))
+rows = relay.var("rows", shape=(3, 5))
+dense = nn.dense(rows, relay.const(random(7, 5)))
+STATISTICS = [
+    relay.const(v)
+    for v in (random(8), random(8, seed=1), random(8, seed=2), np.abs(random(8, seed=3)) + 0.1)
+]
+norm = nn.batch_norm(image, *STATISTICS, epsilon=1e-3)
+relu, tanh = nn.relu, builder("tanh")
+side = tanh(image)
+twice = relu(conv)
+gate = relay.sigmoid(twice)
+
+
+def gelu(x: Expr) -> Expr:
+    return x * (relay.erf(x / relay.const(2**0.5)) + relay.const(1.0)) * relay.const(0.5)
+
+
+def mish(x: Expr) -> Expr:
+    return x * tanh(relay.log(relay.exp(x) + relay.const(1.0)))
+
+
+series = relay.var("series", shape=(2, 4, 9))
+volume = relay.var("volume", shape=(1, 4, 3, 6, 5))
+last = relay.var("last", shape=(2, 6, 6, 8))
+
+
+def nhwc(x: Expr) -> Expr:
+    weight = relay.const(random(3, 3, 8, 8))
+    return nn.conv2d(x, weight, padding=1, data_layout="NHWC", kernel_layout="HWIO")
+
+
+def nhwc_block(x: Expr) -> Expr:
+    return relu(nhwc(x) + relay.const(random(8)) + x)
+
+
+CASES: dict[str, tuple[Expr, list[tuple[Any, ...]]]] = {
+    "bias and activation": (relu(conv + bias), [("conv2d", 3, "relu")]),
+    "the bias from the left": (bias + conv, [("conv2d", 3)]),
+    "bias_add": (nn.bias_add(conv, relay.const(random(8))), [("conv2d", 3)]),
+    "bias of rank 4": (conv + relay.const(random(1, 8, 1, 1)), [("conv2d", 3)]),
+    "a second bias": (conv + bias + bias, [("conv2d", 3, "add")]),
+    "a long chain": (
+        builder("sqrt")(builder("abs")(builder("exp")(tanh(conv + bias) * bias))),
+        [("conv2d", 3, "tanh", "mul", "exp", "abs", "sqrt")],
+    ),
+    "residual, relu": (relu((conv + bias) + image), [("conv2d", 3, "add", "relu")]),
+    "residual that is computed first": (
+        relu(side + conv),
+        [("eltwise", 1), ("conv2d", 2, "add", "relu")],
+    ),
+    "residual that is computed later": (
+        relu(conv + side),
+        [("conv2d", 2), ("eltwise", 1, "add", "relu")],
+    ),
+    "a value that is used twice": (
+        twice * tanh(twice),
+        [("conv2d", 2, "relu"), ("eltwise", 1, "mul")],
+    ),
+    "a square": (conv * conv, [("conv2d", 2), ("binary", 2)]),
+    "subtract from": (conv - bias, [("conv2d", 2, "sub")]),
+    "subtract what is not first": (bias - conv, [("conv2d", 2), ("binary", 2)]),
+    "a sum that broadcasts the result": (
+        dense + relay.const(random(2, 3, 7)),
+        [("dense", 2), ("binary", 2)],
+    ),
+    "dense": (relu(dense + relay.const(random(7))), [("dense", 3, "relu")]),
+    "dense, clip": (builder("clip")(dense, -0.5, 0.5), [("dense", 2, "clip")]),
+    "dense, leaky": (nn.leaky_relu(dense, 0.1), [("dense", 2, "relu")]),
+    "batch norm": (relu(norm[0]), [("batch_norm", 5, "relu")]),
+    "batch norm without scale and shift": (
+        nn.batch_norm(image, *STATISTICS, scale=False, center=False)[0],
+        [("batch_norm", 5)],
+    ),
+    "bias_add after a pool": (
+        nn.bias_add(nn.max_pool2d(image, (2, 2)), relay.const(random(8))),
+        [("max_pool2d", 1, "add")],
+    ),
+    "bias_add of an input after a pool": (
+        nn.bias_add(nn.max_pool2d(image, (2, 2)), relay.var("b", shape=(8,))),
+        [("max_pool2d", 1), ("reshape", 1), ("binary", 2)],
+    ),
+    "bias_add of an input": (nn.bias_add(conv, relay.var("b", shape=(8,))), [("conv2d", 3)]),
+    "pools": (
+        nn.global_avg_pool2d(nn.avg_pool2d(image, (3, 3), (2, 2), padding=1)),
+        [("avg_pool2d", 1), ("global_avg_pool2d", 1)],
+    ),
+    "reshapes": (
+        relu(nn.batch_flatten(builder("expand_dims")(nn.softmax(rows), 1))),
+        [("softmax", 1), ("reshape", 1), ("reshape", 1), ("eltwise", 1)],
+    ),
+    "gelu": (gelu(conv + bias), [("conv2d", 3, "gelu")]),
+    "swish of an input": (image * relay.sigmoid(image), [("eltwise", 1)]),
+    "mish, relu": (relu(mish(dense)), [("dense", 2, "mish", "relu")]),
+    "swish of what is used twice": (
+        twice * relay.sigmoid(twice) + twice,
+        [("conv2d", 2, "relu"), ("eltwise", 1, "add")],
+    ),
+    "swish whose sigmoid is used twice": (
+        relay.Tuple([twice * gate, gate]),
+        [("conv2d", 2, "relu"), ("eltwise", 1), ("binary", 2)],
+    ),
+    "batch_matmul": (
+        relu(nn.batch_matmul(relay.var("a", shape=(2, 3, 4)), relay.const(random(2, 5, 4)))),
+        [("matmul", 2, "relu")],
+    ),
+    "conv1d, bias, relu": (
+        relu(nn.conv1d(series, relay.const(random(6, 4, 3))) + relay.const(random(6, 1))),
+        [("conv1d", 3, "relu")],
+    ),
+    "conv3d": (
+        tanh(nn.conv3d(volume, relay.const(random(6, 2, 1, 3, 3)), padding=(0, 1, 1), groups=2)),
+        [("conv3d", 2, "tanh")],
+    ),
+    "transposed": (
+        relu(
+            nn.conv2d_transpose(
+                image, relay.const(random(8, 3, 3, 2)), strides=(2, 2), padding=1,
+                output_padding=(1, 0)
+            )
+            + relay.const(random(3, 1, 1))
+        ),
+        [("conv2d_transpose", 3, "relu")],
+    ),
+    "transposed, grouped, weight at run time": (
+        nn.conv1d_transpose(series, relay.var("w", shape=(4, 3, 2)), groups=2),
+        [("reshape", 1), ("transpose", 1), ("reshape", 1), ("conv1d_transpose", 2)],
+    ),
+    "transposed in 3-D, OIDHW": (
+        nn.conv3d_transpose(
+            volume, relay.const(random(5, 4, 2, 2, 1)), kernel_layout="OIDHW", strides=(1, 2, 2)
+        ),
+        [("conv3d_transpose", 2)],
+    ),
+    "pools of other ranks": (
+        relay.Tuple([
+            nn.max_pool1d(series, 2, 2),
+            nn.avg_pool3d(volume, (1, 2, 2), padding=(0, 1, 1)),
+            nn.global_max_pool2d(image),
+        ]),
+        [("max_pool1d", 1), ("avg_pool3d", 1), ("global_max_pool2d", 1)],
+    ),
+    "layer_norm, log_softmax": (
+        nn.log_softmax(nn.layer_norm(rows, relay.const(random(5)), relay.const(random(5)))),
+        [("layer_norm", 3), ("log_softmax", 1)],
+    ),
+    "round": (relay.round(dense), [("dense", 2, "round")]),
+    "concatenate": (
+        relu(relay.concatenate([image, tanh(image)], axis=1)),
+        [("eltwise", 1), ("concat", 2, "relu")],
+    ),
+    "NHWC: bias, residual, relu, twice": (
+        nhwc_block(nhwc_block(last)),
+        [("transpose", 1), ("conv2d", 3, "add", "relu"), ("conv2d", 3, "add", "relu"),
+         ("transpose", 1)],
+    ),
+    "NHWC: bias_add, gelu, pool, softmax": (
+        nn.softmax(
+            nn.max_pool2d(gelu(nn.bias_add(nhwc(last), relay.const(random(8)), axis=3)), (2, 2),
+                          layout="NHWC")
+        ),
+        [("transpose", 1), ("conv2d", 3, "gelu"), ("max_pool2d", 1), ("transpose", 1),
+         ("softmax", 1)],
+    ),
+    "NHWC from NCHW by hand": (
+        nhwc(relay.transpose(image, (0, 2, 3, 1))) * relay.const(random(6, 8)),
+        [("conv2d", 2, "mul"), ("transpose", 1)],
+    ),
+    "HWOI of a depthwise convolution": (
+        nn.conv2d(last, relay.const(random(3, 3, 8, 2)), groups=8, channels=16, data_layout="NHWC",
+                  kernel_layout="HWOI"),
+        [("transpose", 1), ("conv2d", 2), ("transpose", 1)],
+    ),
+    "OIHW of a depthwise convolution, O counting the inputs": (
+        nn.conv2d(image, relay.const(random(8, 2, 3, 3)), groups=8, channels=16,
+                  kernel_size=(3, 3)),
+        [("conv2d", 2)],
+    ),
+    "out_layout": (
+        nn.conv2d(image, relay.const(random(8, 8, 1, 1)), out_layout="NHWC"),
+        [("conv2d", 2), ("transpose", 1)],
+    ),
+    "transposed without axes": (
+        tanh(relay.transpose(relu(rows))),
+        [("eltwise", 1, "tanh"), ("transpose", 1)],
+    ),
+    "grouped, strided, dilated": (
+        relu(
+            nn.conv2d(
+                data, half_weight, groups=2, strides=2, dilation=2, padding=(2, 1)
+            )
+        ),
+        [("conv2d", 2, "relu")],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_fused(case: str) -> None:
+    expr, expected = CASES[case]
+    assert ops(expr) == expected
+
+
+@needs_native
+@pytest.mark.native
+@pytest.mark.parametrize("case", CASES)
+def test_the_region_computes_what_relay_says(case: str) -> None:
+    check(CASES[case][0])
+
+
+def test_composites_and_bare_chains_make_the_same_graph() -> None:
+    expr = relu(nn.conv2d(relu(conv + bias), relay.const(random(5, 8, 1, 1)), channels=5))
+    mod = infer_module(IRModule.from_expr(expr))
+    merged = MergeComposite(dnnl.pattern_table())(mod)
+    assert "Composite" in str(merged)
+    bare = dnnl.region_graph(mod["main"], "r")
+    composed = dnnl.region_graph(merged["main"], "r")
+    assert bare.graph["ops"] == composed.graph["ops"]
+    for a, b in zip(bare.constants, composed.constants, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@needs_native
+@pytest.mark.native
+def test_outputs_are_memory_of_their_own() -> None:
+    out = relu(conv)
+    # The same value twice, an input, a moving mean, and a value that is used inside as well.
+    results = relay.Tuple([out, out, data, norm[1], tanh(out)])
+    graph = dnnl.region_graph(function(results), "r").graph
+    assert len(set(graph["outputs"])) == 5
+    check(results)
+
+
+@needs_native
+@pytest.mark.native
+def test_lets_and_functions_inside_a_region() -> None:
+    x, p, t = relay.var("x", shape=(3, 5)), relay.var("p", shape=(3, 5)), relay.var("t")
+    inner = Function([p], relu(p) + x)
+    check(relay.Let(t, tanh(x), relay.Call(inner, [t]) * t))
+
+
+def test_what_has_no_counterpart_is_refused_by_name_and_place() -> None:
+    with pytest.raises(BuildError, match=r"region @r: DNNL has no counterpart of erf\. Leave erf"):
+        ops(relu(builder("erf")(data)))
+    with pytest.raises(
+        BuildError,
+        match=r"%x must be a tensor of known shape, its dtype one of float32.*found Tensor",
+    ):
+        ops(relu(relay.var("x", shape=(3,), dtype="float64")))
+    text = "def @main(%x: Tensor[(2, 3), float32]) { nn.relu(split(%x, indices_or_sections=2).0) }"
+    with pytest.raises(BuildError, match=r"net\.relay:1:\d+: region @r: DNNL has no counterpart"):
+        dnnl.region_graph(relay.parse(text, "net.relay")["main"], "r")
+
+
+@needs_native
+@pytest.mark.native
+def test_a_region_that_the_runtime_refuses_is_a_build_error() -> None:
+    nothing = function(relay.Tuple([]))
+    with pytest.raises(BuildError, match=r"DNNL refuses region @r: .*outputs"):
+        dnnl.compile_region(nothing, "r")
+
+
+# ---- what a region fuses, as it runs
+
+
+def heads(axes: int) -> dict[str, Expr]:
+    """Operators on images of `axes` axes, each giving 8 channels."""
+    image = relay.var("x", shape=(2, 8, *[7] * axes))
+    taps = relay.const(random(8, 8, *[3] * axes))
+    around = {"padding": [1] * (2 * axes)}
+    window = {"pool_size": [3] * axes, **around}
+    made = {
+        f"conv{axes}d": getattr(nn, f"conv{axes}d")(image, taps, **around),
+        f"conv{axes}d_transpose": getattr(nn, f"conv{axes}d_transpose")(image, taps, **around),
+        f"max_pool{axes}d": getattr(nn, f"max_pool{axes}d")(image, **window),
+        f"avg_pool{axes}d": getattr(nn, f"avg_pool{axes}d")(image, **window),
+    }
+    if axes == 2:
+        made["global_avg_pool2d"] = nn.global_avg_pool2d(image)
+        made["global_max_pool2d"] = nn.global_max_pool2d(image)
+    return made
+
+
+FUSING = {name: head for axes in (1, 2, 3) for name, head in heads(axes).items()}
+
+
+@needs_native
+@pytest.mark.parametrize("name", FUSING)
+def test_what_follows_an_image_operator_is_in_its_kernel(name: str) -> None:
+    """tanh(relu(head * one number for each channel) + a tensor): one kernel, says oneDNN."""
+    head = infer_expr(FUSING[name])
+    shape = head.checked_type.concrete_shape
+    scaled = head * relay.const(random(8, *[1] * (len(shape) - 2)))
+    other = relay.var("other", shape=shape)
+    expr = tanh(relu(scaled) + other)
+    (kernel,) = check(expr).kernels
+    assert kernel.fused == ("mul", "relu", "add", "tanh")
+    assert not kernel.separate

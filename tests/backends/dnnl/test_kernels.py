@@ -1,0 +1,96 @@
+"""Kernels called by hand: arrays in and out, and the native side by itself.
+
+What they compute: test_every_kernel.py; what they refuse: test_kernel_errors.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from byoc_lab.backends.dnnl import kernels, native
+from byoc_lab.errors import NativeExtensionError
+from tests.backends.dnnl import reference as ref
+from tests.backends.dnnl.reference import assert_close, exact
+
+pytestmark = [
+    pytest.mark.native,
+    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
+]
+
+
+def random(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(np.float32)
+
+
+M = random(3, 4)
+
+# ---- arrays in and out
+
+
+def test_read_only_and_strided_inputs_are_copied() -> None:
+    data, weight = random(1, 6, 6, 3).transpose(0, 3, 1, 2), random(4, 3, 3, 3)
+    weight.flags.writeable = False
+    expected = ref.conv2d(exact(data), exact(weight))
+    assert_close(kernels.conv2d(data, weight), expected)
+
+
+def test_a_dlpack_tensor_that_is_no_array() -> None:
+    tvm_ffi = pytest.importorskip("tvm_ffi")
+    data = random(3, 4)
+    assert_close(kernels.relu(tvm_ffi.from_dlpack(data)), ref.relu(exact(data)))
+
+
+def test_out_is_written_and_returned() -> None:
+    data, out = random(3, 4), np.empty((3, 4), np.float32)
+    assert kernels.relu(data, out=out) is out
+    assert_close(out, ref.relu(exact(data)))
+
+
+def test_new_arrays_lie_on_cache_lines() -> None:
+    for size in (1, 3, 1000):
+        assert kernels.relu(random(size)).ctypes.data % 64 == 0
+
+
+def test_the_native_side_checks_on_its_own() -> None:
+    """Callers that do not come through Python's wrappers meet the same checks."""
+    relu = native.function("relu")
+    image = random(1, 4, 8, 8)
+    with pytest.raises(
+        TypeError, match=r"relu: data: expected dtype float32, .*int32, found float64"
+    ):
+        relu(M.astype("f8"), M)
+    with pytest.raises(ValueError, match="relu: data: expected a row-major contiguous"):
+        relu(image[:, :, ::2], np.empty((1, 4, 4, 8), np.float32))
+    unaligned = np.zeros(17, np.uint8)[1:].view(np.float32)
+    with pytest.raises(ValueError, match="relu: data: expected data aligned"):
+        relu(unaligned, np.empty(4, np.float32))
+    with pytest.raises(TypeError):
+        relu(M)
+    with pytest.raises(TypeError):
+        relu(M, None)
+
+
+def test_a_failed_check_leaves_out_untouched() -> None:
+    out = np.full((3, 5), 7, np.float32)
+    with pytest.raises(ValueError, match="weight"):
+        kernels.dense(M, random(5, 3), out=out)
+    assert np.all(out == 7)
+
+
+def test_threads_are_set_for_this_thread() -> None:
+    before = native.get_num_threads()
+    native.set_num_threads(1)
+    try:
+        assert native.get_num_threads() == 1
+    finally:
+        native.set_num_threads(before)
+    with pytest.raises(ValueError, match="threads: expected a value in"):
+        native.set_num_threads(0)
+
+
+def test_a_missing_library_says_how_to_build_it(monkeypatch) -> None:
+    monkeypatch.delenv("BYOC_LAB_DNNL_LIBRARY", raising=False)
+    monkeypatch.setattr(native, "LIBRARY", "byoc_lab_absent")
+    with pytest.raises(NativeExtensionError, match=r"(?s)byoc_lab_absent.*`pip install -e \.`"):
+        native.load.__wrapped__()

@@ -1,0 +1,194 @@
+"""Which calls and chains DNNL takes, and which it leaves with a reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.backends import dnnl
+from byoc_lab.backends.dnnl.graph import is_bias_shape
+from byoc_lab.backends.dnnl.operators import OPERATORS, why_not
+from byoc_lab.backends.dnnl.patterns import chains
+from byoc_lab.passes import AnnotateTarget, MergeComposite
+from byoc_lab.passes.framework.pipelines import named_pipeline
+from byoc_lab.relay import Function, IRModule, nn
+from byoc_lab.relay.ir.expr import Call, Expr, Op
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.op.contrib import get_pattern_table
+from byoc_lab.relay.typing.infer import infer_expr, infer_module
+
+
+def typed(expr: Expr) -> Call:
+    result = infer_expr(expr)
+    assert isinstance(result, Call)
+    return result
+
+
+def composites(expr: Expr) -> list[str]:
+    """The names of the functions that MergeComposite makes of an expression."""
+    merged = MergeComposite(dnnl.pattern_table())(infer_module(IRModule.from_expr(expr)))
+    return [
+        str(node.attrs["Composite"])
+        for node in post_order(merged["main"])
+        if isinstance(node, Function) and "Composite" in node.attrs
+    ]
+
+
+data = relay.var("data", shape=(1, 4, 8, 8))
+weight = relay.var("weight", shape=(6, 4, 3, 3))
+bias = relay.var("bias", shape=(6, 1, 1))
+conv = nn.conv2d(data, weight, padding=1)
+rows = relay.var("rows", shape=(2, 5))
+dense = nn.dense(rows, relay.var("matrix", shape=(3, 5)))
+ACTIVATIONS = {
+    "relu": nn.relu,
+    "tanh": relay.tanh,
+    "sigmoid": relay.sigmoid,
+    "clip": lambda x: relay.clip(x, a_min=0.0, a_max=6.0),
+    "gelu": lambda x: (
+        x * (relay.erf(x / relay.const(2**0.5)) + relay.const(1.0)) * relay.const(0.5)
+    ),
+    "swish": lambda x: x * relay.sigmoid(x),
+    "mish": lambda x: x * relay.tanh(relay.log(relay.exp(x) + relay.const(1.0))),
+}
+
+
+def test_the_table_has_tvm_s_names_in_tvm_s_order() -> None:
+    table = get_pattern_table("dnnl")
+    assert table is not None
+    names = [name for name, *_ in table]
+    assert names[:11] == [
+        "dnnl.qnn.conv2d", "dnnl.qnn.dense",
+        "dnnl.dense_bias_sum", "dnnl.conv2d_bias_sum_relu", "dnnl.conv2d_bias_sum",
+        "dnnl.conv1d_bias_relu", "dnnl.conv2d_bias_relu", "dnnl.conv3d_bias_relu",
+        "dnnl.deconv2d_bias_relu", "dnnl.deconv3d_bias_relu", "dnnl.dense_bias_relu",
+    ]  # fmt: skip
+    assert names.index("dnnl.conv2d_bias") < names.index("dnnl.conv2d_relu")
+    assert len(set(names)) == len(names) == 2 + 3 + 6 * 8 + 6 * 7
+    assert "dnnl.conv2d" not in names  # an operator alone is no chain
+
+
+@pytest.mark.parametrize("word", ACTIVATIONS)
+def test_every_activation_after_conv2d_and_dense_with_and_without_bias(word: str) -> None:
+    after = ACTIVATIONS[word]
+    assert composites(after(conv + bias)) == [f"dnnl.conv2d_bias_{word}"]
+    assert composites(after(conv)) == [f"dnnl.conv2d_{word}"]
+    assert composites(after(dense + relay.var("b", shape=(3,)))) == [f"dnnl.dense_bias_{word}"]
+    assert composites(after(dense)) == [f"dnnl.dense_{word}"]
+
+
+def test_a_bias_may_be_added_from_the_left_or_by_bias_add() -> None:
+    vector = relay.var("vector", shape=(6,))
+    assert composites(bias + conv) == ["dnnl.conv2d_bias"]
+    assert composites(nn.relu(nn.bias_add(conv, vector))) == ["dnnl.conv2d_bias_relu"]
+    assert composites(nn.bias_add(dense, relay.var("b", shape=(3,)))) == ["dnnl.dense_bias"]
+
+
+def test_a_sum_after_the_bias() -> None:
+    residual = relay.var("residual", shape=(1, 6, 8, 8))
+    assert composites(nn.relu(conv + bias + residual)) == ["dnnl.conv2d_bias_sum_relu"]
+    assert composites(residual + (conv + bias)) == ["dnnl.conv2d_bias_sum"]
+    both = dense + relay.var("b", shape=(3,)) + relay.var("r", shape=(2, 3))
+    assert composites(both) == ["dnnl.dense_bias_sum"]
+    assert composites(conv + bias + bias) == ["dnnl.conv2d_bias"]
+
+
+def test_another_number_makes_another_function() -> None:
+    """MergeComposite's pattern has wildcards for numbers; the check reads them."""
+    almost = conv * (relay.erf(conv / relay.const(2.0)) + relay.const(1.0)) * relay.const(0.5)
+    assert composites(almost) == []
+    chain = next(c for c in chains() if c.name == "dnnl.conv2d_gelu")
+    assert chain.why_not(typed(almost)) == "gelu has the number 1.41421, found 2"
+    tensor = conv * (relay.erf(conv / conv) + relay.const(1.0)) * relay.const(0.5)
+    assert "where a tensor stands" in str(chain.why_not(typed(tensor)))
+
+
+@pytest.mark.parametrize("shape", [(1, 6, 8, 8), (8,), (6, 1, 8), (1, 1, 1), (2, 6, 8, 8)], ids=str)
+def test_what_is_no_bias_is_refused_with_the_reason(shape: tuple[int, ...]) -> None:
+    added = typed(conv + relay.var("other", shape=shape))
+    assert composites(nn.relu(conv + relay.var("other", shape=shape))) == []
+    chain = next(c for c in chains() if c.name == "dnnl.conv2d_bias")
+    assert "what is added is no bias" in str(chain.why_not(added))
+
+
+def test_bias_shapes() -> None:
+    assert is_bias_shape((6, 1, 1), (1, 6, 8, 8)) and is_bias_shape((1, 6, 1, 1), (1, 6, 8, 8))
+    assert is_bias_shape((3,), (2, 3)) and is_bias_shape((1, 3), (2, 3))
+    assert not is_bias_shape((6,), (1, 6, 8, 8)) and not is_bias_shape((2, 1), (2, 3))
+
+
+def test_a_chain_of_another_dtype_is_refused() -> None:
+    double = relay.var("d", shape=(1, 4, 8, 8), dtype="float64")
+    kernel = relay.var("k", shape=(6, 4, 3, 3), dtype="float64")
+    assert composites(nn.relu(nn.conv2d(double, kernel))) == []
+    weight_first = nn.dense(rows, relay.var("m", shape=(3, 5)), out_dtype="float64")
+    assert composites(nn.relu(weight_first)) == []
+
+
+def test_any_order_of_axes_is_taken() -> None:
+    last = nn.conv2d(
+        relay.var("n", shape=(1, 8, 8, 4)), relay.var("k", shape=(3, 3, 4, 6)),
+        data_layout="NHWC", kernel_layout="HWIO",
+    )  # fmt: skip
+    vector = relay.var("b", shape=(6,))
+    assert composites(nn.relu(last + vector)) == ["dnnl.conv2d_bias_relu"]
+    assert why_not(typed(nn.global_avg_pool2d(data, layout="NHWC"))) is None
+
+
+REFUSED = {
+    "int64": (nn.relu(relay.var("i", shape=(3,), dtype="int64")), "must be float32"),
+    "dtype of a result": (
+        nn.dense(rows, relay.var("m", shape=(3, 5)), out_dtype="float64"),
+        "the result must be float32",
+    ),
+    "ceil_mode": (nn.max_pool2d(data, (2, 2), ceil_mode=True), "ceil_mode must be False"),
+    "window of padding": (
+        nn.avg_pool2d(data, (2, 2), padding=2),
+        "each padding must be smaller than the window",
+    ),
+    "rank of dense": (
+        nn.dense(relay.var("t", shape=(2, 3, 5)), relay.var("m", shape=(4, 5))),
+        "must have 2 dimensions",
+    ),
+    "seven dimensions": (nn.relu(relay.var("s", shape=(1,) * 7)), "at most 6 dimensions"),
+    "no counterpart": (relay.op.builder(Op.get("erf"))(data), "no counterpart of erf"),
+    "unknown size": (nn.relu(relay.var("u", shape=(relay.Any(), 3))), "known shape"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_predicates_refuse_what_the_runtime_cannot_do(case: str) -> None:
+    expr, reason = REFUSED[case]
+    call = typed(expr)
+    assert reason in str(why_not(call))
+    predicate = call.op.get_attr("target.dnnl")  # type: ignore[attr-defined]
+    assert predicate is None or not predicate(call)
+
+
+def test_batch_norm_along_another_axis_is_refused() -> None:
+    vectors = [relay.var(n, shape=(8,)) for n in ("gamma", "beta", "mean", "var")]
+    call = typed(nn.batch_norm(data, *vectors, axis=3).tuple_value)
+    assert "along axis 1" in str(why_not(call))
+
+
+def test_annotate_target_takes_what_the_predicates_accept() -> None:
+    ok = nn.relu(data)
+    mod = infer_module(IRModule.from_expr(relay.op.builder(Op.get("erf"))(ok)))
+    compilers = {
+        node.attrs["compiler"]
+        for node in post_order(AnnotateTarget("dnnl")(mod)["main"])
+        if isinstance(node, Call) and node.is_op("annotation.compiler_end")
+    }
+    assert compilers == {"dnnl", "default"}
+
+
+def test_operators_that_tvm_leaves_to_the_host_are_not_annotated() -> None:
+    for name in ("reshape", "nn.batch_flatten", "subtract"):
+        assert not OPERATORS[name].offered
+
+
+def test_the_pipeline_is_registered() -> None:
+    assert [p.name for p in named_pipeline("dnnl")] == [
+        "InferType", "SimplifyInference", "FoldConstant", "FoldScaleAxis", "MergeComposite",
+        "AnnotateTarget", "MergeCompilerRegions", "PartitionGraph",
+    ]  # fmt: skip

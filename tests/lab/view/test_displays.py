@@ -1,0 +1,140 @@
+"""The widget as Python sees it, the one-file page, and what Jupyter is given."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import traitlets
+
+from byoc_lab import lint, relay
+from byoc_lab.errors import PassError
+from byoc_lab.lab.diffing import diff
+from byoc_lab.lab.view import Stepper, assets, displays, export_html, mimebundle
+from byoc_lab.lab.view.html import page
+from byoc_lab.lab.view.state import trace_state
+from byoc_lab.passes.framework.infer_type import InferType
+from tests.lab.view.samples import annotated, chain, network
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def test_the_state_is_sent_and_the_index_kept_in_range() -> None:
+    stepper = Stepper(chain())
+    assert stepper.state == trace_state(chain())
+    stepper.index = 2
+    assert stepper.stage is chain().stages[2]
+    for wrong in (-1, 3):
+        with pytest.raises(traitlets.TraitError, match=r"index must be in \[0, 3\)"):
+            stepper.index = wrong
+    assert stepper.index == 2
+
+
+def test_the_text_twin_follows_the_index() -> None:
+    stepper = Stepper(chain())
+    assert "[0] InferType" in str(stepper)
+    stepper.index = 1
+    assert "[1] Annotate" in str(stepper)
+    assert "Conv, batch norm, relu: 3 stages" in str(stepper)
+
+
+def test_nothing_else_is_synced() -> None:
+    synced = set(Stepper(chain()).trait_names(sync=True, help=None))
+    own = {n for n in synced if not n.startswith("_")}
+    ours = own - {"comm", "keys", "layout", "tabbable", "tooltip"}
+    assert ours == {"state", "index", "selected", "rewrite", "step"}
+
+
+def test_the_modules_are_joined_without_a_bundler() -> None:
+    source = assets.esm()
+    assert not re.search(r"^\s*import\b", source, re.MULTILINE)
+    assert re.findall(r"^export .*", source, re.MULTILINE) == ["export default { render };"]
+    assert len(source) < 60_000, "every widget sends its source"
+    assert {f.stem for f in assets.STATIC.glob("*.js")} == set(assets.MODULES)
+
+
+def test_nothing_writes_html_from_strings() -> None:
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write", assets.esm())
+
+
+def test_nothing_is_fetched() -> None:
+    for text in (assets.esm(), assets.css(), page(trace_state(chain()))):
+        addresses = set(re.findall(r"https?://[\w./]+", text))
+        assert addresses <= {"http://www.w3.org/2000/svg"}
+
+
+def test_the_page_holds_the_state() -> None:
+    state = trace_state(chain())
+    document = page(state, "the text", index=1)
+    packed = re.search(r'id="state">([^<]*)</script>', document)
+    assert packed
+    assert json.loads(gzip.decompress(base64.b64decode(packed[1]))) == state
+    assert "<noscript><pre>the text</pre></noscript>" in document
+    assert "default-src 'none'" in document
+
+
+def test_the_same_trace_gives_the_same_bytes(tmp_path: Path) -> None:
+    first = export_html(chain(), tmp_path / "a.html").read_bytes()
+    assert export_html(chain(), tmp_path / "b.html").read_bytes() == first
+
+
+def test_a_hostile_title_stays_text() -> None:
+    state = {**trace_state(chain()), "title": "</title><script>alert(1)</script>"}
+    assert "<script>alert(1)" not in page(state, "</pre><script>alert(1)</script>")
+
+
+def test_jupyter_gets_widget_html_and_text() -> None:
+    bundle = mimebundle(chain())
+    assert {WIDGET, "text/html", "text/plain"} <= set(bundle)
+    assert bundle["text/plain"].startswith("Conv, batch norm, relu: 3 stages")
+    frame = re.fullmatch(
+        r'<iframe sandbox="allow-scripts" srcdoc="([^"]*)" style="[^"]*"></iframe>',
+        bundle["text/html"],
+    )
+    assert frame and html.unescape(frame[1]).startswith("<!doctype html>")
+
+
+def test_everything_that_can_be_shown_is_shown() -> None:
+    mod = annotated(fixed=False)
+    for obj in (chain(), mod, mod["main"], lint(mod), diff(InferType()(network()), mod)):
+        assert WIDGET in mimebundle(obj)
+
+
+def test_other_objects_are_refused() -> None:
+    with pytest.raises(PassError, match="found int"):
+        displays.state_of(3)
+
+
+def test_a_page_too_large_for_a_notebook_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(displays, "LARGEST_HTML", 1000)
+    assert {WIDGET, "text/plain"} == set(mimebundle(chain()))
+
+
+def test_modules_show_themselves() -> None:
+    assert WIDGET in annotated(fixed=True)._repr_mimebundle_()
+    x = relay.var("x", shape=(2, 2))
+    assert WIDGET in relay.Function([x], relay.nn.relu(x))._repr_mimebundle_()
+
+
+def test_text_and_graphs_need_no_widget_packages() -> None:
+    """`import byoc_lab.lab.view` leaves anywidget, ipywidgets and graphviz alone."""
+    code = (
+        "import sys, byoc_lab.lab.view;"
+        "print(sorted({'anywidget', 'ipywidgets', 'graphviz', 'IPython'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_what_no_browser_could_draw_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(displays, "MOST_LINES", 10)
+    bundle = mimebundle(chain())
+    assert set(bundle) == {"text/plain"}
+    assert "not drawn" in bundle["text/plain"]

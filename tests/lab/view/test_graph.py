@@ -1,0 +1,151 @@
+"""DOT, layout and SVG of a picture."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.errors import BuildError, MissingDependencyError
+from byoc_lab.lab.view import graph, layout
+from byoc_lab.lab.view.graph import TOO_MANY
+from byoc_lab.lab.view.layout import find_dot, lay_out
+from byoc_lab.lab.view.picture import TIMES, picture_of
+from byoc_lab.lab.view.svg import svg_of
+from byoc_lab.relay import nn
+from tests.lab.view.samples import annotated, chain, mobilenet
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_the_layout_program_comes_with_the_package() -> None:
+    found = find_dot()
+    assert found is not None
+    assert Path(found).is_file()
+
+
+def test_boxes_do_not_overlap_and_lie_in_their_frames() -> None:
+    picture = picture_of(annotated(fixed=True, blocks=3))
+    plan = lay_out(picture)
+    places = list(plan.boxes.values())
+    for n, a in enumerate(places):
+        for b in places[n + 1 :]:
+            assert a.x + a.w <= b.x or b.x + b.w <= a.x or a.y + a.h <= b.y or b.y + b.h <= a.y
+    for box, at in plan.boxes.items():
+        if box.frame:
+            around = plan.frames[box.frame]
+            assert around.x <= at.x and at.x + at.w <= around.x + around.w
+            assert around.y <= at.y and at.y + at.h <= around.y + around.h
+
+
+def test_every_arrow_ends_at_its_own_box() -> None:
+    picture = picture_of(mobilenet().final)
+    plan = lay_out(picture)
+    for arrow in picture.arrows:
+        source, target = plan.boxes[arrow.source], plan.boxes[arrow.target]
+        (x0, y0), (x1, y1) = plan.curves[arrow][0], plan.curves[arrow][-1]
+        assert abs(y0 - (source.y + source.h)) < 2 and source.x - 1 <= x0 <= source.x + source.w + 1
+        assert abs(y1 - target.y) < 2 and target.x - 1 <= x1 <= target.x + target.w + 1
+
+
+def test_the_drawing_names_its_nodes() -> None:
+    mod = annotated(fixed=True)
+    picture = picture_of(mod)
+    ids = {expr: f"n{k}" for k, expr in enumerate(e for b in picture.boxes for e in b.exprs)}
+    root = ElementTree.fromstring(svg_of(picture, lay_out(picture), ids.get))
+    drawn = [g for g in root.iter(f"{SVG}g") if "byl-box" in g.get("class", "").split()]
+    assert len(drawn) == len(picture.boxes)
+    for group, box in zip(drawn, picture.boxes, strict=True):
+        want = " ".join(ids[e] for e in dict.fromkeys(box.exprs))
+        assert group.get("data-ids", "") == want
+
+
+def test_each_region_has_a_label_and_a_pattern_besides_its_colour() -> None:
+    text = graph(chain(fixed=True).final).svg
+    root = ElementTree.fromstring(text)
+    labels = [t.text for t in root.iter(f"{SVG}text") if "byl-label" in t.get("class", "")]
+    assert len(labels) == 2 and all(label and "dnnl_main" in label for label in labels)
+    fills = {r.get("fill") for r in root.iter(f"{SVG}rect")}
+    assert {"url(#byl-p0)", "url(#byl-p1)"} <= fills
+
+
+HOSTILE = '<img src=x onerror="alert(1)"> & \\N \x01 "quoted"'
+
+
+def test_names_from_a_module_are_text() -> None:
+    x = relay.var(HOSTILE, shape=(2, 2))
+    func = relay.Function([x], nn.relu(x), attrs={"Compiler": HOSTILE, "global_symbol": HOSTILE})
+    y = relay.var("y", shape=(2, 2))
+    text = graph(relay.Function([y, x], relay.Call(func, [y]) + x)).svg
+    root = ElementTree.fromstring(text)  # well formed, so nothing broke out of its place
+    assert not list(root.iter(f"{SVG}img"))
+    titles = {t.text for t in root.iter(f"{SVG}title")}
+    assert f"@{HOSTILE}".replace("\x01", "\ufffd") in titles
+
+
+def test_the_same_module_gives_the_same_drawing() -> None:
+    assert graph(annotated(fixed=True)).svg == graph(annotated(fixed=True)).svg
+
+
+def test_a_graph_shows_itself_as_drawing_and_as_text() -> None:
+    bundle = graph(annotated(fixed=False))._repr_mimebundle_()
+    assert bundle["image/svg+xml"].startswith("<svg")
+    assert "┌ dnnl · region 6" in bundle["text/plain"]
+    assert "(crosses a region border)" in bundle["text/plain"]
+
+
+def test_the_text_says_what_the_drawing_shows() -> None:
+    x = relay.var("x", shape=(2, 3))
+    assert str(graph(relay.Function([x], nn.relu(x)))) == (
+        f"[0] %x  2{TIMES}3\n[1] nn.relu  ← [0]\n[2] output  ← [1]"
+    )
+
+
+def test_without_a_layout_program_the_text_remains(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "find_dot", lambda: None)
+    view = graph(annotated(fixed=True))
+    with pytest.raises(MissingDependencyError, match="pip install graphviz-pure"):
+        _ = view.svg
+    bundle = view._repr_mimebundle_()
+    assert list(bundle) == ["text/plain"]
+    assert "pip install graphviz-pure" in bundle["text/plain"]
+    assert "nn.conv2d" in bundle["text/plain"]
+
+
+def test_a_graph_that_nobody_could_read_is_refused() -> None:
+    x: relay.Expr = relay.var("x", shape=(2, 2))
+    for _ in range(TOO_MANY + 1):
+        x = nn.relu(x)
+    view = graph(relay.Function(relay.analysis.free_vars(x), x))
+    with pytest.raises(BuildError, match="too many to draw"):
+        _ = view.svg
+
+
+def test_a_layout_program_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "find_dot", lambda: sys.executable)
+    with pytest.raises(BuildError, match="could not lay out"):
+        lay_out(picture_of(annotated(fixed=True)))
+
+
+def test_frames_nested_beyond_what_is_drawn() -> None:
+    x = relay.var("x", shape=(2, 2))
+    call: relay.Expr = x
+    for n in range(40):
+        p = relay.var("p", shape=(2, 2))
+        func = relay.Function([p], nn.relu(call if n else p), attrs={"Composite": f"c{n}"})
+        call = relay.Call(func, [x])
+    picture = picture_of(relay.Function([x], call))
+    plan = lay_out(picture)
+    assert len(plan.boxes) == len(picture.boxes)
+    assert len(plan.frames) <= layout.DEEPEST + 1
+
+
+def test_dot_source_is_dot() -> None:
+    source = graph(annotated(fixed=True)).dot
+    assert source.startswith("digraph picture {")
+    assert source.count("subgraph cluster_f") == 2
+    subprocess.run([find_dot() or "", "-Tplain"], input=source.encode(), check=True, timeout=30)

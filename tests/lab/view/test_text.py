@@ -1,0 +1,105 @@
+"""The content of the stepper for a terminal."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+
+from byoc_lab import lint
+from byoc_lab.lab.diffing import diff
+from byoc_lab.lab.view import render_text, text
+from byoc_lab.passes.framework.infer_type import InferType
+from tests.lab.view.samples import annotated, chain, mobilenet, network
+
+ESCAPE = re.compile(r"\x1b\[\d+m")
+
+
+def test_the_table_has_a_line_for_each_stage() -> None:
+    lines = text.trace_text(chain()).splitlines()
+    assert lines[0].startswith("Conv, batch norm, relu: 3 stages, 2 changed the module, ")
+    assert lines[1].split() == [
+        "index", "stage", "outcome", "time", "offloaded", "host", "regions", "findings"
+    ]  # fmt: skip
+    assert re.match(r" +1  Annotate +● changed +[\d.]+ m?s +6 +0 +2  ✖ 1$", lines[3])
+    assert re.match(r" +2  PartitionGraph +✖ failed ", lines[4])
+    assert "✖ PartitionGraph raised FreeVariableError:" in lines
+
+
+def test_unchanged_stages_say_so() -> None:
+    assert "○ unchanged" in text.trace_text(mobilenet())
+
+
+def test_a_stage_as_unified_diff() -> None:
+    shown = text.stage_text(chain(), 1)
+    head, *lines = shown.splitlines()
+    assert head.startswith("[1] Annotate: ")
+    assert any(line.startswith("+   %0 = annotation.compiler_begin(%data") for line in lines)
+    assert any(line.startswith("-   %0 = nn.conv2d(%data, %layer1_weight") for line in lines)
+
+
+def test_findings_stand_under_their_lines() -> None:
+    lines = text.stage_text(chain(), 1).splitlines()
+    at = next(n for n, line in enumerate(lines) if "BYL001" in line)
+    assert lines[at - 1].startswith("+ ") and "nn.conv2d(" in lines[at - 1]
+    assert "compiler_begin" in lines[at + 1], "what to do"
+
+
+def test_unchanged_runs_are_cut_down() -> None:
+    lines = text.stage_text(mobilenet(), 4, context=0).splitlines()
+    skipped = [int(m[1]) for line in lines if (m := re.search(r"⋯ (\d+) unchanged", line))]
+    kept = [line for line in lines[1:] if "⋯" not in line]
+    assert all(line[0] in "+-" for line in kept)
+    full = text.stage_text(mobilenet(), 4, context=10_000).splitlines()
+    assert len(full) == 1 + len(kept) + sum(skipped)
+
+
+def test_a_failed_stage_shows_the_module_it_was_given() -> None:
+    shown = text.stage_text(chain(), 2)
+    assert shown.startswith("[2] PartitionGraph: failed")
+    assert "BYL001" in shown
+
+
+def test_there_is_no_such_stage() -> None:
+    with pytest.raises(IndexError):
+        text.stage_text(chain(), 3)
+
+
+def test_a_difference_and_findings() -> None:
+    mod = annotated(fixed=False)
+    delta = diff(InferType()(network()), mod)
+    assert render_text(delta).splitlines()[0] == str(delta.summary)
+    assert "BYL001" in render_text(lint(mod))
+
+
+def test_colour_adds_nothing_but_colour() -> None:
+    plain, coloured = text.trace_text(chain()), text.trace_text(chain(), colour=True)
+    assert ESCAPE.search(coloured) and not ESCAPE.search(plain)
+    assert ESCAPE.sub("", coloured) == plain
+    assert ESCAPE.sub("", text.stage_text(chain(), 1, colour=True)) == text.stage_text(chain(), 1)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_colour_only_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert text.wants_colour(Terminal())
+    assert not text.wants_colour(io.StringIO())
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not text.wants_colour(Terminal())
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    assert not text.wants_colour(Terminal())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(None, ""), (0.0012, "1.2 ms"), (0.034, "34 ms"), (0.34, "0.34 s"), (12.3, "12 s")],
+)
+def test_times_for_people(seconds: float | None, shown: str) -> None:
+    assert text.seconds_text(seconds) == shown

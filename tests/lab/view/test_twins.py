@@ -1,0 +1,32 @@
+"""Finding the typed copy of a node."""
+
+from __future__ import annotations
+
+from byoc_lab import relay
+from byoc_lab.lab.view.twins import Twins
+from byoc_lab.passes.framework.infer_type import InferType
+from byoc_lab.relay import nn
+
+
+def test_the_typed_copy_is_found() -> None:
+    x = relay.var("x", shape=(2, 2))
+    made = nn.relu(x + relay.const(1.0))
+    mod = InferType()(relay.IRModule.from_expr(relay.exp(made)))
+    twin = Twins(mod).find(made)
+    assert twin is mod["main"].body.args[0]
+    assert twin is not made and twin.is_typed
+
+
+def test_what_computes_something_else_is_not_taken_for_it() -> None:
+    x, y = relay.var("x", shape=(2, 2)), relay.var("y", shape=(2, 2))
+    twins = Twins(relay.IRModule.from_expr(relay.Tuple([nn.relu(x), nn.leaky_relu(x, 0.1), y])))
+    for other in (nn.relu(y), nn.leaky_relu(x, 0.2), relay.exp(x), x + relay.const(1.0)):
+        assert twins.find(other) is None
+    assert twins.find(nn.leaky_relu(x, 0.1)) is not None
+
+
+def test_a_long_chain_needs_no_recursion() -> None:
+    x: relay.Expr = relay.var("x", shape=(2, 2))
+    for _ in range(20_000):
+        x = nn.relu(x)
+    assert Twins(relay.Function(relay.analysis.free_vars(x), x)).find(x) is x

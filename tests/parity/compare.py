@@ -1,0 +1,150 @@
+"""Comparing a module of byoc_lab with a text of TVM: structure exactly, constants closely."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import byoc_lab as tvm
+from byoc_lab import relay
+from byoc_lab.errors import (
+    ByocLabError,
+    FreeVariableError,
+    ParseError,
+    PartitionError,
+    PassError,
+    TypeInferenceError,
+)
+from byoc_lab.relay.analysis.structural import first_difference
+from byoc_lab.relay.ir.visit import post_order
+
+from . import steps, tables
+
+# Constants are folded by NumPy here and by compiled code there: they agree to a few roundings.
+# A scalar in a text has six digits.
+RELATIVE, ABSOLUTE = 1e-5, 1e-6
+
+# The passes that mend a fault of TVM 0.16 unless they are asked not to.
+HAVE_COMPAT = ("AnnotateTarget",)
+
+# How a failure of TVM begins -> the error that byoc_lab raises for it.
+ERRORS: dict[str, type[ByocLabError]] = {
+    "Check failed: fv.size() == 0": FreeVariableError,
+    "Check failed: region.defined() == arg_region.defined()": PartitionError,
+    "Check failed: region->GetTarget() == target": PartitionError,
+    "Check failed: (*it).second == var": PartitionError,
+    "Check failed: (ptr != nullptr)": PartitionError,
+    "Cannot find the corresponding region for end annotation": PartitionError,
+    "annotation.compiler_begin doesn't have an FTVMStrategy registered": PassError,
+    "SIGSEGV": PartitionError,
+    "The Relay type checker is unable to show": TypeInferenceError,
+    "Incompatible broadcast type": TypeInferenceError,
+    "Check failed: cgn->GetRefCount() == 0U": PassError,
+    "Check failed: (opt_global_symbol.defined())": PassError,
+    "Check failed: (dfs.is_subset_of(fs)) is false": PassError,
+    "Check failed: (function_node->GetAttr<String>(attr::kComposite).defined())": PassError,
+}
+
+
+@contextmanager
+def targets_registered() -> Iterator[None]:
+    """The predicates of `tables.py` on byoc_lab's operators; afterwards the ones before."""
+    earlier = [
+        (op, f"target.{target}", op.get_attr(f"target.{target}"))
+        for op in map(relay.op.get, relay.Op.list_op_names())
+        for target in tables.TARGET_OPS
+    ]
+    tables.register_targets(tvm)
+    try:
+        yield
+    finally:
+        for op, key, predicate in earlier:
+            op.reset_attr(key)
+            if predicate is not None:
+                op.set_attr(key, predicate)
+
+
+def run(step: Any, mod: tvm.IRModule) -> tvm.IRModule:
+    """What byoc_lab makes of `mod` with `step`, TVM 0.16's faults included."""
+    name = step.get("pass") if isinstance(step, dict) else step
+    if name in HAVE_COMPAT:
+        step = {**(step if isinstance(step, dict) else {"pass": step}), "compat": "0.16"}
+    return steps.apply(step, mod, tvm, relay)
+
+
+def missing(wanted: list[Any]) -> str | None:
+    """The first of TVM's passes in `wanted` that byoc_lab does not have, or None."""
+    for step in wanted:
+        arguments = step if isinstance(step, dict) else {"pass": step}
+        for name in arguments.get("sequential", [arguments.get("pass")]):
+            if name not in (None, "drop_let_begins") and not hasattr(relay.transform, name):
+                return name
+    return None
+
+
+def expected_error(message: str) -> type[ByocLabError]:
+    """The type of byoc_lab's error for a failure of TVM. Raises KeyError for an unknown one."""
+    for beginning, error in ERRORS.items():
+        if message.startswith(beginning):
+            return error
+    raise KeyError(f"compare.ERRORS knows no failure of TVM that begins with {message[:80]!r}")
+
+
+def difference(ours: tvm.IRModule, text: str) -> str | None:
+    """Where `ours` differs from the module that `text` is, in words, or None.
+
+    Both get their types inferred first: some passes leave that to the next one. Constants are
+    compared by type and, if the text has their values, by value.
+    """
+    theirs = relay.transform.InferType()(relay.parse(text))
+    ours = relay.transform.InferType()(ours)
+    found = first_difference(ours, theirs, constants=False)
+    if found is not None:
+        return str(found)
+    if "meta[relay.Constant]" in text and "#[metadata]" not in text:
+        return None
+    return _values(ours, theirs)
+
+
+def is_misplaced_value(text: str, error: ParseError) -> bool:
+    """Whether a text of TVM cannot be read because of a fault of its printer.
+
+    A value that a closure captures is printed where it is met first, in the closure's block, and
+    where the block waits for its own place, the value's other users are printed above it: they
+    mention a `%N` that is defined further down. (byoc_lab puts the closure first.)
+    """
+    wanted = re.search(r": (%\d+) is not defined", str(error))
+    if wanted is None:
+        return False
+    use = re.search(rf"{wanted[1]}\b(?! =)", text)
+    home = re.search(rf"^   +{wanted[1]} = ", text, re.MULTILINE)  # in a block of the function
+    return bool(use and home and home.start() > use.start())
+
+
+def _values(ours: tvm.IRModule, theirs: tvm.IRModule) -> str | None:
+    """The first constant whose value differs, in two modules of one structure."""
+    for name in (gv.name_hint for gv in ours.get_global_vars()):
+        pairs = zip(_constants(ours[name]), _constants(theirs[name]), strict=True)
+        for index, (mine, other) in enumerate(pairs):
+            if not np.allclose(mine, other, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True):
+                worst = np.max(np.abs(mine.astype("float64") - other.astype("float64")))
+                return f"constant {index} of @{name}, {mine.shape}: values differ by up to {worst}"
+    return None
+
+
+def _constants(function: relay.Function) -> list[np.ndarray]:
+    """The constants of a function, once for each place where one is used.
+
+    Projections are left out: of equal structures one may share them where the other does not.
+    """
+    return [
+        part.data.numpy()
+        for node in post_order(function)
+        if not isinstance(node, relay.TupleGetItem)
+        for part in node.parts()
+        if isinstance(part, relay.Constant)
+    ]

@@ -1,0 +1,167 @@
+"""Thousands of random modules through a live TVM 0.16 and through byoc_lab: the same results.
+
+Modules are sent as text, so reading and printing are compared on the way. Where TVM refuses or
+dies, byoc_lab has to refuse as well. Tuples stay out of the pipelines that annotate: the oracle
+gives them targets of its own (see `fork.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import byoc_lab as tvm
+from byoc_lab import relay
+from byoc_lab.errors import ByocLabError, ParseError
+from byoc_lab.relay.ir.visit import rebuild
+from tests import image_strategies, strategies
+
+from .client import Oracle, skip_reason
+from .compare import difference, is_misplaced_value, run, targets_registered
+
+pytestmark = [
+    pytest.mark.oracle,
+    pytest.mark.slow,
+    pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason())),
+]
+
+A_THEN_B = {"pass": "AnnotateTarget", "targets": ["A", "B"]}
+CALLS_ONLY = {**A_THEN_B, "include_non_call_ops": False}
+CUT = ["MergeCompilerRegions", "PartitionGraph"]
+OUTLINE = "OutlineCompilerFunctionsWithExistingGlobalSymbols"
+COMPOSITES = ["InferType", {"pass": "MergeComposite", "table": "diamond"}]
+MANY = [["InferType", {"pass": "MergeComposite", "table": f"random.{n}"}] for n in range(20)]
+PIPELINES: dict[str, list[Any]] = {
+    "constants": ["InferType", "FoldConstant", {"pass": "FoldScaleAxis", "opt_level": 3}],
+    "normal forms": ["InferType", "ToANormalForm", "InferType", "ToGraphNormalForm"],
+    "basic blocks": ["InferType", "ToBasicBlockNormalForm"],
+    "dead code": ["InferType", {"pass": "DeadCodeElimination", "inline_once": True}],
+    "composites": COMPOSITES,
+    "common subexpressions": ["InferType", "EliminateCommonSubexpr"],
+    "simplifying": ["InferType", "SimplifyExpr"],
+    "fusing": ["InferType", {"pass": "FuseOps", "fuse_opt_level": 2}],
+}
+ANNOTATING = {
+    "partition": ["InferType", A_THEN_B, *CUT],
+    "calls only": ["InferType", CALLS_ONLY, *CUT],
+    "composites": [*COMPOSITES, A_THEN_B, *CUT],
+    "inlined": ["InferType", A_THEN_B, *CUT, "Inline", OUTLINE],
+}
+
+TO_LAST = {"nn.conv2d": ["NHWC", "default"], "nn.max_pool2d": ["NHWC"]}
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Iterator[Oracle]:
+    found = Oracle.find()
+    assert found is not None
+    with found, targets_registered():
+        yield found
+
+
+def _compare(oracle: Oracle, mod: tvm.IRModule, steps: list[Any]) -> None:
+    text = mod.astext(exact=True)
+    for result in oracle.run(text, steps):
+        if result.step >= 0:
+            step = steps[result.step]
+            try:
+                after = run(step, mod)
+            except ByocLabError as error:
+                assert result.error is not None, f"{step}: TVM takes it, byoc_lab says {error}"
+                return
+            assert result.error is None, f"{step}: byoc_lab takes it, TVM says {result.error}"
+            mod = after
+        so_far = steps[: result.step + 1]
+        try:
+            found = difference(mod, result.text)
+        except ParseError as error:
+            if not is_misplaced_value(result.text, error):
+                raise
+            same = oracle.run(text, [*so_far, {"equals": mod.astext(exact=True)}])[-1]
+            found = same.error
+        assert found is None, f"after {so_far}: {found}"
+
+
+THOROUGH = settings(
+    max_examples=300,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+@THOROUGH
+@given(mod=strategies.modules())
+def test_passes_do_what_tvm_does(oracle: Oracle, name: str, mod: tvm.IRModule) -> None:
+    _compare(oracle, mod, PIPELINES[name])
+
+
+@THOROUGH
+@given(mod=strategies.modules(closures=False))
+def test_composites_are_made_and_undone_as_by_tvm(oracle: Oracle, mod: tvm.IRModule) -> None:
+    """Without other closures, on which TVM's DefuseOps leaves null pointers behind."""
+    _compare(oracle, mod, [*COMPOSITES, "DefuseOps"])
+
+
+@THOROUGH
+@given(mod=strategies.modules(closures=False), steps=st.sampled_from(MANY))
+def test_overlapping_patterns_are_merged_as_by_tvm(
+    oracle: Oracle, mod: tvm.IRModule, steps: list[Any]
+) -> None:
+    _compare(oracle, mod, steps)
+
+
+@pytest.mark.parametrize("name", ANNOTATING)
+@THOROUGH
+@given(mod=strategies.modules(tuples=False))
+def test_annotating_does_what_tvm_does(oracle: Oracle, name: str, mod: tvm.IRModule) -> None:
+    _compare(oracle, mod, ANNOTATING[name])
+
+
+@pytest.mark.parametrize("layouts", ({"nn.conv2d": ["NCHW", "default"]}, TO_LAST), ids=str)
+@THOROUGH
+@given(mod=image_strategies.modules())
+def test_layouts_are_converted_as_by_tvm(
+    oracle: Oracle, layouts: dict[str, list[str]], mod: tvm.IRModule
+) -> None:
+    _compare(oracle, mod, ["InferType", {"pass": "ConvertLayout", "desired_layouts": layouts}])
+
+
+@st.composite
+def annotated(draw: st.DrawFn) -> tvm.IRModule:
+    """A module with marks on some of its edges, drawn without sense."""
+    mod = draw(strategies.modules(tuples=False, lets=False))
+    marks = draw(st.lists(st.sampled_from(["", "", "", "begin", "end"]), min_size=12, max_size=40))
+    compilers = draw(st.lists(st.sampled_from("AAB"), min_size=7, max_size=7))
+    count = 0
+
+    def mark(pre: relay.Expr, post: relay.Expr) -> relay.Expr:
+        nonlocal count
+        if not isinstance(post, relay.Call):
+            return post
+        args = []
+        for arg in post.args:
+            kind, compiler = marks[count % len(marks)], compilers[count % len(compilers)]
+            count += 1
+            if kind:
+                arg = getattr(relay.annotate, kind)(arg, compiler)
+            args.append(arg)
+        return relay.Call(post.op, args, post.attrs)
+
+    body = rebuild(mod["main"].body, mark)
+    if draw(st.booleans()):
+        body = relay.annotate.end(body, "A")
+    mod = mod.copy()
+    mod["main"] = mod["main"].replace(body=body)
+    return relay.transform.InferType()(mod)
+
+
+@settings(THOROUGH, max_examples=200)
+@given(mod=annotated())
+def test_malformed_annotations_are_refused_where_tvm_refuses(
+    oracle: Oracle, mod: tvm.IRModule
+) -> None:
+    _compare(oracle, mod, ["InferType", "PartitionGraph"])

@@ -1,0 +1,57 @@
+"""Random modules of everything a text can hold, between byoc_lab and a live TVM 0.16.
+
+TVM gets each module twice: as JSON (`recipe.py`) and as the text that byoc_lab prints. It must
+read the very module in the text; and what it prints itself, byoc_lab must read as that module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+
+from byoc_lab import relay
+from byoc_lab.errors import ParseError
+from tests.relay.text import rich
+
+from .client import Oracle, skip_reason
+from .recipe import recipe_of
+
+pytestmark = [
+    pytest.mark.oracle,
+    pytest.mark.slow,
+    pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason())),
+]
+THOROUGH = settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Iterator[Oracle]:
+    found = Oracle.find()
+    assert found is not None
+    with found:
+        yield found
+
+
+@THOROUGH
+@given(mod=rich.modules(of=rich.READ_BY_TVM))
+def test_tvm_reads_the_very_module_in_our_text(oracle: Oracle, mod: relay.IRModule) -> None:
+    built, read = oracle.run(recipe_of(mod), [{"reads": mod.astext()}])
+    assert built.error is None, built.error
+    assert read.error is None, read.error.message
+
+
+@THOROUGH
+@given(mod=rich.modules(of=rich.PRINTED_BY_TVM))
+def test_we_read_the_very_module_in_the_text_of_tvm(oracle: Oracle, mod: relay.IRModule) -> None:
+    (built,) = oracle.run(recipe_of(mod), [])
+    note(built.text)
+    try:
+        read = relay.parse(built.text)
+    except ParseError:
+        # TVM writes a value that two scopes share into one of them, be it the later one.
+        _, own = oracle.run(recipe_of(mod), [{"reads": built.text}])
+        assert own.error is not None, "TVM reads it"
+    else:
+        relay.assert_structural_equal(read, mod)

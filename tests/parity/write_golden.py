@@ -1,0 +1,193 @@
+"""Write the golden files from the oracle: `python -m tests.parity.write_golden [NAME...]`.
+
+A NAME is a file below tests/golden, or a folder of it, as FuseOps; without names every file is
+written. `--check` writes nothing and lists the files that would change. The result depends on
+nothing but the cases, the plan and TVM.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.relay.op.attribute_calls import ATTRIBUTE_CALLS
+from tests.relay.op.calls import CALLS
+from tests.relay.op.holes import holes
+from tests.relay.op.vision_calls import VISION_CALLS
+
+from . import cases, graph_facts
+from .client import Oracle, StepResult, skip_reason
+from .fork import TUPLE_TARGETS
+from .golden_files import GOLDEN, GoldenFile
+from .golden_plan import Golden, longest_runs, plan
+from .operator_facts import OPERATORS, golden_text, operator_facts
+
+# Constants are written out up to this many bytes a module; beyond, their types alone.
+CONSTANTS_UP_TO = 16_384
+HIDDEN = re.compile(r"meta\[(relay\.Constant|tir\.\w+)\]")
+
+
+# The golden files that are no IR.
+TABLES = (OPERATORS, graph_facts.GRAPHS)
+
+Results = dict[tuple[str, str], StepResult]
+
+
+def is_named(path: str, names: Collection[str]) -> bool:
+    """Whether a golden file is among these files and folders; all are when there are none."""
+    return not names or any(path == name or path.startswith(f"{name}/") for name in names)
+
+
+def expected_files(oracle: Oracle, names: Collection[str] = ()) -> Iterator[tuple[str, str]]:
+    """(path below tests/golden, text) of every golden file named, as the oracle has it today.
+
+    Raises ValueError when a step before the pass fails, or when `fork.py` names a difference
+    that is none.
+    """
+    entries = [entry for entry in plan() if is_named(entry.path, names)]
+    results = _run(oracle, entries)
+    for entry in entries:
+        if entry.step is None:
+            yield from _printed(results, entry)
+        else:
+            yield entry.path, str(_golden(results, entry))
+    if is_named(OPERATORS, names):
+        yield (
+            OPERATORS,
+            golden_text(operator_facts([*CALLS, *ATTRIBUTE_CALLS, *VISION_CALLS], holes())),
+        )
+    if is_named(graph_facts.GRAPHS, names):
+        yield graph_facts.GRAPHS, graph_facts.golden_text(graph_facts.graph_facts())
+
+
+def _run(oracle: Oracle, entries: list[Golden]) -> Results:
+    """The result of every list of steps an entry needs; a run also answers all its beginnings."""
+    runs = [*longest_runs(entries), *((case, []) for case in TUPLE_TARGETS.values())]
+    results: Results = {}
+    for case, steps in runs:
+        for result in oracle.run(case, steps, constants_up_to=CONSTANTS_UP_TO):
+            results[_key(case, steps[: result.step + 1])] = result
+    return results
+
+
+def _key(case: str, steps: Iterable[Any]) -> tuple[str, str]:
+    return case, json.dumps(list(steps))
+
+
+def _golden(results: Results, entry: Golden) -> GoldenFile:
+    before = _sound(results, entry)
+    after = results[_key(entry.case, entry.steps)]
+    upstream = TUPLE_TARGETS.get(entry.path)
+    if upstream is not None:
+        own, after = after, results[_key(upstream, [])]
+        if own.bare == after.bare:
+            raise ValueError(f"{entry.path}: the oracle agrees with {upstream}; see fork.py")
+    with_constants = _tells_more(before) or _tells_more(after)
+    if with_constants and before.full and (after.full or after.error):
+        texts = before.full, after.full
+    else:
+        texts = before.bare, after.bare
+    return GoldenFile(
+        about=_about(entry.case),
+        case=entry.case,
+        before=list(entry.before),
+        step=entry.step,
+        text_before=texts[0] or "",
+        text_after=texts[1],
+        error=(after.error.kind, after.error.message) if after.error else None,
+        upstream=upstream,
+    )
+
+
+def _printed(results: Results, entry: Golden) -> Iterator[tuple[str, str]]:
+    """The bare text and, where metadata adds something, the full one."""
+    result = _sound(results, entry)
+    texts = {"": result.bare}
+    if result.full is not None and result.full != result.bare:
+        texts["_metadata"] = result.full
+    for ending, text in texts.items():
+        file = GoldenFile(_about(entry.case), entry.case, list(entry.before), None, text or "")
+        yield entry.path.replace(".relay", f"{ending}.relay"), str(file)
+
+
+def _sound(results: Results, entry: Golden) -> StepResult:
+    """The module that the steps before the pass make. Raises ValueError when one of them fails."""
+    result = results.get(_key(entry.case, entry.before))
+    if result is None or result.error is not None:
+        raise ValueError(f"{entry.path}: the steps before the pass fail: {result}")
+    return result
+
+
+def _tells_more(result: StepResult) -> bool:
+    """Whether the text without metadata hides constants, or lengths."""
+    return result.bare is not None and HIDDEN.search(result.bare) is not None
+
+
+def _about(case: str) -> str:
+    """What a case shows: the title of a text, the docstring of a builder or of its module."""
+    if "/" in case:
+        text = (cases.HERE / f"{case}.relay").read_text(encoding="utf-8")
+        title = next(line for line in text.split("\n") if line.startswith("// title: "))
+        title = title[len("// title: ") :]
+        return _sentence(title[0].upper() + title[1:])
+    module, _, function = case.partition(".")
+    tree = ast.parse((cases.HERE / f"{module}.py").read_text(encoding="utf-8"))
+    builders = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+    # A case that another function makes has no words of its own.
+    builder = next((node for node in builders if node.name == function), None)
+    described = ast.get_docstring(builder) if builder is not None else None
+    if described is None:
+        return _sentence(f"{function.replace('_', ' ')}: {_first_line(ast.get_docstring(tree))}")
+    return _sentence(_first_line(described))
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").split("\n")[0]
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(".") else f"{text}."
+
+
+def main(arguments: list[str]) -> int:
+    names = [a.rstrip("/") for a in arguments if a != "--check"]
+    present = [str(path.relative_to(GOLDEN)) for path in GOLDEN.rglob("*.relay")]
+    known = [*TABLES, *present, *(entry.path for entry in plan())]
+    for name in names:
+        if not any(is_named(path, [name]) for path in known):
+            print(f"no golden file or folder is named {name!r}", file=sys.stderr)
+            return 2
+    reason = skip_reason()
+    if reason is not None:
+        print(reason, file=sys.stderr)
+        return 2
+    oracle = Oracle.find()
+    assert oracle is not None
+    with oracle:
+        files = dict(expected_files(oracle, names))
+    changed = [name for name, text in files.items() if _content(GOLDEN / name) != text]
+    stale = sorted(path for path in present if path not in files and is_named(path, names))
+    if "--check" in arguments:
+        print("\n".join(changed + stale) or f"all {len(files)} golden files are up to date")
+        return 1 if changed or stale else 0
+    for name in stale:
+        (GOLDEN / name).unlink()
+    for name in changed:
+        path = GOLDEN / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(files[name], encoding="utf-8")
+    print(f"{len(files)} golden files, {len(changed)} written, {len(stale)} removed")
+    return 0
+
+
+def _content(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.exists() else None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,64 @@
+"""What FoldConstant knows beyond the operators' references: shapes, and constants on devices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.compat.relay_names import FoldConstantExpr
+from byoc_lab.passes import FoldConstant
+from byoc_lab.relay import Constant, Expr, Function, IRModule
+from byoc_lab.relay.analysis.queries import free_vars
+from byoc_lab.relay.op.annotation.device import on_device
+from byoc_lab.relay.typing.infer import infer_module
+
+x = relay.var("x", shape=(2, 3))
+three = relay.const(1.0) + relay.const(2.0)
+
+
+def folded(expr: Expr) -> Expr:
+    function = Function(free_vars(expr), expr)
+    body = FoldConstant()(infer_module(IRModule.from_expr(function)))["main"].body
+    assert isinstance(body, Expr)
+    return body
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float16"])
+def test_shapes_that_are_known(dtype: str) -> None:
+    shape = folded(relay.shape_of(relay.exp(x), dtype))
+    assert isinstance(shape, Constant) and shape.numpy().dtype == dtype
+    assert shape.numpy().tolist() == [2, 3]
+    size = folded(relay.ndarray_size(x, dtype))
+    assert isinstance(size, Constant) and size.numpy().dtype == dtype and size.numpy() == 6
+    twice = folded(relay.shape_of(x) + relay.shape_of(x))
+    assert isinstance(twice, Constant) and twice.numpy().tolist() == [4, 6]
+
+
+def test_shapes_that_are_not_known() -> None:
+    some = relay.var("some", shape=(2, relay.Any()))
+    assert not isinstance(folded(relay.shape_of(some)), Constant)
+    assert not isinstance(folded(relay.ndarray_size(some)), Constant)
+    assert not isinstance(folded(relay.shape_of(relay.var("scalar", shape=()))), Constant)
+
+
+def test_a_device_stays_around_its_constant() -> None:
+    there = on_device(three, "cpu", constrain_result=True)
+    kept = folded(there)
+    assert "on_device(3f" in str(kept)
+    assert "on_device(3f" in str(folded(relay.add(x, there)))
+    sum_of_both = folded(relay.add(relay.const(1.0), there))
+    assert isinstance(sum_of_both, Constant) and sum_of_both.numpy() == 4
+    y = relay.var("y")
+    assert "let" not in str(folded(relay.Let(y, there, y + x)))
+    chosen = folded(relay.If(on_device(relay.const(True), "cpu"), x, relay.exp(x)))
+    assert isinstance(chosen, relay.Var)
+
+
+def test_expressions_outside_a_module() -> None:
+    assert FoldConstantExpr(three, IRModule()).numpy() == 3
+    half, zero = relay.const(0.5), relay.const(0)
+    quantized = relay.qnn.op.quantize(relay.const(np.ones(2, np.float32)), half, zero)
+    assert not isinstance(FoldConstantExpr(quantized, IRModule()), Constant)
+    found = FoldConstantExpr(quantized, IRModule(), fold_qnn=True)
+    assert found.numpy().tolist() == [2, 2]

@@ -1,0 +1,27 @@
+"""The pass manager calls passes and instruments when TVM 0.16 does, and refuses what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import byoc_lab as tvm
+from byoc_lab import relay
+from tests.parity.client import skip_reason
+from tests.parity.pass_calls import GOLDEN, SCENARIOS, ask
+
+HEARD_IN_TVM = json.loads(GOLDEN.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_calls_are_those_of_tvm(name: str) -> None:
+    heard: list[str] = []
+    SCENARIOS[name](tvm, relay, heard)
+    assert heard == HEARD_IN_TVM[name]
+
+
+@pytest.mark.oracle
+@pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason()))
+def test_what_was_heard_is_what_the_oracle_hears_today() -> None:
+    assert ask() == HEARD_IN_TVM

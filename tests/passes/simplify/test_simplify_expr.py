@@ -1,0 +1,127 @@
+"""Where SimplifyExpr does what the oracle does not (see tests/parity/fork.py), or better."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.errors import PassError
+from byoc_lab.passes.framework.pattern_rewrite import PatternRewrite
+from byoc_lab.relay import Expr, IRModule, assert_structural_equal, parse
+from byoc_lab.relay.analysis.queries import list_op_freqs
+from byoc_lab.relay.patterns import DFPatternCallback, is_op, wildcard
+from byoc_lab.run.reference import evaluate
+from byoc_lab.transform import InferType, SimplifyExpr
+
+X = "%x: Tensor[(4), {}], %y: Tensor[(4), {}]"
+
+
+def _module(body: str, dtype: str = "float32") -> IRModule:
+    params = X.replace("{}", dtype)
+    return InferType()(parse(f'#[version = "0.0.5"]\ndef @main({params}) {{ {body} }}'))
+
+
+def test_a_quotient_by_a_root_is_a_product() -> None:
+    after = SimplifyExpr()(_module("divide(%x, sqrt(%y))"))
+    assert_structural_equal(after, _module("multiply(%x, rsqrt(%y))"))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "body"),
+    [
+        ("int32", "add(add(multiply(%x, %x), multiply(3, multiply(%x, %y))), multiply(%y, %y))"),
+        ("float32", "add(add(multiply(%x, %x), multiply(%x, %y)), multiply(%y, %y))"),
+    ],
+)
+def test_squares_without_real_or_exact_roots_stay(dtype: str, body: str) -> None:
+    """x*x + 3xy + y*y has irrational factors, which integers cannot hold; the other has none."""
+    mod = _module(body, dtype)
+    assert_structural_equal(SimplifyExpr()(mod), mod)
+
+
+def test_whole_roots_serve_whole_numbers() -> None:
+    """x*x + 5xy + 6y*y = (x + 3y)(x + 2y)."""
+    xx, xy, yy = (f"multiply({a}, {b})" for a, b in (("%x", "%x"), ("%x", "%y"), ("%y", "%y")))
+    body = f"add(add({xx}, multiply(5, {xy})), multiply(6, {yy}))"
+    factors = "multiply(add(%x, multiply(%y, 3)), add(%x, multiply(%y, 2)))"
+    assert_structural_equal(SimplifyExpr()(_module(body, "int32")), _module(factors, "int32"))
+
+
+def test_limits_of_bfloat16_are_known() -> None:
+    mod = _module('clip(cast(%x, dtype="bfloat16"), a_min=-0.2f, a_max=0.4f)')
+    assert_structural_equal(SimplifyExpr()(mod), mod)
+
+
+def test_zeros_that_fill_a_block_are_no_layout_alone() -> None:
+    """6 channels through blocks of 4 are 8; TVM 0.16 makes them 6 again."""
+    there = 'layout_transform(%x, src_layout="NC", dst_layout="NC4c")'
+    back = f'layout_transform({there}, src_layout="NC4c", dst_layout="NC")'
+    text = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(1, {}), float32]) {{ {} }}'
+    part, full = (InferType()(parse(text.format(n, back))) for n in (6, 8))
+    assert_structural_equal(SimplifyExpr()(part), part)
+    assert SimplifyExpr()(full)["main"].body is full["main"].params[0]
+
+
+def _alternating(steps: int) -> tuple[IRModule, np.ndarray, np.ndarray]:
+    """x * 0.9 + 1 * 0.9 + 2 ..., of so many steps; a value of x, and the result."""
+    x = y = relay.var("x", shape=(4,))
+    data = np.array([-1.0, 0.5, 2.0, 7.0], "float32")
+    value = data.astype("float64")
+    for n in range(steps):
+        if n % 2:
+            y, value = relay.add(y, relay.const(float(n))), value + n
+        else:
+            y, value = relay.multiply(y, relay.const(0.9)), value * np.float32(0.9)
+    return InferType()(IRModule.from_expr(relay.Function([x], y))), data, value
+
+
+@pytest.mark.parametrize("steps", [20, 101, 260])
+def test_any_number_of_scales_and_shifts_becomes_one_of_each(steps: int) -> None:
+    """TVM 0.16 gives up after 100 rounds, each of which takes one of them away."""
+    mod, data, wanted = _alternating(steps)
+    (stage,) = byoc_lab.trace(mod, [SimplifyExpr()])
+    assert stage.after is not None
+    assert list_op_freqs(stage.after) == {"multiply": 1, "add": 1}
+    found = evaluate(stage.after, [data]).outputs[0]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    assert_structural_equal(stage.state_after(len(stage.events)), stage.after)
+
+
+@pytest.mark.slow
+def test_rounds_do_not_grow_with_the_chain(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: dict[int, int] = {}
+    original = PatternRewrite._round
+
+    for steps in (240, 480):
+        made = 0
+
+        def counted(self: PatternRewrite, *args: Any) -> Any:
+            nonlocal made
+            made += 1
+            return original(self, *args)
+
+        monkeypatch.setattr(PatternRewrite, "_round", counted)
+        SimplifyExpr()(_alternating(steps)[0])
+        counts[steps] = made
+    assert counts[480] < 1.1 * counts[240]
+
+
+def test_callbacks_that_make_what_they_match_are_stopped() -> None:
+    class Turn(DFPatternCallback):
+        def __init__(self) -> None:
+            super().__init__()
+            self.pattern = is_op("negative")(wildcard())
+
+        def callback(self, pre: Any, post: Any, node_map: Any) -> Expr:
+            return relay.negative(post.args[0])
+
+    class Endless(PatternRewrite):
+        def callbacks(self) -> list[DFPatternCallback]:
+            return [Turn()]
+
+    with pytest.raises(PassError, match=r"Endless did not settle within 10\d rounds; check"):
+        Endless()(_module("negative(%x)"))

@@ -1,0 +1,29 @@
+"""Where the tests of the text format find texts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+DATA = Path(__file__).parents[2] / "data"
+THREADS = sorted((DATA / "threads").glob("*.txt"))
+PSEUDO = sorted((DATA / "threads" / "pseudo").glob("*.txt"))
+PRINTED = sorted((Path(__file__).parents[2] / "golden" / "print").glob("*.relay"))
+
+
+def code_of(path: Path) -> str:
+    """A file without its head of comments."""
+    return "\n".join(li for li in path.read_text().split("\n") if not li.startswith("// "))
+
+
+def style_of(path: Path) -> str:
+    return re.search(r"^// style: (\S+)$", path.read_text(), re.MULTILINE)[1]
+
+
+def words(text: str) -> list[str]:
+    """A text without its white space."""
+    return text.split()
+
+
+def without_comments(text: str) -> list[str]:
+    return words(re.sub(r" ?/\*.*?\*/", "", text, flags=re.DOTALL))

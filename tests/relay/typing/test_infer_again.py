@@ -1,0 +1,99 @@
+"""Inference of what was inferred before: nothing is walked that cannot have changed."""
+
+from __future__ import annotations
+
+from unittest import mock
+from weakref import WeakSet
+
+import pytest
+from hypothesis import given
+
+import byoc_lab as tvm
+from byoc_lab import relay
+from byoc_lab.errors import FreeVariableError, TypeInferenceError
+from byoc_lab.relay.analysis.structural import structural_equal
+from byoc_lab.relay.ir.dims import symbol
+from byoc_lab.relay.ir.integers import IntImm
+from byoc_lab.relay.typing import infer
+from tests import strategies
+
+InferType = relay.transform.InferType
+
+
+@given(mod=strategies.modules())
+def test_a_typed_module_is_given_back(mod: tvm.IRModule) -> None:
+    typed = InferType()(mod)
+    assert InferType()(typed) is typed
+    with mock.patch.object(infer, "_SETTLED", WeakSet()):
+        assert InferType()(typed) is typed
+        assert structural_equal(InferType()(mod), typed)
+
+
+def test_a_function_that_stands_alone_is_not_walked_again() -> None:
+    x = relay.var("x", shape=(2,))
+    typed = InferType()(tvm.IRModule.from_expr(relay.Function([x], relay.exp(x))))
+    with mock.patch.object(infer._Solver, "walk", side_effect=AssertionError):
+        assert InferType()(typed) is typed
+        other = InferType()(tvm.IRModule({"f": typed["main"]}))
+    assert other["f"] is typed["main"]
+
+
+def calling(callee: relay.Function) -> tvm.IRModule:
+    """@main of float32 (2,), which calls @f, of the same, with its parameter."""
+    y = relay.var("y", shape=(2,))
+    mod = tvm.IRModule({"f": callee})
+    mod["main"] = relay.Function([y], relay.Call(mod.get_global_var("f"), [y]))
+    return mod
+
+
+def test_who_calls_another_function_is_typed_anew() -> None:
+    x, z = relay.var("x", shape=(2,)), relay.var("z", shape=(2,))
+    mod = InferType()(calling(relay.Function([x], relay.exp(x))))
+    assert mod["main"].ret_type == relay.TensorType((2,))
+    mod["f"] = relay.Function([z], relay.cast(z, "int8"))
+    with pytest.raises(TypeInferenceError, match=r"found .*int8.* expected .*float32"):
+        InferType()(mod)
+
+
+def test_lengths_that_another_function_finds_reach_what_was_typed_before() -> None:
+    x = relay.var("x", relay.TensorType((symbol("n"),), "float32"))
+    f = InferType()(tvm.IRModule({"f": relay.Function([x], relay.exp(x))}))["f"]
+    assert InferType()(calling(f))["f"].body.checked_type == relay.TensorType((2,))
+
+
+@pytest.mark.parametrize("main", ["(%x: float32) { Full(%x) }", "(%x: Box[]) { %x }"])
+def test_data_needs_its_type_in_every_module(main: str) -> None:
+    typed = relay.parse(f'#[version = "0.0.5"] type Box {{ Full(float32) }} def @main{main}')
+    assert InferType()(typed) is typed
+    with pytest.raises(TypeInferenceError, match=r"Box.* the module"):
+        InferType()(tvm.IRModule({"main": typed["main"]}))
+
+
+def test_equal_tensor_types_are_one_object() -> None:
+    assert relay.TensorType([2, relay.const(3).data.numpy()]) is relay.TensorType((2, 3), "float32")
+    assert relay.TensorType((True,)) is relay.TensorType((1.0,))
+    assert relay.TensorType((2,), "int8") is not relay.TensorType((2,))
+
+
+def test_lengths_of_another_dtype_are_kept() -> None:
+    narrow, wide = relay.TensorType((3,)), relay.TensorType((IntImm("int64", 3),))
+    assert narrow == wide
+    assert [t.shape[0].dtype for t in (narrow, wide)] == ["int32", "int64"]
+
+
+def test_free_variables_are_said_before_what_else_is_wrong_with_scopes() -> None:
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    twice = relay.Let(x, y, relay.Let(x, x, x))
+    with pytest.raises(FreeVariableError, match="contains free variables"):
+        InferType()(tvm.IRModule({"main": relay.Function([], twice)}))
+
+
+def test_a_partitioned_module_keeps_the_texts_it_was_read_from() -> None:
+    mod = relay.parse("""#[version = "0.0.5"]
+    def @main(%x: Tensor[(2), float32]) {
+      %0 = annotation.compiler_begin(%x, compiler="a");
+      annotation.compiler_end(nn.relu(%0), compiler="a")
+    }""")
+    parted = relay.transform.PartitionGraph()(mod)
+    assert len(parted.functions) == 2
+    assert parted.source_map.source_map == mod.source_map.source_map != {}
