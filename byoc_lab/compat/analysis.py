@@ -8,6 +8,7 @@ from typing import Any
 
 from byoc_lab.compat.nd import HostArray
 from byoc_lab.errors import PassError, UnknownFunctionError
+from byoc_lab.passes.normal_form.extract_fused_functions import extract_fused_functions  # noqa: F401
 from byoc_lab.passes.normal_form.to_basic_block_normal_form import find_lifted
 from byoc_lab.passes.quantize.fake_quantization_to_integer import list_fake_quantized_op_freqs
 from byoc_lab.passes.simplify.simplify_fc_transpose import search_fc_transpose

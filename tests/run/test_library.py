@@ -101,6 +101,7 @@ def test_the_runtimes_of_back_ends_are_loaded_before_a_library(tmp_path, monkeyp
     loaded: list[str] = []
     register_runtime(lambda: loaded.append("mine"))
     (tmp_path / "net.so").write_text("hello")
+    append_checksum(tmp_path / "net.so")
     with pytest.raises(BuildError):
         load_library(tmp_path / "net.so")
     assert loaded == ["mine"]

@@ -89,7 +89,7 @@ class IRModule:
         return mod
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copied deep and pickled as TVM's modules are: by way of JSON."""
+        """Deep copies and pickles: see `pickling`."""
         return hooks.reduce(self)
 
     def same_as(self, other: object) -> bool:

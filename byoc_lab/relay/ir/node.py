@@ -117,7 +117,7 @@ class Expr:
         return f"<{self.in_words()}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copied and pickled as TVM's nodes are: by way of JSON, whatever the depth."""
+        """Copied and pickled with all below it, whatever the depth (see `pickling`)."""
         return hooks.reduce(self)
 
     # Python's operators stand for Relay's broadcasting ones; a bare number has no dtype, so it is

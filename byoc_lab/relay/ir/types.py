@@ -75,7 +75,7 @@ class Type:
         return str(self)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Copied and pickled as TVM's nodes are: by way of JSON."""
+        """Deep copies and pickles: see `pickling`."""
         return hooks.reduce(self)
 
 

@@ -1,7 +1,7 @@
 """Calls of every kernel at the channel counts of real networks, compared with PyTorch in float64.
 
-`python -m tests.backends.dnnl.channels` checks all of them and fails for the first that is wrong: for
-processors that oneDNN is told to take this one for (ONEDNN_MAX_CPU_ISA), which it reads once.
+`python -m tests.backends.dnnl.channels` checks all of them and fails for the first that is wrong:
+for processors that oneDNN is told to take this one for (ONEDNN_MAX_CPU_ISA), which it reads once.
 """
 
 from __future__ import annotations

@@ -13,12 +13,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch, which computes the same, is not installed")
 
-from byoc_lab import build, relay
+from byoc_lab import build, relay  # noqa: E402
 from byoc_lab.backends import dnnl  # noqa: E402
-from byoc_lab.backends.dnnl import (
-    kernels,
-    native,  # noqa: E402
-)
+from byoc_lab.backends.dnnl import kernels, native  # noqa: E402
 from byoc_lab.relay import IRModule, nn  # noqa: E402
 from byoc_lab.relay.typing.infer import infer_module  # noqa: E402
 from tests.backends.dnnl import channels  # noqa: E402

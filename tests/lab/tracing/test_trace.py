@@ -140,7 +140,7 @@ def test_bad_arguments_are_named(
 def test_events_name_nodes_of_the_input(mod: IRModule) -> None:
     """What a fold replaces is a node of the stage's input, once each."""
     (stage,) = byoc_lab.trace(mod, [FoldConstant()])
-    nodes = {n for f in mod.functions.values() for n in relay.visit.post_order(f)}
+    nodes = {n for f in mod.functions.values() for n in relay.ir.visit.post_order(f)}
     replaced = [e.before for e in stage.events]
     assert len(set(replaced)) == len(replaced)
     assert set(replaced) <= nodes
