@@ -74,7 +74,6 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.adt": (f"{_RELAY}.ir.adt", f"{_RELAY}.ir.expr"),
     "tvm.relay.analysis": (f"{_RELAY}.analysis.queries", f"{_HERE}.analysis"),
     "tvm.relay.analysis.analysis": (f"{_RELAY}.analysis.queries", f"{_HERE}.analysis"),
-    "tvm.relay.analysis.feature": (f"{_RELAY}.analysis.queries",),
     "tvm.relay.analysis.annotated_regions": (f"{_HERE}.analysis",),
     "tvm.relay.analysis.call_graph": (f"{_HERE}.analysis",),
     "tvm.relay.backend": (f"{_HERE}.building",),

@@ -29,7 +29,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.recursion import RecursiveRule
 from byoc_lab.relay.ir.types import DTYPE, GlobalTypeVar
 from byoc_lab.relay.text.lexer import Tokens
-from byoc_lab.relay.text.parser_cursor import MAX_NESTING, is_word, near, wanted
+from byoc_lab.relay.text.parser_cursor import MAX_NESTING, Places, is_word, near, wanted
 from byoc_lab.relay.text.parser_meta import MetaEntries
 from byoc_lab.relay.text.parser_names import NameParser
 
@@ -42,8 +42,14 @@ class DataTypeParser(NameParser):
     binary: Callable[[bool], RecursiveRule]  # rules of ExprParser
     expr: Callable[[], RecursiveRule]
 
-    def __init__(self, tokens: Tokens, meta: MetaEntries, known: IRModule | None = None):
-        super().__init__(tokens, meta)
+    def __init__(
+        self,
+        tokens: Tokens,
+        meta: MetaEntries,
+        known: IRModule | None = None,
+        places: type[Places] = Places,
+    ):
+        super().__init__(tokens, meta, places)
         self.constructors: dict[str, Constructor] = {}
         self.type_lines: dict[str, int] = {}
         for data in known.type_definitions.values() if known else ():

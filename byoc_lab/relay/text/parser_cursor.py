@@ -17,7 +17,6 @@ from byoc_lab.relay.ir.diagnosis import called
 from byoc_lab.relay.ir.dims import Any as AnyDim
 from byoc_lab.relay.ir.dims import Dim, as_dim
 from byoc_lab.relay.ir.expr import Expr, Span
-from byoc_lab.relay.ir.span import follows_tvm
 from byoc_lab.relay.ir.types import (
     DTYPE,
     SHORT_DTYPES,
@@ -34,7 +33,6 @@ from byoc_lab.relay.ir.types import (
 )
 from byoc_lab.relay.text.lexer import Tokens, tokenize
 from byoc_lab.relay.text.parser_meta import MetaEntries
-from byoc_lab.relay.text.parser_spans import LastMentions
 
 # Types and attribute values are small in any program; deeper nesting is an accident or an attack.
 MAX_NESTING = 100
@@ -68,10 +66,40 @@ def near(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
 
 
+class Places:
+    """Which place in the text a node gets: that of the tokens it was read from."""
+
+    follows_mentions = False
+    """Whether `mentioned` is to be called for each mention of a node."""
+
+    def __init__(self, tokens: Tokens):
+        self.tokens = tokens
+
+    def span(self, first: int, end: int) -> Span:
+        """From token number `first` to the one before number `end`."""
+        return self.tokens.source.span(self.tokens.starts[first], self.tokens.end(end - 1))
+
+    def declared(self, first: int, end: int) -> Span | None:
+        """Of a variable that these tokens declare."""
+        return self.span(first, end)
+
+    def operation(self, left: Expr, right: Expr, first: int, end: int) -> Span | None:
+        """Of an infix operator with its operands, which begin at token number `first`."""
+        return self.span(first, end)
+
+    def function_start(self, definition: int, parameters: int) -> int:
+        """The token at which a global function begins, of those where `def` and the list of its
+        parameters do."""
+        return definition
+
+    def mentioned(self, node: Expr | None, first: int, end: int) -> None:
+        """The tokens from number `first` to the one before number `end` stand for `node`."""
+
+
 class Cursor:
     """A position among tokens. `tok` is the next token, `i` its number."""
 
-    def __init__(self, tokens: Tokens, meta: MetaEntries):
+    def __init__(self, tokens: Tokens, meta: MetaEntries, places: type[Places] = Places):
         self.tokens = tokens
         self.meta = meta
         self.texts = tokens.texts
@@ -81,7 +109,7 @@ class Cursor:
         self.type_names: dict[str, GlobalTypeVar] = {}
         self.types_read: dict[tuple[str, ...], TensorType] = {}
         self.parens_are_tuples = True  # of one type: `(T)` is `(T,)`, except in 0.0.4 text
-        self.mentions = LastMentions(tokens) if follows_tvm() else None
+        self.places = places(tokens)
 
     @property
     def tok(self) -> str:
@@ -108,21 +136,19 @@ class Cursor:
 
     def span(self, first: int, end: int | None = None) -> Span:
         """From token number `first` to the last token read, or the one before number `end`."""
-        end = max(self.i if end is None else end, first + 1)
-        if self.mentions:
-            return self.mentions.span(first, end)
-        return self.source.span(self.tokens.starts[first], self.tokens.end(end - 1))
+        return self.places.span(first, max(self.i if end is None else end, first + 1))
 
-    def mentioned(self, node: Expr, first: int) -> None:
-        """Note that `node` is what the tokens from number `first` say, if that is to be known."""
-        if self.mentions and node is not None:
-            self.mentions.mention(node, first, max(self.i, first + 1))
+    def mentioned(self, node: Expr | None, first: int) -> None:
+        """The tokens from number `first` to the last one read stand for `node`."""
+        if self.places.follows_mentions:
+            self.places.mentioned(node, first, max(self.i, first + 1))
 
     def fail(self, reason: str, at: int | None = None, in_tvm: str = "") -> NoReturn:
         """Raise a ParseError at token number `at` (default: the next token)."""
         at = self.i if at is None else at
         error = self.source.error(reason, self.tokens.starts[at])
-        error.span, error.in_tvm = self.span(at, at + 1), (in_tvm,) if in_tvm else ()
+        error.span = self.source.span(self.tokens.starts[at], self.tokens.end(at))
+        error.in_tvm = (in_tvm,) if in_tvm else ()
         raise error
 
     def unexpected(self, wanted: str, hint: str = "", in_tvm: str = "") -> NoReturn:

@@ -36,9 +36,8 @@ from byoc_lab.relay.text.lexer import KEYWORDS, Tokens
 from byoc_lab.relay.text.metadata import COMPILER_ATTRS_KEY
 from byoc_lab.relay.text.parser_adt import DataTypeParser
 from byoc_lab.relay.text.parser_attrs import AttributeParser
-from byoc_lab.relay.text.parser_cursor import is_word, wanted
+from byoc_lab.relay.text.parser_cursor import Places, is_word, wanted
 from byoc_lab.relay.text.parser_meta import MetaEntries
-from byoc_lab.relay.text.parser_spans import merged
 
 OPERATORS = {
     "*": (12, "multiply"),
@@ -58,8 +57,14 @@ NO_VALUE = "expected an expression found  {found}"  # in TVM's words
 class ExprParser(DataTypeParser, AttributeParser):
     """Reads one program. `known` is a module whose functions and types the text may use."""
 
-    def __init__(self, tokens: Tokens, meta: MetaEntries, known: IRModule | None = None):
-        super().__init__(tokens, meta, known)
+    def __init__(
+        self,
+        tokens: Tokens,
+        meta: MetaEntries,
+        known: IRModule | None = None,
+        places: type[Places] = Places,
+    ):
+        super().__init__(tokens, meta, known, places)
         self.globals = {gv.name_hint: gv for gv in known} if known else {}
         self.literals: dict[tuple[str, str], NDArray] = {}
 
@@ -167,6 +172,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         begin = self.i
         operands: list[tuple[Expr, int, int]] = []  # with their first token, and the next
         operators: list[str] = []
+        follows_mentions = self.places.follows_mentions
         while True:
             at, token = self.i, self.tok
             start = token[:1]
@@ -199,7 +205,7 @@ class ExprParser(DataTypeParser, AttributeParser):
                 value = yield self.reference()
             else:
                 value = self.leaf()
-            if self.mentions:
+            if follows_mentions:
                 self.mentioned(value, at)
             while True:
                 token = self.tok
@@ -244,8 +250,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         while operators:
             self.infix(operands, operators.pop())
         value = operands[0][0]
-        if self.mentions:
-            self.mentioned(value, begin)
+        self.mentioned(value, begin)
         if may_continue and token in (";", ";;"):
             value = yield self.block(value, begin)
         return value
@@ -255,7 +260,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         right, _, end = operands.pop()
         left, at, _ = operands.pop()
         op = self.operator(OPERATORS[operator][1], at)
-        span = merged((left.span, right.span)) if self.mentions else self.span(at, end)
+        span = self.places.operation(left, right, at, end)
         operands.append((Call(op, (left, right), span=span), at, end))
 
     def simple_argument(self) -> Expr | None:
@@ -266,8 +271,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         at = self.i
         self.i += 1
         named = self.number_of(at) if token[1:2].isdecimal() else self.variable(at)
-        if self.mentions:
-            self.mentioned(named, at)
+        self.mentioned(named, at)
         return named
 
     def assignment(self, ref: Expr, at: int) -> RecursiveRule:
@@ -290,7 +294,7 @@ class ExprParser(DataTypeParser, AttributeParser):
             self.i += 1
             name = token[1:]
             if name not in self.globals:
-                span = None if self.mentions else self.span(at)
+                span = self.places.declared(at, max(self.i, at + 1))
                 self.globals[name] = GlobalVar(self.real_name(at) or name, span)
             return self.globals[name]
         if token.startswith("meta["):
