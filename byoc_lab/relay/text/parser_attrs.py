@@ -134,8 +134,7 @@ class AttributeParser(Cursor):
             self.fail(
                 f"{callee.name} has no attributes, found {', '.join(map(repr, values))}",
                 at,
-                "unable to determine the 'attrs_type_key' with which to represent the call "
-                "attributes for this operator",
+                kind="attributes type",
             )
         return DictAttrs(values)
 

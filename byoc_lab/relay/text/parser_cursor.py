@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay.ir.attrs import DType
-from byoc_lab.relay.ir.diagnosis import called
 from byoc_lab.relay.ir.dims import Any as AnyDim
 from byoc_lab.relay.ir.dims import Dim, as_dim
 from byoc_lab.relay.ir.expr import Expr, Span
@@ -52,12 +51,6 @@ _PLAIN_WORDS = {"True": True, "False": False, "None": None, "nullptr": None}
 def is_word(token: str) -> bool:
     """Whether a token is a name, an operator or a keyword."""
     return (token[:1].isalpha() or token[:1] == "_") and not token.startswith("meta[")
-
-
-def wanted(token: str, more: str = "") -> str:
-    """What TVM says when it finds something else in place of `token` (in a list, with a blank
-    `more`)."""
-    return f"expected a {called(token)} found {more}{{found}}"
 
 
 def near(word: str, known: Iterable[str]) -> str:
@@ -131,7 +124,7 @@ class Cursor:
         """Step over `token`. `{}` in `where` stands for the line of token number `opened`."""
         if self.texts[self.i] != token:
             where = where and f" {where.format(self.line_of(opened))}"
-            self.unexpected(f"'{token}'{where}", in_tvm=wanted(token))
+            self.unexpected(f"'{token}'{where}", kind="token", token=token)
         self.i += 1
 
     def span(self, first: int, end: int | None = None) -> Span:
@@ -143,20 +136,20 @@ class Cursor:
         if self.places.follows_mentions:
             self.places.mentioned(node, first, max(self.i, first + 1))
 
-    def fail(self, reason: str, at: int | None = None, in_tvm: str = "") -> NoReturn:
-        """Raise a ParseError at token number `at` (default: the next token)."""
+    def fail(self, reason: str, at: int | None = None, **facts: Any) -> NoReturn:
+        """Raise a ParseError at token number `at` (default: the next token); facts: see
+        `DiagnosticError`."""
         at = self.i if at is None else at
         error = self.source.error(reason, self.tokens.starts[at])
         error.span = self.source.span(self.tokens.starts[at], self.tokens.end(at))
-        error.in_tvm = (in_tvm,) if in_tvm else ()
+        error.facts = facts
         raise error
 
-    def unexpected(self, wanted: str, hint: str = "", in_tvm: str = "") -> NoReturn:
-        """Raise a ParseError: `wanted` was expected, and something else found, which `{found}` in
-        `in_tvm` stands for."""
+    def unexpected(self, wanted: str, hint: str = "", **facts: Any) -> NoReturn:
+        """Raise a ParseError: `wanted` was expected, and the next token found."""
         hint = hint or _hint(self.texts[self.i])
-        said = in_tvm.replace("{found}", called(self.tok))
-        self.fail(f"expected {wanted}, found {self.found()}{hint and '; ' + hint}", in_tvm=said)
+        message = f"expected {wanted}, found {self.found()}{hint and '; ' + hint}"
+        self.fail(message, **(facts and {**facts, "found": self.tok}))
 
     def found(self) -> str:
         token = self.texts[self.i]
@@ -182,7 +175,7 @@ class Cursor:
         while not self.take(close):
             items.append(item())
             if not self.take(",") and self.tok != close:
-                self.unexpected(f"',' or '{close}' {what}", in_tvm=wanted(close, " "))
+                self.unexpected(f"',' or '{close}' {what}", kind="list", token=close)
         return items
 
     # Types ---------------------------------------------------------------------------------------
@@ -221,12 +214,10 @@ class Cursor:
         if _names_dtype(token):
             return scalar_type(token)
         self.i = at
-        said = "failed to parse type found {found}"
-        if is_word(token):
-            said = f"the type variable : `{token}` is undefined"
+        kind = "type variable" if is_word(token) else "type"
         known = ["Tensor", "float32", "float16", "int8", "int32", "int64", "uint8", "bool"]
         known += self.type_names
-        self.unexpected("a type", near(token, known).removeprefix("; "), said)
+        self.unexpected("a type", near(token, known).removeprefix("; "), kind=kind, name=token)
 
     def tensor_type(self) -> TensorType:
         # Equal types are common and their construction is not cheap.
@@ -318,18 +309,18 @@ class Cursor:
             self.fail(f"expected meta[<type>][<index>], found {self.found()}")
         key, index = found[1], int(found[2])
         if keys and key not in keys:
-            said = f"no entry in the meta table for `{key}`"
-            self.fail(f"expected a value, found an entry of type {key}", in_tvm=said)
+            message = f"expected a value, found an entry of type {key}"
+            self.fail(message, kind="metadata type", type=key)
         self.i += 1
         have = self.meta.count(key)
         if have is not None and index >= have:
             message = f"the metadata has {have} entries of type {key}: there is no number {index}"
-            said = f"the node index `{index}` is out of bounds for `{key}`"
-            self.fail(message, at, said if have else f"no entry in the meta table for `{key}`")
+            kind = "metadata index" if have else "metadata type"
+            self.fail(message, at, kind=kind, type=key, index=index)
         try:
             return self.meta.get(key, index, self.span(at), lambda: self.stated_type(at))
         except UnknownNameError as error:
-            self.fail(str(error), at, f"no entry in the meta table for `{key}`")
+            self.fail(str(error), at, kind="metadata type", type=key)
 
     def stated_type(self, at: int) -> TensorType:
         """The tensor type in the comment that follows token `at`: `/* ty=... */`."""
@@ -340,7 +331,8 @@ class Cursor:
                 "this constant is in a metadata section that the text lacks, and no "
                 "/* ty=Tensor[...] */ follows that says what it would be",
                 at,
-                "no entry in the meta table for `relay.Constant`",
+                kind="metadata type",
+                type="relay.Constant",
             )
         part = Cursor(tokenize(self.source, comment.start(1), comment.end(1)), self.meta)
         ty = part.type()
@@ -376,8 +368,8 @@ class Cursor:
                 return found, _dtype("float", suffix, "f", "32", ("16", "32", "64"))
             value = int(text)
         except OverflowError:
-            kind = "floating point" if suffix else "integer"  # so TVM calls it
-            self.fail(f"'{token}' does not fit float64", at, f"invalid {kind} number `{digits}`")
+            message = f"'{token}' does not fit float64"
+            self.fail(message, at, kind="overflow", digits=digits, suffix=suffix)
         except (ValueError, KeyError):
             self.fail(f"'{token}' is no number that Relay has", at)
         if not -(2**63) <= value < 2**63:

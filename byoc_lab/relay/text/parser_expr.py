@@ -36,7 +36,7 @@ from byoc_lab.relay.text.lexer import KEYWORDS, Tokens
 from byoc_lab.relay.text.metadata import COMPILER_ATTRS_KEY
 from byoc_lab.relay.text.parser_adt import DataTypeParser
 from byoc_lab.relay.text.parser_attrs import AttributeParser
-from byoc_lab.relay.text.parser_cursor import Places, is_word, wanted
+from byoc_lab.relay.text.parser_cursor import Places, is_word
 from byoc_lab.relay.text.parser_meta import MetaEntries
 
 OPERATORS = {
@@ -51,7 +51,6 @@ OPERATORS = {
     "==": (7, "equal"),
     "!=": (7, "not_equal"),
 }
-NO_VALUE = "expected an expression found  {found}"  # in TVM's words
 
 
 class ExprParser(DataTypeParser, AttributeParser):
@@ -151,7 +150,7 @@ class ExprParser(DataTypeParser, AttributeParser):
 
     def end_of_value(self, name: str) -> None:
         if not self.take(";"):
-            self.unexpected(f"';' after the value of {name}", in_tvm=wanted(";"))
+            self.unexpected(f"';' after the value of {name}", kind="token", token=";")
 
     def free_variable(self) -> None:
         at = self.i
@@ -190,7 +189,7 @@ class ExprParser(DataTypeParser, AttributeParser):
                         break
                     if not comma and self.tok != ")":
                         what = f"',' or ')' to close the '(' of line {self.line_of(at)}"
-                        self.unexpected(what, in_tvm=wanted(")", " "))
+                        self.unexpected(what, kind="list", token=")")
                 else:
                     lone = len(fields) == 1 and not comma
                     value = fields[0] if lone else Tuple(fields, self.span(at))
@@ -223,7 +222,7 @@ class ExprParser(DataTypeParser, AttributeParser):
                             args.append((yield self.expr()) if simple is None else simple)
                         if not self.take(",") and self.tok != ")":
                             self.unexpected(
-                                "',' or ')' among the arguments", in_tvm=wanted(")", " ")
+                                "',' or ')' among the arguments", kind="list", token=")"
                             )
                     value = self.call(value, args, attrs, at)
                 elif token[:1] == "." and len(token) > 1:
@@ -306,8 +305,9 @@ class ExprParser(DataTypeParser, AttributeParser):
             self.i += 1
             return self.operator(token, at)
         if token == "}" and self.texts[self.i - 1] == ";":
-            self.unexpected("an expression", "a block ends with its value, without a ';'", NO_VALUE)
-        self.unexpected("an expression", in_tvm=NO_VALUE)
+            hint = "a block ends with its value, without a ';'"
+            self.unexpected("an expression", hint, kind="expression")
+        self.unexpected("an expression", kind="expression")
 
     def literal(self, value: int | float | bool, dtype: str, at: int) -> Constant:
         key = (repr(value), dtype)  # -0.0 and 0.0 are equal, and two literals
@@ -324,9 +324,7 @@ class ExprParser(DataTypeParser, AttributeParser):
 
     def does_not_fit(self, value: float, dtype: str, at: int) -> NoReturn:
         digits = self.texts[self.i - 1].partition("f" if "float" in dtype else "i")[0]
-        kind = "floating point" if "float" in dtype else "integer"
-        said = f"{kind} number `{digits}` unrepresentable in width {dtype.lstrip('floatin')}"
-        self.fail(f"{value} does not fit {dtype}", at, said)
+        self.fail(f"{value} does not fit {dtype}", at, kind="number", digits=digits, dtype=dtype)
 
     def branch(self) -> RecursiveRule:
         """if := 'if' '(' expr ')' '{' expr '}' 'else' '{' expr '}'"""
@@ -385,7 +383,7 @@ class ExprParser(DataTypeParser, AttributeParser):
                 )
             params[name], places[name] = var, param_at
             if not self.take(",") and self.tok != ")":
-                self.unexpected("',' or ')' among the parameters", in_tvm=wanted(")", " "))
+                self.unexpected("',' or ')' among the parameters", kind="list", token=")")
         ret_type: Type | None = self.type() if self.take("->") else None
         for name, var in params.items():
             self.bind(name, var)
@@ -414,4 +412,4 @@ class ExprParser(DataTypeParser, AttributeParser):
             return None
         another = token in ("fn", "def") or token.startswith(("v0.", "#[version"))
         hint = "parse_programs reads a text of several programs" if another else ""
-        self.unexpected("the end of the program", hint, wanted(""))
+        self.unexpected("the end of the program", hint, kind="token", token="")

@@ -9,7 +9,7 @@ from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Expr, Op, TupleGetItem, Var
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.text.lexer import Tokens
-from byoc_lab.relay.text.parser_cursor import Cursor, Places, near, wanted
+from byoc_lab.relay.text.parser_cursor import Cursor, Places, near
 from byoc_lab.relay.text.parser_meta import MetaEntries
 
 _MALFORMED = "-malformed-ir"
@@ -44,7 +44,7 @@ class NameParser(Cursor):
         """`%x: T` where a variable is bound (which is left to the caller)."""
         at, token = self.i, self.tok
         if token[:1] != "%" or token[1:2].isdecimal() or len(token) == 1:
-            self.unexpected(f"the name of {what}, such as %x", in_tvm=wanted("%x"))
+            self.unexpected(f"the name of {what}, such as %x", kind="token", token="%x")
         self.i += 1
         device = self.device_of_variable() if self.tok == "{" else None
         ty = self.annotation() if self.take(":") else None
@@ -84,7 +84,7 @@ class NameParser(Cursor):
         self.fail(
             f"the variable %{name} is not declared here{near(name, known) or listed}",
             at,
-            "this local variable has not been previously declared",
+            kind="variable",
         )
 
     def number_of(self, at: int) -> Expr:
@@ -103,7 +103,8 @@ class NameParser(Cursor):
             self.fail(
                 f"{error.args[0]}{_about_operator(name)}",
                 at,
-                f"operator `{name}` not found, perhaps you forgot to register it?",
+                kind="operator",
+                name=name,
             )
 
 
