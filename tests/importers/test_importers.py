@@ -50,7 +50,7 @@ def test_relay_text_is_read_with_types(tmp_path: Path, name: str) -> None:
 def test_an_error_in_the_text_keeps_its_place(tmp_path: Path) -> None:
     path = tmp_path / "net.relay"
     path.write_text("def @main(%x { }")
-    with pytest.raises(ParseError, match="net.relay:1:"):
+    with pytest.raises(ParseError, match=r"net\.relay:1:"):
         importers.load(path)
 
 

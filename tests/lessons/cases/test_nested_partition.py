@@ -1,4 +1,4 @@
-"""The case of the nested partition: reproduced, explained, mended."""
+"""The case of the nested partition for any number of blocks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from byoc_lab import lint, relay
 from byoc_lab.errors import FreeVariableError
-from byoc_lab.lessons.nested_partition import annotate, functions_inside, network
+from byoc_lab.lessons.cases.nested_partition import annotate, functions_inside, network
 from byoc_lab.relay import structural_equal
 from byoc_lab.run.reference import evaluate
 from byoc_lab.transform import MergeCompilerRegions, PartitionGraph

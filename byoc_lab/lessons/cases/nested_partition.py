@@ -1,15 +1,13 @@
-"""The chain whose partition came out nested: blocks of conv2d, batch norm and relu, annotated by
-hand with one mark too few.
-
-The case of the TVM forum thread "[External codegen] A possible bug in partitioning" (January
-2020). `network` is the chain, `annotate` its author's idea: walk back from each relu, begin on
-what comes in, end at the relu. With `begins_on_conv_data=False` it wraps variables only, as the
-first version did, and so forgets the value that comes from the block before.
-"""
+"""The case of the nested partition: a region without a begin on what it takes from the last one."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from byoc_lab import relay
+from byoc_lab.errors import FreeVariableError
+from byoc_lab.lessons.cases.base import Case, Symptom
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Var
 from byoc_lab.relay.ir.expr_functor import ExprMutator
 from byoc_lab.relay.ir.module import IRModule
@@ -17,6 +15,53 @@ from byoc_lab.relay.op.annotation.regions import compiler_begin, compiler_end
 from byoc_lab.relay.typing.infer import infer_module
 
 CHANNELS = 16
+
+
+class NestedPartition(Case):
+    """A chain of conv2d, batch norm and relu blocks, annotated by hand with one begin too few.
+
+    The author's annotator walks back from each relu, puts a begin on what enters the block, and an
+    end on the relu. Its first version puts begins on variables only, and so forgets the value that
+    comes from the block before: it has left its region through an end, but enters the next one
+    without a begin. PartitionGraph of January 2020 nests the first region inside the second;
+    today's is left with free variables. The fix is a begin on everything that enters a conv2d.
+    """
+
+    name = "nested-partition"
+    title = "One region is nested inside another"
+    reference = 'TVM forum, "[External codegen] A possible bug in partitioning", January 2020'
+    codes = ("BYL001",)
+
+    def plain(self) -> IRModule:
+        return network(size=16)
+
+    def module(self) -> IRModule:
+        return annotate(self.plain(), begins_on_conv_data=False)
+
+    def symptom(self, mod: IRModule) -> Symptom | None:
+        partitioned = PartitionGraph(era="2020-01")(mod)
+        functions = functions_inside(partitioned["main"])
+        for inner, outer in pairwise(functions):
+            if inner in functions_inside(outer):
+                names = [f.attrs["ExternalSymbol"] for f in (inner, outer)]
+                return Symptom(
+                    f"region {names[0]} is nested inside region {names[1]}",
+                    partitioned,
+                    _refusal(mod),
+                )
+        return None
+
+    def fixed(self) -> IRModule:
+        return annotate(self.plain())
+
+
+def _refusal(mod: IRModule) -> FreeVariableError | None:
+    """What today's PartitionGraph raises for the module."""
+    try:
+        PartitionGraph()(mod)
+    except FreeVariableError as error:
+        return error
+    return None
 
 
 def network(blocks: int = 2, size: int = 224) -> IRModule:
@@ -35,7 +80,11 @@ def _block(prefix: str, data: Expr) -> Expr:
 
 
 def annotate(mod: IRModule, begins_on_conv_data: bool = True, compiler: str = "dnnl") -> IRModule:
-    """`mod` with every block between begins and an end; see the module's text for the option."""
+    """`mod` with every block between begins and an end.
+
+    begins_on_conv_data=False puts begins on variables only, and so forgets a conv2d's data where
+    that is the result of the block before.
+    """
     out = mod.copy()
     annotator = _ConvBatchNormRelu(compiler, begins_on_conv_data)
     out["main"] = annotator.visit(mod["main"])
@@ -76,5 +125,5 @@ class _ConvBatchNormRelu(ExprMutator):
 
 
 def functions_inside(func: Function) -> list[Function]:
-    """The function literals inside `func`, innermost first: what the old partitioner made."""
+    """The function literals inside `func`, innermost first: regions, in the partition of 2020."""
     return [n for n in relay.ir.visit.post_order(func) if isinstance(n, Function) and n is not func]
