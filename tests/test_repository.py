@@ -59,7 +59,9 @@ def test_the_changelog_keeps_its_format() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    sorted([*ROOT.glob(".github/**/*.yml"), ROOT / ".pre-commit-config.yaml", ROOT / "CITATION.cff"]),
+    sorted(
+        [*ROOT.glob(".github/**/*.yml"), ROOT / ".pre-commit-config.yaml", ROOT / "CITATION.cff"]
+    ),
     ids=lambda path: path.name,
 )
 def test_yaml_parses(path: Path) -> None:

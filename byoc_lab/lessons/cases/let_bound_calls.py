@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from byoc_lab import relay
 from byoc_lab.errors import FreeVariableError
-from byoc_lab.ir import make_node
 from byoc_lab.lessons.cases.base import Case, Symptom
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
@@ -12,6 +11,7 @@ from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.passes.framework.passes import Sequential
+from byoc_lab.relay.ir.attrs import DictAttrs
 from byoc_lab.relay.ir.expr import Call, Function, GlobalVar, Let, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.patterns import wildcard
@@ -71,7 +71,7 @@ def network() -> IRModule:
 
 
 def _tagged(callee: GlobalVar, *args: relay.Expr) -> Call:
-    return Call(callee, args, make_node("DictAttrs", **TAG))
+    return Call(callee, args, DictAttrs(TAG))
 
 
 def _annotated(annotation: AnnotateTarget) -> IRModule:

@@ -92,7 +92,7 @@ def annotate(mod: IRModule, begins_on_conv_data: bool = True, compiler: str = "d
 
 
 class _ConvBatchNormRelu(ExprMutator):
-    """Inside a block from its relu down to its conv2d, begins go on what comes from outside."""
+    """Puts begins on the values that enter a block, from its relu back to its conv2d."""
 
     def __init__(self, compiler: str, begins_on_conv_data: bool):
         super().__init__()
@@ -103,17 +103,17 @@ class _ConvBatchNormRelu(ExprMutator):
     def visit_call(self, call: Call) -> Expr:
         if call.is_op("nn.relu"):
             self.inside = True
-            closed = compiler_end(self._begun(call), self.compiler)
+            closed = compiler_end(self._with_begins(call), self.compiler)
             self.inside = False
             return closed
         if call.is_op("nn.conv2d") and self.inside:
-            self.inside = False  # what is below belongs to another block
-            return self._begun(call)
+            self.inside = False  # the operands belong to another block
+            return self._with_begins(call)
         if call.is_op("nn.batch_norm") and self.inside:
-            return self._begun(call)
+            return self._with_begins(call)
         return super().visit_call(call)
 
-    def _begun(self, call: Call) -> Call:
+    def _with_begins(self, call: Call) -> Call:
         args = []
         for arg in call.args:
             new = self.visit(arg)
@@ -125,5 +125,5 @@ class _ConvBatchNormRelu(ExprMutator):
 
 
 def functions_inside(func: Function) -> list[Function]:
-    """The function literals inside `func`, innermost first: regions, in the partition of 2020."""
+    """The function literals inside `func`, innermost first."""
     return [n for n in relay.ir.visit.post_order(func) if isinstance(n, Function) and n is not func]
