@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from byoc_lab.backends.dnnl import native
-from byoc_lab.lab.checking.validation import validate
+from byoc_lab.lab.checking.validation import Report, validate
 from byoc_lab.lab.linting import lint
 from byoc_lab.lab.tracing import Trace, trace
 from byoc_lab.lessons import mobilenet
-from byoc_lab.run import Executable, Report, Timing, build, compare_times
+from byoc_lab.run import Executable, Timing, build, compare_times
 
 DNNL, HOST = "DNNL regions", "LLVM only (Relax's own schedules)"
 REPEAT = 15

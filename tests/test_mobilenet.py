@@ -12,12 +12,12 @@ from byoc_lab.backends import dnnl
 from byoc_lab.backends.dnnl import native
 from byoc_lab.demo import run_demo
 from byoc_lab.lab.checking.tolerances import Bounded, bounded
-from byoc_lab.lab.checking.validation import compare, validate
+from byoc_lab.lab.checking.validation import Report, compare, validate
 from byoc_lab.lessons import mobilenet
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.ir.expr import Call, Expr, TupleGetItem, Var
 from byoc_lab.relay.ir.visit import post_order, rebuild
-from byoc_lab.run import Executable, Report, build, evaluate
+from byoc_lab.run import Executable, build, evaluate
 from byoc_lab.run.inline import inlined
 from byoc_lab.run.inputs import bind_inputs
 

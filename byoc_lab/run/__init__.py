@@ -1,6 +1,5 @@
-"""Running modules: the NumPy reference, builds with TVM, regions on DNNL; comparing them."""
+"""Running modules: the NumPy reference, builds with TVM, regions on DNNL."""
 
-from byoc_lab.lab.checking.validation import Comparison, Report, validate
 from byoc_lab.run.backends import (
     CompiledRegion,
     backend_names,
@@ -15,14 +14,12 @@ from byoc_lab.run.reference import Result, evaluate
 
 __all__ = [
     "Cards",
-    "Comparison",
     "CompiledRegion",
     "Executable",
     "LoadedLibrary",
     "OffloadWarning",
     "OpCard",
     "RegionCard",
-    "Report",
     "Result",
     "Timing",
     "backend_names",
@@ -32,5 +29,4 @@ __all__ = [
     "get_backend",
     "load_library",
     "register_backend",
-    "validate",
 ]

@@ -31,12 +31,10 @@ def to_bytes(trace: Trace) -> bytes:
     return buffer.getvalue()
 
 
-def from_bytes(data: bytes) -> Trace:
-    """The trace that `to_bytes` was given."""
-    from byoc_lab.lab.tracing.stages import Trace
-
+def from_bytes(cls: type[Trace], data: bytes) -> Trace:
+    """The trace that `to_bytes` was given, as a `cls`."""
     _, stages, title, error = pickle.loads(data)
-    return Trace(stages, title, error)
+    return cls(stages, title, error)
 
 
 class _Pickler(pickle.Pickler):

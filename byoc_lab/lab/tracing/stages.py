@@ -116,7 +116,7 @@ class Trace:
         self.error = error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return from_bytes, (to_bytes(self),)
+        return from_bytes, (type(self), to_bytes(self))
 
     @property
     def initial(self) -> IRModule:

@@ -43,15 +43,6 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    # TVM has it here too, but it runs passes, which this package does not know.
-    if name == "extract_fused_functions":
-        from byoc_lab.passes.normal_form.extract_fused_functions import extract_fused_functions
-
-        return extract_fused_functions
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
 def post_order_visit(expr: Expr, fvisit: Callable[[Expr], object]) -> None:
     """Call `fvisit` on every node of `expr`, operands first, each once."""
     for node in post_order(expr):

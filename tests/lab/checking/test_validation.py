@@ -15,14 +15,14 @@ from byoc_lab.backends import dnnl
 from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import ValidationError
 from byoc_lab.lab.checking.tolerances import bounded, outlier_factor
-from byoc_lab.lab.checking.validation import compare, validate
+from byoc_lab.lab.checking.validation import Report, compare, validate
 from byoc_lab.passes import PassContext, Sequential
 from byoc_lab.relay import Function, IRModule, nn
 from byoc_lab.relay.analysis.queries import free_vars
 from byoc_lab.relay.ir.expr import Call, Expr, Op
 from byoc_lab.relay.ir.visit import rebuild
 from byoc_lab.relay.typing.infer import infer_expr, infer_module
-from byoc_lab.run import Report, build, evaluate
+from byoc_lab.run import build, evaluate
 from byoc_lab.run.inline import inlined
 
 needs_native = pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")

@@ -1,8 +1,9 @@
-"""The functions that FuseOps makes, as `relay.analysis.extract_fused_functions` gives them."""
+"""`extract_fused_functions`: the different functions that FuseOps creates."""
 
 from __future__ import annotations
 
 from byoc_lab import relay
+from byoc_lab.passes.normal_form.extract_fused_functions import extract_fused_functions
 from byoc_lab.relay import IRModule
 
 
@@ -11,7 +12,7 @@ def test_equal_functions_are_given_once() -> None:
     first = relay.nn.softmax(relay.nn.relu(relay.exp(x)))
     second = relay.annotation.stop_fusion(first)
     mod = IRModule.from_expr(relay.nn.softmax(relay.nn.relu(relay.exp(second))))
-    found = relay.analysis.extract_fused_functions(relay.transform.InferType()(mod))
+    found = extract_fused_functions(relay.transform.InferType()(mod))
     operators = {tuple(op.name for op in relay.analysis.all_ops(f)) for f in found.values()}
     assert len(found) == 2
     assert operators == {("nn.relu", "exp"), ("nn.softmax",)}
@@ -20,4 +21,4 @@ def test_equal_functions_are_given_once() -> None:
 
 def test_a_network_needs_as_many_kernels_as_in_tvm() -> None:
     mod, _ = relay.testing.mobilenet.get_workload()
-    assert len(relay.analysis.extract_fused_functions(mod)) == 29  # TVM 0.16's count
+    assert len(extract_fused_functions(mod)) == 29  # TVM 0.16's count
