@@ -106,7 +106,7 @@ def _by_json(obj: _PyAny) -> tuple[_PyAny, ...]:
     return _read_node_json, (_write_node_json(obj),)
 
 
-# What nodes, modules and patterns do by means of what is built on them.
+# The functions of higher layers that nodes, modules and patterns call.
 hooks.provide(
     print_text=print_text,
     print_shown=_print_shown,

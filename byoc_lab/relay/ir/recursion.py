@@ -1,7 +1,7 @@
-"""Recursive rules without a stack: what the parser, the printer and evaluators are written with.
+"""Recursive rules without a stack, for the parser, the printer and evaluators.
 
-A rule is a generator. Where a function would call itself, the rule yields the rule it needs and is
-sent the result; `run` keeps the waiting rules in a list, so depth is bounded by memory alone.
+A rule is a generator. Where a function would call itself, the rule yields the rule it needs and
+receives the result; `run` keeps the waiting rules in a list, so depth is bounded by memory alone.
 """
 
 from __future__ import annotations

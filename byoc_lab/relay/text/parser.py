@@ -59,7 +59,7 @@ from byoc_lab.relay.typing.infer import infer_module
 _VERSION = re.compile(r'#\[version\s*=\s*"0\.0\.5"\s*\]')
 # Rules that may wait for others: about 150,000 nested ifs. More is no program,
 # and would be read for minutes.
-_MOST_NESTED = 600_000
+_MAX_NESTED = 600_000
 _CALLER = 3  # `stacklevel` for the caller of a function that calls `_warn`
 _DEFINITIONS = ("def", "type", "extern")
 _OLD_VERSIONS = ("v0.0.1", "v0.0.2", "v0.0.3", "v0.0.4")
@@ -180,7 +180,7 @@ def _read(reader: Any, rule: RecursiveRule) -> Any:
     def too_deep() -> None:
         reader.fail("this nests too deep to be read; bind inner parts to names (%0 = ...;)")
 
-    return run(rule, _MOST_NESTED, too_deep)
+    return run(rule, _MAX_NESTED, too_deep)
 
 
 def _reader(
