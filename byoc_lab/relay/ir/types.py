@@ -102,7 +102,7 @@ def dtype_named(name: str) -> str:
     if not is_dtype(name):
         near = difflib.get_close_matches(name, _COMMON_DTYPES, 1)
         meant = f"; did you mean {near[0]!r}?" if near else f", as {', '.join(_COMMON_DTYPES)}"
-        raise AttributeValueError(f"there is no dtype {name!r}{meant}")
+        raise AttributeValueError(f"unknown dtype {name!r}{meant}")
     return name
 
 

@@ -1,6 +1,6 @@
-"""What all parts of the parser share: the place in the text, errors, types, attribute values.
+"""The base of the parser: the position in the text, errors, types, attribute values.
 
-Source of the grammar: the 0.0.5 reader of TVM 0.16; `parser.py` says where this one takes more.
+Source of the grammar: the 0.0.5 reader of TVM 0.16; `parser.py` lists the differences.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from byoc_lab.relay.text.parser_spans import LastMentions
 
 # Types and attribute values are small in any program; deeper nesting is an accident or an attack.
 MAX_NESTING = 100
-_FAR = 200  # tokens: more than types and lists of attributes have that are found again
+_FAR = 200  # tokens: more than repeated types and lists of attributes have
 
 _NUMBER = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?)([fi]\d*)?")
 _DIMENSION = re.compile(r"([0-9]{1,19})(?:i\d+)?")  # TVM writes an int64 as 3i64
@@ -151,7 +151,7 @@ class Cursor:
         return tuple(self.texts[self.i : end + 1])
 
     def sequence_of(self, item: Callable[[], Any], close: str, what: str) -> list[Any]:
-        """`item, item, ... close`; the opening bracket is behind us, a last comma allowed."""
+        """`item, item, ... close`; after the opening bracket; a trailing comma is allowed."""
         items = []
         while not self.take(close):
             items.append(item())
@@ -203,7 +203,7 @@ class Cursor:
         self.unexpected("a type", near(token, known).removeprefix("; "), said)
 
     def tensor_type(self) -> TensorType:
-        # Equal types are common and their construction is not cheap.
+        # Equal types are common, and constructing them is expensive.
         key = self.upto("]")
         known = self.types_read.get(key)
         if known is not None:
@@ -233,7 +233,7 @@ class Cursor:
         return AnyDim() if digits is None else int(digits[1])
 
     def type_params(self) -> list[TypeVar]:
-        """The names up to the `]`; they are types from here on."""
+        """The names up to the `]`, which are in scope from here on."""
 
         def param() -> TypeVar:
             if not is_word(self.tok):
@@ -284,8 +284,8 @@ class Cursor:
         return key, self.value(depth)
 
     def meta_value(self, keys: Iterable[str] = ()) -> Any:
-        """What the next token, `meta[T][i]`, stands for; see `MetaEntries` for texts without
-        metadata. Only entries of the types `keys` are taken, when given."""
+        """The value of the next token, `meta[T][i]`; see `MetaEntries` for texts without metadata.
+        Only entries of the types `keys` are accepted, when given."""
         at = self.i
         found = _META.fullmatch(self.tok)
         if found is None:
@@ -365,7 +365,7 @@ class Cursor:
 
 
 def _names_dtype(token: str) -> bool:
-    """Whether a type may be this dtype: "float32", or "float", which TVM takes for it."""
+    """Whether a token is a dtype: "float32", or "float", which TVM accepts for it."""
     return token in SHORT_DTYPES or DTYPE.fullmatch(token) is not None
 
 
@@ -377,7 +377,7 @@ def _dtype(kind: str, suffix: str | None, letter: str, default: str, widths: Ite
 
 
 def unescape(token: str) -> str:
-    """The text of a string token; an unknown escape is left as it stands."""
+    """The text of a string token; an unknown escape is left unchanged."""
     if "\\" not in token:
         return token[1:-1]
     return _ESCAPE.sub(_unescaped, token[1:-1])
@@ -397,7 +397,7 @@ def _minus_hint(token: str, signs: int) -> str:
 
 
 def _hint(token: str) -> str:
-    """What to say about a token that people often write where Relay has none."""
+    """A hint about a token that is often written, but does not exist in Relay."""
     if token == "in":
         return "Relay text has no `in`: end the value with ';'"
     if token == "#":

@@ -1,8 +1,8 @@
 """Expressions: tokens to nodes.
 
-Rules that contain expressions are generators (`rules.py`), so nesting costs memory and never a
-stack, and reading is linear in the text. Most of it happens in `binary`, which reads operands,
-calls and operators in one loop.
+Rules that contain expressions are generators (`recursion.py`), so nesting takes memory, not stack,
+and parsing is linear in the text. Most of it happens in `binary`, which reads operands, calls and
+operators in one loop.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class ExprParser(DataTypeParser, AttributeParser):
     ) -> RecursiveRule:
         """block := (let | %0 = value; | free_var | expr;)* expr
 
-        The value of a binding may have bindings of its own, but a `;` after it is the end of it.
-        `first`, which begins at token `first_at`, is there when it was read already.
+        The value of a binding may contain bindings, but a `;` ends it. `first`, which begins at
+        token `first_at`, is the first expression if it was read already.
         """
         begin = self.i if first is None else first_at
         mark = len(self.hidden)
@@ -162,7 +162,7 @@ class ExprParser(DataTypeParser, AttributeParser):
     def binary(self, may_continue: bool) -> RecursiveRule:
         """binary := operand (OP operand)*;  operand := atom ( '(' arguments ')' | '.' INT )*
 
-        With `may_continue`, a `;` after it makes it the first part of a block.
+        With `may_continue`, a following `;` makes it the first part of a block.
         """
         begin = self.i
         operands: list[tuple[Expr, int, int]] = []  # with their first token, and the next
@@ -231,7 +231,7 @@ class ExprParser(DataTypeParser, AttributeParser):
                 else:
                     break
             if operators:
-                # What binds less than the operator before it is a call by now.
+                # Before an operator that binds less, the previous operands become a call.
                 last = operators.pop()
                 while operators and OPERATORS[last][0] <= OPERATORS[operators[-1]][0]:
                     self.infix(operands, operators.pop())
@@ -251,7 +251,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         return value
 
     def infix(self, operands: list[tuple[Expr, int, int]], operator: str) -> None:
-        """The last two operands become one, a call of the operator between them."""
+        """Replace the last two operands by a call of the operator between them."""
         right, _, end = operands.pop()
         left, at, _ = operands.pop()
         op = self.operator(OPERATORS[operator][1], at)
@@ -259,7 +259,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         operands.append((Call(op, (left, right), span=span), at, end))
 
     def simple_argument(self) -> Expr | None:
-        """The next token as an argument if it is a plain name, which most are; else None."""
+        """The next token as an argument if it is a plain name, as most are; else None."""
         token = self.tok
         if token[:1] != "%" or self.peek() not in (",", ")"):
             return None
@@ -277,7 +277,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         return RefWrite(ref, written, self.span(at))
 
     def leaf(self) -> Expr:
-        """An operand made of one token: a literal, a global, metadata, an operator."""
+        """An operand of one token: a literal, a global, metadata, an operator."""
         at, token = self.i, self.tok
         start = token[:1]
         if start.isdecimal() or start == "-" or token.startswith(("inff", "nanf")):
@@ -404,7 +404,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         return Call(callee, args, attrs, span=self.span(at))
 
     def end_of_program(self) -> None:
-        """Nothing may follow."""
+        """Raise ParseError unless the text ends here."""
         token = self.tok
         if not token:
             return None
