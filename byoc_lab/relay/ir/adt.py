@@ -124,7 +124,9 @@ class Pattern:
     span: Span | None
     _depth: int
 
-    def _fill(self, patterns: Iterable[Pattern], span: Span | None, own: tuple[Var, ...] = ()):
+    def _set_fields(
+        self, patterns: Iterable[Pattern], span: Span | None, own: tuple[Var, ...] = ()
+    ):
         patterns = tuple(patterns)
         for p in patterns:
             if not isinstance(p, Pattern):
@@ -166,7 +168,7 @@ class PatternWildcard(Pattern):
     __slots__ = ()
 
     def __init__(self, span: Span | None = None):
-        self._fill((), span)
+        self._set_fields((), span)
 
 
 class PatternVar(Pattern):
@@ -179,7 +181,7 @@ class PatternVar(Pattern):
         if not isinstance(var, Var):
             raise TypeError(f"a pattern binds variables, found {var!r}")
         _set(self, "var", var)
-        self._fill((), span, (var,))
+        self._set_fields((), span, (var,))
 
     def _with(self, patterns: Sequence[Pattern], new: Mapping[Var, Var]) -> Pattern:
         return PatternVar(new[self.var], self.span)
@@ -200,7 +202,7 @@ class PatternConstructor(Pattern):
         if not isinstance(constructor, Constructor):
             raise TypeError(f"a pattern needs a constructor, found {constructor!r}")
         _set(self, "constructor", constructor)
-        self._fill(patterns or (), span)
+        self._set_fields(patterns or (), span)
 
     def shape(self) -> Any:
         return (self.constructor.identity, *(p.shape() for p in self.patterns))
@@ -215,7 +217,7 @@ class PatternTuple(Pattern):
     __slots__ = ()
 
     def __init__(self, patterns: Sequence[Pattern] | None = None, span: Span | None = None):
-        self._fill(patterns or (), span)
+        self._set_fields(patterns or (), span)
 
     def _with(self, patterns: Sequence[Pattern], new: Mapping[Var, Var]) -> Pattern:
         return PatternTuple(patterns, self.span)

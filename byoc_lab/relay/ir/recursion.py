@@ -13,15 +13,15 @@ RecursiveRule = Generator["RecursiveRule", Any, Any]
 
 
 def run(
-    rule: RecursiveRule, most: int | None = None, too_many: Callable[[], Any] | None = None
+    rule: RecursiveRule, max_waiting: int | None = None, too_many: Callable[[], Any] | None = None
 ) -> Any:
-    """The result of a rule. Where more than `most` rules wait, `too_many` is called, to raise."""
+    """The result of a rule. `too_many` is called, to raise, when `max_waiting` rules wait."""
     waiting, result = [rule], None
     while waiting:
         try:
             waiting.append(waiting[-1].send(result))
             result = None
-            if too_many is not None and len(waiting) == most:
+            if too_many is not None and len(waiting) == max_waiting:
                 too_many()
         except StopIteration as finished:
             waiting.pop()

@@ -92,7 +92,7 @@ def printable(line: str) -> str:
 
 
 class SourceMap:
-    """Texts by name: `source_map[span.source_name].source` is the text that a span refers to."""
+    """Texts by name: `.source_map[span.source_name].source` is the text that a span refers to."""
 
     def __init__(self) -> None:
         self.source_map: dict[SourceName, Source] = {}
@@ -102,6 +102,6 @@ class SourceMap:
         self.source_map[SourceName(name)] = Source(content, name)
 
     def copy(self) -> SourceMap:
-        twin = SourceMap()
-        twin.source_map = dict(self.source_map)
-        return twin
+        copy = SourceMap()
+        copy.source_map = dict(self.source_map)
+        return copy

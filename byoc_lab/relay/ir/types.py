@@ -122,7 +122,7 @@ class TensorType(Type):
         kind = dtype_named(str(dtype))
         for d in dims:
             if type(d) is not IntImm or d.dtype != "int32":  # equal lengths need not be identical
-                return cls._made(dims, kind)
+                return cls._create(dims, kind)
         return cls._shared(dims, kind)
 
     @classmethod
@@ -130,10 +130,10 @@ class TensorType(Type):
     def _shared(cls, dims: tuple[Dim, ...], dtype: str) -> TensorType:
         """A module has thousands of nodes and few types: one object for equal types saves memory
         and makes comparisons fast."""
-        return cls._made(dims, dtype)
+        return cls._create(dims, dtype)
 
     @classmethod
-    def _made(cls, dims: tuple[Dim, ...], dtype: str) -> TensorType:
+    def _create(cls, dims: tuple[Dim, ...], dtype: str) -> TensorType:
         made = super().__new__(cls)
         object.__setattr__(made, "shape", dims)
         object.__setattr__(made, "dtype", dtype)

@@ -107,7 +107,7 @@ class NodePrinter(ValuePrinter):
         """The same where old printers wrote none."""
         return self.note(node) if self.style.note_all else ""
 
-    def note_asked(self, node: Expr) -> str:
+    def annotation_comment(self, node: Expr) -> str:
         """The annotation of a node that has no comment otherwise."""
         return self.note_new(node) if self.annotate else ""
 
@@ -143,13 +143,13 @@ class NodePrinter(ValuePrinter):
             self.buffers[-1].append(Line(text, node, None, {}, name))
             self.home[node] = self.scopes[-1]
         elif node in self.home:
-            self.show_home(node)
+            self.place_definition(node)
         text = self.short[node]
         if isinstance(node, (Var, GlobalVar)) or text[:1] == "%":
             refs[text.partition(" ")[0]] = node
-        return text + self.note_asked(node) * isinstance(node, (Op, GlobalVar))
+        return text + self.annotation_comment(node) * isinstance(node, (Op, GlobalVar))
 
-    def show_home(self, node: Expr) -> None:
+    def place_definition(self, node: Expr) -> None:
         """Ensure that the line of `node` is above the line that is being written.
 
         It may be in a scope whose own text is not placed yet: a closure that is called with a value
@@ -292,19 +292,25 @@ class NodePrinter(ValuePrinter):
             head = Line(f"if ({self.refer(node.cond, refs)}) {{", node, None, refs)
             then = yield self.scope(node.true_branch)
             otherwise = yield self.scope(node.false_branch)
-            end = Line("}" + self.note_asked(node))
+            end = Line("}" + self.annotation_comment(node))
             return [head, Indented(then), Line("} else {"), Indented(otherwise), end]
         if isinstance(node, Match):
             return (yield self.match(node))
         if isinstance(node, Let):
             bound = yield self.let(node)
             rest = yield self.scope(node.body)
-            return [Line("(", node), Indented([*bound, *rest]), Line(")" + self.note_asked(node))]
+            return [
+                Line("(", node),
+                Indented([*bound, *rest]),
+                Line(")" + self.annotation_comment(node)),
+            ]
         word, refs, given = _REFERENCES[type(node)], {}, []
         for part in node.parts():
             yield self.visit(part)
             given.append(self.refer(part, refs))
-        return [Line(f"{word}({', '.join(given)}){self.note_asked(node)}", node, None, refs)]
+        return [
+            Line(f"{word}({', '.join(given)}){self.annotation_comment(node)}", node, None, refs)
+        ]
 
     def function(self, func: Function, prefix: str) -> RecursiveRule:
         generic = f"[{', '.join(map(str, func.type_params))}]" if func.type_params else ""
@@ -326,7 +332,7 @@ class NodePrinter(ValuePrinter):
             head = Line(f"{pattern_text(clause.lhs, self.bind)} => {{")
             value = yield self.scope(clause.rhs)
             block.append(Indented([head, Indented(value), Line("},")]))
-        return [*block, Line("}" + self.note_asked(node))]
+        return [*block, Line("}" + self.annotation_comment(node))]
 
     def let(self, node: Let) -> RecursiveRule:
         """`let %x = value;`; lines that the value needs go into the surrounding scope."""
@@ -336,7 +342,7 @@ class NodePrinter(ValuePrinter):
         if flat and isinstance(value, Let) and self.uses[value] <= 1:
             self.let_depth += 1
             block = [*(yield self.let(value)), *(yield self.scope(value.body))]
-            block[-1].text += self.note_asked(value)
+            block[-1].text += self.annotation_comment(value)
             self.let_depth -= 1
         else:
             block = yield self.tail(value)
@@ -363,7 +369,7 @@ class NodePrinter(ValuePrinter):
             tail = tail.body
         lines.extend((yield self.tail(tail)))
         if tail is not first:
-            lines[-1].text += self.note_asked(first)
+            lines[-1].text += self.annotation_comment(first)
         self.buffers.pop()
         return lines
 
