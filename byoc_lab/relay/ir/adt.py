@@ -130,7 +130,7 @@ class Pattern:
         patterns = tuple(patterns)
         for p in patterns:
             if not isinstance(p, Pattern):
-                raise TypeError(f"a pattern is made of patterns, found {p!r}")
+                raise TypeError(f"a pattern contains patterns, found {p!r}")
         depth = 1 + max((p._depth for p in patterns), default=0)
         if depth > MAX_DEPTH:  # patterns are compared and printed recursively
             raise WellFormedError(f"a pattern may nest {MAX_DEPTH} deep, found a deeper one")
@@ -283,7 +283,7 @@ class Match(Expr):
             raise TypeError(f"match takes an expression apart, found {data!r}")
         for c in clauses:
             if not isinstance(c, Clause):
-                raise TypeError(f"match is made of clauses, found {c!r}")
+                raise TypeError(f"match contains clauses, found {c!r}")
         _set(self, "data", data)
         _set(self, "clauses", tuple(clauses))
         _set(self, "complete", bool(complete))

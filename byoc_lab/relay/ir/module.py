@@ -98,21 +98,21 @@ class IRModule:
 
     def copy(self) -> IRModule:
         """A module of the same functions, which may be changed."""
-        twin = IRModule()
-        twin.functions, twin._by_name = Map(self.functions), dict(self._by_name)
-        twin.type_definitions, twin.attrs = Map(self.type_definitions), self.attrs
-        twin.declared, twin.notes = dict(self.declared), list(self.notes)
-        twin.source_map = self.source_map.copy()
-        twin._imported = self._imported
-        return twin
+        copied = IRModule()
+        copied.functions, copied._by_name = Map(self.functions), dict(self._by_name)
+        copied.type_definitions, copied.attrs = Map(self.type_definitions), self.attrs
+        copied.declared, copied.notes = dict(self.declared), list(self.notes)
+        copied.source_map = self.source_map.copy()
+        copied._imported = self._imported
+        return copied
 
     def with_functions(self, functions: Mapping[GlobalVar, Function]) -> IRModule:
         """A module of these functions, with the types, attributes and notes of this one."""
-        twin = self.copy()
-        twin.functions, twin._by_name = Map(), {}
+        copied = self.copy()
+        copied.functions, copied._by_name = Map(), {}
         for name, func in functions.items():
-            twin._put(name, func, closed=False)
-        return twin
+            copied._put(name, func, closed=False)
+        return copied
 
     def __getitem__(self, name: str | GlobalVar | GlobalTypeVar) -> Any:
         """The function of that name, or the TypeData of that type."""
@@ -274,15 +274,15 @@ class IRModule:
 
     def with_attrs(self, attr_map: Mapping[str, Any] | Attrs) -> IRModule:
         """A copy with attributes added or replaced."""
-        twin = self.copy()
-        twin.attrs = DictAttrs({**self.attrs, **dict(attr_map.items())})
-        return twin
+        copied = self.copy()
+        copied.attrs = DictAttrs({**self.attrs, **dict(attr_map.items())})
+        return copied
 
     def without_attr(self, attr_key: str) -> IRModule:
         """A copy without an attribute; the module itself when it has none of that name."""
-        twin = self.copy()
-        twin.attrs = DictAttrs({k: v for k, v in self.attrs.items() if k != attr_key})
-        return twin
+        copied = self.copy()
+        copied.attrs = DictAttrs({k: v for k, v in self.attrs.items() if k != attr_key})
+        return copied
 
     def astext(self, show_meta_data: bool = True, annotate: Any = None, **options: Any) -> str:
         """The module as Relay text (see `relay.print_text` for the options)."""

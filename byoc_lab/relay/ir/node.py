@@ -83,11 +83,11 @@ class Expr:
         fields["_checked_type"] = ty
         if all(getattr(self, name) == value for name, value in fields.items()):
             return self
-        twin = object.__new__(type(self))
+        copy = object.__new__(type(self))
         cls: Any = type(self)
         for name in all_slots(cls):
-            set_field(twin, name, fields[name] if name in fields else getattr(self, name))
-        return twin
+            set_field(copy, name, fields[name] if name in fields else getattr(self, name))
+        return copy
 
     def summary(self) -> str:
         """A short description for messages: kind and name, never the whole text."""

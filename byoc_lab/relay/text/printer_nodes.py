@@ -107,7 +107,7 @@ class NodePrinter(ValuePrinter):
         """The same where old printers wrote none."""
         return self.note(node) if self.style.note_all else ""
 
-    def annotation_comment(self, node: Expr) -> str:
+    def annotated(self, node: Expr) -> str:
         """The annotation of a node that has no comment otherwise."""
         return self.note_new(node) if self.annotate else ""
 
@@ -147,7 +147,7 @@ class NodePrinter(ValuePrinter):
         text = self.short[node]
         if isinstance(node, (Var, GlobalVar)) or text[:1] == "%":
             refs[text.partition(" ")[0]] = node
-        return text + self.annotation_comment(node) * isinstance(node, (Op, GlobalVar))
+        return text + self.annotated(node) * isinstance(node, (Op, GlobalVar))
 
     def place_definition(self, node: Expr) -> None:
         """Ensure that the line of `node` is above the line that is being written.
@@ -292,7 +292,7 @@ class NodePrinter(ValuePrinter):
             head = Line(f"if ({self.refer(node.cond, refs)}) {{", node, None, refs)
             then = yield self.scope(node.true_branch)
             otherwise = yield self.scope(node.false_branch)
-            end = Line("}" + self.annotation_comment(node))
+            end = Line("}" + self.annotated(node))
             return [head, Indented(then), Line("} else {"), Indented(otherwise), end]
         if isinstance(node, Match):
             return (yield self.match(node))
@@ -302,15 +302,13 @@ class NodePrinter(ValuePrinter):
             return [
                 Line("(", node),
                 Indented([*bound, *rest]),
-                Line(")" + self.annotation_comment(node)),
+                Line(")" + self.annotated(node)),
             ]
         word, refs, given = _REFERENCES[type(node)], {}, []
         for part in node.parts():
             yield self.visit(part)
             given.append(self.refer(part, refs))
-        return [
-            Line(f"{word}({', '.join(given)}){self.annotation_comment(node)}", node, None, refs)
-        ]
+        return [Line(f"{word}({', '.join(given)}){self.annotated(node)}", node, None, refs)]
 
     def function(self, func: Function, prefix: str) -> RecursiveRule:
         generic = f"[{', '.join(map(str, func.type_params))}]" if func.type_params else ""
@@ -332,7 +330,7 @@ class NodePrinter(ValuePrinter):
             head = Line(f"{pattern_text(clause.lhs, self.bind)} => {{")
             value = yield self.scope(clause.rhs)
             block.append(Indented([head, Indented(value), Line("},")]))
-        return [*block, Line("}" + self.annotation_comment(node))]
+        return [*block, Line("}" + self.annotated(node))]
 
     def let(self, node: Let) -> RecursiveRule:
         """`let %x = value;`; lines that the value needs go into the surrounding scope."""
@@ -342,7 +340,7 @@ class NodePrinter(ValuePrinter):
         if flat and isinstance(value, Let) and self.uses[value] <= 1:
             self.let_depth += 1
             block = [*(yield self.let(value)), *(yield self.scope(value.body))]
-            block[-1].text += self.annotation_comment(value)
+            block[-1].text += self.annotated(value)
             self.let_depth -= 1
         else:
             block = yield self.tail(value)
@@ -369,7 +367,7 @@ class NodePrinter(ValuePrinter):
             tail = tail.body
         lines.extend((yield self.tail(tail)))
         if tail is not first:
-            lines[-1].text += self.annotation_comment(first)
+            lines[-1].text += self.annotated(first)
         self.buffers.pop()
         return lines
 

@@ -217,7 +217,7 @@ class _Solver(CallRules, DataTypeRules):
                 self.fresh.add(param)
 
     def _visit(self, node: Expr) -> Type:
-        carried = node._checked_type
+        present = node._checked_type
         if isinstance(node, Var):
             return self.of_variable(node)
         if isinstance(node, GlobalVar):
@@ -225,12 +225,12 @@ class _Solver(CallRules, DataTypeRules):
         if isinstance(node, Constructor):
             return self.constructor_type(node)
         if isinstance(node, Constant):
-            if carried is not None:
-                return carried
+            if present is not None:
+                return present
             self.fresh.add(node)
             return TensorType(node.data.shape, node.data.dtype)
-        if carried is not None and not any(p in self.fresh for p in node.parts()):
-            return carried
+        if present is not None and not any(p in self.fresh for p in node.parts()):
+            return present
         self.fresh.add(node)
         return _VISIT[type(node)](self, node)
 
@@ -351,7 +351,7 @@ class _Solver(CallRules, DataTypeRules):
             _fail(
                 node,
                 f"the type of {describe(node)} cannot be inferred (only {ty} is known); "
-                f"annotate it, or a variable it is made of",
+                f"annotate it, or a variable that it uses",
                 in_tvm=(UNDERCONSTRAINED,),
             )
         return ty

@@ -37,7 +37,7 @@ def test_an_expression_is_extracted_by_its_number():
 
 
 @pytest.mark.parametrize("number", [-1, 12])
-def test_a_number_that_is_not_there(number: int):
+def test_a_number_out_of_range_is_refused(number: int):
     with pytest.raises(UnknownNameError, match="it has %0 to %11"):
         relay.analysis.extract_intermdeiate_expr(MIXED, number)
 

@@ -43,14 +43,14 @@ def test_a_variable_takes_another_one_s_identity() -> None:
     assert changed.type_annotation == x.type_annotation
 
 
-def test_what_is_no_name_and_no_number_is_refused() -> None:
+def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(TypeError, match="named by a string, found 1"):
         relay.var(1)
     with pytest.raises(TypeError, match="numbers or arrays of them, found 'text'"):
         relay.const("text")
 
 
-def test_nodes_in_words_are_few_words():
+def test_descriptions_are_short():
     x, f = relay.var("x", shape=(2,)), relay.GlobalVar("f")
     pair = relay.Tuple([x, x])
     first = relay.TupleGetItem(pair, 0)

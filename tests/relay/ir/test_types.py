@@ -16,7 +16,7 @@ from byoc_lab.errors import AttributeValueError
         ("?", "as float32, "),
     ],
 )
-def test_a_dtype_that_there_is_not(name: str, hint: str) -> None:
+def test_an_unknown_dtype_is_refused(name: str, hint: str) -> None:
     with pytest.raises(AttributeValueError, match=hint):
         relay.var("x", shape=(2,), dtype=name)
 
@@ -24,5 +24,5 @@ def test_a_dtype_that_there_is_not(name: str, hint: str) -> None:
 @pytest.mark.parametrize(
     "name", ["int4", "float32x4", "bool", "bfloat16", "custom[posites2]8", "handle"]
 )
-def test_dtypes_that_there_are(name: str) -> None:
+def test_dtypes_of_tvm_are_accepted(name: str) -> None:
     assert relay.TensorType((2,), name).dtype == name
