@@ -8,7 +8,9 @@ from `ByocLabError`, and also from the built-in exception that a caller would tr
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
 
 
 def nearest(name: object, known: Iterable[str], most: int = 3) -> str:
@@ -24,16 +26,17 @@ def nearest(name: object, known: Iterable[str], most: int = 3) -> str:
 
 
 class ByocLabError(Exception):
-    """Base of all errors of byoc_lab.
-
-    `in_tvm` is what TVM 0.16 says of the error, where that is known to be said by scripts.
-    """
-
-    in_tvm: tuple[str, ...] = ()
+    """Base of all errors of byoc_lab."""
 
 
 class DiagnosticError(ByocLabError):
-    """A program has an error in its text or its types: what TVM reports as diagnostics."""
+    """A program has an error in its text or its types: what TVM reports as diagnostics.
+
+    `facts` is what the message says, as data for tools that word it differently: its "kind" and the
+    values by name; empty where no tool asks.
+    """
+
+    facts: Mapping[str, Any] = MappingProxyType({})
 
 
 class ParseError(DiagnosticError, ValueError):
@@ -69,12 +72,12 @@ class TypeInferenceError(DiagnosticError, TypeError):
         self,
         message: str,
         node: object = None,
-        in_tvm: tuple[str, ...] = (),
+        facts: Mapping[str, Any] | None = None,
         span: object = None,
     ):
         super().__init__(message)
         self.node = node
-        self.in_tvm = in_tvm
+        self.facts = facts or {}
         self.span = span or getattr(node, "span", None)
 
 

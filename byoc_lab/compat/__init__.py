@@ -9,8 +9,8 @@ those of the installed apache-tvm. `names.py` is the table that says which name 
 and `overlay.py` how. What is in neither raises UnsupportedNameError (an AttributeError) or
 UnsupportedModuleError (an ImportError), which say what to do instead.
 
-What a script or test that is run so reads from text has the places (spans) that TVM 0.16 gives, and
-prints with them, as in TVM; elsewhere `byoc_lab.relay.ir.span.follow_tvm()` asks for that.
+What `relay.parse` reads here has the places (spans) that TVM 0.16 gives (`places.py`), and in a
+script or test that is run so, texts show them, as in TVM.
 
 `compat.jan2020` is the same for scripts of January 2020, whose passes gave other results.
 """

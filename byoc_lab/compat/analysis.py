@@ -8,7 +8,7 @@ from typing import Any
 
 from byoc_lab.compat.nd import HostArray
 from byoc_lab.errors import PassError, UnknownFunctionError
-from byoc_lab.passes.normal_form.extract_fused_functions import extract_fused_functions
+from byoc_lab.passes.normal_form.extract_fused_functions import extract_fused_functions  # noqa: F401
 from byoc_lab.passes.normal_form.to_basic_block_normal_form import find_lifted
 from byoc_lab.passes.quantize.fake_quantization_to_integer import list_fake_quantized_op_freqs
 from byoc_lab.passes.simplify.simplify_fc_transpose import search_fc_transpose
@@ -205,7 +205,6 @@ def all_dtypes(expr: Expr) -> set[str]:
 
 __all__ = [
     "AnnotatedRegion", "AnnotatedRegionSet", "CallGraph", "all_dtypes",
-    "check_basic_block_normal_form", "check_constant", "count_layers",
-    "extract_fused_functions", "get_calibration_data",
+    "check_basic_block_normal_form", "check_constant", "count_layers", "get_calibration_data",
     "get_total_mac_number", "list_fake_quantized_op_freqs", "search_fc_transpose",
 ]  # fmt: skip

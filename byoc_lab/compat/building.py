@@ -51,7 +51,7 @@ from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order, substitute
-from byoc_lab.relay.text.parser import parse
+from byoc_lab.relay.text import parser
 from byoc_lab.run.backends import get_backend
 from byoc_lab.run.build import OffloadWarning
 from byoc_lab.run.build import build as build_executable
@@ -190,7 +190,7 @@ def load_library(path: Any) -> Library:
             f"{path} is no library that relay.build(...).export_library wrote with byoc_lab; "
             f"one of TVM's own is to be loaded by the TVM that made it"
         )
-    mod = parse(document["relay"])
+    mod = parser.parse(document["relay"])
     # A text tells variables apart by their names, so it may have others than the program had.
     old = mod["main"]
     params = [

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
+from byoc_lab.compat.diagnostic_words import words
 from byoc_lab.errors import DiagnosticError
-from byoc_lab.relay.ir.diagnosis import tell
+from byoc_lab.relay.ir.diagnosis import listen
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.span import Span
 
@@ -102,14 +103,14 @@ def override_renderer(render_func: Callable[[DiagnosticContext], None] | None) -
     del _renderers[1:]
     if render_func is not None:
         _renderers.append(DiagnosticRenderer(render_func))
-    tell(None if render_func is None else _rendered)
+    listen(None if render_func is None else _rendered)
 
 
 def _rendered(error: DiagnosticError, mod: Any) -> DiagnosticError:
     """Show an error; the one to raise for it."""
     ctx = DiagnosticContext(mod or IRModule())
     span = getattr(error, "span", None)
-    for message in error.in_tvm or (getattr(error, "reason", str(error)),):
+    for message in words(error) or (getattr(error, "reason", str(error)),):
         ctx.emit(Diagnostic(DiagnosticLevel.ERROR, span, message))
     try:
         ctx.render()

@@ -19,7 +19,7 @@ _RELAY = "byoc_lab.relay"
 _HERE = "byoc_lab.compat"
 _BUILDERS = (f"{_HERE}.operators", f"{_RELAY}.op", _RELAY)  # `relay.op.add` is `relay.add`
 _CONTRIB = (f"{_HERE}.contrib",)
-_PASSES = (f"{_HERE}.annotate_target", "byoc_lab.passes")
+_PASSES = (f"{_HERE}.announced", f"{_HERE}.annotate_target", "byoc_lab.passes")
 _RELAY_PASSES = (*_PASSES, f"{_HERE}.relay_names")
 
 SOURCES: dict[str, tuple[str, ...]] = {
@@ -74,7 +74,6 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.adt": (f"{_RELAY}.ir.adt", f"{_RELAY}.ir.expr"),
     "tvm.relay.analysis": (f"{_RELAY}.analysis.queries", f"{_HERE}.analysis"),
     "tvm.relay.analysis.analysis": (f"{_RELAY}.analysis.queries", f"{_HERE}.analysis"),
-    "tvm.relay.analysis.feature": (f"{_RELAY}.analysis.queries",),
     "tvm.relay.analysis.annotated_regions": (f"{_HERE}.analysis",),
     "tvm.relay.analysis.call_graph": (f"{_HERE}.analysis",),
     "tvm.relay.backend": (f"{_HERE}.building",),

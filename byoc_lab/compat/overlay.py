@@ -19,13 +19,15 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 from byoc_lab.compat import integrations  # noqa: F401  (registers them, as importing TVM does)
 from byoc_lab.compat.names import APACHE, INSTEAD, SOURCES, WHOLE
 from byoc_lab.errors import UnsupportedModuleError, UnsupportedNameError
-from byoc_lab.relay.ir.span import follow_tvm
+from byoc_lab.relay.ir import hooks
+from byoc_lab.relay.text import printer
 
 _INSIDERS = {"byoc_lab", "tvm", "tvm_ffi"}  # their import statements mean apache-tvm
 _overlays: dict[str, ModuleType] = {}
@@ -222,9 +224,19 @@ def install() -> None:
                 return plain_import(name, globals, locals, fromlist, level)
         return plain_import(name, globals, locals, fromlist, level)
 
-    follow_tvm()  # old scripts compare texts
+    _show_spans()
     with _lock:
         _installed = True
         _apache.update(_swap({}))
         builtins.__import__ = import_  # type: ignore[assignment]
         sys.meta_path.insert(0, _Finder())
+
+
+def _show_spans() -> None:
+    """Let texts of nodes and modules show spans unless told not to, as in TVM: old scripts compare
+    them."""
+
+    def print_text(obj: Any, show_span: bool = True, **options: Any) -> str:
+        return printer.print_text(obj, show_span=show_span, **options)
+
+    hooks.provide(print_text=print_text, print_shown=partial(printer.print_shown, show_span=True))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from byoc_lab.compat.diagnostics import Diagnostic, DiagnosticContext, DiagnosticLevel
+from byoc_lab.compat.places import LastMentions
 from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.passes import ModulePass
 from byoc_lab.relay.ir.adt import Constructor
@@ -11,12 +14,14 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.source_map import SourceMap
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.text import parser
-from byoc_lab.relay.text.parser import fromtext, parse
+
+parse = fromtext = partial(parser.parse, places=LastMentions)
+"""`relay.parse`, whose spans are those of TVM 0.16."""
 
 
 def parse_expr(source: str) -> Expr:
     """The expression that a text describes; places call the text "string"."""
-    return parser.parse_expr(source, "string")
+    return parser.parse_expr(source, "string", places=LastMentions)
 
 
 class SpanCheck(ModulePass):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from byoc_lab.compat.params import load_param_dict, save_param_dict
-from byoc_lab.compat.parser import SpanCheck, parse_expr
+from byoc_lab.compat.parser import SpanCheck, fromtext, parse, parse_expr
 from byoc_lab.passes import FoldConstant, PassContext
 from byoc_lab.passes.byoc.partition_graph import mangle_module_name
 from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.hooks import print_text
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.prelude import Prelude
-from byoc_lab.relay.text.printer import print_text
 
 build_config = PassContext
 ExprWithOp = Expr
@@ -39,8 +39,10 @@ __all__ = [
     "SpanCheck",
     "astext",
     "build_config",
+    "fromtext",
     "load_param_dict",
     "mangle_module_name",
+    "parse",
     "parse_expr",
     "pretty_print",
     "save_param_dict",

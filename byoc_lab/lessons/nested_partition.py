@@ -77,4 +77,4 @@ class _ConvBatchNormRelu(ExprMutator):
 
 def functions_inside(func: Function) -> list[Function]:
     """The function literals inside `func`, innermost first: what the old partitioner made."""
-    return [n for n in relay.visit.post_order(func) if isinstance(n, Function) and n is not func]
+    return [n for n in relay.ir.visit.post_order(func) if isinstance(n, Function) and n is not func]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from typing import Any as _PyAny
 
 from byoc_lab.relay import (
+    analysis,
     annotation,
     build_module,
     image,
@@ -23,7 +24,6 @@ from byoc_lab.relay import (
     vision,
 )
 from byoc_lab.relay import patterns as dataflow_pattern
-from byoc_lab.relay.analysis import queries as analysis
 from byoc_lab.relay.analysis.structural import assert_structural_equal, structural_equal
 from byoc_lab.relay.analysis.structural_hash import structural_hash
 from byoc_lab.relay.ir import adt, expr, hooks
@@ -72,6 +72,7 @@ from byoc_lab.relay.ir.expr_functor import (
     MixedModeVisitor,
 )
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.pickling import reduce as _reduce
 from byoc_lab.relay.ir.scope_builder import ScopeBuilder
 from byoc_lab.relay.ir.span import SequentialSpan, SourceName, Span
 from byoc_lab.relay.ir.type_functor import TypeFunctor, TypeMutator, TypeVisitor
@@ -95,23 +96,16 @@ from byoc_lab.relay.patterns import *  # noqa: F403 (TVM puts the pattern names 
 from byoc_lab.relay.patterns import partition
 from byoc_lab.relay.patterns.matcher import matches as _matches
 from byoc_lab.relay.patterns.text import pattern_text as _pattern_text
-from byoc_lab.relay.text.node_json import read_node_json as _read_node_json
-from byoc_lab.relay.text.node_json_writer import write_node_json as _write_node_json
 from byoc_lab.relay.text.parser import fromtext, parse, parse_expr, parse_file, parse_programs
 from byoc_lab.relay.text.printer import print_lines, print_text
 from byoc_lab.relay.text.printer import print_shown as _print_shown
-
-
-def _by_json(obj: _PyAny) -> tuple[_PyAny, ...]:
-    return _read_node_json, (_write_node_json(obj),)
-
 
 # The functions of higher layers that nodes, modules and patterns call.
 hooks.provide(
     print_text=print_text,
     print_shown=_print_shown,
     parse_file=parse_file,
-    reduce=_by_json,
+    reduce=_reduce,
     matches=_matches,
     partition=partition,
     pattern_text=_pattern_text,

@@ -19,7 +19,7 @@ from byoc_lab.run.executable import Executable, LinkedRegion, is_external, opera
 from byoc_lab.run.inline import flattened
 from byoc_lab.run.inputs import checked_module
 from byoc_lab.run.to_relax import to_relax
-from byoc_lab.run.tvm_runtime import import_tvm
+from byoc_lab.run.tvm_runtime import COMPILING, import_tvm
 
 
 class OffloadWarning(UserWarning):
@@ -51,6 +51,8 @@ def build(
     Quantized operators outside regions are taken apart first, as TVM's build does, so that the
     active `relay.qnn.op.requantize_config` counts.
 
+    Several threads may build at once; TVM's part of it is done by one after the other.
+
     Raises BuildError (no translation, a region refused), PassError (a quantized operator that
     cannot be taken apart), UnknownNameError (no such back end), NativeExtensionError (a back end is
     not built), MissingDependencyError (no apache-tvm).
@@ -69,9 +71,10 @@ def build(
         regions[gv] = found
     linked = {mod[gv] for gv, region in regions.items() if region.compiled is not None}
     flat = flattened(mod["main"], mod, keep=lambda function: function in linked)
-    relax_module = to_relax(flat.main, flat.functions)
-    compiled = _compile(relax_module, [r.compiled for r in regions.values() if r.compiled], target)
-    return Executable(mod, compiled, list(regions.values()), bool(flat.functions))
+    modules = [r.compiled for r in regions.values() if r.compiled]
+    with COMPILING:
+        compiled = _compile(to_relax(flat.main, flat.functions), modules, target)
+        return Executable(mod, compiled, list(regions.values()), bool(flat.functions))
 
 
 def _check_options(params: Any, target: Any, backends: Any) -> None:

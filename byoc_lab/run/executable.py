@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.backends import CompiledRegion
 from byoc_lab.run.cards import Cards, OpCard, RegionCard
+from byoc_lab.run.checksum import append_checksum
 from byoc_lab.run.deep import run_deep
 from byoc_lab.run.direct import direct_call
 from byoc_lab.run.inline import flattened
@@ -74,6 +76,9 @@ class Executable:
 
     The outputs are those of @main, tuples made flat. Inputs are checked against the types of
     @main's parameters. recursive: whether it has functions that call themselves.
+
+    Several threads may use it; runs wait for one another, as TVM's virtual machine has memory for
+    one at a time. To run at the same time, give each thread an executable of its own.
     """
 
     def __init__(
@@ -88,6 +93,7 @@ class Executable:
         self.runs = 0
         """How often @main ran."""
         self._compiled = compiled
+        self._lock = threading.Lock()  # of the virtual machine, `runs`, and what is imported
         self._recursive = recursive
         self._times: dict[str, list[float | None]] = {}
         self._errors: dict[str, tuple[float, float]] = {}
@@ -110,10 +116,11 @@ class Executable:
         """
         given = named if inputs is None else inputs
         if self._direct is not None and isinstance(given, (tuple, list)):
-            outputs = self._direct(given)
-            if outputs is not None:
-                self.runs += 1
-                return outputs
+            with self._lock:
+                outputs = self._direct(given)
+                if outputs is not None:
+                    self.runs += 1
+                    return outputs
         return new_arrays(self._execute(self._prepare(given)))
 
     def _prepare(self, inputs: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
@@ -121,12 +128,15 @@ class Executable:
         return [_convert(bound[p]) for p in self.mod["main"].params]
 
     def _execute(self, prepared: list[Any]) -> Any:
-        result = run_deep(self._main, *prepared) if self._recursive else self._main(*prepared)
-        self.runs += 1
-        return result
+        with self._lock:
+            result = run_deep(self._main, *prepared) if self._recursive else self._main(*prepared)
+            self.runs += 1
+            return result
 
     def export_library(self, path: str | Path) -> None:
         """Write everything into one shared library; `run.load_library(path)` reads it back.
+
+        A checksum is written behind its end, which loading verifies.
 
         Raises BuildError when the code of a region cannot be saved, or no C compiler is found.
         """
@@ -151,8 +161,9 @@ class Executable:
                 options.update(dict.fromkeys(needed))
             more = {"addons": objects, "options": list(options)} if loaded else {}
             try:
-                with self._without([code.module for code in loaded]):
+                with self._lock, self._without([code.module for code in loaded]):
                     self._compiled.export_library(str(path), **more)
+                append_checksum(Path(path))
             except (RuntimeError, ValueError, OSError) as error:
                 raise BuildError(f"TVM cannot export to {path}: {error}") from error
 

@@ -11,7 +11,7 @@ from byoc_lab.errors import ArgumentError, InputError
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.expr import Function, Var
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.ndarray import NDArray
+from byoc_lab.relay.ir.ndarray import NDArray, refuse_masked
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type, TypeVar, is_dtype
 from byoc_lab.run.values import ConstructorValue, RefValue
 
@@ -103,6 +103,7 @@ def _checked(what: str, value: Any, ty: Type | None, wide: bool) -> Any:
             return value
         if isinstance(ty, TypeVar) and isinstance(value, tuple):
             return tuple(_checked(what, v, ty, wide) for v in value)
+    refuse_masked(what, value)
     exact = isinstance(value, (np.ndarray, np.generic, NDArray))
     array = np.asarray(value)
     if array.dtype == object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,14 +12,18 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import BuildError, InputError
+from byoc_lab.relay.ir.ndarray import refuse_masked
 from byoc_lab.run.backends import load_runtimes
+from byoc_lab.run.checksum import verify_checksum
 from byoc_lab.run.deep import RECURSIVE, register_deeper, run_deep
 from byoc_lab.run.inputs import in_order
-from byoc_lab.run.tvm_runtime import import_tvm, new_arrays, to_device
+from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, new_arrays, to_device
 
 
 class LoadedLibrary:
     """An exported module: `library(x)`, `library.run(data=x)` give a list of arrays.
+
+    Several threads may use it; runs wait for one another (see `Executable`).
 
     inputs: the names of @main's parameters. Their types went with the module they were built from:
     TVM itself checks shapes and dtypes, with a RuntimeError or ValueError of its own.
@@ -26,13 +31,16 @@ class LoadedLibrary:
 
     def __init__(self, path: Path):
         tvm = import_tvm()
-        load_runtimes()
-        register_deeper()
-        try:
-            module = tvm.runtime.load_module(str(path))
-        except (RuntimeError, ValueError, OSError) as error:
-            raise BuildError(f"{path} is no library that TVM can load: {error}") from error
-        self._machine = tvm.relax.VirtualMachine(module, tvm.cpu())
+        verify_checksum(path)
+        self._lock = threading.Lock()  # of the virtual machine
+        with COMPILING:
+            load_runtimes()
+            register_deeper()
+            try:
+                module = tvm.runtime.load_module(str(path))
+            except (RuntimeError, ValueError, OSError) as error:
+                raise BuildError(f"{path} is no library that TVM can load: {error}") from error
+            self._machine = tvm.relax.VirtualMachine(module, tvm.cpu())
         main, inspect = self._machine["main"], self._machine.module
         self._main = main
         if inspect.implements_function(RECURSIVE):
@@ -62,7 +70,11 @@ class LoadedLibrary:
             raise InputError(
                 f"expected {len(self.inputs)} inputs ({', '.join(self.inputs)}), found {len(given)}"
             )
-        result = self._main(*(to_device(np.asarray(value)) for value in given))
+        for name, value in zip(self.inputs, given, strict=True):
+            refuse_masked(f"input {name!r}", value)
+        arrays = [to_device(np.asarray(value)) for value in given]
+        with self._lock:
+            result = self._main(*arrays)
         return new_arrays(result)
 
     def __repr__(self) -> str:
@@ -72,6 +84,7 @@ class LoadedLibrary:
 def load_library(path: str | Path) -> LoadedLibrary:
     """What `Executable.export_library(path)` wrote, ready to run.
 
-    Raises BuildError for a file that is none, MissingDependencyError without apache-tvm.
+    Raises BuildError for a file that is none or is damaged (nothing of it has been loaded then, as
+    its checksum is verified first), MissingDependencyError without apache-tvm.
     """
     return LoadedLibrary(Path(path))

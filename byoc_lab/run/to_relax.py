@@ -26,7 +26,7 @@ from byoc_lab.relay.ir.expr import (
 )
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.run.deep import register_deeper
-from byoc_lab.run.tvm_runtime import import_tvm, tensor_type, tuple_type, type_arguments
+from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, tensor_type, tuple_type, type_arguments
 
 ENTRY = "main"
 SYMBOL = "global_symbol"
@@ -40,10 +40,14 @@ def to_relax(main: Function, functions: Mapping[GlobalVar, Function] | None = No
     external ones, and the recursive `functions`. Raises BuildError for what has no translation,
     naming it.
     """
+    with COMPILING:
+        return _module(main, functions or {})
+
+
+def _module(main: Function, functions: Mapping[GlobalVar, Function]) -> Any:
     tvm = import_tvm()
     builder = tvm.relax.BlockBuilder()
     translator = _Translator(tvm, builder)
-    functions = functions or {}
     for gv, function in functions.items():
         translator.declare(gv, function)
     made = {gv: translator.recursive(gv, function) for gv, function in functions.items()}

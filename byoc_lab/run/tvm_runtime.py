@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -13,6 +14,9 @@ from byoc_lab.errors import MissingDependencyError
 
 ALIGNMENT = 64  # bytes: what TVM gives its own tensors, and compiled code expects
 SPIN_COUNT = "TVM_THREAD_POOL_SPIN_COUNT"
+# Held while TVM makes, compiles or loads a module: `relax.BlockBuilder` keeps what is being built
+# in one place for all threads. Running needs no more than the lock of what runs.
+COMPILING = threading.RLock()
 
 
 def import_tvm() -> Any:

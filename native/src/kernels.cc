@@ -184,28 +184,53 @@ std::vector<Kernel> Kernels() {
   return kernels;
 }
 
-// Shape of the result of an op of a graph, from its kind, the shapes and dtypes of its operands,
-// the dtype of its result and its attributes. `where` opens the messages.
-ffi::Array<int64_t> InferShape(const ffi::String& where, const ffi::String& kind,
-                               const ffi::Array<ffi::Array<int64_t>>& inputs,
-                               const ffi::Array<ffi::String>& dtypes,
-                               const ffi::String& result_dtype, const JsonObject& attrs) {
+// Checks a call of RunOp by the shapes and dtypes of its tensors alone, before any of them is copied;
+// the shape of the result. `out` holds the shape of the caller's output, or nothing where there is
+// none yet. `where` opens the messages.
+ffi::Array<int64_t> CheckOp(const ffi::String& where, const ffi::String& kind,
+                            const ffi::Array<ffi::Array<int64_t>>& inputs,
+                            const ffi::Array<ffi::String>& dtypes,
+                            const ffi::String& result_dtype, const JsonObject& attrs,
+                            const ffi::Array<ffi::Any>& post_ops,
+                            const ffi::Array<ffi::Array<int64_t>>& read,
+                            const ffi::Array<ffi::String>& read_dtypes,
+                            const ffi::Array<ffi::Array<int64_t>>& out) {
   const OpDef& def = FindOp(where, kind);
-  const DType element = DTypeNamed(where, result_dtype);
+  const auto described = [&](const std::string& name, const ffi::Array<int64_t>& shape,
+                             const ffi::String& dtype) {
+    return Operand{name, Dims(shape.begin(), shape.end()), DTypeNamed(where, dtype)};
+  };
   std::vector<Operand> operands;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    operands.push_back({"", Dims(inputs[i].begin(), inputs[i].end()),
-                        DTypeNamed(where, dtypes[static_cast<int64_t>(i)])});
+    operands.push_back(described("", inputs[i], dtypes[i]));
   }
-  const Dims result = def.infer(Bind(where, def, operands, element, attrs, "dtype"));
-  return ffi::Array<int64_t>(result.begin(), result.end());
+  const DType element = DTypeNamed(where, result_dtype);
+  const OpCall call = Bind(where, def, operands, element, attrs, out.empty() ? "dtype" : "out");
+  for (const Operand& operand : call.inputs) CheckDims(where, operand);
+  const Operand result{"out", def.infer(call), call.result};
+  if (!post_ops.empty()) CheckPostOpResult(where, call);
+  size_t next = 0;
+  for (size_t i = 0; i < post_ops.size(); ++i) {
+    const std::string name = "post-op " + std::to_string(i);
+    const PostOp post_op = ReadPostOp(std::string(where) + ": " + name, post_ops[i]);
+    if (post_op.kind == PostOp::Kind::kEltwise || next == read.size()) continue;
+    const Operand input = described("the input of " + name, read[next], read_dtypes[next]);
+    CheckDims(where, input);
+    CheckPostOpInput(where, post_op, input, result);
+    ++next;
+  }
+  for (const ffi::Array<int64_t>& shape : out) {
+    CheckShape(where, described("out", shape, result_dtype), result.dims,
+               "from the other arguments");
+  }
+  return ffi::Array<int64_t>(result.dims.begin(), result.dims.end());
 }
 
 }  // namespace
 
 TVM_FFI_STATIC_INIT_BLOCK() {
   ffi::reflection::GlobalDef registry;
-  registry.def("byoc_lab.dnnl.run_op", RunOp).def("byoc_lab.dnnl.infer_shape", InferShape);
+  registry.def("byoc_lab.dnnl.run_op", RunOp).def("byoc_lab.dnnl.check_op", CheckOp);
   for (const Kernel& kernel : Kernels()) {
     registry.def_packed(("byoc_lab.dnnl." + kernel.name).c_str(),
                         [kernel](ffi::PackedArgs args, ffi::Any*) { Call(kernel, args); });

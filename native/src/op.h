@@ -98,6 +98,9 @@ struct OpDef {
   // (else the one inferred).
   bool reshapes = true;
   Holds holds = Holds::kReal;
+  // Whether its primitive is right with a bias and post-ops. Those of others follow it, as primitives
+  // of their own.
+  bool fuses = true;
 };
 
 // Registered operators. `Define` is called while the library is loaded.

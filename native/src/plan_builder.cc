@@ -1,5 +1,6 @@
 // From a checked graph to a Plan: one pass over the ops that picks a primitive for each, puts
 // reorders where a layout is not the one wanted, and notes which buffers every step touches.
+#include <algorithm>
 #include <cstring>
 
 #include "banded.h"
@@ -8,6 +9,8 @@
 
 namespace byoc_lab {
 namespace {
+
+constexpr size_t kMaxFused = 32;  // post-ops of one primitive in oneDNN
 
 dnnl::primitive_attr UserScratchpad() {
   dnnl::primitive_attr attr;
@@ -114,13 +117,30 @@ class Builder {
     return made.buffer;
   }
 
+  // The bias of an op, the operand behind those required, as the first of its post-ops.
+  PostOp AddedBias(const OpSpec& op) const {
+    PostOp added;
+    added.kind = PostOp::Kind::kBinary;
+    added.alg = "add";
+    added.input = op.inputs.back();
+    const Operand& bias = graph_.tensors[added.input];
+    const size_t rank = graph_.tensors[op.output].dims.size();
+    added.input_dims.assign(rank - 1, 1);  // along the channels, which are the second axis
+    added.input_dims[0] = Count(bias.dims);
+    added.input_dtype = bias.dtype;
+    return added;
+  }
+
   // An op's post-ops. Adding a tensor that nobody reads afterwards is a sum in its memory, which
   // reads less than oneDNN's binary add and leaves one buffer less to the caches. Only in front, for
   // kernels that take a sum anywhere are the slow ones.
   std::vector<PostOp> PostOps(int index) const {
     const OpSpec& op = graph_.ops[index];
     std::vector<PostOp> post_ops = op.post_ops;
-    if (post_ops.empty()) return post_ops;
+    if (!op.def->fuses && op.inputs.size() > op.def->required) {
+      post_ops.insert(post_ops.begin(), AddedBias(op));
+    }
+    if (post_ops.empty() || !op.def->fuses) return post_ops;
     if (!op.def->fuses_sum) {
       // Adding as often as it is read is a binary add, which more kernels take.
       for (PostOp& post_op : post_ops) {
@@ -164,12 +184,14 @@ class Builder {
 
   // A fused sum adds what the result's memory held before, so there can be only one.
   static size_t FusableCount(const OpSpec& op, const std::vector<PostOp>& post_ops) {
+    if (!op.def->fuses) return 0;
+    const size_t most = std::min(post_ops.size(), kMaxFused);
     size_t sums = 0;
-    for (size_t i = 0; i < post_ops.size(); ++i) {
+    for (size_t i = 0; i < most; ++i) {
       if (post_ops[i].kind != PostOp::Kind::kSum) continue;
       if (!op.def->fuses_sum || ++sums == 2) return i;
     }
-    return post_ops.size();
+    return most;
   }
 
   void AddOp(int index) {
@@ -178,9 +200,12 @@ class Builder {
     const std::vector<PostOp> post_ops = PostOps(index);
     const Built built = Choose(index, post_ops, &report.fused);
     report.impl = built.impl;
-    for (size_t i = 0; i < post_ops.size(); ++i) {
-      report.post_ops.push_back((i < report.fused ? post_ops : op.post_ops)[i].Name());
-    }
+    // What is not fused runs as it was written: a sum is scaled there.
+    const size_t added = post_ops.size() - op.post_ops.size();
+    const auto written = [&](size_t i) {
+      return i < report.fused || i < added ? post_ops[i] : op.post_ops[i - added];
+    };
+    for (size_t i = 0; i < post_ops.size(); ++i) report.post_ops.push_back(written(i).Name());
     std::vector<Step::Operand> operands;
     for (size_t i = 0; i < built.inputs.size(); ++i) {
       const Built::Input& input = built.inputs[i];
@@ -211,7 +236,7 @@ class Builder {
     AddStep(index, built.primitive, std::move(operands), built.scratchpad);
     steps_.back().own = built.own;
     Record(op.output, built.dst, dst);
-    for (size_t i = report.fused; i < post_ops.size(); ++i) AddPostOp(index, op.post_ops[i]);
+    for (size_t i = report.fused; i < post_ops.size(); ++i) AddPostOp(index, written(i));
     Convert(index, op.call.result);
   }
 

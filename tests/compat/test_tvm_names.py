@@ -34,7 +34,7 @@ def test_no_file_of_byoc_lab_hides_a_function(name: str) -> None:
 
 
 def test_modules_of_operators_stay_modules() -> None:
-    for name in ("image", "vision", "nn", "annotation", "random", "contrib"):
+    for name in ("image", "vision", "nn", "annotation", "contrib"):
         assert getattr(relay.op, name) is module(f"tvm.relay.op.{name}")
 
 

@@ -25,7 +25,9 @@ def test_the_forgotten_edge_is_found_exactly(blocks: int) -> None:
         assert finding.code == "BYL001"
         assert finding.node.op.name == "nn.conv2d"
         assert finding.argument == 0
-        assert relay.annotate.is_annotation(finding.node.args[0], relay.annotate.END)
+        assert relay.analysis.annotations.is_annotation(
+            finding.node.args[0], relay.analysis.annotations.END
+        )
         assert "nn.conv2d(" in finding.place
     assert list(lint(annotate(network(blocks)))) == []
 
@@ -39,7 +41,7 @@ def test_the_old_partitioner_nests_and_the_linter_says_so(blocks: int) -> None:
         f"dnnl_{n}" for n in reversed(range(blocks))
     ]
     for inner, outer in pairwise(functions):
-        assert inner in relay.visit.post_order(outer)
+        assert inner in relay.ir.visit.post_order(outer)
     assert [f.code for f in lint(nested)] == ["BYL003"] * (blocks - 1)
 
 

@@ -13,8 +13,8 @@
 4. Layouts. Its `split` has no rule of layouts; TVM 0.16's keeps the layout and turns the axis. No
    case of ConvertLayout splits; tests/passes/layout/test_layouts.py has what TVM 0.16 does.
 5. Quantized operators. It cannot build qnn.avg_pool2d, qnn.leaky_relu and qnn.softmax, so its
-   FakeQuantizationToInteger leaves regions with these alone. tests/passes/quantize/test_fake_quantization.py
-   compares numbers.
+   FakeQuantizationToInteger leaves regions with these alone.
+   tests/passes/quantize/test_fake_quantization.py compares numbers.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ def annotated(draw: st.DrawFn) -> tvm.IRModule:
 
     body = rebuild(mod["main"].body, mark)
     if draw(st.booleans()):
-        body = relay.annotate.end(body, "A")
+        body = relay.analysis.annotations.end(body, "A")
     mod = mod.copy()
     mod["main"] = mod["main"].replace(body=body)
     return relay.transform.InferType()(mod)

@@ -287,3 +287,19 @@ assert tvm_ffi.get_global_func("relax.ext.dnnl", allow_missing=True) is not None
         for path in (str(tmp_path), "") if imports != "import byoc_lab, tvm" else (str(tmp_path),):
             code = script.format(path=path, imports=imports)
             subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_a_deep_transposed_convolution_adds_its_bias_once() -> None:
+    """See tests/backends/dnnl/test_channels.py."""
+    data = var("data", 1, 512, 4, 4)
+    weight = relax.const(np.zeros((512, 64, 4, 4), np.float32))
+    bias = relax.const(np.ones((1, 64, 1, 1), np.float32))
+
+    def body(emit: Any, x: Any) -> Any:
+        made = op.nn.conv2d_transpose(x, weight, strides=(2, 2), padding=(1, 1, 1, 1))
+        return emit(op.add(emit(made), bias))
+
+    mod = partition_for_dnnl(module([data], body))
+    assert len(regions(mod)) == 1
+    (result,) = run(relax.transform.RunCodegen()(mod), np.ones((1, 512, 4, 4), np.float32))
+    np.testing.assert_array_equal(result, np.ones_like(result))

@@ -18,6 +18,7 @@ from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import evaluate, load_library
 from byoc_lab.run.backends import register_runtime
+from byoc_lab.run.checksum import append_checksum
 
 pytest.importorskip("tvm")
 pytestmark = [
@@ -86,8 +87,13 @@ def test_inputs_of_a_library_are_named(tmp_path) -> None:
 
 def test_what_is_no_library_is_refused(tmp_path) -> None:
     (tmp_path / "net.so").write_text("hello")
+    with pytest.raises(BuildError, match=r"net\.so is no library that Executable\.export_library"):
+        load_library(tmp_path / "net.so")
+    append_checksum(tmp_path / "net.so")
     with pytest.raises(BuildError, match=r"net\.so is no library that TVM can load"):
         load_library(tmp_path / "net.so")
+    with pytest.raises(BuildError, match=r"missing\.so cannot be read"):
+        load_library(tmp_path / "missing.so")
 
 
 def test_the_runtimes_of_back_ends_are_loaded_before_a_library(tmp_path, monkeypatch) -> None:
@@ -95,6 +101,7 @@ def test_the_runtimes_of_back_ends_are_loaded_before_a_library(tmp_path, monkeyp
     loaded: list[str] = []
     register_runtime(lambda: loaded.append("mine"))
     (tmp_path / "net.so").write_text("hello")
+    append_checksum(tmp_path / "net.so")
     with pytest.raises(BuildError):
         load_library(tmp_path / "net.so")
     assert loaded == ["mine"]
@@ -137,3 +144,44 @@ def test_a_region_that_cannot_be_saved_is_named(tmp_path) -> None:
     program = build(mod, backends={"ccompiler": LibraryRegion})
     with pytest.raises(BuildError, match="ccompiler made of @tvmgen_default_ccompiler_main_0"):
         program.export_library(tmp_path / "net.so")
+
+
+DAMAGED = """
+import sys, random
+from pathlib import Path
+from byoc_lab.errors import BuildError
+from byoc_lab.run import load_library
+whole = Path(sys.argv[1]).read_bytes()
+draw = random.Random(3)
+damaged = [whole[:draw.randrange(len(whole))] for _ in range(20)] + [b"", whole[:-1], whole + b"x"]
+for count in (1, 1, 1, 10, 1000):
+    for _ in range(20):
+        edited = bytearray(whole)
+        for place in draw.sample(range(len(whole)), count):
+            edited[place] ^= draw.randrange(1, 256)
+        damaged.append(bytes(edited))
+for n, content in enumerate(damaged):
+    path = Path(sys.argv[1]).with_name(f"damaged{n}.so")
+    path.write_bytes(content)
+    try:
+        load_library(path)
+    except BuildError as error:
+        assert str(path) in str(error) and "again" in str(error), error
+    else:
+        raise AssertionError(f"number {n} was loaded")
+    path.unlink()
+print(len(damaged), "refused")
+"""
+
+
+def test_damaged_libraries_are_refused(tmp_path) -> None:
+    """In a process of its own: a damaged library that is loaded crashes it."""
+    program = build(dnnl.partition_for_dnnl(network()), params={"bias": random(2)})
+    program.export_library(tmp_path / "net.so")
+    done = subprocess.run(
+        [sys.executable, "-c", DAMAGED, str(tmp_path / "net.so")],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.stdout == "123 refused\n", f"exit status {done.returncode}\n{done.stderr[-4000:]}"

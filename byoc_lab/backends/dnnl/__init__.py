@@ -14,12 +14,12 @@ from byoc_lab.backends import register
 from byoc_lab.backends.dnnl import kernels, native
 from byoc_lab.backends.dnnl.codegen import compile_region, region_graph
 from byoc_lab.backends.dnnl.graph import RegionGraph
-from byoc_lab.backends.dnnl.operators import OPERATORS, takes, why_not
+from byoc_lab.backends.dnnl.operators import OPERATORS, takes
 from byoc_lab.backends.dnnl.partition import TARGET, full_pipeline, partition_for_dnnl, pipeline
 from byoc_lab.backends.dnnl.patterns import Chain, chains, pattern_table
 from byoc_lab.run.backends import register_runtime
 
-register(
+_backend = register(
     TARGET,
     patterns=pattern_table,
     supports={name: takes for name, operator in OPERATORS.items() if operator.offered},
@@ -28,6 +28,10 @@ register(
     pipeline=pipeline,
 )
 register_runtime(native.available)
+
+# Why DNNL does not take a call by itself: as `backends.get("dnnl").why_not`. What may stand in a
+# region that was annotated by hand is more: `operators.why_not`.
+why_not = _backend.why_not
 
 __all__ = [
     "OPERATORS",

@@ -22,7 +22,7 @@ import numpy as np
 from byoc_lab.backends.dnnl import native, quantized
 from byoc_lab.backends.dnnl.activations import SPELLINGS, Reading
 from byoc_lab.backends.dnnl.graph import DnnlGraphWriter, RegionGraph
-from byoc_lab.backends.dnnl.operators import OPERATORS, Operator, eltwise, why_not
+from byoc_lab.backends.dnnl.operators import OPERATORS, Operator, attributes, eltwise, why_not
 from byoc_lab.backends.dnnl.unblock import unblocked
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.expr import (
@@ -180,9 +180,7 @@ class _Builder:
             self._shape(node, TensorType(node.numpy().shape, node.numpy().dtype.name))
             self.value_of[node] = _Value(self.out.constant(node.numpy()))
         elif isinstance(node, Call) and isinstance(node.op, Op):
-            if node.op.name in quantized.INTEGER_STEPS and quantized.visit(self, node):
-                return
-            reason = why_not(node)
+            reason = why_not(node, chained=True)
             if reason:
                 raise self.refuse(node, reason)
             self._call(node, node.op)
@@ -205,11 +203,9 @@ class _Builder:
         return self.value_of[(call, call.args[3], call.args[4])[node.index]]
 
     def _call(self, call: Call, op: Op) -> None:
-        operator = OPERATORS[op.name]
         if quantized.visit(self, call):
             return
-        schema = op.definition.attrs
-        given = call.attrs if call.attrs is not None else (schema.make() if schema else None)
+        operator, given = OPERATORS[op.name], attributes(call)
         attrs = dict(operator.attrs(given))
         if op.name in quantized.PRODUCTS:
             attrs["data_zero_point"] = quantized.zero_point(call)

@@ -1,7 +1,7 @@
 """`relay.op.contrib.dnnl`: the names that TVM 0.16 has in python/tvm/relay/op/contrib/dnnl.py.
 
-They offload what TVM does; `byoc_lab.backends.dnnl` has the same functions for all that byoc_lab offloads.
-`byoc_lab` puts this module there; Relay itself knows nothing of back ends.
+They offload what TVM does; `byoc_lab.backends.dnnl` has the same functions for all that byoc_lab
+offloads. Relay itself knows no back end: `relay.op.contrib.dnnl` is a facade of this module.
 """
 
 from __future__ import annotations

@@ -14,14 +14,20 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.backends.dnnl import cpp_words as words
+from byoc_lab.backends.dnnl.graph import MAX_POST_OPS
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.op.framework.layout import inverse
 
 HEADER = Path(__file__).parent / "onednn_region.h"
 QUANTIZED_HEADER = HEADER.with_name("onednn_quantized.h")
 TYPES = {"float32": "f32", "bfloat16": "bf16", "uint8": "u8", "int8": "s8", "int32": "s32"}
+PostOps = Sequence[dict[str, Any]]
 ROUNDINGS = {"UPWARD": "up", "TONEAREST": "nearest", "TOZERO": "to_zero"}
-FUSED = ("conv", "dense", "matmul")  # whose post-ops are in the primitive
+FUSED = (
+    "conv",
+    "dense",
+    "matmul",
+)  # whose post-ops are in the primitive, as many as it has room for
 
 
 def compile_command(source: str, library: str, folder: Path | None = None) -> list[str]:
@@ -109,17 +115,19 @@ class _Writer:
     def _op(self, op: dict[str, Any]) -> list[str]:
         kind, output = op["kind"], op["output"]
         write = WRITERS[words.family(kind)]
-        fused = kind.startswith(FUSED)
+        # A transposed convolution fuses nothing: `kDeconvolutionFuses` in onednn_faults.h.
+        fuses = kind.startswith(FUSED) and not kind.endswith("_transpose")
+        fused = op["post_ops"][: MAX_POST_OPS if fuses else 0]
         operands: list[str] = []
-        chain = self._post_ops(op, operands) if fused else []
+        chain = self._post_ops(op, fused, operands) if kind.startswith(FUSED) else []
         made = [*chain, *write(self, op, operands)]
         lines = [f"memory t{output};", "{", *(f"  {line}" for line in made), "}"]
-        return lines if fused else [*lines, *self._separate(op)]
+        return [*lines, *self._separate(op, op["post_ops"][len(fused) :])]
 
-    def _post_ops(self, op: dict[str, Any], operands: list[str]) -> list[str]:
+    def _post_ops(self, op: dict[str, Any], fused: PostOps, operands: list[str]) -> list[str]:
         lines = ["post_ops ops;"]
         rank = len(self.shape(op["output"]))
-        for n, post_op in enumerate(op["post_ops"]):
+        for n, post_op in enumerate(fused):
             if post_op["kind"] == "eltwise":
                 lines.append(f"ops.append_eltwise({words.eltwise(post_op)});")
                 continue
@@ -131,10 +139,10 @@ class _Writer:
             )
         return lines
 
-    def _separate(self, op: dict[str, Any]) -> list[str]:
+    def _separate(self, op: dict[str, Any], post_ops: PostOps) -> list[str]:
         name, dims, lines = f"t{op['output']}", self.dims(op["output"]), []
         rank = len(self.shape(op["output"]))
-        for post_op in op["post_ops"]:
+        for post_op in post_ops:
             if post_op["kind"] == "eltwise":
                 lines.append(f"{name} = eltwise({name}, {words.eltwise(post_op)});")
                 continue
@@ -158,17 +166,43 @@ class _Writer:
         groups = attrs.get("groups", 1)
         first, *rest = self.shape(inputs[1])
         weights = [first, *rest] if groups == 1 else [groups, first // groups, *rest]
+        shapes = f"{words.dims(strides)}, {words.dims(gaps)}"
+        sides = f"{words.dims(before)}, {words.dims(after)}"
+        taps = self.any(inputs[1], weights)
+        if transposed:
+            return self._deconvolution(op, taps, shapes, sides)
         bias = self.plain(inputs[2], [first]) if len(inputs) == 3 else "Desc()"
-        kind = "deconvolution" if transposed else "convolution"
-        algorithm = "deconvolution_direct" if transposed else "convolution_auto"
         return [
-            f"{kind}_forward::primitive_desc desc(cpu(), prop_kind::forward_inference,",
-            f"    algorithm::{algorithm}, {self.any(inputs[0])}, {self.any(inputs[1], weights)},",
-            f"    {bias}, {self.any(out)}, {words.dims(strides)}, {words.dims(gaps)},",
-            f"    {words.dims(before)}, {words.dims(after)}, {words.attributes(op)});",
-            *([] if transposed else self._keep_off_faults(op)),
+            "convolution_forward::primitive_desc desc(cpu(), prop_kind::forward_inference,",
+            f"    algorithm::convolution_auto, {self.any(inputs[0])}, {taps},",
+            f"    {bias}, {self.any(out)}, {shapes},",
+            f"    {sides}, {words.attributes(op)});",
+            *self._keep_off_faults(op),
             *self._run_weighted(op, operands),
         ]
+
+    def _deconvolution(
+        self, op: dict[str, Any], weights: str, shapes: str, sides: str
+    ) -> list[str]:
+        """The bias is added in float32 by a primitive of its own."""
+        (data, weight, *bias), out = op["inputs"], op["output"]
+        result = f"any({self.dims(out)})" if bias else self.any(out)
+        lines = [
+            "deconvolution_forward::primitive_desc desc(cpu(), prop_kind::forward_inference,",
+            f"    algorithm::deconvolution_direct, {self.any(data)}, {weights},",
+            f"    {result}, {shapes},",
+            f"    {sides}, with(ops));",
+            *self._run_weighted({**op, "inputs": [data, weight]}, []),
+        ]
+        if bias:
+            channels = words.dims([1, self.shape(out)[1], *[1] * (len(self.shape(out)) - 2)])
+            added = f"as(t{bias[0]}, plain({channels}))"
+            dims = self.dims(out)
+            lines.append(
+                f"t{out} = as(apply(t{out}, {added}, algorithm::binary_add, {dims}, {channels}, "
+                f"{dims}), {self.plain(out)});"
+            )
+        return lines
 
     def _keep_off_faults(self, op: dict[str, Any]) -> list[str]:
         data, weight, *_ = op["inputs"]

@@ -78,7 +78,10 @@ class LegalizeQnnOpForDnnl(DFPatternCallback):
         padded = root.is_op("qnn.conv2d") and any(root.attrs.padding)  # type: ignore[union-attr]
         shifts_border = padded and _number(data_zero) != 0
         summed = self.other in node_map
+        bias = node_map[self.bias][0] if self.bias in node_map else const(0, "int32")
         if layout is None or shifts_border or (summed and not _cuts_as_cast(post, result.dtype)):
+            return post
+        if not _is_bias(bias, layout):
             return post
 
         in_scale, in_zero, out_scale, out_zero = (node_map[p][0] for p in self.ends)
@@ -89,7 +92,6 @@ class LegalizeQnnOpForDnnl(DFPatternCallback):
             - _real(left_zero) * left_scale / sum_scale
             - _real(right_zero) * right_scale / sum_scale
         )
-        bias = node_map[self.bias][0] if self.bias in node_map else const(0, "int32")
         axes = [weight_layout.index("O")]
         units = _call("sum", _call("cast", weight, dtype="int32"), axis=axes, exclude=True)
         shift = (
@@ -144,6 +146,15 @@ def _rank(expr: Expr) -> int:
     ty = infer_expr(expr).checked_type
     assert isinstance(ty, TensorType)
     return len(ty.shape)
+
+
+def _is_bias(added: Expr, layout: str) -> bool:
+    """Whether what is added to a product has axes of length 1 but for the channels."""
+    ty = infer_expr(added).checked_type
+    assert isinstance(ty, TensorType)
+    channels = layout.index("C") - len(layout) + len(ty.shape)
+    others = [size for n, size in enumerate(ty.shape) if n != channels]
+    return len(ty.shape) <= len(layout) and all(size == 1 for size in others)
 
 
 def _vector(bias: Expr, layout: str) -> Expr:

@@ -12,7 +12,6 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from byoc_lab.backends.dnnl.graph import DnnlGraph
 from byoc_lab.backends.dnnl.kernel_table import Kernel, Kernels
 from byoc_lab.errors import NativeExtensionError
 from byoc_lab.relay.ir.ndarray import numpy_dtype as numpy_dtype
+from byoc_lab.relay.ir.ndarray import refuse_masked
 
 LIBRARY = "byoc_lab_dnnl"
 DTYPES = ("float32", "bfloat16", "uint8", "int8", "int32")
@@ -139,20 +139,36 @@ def aligned_empty(shape: Sequence[int], dtype: str = "float32") -> np.ndarray:
 def as_input(where: str, name: str, value: Any, dtype: str | None = "float32") -> Any:
     """What the extension can read of `value`: a NumPy array or any tensor with DLPack.
 
-    No copy is made of a row-major array, even a read-only one; strided ones are copied. TypeError
-    when `value` is neither or not of `dtype` (None: any of DTYPES). bfloat16 is an array of
-    ml_dtypes, or its bits in uint16. What is given may not be written to.
+    No copy is made of a row-major array, even a read-only one; strided ones are copied. Raises what
+    `described` raises. What is given may not be written to.
     """
+    return row_major(described(where, name, value, dtype))
+
+
+def described(where: str, name: str, value: Any, dtype: str | None = "float32") -> Any:
+    """`value` as something with a shape and a known dtype, for checks; no element is copied.
+
+    TypeError when `value` is neither a NumPy array nor a tensor with DLPack, or not of `dtype`
+    (None: any of DTYPES). bfloat16 is an array of ml_dtypes, or its bits in uint16. InputError for
+    a masked array.
+    """
+    refuse_masked(f"{where}: {name}", value)
     if isinstance(value, np.ndarray):
         _check_dtype(where, name, value, dtype)
-        value = _bits(value)
-        if not (value.flags.c_contiguous and value.flags.aligned):
-            # Not ascontiguousarray: it makes a scalar array one-dimensional.
-            return value.copy(order="C")
-        return value if value.flags.writeable else np.asarray(_Readable(value))
+        return _bits(value)
     tensor = _from_dlpack(where, name, value)
     _check_dtype(where, name, tensor, dtype)
-    return tensor if tensor.is_contiguous() else np.from_dlpack(value).copy(order="C")
+    return tensor
+
+
+def row_major(value: Any) -> Any:
+    """What `described` gave as the extension can read it, copied where it is strided."""
+    if not isinstance(value, np.ndarray):
+        return value if value.is_contiguous() else np.from_dlpack(value).copy(order="C")
+    if not (value.flags.c_contiguous and value.flags.aligned):
+        # Not ascontiguousarray: it makes a scalar array one-dimensional.
+        return value.copy(order="C")
+    return value if value.flags.writeable else np.asarray(_Readable(value))
 
 
 class _Readable:
@@ -191,8 +207,9 @@ def _bits(array: np.ndarray) -> np.ndarray:
 def as_output(where: str, name: str, value: Any, dtype: str | None = "float32") -> Any:
     """What the extension can write to: as `as_input`, but nothing is copied.
 
-    Raises ValueError when `value` is read-only or not row-major.
+    Raises ValueError when `value` is read-only or not row-major, InputError for a masked array.
     """
+    refuse_masked(f"{where}: {name}", value)
     if isinstance(value, np.ndarray):
         _check_dtype(where, name, value, dtype)
         if not _passes_through(value):
@@ -206,6 +223,7 @@ def as_output(where: str, name: str, value: Any, dtype: str | None = "float32") 
 
 def as_array(where: str, name: str, value: Any) -> np.ndarray:
     """A NumPy array of the elements of `value`, which `as_input` would take."""
+    refuse_masked(f"{where}: {name}", value)
     if isinstance(value, np.ndarray):
         return value
     return np.from_dlpack(_from_dlpack(where, name, value))
@@ -231,6 +249,18 @@ def _from_dlpack(where: str, name: str, value: Any) -> Any:
         ) from error
 
 
+def _constant(name: str, where: str, value: Any, stated: dict[str, Any]) -> Any:
+    """A constant that the extension can read; of another shape than stated, nothing is copied."""
+    given = described(where, name, value, stated.get("dtype"))
+    shape = [int(size) for size in given.shape]
+    if shape != stated.get("shape", shape):
+        raise ValueError(
+            f"{where}: constant '{stated['name']}': expected shape {tuple(stated['shape'])}, found "
+            f"{tuple(shape)}"
+        )
+    return row_major(given)
+
+
 class CompiledRegion:
     """A region of a network, compiled: `CompiledRegion(graph, constants)(*inputs)` are its outputs.
 
@@ -254,11 +284,11 @@ class CompiledRegion:
         keep = all(map(is_immutable, constants))
         create = function("create_graph_keeping" if keep else "create_graph")
         where = f"graph '{graph.get('symbol', '?')}'"
-        dtypes = [graph["tensors"][i].get("dtype") for i in graph["constants"]]
+        tensors = graph["tensors"]
+        stated = [tensors[i] for i in graph["constants"]]
         held = [
-            as_input(where, f"constant {i}", value, dtype)
-            for i, (value, dtype) in enumerate(zip_longest(constants, dtypes))
-            if i < len(constants)
+            _constant(f"constant {i}", where, value, stated[i] if i < len(stated) else {})
+            for i, value in enumerate(constants)
         ]
         with using_threads(threads):
             self.module = create(json.dumps(graph), held)
@@ -272,7 +302,6 @@ class CompiledRegion:
         self.symbol: str = graph["symbol"]
         self._where = where
         self._function = self.module[self.symbol]
-        tensors = graph["tensors"]
         self._inputs = [tensors[i]["name"] for i in graph["inputs"]]
         self._dtypes = [tensors[i]["dtype"] for i in graph["inputs"]]
         self._input_shapes = [tuple(tensors[i]["shape"]) for i in graph["inputs"]]
@@ -286,11 +315,12 @@ class CompiledRegion:
                 f"{self._where}: expected {len(self._inputs)} inputs "
                 f"({', '.join(self._inputs)}), found {len(inputs)}"
             )
-        held = [
-            as_input(self._where, f"input '{name}'", value, dtype)
+        given = [
+            described(self._where, f"input '{name}'", value, dtype)
             for name, value, dtype in zip(self._inputs, inputs, self._dtypes, strict=True)
         ]
-        shapes = self._shapes_of_outputs(held)
+        shapes = self._shapes_of_outputs(given)
+        held = [row_major(value) for value in given]
         outputs = [
             aligned_empty(shape, dtype)
             for shape, dtype in zip(shapes, self._output_dtypes, strict=True)

@@ -26,6 +26,12 @@ inline bool IsFloat32Only(dnnl::algorithm eltwise) {
   return eltwise == dnnl::algorithm::eltwise_round;
 }
 
+// Whether a deconvolution may be given a bias and post-ops. With many input channels and taps, its
+// strided kernel (brgconv_strided) sums in several rounds and applies both in more than one of them:
+// from 64 channels on in three dimensions, from 256 in two. The other kernels apply post-ops one
+// element at a time, ten times as slowly as the sums. So both follow as primitives of their own.
+constexpr bool kDeconvolutionFuses = false;
+
 // Whether a convolution's window somewhere covers nothing but padding. `data`, `weight` and `dst`
 // are shapes whose last axes are the spatial ones; gaps lie between taps, 0 without dilation.
 inline bool CoversPaddingAlone(const dnnl::memory::dims& data, const dnnl::memory::dims& weight,

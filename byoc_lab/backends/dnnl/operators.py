@@ -1,8 +1,9 @@
 """What DNNL can compute: for each Relay operator, the native operation that stands for it.
 
-This one table answers three questions: whether AnnotateTarget offers a call (`why_not`), which
-activations a fusable chain can end in (`patterns.py`), and what code generation writes
-(`codegen.py`). To offer another operator, add one entry here.
+This one table answers three questions: whether AnnotateTarget offers a call, which activations a
+fusable chain can end in (`patterns.py`), and what code generation writes (`codegen.py`). All three
+ask `why_not`, so that what is partitioned can be compiled. To offer another operator, add one entry
+here.
 
 The native operations and their attributes are listed in native/README.md.
 """
@@ -12,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from byoc_lab.backends.dnnl import native, quantized
 from byoc_lab.backends.dnnl.graph import DnnlGraphWriter
@@ -28,6 +31,7 @@ MAX_RANK = 6
 # The layouts of the native operations, by the number of spatial axes.
 DATA = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 WEIGHT = {1: "OIW", 2: "OIHW", 3: "OIDHW"}
+FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 Check = Callable[[Call], str | None]
 
@@ -69,14 +73,34 @@ class Operator:
     weight: Callable[[DnnlGraphWriter, int, Any], int] = lambda out, tensor, attrs: tensor
 
 
-def why_not(call: Call) -> str | None:
-    """Why DNNL cannot take this call of an operator, in words; None when it can.
+def why_not(call: Call, chained: bool = False) -> str | None:
+    """Why DNNL cannot compute this call of an operator, in words; None when it can.
 
-    `call` must be typed.
+    `call` must be typed. chained: whether it is part of a quantized chain, in which some operators
+    work on integers that stand for themselves otherwise (`quantized.why_no_step`).
+
+    None does not mean that AnnotateTarget takes it: see `Operator.offered`.
     """
     name = call.op.name if isinstance(call.op, Op) else None
+    if chained and quantized.is_step(call):
+        return quantized.why_no_step(call)
     if name not in OPERATORS:
         return f"DNNL has no counterpart of {name or 'a call of a function'}"
+    operator = OPERATORS[name]
+    reason = _why_not_types(call, operator) or operator.check(call)
+    if not reason and not operator.integers:
+        reason = _why_not_numbers(operator.attrs(attributes(call)))
+    return f"{name}: {reason}" if reason else None
+
+
+def attributes(call: Call) -> Any:
+    """The attributes of a call of an operator, with their defaults where it states none."""
+    assert isinstance(call.op, Op)
+    schema = call.op.definition.attrs
+    return schema.make() if call.attrs is None and schema is not None else call.attrs
+
+
+def _why_not_types(call: Call, operator: Operator) -> str | None:
     # A tuple that is written in place is a list of operands.
     operands = [
         (f"argument {n}", operand)
@@ -85,24 +109,30 @@ def why_not(call: Call) -> str | None:
     ]
     result = call.checked_type
     result = result.fields[0] if isinstance(result, TupleType) else result
-    dtypes = native.DTYPES if OPERATORS[name].integers else DTYPES
+    dtypes = native.DTYPES if operator.integers else DTYPES
     for what, operand in operands:
         # What is known when the region is compiled, a weight in blocks, is turned there.
         most = None if isinstance(operand, Constant) else MAX_RANK
         reason = _why_not_type(what, operand.checked_type, dtypes, most)
         if reason:
-            return f"{name}: {reason}"
+            return reason
     reason = _why_not_type("the result", result, dtypes)
-    if reason:
-        return f"{name}: {reason}"
-    if not OPERATORS[name].integers:
-        for what, operand in operands:
-            ty = operand.checked_type
-            assert isinstance(ty, TensorType) and isinstance(result, TensorType)
-            if ty.dtype != result.dtype:
-                return f"{name}: {what} must have the dtype of the result {result}, found {ty}"
-    reason = OPERATORS[name].check(call)
-    return f"{name}: {reason}" if reason else None
+    if reason or operator.integers:
+        return reason
+    for what, operand in operands:
+        ty = operand.checked_type
+        assert isinstance(ty, TensorType) and isinstance(result, TensorType)
+        if ty.dtype != result.dtype:
+            return f"{what} must have the dtype of the result {result}, found {ty}"
+    return None
+
+
+def _why_not_numbers(attrs: Mapping[str, Any]) -> str | None:
+    """The runtime computes in float32, with numbers that are finite there."""
+    for name, value in attrs.items():
+        if isinstance(value, float) and not abs(value) <= FLOAT32_MAX:
+            return f"{name} must be finite in float32, found {value}"
+    return None
 
 
 def _why_not_type(
@@ -150,6 +180,15 @@ def _check_conv(call: Call, axes: int) -> str | None:
     return _check_layouts(attrs, axes)
 
 
+def _check_transposed(call: Call, axes: int) -> str | None:
+    attrs = call.attrs
+    assert attrs is not None
+    extra, strides = tuple(attrs.output_padding[:axes]), tuple(attrs.strides)
+    if any(more >= stride for more, stride in zip(extra, strides, strict=True)):
+        return f"output_padding must be smaller than the strides {strides}, found {extra}"
+    return _check_conv(call, axes)
+
+
 def _check_dense(call: Call) -> str | None:
     data = call.args[0].checked_type
     assert isinstance(data, TensorType)
@@ -176,7 +215,7 @@ def _check_layer_norm(call: Call) -> str | None:
     assert isinstance(data, TensorType) and attrs is not None
     if len(data.shape) < 2 or attrs.axis % len(data.shape) != len(data.shape) - 1:
         return f"it must be along the last of at least 2 axes, found axis {attrs.axis} of {data}"
-    return _only(attrs, center=(True,), scale=(True,))
+    return _check_epsilon(attrs) or _only(attrs, center=(True,), scale=(True,))
 
 
 def _check_batch_norm(call: Call) -> str | None:
@@ -186,6 +225,17 @@ def _check_batch_norm(call: Call) -> str | None:
         return f"the data must have 2 to 5 dimensions, found {data}"
     if attrs.axis % len(data.shape) != 1:
         return f"the channels must be along axis 1, found axis {attrs.axis}"
+    return _check_epsilon(attrs)
+
+
+def _check_epsilon(attrs: Any) -> str | None:
+    return None if attrs.epsilon >= 0 else f"epsilon must be at least 0, found {attrs.epsilon}"
+
+
+def _check_clip(call: Call) -> str | None:
+    low, high = call.attrs.a_min, call.attrs.a_max  # type: ignore[union-attr]
+    if not (low <= high and high >= -FLOAT32_MAX and low <= FLOAT32_MAX):
+        return f"a_min must be at most a_max, both within float32, found {low} and {high}"
     return None
 
 
@@ -286,10 +336,11 @@ def _conv(axes: int, transposed: bool = False, offered: bool = True) -> Operator
         return found
 
     weight = _transposed_weight if transposed else _conv_weight
+    check = _check_transposed if transposed else _check_conv
     return Operator(
         f"conv{axes}d{'_transpose' if transposed else ''}",
         attrs_of,
-        lambda call: _check_conv(call, axes),
+        lambda call: check(call, axes),
         offered=offered,
         layouts=lambda attrs: _layouts(attrs, axes),
         weight=lambda out, tensor, attrs: weight(out, tensor, attrs, axes),
@@ -330,6 +381,14 @@ def eltwise(alg: str, parameters: Callable[[Any], dict[str, float]] = lambda att
     return Operator("eltwise", lambda attrs: {"alg": alg, **parameters(attrs)}, post_op=True)
 
 
+def _clip_attrs(attrs: Any) -> dict[str, Any]:
+    """An infinite bound is the largest number of float32: for infinite data, the result is that."""
+    low, high = attrs.a_min, attrs.a_max
+    if low == 0 and high > FLOAT32_MAX:
+        return {"alg": "relu"}
+    return {"alg": "clip", "alpha": max(low, -FLOAT32_MAX), "beta": min(high, FLOAT32_MAX)}
+
+
 def _binary(alg: str, offered: bool = True) -> Operator:
     return Operator("binary", lambda attrs: {"alg": alg}, post_op=True, offered=offered)
 
@@ -363,7 +422,7 @@ OPERATORS: dict[str, Operator] = {
     "nn.log_softmax": Operator("log_softmax", lambda attrs: {"axis": attrs.axis}, offered=False),
     "nn.relu": eltwise("relu"),
     "nn.leaky_relu": eltwise("relu", lambda attrs: {"alpha": attrs.alpha}),
-    "clip": eltwise("clip", lambda attrs: {"alpha": attrs.a_min, "beta": attrs.a_max}),
+    "clip": Operator("eltwise", _clip_attrs, _check_clip, post_op=True),
     "tanh": eltwise("tanh"),
     "sigmoid": eltwise("sigmoid"),
     "abs": eltwise("abs"),

@@ -22,8 +22,8 @@ from typing import Any
 
 from byoc_lab.backends.dnnl import quantized
 from byoc_lab.backends.dnnl.activations import SPELLINGS
-from byoc_lab.backends.dnnl.operators import OPERATORS, channels_of, why_not
-from byoc_lab.relay.ir.expr import Call, Expr, Op
+from byoc_lab.backends.dnnl.operators import channels_of, why_not
+from byoc_lab.relay.ir.expr import Call, Expr
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
 
@@ -142,15 +142,14 @@ class QuantizedChain:
 
     def why_not(self, match: Call) -> str | None:
         """Why DNNL cannot run what matched, in words; None when it can."""
-        call: Expr = match
-        while isinstance(call, Call) and isinstance(call.op, Op):
-            if call.op.name in OPERATORS and OPERATORS[call.op.name].integers:
-                reason = why_not(call)
-            else:
-                reason = quantized.why_no_step(call)
-            if reason or call.is_op(self.root):
+        todo = [match]
+        while todo:
+            call = todo.pop()
+            reason = why_not(call, chained=True)
+            if reason:
                 return reason
-            call = call.args[0]
+            if not call.is_op(self.root):
+                todo += quantized.chain_before(call, last=call is match)
         return None
 
     def check(self, match: Call) -> bool:

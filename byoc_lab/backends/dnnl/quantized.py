@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
+from math import isinf, isnan
 from operator import or_
 from typing import Any
 
@@ -35,14 +36,20 @@ PARAMETERS = {
 }
 NARROW = ("uint8", "int8")
 INTEGERS = (*NARROW, "int32")
+CUTTING = ("qnn.quantize", "qnn.requantize", "qnn.add")  # what cuts its results to a range
+CUTS = f"{', '.join(CUTTING)} or a cast of real numbers"
 
 
 # What is taken ------------------------------------------------------------------------------------
 
 
 def why_no_parameters(call: Call) -> str | None:
-    """Why DNNL cannot take the scales and zero points of a qnn call; None when it can."""
+    """Why DNNL cannot take the dtypes, scales and zero points of a qnn call; None when it can."""
     assert isinstance(call.op, Op)
+    wanted = ("float32",) if call.is_op("qnn.quantize") else INTEGERS
+    data = call.args[0].checked_type
+    if not isinstance(data, TensorType) or data.dtype not in wanted:
+        return f"the data must be {' or '.join(wanted)}, found {data}"
     for n in PARAMETERS[call.op.name]:
         if not isinstance(call.args[n], Constant):
             return f"argument {n} must be a constant, found {call.args[n].checked_type}"
@@ -68,8 +75,20 @@ def why_no_product(call: Call) -> str | None:
 
 
 def why_no_requantize(call: Call) -> str | None:
-    """Why DNNL cannot take this qnn.requantize, as the current configuration has it."""
-    return _why_no_arithmetic(call) or why_no_parameters(call)
+    """Why DNNL cannot take this qnn.requantize, as the current configuration has it.
+
+    A bias that is added before is part of it, and has to lie along the axis of its scales.
+    """
+    reason = _why_no_arithmetic(call) or why_no_parameters(call)
+    added = call.args[0]
+    if reason or not (isinstance(added, Call) and _adds(added)) or why_no_bias(added):
+        return reason
+    vectors = any(_array(call.args[n]).size != 1 for n in (1, 2))
+    axis, along = call.attrs.axis, bias_axis(added)  # type: ignore[union-attr]
+    rank = len(added.checked_type.shape)  # type: ignore[attr-defined]
+    if _array(added.args[1]).size != 1 and vectors and along != axis % rank:
+        return f"scales lie along axis {axis}, the bias along {along}"
+    return None
 
 
 def _why_no_arithmetic(call: Call) -> str | None:
@@ -92,9 +111,10 @@ def why_no_sum(call: Call) -> str | None:
     lhs, rhs = (a.checked_type for a in call.args[:2])
     if lhs != rhs:
         return f"both operands must have one type, found {lhs} and {rhs}"
-    if any(_array(call.args[n]).size != 1 for n in PARAMETERS["qnn.add"] if n < 6):
+    reason = _why_no_arithmetic(call) or why_no_parameters(call)
+    if not reason and any(_array(call.args[n]).size != 1 for n in PARAMETERS["qnn.add"]):
         return "scales and zero points must be single numbers"
-    return _why_no_arithmetic(call) or why_no_parameters(call)
+    return reason
 
 
 def _array(expr: Expr) -> np.ndarray:
@@ -108,20 +128,103 @@ def why_no_bias(added: Call) -> str | None:
         return "DNNL adds integers only behind qnn.conv2d and qnn.dense"
     if not isinstance(other, Constant):
         return f"the bias must be a constant, found {other.checked_type}"
-    if bias_axis(added) is None:
+    if bias_axis(added) is None or added.checked_type.shape != data.checked_type.shape:  # type: ignore[attr-defined]
         return f"the bias must have one number for each channel, found {other.checked_type}"
     return None
 
 
+def is_step(call: Call) -> bool:
+    """Whether a call of no qnn operator works on integers, as part of a quantized chain."""
+    if not isinstance(call.op, Op) or call.op.name not in INTEGER_STEPS:
+        return False
+    return is_integer(call) or is_integer(call.args[0])
+
+
 def why_no_step(call: Call) -> str | None:
     """Why DNNL cannot do what a call of no qnn operator does within a quantized chain."""
-    if call.is_op("clip") and is_integer(call):
-        bounds = [call.attrs.a_min, call.attrs.a_max]  # type: ignore[union-attr]
-        if not all(float(bound).is_integer() for bound in bounds):
-            return f"clip: bounds of integers must be whole, found {bounds}"
-    if any(call.is_op(op) for op in BIAS_OPS) and is_integer(call):
+    if _adds(call):
         return why_no_bias(call)
+    return _why_no_clip(call) if call.is_op("clip") else _why_no_cast(call)
+
+
+def _why_no_clip(call: Call) -> str | None:
+    bounds = _bounds(call)
+    if not all(bound.is_integer() or isinf(bound) for bound in bounds) or bounds[0] > bounds[1]:
+        return f"clip: bounds of integers must be whole, the lower one first, found {bounds}"
+    return None if limits(call.args[0]) else f"a clip of integers must follow {CUTS}"
+
+
+def _why_no_cast(call: Call) -> str | None:
+    types = (call.args[0].checked_type, call.checked_type)
+    operand, result = (ty.dtype if isinstance(ty, TensorType) else str(ty) for ty in types)
+    for dtype in (operand, result):
+        if dtype not in ("float32", *INTEGERS):
+            return f"cast: DNNL converts between float32 and {', '.join(INTEGERS)}, found {dtype}"
+    if operand == result or "float32" in (operand, result):
+        return None
+    found, wanted = limits(call.args[0]), np.iinfo(result)
+    if found is None:
+        return f"a cast of integers must follow {CUTS}"
+    if found[0] < wanted.min or found[1] > wanted.max:
+        return (
+            f"a cast from [{found[0]}, {found[1]}] to {result} would wrap: clip to the range of "
+            f"the result first"
+        )
     return None
+
+
+def limits(expr: Expr) -> tuple[int, int] | None:
+    """The range that integers are cut to by what makes them; None where nothing does that."""
+    steps: list[Call] = []
+    while isinstance(expr, Call) and is_step(expr) and not _adds(expr):
+        if not is_integer(expr.args[0]):
+            return _cut(_range(expr), steps)  # a cast of real numbers cuts
+        if expr.is_op("clip") and any(isnan(bound) for bound in _bounds(expr)):
+            return None
+        steps.append(expr)
+        expr = expr.args[0]
+    cuts = isinstance(expr, Call) and any(expr.is_op(op) for op in CUTTING)
+    return _cut(_range(expr), steps) if cuts else None
+
+
+def _range(expr: Expr) -> tuple[int, int]:
+    ty = expr.checked_type
+    assert isinstance(ty, TensorType)
+    found = np.iinfo(ty.dtype)
+    return int(found.min), int(found.max)
+
+
+def _cut(found: tuple[int, int], steps: list[Call]) -> tuple[int, int]:
+    for step in reversed(steps):
+        found = clipped(step, found) if step.is_op("clip") else found
+    return found
+
+
+def clipped(clip: Call, found: tuple[int, int]) -> tuple[int, int]:
+    """A range within the bounds of a clip; one beyond it is the nearer end, as min(max(x)) is."""
+    low, high = found
+    least, most = (int(min(max(bound, low), high)) for bound in _bounds(clip))
+    return least, most
+
+
+def _bounds(clip: Call) -> tuple[float, float]:
+    attrs = clip.attrs
+    assert attrs is not None
+    return float(attrs.a_min), float(attrs.a_max)
+
+
+def chain_before(call: Call, last: bool) -> list[Call]:
+    """The calls of a quantized chain that come right before one of it. last: whether that ends it.
+
+    A chain begins with a product; a tensor that is added to it (`qnn.add`, or in TVM's form a cast
+    that is multiplied) comes from outside.
+    """
+    assert isinstance(call.op, Op)
+    operands = call.args[:1] if call.op.name in PARAMETERS else call.args
+    before = [operand for operand in operands if isinstance(operand, Call)]
+    if call.is_op("cast") and not is_integer(call) and not last:  # of the product or what is added
+        return [operand for operand in before if any(operand.is_op(op) for op in PRODUCTS)]
+    return before
 
 
 def bias_axis(added: Call) -> int | None:
@@ -199,9 +302,7 @@ def is_integer(node: Expr) -> bool:
 def visit(builder: Any, call: Call) -> bool:
     """Write what a call on quantized numbers is into the graph; False when it is none."""
     name = call.op.name if isinstance(call.op, Op) else ""
-    emit = EMIT.get(name)
-    if emit is None and (is_integer(call) or any(is_integer(a) for a in call.args[:1])):
-        emit = INTEGER_STEPS.get(name)
+    emit = INTEGER_STEPS[name] if is_step(call) else EMIT.get(name)
     if emit is None:
         return False
     emit(builder, call)
@@ -267,10 +368,6 @@ def _requantize(builder: Any, call: Call) -> None:
         added = call.args[0]
         assert isinstance(added, Call)
         along, bias = bias_axis(added), _flat(_array(added.args[1]))
-        vectors = any(_array(call.args[n]).size != 1 for n in (1, 2))
-        rank = len(builder.out.shape(operands[0]))
-        if bias.size != 1 and vectors and along != axis % rank:
-            raise builder.refuse(call, f"scales lie along axis {axis}, the bias along {along}")
         axis = along if bias.size != 1 else axis
         operands.append(builder.out.constant(bias.astype(np.int32)))
     where, (rounding, _) = _axis(builder, call, axis), _arithmetic(call)
@@ -286,25 +383,14 @@ def _sum(builder: Any, call: Call) -> None:
 
 def _bias(builder: Any, call: Call) -> None:
     """Nothing by itself: the qnn.requantize behind it has it."""
-    reason = why_no_bias(call)
-    if reason is None and (builder.uses[call] != 1 or call not in builder.requantized):
-        reason = "a bias of integers must be followed by qnn.requantize alone"
-    if reason:
-        raise builder.refuse(call, reason)
+    if builder.uses[call] != 1 or call not in builder.requantized:
+        raise builder.refuse(call, "a bias of integers must be followed by qnn.requantize alone")
 
 
 def _clip(builder: Any, call: Call) -> None:
     """Into the limits of what made the integers."""
-    attrs = call.attrs
-    assert attrs is not None
-    entry = _maker(builder, call)
-    if not (float(attrs.a_min).is_integer() and float(attrs.a_max).is_integer()):
-        raise builder.refuse(call, f"bounds of integers must be whole, found {attrs}")
-    limits = entry["attrs"]
-    # A bound beyond the others is the nearer of them, as min(max(x, low), high) has it.
-    low, high = limits["low"], limits["high"]
-    limits["low"] = min(max(int(attrs.a_min), low), high)
-    limits["high"] = min(max(int(attrs.a_max), low), high)
+    made = _maker(builder, call)["attrs"]
+    made["low"], made["high"] = clipped(call, (made["low"], made["high"]))
     builder.value_of[call] = builder.value_of[call.args[0]]
 
 
@@ -322,32 +408,19 @@ def _cast(builder: Any, call: Call) -> None:
         kind, attrs = ("dequantize", {}) if to_real else ("quantize", {"rounding": "TOZERO"})
         _append(builder, call, kind, [value.tensor, one, zero], axis=-1, **attrs)
     else:
-        limits, wanted = _maker(builder, call)["attrs"], np.iinfo(result.dtype)
-        if limits["low"] < wanted.min or limits["high"] > wanted.max:
-            raise builder.refuse(
-                call,
-                f"a cast from [{limits['low']}, {limits['high']}] to {result.dtype} would wrap",
-                "Clip to the range of the result first",
-            )
+        _maker(builder, call)
         builder.out.tensors[value.tensor]["dtype"] = result.dtype
         builder.value_of[call] = value
 
 
 def _maker(builder: Any, call: Call) -> dict[str, Any]:
     """The operation that made the integers a call changes, for it alone."""
-    tensor = builder.value_of[call.args[0]].tensor
-    made = builder.out.made_by.get(tensor)
-    if (
-        made is None
-        or builder.uses[call.args[0]] != 1
-        or "low" not in builder.out.ops[made]["attrs"]
-    ):
+    if builder.uses[call.args[0]] != 1:
         assert isinstance(call.op, Op)
-        name = call.op.name
         raise builder.refuse(
-            call, f"a {name} of integers must follow qnn.requantize, qnn.quantize or qnn.add alone"
+            call, f"nothing else may read the integers that {call.op.name} changes"
         )
-    return builder.out.ops[made]
+    return builder.out.maker(builder.value_of[call.args[0]].tensor)
 
 
 EMIT: dict[str, Callable[[Any, Call], None]] = {

@@ -13,9 +13,10 @@ from byoc_lab.errors import ByocLabError, StageIndexError, UnknownNameError, nea
 from byoc_lab.lab.diffing import Diff, diff
 from byoc_lab.lab.linting import Finding, lint
 from byoc_lab.lab.tracing.events import Events
-from byoc_lab.lab.tracing.pickling import from_bytes, to_bytes
+from byoc_lab.lab.tracing.pickling import roots
 from byoc_lab.lab.tracing.replay import replay
 from byoc_lab.relay.analysis.structural import structural_equal
+from byoc_lab.relay.ir import pickling
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_module
 
@@ -116,7 +117,8 @@ class Trace:
         self.error = error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return from_bytes, (type(self), to_bytes(self))
+        held = (self.stages, self.title, self.error)
+        return _loaded, (pickling.dump(held, roots(self.stages)),)
 
     @property
     def initial(self) -> IRModule:
@@ -173,3 +175,8 @@ class Trace:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return display.mimebundle(self)
+
+
+def _loaded(data: bytes) -> Trace:
+    stages, title, error = pickling.load(data)
+    return Trace(stages, title, error)

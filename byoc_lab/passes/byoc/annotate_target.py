@@ -35,7 +35,6 @@ from byoc_lab.relay.ir.expr import (
     Var,
 )
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.span import unless_tvm
 from byoc_lab.relay.ir.visit import rebuild
 
 DEFAULT = "default"
@@ -240,5 +239,5 @@ class _Annotator:
 
 def _remade(node: Expr, parts: Sequence[Expr]) -> Expr:
     if isinstance(node, TupleGetItem):
-        return TupleGetItem(parts[0], node.index, unless_tvm(node.span))
+        return TupleGetItem(parts[0], node.index, node.span)
     return node.with_parts(parts)

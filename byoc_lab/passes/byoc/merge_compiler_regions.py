@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from byoc_lab.errors import PartitionError
-from byoc_lab.passes.framework.context import PassInfo
-from byoc_lab.passes.framework.passes import FunctionPass, ModulePass, PassContext
+from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.analysis.annotations import BEGIN, END, is_annotation
 from byoc_lab.relay.analysis.regions import Region, RegionSet
@@ -26,23 +25,8 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 
 
-class MergeCompilerRegions(ModulePass):
+class MergeCompilerRegions(FunctionPass):
     """Join regions of the same compiler where that makes no cycle."""
-
-    @property
-    def heard_as(self) -> PassInfo:
-        return PassInfo(self.opt_level, "sequential")
-
-    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        return _MergeInFunctions()(mod)
-
-
-class _MergeInFunctions(FunctionPass):
-    """The pass inside the sequence that TVM makes of it, as instruments hear of it."""
-
-    @property
-    def name(self) -> str:
-        return "MergeCompilerRegions"
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         regions = RegionSet(func)

@@ -21,8 +21,6 @@ from dataclasses import dataclass, field
 
 from byoc_lab.errors import InputError, PartitionError
 from byoc_lab.passes.byoc.partition_2020 import partition_2020
-from byoc_lab.passes.framework.context import PassInfo
-from byoc_lab.passes.framework.decorators import module_pass
 from byoc_lab.passes.framework.hook import keeps_in, report, report_function, rewriting
 from byoc_lab.passes.framework.passes import ModulePass, PassContext
 from byoc_lab.passes.framework.rewrite import rewrite, rule
@@ -77,21 +75,17 @@ class PartitionGraph(ModulePass):
         mod = infer_module(mod)
         if self.era:
             return partition_2020(mod)
-        for name, step in self._steps().items():
-            mod = module_pass(step, opt_level=0, name=name)(mod)
+        for step in self.steps().values():
+            mod = step(mod)
         return infer_module(mod)
 
-    @property
-    def heard_as(self) -> PassInfo:
-        return PassInfo(self.opt_level, "sequential") if self.era is None else self.info
-
-    def _steps(self) -> dict[str, Callable[[IRModule, PassContext], IRModule]]:
-        """The steps, each a pass to instruments, by the name that it has in TVM."""
+    def steps(self) -> dict[str, Callable[[IRModule], IRModule]]:
+        """The steps in order, by the names that they have in TVM."""
         return {
-            "FlattenNestedTuples": lambda mod, ctx: _rewritten(mod, [flatten_tuple_end]),
-            "RemoveDefaultAnnotations": lambda mod, ctx: _rewritten(mod, [remove_default]),
-            "PartitionGraph": lambda mod, ctx: _Partitioner(mod, self.bind_constants).run(),
-            "NameMangleExtFuncs": lambda mod, ctx: _mangle_names(mod, self.prefix),
+            "FlattenNestedTuples": lambda mod: _rewritten(mod, [flatten_tuple_end]),
+            "RemoveDefaultAnnotations": lambda mod: _rewritten(mod, [remove_default]),
+            "PartitionGraph": lambda mod: _Partitioner(mod, self.bind_constants).run(),
+            "NameMangleExtFuncs": lambda mod: _mangle_names(mod, self.prefix),
         }
 
 

@@ -34,11 +34,6 @@ class Pass:
     def info(self) -> PassInfo:
         return PassInfo(self.opt_level, self.name, self.required)
 
-    @property
-    def heard_as(self) -> PassInfo:
-        """What instruments are told of it: TVM calls some passes by another name."""
-        return self.info
-
     def __call__(self, mod: IRModule) -> IRModule:
         if not isinstance(mod, IRModule):
             raise PassError(
@@ -62,7 +57,7 @@ class Pass:
         ctx = PassContext.current()
         if not ctx.instruments:
             return self._checked_run(mod, ctx), ""
-        info = self.heard_as
+        info = self.info
         if not ctx.before_pass(mod, info):
             return mod, "an instrument declined it"
         after = self._checked_run(mod, ctx)

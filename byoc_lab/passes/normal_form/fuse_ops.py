@@ -19,7 +19,6 @@ from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite
 from byoc_lab.passes.normal_form.fusion_groups import Node, fusion_groups
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, Var
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.span import unless_tvm
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
 
@@ -98,7 +97,7 @@ class _Fuser:
             return post
         parts = [self._param(pre, p) if self._is_param(pre, p) else self.memo[p] for p in inputs]
         if isinstance(pre, TupleGetItem):
-            return TupleGetItem(parts[0], pre.index, unless_tvm(pre.span))
+            return TupleGetItem(parts[0], pre.index, pre.span)
         return pre.with_parts((pre.op, *parts) if isinstance(pre, Call) else parts)
 
     def _param(self, user: Expr, part: Expr) -> Var:

@@ -30,7 +30,6 @@ from byoc_lab.relay.ir.expr import (
     Var,
 )
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.span import unless_tvm
 from byoc_lab.relay.ir.visit import post_order
 
 
@@ -195,9 +194,9 @@ class Normaliser:
             new.append(inner.close(self.memo[part]) if inner else self.memo[part])
         # Always anew: nobody may share what has a name now.
         if isinstance(node, Call):
-            return Call(new[0], new[1:], node.attrs, node.type_args, unless_tvm(node.span))
+            return Call(new[0], new[1:], node.attrs, node.type_args, node.span)
         if isinstance(node, TupleGetItem):
-            return TupleGetItem(new[0], node.index, unless_tvm(node.span))
+            return TupleGetItem(new[0], node.index, node.span)
         return node.with_parts(new)
 
 
@@ -214,7 +213,7 @@ def _placed(value: Expr, place: Call | None) -> Expr:
     nowhere = isinstance(value, (Var, GlobalVar, Op, Constructor, Function))
     if place is None or nowhere or (isinstance(value, Call) and value.is_op("on_device")):
         return value
-    return Call(place.op, [value], place.attrs, span=unless_tvm(place.span))
+    return Call(place.op, [value], place.attrs, span=place.span)
 
 
 def is_open(node: Expr) -> bool:

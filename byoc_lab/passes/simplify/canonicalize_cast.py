@@ -19,7 +19,6 @@ from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.span import unless_tvm
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.op.framework.registry import OpPattern
 
@@ -53,7 +52,7 @@ class CanonicalizeCast(FunctionPass):
 
 
 def _made_of(call: Call, args: Sequence[Expr]) -> Call:
-    return Call(call.op, args, call.attrs, span=unless_tvm(call.span))
+    return Call(call.op, args, call.attrs, span=call.span)
 
 
 def _widens(expr: Expr) -> bool:

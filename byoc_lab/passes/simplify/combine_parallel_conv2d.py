@@ -8,7 +8,6 @@ Source: src/relay/transforms/combine_parallel_conv2d.cc of TVM 0.16.
 
 from __future__ import annotations
 
-from byoc_lab.passes.framework.context import PassInfo
 from byoc_lab.passes.simplify.combine_parallel import (
     CombineParallel,
     Combiner,
@@ -26,10 +25,6 @@ PLAIN = 4  # letters of a layout without blocks
 
 class CombineParallelConv2D(CombineParallel):
     """Combine 2d convolutions; `min_num_branches` (3) of them or more."""
-
-    @property
-    def heard_as(self) -> PassInfo:
-        return PassInfo(self.opt_level, "CombineParallelConv2d", self.required)
 
     def combiner(self) -> Combiner:
         return _Convolutions()

@@ -13,7 +13,6 @@ from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.passes.framework.rewrite import rewrite, rule
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.span import unless_tvm
 
 FAST = {
     "erf": "fast_erf",
@@ -37,4 +36,4 @@ class FastMath(FunctionPass):
 def approximate(pre: Any, post: Any) -> Expr | None:
     if not isinstance(post, Call) or post.op_name not in FAST:
         return None
-    return Call(Op.get(FAST[post.op_name]), post.args, post.attrs, span=unless_tvm(post.span))
+    return Call(Op.get(FAST[post.op_name]), post.args, post.attrs, span=post.span)

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 
 from byoc_lab.passes.framework.pattern_rewrite import PatternRewrite
 from byoc_lab.relay.ir.expr import Call, Constant, Expr
-from byoc_lab.relay.ir.span import unless_tvm
 from byoc_lab.relay.patterns import DFPattern, DFPatternCallback, is_op, wildcard
 
 LAYOUT = "NHWC"
@@ -58,7 +57,7 @@ class _Flatten(DFPatternCallback):
             return post
         (top, bottom), (left, right) = sides
         attrs = own.replace(dilation=blocks, padding=(top, left, bottom, right))
-        return Call(conv.op, [pieces.args[0], *conv.args[1:]], attrs, span=unless_tvm(conv.span))
+        return Call(conv.op, [pieces.args[0], *conv.args[1:]], attrs, span=conv.span)
 
 
 def _pads_alike(pieces: Call, conv: Call) -> bool:

@@ -15,7 +15,7 @@ from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite, rule
 from byoc_lab.relay.ir.expr import Call, Expr, Function, TupleGetItem
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.span import Span, unless_tvm
+from byoc_lab.relay.ir.span import Span
 from byoc_lab.relay.ir.types import TensorType
 
 
@@ -103,7 +103,7 @@ def layer_norm(pre: Expr, post: Expr) -> Expr | None:
     ty, axis = pre.args[0].checked_type, pre.attrs.axis
     out = _normalised(data, [axis], pre.attrs.epsilon, ty)
     out = _scale_and_center(out, pre, gamma, beta, axis, len(ty.shape))
-    return _placed(out, unless_tvm(pre.span))
+    return _placed(out, pre.span)
 
 
 @rule("instance_norm", "instance norm is arithmetic over all axes but batch and channel")
@@ -117,7 +117,7 @@ def instance_norm(pre: Expr, post: Expr) -> Expr | None:
     axes = [a for a in range(1, rank) if a != axis]
     out = _normalised(data, axes, pre.attrs.epsilon, ty)
     out = _scale_and_center(out, pre, gamma, beta, axis, rank)
-    return _placed(out, unless_tvm(pre.span))
+    return _placed(out, pre.span)
 
 
 @rule("group_norm", "group norm is arithmetic over each group of channels")
@@ -133,7 +133,7 @@ def group_norm(pre: Expr, post: Expr) -> Expr | None:
     out = _normalised(relay.reshape(data, split), axes, pre.attrs.epsilon, ty)
     out = relay.reshape(out, list(ty.shape))
     out = _scale_and_center(out, pre, gamma, beta, axis, rank)
-    return _placed(out, unless_tvm(pre.span))
+    return _placed(out, pre.span)
 
 
 @rule("l2_normalize", "l2 normalisation is a division by the root of the sum of squares")
@@ -144,7 +144,7 @@ def l2_normalize(pre: Expr, post: Expr) -> Expr | None:
     total = relay.sum(relay.multiply(data, data), axis=pre.attrs.axis, keepdims=True, exclude=False)
     # TVM's epsilon is float32 whatever the dtype of data.
     bounded = relay.maximum(total, relay.const(pre.attrs.eps, "float32"))
-    return _placed(relay.divide(data, relay.sqrt(bounded)), unless_tvm(pre.span))
+    return _placed(relay.divide(data, relay.sqrt(bounded)), pre.span)
 
 
 RULES: tuple[RewriteRule, ...] = (

@@ -16,7 +16,7 @@ import numpy as np
 
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.dataflow import Constant, GlobalVar, Tuple, Var, VarId
-from byoc_lab.relay.ir.ndarray import NDArray
+from byoc_lab.relay.ir.ndarray import NDArray, refuse_masked
 from byoc_lab.relay.ir.node import (
     Argument,
     Call,
@@ -61,6 +61,7 @@ def const(value: Any, dtype: str | TensorType | None = None, span: Span | None =
     (`tvm.nd.array`) is not converted. `dtype` may also be a tensor type."""
     if isinstance(value, NDArray):
         return Constant(value, span)
+    refuse_masked("relay.const", value)
     dtype = dtype.dtype if isinstance(dtype, TensorType) else dtype
     data = np.array(value, dtype=dtype)
     if data.dtype.kind in "OSU":

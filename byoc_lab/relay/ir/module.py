@@ -89,7 +89,7 @@ class IRModule:
         return mod
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Deep copies and pickles go through JSON, as in TVM."""
+        """Deep copies and pickles: see `pickling`."""
         return hooks.reduce(self)
 
     def same_as(self, other: object) -> bool:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from byoc_lab.errors import InputError
+
 
 def numpy_dtype(dtype: str) -> np.dtype:
     """NumPy's dtype of a name; bfloat16 comes from the package ml_dtypes."""
@@ -16,12 +18,23 @@ def numpy_dtype(dtype: str) -> np.dtype:
     return np.dtype(dtype)
 
 
+def refuse_masked(what: str, value: Any) -> None:
+    """Raise InputError for a masked array, whose elements would be used as if none were masked."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise InputError(
+            f"{what}: expected an array without a mask, found a masked array of shape "
+            f"{value.shape}; give array.filled(value) to replace the masked elements, or "
+            f"array.data to use them as they are"
+        )
+
+
 class NDArray:
     """A read-only NumPy array: `.view()`. `.numpy()` is a writable copy, as in TVM."""
 
     __slots__ = ("_array",)
 
     def __init__(self, array: Any):
+        refuse_masked("a constant", array)
         data = np.asarray(array)
         if data.flags.writeable:  # the caller may change it later
             data = data.copy()
@@ -67,4 +80,5 @@ class NDArray:
 
 def array(value: Any) -> NDArray:
     """An `NDArray` of anything NumPy can convert (tvm.nd.array)."""
+    refuse_masked("a constant", value)
     return value if isinstance(value, NDArray) else NDArray(np.array(value))

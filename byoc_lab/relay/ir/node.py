@@ -117,7 +117,7 @@ class Expr:
         return f"<{self.summary()}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles go through JSON, as in TVM, at any depth."""
+        """Copies and pickles contain everything below the node, at any depth (see `pickling`)."""
         return hooks.reduce(self)
 
     # Python's operators create calls of Relay's broadcasting ones. A plain number has no dtype, so

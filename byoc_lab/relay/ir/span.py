@@ -6,26 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-_as_in_tvm = False
-
-
-def follow_tvm(on: bool = True) -> None:
-    """Let this process give and show places as TVM 0.16 does: text shows them unless told not to,
-    and what is read from text has those of `parser_spans` in place of its own."""
-    global _as_in_tvm
-    _as_in_tvm = on
-
-
-def follows_tvm() -> bool:
-    """Whether `follow_tvm` was asked for."""
-    return _as_in_tvm
-
-
-def unless_tvm(span: Span | None) -> Span | None:
-    """`span`, for a node that a pass made and TVM's same pass leaves without a place: None where
-    TVM is followed."""
-    return None if _as_in_tvm else span
-
 
 class SourceName(str):
     """What a text is called: a string that also has its own as `.name`, as in TVM."""

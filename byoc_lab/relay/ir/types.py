@@ -75,7 +75,7 @@ class Type:
         return str(self)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Copies and pickles go through JSON, as in TVM."""
+        """Deep copies and pickles: see `pickling`."""
         return hooks.reduce(self)
 
 

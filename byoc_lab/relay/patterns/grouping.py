@@ -26,7 +26,6 @@ from byoc_lab.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
-from byoc_lab.relay.ir.span import unless_tvm
 from byoc_lab.relay.ir.visit import post_order, rebuild
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.patterns.matcher import Taken, find_match
@@ -197,7 +196,7 @@ def partition(
         if group is None or not check(pre):
             return post
         function = group.function.with_attr(dict(attrs or {}))
-        call = Call(function, [memo[i] for i in group.inputs], span=unless_tvm(pre.span))
+        call = Call(function, [memo[i] for i in group.inputs], span=pre.span)
         if on_match:
             on_match(pre, call, group)
         return call

@@ -51,6 +51,7 @@ from byoc_lab.relay.ir.source_map import Source
 from byoc_lab.relay.text.lexer import METADATA_MARKS, tokenize
 from byoc_lab.relay.text.metadata import MetaTable, read_metadata
 from byoc_lab.relay.text.node_json import metadata_reader
+from byoc_lab.relay.text.parser_cursor import Places
 from byoc_lab.relay.text.parser_expr import ExprParser
 from byoc_lab.relay.text.parser_meta import MetaEntries
 from byoc_lab.relay.text.parser_programs import readable, split_programs
@@ -73,6 +74,7 @@ def parse(
     *,
     infer: bool = True,
     compiler: str | None = None,
+    places: type[Places] = Places,
 ) -> IRModule:
     """The module that a Relay text describes, with types unless `infer` is False.
 
@@ -82,12 +84,14 @@ def parse(
         init_module: functions that the text may use; they are part of the result.
         init_meta_table: the values of `meta[T][i]`, by T, if the text has no metadata itself.
         compiler: the compiler's name for annotations whose attributes the text omits.
+        places: the class that determines the span of a node (see `Places`).
 
     Raises ParseError for invalid text, TypeInferenceError or UnknownNameError for one that has no
     types; a text without the header of version 0.0.5 is treated as a fragment and may
     use global functions that it does not define (`IRModule.declared` has their types then).
     """
-    return _parse(source, source_name, init_module, init_meta_table, infer, compiler, _CALLER + 1)
+    level = _CALLER + 1
+    return _parse(source, source_name, init_module, init_meta_table, infer, compiler, places, level)
 
 
 fromtext = parse
@@ -109,11 +113,16 @@ def parse_file(
         before = Source(data[: error.start].decode("utf-8"), str(path))
         message = f"this is not a text file: {error.reason} in UTF-8"
         raise before.error(message, len(before.text)) from None
-    return _parse(text, str(path), init_module, init_meta_table, infer, compiler, _CALLER + 1)
+    level = _CALLER + 1
+    return _parse(text, str(path), init_module, init_meta_table, infer, compiler, Places, level)
 
 
 def parse_expr(
-    source: str, source_name: str = "from_string", *, compiler: str | None = None
+    source: str,
+    source_name: str = "from_string",
+    *,
+    compiler: str | None = None,
+    places: type[Places] = Places,
 ) -> Expr:
     """The expression that a text describes, with or without a header; types are not inferred.
 
@@ -121,7 +130,7 @@ def parse_expr(
     """
     named = _source(source, source_name)
     with _diagnosed(named):
-        reader = _reader(named, 0, len(named.text), None, None, compiler)
+        reader = _reader(named, 0, len(named.text), None, None, compiler, places)
         _header(reader)
         expr = _read(reader, reader.expr())
         reader.end_of_program()
@@ -144,7 +153,7 @@ def parse_programs(
     source = _source(text, source_name)
     modules = []
     for start, end in split_programs(source):
-        reader = _reader(source, start, end, None, None, compiler)
+        reader = _reader(source, start, end, None, None, compiler, Places)
         modules.append(_module(reader, None, infer, _CALLER + 1))
     return modules
 
@@ -156,11 +165,13 @@ def _parse(
     init_meta_table: Mapping[str, Sequence[Any]] | None,
     infer: bool,
     compiler: str | None,
+    places: type[Places],
     level: int,
 ) -> IRModule:
     source = _source(text, name)
     with _diagnosed(source):
-        reader = _reader(source, 0, len(source.text), init_module, init_meta_table, compiler)
+        end = len(source.text)
+        reader = _reader(source, 0, end, init_module, init_meta_table, compiler, places)
         return _module(reader, init_module, infer, level + 1)
 
 
@@ -191,6 +202,7 @@ def _reader(
     init_module: IRModule | None,
     init_meta_table: Mapping[str, Sequence[Any]] | None,
     compiler: str | None,
+    places: type[Places],
 ) -> ExprParser:
     tokens = tokenize(source, start, end)
     table: MetaTable | None = None
@@ -202,7 +214,7 @@ def _reader(
         rest = tokenize(source, after, end)
         if rest.texts[0]:
             raise source.error("nothing may follow the metadata section", rest.starts[0])
-    return ExprParser(tokens, MetaEntries(table, compiler), init_module)
+    return ExprParser(tokens, MetaEntries(table, compiler), init_module, places)
 
 
 def _header(reader: ExprParser) -> bool:
@@ -258,7 +270,7 @@ def _definitions(reader: ExprParser, mod: IRModule) -> None:
         places[name] = at
         reader.leaf()  # creates the global variable that all uses share
         reader.numbered = {}
-        begin = reader.i if reader.mentions else at  # TVM: where its parameters begin
+        begin = reader.places.function_start(at, reader.i)
         functions[name] = _read(reader, reader.function(begin))
     if reader.tok:
         complete = functions or mod.type_definitions

@@ -29,7 +29,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.recursion import RecursiveRule
 from byoc_lab.relay.ir.types import DTYPE, GlobalTypeVar
 from byoc_lab.relay.text.lexer import Tokens
-from byoc_lab.relay.text.parser_cursor import MAX_NESTING, is_word, near, wanted
+from byoc_lab.relay.text.parser_cursor import MAX_NESTING, Places, is_word, near
 from byoc_lab.relay.text.parser_meta import MetaEntries
 from byoc_lab.relay.text.parser_names import NameParser
 
@@ -42,8 +42,14 @@ class DataTypeParser(NameParser):
     binary: Callable[[bool], RecursiveRule]  # rules of ExprParser
     expr: Callable[[], RecursiveRule]
 
-    def __init__(self, tokens: Tokens, meta: MetaEntries, known: IRModule | None = None):
-        super().__init__(tokens, meta)
+    def __init__(
+        self,
+        tokens: Tokens,
+        meta: MetaEntries,
+        known: IRModule | None = None,
+        places: type[Places] = Places,
+    ):
+        super().__init__(tokens, meta, places)
         self.constructors: dict[str, Constructor] = {}
         self.type_lines: dict[str, int] = {}
         for data in known.type_definitions.values() if known else ():
@@ -97,8 +103,8 @@ class DataTypeParser(NameParser):
             self.unexpected(f"the name of a constructor of {header}")
         if name in self.constructors:
             other = self.constructors[name].belong_to
-            said = f"a constructor with the name `{name}` was previously defined"
-            self.fail(f"{name} is a constructor of type {other} already", at, said)
+            message = f"{name} is a constructor of type {other} already"
+            self.fail(message, at, kind="constructor defined", name=name)
         if name in self.type_names:
             self.fail(f"{name} is the name of a type; a constructor needs another", at)
         self.i += 1
@@ -156,13 +162,9 @@ class DataTypeParser(NameParser):
             return PatternTuple(self.sequence_of(below, ")", "in a pattern"), self.span(at))
         if token not in self.constructors:
             hint = near(token, self.constructors) if is_word(token) else ""
-            said = (
-                f"undefined constructor name `{token}`, perhaps you intended to write a"
-                f"pattern variable, considering changing this to `%{token}`"
-            )
             what = "a pattern: _, %x, a constructor or a tuple"
-            said = said if is_word(token) else wanted("(")
-            self.unexpected(what, hint.removeprefix("; "), said)
+            kind = "constructor" if is_word(token) else "token"
+            self.unexpected(what, hint.removeprefix("; "), kind=kind, token="(", name=token)
         self.i += 1
         fields = self.sequence_of(below, ")", "in a pattern") if self.take("(") else []
         return PatternConstructor(self.constructors[token], fields, self.span(at))

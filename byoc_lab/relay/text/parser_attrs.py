@@ -8,7 +8,7 @@ from byoc_lab.errors import AttributeValueError
 from byoc_lab.relay.ir.attrs import ATTRS_TYPES, Attrs, AttrsType, DictAttrs, attrs_type
 from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.text.lexer import Tokens
-from byoc_lab.relay.text.parser_cursor import Cursor, is_word, near, unescape
+from byoc_lab.relay.text.parser_cursor import Cursor, Places, is_word, near, unescape
 from byoc_lab.relay.text.parser_meta import MetaEntries
 
 _DEVICE_FIELDS = {
@@ -21,8 +21,8 @@ _DEVICE_FIELDS = {
 class AttributeParser(Cursor):
     """Reads lists of attributes."""
 
-    def __init__(self, tokens: Tokens, meta: MetaEntries):
-        super().__init__(tokens, meta)
+    def __init__(self, tokens: Tokens, meta: MetaEntries, places: type[Places] = Places):
+        super().__init__(tokens, meta, places)
         self.dict_attrs: dict[int, DictAttrs] = {}  # one object for each entry of the metadata
         self.attrs_read: dict[tuple[Expr, tuple[str, ...]], Attrs] = {}
 
@@ -134,8 +134,7 @@ class AttributeParser(Cursor):
             self.fail(
                 f"{callee.name} has no attributes, found {', '.join(map(repr, values))}",
                 at,
-                "unable to determine the 'attrs_type_key' with which to represent the call "
-                "attributes for this operator",
+                kind="attributes type",
             )
         return DictAttrs(values)
 

@@ -13,11 +13,9 @@ from typing import Any, NoReturn
 
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay.ir.attrs import DType
-from byoc_lab.relay.ir.diagnosis import called
 from byoc_lab.relay.ir.dims import Any as AnyDim
 from byoc_lab.relay.ir.dims import Dim, as_dim
 from byoc_lab.relay.ir.expr import Expr, Span
-from byoc_lab.relay.ir.span import follows_tvm
 from byoc_lab.relay.ir.types import (
     DTYPE,
     SHORT_DTYPES,
@@ -34,7 +32,6 @@ from byoc_lab.relay.ir.types import (
 )
 from byoc_lab.relay.text.lexer import Tokens, tokenize
 from byoc_lab.relay.text.parser_meta import MetaEntries
-from byoc_lab.relay.text.parser_spans import LastMentions
 
 # Types and attribute values are small in any program; deeper nesting is an accident or an attack.
 MAX_NESTING = 100
@@ -56,22 +53,46 @@ def is_word(token: str) -> bool:
     return (token[:1].isalpha() or token[:1] == "_") and not token.startswith("meta[")
 
 
-def wanted(token: str, more: str = "") -> str:
-    """What TVM says when it finds something else in place of `token` (in a list, with a blank
-    `more`)."""
-    return f"expected a {called(token)} found {more}{{found}}"
-
-
 def near(word: str, known: Iterable[str]) -> str:
     """A suggestion to append to a message: "; did you mean 'a' or 'b'?", or nothing."""
     found = difflib.get_close_matches(word, list(known), n=3)
     return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
 
 
+class Places:
+    """Which place in the text a node gets: that of the tokens it was read from."""
+
+    follows_mentions = False
+    """Whether `mentioned` is to be called for each mention of a node."""
+
+    def __init__(self, tokens: Tokens):
+        self.tokens = tokens
+
+    def span(self, first: int, end: int) -> Span:
+        """From token number `first` to the one before number `end`."""
+        return self.tokens.source.span(self.tokens.starts[first], self.tokens.end(end - 1))
+
+    def declared(self, first: int, end: int) -> Span | None:
+        """Of a variable that these tokens declare."""
+        return self.span(first, end)
+
+    def operation(self, left: Expr, right: Expr, first: int, end: int) -> Span | None:
+        """Of an infix operator with its operands, which begin at token number `first`."""
+        return self.span(first, end)
+
+    def function_start(self, definition: int, parameters: int) -> int:
+        """The token at which a global function begins, of those where `def` and the list of its
+        parameters do."""
+        return definition
+
+    def mentioned(self, node: Expr | None, first: int, end: int) -> None:
+        """The tokens from number `first` to the one before number `end` stand for `node`."""
+
+
 class Cursor:
     """A position among tokens. `tok` is the next token, `i` its number."""
 
-    def __init__(self, tokens: Tokens, meta: MetaEntries):
+    def __init__(self, tokens: Tokens, meta: MetaEntries, places: type[Places] = Places):
         self.tokens = tokens
         self.meta = meta
         self.texts = tokens.texts
@@ -81,7 +102,7 @@ class Cursor:
         self.type_names: dict[str, GlobalTypeVar] = {}
         self.types_read: dict[tuple[str, ...], TensorType] = {}
         self.parens_are_tuples = True  # of one type: `(T)` is `(T,)`, except in 0.0.4 text
-        self.mentions = LastMentions(tokens) if follows_tvm() else None
+        self.places = places(tokens)
 
     @property
     def tok(self) -> str:
@@ -103,34 +124,32 @@ class Cursor:
         """Step over `token`. `{}` in `where` stands for the line of token number `opened`."""
         if self.texts[self.i] != token:
             where = where and f" {where.format(self.line_of(opened))}"
-            self.unexpected(f"'{token}'{where}", in_tvm=wanted(token))
+            self.unexpected(f"'{token}'{where}", kind="token", token=token)
         self.i += 1
 
     def span(self, first: int, end: int | None = None) -> Span:
         """From token number `first` to the last token read, or the one before number `end`."""
-        end = max(self.i if end is None else end, first + 1)
-        if self.mentions:
-            return self.mentions.span(first, end)
-        return self.source.span(self.tokens.starts[first], self.tokens.end(end - 1))
+        return self.places.span(first, max(self.i if end is None else end, first + 1))
 
-    def mentioned(self, node: Expr, first: int) -> None:
-        """Note that `node` is what the tokens from number `first` say, if that is to be known."""
-        if self.mentions and node is not None:
-            self.mentions.mention(node, first, max(self.i, first + 1))
+    def mentioned(self, node: Expr | None, first: int) -> None:
+        """The tokens from number `first` to the last one read stand for `node`."""
+        if self.places.follows_mentions:
+            self.places.mentioned(node, first, max(self.i, first + 1))
 
-    def fail(self, reason: str, at: int | None = None, in_tvm: str = "") -> NoReturn:
-        """Raise a ParseError at token number `at` (default: the next token)."""
+    def fail(self, reason: str, at: int | None = None, **facts: Any) -> NoReturn:
+        """Raise a ParseError at token number `at` (default: the next token); facts: see
+        `DiagnosticError`."""
         at = self.i if at is None else at
         error = self.source.error(reason, self.tokens.starts[at])
-        error.span, error.in_tvm = self.span(at, at + 1), (in_tvm,) if in_tvm else ()
+        error.span = self.source.span(self.tokens.starts[at], self.tokens.end(at))
+        error.facts = facts
         raise error
 
-    def unexpected(self, wanted: str, hint: str = "", in_tvm: str = "") -> NoReturn:
-        """Raise a ParseError: `wanted` was expected, and something else found, which `{found}` in
-        `in_tvm` stands for."""
+    def unexpected(self, wanted: str, hint: str = "", **facts: Any) -> NoReturn:
+        """Raise a ParseError: `wanted` was expected, and the next token found."""
         hint = hint or _hint(self.texts[self.i])
-        said = in_tvm.replace("{found}", called(self.tok))
-        self.fail(f"expected {wanted}, found {self.found()}{hint and '; ' + hint}", in_tvm=said)
+        message = f"expected {wanted}, found {self.found()}{hint and '; ' + hint}"
+        self.fail(message, **(facts and {**facts, "found": self.tok}))
 
     def found(self) -> str:
         token = self.texts[self.i]
@@ -156,7 +175,7 @@ class Cursor:
         while not self.take(close):
             items.append(item())
             if not self.take(",") and self.tok != close:
-                self.unexpected(f"',' or '{close}' {what}", in_tvm=wanted(close, " "))
+                self.unexpected(f"',' or '{close}' {what}", kind="list", token=close)
         return items
 
     # Types ---------------------------------------------------------------------------------------
@@ -195,12 +214,10 @@ class Cursor:
         if _names_dtype(token):
             return scalar_type(token)
         self.i = at
-        said = "failed to parse type found {found}"
-        if is_word(token):
-            said = f"the type variable : `{token}` is undefined"
+        kind = "type variable" if is_word(token) else "type"
         known = ["Tensor", "float32", "float16", "int8", "int32", "int64", "uint8", "bool"]
         known += self.type_names
-        self.unexpected("a type", near(token, known).removeprefix("; "), said)
+        self.unexpected("a type", near(token, known).removeprefix("; "), kind=kind, name=token)
 
     def tensor_type(self) -> TensorType:
         # Equal types are common, and constructing them is expensive.
@@ -292,18 +309,18 @@ class Cursor:
             self.fail(f"expected meta[<type>][<index>], found {self.found()}")
         key, index = found[1], int(found[2])
         if keys and key not in keys:
-            said = f"no entry in the meta table for `{key}`"
-            self.fail(f"expected a value, found an entry of type {key}", in_tvm=said)
+            message = f"expected a value, found an entry of type {key}"
+            self.fail(message, kind="metadata type", type=key)
         self.i += 1
         have = self.meta.count(key)
         if have is not None and index >= have:
             message = f"the metadata has {have} entries of type {key}: there is no number {index}"
-            said = f"the node index `{index}` is out of bounds for `{key}`"
-            self.fail(message, at, said if have else f"no entry in the meta table for `{key}`")
+            kind = "metadata index" if have else "metadata type"
+            self.fail(message, at, kind=kind, type=key, index=index)
         try:
             return self.meta.get(key, index, self.span(at), lambda: self.stated_type(at))
         except UnknownNameError as error:
-            self.fail(str(error), at, f"no entry in the meta table for `{key}`")
+            self.fail(str(error), at, kind="metadata type", type=key)
 
     def stated_type(self, at: int) -> TensorType:
         """The tensor type in the comment that follows token `at`: `/* ty=... */`."""
@@ -314,7 +331,8 @@ class Cursor:
                 "this constant is in a metadata section that the text lacks, and no "
                 "/* ty=Tensor[...] */ follows that says what it would be",
                 at,
-                "no entry in the meta table for `relay.Constant`",
+                kind="metadata type",
+                type="relay.Constant",
             )
         part = Cursor(tokenize(self.source, comment.start(1), comment.end(1)), self.meta)
         ty = part.type()
@@ -350,8 +368,8 @@ class Cursor:
                 return found, _dtype("float", suffix, "f", "32", ("16", "32", "64"))
             value = int(text)
         except OverflowError:
-            kind = "floating point" if suffix else "integer"  # so TVM calls it
-            self.fail(f"'{token}' does not fit float64", at, f"invalid {kind} number `{digits}`")
+            message = f"'{token}' does not fit float64"
+            self.fail(message, at, kind="overflow", digits=digits, suffix=suffix)
         except (ValueError, KeyError):
             self.fail(f"'{token}' is no number that Relay has", at)
         if not -(2**63) <= value < 2**63:

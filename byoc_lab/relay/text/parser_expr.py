@@ -36,9 +36,8 @@ from byoc_lab.relay.text.lexer import KEYWORDS, Tokens
 from byoc_lab.relay.text.metadata import COMPILER_ATTRS_KEY
 from byoc_lab.relay.text.parser_adt import DataTypeParser
 from byoc_lab.relay.text.parser_attrs import AttributeParser
-from byoc_lab.relay.text.parser_cursor import is_word, wanted
+from byoc_lab.relay.text.parser_cursor import Places, is_word
 from byoc_lab.relay.text.parser_meta import MetaEntries
-from byoc_lab.relay.text.parser_spans import merged
 
 OPERATORS = {
     "*": (12, "multiply"),
@@ -52,14 +51,19 @@ OPERATORS = {
     "==": (7, "equal"),
     "!=": (7, "not_equal"),
 }
-NO_VALUE = "expected an expression found  {found}"  # in TVM's words
 
 
 class ExprParser(DataTypeParser, AttributeParser):
     """Reads one program. `known` is a module whose functions and types the text may use."""
 
-    def __init__(self, tokens: Tokens, meta: MetaEntries, known: IRModule | None = None):
-        super().__init__(tokens, meta, known)
+    def __init__(
+        self,
+        tokens: Tokens,
+        meta: MetaEntries,
+        known: IRModule | None = None,
+        places: type[Places] = Places,
+    ):
+        super().__init__(tokens, meta, known, places)
         self.globals = {gv.name_hint: gv for gv in known} if known else {}
         self.literals: dict[tuple[str, str], NDArray] = {}
 
@@ -146,7 +150,7 @@ class ExprParser(DataTypeParser, AttributeParser):
 
     def end_of_value(self, name: str) -> None:
         if not self.take(";"):
-            self.unexpected(f"';' after the value of {name}", in_tvm=wanted(";"))
+            self.unexpected(f"';' after the value of {name}", kind="token", token=";")
 
     def free_variable(self) -> None:
         at = self.i
@@ -167,6 +171,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         begin = self.i
         operands: list[tuple[Expr, int, int]] = []  # with their first token, and the next
         operators: list[str] = []
+        follows_mentions = self.places.follows_mentions
         while True:
             at, token = self.i, self.tok
             start = token[:1]
@@ -184,7 +189,7 @@ class ExprParser(DataTypeParser, AttributeParser):
                         break
                     if not comma and self.tok != ")":
                         what = f"',' or ')' to close the '(' of line {self.line_of(at)}"
-                        self.unexpected(what, in_tvm=wanted(")", " "))
+                        self.unexpected(what, kind="list", token=")")
                 else:
                     lone = len(fields) == 1 and not comma
                     value = fields[0] if lone else Tuple(fields, self.span(at))
@@ -199,7 +204,7 @@ class ExprParser(DataTypeParser, AttributeParser):
                 value = yield self.reference()
             else:
                 value = self.leaf()
-            if self.mentions:
+            if follows_mentions:
                 self.mentioned(value, at)
             while True:
                 token = self.tok
@@ -217,7 +222,7 @@ class ExprParser(DataTypeParser, AttributeParser):
                             args.append((yield self.expr()) if simple is None else simple)
                         if not self.take(",") and self.tok != ")":
                             self.unexpected(
-                                "',' or ')' among the arguments", in_tvm=wanted(")", " ")
+                                "',' or ')' among the arguments", kind="list", token=")"
                             )
                     value = self.call(value, args, attrs, at)
                 elif token[:1] == "." and len(token) > 1:
@@ -244,8 +249,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         while operators:
             self.infix(operands, operators.pop())
         value = operands[0][0]
-        if self.mentions:
-            self.mentioned(value, begin)
+        self.mentioned(value, begin)
         if may_continue and token in (";", ";;"):
             value = yield self.block(value, begin)
         return value
@@ -255,7 +259,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         right, _, end = operands.pop()
         left, at, _ = operands.pop()
         op = self.operator(OPERATORS[operator][1], at)
-        span = merged((left.span, right.span)) if self.mentions else self.span(at, end)
+        span = self.places.operation(left, right, at, end)
         operands.append((Call(op, (left, right), span=span), at, end))
 
     def simple_argument(self) -> Expr | None:
@@ -266,8 +270,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         at = self.i
         self.i += 1
         named = self.number_of(at) if token[1:2].isdecimal() else self.variable(at)
-        if self.mentions:
-            self.mentioned(named, at)
+        self.mentioned(named, at)
         return named
 
     def assignment(self, ref: Expr, at: int) -> RecursiveRule:
@@ -290,7 +293,7 @@ class ExprParser(DataTypeParser, AttributeParser):
             self.i += 1
             name = token[1:]
             if name not in self.globals:
-                span = None if self.mentions else self.span(at)
+                span = self.places.declared(at, max(self.i, at + 1))
                 self.globals[name] = GlobalVar(self.real_name(at) or name, span)
             return self.globals[name]
         if token.startswith("meta["):
@@ -302,8 +305,9 @@ class ExprParser(DataTypeParser, AttributeParser):
             self.i += 1
             return self.operator(token, at)
         if token == "}" and self.texts[self.i - 1] == ";":
-            self.unexpected("an expression", "a block ends with its value, without a ';'", NO_VALUE)
-        self.unexpected("an expression", in_tvm=NO_VALUE)
+            hint = "a block ends with its value, without a ';'"
+            self.unexpected("an expression", hint, kind="expression")
+        self.unexpected("an expression", kind="expression")
 
     def literal(self, value: int | float | bool, dtype: str, at: int) -> Constant:
         key = (repr(value), dtype)  # -0.0 and 0.0 are equal, and two literals
@@ -320,9 +324,7 @@ class ExprParser(DataTypeParser, AttributeParser):
 
     def does_not_fit(self, value: float, dtype: str, at: int) -> NoReturn:
         digits = self.texts[self.i - 1].partition("f" if "float" in dtype else "i")[0]
-        kind = "floating point" if "float" in dtype else "integer"
-        said = f"{kind} number `{digits}` unrepresentable in width {dtype.lstrip('floatin')}"
-        self.fail(f"{value} does not fit {dtype}", at, said)
+        self.fail(f"{value} does not fit {dtype}", at, kind="number", digits=digits, dtype=dtype)
 
     def branch(self) -> RecursiveRule:
         """if := 'if' '(' expr ')' '{' expr '}' 'else' '{' expr '}'"""
@@ -381,7 +383,7 @@ class ExprParser(DataTypeParser, AttributeParser):
                 )
             params[name], places[name] = var, param_at
             if not self.take(",") and self.tok != ")":
-                self.unexpected("',' or ')' among the parameters", in_tvm=wanted(")", " "))
+                self.unexpected("',' or ')' among the parameters", kind="list", token=")")
         ret_type: Type | None = self.type() if self.take("->") else None
         for name, var in params.items():
             self.bind(name, var)
@@ -410,4 +412,4 @@ class ExprParser(DataTypeParser, AttributeParser):
             return None
         another = token in ("fn", "def") or token.startswith(("v0.", "#[version"))
         hint = "parse_programs reads a text of several programs" if another else ""
-        self.unexpected("the end of the program", hint, wanted(""))
+        self.unexpected("the end of the program", hint, kind="token", token="")

@@ -9,7 +9,7 @@ from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Expr, Op, TupleGetItem, Var
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.text.lexer import Tokens
-from byoc_lab.relay.text.parser_cursor import Cursor, near, wanted
+from byoc_lab.relay.text.parser_cursor import Cursor, Places, near
 from byoc_lab.relay.text.parser_meta import MetaEntries
 
 _MALFORMED = "-malformed-ir"
@@ -20,8 +20,8 @@ class NameParser(Cursor):
 
     device_of_variable: Callable[[], Attrs | None]  # of AttributeParser
 
-    def __init__(self, tokens: Tokens, meta: MetaEntries):
-        super().__init__(tokens, meta)
+    def __init__(self, tokens: Tokens, meta: MetaEntries, places: type[Places] = Places):
+        super().__init__(tokens, meta, places)
         self.variables: dict[str, Var] = {}
         self.hidden: list[tuple[str, Var | None]] = []  # restored at the end of a block
         self.free: dict[str, Var] = {}
@@ -44,7 +44,7 @@ class NameParser(Cursor):
         """`%x: T` of a variable that the caller binds."""
         at, token = self.i, self.tok
         if token[:1] != "%" or token[1:2].isdecimal() or len(token) == 1:
-            self.unexpected(f"the name of {what}, such as %x", in_tvm=wanted("%x"))
+            self.unexpected(f"the name of {what}, such as %x", kind="token", token="%x")
         self.i += 1
         device = self.device_of_variable() if self.tok == "{" else None
         ty = self.annotation() if self.take(":") else None
@@ -52,7 +52,7 @@ class NameParser(Cursor):
         if token.endswith(_MALFORMED) and name in self.variables:
             return name, self.variables[name]  # bound twice, as the comment states
         real = self.real_name(at)
-        span = None if self.mentions else self.span(at)
+        span = self.places.declared(at, max(self.i, at + 1))
         return name, Var(name if real is None else real, ty, span, device=device)
 
     def annotation(self) -> Type | None:
@@ -84,7 +84,7 @@ class NameParser(Cursor):
         self.fail(
             f"the variable %{name} is not declared here{near(name, known) or listed}",
             at,
-            "this local variable has not been previously declared",
+            kind="variable",
         )
 
     def number_of(self, at: int) -> Expr:
@@ -103,7 +103,8 @@ class NameParser(Cursor):
             self.fail(
                 f"{error.args[0]}{_about_operator(name)}",
                 at,
-                f"operator `{name}` not found, perhaps you forgot to register it?",
+                kind="operator",
+                name=name,
             )
 
 

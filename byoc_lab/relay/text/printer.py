@@ -12,7 +12,6 @@ from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay.ir.adt import TypeData
 from byoc_lab.relay.ir.expr import Expr, TupleWrapper
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.span import follows_tvm
 from byoc_lab.relay.text.metadata import write_metadata
 from byoc_lab.relay.text.node_json_writer import metadata_writer
 from byoc_lab.relay.text.printer_lines import STYLES, Indented, Line, Style
@@ -29,11 +28,7 @@ def print_text(
     annotate: Callable[[Expr], str] | None = None,
     **options: Any,
 ) -> str:
-    """Relay text of a module or expression; see `print_lines` for the options.
-
-    `show_span` is True by default where `span.follow_tvm` was asked for.
-    """
-    options.setdefault("show_span", follows_tvm())
+    """Relay text of a module or expression; see `print_lines` for the options."""
     lines, metadata = _print(obj, show_meta_data, annotate, **options)
     said = metadata and (show_meta_data or options.get("header", True))
     # As in TVM, a text that ends with a note on metadata has no final line break.
@@ -41,9 +36,9 @@ def print_text(
     return "\n".join(line.text for line in lines) + "\n" * ends
 
 
-def print_shown(obj: Expr | IRModule) -> str:
+def print_shown(obj: Expr | IRModule, show_span: bool = False) -> str:
     """The result of `str`, as in TVM: the text without the note on omitted metadata."""
-    lines, metadata = _print(obj, False, None, header=False, show_span=follows_tvm())
+    lines, metadata = _print(obj, False, None, header=False, show_span=show_span)
     return "\n".join(line.text for line in lines) + "\n" * (isinstance(obj, IRModule) + metadata)
 
 

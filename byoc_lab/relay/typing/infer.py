@@ -21,7 +21,7 @@ from weakref import WeakSet
 
 from byoc_lab.errors import TypeInferenceError, UnknownNameError, WellFormedError
 from byoc_lab.relay.ir.adt import Constructor, Match
-from byoc_lab.relay.ir.diagnosis import UNDERCONSTRAINED, diagnosed, mismatch
+from byoc_lab.relay.ir.diagnosis import diagnosed
 from byoc_lab.relay.ir.expr import (
     Call,
     Constant,
@@ -338,8 +338,8 @@ class _Solver(CallRules, DataTypeRules):
             return self.unifier.unify(found, wanted)
         except Conflict as error:
             types = (error.expected, error.found)
-            said = mismatch(*(reversed(types) if found_first else types))
-            _fail(node, f"{what}: {error}", error, at, said)
+            types = types[::-1] if found_first else types
+            _fail(node, f"{what}: {error}", error, at, {"kind": "mismatch", "types": types})
         except TypeInferenceError as error:
             _fail(node, f"{what}: {error}", error, at)
 
@@ -352,7 +352,7 @@ class _Solver(CallRules, DataTypeRules):
                 node,
                 f"the type of {describe(node)} cannot be inferred (only {ty} is known); "
                 f"annotate it, or a variable that it uses",
-                in_tvm=(UNDERCONSTRAINED,),
+                facts={"kind": "underconstrained"},
             )
         return ty
 

@@ -106,10 +106,7 @@ class DataTypeRules:
                     node,
                     f"match does not handle {shown}{more}; add clauses, or write match? to leave "
                     f"cases out",
-                    in_tvm=(
-                        "match expression does not handle the following cases: "
-                        + "".join(f"case {n}: \n{case}" for n, case in enumerate(missing)),
-                    ),
+                    facts={"kind": "cases", "missing": missing},
                 )
         return result
 

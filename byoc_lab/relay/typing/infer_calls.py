@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 
 from byoc_lab.errors import ByocLabError, TypeInferenceError
 from byoc_lab.relay.ir.attrs import Attrs
-from byoc_lab.relay.ir.diagnosis import in_full
 from byoc_lab.relay.ir.expr import Call, Expr, GlobalVar, Op, describe
 from byoc_lab.relay.ir.types import FuncType, IncompleteType, Type, replace
 from byoc_lab.relay.op.framework.registry import OpDef, identity
@@ -49,9 +48,7 @@ class CallRules:
             fail(
                 call,
                 f"only a function can be called, found {describe(call.op)} of type {callee}",
-                in_tvm=(
-                    f"only expressions with function types can be called, found {in_full(callee)}",
-                ),
+                facts={"kind": "callee", "found": callee},
             )
         if callee.type_params:
             # Each call has its own type arguments: the function's result must be known first.
@@ -73,7 +70,11 @@ class CallRules:
             fail(
                 call,
                 f"too {few} arguments: expected {len(callee.arg_types)}, found {len(call.args)}",
-                in_tvm=(_count_in_tvm(len(callee.arg_types), len(call.args)),),
+                facts={
+                    "kind": "arguments",
+                    "expected": len(callee.arg_types),
+                    "found": len(call.args),
+                },
             )
         for n, (arg, wanted) in enumerate(zip(call.args, callee.arg_types, strict=True)):
             self.unify(call, self.types[arg], wanted, f"argument {n}")
@@ -99,7 +100,11 @@ class CallRules:
                 call,
                 f"{definition.name} takes {len(definition.inputs)} arguments ({names}), "
                 f"found {len(call.args)}",
-                in_tvm=(_count_in_tvm(len(definition.inputs), len(call.args)),),
+                facts={
+                    "kind": "arguments",
+                    "expected": len(definition.inputs),
+                    "found": len(call.args),
+                },
             )
         attrs, schema = call.attrs, definition.attrs
         if schema is not None and attrs is not None and attrs.type_key != schema.type_key:
@@ -149,8 +154,3 @@ class CallRules:
             if want is not None and want is not arg:
                 what = f"{definition.name}: {name.rstrip('*')}"
                 self.unify(call, arg, want, what, found_first=True)
-
-
-def _count_in_tvm(expected: int, found: int) -> str:
-    few = "few" if found < expected else "many"
-    return f"the function is provided too {few} arguments expected {expected}, found {found}"

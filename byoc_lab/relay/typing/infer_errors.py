@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
 from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay.ir.expr import Expr, Span
@@ -19,8 +20,8 @@ def fail(
     message: str,
     cause: Exception | None = None,
     at: Span | None = None,
-    in_tvm: tuple[str, ...] = (),
+    facts: Mapping[str, Any] | None = None,
 ) -> NoReturn:
-    """Raise a TypeInferenceError about `node`."""
-    said = in_tvm or getattr(cause, "in_tvm", ())
-    raise TypeInferenceError(f"{place(node, at)}{message}", node, said, at) from cause
+    """Raise a TypeInferenceError about `node`; facts: see `DiagnosticError`, else the cause's."""
+    facts = facts or getattr(cause, "facts", None)
+    raise TypeInferenceError(f"{place(node, at)}{message}", node, facts, at) from cause

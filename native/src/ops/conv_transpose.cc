@@ -38,12 +38,15 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
   // oneDNN derives the result's size from the padding behind, output_padding taken off.
   const Dims& extra = call.attrs.Ints("output_padding");
   for (size_t axis = 0; axis < extra.size(); ++axis) window.after[axis] -= extra[axis];
+  // Without the bias, which follows: in float32, so that sums are rounded once.
+  const bool biased = call.inputs.size() == 3;
   return Finish(dnnl::deconvolution_forward::primitive_desc(
                     Cpu(), dnnl::prop_kind::forward_inference,
                     dnnl::algorithm::deconvolution_direct, AnyLayout(call.inputs[0]),
-                    ConvWeights(call), ConvBias(call), AnyLayout(dst, call.result), window.strides, window.gaps,
-                    window.before, window.after, attr, /*allow_empty=*/true),
-                ConvArgs(call));
+                    ConvWeights(call), AnyLayout(dst, biased ? DType::f32 : call.result),
+                    window.strides, window.gaps, window.before, window.after, attr,
+                    /*allow_empty=*/true),
+                {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS});
 }
 
 OpDef ConvTranspose(size_t spatial) {
@@ -57,7 +60,7 @@ OpDef ConvTranspose(size_t spatial) {
   def.attrs.push_back({"output_padding", Dims(spatial, 0)});
   def.infer = Infer;
   def.make = Make;
-  def.fuses_sum = true;
+  def.fuses = onednn_faults::kDeconvolutionFuses;
   return def;
 }
 

@@ -351,12 +351,16 @@ FUSING = {name: head for axes in (1, 2, 3) for name, head in heads(axes).items()
 @needs_native
 @pytest.mark.parametrize("name", FUSING)
 def test_what_follows_an_image_operator_is_in_its_kernel(name: str) -> None:
-    """tanh(relu(head * one number for each channel) + a tensor): one kernel, says oneDNN."""
+    """tanh(relu(head * one number for each channel) + a tensor): one kernel, says oneDNN.
+
+    Behind a transposed convolution, with which oneDNN fuses wrongly, kernels of their own.
+    """
     head = infer_expr(FUSING[name])
     shape = head.checked_type.concrete_shape
     scaled = head * relay.const(random(8, *[1] * (len(shape) - 2)))
     other = relay.var("other", shape=shape)
     expr = tanh(relu(scaled) + other)
     (kernel,) = check(expr).kernels
-    assert kernel.fused == ("mul", "relu", "add", "tanh")
-    assert not kernel.separate
+    chain = ("mul", "relu", "add", "tanh")
+    wanted = ((), chain) if name.endswith("_transpose") else (chain, ())
+    assert (kernel.fused, kernel.separate) == wanted

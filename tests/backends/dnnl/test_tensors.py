@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import resource
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from byoc_lab import relay
 from byoc_lab.backends.dnnl import kernels, native
+from byoc_lab.errors import InputError
+from byoc_lab.run.inputs import bind_inputs
 from tests.backends.dnnl import reference as ref
 from tests.backends.dnnl.net import Net
 from tests.backends.dnnl.reference import assert_close, exact
@@ -213,3 +221,71 @@ def test_functions_made_for_a_number_of_axes_are_named_and_documented() -> None:
         function = getattr(kernels, name)
         assert function.__name__ == name
         assert len(function.__doc__) > 20
+
+
+GIB = 2**30
+HUGE = np.broadcast_to(np.float32(0), (2**31 - 1, 1, 1, 1))  # 8 GB, were it copied
+FITTING = np.zeros((1, 1, 1, 1), np.float32)
+REFUSED: dict[str, Callable[[], Any]] = {
+    "data": lambda: kernels.conv2d(HUGE, np.zeros((1, 2, 1, 1), np.float32)),
+    "weight": lambda: kernels.conv2d(np.zeros((1, 2, 1, 1), np.float32), HUGE),
+    "transposed": lambda: kernels.conv2d_transpose(FITTING, HUGE),
+    "bias": lambda: kernels.conv2d(FITTING, FITTING, HUGE),
+    "out": lambda: kernels.relu(HUGE, out=np.zeros((1, 1), np.float32)),
+    "post-op": lambda: kernels.relu(
+        FITTING, post_ops=[{"kind": "binary", "alg": "add", "input": HUGE}]
+    ),
+    "concatenate": lambda: kernels.concatenate([HUGE, np.zeros((1, 2), np.float32)]),
+    "region input": lambda: small_region()(HUGE),
+    "region constant": lambda: small_region(HUGE),
+}
+
+
+def small_region(constant: np.ndarray = FITTING) -> native.CompiledRegion:
+    net = Net()
+    data = net.input(2, 3, 4, 4)
+    net.graph["outputs"] = [net.op("binary", [data, net.const(1, 1, 1, 1)], alg="add")]
+    return native.CompiledRegion(net.graph, [constant])
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_sizes_are_checked_before_anything_is_copied(case: str) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + 2 * GIB, limits[1]))
+    try:
+        with pytest.raises(ValueError, match="expected"):
+            REFUSED[case]()
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
+
+
+MASKED = np.ma.masked_array(np.ones((1, 1, 1, 1), np.float32), mask=True)
+X = relay.var("x", shape=(1, 1, 1, 1))
+UNMASKED: dict[str, Callable[[], Any]] = {
+    "data": lambda: kernels.relu(MASKED),
+    "weight": lambda: kernels.conv2d_transpose(FITTING, MASKED),
+    "out": lambda: kernels.relu(FITTING, out=MASKED),
+    "post-op": lambda: kernels.relu(
+        FITTING, post_ops=[{"kind": "binary", "alg": "add", "input": MASKED}]
+    ),
+    "scale": lambda: kernels.quantize(FITTING, MASKED, 0, dtype="int8"),
+    "region input": lambda: small_region()(MASKED),
+    "region constant": lambda: small_region(MASKED),
+    "relay constant": lambda: relay.const(MASKED),
+    "program input": lambda: bind_inputs(relay.Function([X], X), [MASKED]),
+}
+
+
+@pytest.mark.parametrize("case", UNMASKED)
+def test_a_masked_array_is_refused(case: str) -> None:
+    with pytest.raises(InputError, match=r"masked array.*give array.filled\(value\)"):
+        UNMASKED[case]()
+
+
+@pytest.mark.parametrize("count", [32, 33, 70])
+def test_post_ops_beyond_what_a_primitive_has_room_for(count: int) -> None:
+    data = np.ones((2, 3), np.float32)
+    step = {"kind": "eltwise", "alg": "linear", "alpha": 1.0, "beta": 1.0}
+    result = kernels.dense(data, np.ones((2, 3), np.float32), post_ops=[step] * count)
+    np.testing.assert_array_equal(result, np.full((2, 2), 3 + count, np.float32))

@@ -51,7 +51,7 @@ def test_tvm_gives_over_the_end_of_a_scope_alone(net: Any, left: int) -> None:
     mod = AnnotateTarget("second", compat="0.16")(mod)
     wrong = [
         n
-        for n in relay.visit.post_order(mod["main"])
+        for n in relay.ir.visit.post_order(mod["main"])
         if isinstance(n, relay.Call)
         and n.is_op("annotation.compiler_end")
         and n.attrs.compiler == "default"

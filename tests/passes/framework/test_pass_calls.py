@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-import byoc_lab as tvm
-from byoc_lab import relay
+from byoc_lab.compat import relay, tvm
 from tests.parity.client import skip_reason
 from tests.parity.pass_calls import GOLDEN, SCENARIOS, ask
 

@@ -106,7 +106,9 @@ def test_a_second_run_changes_nothing(name: str, mod: IRModule) -> None:
 def test_partitioning_takes_every_mark_away(mod: IRModule) -> None:
     out = PartitionGraph()(MergeCompilerRegions()(AnnotateTarget(TARGET)(mod)))
     assert not any(
-        relay.annotate.is_annotation(n) for f in out.functions.values() for n in post_order(f)
+        relay.analysis.annotations.is_annotation(n)
+        for f in out.functions.values()
+        for n in post_order(f)
     )
     for func in out.functions.values():
         assert not relay.analysis.free_vars(func)

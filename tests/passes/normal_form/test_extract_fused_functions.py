@@ -1,4 +1,4 @@
-"""`extract_fused_functions`: the different functions that FuseOps creates."""
+"""The functions that FuseOps makes, as `extract_fused_functions` gives them."""
 
 from __future__ import annotations
 

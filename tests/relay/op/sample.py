@@ -83,7 +83,7 @@ def binary(name: str, low: float = -2.0, **more: Any) -> Sample:
 
 def called_op(sample: Sample) -> Expr:
     """The call of the sample's own operator (builders may wrap it or call others first)."""
-    for node in relay.analysis.post_order(sample.function().body):
+    for node in relay.ir.visit.post_order(sample.function().body):
         if isinstance(node, relay.Call) and node.is_op(sample.op):
             return node
     raise AssertionError(f"{sample.label} calls no {sample.op}")

@@ -99,7 +99,7 @@ def test_definition_is_complete(sample: Sample) -> None:
     assert all(f.doc for f in definition.attrs.fields) if definition.attrs else True
     function = typed(sample)
     inner = [
-        n for n in relay.analysis.post_order(function.body) if getattr(n, "op", None) is call.op
+        n for n in relay.ir.visit.post_order(function.body) if getattr(n, "op", None) is call.op
     ]
     types = [a.checked_type for a in inner[0].args]
     flops = definition.flops(call.attrs, types, inner[0].checked_type)

@@ -118,7 +118,7 @@ def @main(%x {virtual_device=VirtualDevice(device_type=1)}: Tensor[(2, ?), float
     relay.assert_structural_equal(back, mod)
     assert back.astext() == mod.astext()
     for one, other in zip(
-        relay.analysis.post_order(back["main"]), relay.analysis.post_order(mod["main"]), strict=True
+        relay.ir.visit.post_order(back["main"]), relay.ir.visit.post_order(mod["main"]), strict=True
     ):
         assert one.span == other.span or isinstance(one, relay.Op)
         assert one.is_typed == other.is_typed

@@ -88,6 +88,8 @@ def out_channels_first(weight: np.ndarray, groups: int) -> np.ndarray:
     whole = isinstance(groups, int | np.integer) and not isinstance(groups, bool) and groups > 0
     if weight.ndim < 3 or not weight.size or not whole or weight.shape[0] % groups:
         return weight
+    if groups == 1:
+        return weight.swapaxes(0, 1)
     parts = weight.reshape(groups, weight.shape[0] // groups, *weight.shape[1:]).swapaxes(1, 2)
     return np.ascontiguousarray(parts).reshape(-1, *parts.shape[2:])
 
@@ -114,7 +116,7 @@ def _conv_transpose(axes: int):
             "output_padding": repeat(output_padding, axes),
         }
         where = f"byoc_lab.dnnl.{name}"
-        held = native.as_input(where, "data", data, None)
+        held = native.described(where, "data", data, None)
         given = native.as_array(where, "weight", weight)
         if len(held.shape) == given.ndim == axes + 2 and held.shape[1] != given.shape[0]:
             raise ValueError(

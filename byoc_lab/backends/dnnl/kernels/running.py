@@ -47,23 +47,39 @@ def run(
     dtype: of the result, where neither `out` nor the operands tell it.
     """
     where = f"byoc_lab.dnnl.{kernel}"
-    held = [
-        native.as_input(where, name, value, None)
+    given = [
+        native.described(where, name, value, None)
         for name, value in tensors.items()
         if value is not None or name not in optional
     ]
     plain = {name: _plain(value) for name, value in (attrs or {}).items()}
+    of = native.dtype_name(given[0]) if given else "float32"
+    dtype = dtype or ("int32" if of in ("int8", "uint8") else of)
+    if out is not None:
+        target = native.as_output(where, "out", out, None)
+        dtype = native.dtype_name(out)
+    chain, read = _chain(where, first, post_ops, dtype)
+    # Everything is checked by shapes and dtypes before a strided array is copied.
+    ends = [] if out is None else [_shape(out)]
+    check = native.function("check_op")
+    shape = check(
+        *(where, kind, *_described(given), dtype, plain),
+        *(chain, *_described(read), ends),
+    )
     if out is None:
-        shapes = [[int(size) for size in value.shape] for value in held]
-        dtypes = [native.dtype_name(value) for value in held]
-        of = dtypes[0] if dtypes else "float32"
-        dtype = dtype or ("int32" if of in ("int8", "uint8") else of)
-        infer = native.function("infer_shape")
-        out = native.aligned_empty(infer(where, kind, shapes, dtypes, dtype, plain), dtype)
-    target = native.as_output(where, "out", out, None)
-    chain, read = _chain(where, first, post_ops, native.dtype_name(out))
-    native.function("run_op")(where, kind, _tensors(held), plain, chain, _tensors(read), target)
+        out = native.aligned_empty(shape, dtype)
+        target = native.as_output(where, "out", out, None)
+    native.function("run_op")(where, kind, _tensors(given), plain, chain, _tensors(read), target)
     return out
+
+
+def _shape(value: Any) -> list[int]:
+    return [int(size) for size in value.shape]
+
+
+def _described(values: Sequence[Any]) -> tuple[list[list[int]], list[str]]:
+    """Shapes and dtypes."""
+    return [_shape(value) for value in values], [native.dtype_name(value) for value in values]
 
 
 def _chain(
@@ -87,7 +103,7 @@ def _chain(
             if isinstance(given, int | float | np.generic):
                 given = np.asarray(given, native.numpy_dtype(dtype))
             entry["input"] = len(read)
-            read.append(native.as_input(where, f"the input of post-op {n}", given, None))
+            read.append(native.described(where, f"the input of post-op {n}", given, None))
         chain.append(entry)
     return chain, read
 
@@ -95,7 +111,8 @@ def _chain(
 def _tensors(values: Sequence[Any]) -> list[Any]:
     import tvm_ffi
 
-    return [v if isinstance(v, tvm_ffi.Tensor) else tvm_ffi.from_dlpack(v) for v in values]
+    held = [native.row_major(value) for value in values]
+    return [v if isinstance(v, tvm_ffi.Tensor) else tvm_ffi.from_dlpack(v) for v in held]
 
 
 def repeat(value: Any, times: int) -> Any:

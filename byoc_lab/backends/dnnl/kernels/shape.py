@@ -27,7 +27,7 @@ def transpose(data: Any, axes: Sequence[int], *, out: Any = None) -> Any:
 
     data: of any dtype, as it is only moved.
     """
-    held = native.as_input("byoc_lab.dnnl.transpose", "data", data, None)
+    held = native.described("byoc_lab.dnnl.transpose", "data", data, None)
     dtype = native.dtype_name(held)
     return run("transpose", "transpose", {"data": held}, {"axes": axes}, out, dtype=dtype)
 
@@ -45,7 +45,7 @@ def resample(
     size: one number, or one for each axis. Pixels have area: element y of the result lies at
     (y + 1/2) * H / H' - 1/2 of the data.
     """
-    held = native.as_input("byoc_lab.dnnl.resample", "data", data, None)
+    held = native.described("byoc_lab.dnnl.resample", "data", data, None)
     axes = len(held.shape) - 2
     if axes not in DATA:
         raise ValueError(
@@ -67,11 +67,11 @@ def reorder(data: Any, src_layout: str, dst_layout: str, *, out: Any = None) -> 
     for name, layout in (("src_layout", src_layout), ("dst_layout", dst_layout)):
         if not isinstance(layout, str):
             raise TypeError(f"{where}: {name}: expected a string, found {type(layout).__name__}")
-    held = native.as_input(where, "data", data, None)
+    held = native.described(where, "data", data, None)
+    shape = [int(size) for size in held.shape]
+    shape = native.function("reordered_shape")(shape, src_layout, dst_layout)
     if out is None:
-        shape = [int(size) for size in held.shape]
-        shape = native.function("reordered_shape")(shape, src_layout, dst_layout)
         out = native.aligned_empty(shape, native.dtype_name(held))
     target = native.as_output(where, "out", out, None)
-    native.function("reorder")(held, src_layout, dst_layout, target)
+    native.function("reorder")(native.row_major(held), src_layout, dst_layout, target)
     return out

@@ -12,7 +12,6 @@ from typing import NoReturn
 
 from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay.ir.attrs import DType
-from byoc_lab.relay.ir.diagnosis import UNDERCONSTRAINED, in_full
 from byoc_lab.relay.ir.dims import Any, Dim, UndecidedError, Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
 
@@ -20,8 +19,9 @@ NO_DTYPE = DType("")  # TVM's void: "the dtype of the data"
 Types = Sequence["Type | None"]
 
 
-def fail(op: str, message: str, in_tvm: tuple[str, ...] = ()) -> NoReturn:
-    raise TypeInferenceError(f"{op}: {message}", in_tvm=in_tvm)
+def fail(op: str, message: str, **facts: AnyValue) -> NoReturn:
+    """Raise a TypeInferenceError of an operator; facts: see `DiagnosticError`."""
+    raise TypeInferenceError(f"{op}: {message}", facts=facts)
 
 
 def tensors(op: str, names: str, *types: Type | None) -> list[TensorType | None]:
@@ -108,9 +108,8 @@ def broadcast(op: str, lhs: TensorType, rhs: TensorType) -> tuple[Dim, ...]:
         elif y == 1 or isinstance(y, Any) or x == y:
             shape.append(x)
         else:
-            said = f"Incompatible broadcast type {in_full(lhs)} and {in_full(rhs)}"
             message = f"{lhs} and {rhs} do not broadcast: dimension -{n + 1} is {x} and {y}"
-            fail(op, message, (said, UNDERCONSTRAINED))
+            fail(op, message, kind="broadcast", types=(lhs, rhs))
     return tuple(shape[::-1])
 
 
@@ -130,7 +129,7 @@ def relation_of(op: str, other: AnyValue, attrs: AnyValue, *types: Type | None) 
         return other.relation(attrs, *types)
     except TypeInferenceError as error:
         message = str(error).replace(f"{other.name}:", f"{op}:", 1)
-        raise TypeInferenceError(message, in_tvm=error.in_tvm) from None
+        raise TypeInferenceError(message, facts=error.facts) from None
 
 
 def out_dtype(attrs: AnyValue, data: TensorType) -> str:

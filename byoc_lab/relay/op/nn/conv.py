@@ -14,7 +14,6 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype, integer, integers, string
-from byoc_lab.relay.ir.diagnosis import UNDERCONSTRAINED, mismatch
 from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
@@ -153,12 +152,13 @@ def conv_relation(
                 op,
                 f"weight must have {expected} input channels ({c} of the data / groups="
                 f"{groups}), found {inputs} in {w} ({attrs.kernel_layout}) for data {x}",
-                (
-                    f"{op.removeprefix('nn.')}: requires that `{expected}`, the input channels "
-                    f"({c}) divided by groups ({groups}),\n must match the input channels of the "
-                    f"weight `{inputs}`, where the weight shape is ([{_listed(w)}]).",
-                    UNDERCONSTRAINED,
-                ),
+                kind="input channels",
+                operator=op,
+                expected=expected,
+                channels=c,
+                groups=groups,
+                found=inputs,
+                weight=w,
             )
         check_weight(op, attrs, w, channels, kernel)
     if not isinstance(channels, Unknown) and channels % groups:
@@ -178,12 +178,9 @@ def check_weight(
         if any(differ(a, b) for a, b in zip(attrs.kernel_size, kernel, strict=True)):
             order = orders(op, attrs, len(kernel))[1]
             wanted = [*permute(w.shape, order)[: -len(kernel)], *attrs.kernel_size]
-            said = mismatch(w, TensorType(inverse_permute(wanted, order), w.dtype))
-            fail(op, f"weight must have kernel_size={list(attrs.kernel_size)}, found {w}", said)
-
-
-def _listed(ty: TensorType) -> str:
-    return ", ".join(map(str, ty.shape))
+            fitting = TensorType(inverse_permute(wanted, order), w.dtype)
+            message = f"weight must have kernel_size={list(attrs.kernel_size)}, found {w}"
+            fail(op, message, kind="mismatch", types=(w, fitting))
 
 
 def conv_reference(

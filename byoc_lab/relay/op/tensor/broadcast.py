@@ -30,9 +30,8 @@ def _relation(op: str, dtype: str | None) -> Callable[..., Types]:
         if a is None or b is None:
             return a, b, None
         if a.dtype != b.dtype:
-            said = f"data types {a.dtype} and {b.dtype} do not match in BroadcastRel"
             message = f"lhs and rhs must have one dtype, found {a} and {b}; cast one of them"
-            fail(op, message, (said,))
+            fail(op, message, kind="broadcast dtypes", types=(a, b))
         return a, b, TensorType(broadcast(op, a, b), dtype or a.dtype)
 
     return relation

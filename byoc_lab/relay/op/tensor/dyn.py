@@ -19,7 +19,6 @@ from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay.ir.attrs import Attr, Attrs, AttrsType, integer, integers
 from byoc_lab.relay.ir.dims import Any, Dim, Unknown
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, const
-from byoc_lab.relay.ir.span import unless_tvm
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework.layout import positions
 from byoc_lab.relay.op.framework.namespace import builds, function
@@ -149,7 +148,7 @@ def static_form(call: Call) -> Call | None:
         return None
     stay = [arg for name, arg in named.items() if name not in given]
     attrs = _attributes(op.name, call.attrs, constants)
-    span = unless_tvm(call.span)
+    span = call.span
     return Call(Op.get(op.name.removeprefix("dyn.")), stay, attrs, span=span)
 
 
