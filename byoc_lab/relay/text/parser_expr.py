@@ -174,57 +174,18 @@ class ExprParser(DataTypeParser, AttributeParser):
         follows_mentions = self.places.follows_mentions
         while True:
             at, token = self.i, self.tok
-            start = token[:1]
-            if start == "%":
+            if token[:1] == "%":
                 self.i += 1
                 value = self.number_of(at) if token[1:2].isdecimal() else self.variable(at)
-            elif token == "(":
-                self.i += 1
-                fields, comma = [], False
-                while not self.take(")"):
-                    fields.append((yield self.expr()))
-                    comma = self.take(",")
-                    if not comma and self.tok == ":=" and len(fields) == 1:  # 0.0.4: (%r := %v)
-                        value = yield self.assignment(fields[0], at)
-                        break
-                    if not comma and self.tok != ")":
-                        what = f"',' or ')' to close the '(' of line {self.line_of(at)}"
-                        self.unexpected(what, kind="list", token=")")
-                else:
-                    lone = len(fields) == 1 and not comma
-                    value = fields[0] if lone else Tuple(fields, self.span(at))
-            elif token == "fn":
-                self.i += 1
-                value = yield self.function(at)
-            elif token == "if":
-                value = yield self.branch()
-            elif token == "match":
-                value = yield self.match()
-            elif token in ("ref", "ref_read", "ref_write") and self.peek() == "(":
-                value = yield self.reference()
             else:
-                value = self.leaf()
+                rule = self.compound(at)
+                value = self.leaf() if rule is None else (yield rule)
             if follows_mentions:
                 self.mentioned(value, at)
             while True:
                 token = self.tok
                 if token == "(":
-                    args, attrs = [], None
-                    self.i += 1
-                    while not self.take(")"):
-                        if self.at_attribute():
-                            attrs = self.call_attributes(value, at)
-                            break
-                        if self.tok.startswith("meta[") and "Attrs]" in self.tok:
-                            attrs = self.meta_value()
-                        else:
-                            simple = self.simple_argument()
-                            args.append((yield self.expr()) if simple is None else simple)
-                        if not self.take(",") and self.tok != ")":
-                            self.unexpected(
-                                "',' or ')' among the arguments", kind="list", token=")"
-                            )
-                    value = self.call(value, args, attrs, at)
+                    value = yield self.arguments(value, at)
                 elif token[:1] == "." and len(token) > 1:
                     if len(token) > 10:
                         self.fail("a projection needs a small number")
@@ -253,6 +214,53 @@ class ExprParser(DataTypeParser, AttributeParser):
         if may_continue and token in (";", ";;"):
             value = yield self.block(value, begin)
         return value
+
+    def compound(self, at: int) -> RecursiveRule | None:
+        """The rule for an operand that contains expressions; None when a single token is next."""
+        token = self.tok
+        if token == "(":
+            return self.parenthesised(at)
+        if token == "fn":
+            self.i += 1
+            return self.function(at)
+        if token == "if":
+            return self.branch()
+        if token == "match":
+            return self.match()
+        if token in ("ref", "ref_read", "ref_write") and self.peek() == "(":
+            return self.reference()
+        return None
+
+    def parenthesised(self, at: int) -> RecursiveRule:
+        """An expression in parentheses, a tuple, or the assignment `(%r := %v)` of 0.0.4."""
+        self.i += 1
+        fields, comma = [], False
+        while not self.take(")"):
+            fields.append((yield self.expr()))
+            comma = self.take(",")
+            if not comma and self.tok == ":=" and len(fields) == 1:
+                return (yield self.assignment(fields[0], at))
+            if not comma and self.tok != ")":
+                what = f"',' or ')' to close the '(' of line {self.line_of(at)}"
+                self.unexpected(what, kind="list", token=")")
+        return fields[0] if len(fields) == 1 and not comma else Tuple(fields, self.span(at))
+
+    def arguments(self, callee: Expr, at: int) -> RecursiveRule:
+        """The call of `callee`, which begins at token `at`, with the arguments that follow."""
+        args, attrs = [], None
+        self.i += 1
+        while not self.take(")"):
+            if self.at_attribute():
+                attrs = self.call_attributes(callee, at)
+                break
+            if self.tok.startswith("meta[") and "Attrs]" in self.tok:
+                attrs = self.meta_value()
+            else:
+                simple = self.simple_argument()
+                args.append((yield self.expr()) if simple is None else simple)
+            if not self.take(",") and self.tok != ")":
+                self.unexpected("',' or ')' among the arguments", kind="list", token=")")
+        return self.call(callee, args, attrs, at)
 
     def infix(self, operands: list[tuple[Expr, int, int]], operator: str) -> None:
         """Replace the last two operands by a call of the operator between them."""
