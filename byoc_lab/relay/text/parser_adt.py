@@ -29,9 +29,10 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.recursion import RecursiveRule
 from byoc_lab.relay.ir.types import DTYPE, GlobalTypeVar
 from byoc_lab.relay.text.lexer import Tokens
-from byoc_lab.relay.text.parser_cursor import MAX_NESTING, Places, is_word, near
+from byoc_lab.relay.text.parser_cursor import MAX_NESTING, Places
 from byoc_lab.relay.text.parser_meta import MetaEntries
 from byoc_lab.relay.text.parser_names import NameParser
+from byoc_lab.relay.text.parser_tokens import is_word, near
 
 _TAKEN_WORDS = {"Tensor", "fn", "ref", "_", "def", "type", "extern"}
 

@@ -8,8 +8,9 @@ from byoc_lab.errors import AttributeValueError
 from byoc_lab.relay.ir.attrs import ATTRS_TYPES, Attrs, AttrsType, DictAttrs, attrs_type
 from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.text.lexer import Tokens
-from byoc_lab.relay.text.parser_cursor import Cursor, Places, is_word, near, unescape
+from byoc_lab.relay.text.parser_cursor import Cursor, Places
 from byoc_lab.relay.text.parser_meta import MetaEntries
+from byoc_lab.relay.text.parser_tokens import is_word, near, unescape
 
 _DEVICE_FIELDS = {
     "device_type": "device_type_int",

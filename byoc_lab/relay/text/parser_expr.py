@@ -36,8 +36,9 @@ from byoc_lab.relay.text.lexer import KEYWORDS, Tokens
 from byoc_lab.relay.text.metadata import COMPILER_ATTRS_KEY
 from byoc_lab.relay.text.parser_adt import DataTypeParser
 from byoc_lab.relay.text.parser_attrs import AttributeParser
-from byoc_lab.relay.text.parser_cursor import Places, is_word
+from byoc_lab.relay.text.parser_cursor import Places
 from byoc_lab.relay.text.parser_meta import MetaEntries
+from byoc_lab.relay.text.parser_tokens import is_word
 
 OPERATORS = {
     "*": (12, "multiply"),

@@ -9,8 +9,9 @@ from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Expr, Op, TupleGetItem, Var
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.text.lexer import Tokens
-from byoc_lab.relay.text.parser_cursor import Cursor, Places, near
+from byoc_lab.relay.text.parser_cursor import Cursor, Places
 from byoc_lab.relay.text.parser_meta import MetaEntries
+from byoc_lab.relay.text.parser_tokens import near
 
 _MALFORMED = "-malformed-ir"
 
