@@ -1,8 +1,8 @@
-"""Imports point one way: between modules, where no cycle is allowed, and between packages.
+"""Imports point one way: between modules, where no cycle is allowed, and between folders.
 
-An import inside a function counts as one at the top does: it only puts a cycle off. What stands
-under `if TYPE_CHECKING` does not count. That a module has its package imported first is Python's
-doing and does not count either.
+An import inside a function counts like one at the top of the file: it only postpones a cycle. An
+import under `if TYPE_CHECKING` does not count, nor does the import of a module's own packages,
+which Python adds.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -19,9 +20,10 @@ import byoc_lab
 NAME = byoc_lab.__name__
 ROOT = Path(byoc_lab.__file__).parent
 
-# For each package the others that its modules may import; a name stands for what is below it, too.
-# `byoc_lab` is the package's own `__init__`.
-MAY_IMPORT = {
+# For each folder (or module) the others that its modules may import, lowest layer first. A name
+# stands for everything below it. A module belongs to the longest name here that it is in, and
+# `relay.*` stands for the modules that lie directly in `relay/`.
+LAYERS = {
     "errors": "",
     "display": "",
     "relay.ir": "errors display",
@@ -31,57 +33,64 @@ MAY_IMPORT = {
     "relay.analysis": "errors relay.ir relay.typing",
     "relay.patterns": "errors relay.ir relay.typing relay.analysis",
     "relay.op": "errors relay.ir relay.op.framework",
-    "relay.names": "errors relay.ir relay.op relay.typing relay.analysis",
-    "relay.testing": "relay.ir relay.op relay.typing relay.analysis relay.names",
+    "relay.*": "errors relay.ir relay.op relay.patterns",
+    "relay.qnn": "relay.op",
+    "relay.testing": "relay.ir relay.op relay.typing relay.analysis relay.*",
     "relay": (
-        "relay.ir relay.op relay.typing relay.text relay.analysis relay.patterns relay.names "
-        "relay.testing"
+        "relay.ir relay.op relay.typing relay.text relay.analysis relay.patterns relay.* "
+        "relay.qnn relay.testing"
     ),
-    "passes": "errors relay",
+    "passes.framework": "errors relay",
+    "passes.byoc": "errors relay passes.framework",
+    "passes.fold": "errors relay passes.framework",
+    "passes.layout": "errors relay passes.framework",
+    "passes.simplify": "errors relay passes.framework passes.fold",
+    "passes.normal_form": "errors relay passes.framework passes.simplify",
+    "passes.quantize": "errors relay passes.framework passes.fold passes.layout",
+    "passes": "relay passes",
     "run": "errors relay passes",
     "backends": "errors relay passes run",
-    "dnnl": "errors display relay passes run backends",
-    "relax": "errors relay run dnnl",
-    "diff": "errors display relay",
-    "lint": "errors display relay",
-    "trace": "errors display relay passes diff lint",
-    "view": "errors relay dnnl diff lint trace",
-    "lessons": "relay passes run",
-    "demo": "run dnnl lessons lint trace",
-    "ir": "relay passes",
-    "byoc_lab": "errors display relay passes run backends dnnl relax diff lint trace ir",
-    "doctor": "errors run dnnl view byoc_lab",
-    "cli": "errors relay lint trace demo doctor",
-    "compat": "errors relay passes run backends dnnl view byoc_lab",
+    "backends.dnnl": "errors display relay passes run backends",
+    "relax": "errors relay run backends",
+    "lab.diffing": "errors display relay",
+    "lab.linting": "errors display relay",
+    "lab.checking": "errors display relay passes run backends",
+    "lab.tracing": "errors display relay passes lab.diffing lab.linting",
+    "lab.view": "errors display relay passes run backends lab",
+    "lab": "",
+    "lessons": "errors relay passes run backends lab",
+    "transform": "passes",  # this and the next three: other modules under the names of TVM
+    "relay.transform": "passes",
+    "relay.qnn.transform": "passes",
+    "relay.op.contrib.dnnl": "backends",
+    "ir": "errors relay passes",
+    "byoc_lab": (
+        "errors display relay passes run backends relax lab ir transform relay.transform "
+        "relay.qnn.transform relay.op.contrib.dnnl"
+    ),
+    "demo": "errors relay passes run backends lab lessons byoc_lab",
+    "doctor": "errors run backends lab byoc_lab",
+    "cli": "errors relay lab lessons byoc_lab demo doctor",
+    "compat": "errors display relay passes run backends lab ir transform byoc_lab",
 }
 
-# Packages whose modules are not in a folder of their own.
-MODULES = {
-    "relay.ir": (
-        "adt attrs collector dataflow dims expr expr_functor hooks integers layout module ndarray "
-        "node rules scope_builder scopes source_map span supply type_functor types variables visit "
-        "with_fields diagnosis"
-    ),
-    "relay.op.framework": (
-        "op.evaluate op.layout op.layout_rules op.namespace op.op_attrs op.registry op.relations "
-        "op.relax_types op.shape_dependence op.support_levels op.windows"
-    ),
-    "relay.typing": "adt_kinds adt_matching infer infer_adt infer_calls infer_errors unify",
-    "relay.text": (
-        "dim_expressions lexer metadata node_json node_json_writer object_fields parser parser_adt "
-        "parser_attrs parser_cursor parser_expr parser_meta parser_names parser_programs "
-        "parser_spans printer printer_exact printer_lines printer_nodes printer_values"
-    ),
-    "relay.analysis": (
-        "affine_type analysis annotate extraction features regions structural structural_hash"
-    ),
-    "relay.patterns": "dataflow_pattern",
-    "relay.names": (
-        "annotation build_module image loops nn prelude qnn random static_tensor_arrays "
-        "tensor_arrays vision"
-    ),
+# Modules of TVM's names that are above the folder they lie in, which must not import them; where
+# one may be imported, the table has its own name.
+ABOVE_THEIR_FOLDER = {"relay.transform", "relay.qnn.transform", "relay.op.contrib.dnnl"}
+
+NOTEBOOK_PACKAGES = {
+    "anywidget", "graphviz", "graphviz_pure", "ipywidgets", "IPython", "matplotlib", "traitlets",
+}  # fmt: skip
+TVM_PACKAGES = {"tvm", "tvm_ffi"}
+# `relay.op` because the definition of an operator has its translation to Relax.
+MAY_IMPORT_TVM = {"run", "backends", "backends.dnnl", "relax", "compat", "relay.op"} | {
+    "relay.op.framework"
 }
-PLACED = {f"{NAME}.relay.{m}": package for package, names in MODULES.items() for m in names.split()}
+
+
+class Imported(NamedTuple):
+    name: str
+    lazy: bool  # inside a function
 
 
 def _modules() -> dict[str, Path]:
@@ -95,67 +104,83 @@ def _modules() -> dict[str, Path]:
 MODULE_PATHS = _modules()
 
 
-def _statements(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Every import below a node, except those for type checkers alone."""
+def _statements(node: ast.AST, lazy: bool = False) -> Iterator[tuple[ast.stmt, bool]]:
+    """Every import below a node, and whether a function holds it; without TYPE_CHECKING's."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Import, ast.ImportFrom)):
-            yield child
+            yield child, lazy
         elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
             for statement in child.orelse:
-                yield from _statements(ast.Module([statement], []))
+                yield from _statements(ast.Module([statement], []), lazy)
         else:
-            yield from _statements(child)
+            function = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+            yield from _statements(child, lazy or function)
 
 
-def imported_names(source: str, package: str) -> set[str]:
-    """The dotted names that a module's text imports; `package` is what relative ones start from."""
-    names = set()
-    for statement in _statements(ast.parse(source)):
+def imports_of(source: str, package: str) -> set[Imported]:
+    """The dotted names that a module's text imports; relative ones start from `package`."""
+    found = set()
+    for statement, lazy in _statements(ast.parse(source)):
         if isinstance(statement, ast.Import):
-            names.update(alias.name for alias in statement.names)
-            continue
-        parents = package.split(".")
-        start = parents[: len(parents) + 1 - statement.level] if statement.level else []
-        origin = [*start, *([statement.module] if statement.module else [])]
-        names.update(".".join((*origin, alias.name)) for alias in statement.names)
-    return names
+            names = {alias.name for alias in statement.names}
+        else:
+            assert isinstance(statement, ast.ImportFrom)
+            parents = package.split(".")
+            start = parents[: len(parents) + 1 - statement.level] if statement.level else []
+            origin = [*start, *([statement.module] if statement.module else [])]
+            names = {".".join((*origin, alias.name)) for alias in statement.names}
+        found |= {Imported(name, lazy) for name in names}
+    return found
+
+
+def _imports() -> dict[str, set[Imported]]:
+    found = {}
+    for module, path in MODULE_PATHS.items():
+        package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+        found[module] = imports_of(path.read_text(encoding="utf-8"), package)
+    return found
+
+
+IMPORTS = _imports()
 
 
 def _defining(name: str) -> str | None:
-    """The module that an imported name is, or is in; None for one that is not ours."""
+    """The module of this package that an imported name is, or is in; None for any other."""
     while name and name not in MODULE_PATHS:
         name = name.rpartition(".")[0]
     return name or None
 
 
-def _graph() -> dict[str, set[str]]:
-    graph = {}
-    for module, path in MODULE_PATHS.items():
-        package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-        names = imported_names(path.read_text(encoding="utf-8"), package)
-        graph[module] = {m for name in names if (m := _defining(name))} - {module}
-    return graph
+GRAPH = {
+    module: {m for name, _ in names if (m := _defining(name))} - {module}
+    for module, names in IMPORTS.items()
+}
 
 
-GRAPH = _graph()
+def layer_of(module: str) -> str:
+    """The name of the table that a module belongs to."""
+    inner = module.removeprefix(f"{NAME}.")
+    if inner in LAYERS:
+        return inner
+    folder = inner
+    while "." in folder:
+        folder = folder.rpartition(".")[0]
+        if MODULE_PATHS[module].name != "__init__.py" and folder == inner.rpartition(".")[0]:
+            folder = f"{folder}.*" if f"{folder}.*" in LAYERS else folder
+        if folder in LAYERS:
+            return folder
+    raise AssertionError(f"{module} is in no folder of LAYERS: add it")
 
 
-def package_of(module: str) -> str:
-    """The package of the table that a module belongs to."""
-    name = module
-    while name:
-        if name in PLACED:
-            return PLACED[name]
-        inner = name.removeprefix(f"{NAME}.")
-        if inner in MAY_IMPORT:
-            return inner
-        name = name.rpartition(".")[0]
-    raise AssertionError(f"{module} is in no package of MAY_IMPORT: add it")
-
-
-def _may_import(package: str, other: str) -> bool:
-    allowed = (package, *MAY_IMPORT[package].split())
-    return any(other == name or other.startswith(f"{name}.") for name in allowed)
+def _allowed(layer: str) -> set[str]:
+    """The layers that a layer may import."""
+    named = LAYERS[layer].split()
+    below = {
+        other
+        for other in LAYERS
+        if other not in ABOVE_THEIR_FOLDER and any(other.startswith(f"{name}.") for name in named)
+    }
+    return {*named, *below} - {layer}
 
 
 def test_modules_import_each_other_without_cycles() -> None:
@@ -165,28 +190,60 @@ def test_modules_import_each_other_without_cycles() -> None:
         pytest.fail(f"import cycle: {' <- '.join(error.args[1])}")
 
 
-def test_packages_import_what_the_table_allows() -> None:
+def test_layers_import_what_the_table_allows() -> None:
     refused = [
-        f"{module} imports {other}: {package_of(module)} may not import {package_of(other)}"
+        f"{module} imports {other}: {layer} may not import {layer_of(other)}"
         for module, others in GRAPH.items()
         for other in sorted(others)
-        if not _may_import(package_of(module), package_of(other))
+        if layer_of(other) not in {layer := layer_of(module), *_allowed(layer)}
     ]
     assert not refused, "\n".join(refused)
 
 
 def test_the_table_has_no_cycles() -> None:
-    """`relay` is above its own folders, but stands for all of them where others may import it."""
-    TopologicalSorter({name: below.split() for name, below in MAY_IMPORT.items()}).prepare()
+    TopologicalSorter({layer: _allowed(layer) for layer in LAYERS}).prepare()
 
 
 def test_the_table_names_what_exists() -> None:
-    assert {package_of(module) for module in MODULE_PATHS} == MAY_IMPORT.keys()
-    assert {package_of(module) for module in PLACED} == MODULES.keys()
-    assert not PLACED.keys() - MODULE_PATHS.keys()
+    assert {layer_of(module) for module in MODULE_PATHS} == LAYERS.keys()
+    assert {name for names in LAYERS.values() for name in names.split()} <= LAYERS.keys()
 
 
-def test_imports_are_found_wherever_they_stand() -> None:
+def test_nothing_imports_compat() -> None:
+    """The core knows nothing of scripts of old; whoever wants `compat` names it."""
+    users = [
+        module
+        for module, others in GRAPH.items()
+        if layer_of(module) != "compat" and any(layer_of(o) == "compat" for o in others)
+    ]
+    assert not users
+
+
+def test_only_the_view_imports_notebook_packages() -> None:
+    users = _users_of(NOTEBOOK_PACKAGES)
+    assert {layer_of(module) for module in users} == {"lab.view"}, sorted(users)
+
+
+def test_only_what_runs_modules_imports_tvm() -> None:
+    users = _users_of(TVM_PACKAGES)
+    assert {layer_of(module) for module in users} <= MAY_IMPORT_TVM, sorted(users)
+
+
+def test_the_core_imports_tvm_when_it_is_used() -> None:
+    eager = {m for m in _users_of(TVM_PACKAGES, lazy=False) if layer_of(m) != "compat"}
+    assert not eager, sorted(eager)
+
+
+def _users_of(packages: set[str], lazy: bool = True) -> set[str]:
+    """The modules that import one of some packages, in functions too if `lazy`."""
+    return {
+        module
+        for module, names in IMPORTS.items()
+        if any(n.name.split(".")[0] in packages and (lazy or not n.lazy) for n in names)
+    }
+
+
+def test_imports_are_found_wherever_they_are() -> None:
     source = """
 import a.b
 from typing import TYPE_CHECKING
@@ -202,6 +259,8 @@ def f():
         except ImportError:
             from .near.inner import other
 """
-    assert imported_names(source, "p.q") == {
-        "a.b", "typing.TYPE_CHECKING", "a.shown", "p.q.near", "p.up.thing", "p.q.near.inner.other",
+    found = imports_of(source, "p.q")
+    assert {name for name, lazy in found if not lazy} == {"a.b", "typing.TYPE_CHECKING", "a.shown"}
+    assert {name for name, lazy in found if lazy} == {
+        "p.q.near", "p.up.thing", "p.q.near.inner.other",
     }  # fmt: skip

@@ -100,7 +100,7 @@ from byoc_lab.relay.text.parser import fromtext, parse, parse_expr, parse_file, 
 from byoc_lab.relay.text.printer import print_lines, print_text
 from byoc_lab.relay.text.printer import print_shown as _print_shown
 
-# What nodes, modules and patterns do by means of what is built on them.
+# The functions of higher layers that nodes, modules and patterns call.
 hooks.provide(
     print_text=print_text,
     print_shown=_print_shown,

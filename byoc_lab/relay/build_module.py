@@ -1,4 +1,4 @@
-"""`relay.build_module`: helpers of scripts that prepare a module for building."""
+"""`relay.build_module`: helpers that prepare a module for building."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
     """`func` with the parameters named in `params` (name -> array) replaced by constants.
 
     Names that the function does not have are ignored, and values of another shape or dtype than
-    the variable's are bound, as in TVM: type inference says what they do not fit. Raises
+    the variable's are bound, as in TVM: type inference reports the mismatch. Raises
     DuplicateNameError when two parameters share a name that is to be bound.
     """
     by_name: dict[str, list[Var]] = {}

@@ -14,11 +14,11 @@ def while_loop(
     loop_vars: Sequence[Expr],
     loop_bodies: Callable[..., Sequence[Expr]],
 ) -> Let:
-    """The loop as a function: it takes the first values and gives a tuple of the last ones.
+    """The loop as a function from the initial values to a tuple of the final ones.
 
-    cond: of the loop's variables, whether to go on. loop_vars: one expression for each variable,
-    which gives it a name and, where it has one, a type. loop_bodies: of the variables, their values
-    in the next round.
+    cond: function of the loop variables, whether to continue. loop_vars: one expression for each
+    variable, which provides its name and, if known, its type. loop_bodies: function of the loop
+    variables to their next values.
     """
     loop = Var("while_loop")
     variables = [_variable(n, given) for n, given in enumerate(loop_vars)]

@@ -1,6 +1,7 @@
-"""`relay.nn`: the builders of the neural network operators, `relay.nn.conv2d` and its like.
+"""`relay.nn`: the builders of the neural network operators, such as `relay.nn.conv2d`.
 
-Each follows from the operator's definition in `byoc_lab/relay/op`; `help` shows its attributes.
+Each is generated from the operator's definition in `byoc_lab/relay/op`; `help` shows its
+attributes.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ class Prelude:
     """A module (by default a new one) with the prelude in it.
 
     `mod` is the module, changed in place; each function is an attribute, its global variable:
-    `p.map(f, xs)` is a call. The types are found in the module: `_, cons, nil =
+    `p.map(f, xs)` is a call. The types are in the module: `_, cons, nil =
     p.mod.get_type("List")`.
     """
 
@@ -49,7 +49,7 @@ class Prelude:
         self.load_prelude()
 
     def load_prelude(self) -> None:
-        """Bring the prelude into the module, if it is not there, and its functions here."""
+        """Add the prelude to the module, if it lacks it, and set the attributes."""
         self.mod.import_from_std("prelude.rly")
         for name in Prelude.__annotations__:
             setattr(self, name, self.mod.get_global_var(name))

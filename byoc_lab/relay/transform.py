@@ -1,4 +1,4 @@
-"""`relay.transform`: the passes under TVM's name. They live in `byoc_lab.passes`; nothing in
+"""`relay.transform`: the passes under TVM's name. They are defined in `byoc_lab.passes`; nothing in
 `byoc_lab.relay` uses this module."""
 
 from __future__ import annotations

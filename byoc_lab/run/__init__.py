@@ -1,4 +1,4 @@
-"""Running modules: the NumPy reference, builds with TVM, regions on DNNL; comparing them."""
+"""Running modules: the NumPy reference, builds with TVM, regions on DNNL."""
 
 from byoc_lab.run.backends import (
     CompiledRegion,

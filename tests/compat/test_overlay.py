@@ -274,7 +274,7 @@ def test_tvms_example_of_attributes() -> None:
 def test_json() -> None:
     mod = relay.transform.InferType()(_sum_mod())
     assert tvm.ir.structural_equal(tvm.ir.load_json(tvm.ir.save_json(mod)), mod)
-    with pytest.raises(tvm.TVMError, match="there is no node 1"):
+    with pytest.raises(tvm.TVMError, match="node 1 does not exist"):
         tvm.ir.load_json('{"root": 1, "nodes": []}')
 
 

@@ -14,10 +14,10 @@ from byoc_lab.passes.framework.rewrite import rewrite, rule
 from byoc_lab.relay.analysis.annotations import (
     BEGIN,
     END,
-    behind_marks,
     compiler_of,
     end,
     is_annotation,
+    skip_annotations,
 )
 from byoc_lab.relay.analysis.regions import Region, RegionSet
 from byoc_lab.relay.ir.attrs import DictAttrs
@@ -202,7 +202,7 @@ class _FunctionPartitioner:
         region = self.regions.of(pre)
         assert region is not None
         external = self.externals[region]
-        origin = behind_marks(pre.args[0])
+        origin = skip_annotations(pre.args[0])
         if origin not in external.params:
             name = f"{region.target}_{region.id}_i{self.position.get(pre, 0)}"
             external.params[origin] = Var(name, pre.checked_type)

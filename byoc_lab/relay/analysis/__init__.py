@@ -1,3 +1,3 @@
-"""Questions about expressions and modules; `relay.analysis` of TVM has these names too."""
+"""Queries about expressions and modules, with the names of TVM's `relay.analysis`."""
 
 from byoc_lab.relay.analysis.queries import *  # noqa: F403

@@ -1,6 +1,6 @@
-"""Affine types: what the integers of a quantized tensor stand for.
+"""Affine types: the real values that the integers of a quantized tensor represent.
 
-x_real = (x - zero_point) * scale, along `axis` where these are vectors.
+x_real = (x - zero_point) * scale, broadcast along `axis` where these are vectors.
 
 Source: python/tvm/ir/affine_type.py of TVM 0.16.
 """
@@ -15,14 +15,14 @@ from byoc_lab.relay.ir.expr import Expr
 
 
 class AffineType:
-    """Of a tensor or a tuple."""
+    """The affine type of a tensor or a tuple."""
 
 
 @dataclass(frozen=True, eq=False)
 class TensorAffineType(AffineType):
-    """Integers of `dtype`; scale float32 and zero point int32, single numbers or vectors.
+    """Integers of `dtype`; scale float32 and zero point int32, scalars or vectors.
 
-    Two are equal where their scales and zero points are, structurally.
+    Two are equal when their scales and zero points are structurally equal.
     """
 
     scale: Expr
@@ -44,7 +44,7 @@ class TensorAffineType(AffineType):
 
 @dataclass(frozen=True)
 class TupleAffineType(AffineType):
-    """Of the fields of a tuple, in order."""
+    """The affine types of the fields of a tuple, in order."""
 
     types: Sequence[TensorAffineType]
 

@@ -1,7 +1,7 @@
-"""Region marks: making, recognising and removing `compiler_begin` and `compiler_end`.
+"""Annotations of regions: creating and recognising `compiler_begin` and `compiler_end`.
 
-A mark is a call of `annotation.compiler_begin` or `annotation.compiler_end` whose attributes name
-a compiler; without attributes it is an ordinary operator, as in TVM.
+An annotation is a call of `annotation.compiler_begin` or `annotation.compiler_end` whose attributes
+name a compiler; without attributes it is an ordinary operator, as in TVM.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from byoc_lab.relay.ir.expr import Call, Expr, Op
 
 BEGIN = "annotation.compiler_begin"
 END = "annotation.compiler_end"
-_MARKS = (BEGIN, END)
+_ANNOTATIONS = (BEGIN, END)
 
 
 def begin(expr: Expr, compiler: str) -> Call:
@@ -33,11 +33,11 @@ def _attrs(compiler: str) -> Attrs:
 
 
 def is_annotation(expr: object, name: str | None = None) -> TypeGuard[Call]:
-    """Whether `expr` is a region mark; of one kind, when BEGIN or END is given."""
+    """Whether `expr` is an annotation; of one kind, when BEGIN or END is given."""
     return (
         isinstance(expr, Call)
         and isinstance(expr.op, Op)
-        and expr.op.name in _MARKS
+        and expr.op.name in _ANNOTATIONS
         and name in (None, expr.op.name)
         and expr.attrs is not None
         and "compiler" in expr.attrs
@@ -45,14 +45,14 @@ def is_annotation(expr: object, name: str | None = None) -> TypeGuard[Call]:
     )
 
 
-def compiler_of(mark: object) -> str:
-    """The compiler that a mark names."""
-    assert isinstance(mark, Call)
-    return str(mark.attrs["compiler"])
+def compiler_of(annotation: object) -> str:
+    """The compiler that an annotation names."""
+    assert isinstance(annotation, Call)
+    return str(annotation.attrs["compiler"])
 
 
-def behind_marks(expr: Expr) -> Expr:
-    """The first expression at or below `expr` that is not a mark."""
+def skip_annotations(expr: Expr) -> Expr:
+    """The first expression at or below `expr` that is not an annotation."""
     while is_annotation(expr):
         expr = expr.args[0]
     return expr

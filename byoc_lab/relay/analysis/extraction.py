@@ -1,4 +1,4 @@
-"""Parts of a module for closer study: an expression by its number, how often operators occur.
+"""Extraction of an expression by its number, and the frequency of operators.
 
 Source: src/relay/analysis/extract_intermediate_expr.cc and extract_operators.cc of TVM 0.16.
 """
@@ -16,8 +16,8 @@ from byoc_lab.relay.ir.visit import is_dataflow, post_order
 def extract_intermdeiate_expr(mod: IRModule, expr_id: int) -> IRModule:
     """A module whose @main computes the expression that is `%expr_id` in the text of @main.
 
-    The name is spelt as in TVM. Numbers count calls, tuples and projections in evaluation order;
-    those of the text agree in most modules. Raises UnknownNameError when there is no such number.
+    The spelling is TVM's. Numbers count calls, tuples and projections in evaluation order;
+    those of the text agree in most modules. Raises UnknownNameError for a number out of range.
     """
     numbered = [n for n in post_order(mod["main"]) if is_dataflow(n)]
     if not 0 <= expr_id < len(numbered):
@@ -30,6 +30,6 @@ def extract_intermdeiate_expr(mod: IRModule, expr_id: int) -> IRModule:
 
 
 def list_op_freqs(mod: IRModule) -> dict[str, int]:
-    """How many calls of each operator there are in @main and the functions inside it."""
+    """The number of calls of each operator in @main and the functions inside it."""
     calls = (n for n in post_order(mod["main"]) if isinstance(n, Call))
     return dict(Counter(n.op.name for n in calls if isinstance(n.op, Op)))

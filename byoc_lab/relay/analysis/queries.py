@@ -1,4 +1,4 @@
-"""Questions about an expression: its variables and types, its operators, whether it is well formed.
+"""Queries about an expression: its variables, types and operators, and whether it is well formed.
 
 Source: `relay.analysis` of TVM 0.16 (names and order of results).
 """
@@ -55,7 +55,7 @@ def all_ops(expr: Expr) -> list[Op]:
 
 
 def free_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[TypeVar]:
-    """Type variables that `expr` uses and no function or function type in it binds."""
+    """Type variables that `expr` uses and does not bind."""
     bound = set(bound_type_vars(expr, mod))
     return [v for v in all_type_vars(expr, mod) if v not in bound]
 
@@ -74,7 +74,7 @@ def bound_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[Type
 
 
 def all_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[TypeVar]:
-    """Every type variable that `expr` states, in the order of first mention."""
+    """Every type variable in the annotations of `expr`, in the order of first occurrence."""
     found: dict[TypeVar, None] = {}
     for ty in _all_types(expr):
         if isinstance(ty, TypeVar):
@@ -83,7 +83,7 @@ def all_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[TypeVa
 
 
 def _all_types(root: Expr | Type) -> Iterator[Type]:
-    """Every type in the annotations of an expression, and the types those are made of."""
+    """Every type in the annotations of an expression, and their component types."""
     if isinstance(root, Type):
         todo = [root]
     else:

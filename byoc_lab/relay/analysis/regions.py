@@ -1,11 +1,11 @@
-"""The regions that annotations draw: which nodes belong together, what flows in and out.
+"""The regions that annotations define: which nodes belong together, what flows in and out.
 
-A begin opens a region; a call, tuple or projection joins the region of its arguments, and joins
-regions together when its arguments are in several; an end closes. Operands that are ends are
-"closed" and say nothing about membership. Lets, ifs and references are never inside a region.
+A begin opens a region; a call, tuple or projection joins the region of its arguments, and merges
+regions when its arguments are in several; an end closes. Operands that are ends are "closed" and do
+not affect membership. Lets, ifs and references are never inside a region.
 
-Source: src/relay/analysis/annotated_region_set.cc of TVM 0.16, with its region numbers. Merging is
-near linear here (TVM scans all inputs at each merge).
+Source: src/relay/analysis/annotated_region_set.cc of TVM 0.16, with its region numbers. Merging
+takes nearly linear time (TVM scans all inputs at each merge).
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from byoc_lab.relay.ir.expr import (
     TupleGetItem,
     describe,
 )
-from byoc_lab.relay.ir.visit import post_order
 
 # problem(kind, node, details): see `RegionSet.problem` for the kinds.
 OnProblem = Callable[[str, Expr, dict[str, Any]], None]
@@ -37,7 +36,7 @@ OnProblem = Callable[[str, Expr, dict[str, Any]], None]
 class Region:
     """One region. `id` numbers begins in evaluation order; a merged region keeps one of the ids."""
 
-    # There is one for every begin: small matters.
+    # Every begin creates one, so it has to be small.
     __slots__ = ("_inputs", "_members", "_outputs", "id", "merged_into", "target")
 
     def __init__(self, number: int, begin: Call):
@@ -68,7 +67,7 @@ class Region:
 
 
 class _Rope:
-    """A sequence that is joined to another in constant time."""
+    """A sequence that can be joined to another in constant time."""
 
     __slots__ = ("_left", "_right", "removed", "size")
 
@@ -107,8 +106,8 @@ class _Rope:
 class RegionSet:
     """The regions of one global function.
 
-    Raises PartitionError at the first malformed annotation, unless `on_problem` is given: it then
-    hears of each, and the walk goes on.
+    Raises PartitionError at the first malformed annotation, unless `on_problem` is given, which
+    is then called for each while the walk continues.
     """
 
     def __init__(self, func: Function, on_problem: OnProblem | None = None):
@@ -128,7 +127,7 @@ class RegionSet:
         """The region that a node belongs to."""
         region = self._region_of.get(node)
         while region is not None and region.merged_into is not None:
-            if region.merged_into.merged_into is not None:  # shorten the way for the next query
+            if region.merged_into.merged_into is not None:  # path compression for the next query
                 region.merged_into = region.merged_into.merged_into
             region = region.merged_into
         return region
@@ -195,7 +194,7 @@ class RegionSet:
             inner = [b for b in into._inputs if self.of(b.args[0]) is source]
         into._inputs.join(source._inputs)
         into._outputs = _joined(into._outputs, source._outputs)
-        for begin in inner:  # what came in from `source` is inside now
+        for begin in inner:  # the results of `source` are inside now
             into._inputs.remove(begin)
             producer = begin.args[0]
             if isinstance(producer, Call) and into._outputs:
@@ -207,10 +206,10 @@ class RegionSet:
         source.merged_into = into
 
     def problem(self, kind: str, node: Expr, details: dict[str, Any]) -> None:
-        """Tell the listener, or raise. kind is "no-compiler" (an end without attributes),
+        """Call `on_problem`, or raise. kind is "no-compiler" (an end without attributes),
         "no-region" (an end around a value of no region), "target" (an end of another compiler),
-        "inconsistent" (some operands outside), or "mixed-targets" (for listeners only: TVM accepts
-        it silently)."""
+        "inconsistent" (some operands outside), or "mixed-targets" (only for `on_problem`: TVM
+        accepts it silently)."""
         if self._on_problem:
             self._on_problem(kind, node, details)
             return
@@ -233,9 +232,9 @@ def _top(region: Region) -> Region:
 
 def _evaluation_order(func: Function) -> Iterator[Expr]:
     """Operands first; but lets, ifs and references come before their parts, so that membership
-    never passes through them (TVM looks at them in this order, and they stay outside)."""
+    never passes through them (as in TVM)."""
     seen: set[Expr] = set()
-    stack: list[Expr | None] = [func]  # None: the node below it has had its parts
+    stack: list[Expr | None] = [func]  # None: the parts of the node below it are done
     while stack:
         node = stack.pop()
         if node is None:
@@ -271,8 +270,3 @@ def _explain(kind: str, node: Expr, details: dict[str, Any]) -> str:
         f"outside: {outside}. Put compiler_begin[{region.target}] on these arguments "
         f"(TVM: Arg regions are inconsistent)"
     )
-
-
-def marked(func: Function) -> bool:
-    """Whether a function has any region mark."""
-    return any(is_annotation(n) for n in post_order(func))

@@ -1,8 +1,8 @@
-"""Structural equality: the same computation, whatever the variables are called.
+"""Structural equality: the same computation, independent of variable names.
 
 As in TVM, sharing counts (a node used twice is not two equal nodes), except for projections,
-constants, operators and the empty tuple; names of bound variables, spans and inferred types do
-not count; attributes, annotations and constants do, bit for bit.
+constants, operators and the empty tuple; names of bound variables, spans and inferred types are
+ignored; attributes, annotations and constants are compared bit for bit.
 
 Source: `tvm.ir.structural_equal` of TVM 0.16.
 """
@@ -47,8 +47,8 @@ from byoc_lab.relay.ir.types import (
     with_parts,
 )
 
-MOST_NAMES = 4
-"""The most names that a dimension may have for another to be found equal under other names."""
+MAX_NAMES = 4
+"""The maximum number of names in a dimension that is compared with a renamed one."""
 
 
 _NOWHERE = symbol("a length that the right does not have")
@@ -56,7 +56,7 @@ _NOWHERE = symbol("a length that the right does not have")
 
 @dataclass(frozen=True)
 class Difference:
-    """The first place where two structures differ: `path` from the root, what is on each side."""
+    """The first difference of two structures: its `path` from the root, and both sides."""
 
     path: str
     lhs: Any
@@ -76,7 +76,7 @@ def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
 
 
 def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
-    """Raise ValueError with the path of the first difference, in TVM's words and in ours."""
+    """Raise ValueError with the path of the first difference, in TVM's wording and in detail."""
     found = first_difference(lhs, rhs, map_free_vars)
     if found:
         raise StructuralEqualError(
@@ -91,7 +91,7 @@ def first_difference(
     """Where two structures first differ, or None.
 
     With `constants=False` constants of one type are equal, whatever their values: for comparing
-    with a text whose metadata was left out.
+    with a text without its metadata.
     """
     if isinstance(lhs, IRModule) and isinstance(rhs, IRModule):
         return _modules(lhs, rhs, map_free_vars, constants)
@@ -112,7 +112,7 @@ def first_difference(
 
 
 def as_expression(side: Any) -> Any:
-    """A pattern as a match that has it alone: it binds variables, which are not free then."""
+    """A pattern as a match of one clause, so that the variables that it binds are not free."""
     if isinstance(side, Pattern):
         return Match(Tuple([]), [Clause(side, Tuple([]))])
     return side
@@ -148,7 +148,7 @@ def _type_definitions(a: IRModule, b: IRModule) -> Difference | None:
 
 
 def definition_key(data: TypeData) -> Any:
-    """What makes up a type definition, its type variables by number."""
+    """The content of a type definition, with its type variables by number."""
     numbered: dict[Type, Type] = {v: GlobalTypeVar(str(n)) for n, v in enumerate(data.type_vars)}
     constructors = (
         (c.name_hint, [replace(t, numbered) for t in c.inputs]) for c in data.constructors
@@ -157,8 +157,8 @@ def definition_key(data: TypeData) -> Any:
 
 
 class _Comparison:
-    """Both graphs are walked in step. A pair is assumed equal as soon as its own fields agree; if
-    that is wrong, the walk meets the difference below it."""
+    """Both graphs are walked in parallel. A pair is assumed equal as soon as its own fields agree;
+    a difference below it is found by the rest of the walk."""
 
     def __init__(self, map_free_vars: bool, constants: bool):
         self.map_free_vars = map_free_vars
@@ -200,7 +200,7 @@ class _Comparison:
         return Difference(root + "".join(reversed(labels)), a, b, why)
 
     def _own_fields(self, a: Expr, b: Expr) -> str:
-        """What differs in the nodes themselves, in words; "" when nothing does."""
+        """The difference between the fields of two nodes; "" when they are equal."""
         if type(a) is not type(b):
             return f"{type(a).__name__} against {type(b).__name__}"
         if len(a.parts()) != len(b.parts()):
@@ -209,7 +209,7 @@ class _Comparison:
         return check(self, a, b) if check else ""
 
     def _var(self, a: Var, b: Var) -> str:
-        # Bound ones were paired at their binder. A free one stays the same when it gets a type.
+        # Bound ones were paired at their binder. A free one keeps its identity when it gets a type.
         if a.vid is b.vid or self.map_free_vars:
             return self._annotations(a, b)
         return "different free variables"
@@ -290,8 +290,8 @@ class _Comparison:
         return "" if a == b else _attrs_difference(a, b)
 
     def types_differ(self, a: Type | None, b: Type | None, binds: bool = False) -> str:
-        """What differs, in words; where a type `binds` lengths, those of the right may have other
-        names."""
+        """The difference between two types; "" when they are equal. Where a type `binds` lengths,
+        those on the right may have other names."""
         if a is not None and b is not None and a.has_symbols and b.has_symbols:
             if binds:
                 self._pair_lengths(a, b)
@@ -304,13 +304,13 @@ class _Comparison:
         return "" if same else f"type {a} against {b}"
 
     def _on_the_right(self, length: Symbolic) -> Dim:
-        """A length of the left in the names of the right."""
+        """A length of the left side in the names of the right side."""
         taken = set(self.lengths.values())
         new = {n: _NOWHERE for n in length.names() if named(n) in taken}
         return length.replace({**new, **self.lengths})
 
     def _pair_lengths(self, a: Type, b: Type) -> None:
-        """Note which symbolic length of the left stands where one of the right does first."""
+        """Pair the symbolic lengths of two types at their first occurrence."""
         if isinstance(a, TensorType) and isinstance(b, TensorType):
             for x, y in zip(a.shape, b.shape, strict=False):
                 if isinstance(x, Symbolic) and isinstance(y, Symbolic):
@@ -319,11 +319,11 @@ class _Comparison:
             self._pair_lengths(p, q)
 
     def _pair_names(self, x: Symbolic, y: Symbolic) -> None:
-        """Give the names in `x` that are new those in `y` with which both are one length."""
+        """Map the new names in `x` to names in `y` so that both lengths become equal."""
         taken = set(self.lengths.values())
         mine = [name for name in x.names() if name not in self.lengths]
         theirs = [length for length in map(named, y.names()) if length not in taken]
-        for chosen in permutations(theirs, len(mine)) if len(mine) <= MOST_NAMES else ():
+        for chosen in permutations(theirs, len(mine)) if len(mine) <= MAX_NAMES else ():
             found = {**self.lengths, **dict(zip(mine, chosen, strict=True))}
             if x.replace(found) == y:
                 self.lengths = found
@@ -348,7 +348,7 @@ _HOLES = {kind: IncompleteType(kind) for kind in TypeKind}
 
 
 def without_holes(ty: Type) -> Type:
-    """`ty` with one hole in place of all: where inference has something to find, they are alike."""
+    """`ty` with all holes replaced by one, so that types with holes can be compared."""
     if not ty.has_holes:
         return ty
     if isinstance(ty, IncompleteType):
@@ -367,7 +367,7 @@ def _same_bits(x: np.ndarray, y: np.ndarray) -> bool:
 
 
 def renamed(value: Any, names: Mapping[Any, Any]) -> Any:
-    """An attribute's value with other variables in it."""
+    """An attribute's value with variables replaced."""
     if isinstance(value, (Var, VarId)):
         return names.get(value, value)
     if isinstance(value, dict):

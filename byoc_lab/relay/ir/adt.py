@@ -1,7 +1,7 @@
 """Algebraic data types: their definitions, their constructors, and `match` with its patterns.
 
-`Match.parts` are the value that is taken apart and then, clause by clause, the variables that the
-pattern binds and the result: with that, walks, rewrites and analyses treat it like any other node.
+`Match.parts` are the matched value and then, clause by clause, the variables that the pattern binds
+and the result, so that walks, rewrites and analyses treat it like any other node.
 
 Source: the node kinds and fields of TVM 0.16 (`tvm.relay.adt`).
 """
@@ -21,14 +21,14 @@ _set = object.__setattr__
 
 
 class Constructor(Expr):
-    """A constructor of a data type: called with values of types `inputs`, it gives one of
-    `belong_to`. There is one object per constructor; its type is that of the definition."""
+    """A constructor of a data type: called with values of types `inputs`, it returns one of
+    `belong_to`. Each constructor is one object; its type comes from the definition."""
 
     __slots__ = ("belong_to", "inputs", "name_hint", "tag")
     name_hint: str
     inputs: tuple[Type, ...]
     belong_to: GlobalTypeVar
-    tag: int  # tells the constructors of a module apart; -1 until a TypeData has it
+    tag: int  # unique within a module; -1 until a TypeData contains the constructor
 
     def __init__(self, name_hint: str, inputs: Sequence[Type], belong_to: GlobalTypeVar):
         super().__init__()
@@ -39,7 +39,7 @@ class Constructor(Expr):
 
     @property
     def identity(self) -> tuple[str, str]:
-        """Data type and name: what tells constructors apart, whatever the object."""
+        """Data type and name, which identify the constructor independently of the object."""
         return (self.belong_to.name_hint, self.name_hint)
 
 
@@ -54,7 +54,7 @@ def first_tag(type_name: str) -> int:
     value = 0xC70F6907 ^ (len(text) * multiplier & mask)
     for start in range(0, len(text), 8):
         word = int.from_bytes(text[start : start + 8], "little")
-        if start + 8 <= len(text):  # what is left at the end goes in as it is
+        if start + 8 <= len(text):  # the remaining bytes are mixed in unchanged
             word = word * multiplier & mask
             word = (word ^ word >> 47) * multiplier & mask
         value = (value ^ word) * multiplier & mask
@@ -64,7 +64,7 @@ def first_tag(type_name: str) -> int:
 
 
 class TypeData(Type):
-    """The definition `type header[type_vars] { constructors }`; `extern`: none are given here."""
+    """The definition `type header[type_vars] { constructors }`; `extern`: without constructors."""
 
     __slots__ = ("constructors", "extern", "header", "type_vars")
     header: GlobalTypeVar
@@ -107,7 +107,7 @@ class TypeData(Type):
 
     @property
     def lines(self) -> list[str]:
-        """The lines between the braces; one that is empty when there are no constructors."""
+        """The lines between the braces; a single empty line when no constructor exists."""
         shown = []
         for c in self.constructors:
             inputs = ", ".join(map(str, c.inputs))
@@ -124,11 +124,13 @@ class Pattern:
     span: Span | None
     _depth: int
 
-    def _fill(self, patterns: Iterable[Pattern], span: Span | None, own: tuple[Var, ...] = ()):
+    def _set_fields(
+        self, patterns: Iterable[Pattern], span: Span | None, own: tuple[Var, ...] = ()
+    ):
         patterns = tuple(patterns)
         for p in patterns:
             if not isinstance(p, Pattern):
-                raise TypeError(f"a pattern is made of patterns, found {p!r}")
+                raise TypeError(f"a pattern contains patterns, found {p!r}")
         depth = 1 + max((p._depth for p in patterns), default=0)
         if depth > MAX_DEPTH:  # patterns are compared and printed recursively
             raise WellFormedError(f"a pattern may nest {MAX_DEPTH} deep, found a deeper one")
@@ -138,11 +140,11 @@ class Pattern:
         _set(self, "_depth", depth)
 
     def shape(self) -> Any:
-        """What the pattern takes apart, without names: patterns of one shape match the same."""
+        """The structure without names: patterns of equal shape match the same values."""
         return (type(self).__name__, *(p.shape() for p in self.patterns))
 
     def with_vars(self, new: Mapping[Var, Var]) -> Pattern:
-        """This pattern binding other variables; itself when none of them changes."""
+        """This pattern with variables replaced; the pattern itself when none of them changes."""
         if all(new[v] is v for v in self.vars):
             return self
         return self._with([p.with_vars(new) for p in self.patterns], new)
@@ -166,7 +168,7 @@ class PatternWildcard(Pattern):
     __slots__ = ()
 
     def __init__(self, span: Span | None = None):
-        self._fill((), span)
+        self._set_fields((), span)
 
 
 class PatternVar(Pattern):
@@ -179,14 +181,14 @@ class PatternVar(Pattern):
         if not isinstance(var, Var):
             raise TypeError(f"a pattern binds variables, found {var!r}")
         _set(self, "var", var)
-        self._fill((), span, (var,))
+        self._set_fields((), span, (var,))
 
     def _with(self, patterns: Sequence[Pattern], new: Mapping[Var, Var]) -> Pattern:
         return PatternVar(new[self.var], self.span)
 
 
 class PatternConstructor(Pattern):
-    """`Cons(patterns...)`: matches what that constructor made of matching values."""
+    """`Cons(patterns...)`: matches a value of that constructor whose arguments match."""
 
     __slots__ = ("constructor",)
     constructor: Constructor
@@ -200,7 +202,7 @@ class PatternConstructor(Pattern):
         if not isinstance(constructor, Constructor):
             raise TypeError(f"a pattern needs a constructor, found {constructor!r}")
         _set(self, "constructor", constructor)
-        self._fill(patterns or (), span)
+        self._set_fields(patterns or (), span)
 
     def shape(self) -> Any:
         return (self.constructor.identity, *(p.shape() for p in self.patterns))
@@ -215,7 +217,7 @@ class PatternTuple(Pattern):
     __slots__ = ()
 
     def __init__(self, patterns: Sequence[Pattern] | None = None, span: Span | None = None):
-        self._fill(patterns or (), span)
+        self._set_fields(patterns or (), span)
 
     def _with(self, patterns: Sequence[Pattern], new: Mapping[Var, Var]) -> Pattern:
         return PatternTuple(patterns, self.span)
@@ -234,7 +236,7 @@ def pattern_text(pattern: Pattern, name: Any) -> str:
 
 
 class Clause:
-    """`lhs => rhs`: what a match gives when its value matches the pattern `lhs`."""
+    """`lhs => rhs`: the result of a match whose value matches the pattern `lhs`."""
 
     __slots__ = ("lhs", "rhs", "span")
     lhs: Pattern
@@ -257,10 +259,10 @@ class Clause:
 
 
 class Match(Expr):
-    """`match (data) { clauses }`: the first clause whose pattern matches gives the value.
+    """`match (data) { clauses }`: the value is that of the first clause whose pattern matches.
 
-    complete: whether some clause must match whatever value there is, which type inference checks;
-    `match?` is one that is not.
+    complete: whether the clauses must cover every value, which type inference checks. `match?` may
+    leave cases out.
     """
 
     __slots__ = ("clauses", "complete", "data")
@@ -281,7 +283,7 @@ class Match(Expr):
             raise TypeError(f"match takes an expression apart, found {data!r}")
         for c in clauses:
             if not isinstance(c, Clause):
-                raise TypeError(f"match is made of clauses, found {c!r}")
+                raise TypeError(f"match contains clauses, found {c!r}")
         _set(self, "data", data)
         _set(self, "clauses", tuple(clauses))
         _set(self, "complete", bool(complete))
@@ -302,7 +304,7 @@ class Match(Expr):
         return Match(data, clauses, self.complete, self.span)
 
     def part_names(self) -> tuple[str, ...]:
-        """For each of `parts`, where it is found: `.clauses[1].rhs`."""
+        """For each of `parts`, its path: `.clauses[1].rhs`."""
         names = [".data"]
         for n, c in enumerate(self.clauses):
             names += [f".clauses[{n}].lhs.vars[{k}]" for k in range(len(c.lhs.vars))]

@@ -1,7 +1,7 @@
 """Call attributes: typed, documented, immutable records.
 
 An `AttrsType` is the schema that an operator declares (TVM: the attrs class with its type key),
-an `Attrs` one record of it. Functions, and calls of anything but an operator, carry `DictAttrs`.
+an `Attrs` one record of it. Functions, and calls of anything but an operator, have `DictAttrs`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ REQUIRED = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
 class Attr:
     """One attribute: its name, the conversion that checks a value, default and documentation.
 
-    A default of `REQUIRED` means that TVM declares none: the printer always shows such a field.
-    `may_be_none` says whether None is a value of its own (`axis=None`: all axes).
-    `fixed`: a dtype that is not widened when all is computed in float64: it says which numbers.
+    A default of `REQUIRED` means that TVM declares none; the printer always shows such a field.
+    `may_be_none` says whether None is a valid value (`axis=None`: all axes).
+    `fixed`: a dtype that determines the result, so that an evaluation in float64 does not widen it.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Attr:
 
 
 def integer(value: Any) -> int:
-    """An `IntImm`, for scripts that ask for its `value`."""
+    """An `IntImm`, for scripts that read its `value`."""
     if isinstance(value, (bool, str, float)):
         raise TypeError
     return value if isinstance(value, IntImm) else IntImm("int32", int(value))
@@ -73,7 +73,7 @@ def boolean(value: Any) -> bool:
 
 
 def string(value: Any) -> str:
-    """Text, or the bytes of it, which TVM takes for the same."""
+    """Text, or its bytes, which TVM treats alike."""
     if isinstance(value, bytes):
         return value.decode()
     if not isinstance(value, str):
@@ -98,7 +98,7 @@ def dtype(value: Any) -> DType:
 
 
 def numbers(value: Any) -> tuple[float, ...]:
-    """Ints and floats, each as it is given: TVM keeps and prints them apart, `[1, 0.5f]`."""
+    """Ints and floats, unconverted: TVM distinguishes and prints both, `[1, 0.5f]`."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise TypeError
     return tuple(integer(v) if _number_kind(v) is int else number(v) for v in value)
@@ -122,7 +122,7 @@ def nested_integers(value: Any) -> tuple[tuple[int, ...], ...]:
 class AttrsType:
     """A schema: TVM's type key and the fields in print order.
 
-    text: how a record is shown, where not as `type_key(field=value, ...)`.
+    text: prints a record; None for the default, `type_key(field=value, ...)`.
     """
 
     type_key: str
@@ -140,9 +140,9 @@ class AttrsType:
         ATTRS_TYPES[self.type_key] = self
 
     def make(self, values: Mapping[str, Any] | None = None, **more: Any) -> Attrs:
-        """A checked record; missing fields take their defaults.
+        """A checked record; missing fields get their defaults.
 
-        Raises AttributeValueError for an unknown name, a missing value, or one of a wrong kind.
+        Raises AttributeValueError for an unknown name, a missing value, or a value of a wrong kind.
         """
         given = {**(values or {}), **more}
         checked = {}
@@ -181,7 +181,7 @@ def attrs_class(name: str) -> type[Attrs]:
 class Attrs:
     """One immutable record: `attrs.strides`, `attrs["strides"]`, `attrs.keys()`.
 
-    Those of an `AttrsType` are of a class of their own, called as TVM's.
+    Each `AttrsType` has its own subclass, with the name of TVM's class.
     """
 
     __slots__ = ("_values", "schema")
@@ -221,7 +221,7 @@ class Attrs:
         return len(self._values)
 
     def keys(self) -> list[str]:
-        """The names, in order. A list, as are `values` and `items`: TVM's can be counted off."""
+        """The names, in order. A list, like `values` and `items`, because TVM's can be indexed."""
         return list(self._values)
 
     def values(self) -> list[Any]:
@@ -243,7 +243,7 @@ class Attrs:
         return tuple(int(v) for v in self[name])
 
     def replace(self, **changes: Any) -> Attrs:
-        """The same record with some fields changed, checked again."""
+        """A checked copy with some fields changed."""
         values = {**self._values, **changes}
         return self.schema.make(values) if self.schema else DictAttrs(values)
 
@@ -271,13 +271,13 @@ class Attrs:
 
 
 def _restored(type_key: str, values: Mapping[str, Any]) -> Attrs:
-    """What was pickled: classes made by a schema are found by its type key, not by a name."""
+    """The unpickled record: the class of a schema is found by type key, not by name."""
     schema = attrs_type(type_key)
     return schema.record(schema, values)
 
 
 class DictAttrs(Attrs):
-    """Attributes without a schema; `elided` marks a stand-in for what a text left out."""
+    """Attributes without a schema; `elided`: a placeholder for attributes that a text omits."""
 
     __slots__ = ("elided",)
 
@@ -289,7 +289,7 @@ class DictAttrs(Attrs):
         return DictAttrs, (self._values, self.elided)
 
     def __repr__(self) -> str:
-        """As TVM shows them: by name, whatever the order."""
+        """As in TVM: sorted by name."""
         items = sorted(self._values.items())
         return f"{{{', '.join(f'{_in_text(k)}: {_in_text(v)}' for k, v in items)}}}"
 
@@ -303,8 +303,8 @@ def _in_text(value: Any) -> str:
 def same_value(a: Any, b: Any) -> bool:
     """Equality as Relay sees it: 1 is not 1.0 and not True; sequences element by element.
 
-    Source of the tolerance: `BaseValueEqual`, include/tvm/node/structural_equal.h. It is there
-    because a number that was a float32 once is no longer the one that a script wrote.
+    Source of the tolerance: `BaseValueEqual`, include/tvm/node/structural_equal.h. It exists
+    because a number that went through float32 differs from the one that a script wrote.
     """
     if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
         return len(a) == len(b) and all(map(same_value, a, b))

@@ -1,4 +1,4 @@
-"""What dataflow begins with (variables, constants), and tuples; calls are in `node.py`.
+"""Variables, constants and tuples; calls are in `node.py`.
 
 Source: `tvm.relay.expr` of TVM 0.16.
 """
@@ -18,7 +18,7 @@ from byoc_lab.relay.ir.types import TensorType, Type
 
 
 class VarId:
-    """What variables of one origin share; compared by identity."""
+    """The identity that copies of a variable share; compared by object identity."""
 
     __slots__ = ("name_hint",)
 
@@ -26,7 +26,7 @@ class VarId:
         self.name_hint = name_hint
 
     def same_as(self, other: object) -> bool:
-        """Whether `other` is this very origin."""
+        """Whether `other` is the same object."""
         return self is other
 
 
@@ -34,7 +34,7 @@ class Var(Expr):
     """A local variable: parameter, let-bound, or free. Two of one name are different.
 
     `vid` stays the same through passes that re-create the variable with a type annotation.
-    `device` is where the value is to be (attributes "VirtualDevice"); None when that is open.
+    `device` is where the value shall be stored (attributes "VirtualDevice"); None when undecided.
     """
 
     __slots__ = ("device", "name_hint", "type_annotation", "vid")
@@ -59,7 +59,7 @@ class Var(Expr):
         set_field(self, "type_annotation", type_annotation)
         set_field(self, "device", device)
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         return f"variable %{self.name_hint}"
 
     def __repr__(self) -> str:
@@ -84,12 +84,12 @@ class GlobalVar(Expr):
     def name(self) -> str:
         return self.name_hint
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         return f"global @{self.name_hint}"
 
 
 class Constant(Expr):
-    """A tensor known at compile time. `elided`: a stand-in for data that a text left out."""
+    """A tensor known at compile time. `elided`: a placeholder for data that a text omits."""
 
     __slots__ = ("data", "elided")
     data: NDArray
@@ -100,7 +100,7 @@ class Constant(Expr):
         set_field(self, "data", data if isinstance(data, NDArray) else NDArray(data))
         set_field(self, "elided", elided)
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         return f"constant {TensorType(self.data.shape, self.data.dtype)}"
 
     def numpy(self) -> np.ndarray:

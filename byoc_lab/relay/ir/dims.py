@@ -1,9 +1,9 @@
-"""Dimensions of tensors: numbers, `?`, and lengths that have a name, `n`, or follow from such.
+"""Dimensions of tensors: numbers, `?`, and symbolic lengths such as `n` and `2*n + 1`.
 
 A symbolic length is a sum of products, `2*n*m + n + 1`, so that two ways of computing the same
-length give equal dimensions: TVM asks its simplifier whether `n + 1` and `1 + n` agree, here they
-are the same value. What is no sum of products (a rounded quotient, a maximum) is a factor that is
-equal to another one when it is computed alike.
+length give equal dimensions: TVM's simplifier decides whether `n + 1` and `1 + n` agree, here they
+are the same value. Anything else (a rounded quotient, a maximum) is one factor, equal to another
+factor of the same function and operands.
 
 Source: dimensions as `tir.PrimExpr` in the Relay types of TVM 0.16.
 """
@@ -20,13 +20,13 @@ from byoc_lab.relay.ir.integers import IntImm
 
 
 class UndecidedError(TypeInferenceError, TypeError):
-    """A question about a symbolic length that depends on its value: `n < 4`, `n / 3`."""
+    """An operation on a symbolic length whose result depends on its value: `n < 4`, `n / 3`."""
 
 
 class Unknown:
-    """A dimension that is no number before the program runs; base of Any and Symbolic.
+    """A dimension without a number before the program runs; base of Any and Symbolic.
 
-    Any other length made with it is as unknown as it is.
+    A length computed from it is unknown too.
     """
 
     __slots__ = ()
@@ -39,7 +39,7 @@ class Unknown:
 
 
 class Any(Unknown):
-    """A dimension known only at run time, printed `?`. All of them are the same object."""
+    """A dimension known only at run time, printed `?`; a singleton."""
 
     __slots__ = ()
     _instance: ClassVar[Any | None] = None
@@ -57,9 +57,9 @@ class Any(Unknown):
 
 
 class SizeName:
-    """What a symbolic length is made of: a name, which two of them may share and yet differ.
+    """The variable of a symbolic length. Two objects of the same name are different.
 
-    `key` is TVM's class for it: tir.Var, or tir.SizeVar for one that is known not to be negative.
+    `key` is TVM's class for it: tir.Var, or tir.SizeVar for one that cannot be negative.
     """
 
     __slots__ = ("key", "name")
@@ -72,7 +72,7 @@ class SizeName:
 
 
 class Rounded:
-    """A factor that is no product: `(n + 1) // 2`, `n % 4`, `max(n, m)`, `min(n, m)`.
+    """A factor that is not a product: `(n + 1) // 2`, `n % 4`, `max(n, m)`, `min(n, m)`.
 
     `key` is TVM's class for it, as "tir.FloorDiv".
     """
@@ -106,14 +106,14 @@ class Rounded:
 
 
 Factor = SizeName | Rounded
-Product = frozenset[tuple[Factor, int]]  # each factor with its power; none: the number 1
-Terms = dict[Product, int]  # a sum: product -> how many of it
+Product = frozenset[tuple[Factor, int]]  # each factor with its power; empty: the number 1
+Terms = dict[Product, int]  # a sum: product -> coefficient
 
 
 class Symbolic(Unknown):
-    """A length with a name, or computed from such: `n = symbol("n")`, `2*n + 1`, `n // 2`.
+    """A symbolic length, `n = symbol("n")`, or one computed from it, `2*n + 1`, `n // 2`.
 
-    Lengths are equal when they are for every value of the names. Comparing them by size raises
+    Lengths are equal when they are equal for all values of the names. Comparing them by size raises
     UndecidedError, a TypeError.
     """
 
@@ -126,7 +126,7 @@ class Symbolic(Unknown):
 
     @property
     def symbol(self) -> SizeName | None:
-        """The name, when the length is nothing but that."""
+        """The name, when the length is a single name."""
         if len(self.terms) == 1:
             ((product, count),) = self.terms.items()
             if count == 1 and len(product) == 1:
@@ -149,7 +149,7 @@ class Symbolic(Unknown):
     def __hash__(self) -> int:
         return self._hash
 
-    def __reduce__(self):  # hashes of names are not those of another process
+    def __reduce__(self):  # hashes of names differ between processes
         return (Symbolic, (self.terms,))
 
     def same_as(self, other: object) -> bool:
@@ -183,7 +183,7 @@ class Symbolic(Unknown):
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Dim) -> Dim:
-        """What divides is divided, the rest is rounded: `(3*n + m) // 2` is `n + (n + m)//2`."""
+        """Divide the divisible part and round the rest: `(3*n + m) // 2` is `n + (n + m)//2`."""
         if isinstance(other, Any):
             return other
         if isinstance(other, Unknown):
@@ -259,17 +259,17 @@ def symbol(name: str, key: str = "tir.Var") -> Symbolic:
 
 
 def named(name: SizeName) -> Symbolic:
-    """The length that is called so."""
+    """The length of this name."""
     return Symbolic({frozenset([(name, 1)]): 1})
 
 
 def longest(a: Dim, b: Dim) -> Dim:
-    """The greater of two lengths; `?` beside `?`."""
+    """The greater of two lengths; `?` when one of them is `?`."""
     return _extreme("tir.Max", max, a, b)
 
 
 def shortest(a: Dim, b: Dim) -> Dim:
-    """The smaller of two lengths; `?` beside `?`."""
+    """The smaller of two lengths; `?` when one of them is `?`."""
     return _extreme("tir.Min", min, a, b)
 
 
@@ -285,10 +285,10 @@ def _extreme(key: str, choose: Callable[[int, int], int], a: Dim, b: Dim) -> Dim
 
 
 def as_dim(d: object) -> Dim:
-    """What `d` is as a dimension: an int (IntImm), `?`, a symbolic length.
+    """`d` as a dimension: an int (IntImm), `?`, or a symbolic length.
 
     Variables of apache-tvm and expressions over them become symbolic lengths. Raises
-    TypeInferenceError for what is negative or no length at all.
+    TypeInferenceError for a negative number and for anything that is not a length.
     """
     if isinstance(d, (Unknown, IntImm)):
         return d
@@ -352,7 +352,7 @@ def _replaced(factor: Factor, found: Mapping[SizeName, Dim]) -> Dim:
     return COMPUTED[factor.key](a, b)
 
 
-# How TVM's classes of expressions compute a length from two others.
+# The functions of two lengths, by TVM's expression class.
 COMPUTED: dict[str, Callable[[Dim, Dim], Dim]] = {
     "tir.Add": operator.add,
     "tir.Sub": operator.sub,
@@ -367,11 +367,11 @@ COMPUTED: dict[str, Callable[[Dim, Dim], Dim]] = {
 
 
 def computed(key: str, *parts: AnyObject) -> Dim:
-    """What TVM's expression of class `key` over `parts` is as a length.
+    """The length that TVM's expression of class `key` over `parts` computes.
 
-    A cast or a rounding of a length is that length; what is no whole number for every value of
-    the names (a length times 2.5, rounded) is `?`. Raises ValueError for a class that computes no
-    length.
+    A cast or a rounding of a length is that length; a result that is not an integer for all values
+    of the names (a length times 2.5, rounded) is `?`. Raises ValueError for a class that does not
+    compute a length.
     """
     if any(isinstance(p, Any) for p in parts):
         return Any()
@@ -385,20 +385,20 @@ def computed(key: str, *parts: AnyObject) -> Dim:
         return Any()
 
 
-# Of apache-tvm ------------------------------------------------------------------------------------
+# From apache-tvm ----------------------------------------------------------------------------------
 
-# Each variable met, which is kept for its hash (where it is in memory) not to become another's.
+# Variables by hash (their address). Each is kept alive, so that no other object gets its address.
 _MET: dict[int, tuple[AnyObject, Symbolic]] = {}
 
 
 def declare(variable: AnyObject, key: str) -> AnyObject:
-    """Have a variable of apache-tvm stand for a length of TVM's class `key`; gives it back."""
+    """Register a variable of apache-tvm as a length of TVM's class `key`, and return it."""
     _MET[hash(variable)] = (variable, symbol(str(variable.name), key))
     return variable
 
 
 def from_tvm(value: AnyObject) -> AnyObject:
-    """A number or length, of an object of apache-tvm. Raises TypeInferenceError for others."""
+    """An object of apache-tvm as a number or length. Raises TypeInferenceError for others."""
     kind = type(value).__name__
     if not type(value).__module__.startswith("tvm."):
         return value

@@ -1,6 +1,6 @@
 """The nodes of Relay.
 
-A node never changes; a pass that leaves a subtree alone keeps the very object, so `a is b` answers
+A node is immutable; a pass that does not change a subtree keeps the object, so `a is b` answers
 "did anything change". Sharing is identity: a node that is used twice is computed once. `parts` and
 `with_parts` let every traversal (`visit.py`) treat all kinds of node alike.
 
@@ -58,7 +58,7 @@ def var(
 
 def const(value: Any, dtype: str | TensorType | None = None, span: Span | None = None) -> Constant:
     """A constant. Without `dtype`, float64 becomes float32 and int64 int32, as in TVM; an NDArray
-    (`tvm.nd.array`) is taken as it is. `dtype` may be a tensor type that has it."""
+    (`tvm.nd.array`) is not converted. `dtype` may also be a tensor type."""
     if isinstance(value, NDArray):
         return Constant(value, span)
     refuse_masked("relay.const", value)
@@ -75,7 +75,7 @@ def const(value: Any, dtype: str | TensorType | None = None, span: Span | None =
 def bind(expr: Expr, binds: Mapping[Var, Expr]) -> Expr:
     """`expr` with variables replaced; replaced parameters of a Function are dropped from it.
 
-    Raises TypeError for keys that are no variables.
+    Raises TypeError for keys that are not variables.
     """
     for key in binds:
         if not isinstance(key, Var):

@@ -1,8 +1,8 @@
 """Visitors and mutators to subclass, with the interface of `tvm.relay.expr_functor`.
 
-Methods that a subclass overrides call `self.visit` again for what is below, so their nesting is as
-deep as the graph. `visit` therefore moves to a new thread, which has a stack of its own, every so
-often: chains of 100,000 nodes work, and the interpreter's recursion limit stays as it is.
+Methods that a subclass overrides call `self.visit` for the operands, so they nest as deeply as the
+graph. `visit` therefore continues in a new thread, with its own stack, at regular depths: chains of
+100,000 nodes work, and the interpreter's recursion limit is not changed.
 `MixedModeVisitor`, `MixedModeMutator` and `ExprRewriter` walk dataflow with an explicit stack.
 """
 
@@ -57,14 +57,14 @@ _METHODS: dict[type, str] = {
 
 
 def on_new_stack(function: Callable[..., Any], *args: Any) -> Any:
-    """`function(*args)` on the empty stack of a thread of its own; its exceptions come through."""
+    """`function(*args)` on the empty stack of a new thread; its exceptions are raised here."""
     outcome: list[Any] = []
     context = contextvars.copy_context()
 
     def run() -> None:
         try:
             outcome.append((True, context.run(function, *args)))
-        except BaseException as error:  # carried over and raised by the waiting side, below
+        except BaseException as error:  # raised again in the waiting thread, below
             outcome.append((False, error))
 
     thread = threading.Thread(target=run, name="relay-visit")
@@ -77,12 +77,12 @@ def on_new_stack(function: Callable[..., Any], *args: Any) -> Any:
 
 
 class ExprFunctor:
-    """Dispatches on the kind of node; each node is visited once and its result remembered.
+    """Dispatches on the kind of node; each node is visited once and its result is kept.
 
-    A subclass that leaves this __init__ out sets `memo_map` itself.
+    A subclass that does not call this __init__ sets `memo_map` itself.
     """
 
-    _depth = 0  # of the class, for such subclasses
+    _depth = 0  # on the class, for such subclasses
 
     def __init__(self) -> None:
         self.memo_map: dict[Expr, Any] = {}
@@ -123,7 +123,7 @@ class ExprFunctor:
 
 
 class ExprVisitor(ExprFunctor):
-    """Visits everything; override what you want to see, call `super()` to go on below."""
+    """Visits everything; override the methods you need, call `super()` to continue below."""
 
     def _below(self, node: Expr) -> None:
         for part in node.parts():
@@ -235,8 +235,8 @@ class ExprMutator(ExprFunctor):
 
 
 def _visit_dataflow_first(functor: ExprFunctor, expr: Expr) -> None:
-    """Visit the calls, tuples and projections below `expr`, operands first, so that a visit never
-    meets an operand that was not visited before it."""
+    """Visit the calls, tuples and projections below `expr`, operands first, so that every
+    operand is visited before its user."""
     stack = [(expr, False)]
     while stack:
         node, done = stack.pop()
@@ -251,7 +251,7 @@ def _visit_dataflow_first(functor: ExprFunctor, expr: Expr) -> None:
 
 class MixedModeVisitor(ExprVisitor):
     """An ExprVisitor whose `visit_call`, `visit_tuple` and `visit_tuple_getitem` get nodes operands
-    first and need not visit what is below."""
+    first and need not visit the operands."""
 
     def visit(self, expr: Expr) -> Any:
         if is_dataflow(expr) and expr not in self.memo_map:
@@ -270,7 +270,7 @@ class MixedModeVisitor(ExprVisitor):
 
 class MixedModeMutator(ExprMutator):
     """An ExprMutator whose `rewrite_*` methods get a node before (`pre`) and after (`post`) its
-    parts were rewritten, and give what it becomes."""
+    parts were rewritten, and return its replacement."""
 
     def visit(self, expr: Expr) -> Any:
         if is_dataflow(expr) and expr not in self.memo_map:
@@ -297,7 +297,7 @@ class MixedModeMutator(ExprMutator):
 
 
 class ExprRewriter:
-    """Rewrites of single nodes, to be run by `rewrite_with`; same methods as MixedModeMutator."""
+    """Rewrites of single nodes, for `rewrite_with`; same methods as MixedModeMutator."""
 
     def rewrite_call(self, pre: Call, post: Expr) -> Expr:
         return post

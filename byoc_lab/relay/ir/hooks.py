@@ -1,8 +1,8 @@
-"""What nodes, modules and patterns do by means of code that is built on them.
+"""Hooks by which nodes, modules and patterns call code of higher layers.
 
-`expr.astext()` needs the printer, and the printer needs the nodes. For imports to point one way
-all the same, methods of such classes call the functions below, which call what `provide` was told
-of; `byoc_lab.relay` says it once, for all of them.
+`expr.astext()` needs the printer, and the printer needs the nodes. To keep imports one-way, methods
+of such classes call the functions below, which call the functions given to `provide`;
+`byoc_lab.relay` provides all of them when it is imported.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _provided: dict[str, Callable[..., Any]] = {}
 
 
 def provide(**functions: Callable[..., Any]) -> None:
-    """Say which function each one here calls: `provide(print_text=printer.print_text, ...)`."""
+    """Set the function that each hook calls: `provide(print_text=printer.print_text, ...)`."""
     _provided.update(functions)
 
 
@@ -25,7 +25,7 @@ def print_text(obj: Any, **options: Any) -> str:
 
 
 def print_shown(obj: Any) -> str:
-    """The Relay text that `str` gives."""
+    """The Relay text that `str` returns."""
     return _provided["print_shown"](obj)
 
 
@@ -35,12 +35,12 @@ def parse_file(path: Path) -> Any:
 
 
 def reduce(obj: Any) -> tuple[Any, ...]:
-    """What `__reduce__` gives for a node, type or module: it is copied and pickled by that."""
+    """The result of `__reduce__` for a node, type or module, for copying and pickling."""
     return _provided["reduce"](obj)
 
 
 def matches(pattern: Any, expr: Any) -> bool:
-    """Whether an expression as a whole fits a dataflow pattern."""
+    """Whether an expression as a whole matches a dataflow pattern."""
     return _provided["matches"](pattern, expr)
 
 

@@ -1,4 +1,4 @@
-"""Integers as TVM's scripts meet them: Python's own, with `value` and `dtype`."""
+"""Integers with the interface that scripts for TVM expect: `value` and `dtype`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import lru_cache
 
 
 class IntImm(int):
-    """An integer with a dtype: `IntImm("int32", 1) == 1`, `.value` is the plain one."""
+    """An integer with a dtype: `IntImm("int32", 1) == 1`, `.value` is the plain int."""
 
     dtype: str
 
@@ -16,8 +16,8 @@ class IntImm(int):
     @classmethod
     @lru_cache(maxsize=1 << 14)
     def _shared(cls, dtype: str, value: int) -> IntImm:
-        """Shapes and attributes are full of the same few, which would be most of what a module
-        takes in memory."""
+        """Small values are shared: shapes and attributes repeat them so often that copies would be
+        most of the memory of a module."""
         made = super().__new__(cls, value)
         made.dtype = dtype
         return made

@@ -1,4 +1,4 @@
-"""Layouts: what the axes of a tensor are, as in "NCHW" or, with channels in blocks, "NCHW16c"."""
+"""Layouts: the order of the axes of a tensor, "NCHW" or, with channels in blocks, "NCHW16c"."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Layout:
     name: str
 
     def __init__(self, name: str):
-        """Raises AttributeValueError for what is no layout."""
+        """Raises AttributeValueError for a name that is not a layout."""
         axes = [(letter, int(size or 0)) for size, letter in re.findall(r"(\d*)([A-Za-z])", name)]
         letters = [letter for letter, _ in axes]
         outer = [letter for letter in letters if letter.isupper()]
@@ -38,7 +38,7 @@ class Layout:
 
     @classmethod
     def of(cls, axes: Iterable[Axis]) -> Layout:
-        """The layout of these axes, which may be part of another's."""
+        """The layout of these axes, which may be part of another layout."""
         made = object.__new__(cls)
         made.axes = tuple(axes)
         made.name = _name(made.axes)
@@ -46,12 +46,12 @@ class Layout:
 
     @property
     def rank(self) -> int:
-        """How many axes a tensor so laid out has if it is not in blocks."""
+        """How many axes a tensor of this layout has without its blocks."""
         return sum(letter.isupper() for letter, _ in self.axes)
 
     @property
     def letters(self) -> list[str]:
-        """What the axes are called, in order."""
+        """The names of the axes, in order."""
         return [letter for letter, _ in self.axes]
 
     @property
@@ -60,12 +60,11 @@ class Layout:
         return Layout.of(axis for axis in self.axes if axis[0].isupper())
 
     def index_of(self, letter: str) -> int:
-        """The position of an axis, -1 if there is none."""
+        """The position of an axis, -1 if the layout lacks it."""
         return next((n for n, axis in enumerate(self.axes) if axis[0] == letter), -1)
 
     def block_of(self, letter: str) -> int:
-        """The length of the blocks that an axis is in, blocks within them included; 0 if it is in
-        none."""
+        """The block length of an axis, nested blocks included; 0 if it is not in blocks."""
         sizes = [size for name, size in self.axes if name == letter.lower()]
         return prod(sizes) if sizes else 0
 
@@ -74,7 +73,7 @@ class Layout:
         return Layout.of(self.axes[max(len(self.axes) - count, 0) :])
 
     def widened(self, wide: Layout) -> Layout:
-        """This layout behind the axes that `wide` has and it has not: NHWC of C for NCHW16c."""
+        """This layout after the axes of `wide` that it lacks: NHWC of C for NCHW16c."""
         mine = {letter for letter, _ in self.axes}
         missing = [a for a in wide.axes if a[0].isupper() and a[0] not in mine]
         return Layout.of([*missing, *self.axes])

@@ -26,7 +26,7 @@ Value = TypeVar("Value")
 
 
 class Map(dict[Key, Value]):
-    """A dict whose `items` can be counted off, as those of TVM's maps: `items()[0]`."""
+    """A dict whose `items` can be indexed, as those of TVM's maps: `items()[0]`."""
 
     def items(self) -> list[tuple[Key, Value]]:  # type: ignore[override]
         return list(super().items())
@@ -41,7 +41,7 @@ class IRModule:
     Attributes: `functions` (GlobalVar -> Function, in the order they were added),
     `type_definitions` (GlobalTypeVar -> TypeData, set and got by `mod[type_var]`), `attrs`,
     `declared` (types of globals that a pasted text mentions but does not define), `notes`
-    (what the reader of a text had to assume), and `source_map` (the texts it was read from).
+    (assumptions of the parser), and `source_map` (the texts it was read from).
     """
 
     def __init__(
@@ -61,14 +61,14 @@ class IRModule:
         for type_var, data in (type_definitions or {}).items():
             self._put(type_var, data)
         for name, func in (functions or {}).items():
-            self._put(name, func, closed=False)  # as TVM: to be seen, and refused by InferType
+            self._put(name, func, closed=False)  # as in TVM: visible, and refused by InferType
 
     @staticmethod
     def from_expr(
         expr: Expr, functions: Mapping[Any, Function] | None = None, type_defs: Any = None
     ) -> IRModule:
         """A module with `expr` as @main (or under its global_symbol); free variables of anything
-        but a Function become parameters. A name that `functions` have already gets a number."""
+        but a Function become parameters. A name that `functions` use already gets a number."""
         mod = IRModule(functions, type_defs)
         if isinstance(expr, TupleWrapper):
             expr = expr.tuple_value
@@ -93,26 +93,26 @@ class IRModule:
         return hooks.reduce(self)
 
     def same_as(self, other: object) -> bool:
-        """Whether `other` is this very module."""
+        """Whether `other` is the same object."""
         return self is other
 
     def copy(self) -> IRModule:
-        """A module of the same functions, to be changed freely."""
-        twin = IRModule()
-        twin.functions, twin._by_name = Map(self.functions), dict(self._by_name)
-        twin.type_definitions, twin.attrs = Map(self.type_definitions), self.attrs
-        twin.declared, twin.notes = dict(self.declared), list(self.notes)
-        twin.source_map = self.source_map.copy()
-        twin._imported = self._imported
-        return twin
+        """A module of the same functions, which may be changed."""
+        copied = IRModule()
+        copied.functions, copied._by_name = Map(self.functions), dict(self._by_name)
+        copied.type_definitions, copied.attrs = Map(self.type_definitions), self.attrs
+        copied.declared, copied.notes = dict(self.declared), list(self.notes)
+        copied.source_map = self.source_map.copy()
+        copied._imported = self._imported
+        return copied
 
     def with_functions(self, functions: Mapping[GlobalVar, Function]) -> IRModule:
-        """A module of these functions, and of whatever else this one has."""
-        twin = self.copy()
-        twin.functions, twin._by_name = Map(), {}
+        """A module of these functions, with the types, attributes and notes of this one."""
+        copied = self.copy()
+        copied.functions, copied._by_name = Map(), {}
         for name, func in functions.items():
-            twin._put(name, func, closed=False)
-        return twin
+            copied._put(name, func, closed=False)
+        return copied
 
     def __getitem__(self, name: str | GlobalVar | GlobalTypeVar) -> Any:
         """The function of that name, or the TypeData of that type."""
@@ -130,12 +130,12 @@ class IRModule:
         del self.functions[gv], self._by_name[gv.name_hint]
 
     def put_unchecked(self, name: str, func: Function) -> None:
-        """Put a function in that may be malformed, for tools that examine it."""
+        """Add a function that may be malformed, for tools that examine it."""
         gv = self._by_name.setdefault(name, GlobalVar(name))
         self.functions[gv] = func
 
     def rename_unchecked(self, old: GlobalVar, new: GlobalVar) -> None:
-        """Another name for a function, here and in all calls; an external one's link name too."""
+        """Rename a function, also in all calls and, if it is external, in its link name."""
         memo: dict[Expr, Expr] = {old: new}
         functions, self.functions, self._by_name = self.functions, Map(), {}
         for gv, func in functions.items():
@@ -173,14 +173,14 @@ class IRModule:
         self._put(var, func)
 
     def _add(self, var: str | GlobalVar, val: Any, update: bool = True) -> None:
-        """`mod[var] = val`, by the name that scripts of TVM call."""
+        """`mod[var] = val`, under TVM's name."""
         self._put(var, val)
 
     def update(self, other: IRModule | Mapping[Any, Function]) -> None:
-        """Take over (and overwrite with) the functions and types of another module or mapping.
+        """Add the functions and types of another module or mapping, replacing those of equal name.
 
-        Each name stays one GlobalVar of this module: calls between the functions that come in are
-        made calls of those.
+        Each name keeps one GlobalVar in this module: calls between the added functions are changed
+        to call these.
         """
         if isinstance(other, IRModule):
             self.type_definitions.update(other.type_definitions)
@@ -194,8 +194,8 @@ class IRModule:
             self._put(gv, rebuild(func, lambda pre, post: post, memo=dict(mine)))
 
     def import_from_std(self, file_to_import: str) -> None:
-        """Take over the types and functions of a file in `relay/std` (such as "prelude.rly"),
-        unless that was done. Raises UnknownNameError."""
+        """Add the types and functions of a file in `relay/std` (such as "prelude.rly") once. Raises
+        UnknownNameError."""
         if file_to_import in self._imported:
             return
         path = _STD / file_to_import
@@ -217,7 +217,7 @@ class IRModule:
         return list(self.type_definitions)
 
     def get_type(self, name: str) -> tuple[Any, ...]:
-        """The type of that name and after it its constructors, to be unpacked."""
+        """The type of that name, followed by its constructors."""
         type_var = self.get_global_type_var(name)
         return (type_var, *self.type_definitions[type_var].constructors)
 
@@ -256,7 +256,7 @@ class IRModule:
         return list(self.functions.items())
 
     def __bool__(self) -> bool:
-        """A module is one, also without functions."""
+        """A module is true even without functions."""
         return True
 
     def __len__(self) -> int:
@@ -273,16 +273,16 @@ class IRModule:
         return self.with_attrs({key: value})
 
     def with_attrs(self, attr_map: Mapping[str, Any] | Attrs) -> IRModule:
-        """A copy with more attributes, or other values of those it has."""
-        twin = self.copy()
-        twin.attrs = DictAttrs({**self.attrs, **dict(attr_map.items())})
-        return twin
+        """A copy with attributes added or replaced."""
+        copied = self.copy()
+        copied.attrs = DictAttrs({**self.attrs, **dict(attr_map.items())})
+        return copied
 
     def without_attr(self, attr_key: str) -> IRModule:
-        """A copy without an attribute; the same when there is none of that name."""
-        twin = self.copy()
-        twin.attrs = DictAttrs({k: v for k, v in self.attrs.items() if k != attr_key})
-        return twin
+        """A copy without an attribute; the module itself when it has none of that name."""
+        copied = self.copy()
+        copied.attrs = DictAttrs({k: v for k, v in self.attrs.items() if k != attr_key})
+        return copied
 
     def astext(self, show_meta_data: bool = True, annotate: Any = None, **options: Any) -> str:
         """The module as Relay text (see `relay.print_text` for the options)."""
@@ -314,7 +314,7 @@ class IRModule:
 
 
 def check_closed(func: Function, name: str) -> None:
-    """Raise FreeVariableError when a function that is to be global has free variables."""
+    """Raise FreeVariableError when a global function would have free variables."""
     free = free_vars(func)
     if free:
         listed = ", ".join(

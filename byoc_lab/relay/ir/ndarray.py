@@ -1,4 +1,4 @@
-"""`NDArray`: the read-only array inside a `Constant`, with the methods that TVM's has."""
+"""`NDArray`: the read-only array inside a `Constant`, with the methods of TVM's NDArray."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from byoc_lab.errors import InputError
 
 
 def numpy_dtype(dtype: str) -> np.dtype:
-    """NumPy's dtype of a name; bfloat16 is that of the package ml_dtypes."""
+    """NumPy's dtype of a name; bfloat16 comes from the package ml_dtypes."""
     if dtype == "bfloat16":
-        import ml_dtypes  # NumPy has no bfloat16 of its own
+        import ml_dtypes  # NumPy lacks bfloat16
 
         return np.dtype(ml_dtypes.bfloat16)
     return np.dtype(dtype)
@@ -29,14 +29,14 @@ def refuse_masked(what: str, value: Any) -> None:
 
 
 class NDArray:
-    """A read-only NumPy array: `.view()`. `.numpy()` is a copy to be written to, as TVM's is."""
+    """A read-only NumPy array: `.view()`. `.numpy()` is a writable copy, as in TVM."""
 
     __slots__ = ("_array",)
 
     def __init__(self, array: Any):
         refuse_masked("a constant", array)
         data = np.asarray(array)
-        if data.flags.writeable:  # somebody else may write to it later, a constant must not change
+        if data.flags.writeable:  # the caller may change it later
             data = data.copy()
             data.flags.writeable = False
         self._array = data
@@ -79,6 +79,6 @@ class NDArray:
 
 
 def array(value: Any) -> NDArray:
-    """An `NDArray` of anything NumPy understands (tvm.nd.array)."""
+    """An `NDArray` of anything NumPy can convert (tvm.nd.array)."""
     refuse_masked("a constant", value)
     return value if isinstance(value, NDArray) else NDArray(np.array(value))

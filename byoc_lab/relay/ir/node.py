@@ -1,5 +1,5 @@
-"""What all nodes have in common (`Expr`), and the nodes that are needed to say so: operators (`Op`)
-and their calls, which `x + y` and `x(y)` make, and projections of calls with several results.
+"""The base class of all nodes (`Expr`) and the nodes that it creates: operators (`Op`), their
+calls (from `x + y` and `x(y)`), and projections of calls with several results.
 
 Source: `tvm.ir.RelayExpr`, `tvm.ir.Op`, `tvm.relay.expr` of TVM 0.16.
 """
@@ -40,20 +40,20 @@ class Expr:
         """The inferred `Type`. Raises UntypedError before InferType ran."""
         if self._checked_type is None:
             raise UntypedError(
-                f"{self.in_words()} has no type yet: run relay.transform.InferType() on its module"
+                f"{self.summary()} has no type yet: run relay.transform.InferType() on its module"
             )
         return self._checked_type
 
     def same_as(self, other: object) -> bool:
-        """Whether `other` is this very node."""
+        """Whether `other` is the same node."""
         return self is other
 
     @property
     def virtual_device_(self) -> Any:
-        """Where the value is to be, `VirtualDevice(?)` when that is open.
+        """Where the value shall be stored, `VirtualDevice(?)` when undecided.
 
-        Variables and functions keep a device; TVM's other nodes do, but neither print nor compare
-        it.
+        Only variables and functions keep a device; TVM's other nodes have one too, but neither
+        print nor compare it.
         """
         return getattr(self, "device", None) or attrs_type("VirtualDevice").make()
 
@@ -62,41 +62,41 @@ class Expr:
         return self._checked_type is not None
 
     def parts(self) -> tuple[Expr, ...]:
-        """The expressions this node is made of, in evaluation order."""
+        """The direct sub-expressions, in evaluation order."""
         return ()
 
     def with_parts(self, parts: Sequence[Expr]) -> Expr:
-        """This node made of other parts: a new node, not typed yet, from the same place."""
+        """A new, untyped node with other parts and the same span."""
         return self
 
     def part_names(self) -> tuple[str, ...]:
-        """For each of `parts`, the field it is found in, as a path shows it: `.args[1]`."""
+        """For each of `parts`, its field as part of a path: `.args[1]`."""
         return tuple(f".{name}" for name, _ in zip(self.__slots__, self.parts(), strict=False))
 
     def binds(self) -> tuple[Var, ...]:
-        """The variables that this node itself gives a meaning, in some of its parts."""
+        """The variables that this node itself binds, in some of its parts."""
         return ()
 
     def with_type(self, ty: Type, **fields: Any) -> Any:
         """A copy of this node of checked type `ty`, and with other `fields` (those that type
-        inference fills in); the node itself when all of that holds already."""
+        inference completes); the node itself when nothing changes."""
         fields["_checked_type"] = ty
         if all(getattr(self, name) == value for name, value in fields.items()):
             return self
-        twin = object.__new__(type(self))
+        copy = object.__new__(type(self))
         cls: Any = type(self)
         for name in all_slots(cls):
-            set_field(twin, name, fields[name] if name in fields else getattr(self, name))
-        return twin
+            set_field(copy, name, fields[name] if name in fields else getattr(self, name))
+        return copy
 
-    def in_words(self) -> str:
-        """This node in a few words, for messages: kind and name, never the whole text."""
+    def summary(self) -> str:
+        """A short description for messages: kind and name, never the whole text."""
         name = getattr(self, "name_hint", None)
         return f"{type(self).__name__.lower()} {name}" if name else type(self).__name__
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(
-            f"{type(self).__name__} is immutable: cannot set {name!r}. Make another node, or keep "
+            f"{type(self).__name__} is immutable: cannot set {name!r}. Create a new node, or keep "
             f"what is known of nodes in a dictionary: they are hashed as they are"
         )
 
@@ -114,14 +114,14 @@ class Expr:
         return hooks.print_shown(self)
 
     def __repr__(self) -> str:
-        return f"<{self.in_words()}>"
+        return f"<{self.summary()}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copied and pickled with all below it, whatever the depth (see `pickling`)."""
+        """Copies and pickles contain everything below the node, at any depth (see `pickling`)."""
         return hooks.reduce(self)
 
-    # Python's operators stand for Relay's broadcasting ones; a bare number has no dtype, so it is
-    # refused as TVM does.
+    # Python's operators create calls of Relay's broadcasting ones. A plain number has no dtype, so
+    # it is refused, as in TVM.
     def __add__(self, other: Any) -> Call:
         return _operator("add", self, other)
 
@@ -158,13 +158,13 @@ RelayExpr = Expr
 
 
 def describe(expr: object) -> str:
-    """A node in a few words, for messages; the kind of anything else."""
-    return expr.in_words() if isinstance(expr, Expr) else type(expr).__name__
+    """A short description of a node, for messages; the class name of anything else."""
+    return expr.summary() if isinstance(expr, Expr) else type(expr).__name__
 
 
 @cache
 def all_slots(cls: Any) -> list[str]:
-    """The names of a node's fields, inherited ones included."""
+    """The names of a node's fields, including inherited ones."""
     slots = [s for c in cls.__mro__ for s in getattr(c, "__slots__", ())]
     return [s for s in slots if s != "__weakref__"]
 
@@ -185,11 +185,11 @@ class Argument:
 
 
 class Op(Expr):
-    """An operator. There is one object per name; `definition` is its entry in the registry."""
+    """An operator, one object per name; `definition` is its entry in the registry."""
 
     __slots__ = ("_attributes", "definition", "name")
     name: str
-    definition: Any  # an OpDef; its module builds on this one
+    definition: Any  # an OpDef, whose module imports this one
     _attributes: dict[str, tuple[Any, int]]
     _registry: dict[str, Op] = {}
 
@@ -202,7 +202,7 @@ class Op(Expr):
         set_field(self, "_attributes", {})
         Op._registry[name] = self
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         return f"operator {self.name}"
 
     def __str__(self) -> str:
@@ -234,17 +234,17 @@ class Op(Expr):
 
     @property
     def support_level(self) -> int:
-        """TVM's word for how widely an operator is supported; 1 is the most."""
+        """TVM's support level of the operator; 1 is the most widely supported."""
         return self.definition.support_level
 
     @property
     def description(self) -> str:
-        """What the operator computes, in words."""
+        """A description of what the operator computes."""
         return self.definition.doc
 
     @property
     def attrs_type_key(self) -> str:
-        """The type key of the attributes that it says it takes; "" for none."""
+        """The type key of its declared attributes; "" for none."""
         definition = self.definition
         if definition.attrs_key is not None:
             return definition.attrs_key
@@ -252,7 +252,7 @@ class Op(Expr):
 
     @property
     def num_inputs(self) -> int:
-        """How many arguments the operator takes."""
+        """The number of arguments."""
         return len(self.definition.inputs)
 
     @property
@@ -261,10 +261,10 @@ class Op(Expr):
         return [Argument(name.rstrip("*")) for name in self.definition.inputs]
 
     def set_attr(self, key: str, value: Any, plevel: int = 10) -> None:
-        """Set an attribute; one that was set with a higher `plevel` stays.
+        """Set an attribute, unless it was set with a higher `plevel`.
 
-        With the same `plevel` the later one counts, so that a notebook's cell can be run again;
-        TVM refuses it.
+        With the same `plevel` the later value wins, so that a notebook's cell can be run again; TVM
+        raises an error.
         """
         _, known = self._attributes.get(key, (None, plevel))
         if plevel >= known:
@@ -275,10 +275,10 @@ class Op(Expr):
 
 
 def _shortly(part: Expr) -> str:
-    """A node that another is made of, in words; chains of nodes without names are cut short."""
+    """A description of an operand of another node; chains of projections are cut short."""
     if isinstance(part, TupleGetItem):
         return "a projection"
-    return "a call" if isinstance(part, Call) and not part.op_name else part.in_words()
+    return "a call" if isinstance(part, Call) and not part.op_name else part.summary()
 
 
 class Call(Expr):
@@ -303,7 +303,7 @@ class Call(Expr):
         for n, a in enumerate(args):
             if not isinstance(a, Expr):
                 raise TypeError(
-                    f"argument {n} of {op.in_words()} must be an expression, found {a!r}"
+                    f"argument {n} of {op.summary()} must be an expression, found {a!r}"
                 )
         set_field(self, "op", op)
         set_field(self, "args", args)
@@ -319,7 +319,7 @@ class Call(Expr):
     def with_parts(self, parts: Sequence[Expr]) -> Call:
         return Call(parts[0], parts[1:], self.attrs, self.type_args, self.span)
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         if isinstance(self.op, Op):
             return f"{self.op.name}(...)"
         return f"call of {_shortly(self.op)}"
@@ -346,7 +346,7 @@ class TupleGetItem(Expr):
         set_field(self, "tuple_value", tuple_value)
         set_field(self, "index", int(index))
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         return f"projection .{self.index} of {_shortly(self.tuple_value)}"
 
     def parts(self) -> tuple[Expr, ...]:
@@ -360,7 +360,7 @@ class TupleGetItem(Expr):
 
 
 class TupleWrapper:
-    """What a builder of an operator with several results gives: indexable, `.astuple()`.
+    """The result of a builder of an operator with several results: indexable, `.astuple()`.
 
     Each `wrapper[i]` is a new TupleGetItem over the same call, as in TVM.
     """

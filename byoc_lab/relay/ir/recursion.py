@@ -1,7 +1,7 @@
-"""Recursive rules without a stack: what the parser, the printer and evaluators are written with.
+"""Recursive rules without a stack, for the parser, the printer and evaluators.
 
-A rule is a generator. Where a function would call itself, the rule yields the rule it needs and is
-sent the result; `run` keeps the waiting rules in a list, so depth is bounded by memory alone.
+A rule is a generator. Where a function would call itself, the rule yields the rule it needs and
+receives the result; `run` keeps the waiting rules in a list, so depth is bounded by memory alone.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ RecursiveRule = Generator["RecursiveRule", Any, Any]
 
 
 def run(
-    rule: RecursiveRule, most: int | None = None, too_many: Callable[[], Any] | None = None
+    rule: RecursiveRule, max_waiting: int | None = None, too_many: Callable[[], Any] | None = None
 ) -> Any:
-    """The result of a rule. Where more than `most` rules wait, `too_many` is called, to raise."""
+    """The result of a rule. `too_many` is called, to raise, when `max_waiting` rules wait."""
     waiting, result = [rule], None
     while waiting:
         try:
             waiting.append(waiting[-1].send(result))
             result = None
-            if too_many is not None and len(waiting) == most:
+            if too_many is not None and len(waiting) == max_waiting:
                 too_many()
         except StopIteration as finished:
             waiting.pop()

@@ -22,7 +22,7 @@ from byoc_lab.relay.ir.expr import Expr, If, Let, TupleWrapper, Var
 
 
 class _Scope:
-    """What one scope holds so far: bindings, and the result when there is one."""
+    """The contents of one scope so far: bindings, and the result if given."""
 
     def __init__(self) -> None:
         self.bindings: list[tuple[Var, Expr]] = []
@@ -38,7 +38,7 @@ class _Scope:
 
 
 class ScopeBuilder:
-    """Builds one expression; every scope ends with `ret`, or with an if and its else."""
+    """Builds one expression; every scope ends with `ret`, or with an if and its else branch."""
 
     def __init__(self) -> None:
         self._scopes = [_Scope()]
@@ -49,7 +49,7 @@ class ScopeBuilder:
         return self._scopes[-1]
 
     def let(self, var: Var | str | tuple[str, Any], value: Any) -> Var:
-        """Bind `value` to a variable, or to a new one named, or named and typed, so."""
+        """Bind `value` to a variable, or to a new one given by name, or by name and type."""
         if isinstance(var, (tuple, list)):
             var = Var(*var)
         elif isinstance(var, str):
@@ -60,14 +60,14 @@ class ScopeBuilder:
         return var
 
     def ret(self, value: Any) -> None:
-        """End the scope with its result. Raises WellFormedError when it has one."""
+        """End the scope with its result. Raises WellFormedError when it has one already."""
         if self._here.result is not None:
             raise WellFormedError("ret was called for this scope already")
         self._here.result = value.tuple_value if isinstance(value, TupleWrapper) else value
 
     @contextmanager
     def if_scope(self, cond: Expr) -> Iterator[None]:
-        """What is taken when `cond` holds; an else_scope must follow."""
+        """The branch for a true `cond`; an else_scope must follow."""
         with self._inner() as scope:
             yield
         self._branch = (cond, scope.expression())
@@ -91,7 +91,7 @@ class ScopeBuilder:
             self._scopes.pop()
 
     def get(self) -> Expr:
-        """The expression. Raises WellFormedError when a scope is not ended."""
+        """The expression. Raises WellFormedError when a scope has no result."""
         if self._branch is not None:
             raise WellFormedError("an if_scope has no else_scope")
         return self._here.expression()

@@ -17,9 +17,9 @@ from byoc_lab.relay.ir.types import Type
 
 
 class Function(Expr):
-    """`fn (params) -> ret_type { body }`; an inner one may use variables from outside.
+    """`fn (params) -> ret_type { body }`; an inner one may use variables of outer scopes.
 
-    `device` is where the result is to be (attributes "VirtualDevice"); None when that is open.
+    `device` is where the result shall be stored (attributes "VirtualDevice"); None when undecided.
     """
 
     __slots__ = ("attrs", "body", "device", "params", "ret_type", "type_params")
@@ -55,7 +55,7 @@ class Function(Expr):
         set_field(self, "attrs", attrs if isinstance(attrs, Attrs) else DictAttrs(attrs or {}))
         set_field(self, "device", device)
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         label = self.attrs.get("Composite") or self.attrs.get("global_symbol")
         return f"function {label}" if label else f"function of {len(self.params)} parameters"
 
@@ -84,7 +84,7 @@ class Function(Expr):
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return display.mimebundle(self)
 
-    with_attrs = with_attr  # TVM has a function for a dict alone
+    with_attrs = with_attr  # in TVM a separate function sets a dict
 
     def without_attr(self, key: str) -> Function:
         kept = {k: v for k, v in self.attrs.items() if k != key}
@@ -94,7 +94,7 @@ class Function(Expr):
 class Let(Expr):
     """`let var = value; body`. Recursive only when `value` is a Function.
 
-    The value comes before the variable in `parts`: that is the order of evaluation.
+    In `parts` the value comes before the variable, as in the order of evaluation.
     """
 
     __slots__ = ("body", "value", "var")
@@ -108,7 +108,7 @@ class Let(Expr):
         set_field(self, "value", value.tuple_value if isinstance(value, TupleWrapper) else value)
         set_field(self, "body", body.tuple_value if isinstance(body, TupleWrapper) else body)
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         return f"let %{self.var.name_hint}"
 
     def parts(self) -> tuple[Expr, ...]:

@@ -1,4 +1,4 @@
-"""The texts that a module was read from, and where in them something stands.
+"""The texts that a module was parsed from, and positions in them.
 
 Source: `tvm.ir.SourceMap`, `tvm.ir.Source` of TVM 0.16.
 """
@@ -19,7 +19,7 @@ _set = object.__setattr__
 
 @dataclass(frozen=True)
 class Source:
-    """A text with a name, and the way from an offset to line and column."""
+    """A text with a name; converts between offsets and lines and columns."""
 
     text: str
     name: str = "from_string"
@@ -32,12 +32,12 @@ class Source:
 
     @property
     def source(self) -> str:
-        """The text, by TVM's name for it."""
+        """The text, under TVM's name."""
         return self.text
 
     @property
     def source_name(self) -> SourceName:
-        """The name, by TVM's name for it."""
+        """The name, under TVM's name."""
         return SourceName(self.name)
 
     def place(self, offset: int) -> tuple[int, int]:
@@ -46,7 +46,7 @@ class Source:
         return line, offset - self.starts[line - 1] + 1
 
     def offset(self, line: int, column: int) -> int:
-        """The reverse of `place`; a column behind the line means its end."""
+        """The reverse of `place`; a column beyond the line means its end."""
         start = self.starts[min(line, len(self.starts)) - 1]
         return start + min(column - 1, len(self.line(line)))
 
@@ -59,7 +59,7 @@ class Source:
         return ParseError(reason, self.name, line, column, printable(self.line(line)))
 
     def line(self, number: int) -> str:
-        """The text of a line, counted from 1; "" when there is no such line."""
+        """The text of a line, counted from 1; "" for a number out of range."""
         if not 1 <= number <= len(self.starts):
             return ""
         start = self.starts[number - 1]
@@ -68,7 +68,7 @@ class Source:
 
 
 class TextSpan(Span):
-    """A span as two offsets. Lines are counted when somebody asks, which of most nobody does."""
+    """A span as two offsets. Lines are counted on first access, which most spans never have."""
 
     __slots__ = ("_end", "_start", "_text")
 
@@ -78,7 +78,7 @@ class TextSpan(Span):
         _set(self, "_end", end)
 
     def __getattr__(self, name: str) -> Any:
-        """A field that was not asked for before."""
+        """A field on its first access."""
         if name not in Span.__slots__:
             raise AttributeError(f"a span has no {name!r}", name=name, obj=self)
         (line, column), (end_line, end_column) = map(self._text.place, (self._start, self._end))
@@ -87,21 +87,21 @@ class TextSpan(Span):
 
 
 def printable(line: str) -> str:
-    """`line` with what a terminal cannot show replaced, character by character."""
+    """`line` with unprintable characters replaced one by one."""
     return "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in line)
 
 
 class SourceMap:
-    """Texts by name: `source_map[span.source_name].source` is what a span counts in."""
+    """Texts by name: `.source_map[span.source_name].source` is the text that a span refers to."""
 
     def __init__(self) -> None:
         self.source_map: dict[SourceName, Source] = {}
 
     def add(self, name: str, content: str) -> None:
-        """Keep a text under `name`."""
+        """Add a text under `name`."""
         self.source_map[SourceName(name)] = Source(content, name)
 
     def copy(self) -> SourceMap:
-        twin = SourceMap()
-        twin.source_map = dict(self.source_map)
-        return twin
+        copy = SourceMap()
+        copy.source_map = dict(self.source_map)
+        return copy

@@ -52,7 +52,7 @@ class TypeFunctor:
 
 
 class TypeVisitor(TypeFunctor):
-    """Visits everything; override what you want to see, call `super()` to go on below."""
+    """Visits everything; override the methods you need, call `super()` to continue below."""
 
     def visit_type_var(self, tv: TypeVar) -> Any:
         pass
@@ -91,7 +91,7 @@ class TypeVisitor(TypeFunctor):
 
 
 class TypeMutator(TypeFunctor):
-    """Rebuilds everything; override what you want to change."""
+    """Rebuilds everything; override the methods of the types to change."""
 
     def visit_type_var(self, tv: TypeVar) -> Any:
         return tv

@@ -20,7 +20,7 @@ MAX_DEPTH = 100
 
 
 class TypeKind(IntEnum):
-    """What sort of thing a type is; `relay.analysis.check_kind` finds it."""
+    """The kind of a type; `relay.analysis.check_kind` computes it."""
 
     Type = 0
     ShapeVar = 1
@@ -31,9 +31,9 @@ class TypeKind(IntEnum):
 
 
 class Type:
-    """Base of all types. `==` and `hash` go by content (type variables and holes: by identity).
+    """Base of all types. `==` and `hash` compare content (type variables and holes: identity).
 
-    `has_holes` says whether an IncompleteType is in it, `has_symbols` whether a symbolic length.
+    `has_holes`: it contains an IncompleteType; `has_symbols`: it contains a symbolic length.
     """
 
     __slots__ = ("_depth", "_hash", "_key", "has_holes", "has_symbols")
@@ -79,14 +79,14 @@ class Type:
         return hooks.reduce(self)
 
 
-# What TVM takes these for.
+# Short names and what TVM reads them as.
 SHORT_DTYPES = {"int": "int32", "uint": "uint32", "float": "float32", "uint1": "bool"}
 DTYPE = re.compile(r"(bool|u?int\d{1,3}|float\d{1,3}|bfloat16|handle)(x\d{1,5})?")
 _COMMON_DTYPES = [
     *("float32", "float16", "bfloat16", "float64"),
     *("int8", "uint8", "int32", "int64", "bool"),
 ]
-# "As the data", and types that TVM is told of, or of later versions.
+# "" for the dtype of the data, registered custom types, and types of later versions.
 _OTHER_DTYPE = re.compile(r"(void)?|custom\[.*|e\dm\d_float8")
 
 
@@ -97,12 +97,12 @@ def is_dtype(name: str) -> bool:
 
 @lru_cache(maxsize=256)
 def dtype_named(name: str) -> str:
-    """The dtype of that name, long. Raises AttributeValueError when there is none."""
+    """The long form of a dtype's name. Raises AttributeValueError for an unknown name."""
     name = SHORT_DTYPES.get(name, name)
     if not is_dtype(name):
         near = difflib.get_close_matches(name, _COMMON_DTYPES, 1)
         meant = f"; did you mean {near[0]!r}?" if near else f", as {', '.join(_COMMON_DTYPES)}"
-        raise AttributeValueError(f"there is no dtype {name!r}{meant}")
+        raise AttributeValueError(f"unknown dtype {name!r}{meant}")
     return name
 
 
@@ -110,7 +110,7 @@ class TensorType(Type):
     """A tensor of `shape` and `dtype` ("float32", ...); shape () is a scalar.
 
     A dimension is an int, `Any` or `Symbolic` (see `dims`). The ints are `IntImm`s, for scripts
-    that ask for their `value`. A variable of apache-tvm, `te.var("n")`, becomes a symbolic length.
+    that read their `value`. A variable of apache-tvm, `te.var("n")`, becomes a symbolic length.
     """
 
     __slots__ = ("dtype", "shape")
@@ -121,19 +121,19 @@ class TensorType(Type):
         dims = tuple(map(as_dim, shape))
         kind = dtype_named(str(dtype))
         for d in dims:
-            if type(d) is not IntImm or d.dtype != "int32":  # lengths that are equal, not the same
-                return cls._made(dims, kind)
+            if type(d) is not IntImm or d.dtype != "int32":  # equal lengths need not be identical
+                return cls._create(dims, kind)
         return cls._shared(dims, kind)
 
     @classmethod
     @lru_cache(maxsize=1 << 12)
     def _shared(cls, dims: tuple[Dim, ...], dtype: str) -> TensorType:
-        """A module has thousands of nodes and few types: one object for all that are equal takes
-        less memory, and is compared at a glance."""
-        return cls._made(dims, dtype)
+        """A module has thousands of nodes and few types: one object for equal types saves memory
+        and makes comparisons fast."""
+        return cls._create(dims, dtype)
 
     @classmethod
-    def _made(cls, dims: tuple[Dim, ...], dtype: str) -> TensorType:
+    def _create(cls, dims: tuple[Dim, ...], dtype: str) -> TensorType:
         made = super().__new__(cls)
         object.__setattr__(made, "shape", dims)
         object.__setattr__(made, "dtype", dtype)
@@ -202,8 +202,8 @@ class FuncType(Type):
         object.__setattr__(self, "type_constraints", tuple(type_constraints or ()))
         parts = (*self.arg_types, ret_type, *self.type_constraints)
         depth = 1 + max(p._depth for p in parts)
-        # Equal up to the names of type parameters: these go into the key by number, with the depth
-        # for that of another function type inside not to be taken for one of this.
+        # Equal up to the names of type parameters: the key has numbers and the depth, which
+        # distinguish the parameters of nested function types.
         numbered: dict[Type, Type] = {
             p: GlobalTypeVar(f"{n} of {depth}") for n, p in enumerate(self.type_params)
         }
@@ -241,7 +241,7 @@ class TypeVar(Type):
 
 
 class IncompleteType(Type):
-    """A hole that type inference has to fill; two holes are different."""
+    """A hole that type inference has to resolve; two holes are different."""
 
     __slots__ = ("kind",)
     kind: TypeKind
@@ -304,15 +304,15 @@ class TypeCall(Type):
 
 
 class TypeConstraint(Type):
-    """What has to hold between the types of a function; base of TypeRelation."""
+    """A constraint on the types of a function; base of TypeRelation."""
 
     __slots__ = ()
 
 
 class TypeRelation(TypeConstraint):
-    """`func` holds between `args`, of which `num_inputs` come in and the others are results.
+    """`func` holds between `args`: `num_inputs` inputs, then the results.
 
-    It is a record, as in TVM's function types: inference asks the operators themselves.
+    Only a record, as in TVM's function types: inference uses the relations of the operators.
     """
 
     __slots__ = ("args", "attrs", "func", "num_inputs")
@@ -334,7 +334,7 @@ class TypeRelation(TypeConstraint):
 
 
 def parts_of(ty: Type) -> tuple[Type, ...]:
-    """The types that `ty` is directly made of, in print order."""
+    """The direct component types of `ty`, in print order."""
     if isinstance(ty, TupleType):
         return ty.fields
     if isinstance(ty, FuncType):
@@ -349,7 +349,7 @@ def parts_of(ty: Type) -> tuple[Type, ...]:
 
 
 def with_parts(ty: Type, parts: Sequence[Type]) -> Type:
-    """`ty` made of other `parts` (as many as `parts_of` gave)."""
+    """`ty` with other component types (as many as `parts_of` returned)."""
     if isinstance(ty, TupleType):
         return TupleType(parts)
     if isinstance(ty, FuncType):
@@ -364,7 +364,7 @@ def with_parts(ty: Type, parts: Sequence[Type]) -> Type:
 
 
 def replace(ty: Type, types: dict[Type, Type]) -> Type:
-    """`ty` with some types in it (type variables, mostly) replaced."""
+    """`ty` with some of its types (mostly type variables) replaced."""
     if ty in types:
         return types[ty]
     parts = parts_of(ty)
@@ -378,7 +378,7 @@ def replace(ty: Type, types: dict[Type, Type]) -> Type:
 
 
 def with_dims(ty: Type, change: Callable[[Symbolic], Dim]) -> Type:
-    """`ty` with every symbolic length in it changed."""
+    """`ty` with `change` applied to every symbolic length."""
     if not ty.has_symbols:
         return ty
     if isinstance(ty, TensorType):

@@ -1,4 +1,4 @@
-"""The variables of an expression: those it binds, uses or leaves free, and whether scopes hold.
+"""The variables of an expression: bound, used and free ones, and whether their scopes are valid.
 
 Source: `relay.analysis` of TVM 0.16 (names and order of results).
 """
@@ -23,7 +23,7 @@ def bound_vars(expr: Expr) -> list[Var]:
 
 
 def outside_in(root: Expr) -> Iterator[Expr]:
-    """Every node, each once, before what is below it."""
+    """Every node once, users before operands."""
     seen: set[Expr] = set()
     stack = [root]
     while stack:
@@ -35,7 +35,7 @@ def outside_in(root: Expr) -> Iterator[Expr]:
 
 
 def all_vars(expr: Expr) -> list[Var]:
-    """Every variable in `expr`, in the order in which it is met; the name of a let before its
+    """Every variable in `expr`, in the order of first occurrence; that of a let before its
     value."""
     met: dict[Expr, None] = {}
     stack = [expr]
@@ -54,7 +54,7 @@ def free_vars(expr: Expr) -> list[Var]:
 
 
 def free_among(nodes: Iterable[Expr]) -> list[Var]:
-    """As `free_vars`, of all nodes of an expression, operands first."""
+    """`free_vars` of an expression given by all its nodes, operands first."""
     used: list[Var] = []
     bound: set[Var] = set()
     for node in nodes:
@@ -66,7 +66,7 @@ def free_among(nodes: Iterable[Expr]) -> list[Var]:
 
 
 def well_formed(expr: Expr) -> bool:
-    """Whether every variable is bound at most once, and used only where its binder reaches."""
+    """Whether every variable is bound at most once and used only inside its scope."""
     try:
         check_well_formed(expr)
     except WellFormedError:
@@ -77,14 +77,14 @@ def well_formed(expr: Expr) -> bool:
 def check_well_formed(expr: Expr) -> None:
     """Raise WellFormedError for a variable that is bound twice or used outside of its scope.
 
-    A node that several scopes share belongs to the one that is met first.
+    A node that several scopes share belongs to the first one visited.
     """
     walk_scopes(expr)
 
 
 def walk_scopes(expr: Expr) -> tuple[set[Expr], set[Var]]:
-    """As `check_well_formed`; gives every node that is no variable, and the free variables."""
-    inside: set[Var] = set()  # bound where the walk is
+    """`check_well_formed`, returning every node but variables, and the free variables."""
+    inside: set[Var] = set()  # bound at the current position
     bound: set[Var] = set()
     free: set[Var] = set()
     seen: set[Expr] = set()
@@ -119,14 +119,14 @@ def walk_scopes(expr: Expr) -> tuple[set[Expr], set[Var]]:
 
 @dataclass(frozen=True)
 class _Scope:
-    """Where variables begin to hold, or cease to."""
+    """The begin or the end of the scope of some variables."""
 
     vars: tuple[Var, ...]
     ends: bool = False
 
 
 def _with_scopes(node: Expr) -> list[Expr | _Scope]:
-    """The parts of a node without the variables that it binds, whose scopes are marked."""
+    """The parts of a node, with the limits of scopes in place of the variables that it binds."""
     if isinstance(node, Match):
         below: list[Expr | _Scope] = [node.data]
         for clause in node.clauses:

@@ -1,7 +1,7 @@
-"""Walking and rebuilding a graph, without recursion: depth is bounded by memory, not by a stack.
+"""Walking and rebuilding a graph without recursion: depth is bounded by memory, not by a stack.
 
-Every pass and analysis is built on these few functions. The order is Relay's: callee, then
-arguments left to right, then the call itself; each node once.
+Every pass and analysis uses these functions. The order is Relay's: callee, arguments left to right,
+then the call itself; each node once.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Enter = Callable[[Expr], bool]
 def post_order(*roots: Expr, enter: Enter | None = None) -> Iterator[Expr]:
     """Every node below `roots`, operands first, each once.
 
-    Nodes for which `enter` is false are given themselves, but nothing below them is visited.
+    A node for which `enter` is false is yielded, but nothing below it is visited.
     """
     seen: set[Expr] = set()
-    # A node goes on the stack again, with None on top of it, below its parts: to be given after
-    # them. Plain nodes and no pairs, since this loop is under everything else.
+    # A node is pushed again, with None on top of it, below its parts, so that it is yielded after
+    # them. Plain nodes rather than pairs, because everything else uses this loop.
     stack: list[Expr | None] = [*reversed(roots)]
     while stack:
         node = stack.pop()
@@ -49,8 +49,8 @@ def rebuild(
 ) -> Any:
     """`root` with `rewrite(pre, post)` applied to every node, operands first.
 
-    `pre` is the node as it was, `post` the same node made of already rewritten parts, identical
-    to `pre` when none of them changed. `memo` (pre -> result) may hold results to start from.
+    `pre` is the node as it was, `post` the same node with rewritten parts, identical to
+    `pre` when none of them changed. `memo` (pre -> result) may contain initial results.
     """
     memo = {} if memo is None else memo
     for node in post_order_new(root, memo, enter):
@@ -60,7 +60,7 @@ def rebuild(
 
 
 def post_order_new(root: Expr, known: Mapping[Expr, object], enter: Enter | None) -> Iterator[Expr]:
-    """As `post_order`, but nodes that are in `known` when met are left out with all below them."""
+    """As `post_order`, without the nodes in `known` and everything below them."""
     stack: list[Expr | None] = [root]
     while stack:
         node = stack.pop()
@@ -76,7 +76,7 @@ def post_order_new(root: Expr, known: Mapping[Expr, object], enter: Enter | None
 
 
 def with_mapped_parts(node: Expr, memo: Mapping[Expr, Expr]) -> Any:
-    """`node` made of `memo[part]` for each part; the node itself when no part changed."""
+    """`node` with each part replaced by `memo[part]`; the node itself when no part changed."""
     parts = node.parts()
     new = [memo[p] for p in parts]
     if all(map(is_, parts, new)):
@@ -93,13 +93,13 @@ def substitute(root: Expr, binds: Mapping[Var, Expr]) -> Expr:
 
 
 def applied(call: Call) -> Expr:
-    """What a call of a literal function computes: the body over the arguments."""
+    """The body of a called function literal, with arguments in place of parameters."""
     literal: Any = call.op
     return substitute(literal.body, dict(zip(literal.params, call.args, strict=True)))
 
 
 def users(root: Expr) -> dict[Expr, list[Expr]]:
-    """For each node below `root`, the nodes it is a part of, once per edge; the root has none."""
+    """For each node below `root` its users, once per edge; the root has none."""
     found: dict[Expr, list[Expr]] = {}
     for node in post_order(root):
         found.setdefault(node, [])
@@ -109,16 +109,16 @@ def users(root: Expr) -> dict[Expr, list[Expr]]:
 
 
 def is_dataflow(node: Expr) -> bool:
-    """Whether a node is plain dataflow: its parts are evaluated whenever it is."""
+    """Whether a node is plain dataflow: all its parts are evaluated when it is."""
     return isinstance(node, (Call, Tuple, TupleGetItem))
 
 
 def opens_scope(node: Expr) -> bool:
-    """Whether some parts of a node belong to a scope of their own."""
+    """Whether some parts of a node are in a nested scope."""
     return isinstance(node, (Function, Let, If, Match))
 
 
 def contains(root: Expr, wanted: Iterable[Expr]) -> bool:
-    """Whether one of `wanted` is below `root`, or is `root` itself."""
+    """Whether `root` or a node below it is in `wanted`."""
     targets = set(wanted)
     return any(n in targets for n in post_order(root))

@@ -1,4 +1,4 @@
-"""The dataflow pattern language: describe a piece of a graph, find it, cut it out, replace it."""
+"""The dataflow pattern language: describe a subgraph, find it, extract it, replace it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from byoc_lab.relay.patterns.short_forms import (
 
 
 def match(pattern: DFPattern, expr: Expr) -> bool:
-    """Whether `expr` as a whole fits `pattern`."""
+    """Whether `expr` as a whole matches `pattern`."""
     return pattern.match(expr)
 
 

@@ -1,9 +1,9 @@
 """Finding the matches of a pattern in a whole graph, and moving each into a function.
 
 Candidates are tried from the end of the graph backwards, and the first to match claims its nodes.
-A match is refused when a node inside it is claimed already, or is used outside by something whose
-result does not come back into the match. What a pattern takes from outside is no part of a match,
-so one that is a wildcard or a variable as a whole moves nothing (operators and functions apart).
+A match is refused when a node inside it is claimed already, or has a user outside whose result does
+not flow back into the match. Inputs of a pattern are not part of a match, so a pattern that is only
+a wildcard or a variable moves nothing (except operators and functions).
 
 Source: `PatternGrouper` and `PatternPartitioner` of TVM 0.16 (src/relay/ir/dataflow_matcher.cc).
 """
@@ -46,7 +46,7 @@ from byoc_lab.relay.patterns.patterns import (
 class Group:
     """One match: its root, what flows in, and the function it becomes.
 
-    nodes: all that is in the function; body: those that may be in no other match as well.
+    nodes: all nodes in the function; body: those that no other match may contain.
     """
 
     root: Expr
@@ -70,7 +70,7 @@ def find_groups(pattern: DFPattern, graph: IndexedGraph) -> list[Group]:
         if taken is None:
             continue
         group = _extract(pattern, root, taken, attempts)
-        attempts += 1  # a refused match uses up its number too
+        attempts += 1  # a refused match has a number too
         if group.nodes and _may_be_moved(group, graph, claimed):
             claimed |= group.body
             moved.update(group.nodes)
@@ -128,7 +128,7 @@ def _name(node: Expr) -> str:
 
 
 def _inputs(pattern: DFPattern, taken: Taken) -> list[Expr]:
-    """What the match takes from outside, in the order in which the pattern mentions it."""
+    """The inputs of the match, in the order in which the pattern mentions them."""
     patterns = [p for p in post_order_patterns(pattern) if p in taken]
     inside = _embedded_constants(pattern, taken)
     for p in patterns:
@@ -146,7 +146,7 @@ def _inputs(pattern: DFPattern, taken: Taken) -> list[Expr]:
 
 
 def _leaves(pattern: DFPattern, expr: Expr) -> Sequence[Expr]:
-    """What `pattern` takes for itself, not by a part of it."""
+    """The expressions that `pattern` itself matched, not its sub-patterns."""
     if isinstance(pattern, TuplePattern) and pattern.fields is None:
         return expr.parts()
     if isinstance(pattern, CallPattern) and pattern.args is None and isinstance(expr, Call):
@@ -155,7 +155,7 @@ def _leaves(pattern: DFPattern, expr: Expr) -> Sequence[Expr]:
 
 
 def _embedded_constants(pattern: DFPattern, taken: Taken) -> set[Expr]:
-    """Constants that the pattern asks for as such stay inside the function."""
+    """Constants that the pattern matches as constants stay inside the function."""
     found: set[Expr] = set()
     todo = [pattern]
     seen: set[DFPattern] = set()
@@ -182,9 +182,9 @@ def partition(
 ) -> Expr:
     """`expr` with every match that `check` accepts replaced by a call of a function literal.
 
-    The function carries `PartitionedFromPattern` (the operators in it) and `attrs`. `graph` may
-    give the index of `expr` when there is one already; `on_match(before, after, group)` hears of
-    each replacement, and `memo` gets what became of each node.
+    The function has the attribute `PartitionedFromPattern` (its operators) and `attrs`. `graph` may
+    be an existing index of `expr`; `on_match(before, after, group)` is called for each replacement,
+    and `memo` receives the result for each node.
     """
     groups = {g.root: g for g in find_groups(pattern, graph or IndexedGraph(expr))}
     if not groups:

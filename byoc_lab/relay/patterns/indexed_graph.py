@@ -1,4 +1,4 @@
-"""The graph that patterns are matched in: order, users, and who dominates whom.
+"""The graph that patterns are matched in: order, users, and dominators.
 
 Source: `CreateIndexedGraph` of TVM 0.16 (src/relay/ir/indexed_graph.cc).
 """
@@ -13,7 +13,7 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class IndexedGraph:
-    """An expression, indexed. Everything is computed when first asked for."""
+    """An indexed expression. Everything is computed on first use."""
 
     def __init__(self, root: Expr):
         self.root = root
@@ -38,7 +38,7 @@ class IndexedGraph:
 
     @cached_property
     def partitioned(self) -> set[Expr]:
-        """Functions made by an earlier partition, and everything inside them."""
+        """Functions of an earlier partition, and everything inside them."""
         inside: set[Expr] = set()
         for node in self.nodes:
             if isinstance(node, Function) and "PartitionedFromPattern" in node.attrs:
@@ -47,7 +47,7 @@ class IndexedGraph:
 
     @cached_property
     def outputs(self) -> dict[Expr, list[Expr]]:
-        """Who uses a node's value. A let passes its value on to its variable."""
+        """The users of a node's value. A let passes its value to its variable."""
         found: dict[Expr, list[Expr]] = {n: [] for n in self.nodes}
         for node in self.nodes:
             for part, user in _edges(node):
@@ -56,7 +56,7 @@ class IndexedGraph:
 
     @cached_property
     def inputs(self) -> dict[Expr, list[Expr]]:
-        """Where a node's value comes from: the other side of `outputs`."""
+        """The nodes whose value a node uses: the inverse of `outputs`."""
         found: dict[Expr, list[Expr]] = {n: [] for n in self.nodes}
         for node in self.nodes:
             for part, user in _edges(node):
@@ -64,16 +64,16 @@ class IndexedGraph:
         return found
 
     def dominates(self, root: Expr, node: Expr) -> bool:
-        """Whether every way from `node` to the end of the graph goes through `root`."""
+        """Whether every path from `node` to the end of the graph goes through `root`."""
         return node in self._below[root]
 
     @cached_property
     def _below(self) -> dict[Expr, _Span]:
-        """For each node, those that it dominates, as a stretch of a walk over their tree."""
+        """For each node, those that it dominates, as a range of a walk over the dominator tree."""
         tree = DominatorTree()
         children: dict[Expr | None, list[Expr]] = {None: []}
         for node in reversed(self.nodes):
-            # An output not known yet: the recursive use in a let.
+            # An output without a position yet: the recursive use in a let.
             above = tree.common([o for o in self.outputs[node] if o in tree])
             tree.add(node, above)
             children[node] = []
@@ -107,8 +107,8 @@ class _Span:
 class DominatorTree:
     """A tree that grows at its leaves and finds common ancestors in logarithmic time.
 
-    None stands above everything. Each node knows its parent and one ancestor further up; these
-    jumps are laid so that any ancestor is reached in O(log n) of them (Myers, "An applicative
+    None is the root. Each node has its parent and one more distant ancestor; these jumps are
+    chosen so that any ancestor is reached in O(log n) of them (Myers, "An applicative
     random-access stack", 1983).
     """
 
@@ -129,7 +129,7 @@ class DominatorTree:
         depth[node] = depth[parent] + 1
 
     def common(self, nodes: Sequence[Expr]) -> Expr | None:
-        """The nearest ancestor (or self) of all of `nodes`; None of no nodes."""
+        """The nearest common ancestor (or self) of `nodes`; None without nodes."""
         found: Expr | None = nodes[0] if nodes else None
         for node in nodes[1:]:
             found = self._common(found, node)
@@ -141,7 +141,7 @@ class DominatorTree:
             a, b = b, a
         while depth[a] > depth[b]:
             a = jump[a] if depth[jump[a]] >= depth[b] else parent[a]
-        while a is not b:  # at one depth, where jumps are of one length
+        while a is not b:  # at equal depth, where jumps have equal length
             a, b = (jump[a], jump[b]) if jump[a] is not jump[b] else (parent[a], parent[b])
         return a
 

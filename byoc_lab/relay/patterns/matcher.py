@@ -1,4 +1,4 @@
-"""Does an expression fit a pattern, and which expressions did each part of the pattern take?
+"""Matching: whether an expression matches a pattern, and what each sub-pattern matched.
 
 Source: the matching algorithm of TVM 0.16 (src/relay/ir/dataflow_matcher.cc).
 """
@@ -20,10 +20,10 @@ Taken = dict[DFPattern, list[Expr]]
 
 
 def find_match(pattern: DFPattern, expr: Expr, graph: IndexedGraph) -> Taken | None:
-    """What each part of `pattern` takes when it fits `expr`, a node of `graph`; None when it does
-    not fit.
+    """What each sub-pattern of `pattern` matches in `expr`, a node of `graph`; None if `pattern`
+    does not match.
 
-    A part takes one expression; those on the path of a dominator pattern may take several.
+    A sub-pattern matches one expression; on the path of a dominator pattern it may match several.
     Raises PassError when the match is nested too deeply: a pattern that was redirected to itself
     may follow a chain for some hundred nodes, not for thousands.
     """
@@ -38,21 +38,21 @@ def find_match(pattern: DFPattern, expr: Expr, graph: IndexedGraph) -> Taken | N
 
 
 def matches(pattern: DFPattern, expr: Expr) -> bool:
-    """Whether `expr` as a whole fits `pattern`. Raises PassError as `find_match` does."""
+    """Whether `expr` as a whole matches `pattern`. Raises PassError as `find_match` does."""
     return find_match(pattern, expr, IndexedGraph(expr)) is not None
 
 
 class Matcher:
-    """One attempt. After a successful `match`, `taken` says what each pattern node took."""
+    """One attempt. After a successful `match`, `taken` has what each pattern node matched."""
 
     def __init__(self, graph: IndexedGraph) -> None:
         self.graph = graph
         self.taken: Taken = {}
         self._order: list[DFPattern] = []
-        self._bound = True  # whether a part that took something before must take it again
+        self._bound = True  # whether a sub-pattern that matched before must match the same again
 
     def match(self, pattern: DFPattern, expr: Expr) -> bool:
-        """Whether `expr` fits; a pattern that took an expression before must take it again."""
+        """Whether `expr` matches; a pattern that matched before must match the same expression."""
         if self._bound and pattern in self.taken:
             return any(e is expr for e in self.taken[pattern])
         mark = len(self._order)
@@ -64,7 +64,7 @@ class Matcher:
         return False
 
     def match_all(self, patterns: Sequence[DFPattern], exprs: Sequence[Expr]) -> bool:
-        """Whether as many expressions fit, pairwise and in order."""
+        """Whether expressions of equal number match, pairwise and in order."""
         mark = len(self._order)
         if len(patterns) == len(exprs) and all(map(self.match, patterns, exprs)):
             return True
@@ -81,7 +81,7 @@ class Matcher:
         return pattern.op_name() in _COMMUTES and self.match_all(pattern.args[::-1], call.args)
 
     def match_dominated(self, pattern: DominatorPattern, expr: Expr) -> bool:
-        """Whether all that `expr` is made of comes, over the path, from one node for the parent."""
+        """Whether all operands of `expr` come, over the path, from one node for the parent."""
         if not self.match(pattern.child, expr) or not self._match_path(pattern, expr):
             return False
         # `match` has bound the parent to one node; it must not be used past `expr` either.
@@ -95,7 +95,7 @@ class Matcher:
             callee = node.op if isinstance(node, Call) else None
             inputs = [i for i in self.graph.inputs[node] if i is not callee]
             if not inputs:
-                return False  # the way ends without having met the parent
+                return False  # the path ends without reaching the parent
             for source in inputs:
                 if source in walked or self.match(pattern.parent, source):
                     continue
@@ -106,7 +106,7 @@ class Matcher:
         return True
 
     def _match_unbound(self, pattern: DFPattern, expr: Expr) -> bool:
-        """Whether `expr` fits, whatever else `pattern` has taken."""
+        """Whether `expr` matches, independent of what `pattern` matched before."""
         before, self._bound = self._bound, False
         try:
             return self.match(pattern, expr)
@@ -114,7 +114,7 @@ class Matcher:
             self._bound = before
 
     def _match_reassociated(self, pattern: CallPattern, call: Call) -> bool:
-        """(a * b) / c also fits a * (b / c) and b * (a / c); a * (b / c) also fits (a * b) / c."""
+        """(a * b) / c also matches a * (b / c) and b * (a / c); a * (b / c) matches (a * b) / c."""
         name, args = pattern.op_name(), pattern.args or ()
         if name == "divide" and call.is_op("multiply") and _any_is(call.args, "divide"):
             product = args[0] if args else None
@@ -133,7 +133,7 @@ class Matcher:
         return False
 
     def type_of(self, expr: Expr) -> Type | None:
-        """The type of a candidate, inferred on the spot if need be; an operator has none."""
+        """The type of a candidate, inferred here if needed; an operator has none."""
         if isinstance(expr, Op):
             return None
         return expr.checked_type if expr.is_typed else infer_expr(expr).checked_type

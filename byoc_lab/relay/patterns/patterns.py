@@ -1,4 +1,4 @@
-"""The words of the pattern language: what each class matches (`short_forms.py` writes them).
+"""The classes of the pattern language (`short_forms.py` has the functions that create them).
 
 Source: `tvm.relay.dataflow_pattern` of TVM 0.16 (names, sugar and meaning).
 """
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class DFPattern:
     """Base of all patterns. Patterns compare by identity: one pattern used twice means one value.
 
-    A subclass says what its sub-patterns are (`children`, in matching order) and whether it fits
-    an expression (`fits`), asking the matcher about its children.
+    A subclass defines its sub-patterns (`children`, in matching order) and whether it matches an
+    expression (`fits`), asking the matcher about its children.
     """
 
     def children(self) -> Sequence[DFPattern]:
@@ -43,11 +43,11 @@ class DFPattern:
         raise NotImplementedError(f"{type(self).__name__} must say what it fits")
 
     def same_root(self) -> Sequence[DFPattern]:
-        """Sub-patterns of which one must fit the very expression that this fits."""
+        """Sub-patterns of which one must match the same expression as this pattern."""
         return ()
 
     def root_ops(self) -> frozenset[str] | None:
-        """The operators that a matching call can call; None when this alone does not say."""
+        """The operators that a matching call can call; None for no restriction by this class."""
         return None
 
     def __repr__(self) -> str:
@@ -72,7 +72,7 @@ class DFPattern:
         return _operator("divide", self, other)
 
     def has_attr(self, attrs: Mapping[str, Any]) -> AttrPattern:
-        """This, where the operator, call or function also has these attributes."""
+        """This pattern, restricted to operators, calls or functions with these attributes."""
         return AttrPattern(self, attrs)
 
     def has_type(self, ttype: Type) -> TypePattern:
@@ -85,15 +85,15 @@ class DFPattern:
         return ShapePattern(self, shape)
 
     def optional(self, option: Callable[[DFPattern], DFPattern]) -> AltPattern:
-        """This alone, or wrapped by `option`."""
+        """This pattern, optionally wrapped by `option`."""
         return self | option(self)
 
     def dominates(self, parent: DFPattern, path: DFPattern | None = None) -> DominatorPattern:
-        """This, where all it is made of comes from one `parent`, through nodes that fit `path`."""
+        """This pattern, with all operands from one `parent` through nodes that match `path`."""
         return DominatorPattern(parent, WildcardPattern() if path is None else path, self)
 
     def match(self, expr: Expr) -> bool:
-        """Whether `expr` as a whole fits this pattern. Raises PassError if nested too deeply."""
+        """Whether `expr` as a whole matches this pattern. Raises PassError if nested too deeply."""
         return hooks.matches(self, expr)
 
     def partition(
@@ -179,7 +179,7 @@ class CallPattern(DFPattern):
         return isinstance(expr, Call) and matcher.match_call(self, expr)
 
     def op_name(self) -> str | None:
-        """The operator this pattern names, if it names one."""
+        """The operator that this pattern names, or None."""
         inner = self.op
         while isinstance(inner, AttrPattern):
             inner = inner.pattern
@@ -190,7 +190,7 @@ class CallPattern(DFPattern):
         name = self.op_name()
         if name is None:
             return None
-        # Products and quotients are re-associated: each can stand for the other.
+        # Products and quotients are re-associated: each can match the other.
         return frozenset({"multiply", "divide"} if name in ("multiply", "divide") else {name})
 
 
@@ -297,8 +297,8 @@ class AltPattern(DFPattern):
 
 
 class DominatorPattern(DFPattern):
-    """`child`, where every way from its operands back ends at one node that fits `parent`, all
-    nodes in between fit `path`, and nothing of that is used past `child`."""
+    """`child`, where every path back from its operands ends at one node that matches `parent`, all
+    nodes in between match `path`, and none of these is used past `child`."""
 
     def __init__(self, parent: DFPattern, path: DFPattern, child: DFPattern):
         self.parent, self.path, self.child = parent, path, child
@@ -314,7 +314,7 @@ class DominatorPattern(DFPattern):
 
 
 class _Refined(DFPattern):
-    """A pattern, and a condition besides."""
+    """A pattern with an additional condition."""
 
     def __init__(self, pattern: DFPattern):
         self.pattern = pattern
@@ -352,12 +352,12 @@ class AttrPattern(_Refined):
 
 def _same(found: Any, wanted: Any) -> bool:
     if isinstance(found, bool) and isinstance(wanted, (bool, int)):
-        return bool(found) == bool(wanted)  # the field's own type decides, as in TVM
+        return bool(found) == bool(wanted)  # the field's type decides, as in TVM
     return same_value(found, wanted)
 
 
 class TypePattern(_Refined):
-    """A pattern of a certain type; types of untyped candidates are inferred on the fly."""
+    """A pattern of a certain type; types of untyped candidates are inferred when needed."""
 
     def __init__(self, pattern: DFPattern, ttype: Type):
         super().__init__(pattern)
@@ -392,7 +392,7 @@ class ShapePattern(_Refined):
 
 
 def root_operators(pattern: DFPattern) -> frozenset[str] | None:
-    """The operators that a call matching `pattern` can call; None when it may be anything."""
+    """The operators that a call matching `pattern` can call; None for no restriction."""
     found: set[str] = set()
     todo, seen = [pattern], {pattern}
     while todo:

@@ -1,4 +1,4 @@
-"""`rewrite`: replace what a pattern matches by what a callback makes of it, until nothing changes.
+"""`rewrite`: replace matches of a pattern by the result of a callback, until nothing changes.
 
 Source: `DFPatternCallback` and `rewrite` of `tvm.relay.dataflow_pattern`, TVM 0.16.
 """
@@ -17,11 +17,11 @@ from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.patterns.patterns import DFPattern
 from byoc_lab.relay.typing.infer import infer_expr
 
-_MOST_ROUNDS = 100
+_MAX_ROUNDS = 100
 
 
 class DFPatternCallback:
-    """A pattern and what becomes of its matches. Subclass it, set `pattern`, write `callback`.
+    """A pattern and the replacement of its matches. Subclass it, set `pattern`, define `callback`.
 
     require_type: infer types before matching, so that `pre` is typed.
     rewrite_once: stop after the first round that changed something.
@@ -37,8 +37,8 @@ class DFPatternCallback:
         return rewrite(self, expr)
 
     def callback(self, pre: Expr, post: Expr, node_map: dict[DFPattern, list[Expr]]) -> Expr:
-        """What a match becomes: `pre` as it was, `post` with rewritten parts; give `post` to leave
-        it alone. `node_map` has, for each part of the pattern, what it took (rewritten)."""
+        """The replacement of a match: `pre` before, `post` after its parts were rewritten; return
+        `post` for no change. `node_map` has what each sub-pattern matched (rewritten)."""
         raise NotImplementedError(f"{type(self).__name__} must define callback()")
 
 
@@ -49,16 +49,16 @@ def rewrite(
 ) -> Expr:
     """`expr` after all callbacks, applied in order and again until a round changes nothing.
 
-    Raises PassError after 100 applications: the callbacks undo each other, or feed themselves.
+    Raises PassError after 100 applications: callbacks undo each other or match their own results.
     """
     active = [callbacks] if isinstance(callbacks, DFPatternCallback) else list(callbacks)
     applied = 0
     while True:
         before = expr
         for callback in list(active):
-            if applied >= _MOST_ROUNDS:
+            if applied >= _MAX_ROUNDS:
                 raise PassError(
-                    f"rewriting did not settle within {_MOST_ROUNDS} rounds; check whether the "
+                    f"rewriting did not settle within {_MAX_ROUNDS} rounds; check whether the "
                     f"result of {type(callback).__name__} matches its own pattern again"
                 )
             if callback.require_type:

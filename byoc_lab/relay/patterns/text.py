@@ -1,10 +1,10 @@
-"""Patterns as text, in the manner of Relay's: `*` fits anything, `|` stands between alternatives.
+"""Patterns as text, similar to Relay's: `*` matches anything, `|` separates alternatives.
 
     %0 = nn.conv2d(*, *);
     %1 = %0 | nn.bias_add(%0, *);
     %1 | nn.relu(%1)
 
-What is used in several places has a number: it is one pattern, which fits one value.
+A pattern used in several places has a number: it matches one value.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Words = Callable[[DFPattern], str]  # of a pattern inside another
 
 
 def pattern_text(pattern: DFPattern) -> str:
-    """A pattern as text: a line for each part that is used more than once, then the whole."""
+    """A pattern as text: a line for each shared sub-pattern, then the whole."""
     parts = post_order_patterns(pattern)
     uses = Counter(child for part in parts for child in part.children())
     texts: dict[DFPattern, str] = {}
@@ -50,7 +50,7 @@ def pattern_text(pattern: DFPattern) -> str:
         return numbers.setdefault(part, f"%{len(numbers)}")
 
     def inside(part: DFPattern) -> str:
-        if part in numbers or part not in texts:  # not yet: it is a part of itself
+        if part in numbers or part not in texts:  # not yet: it contains itself
             return number(part)
         return f"({texts[part]})" if isinstance(part, AltPattern) else texts[part]
 
@@ -63,7 +63,7 @@ def pattern_text(pattern: DFPattern) -> str:
 
 
 def _is_name(pattern: DFPattern) -> bool:
-    """Whether it is as short as a number."""
+    """Whether its text is as short as a number."""
     return isinstance(pattern, ExprPattern) and isinstance(pattern.expr, Op)
 
 
@@ -77,7 +77,7 @@ def _listed(parts: Any, inside: Words) -> str:
 
 
 def _expr(p: ExprPattern, inside: Words) -> str:
-    return p.expr.name if isinstance(p.expr, Op) else f"<{p.expr.in_words()}>"
+    return p.expr.name if isinstance(p.expr, Op) else f"<{p.expr.summary()}>"
 
 
 def _tuple(p: TuplePattern, inside: Words) -> str:

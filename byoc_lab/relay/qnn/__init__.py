@@ -1,4 +1,4 @@
-"""`relay.qnn`: operators on quantized numbers, `relay.qnn.op.conv2d` and its like."""
+"""`relay.qnn`: operators on quantized numbers, such as `relay.qnn.op.conv2d`."""
 
 from byoc_lab.relay.qnn import op
 

@@ -1,5 +1,4 @@
-"""`relay.qnn.op`: the builders of the quantized operators, from their definitions; how they are
-lowered."""
+"""`relay.qnn.op`: the builders of the quantized operators, and registration of their lowering."""
 
 from __future__ import annotations
 
@@ -18,12 +17,12 @@ globals().update(_functions)
 
 
 def register_qnn_legalize(op_name: str, legal_op: object = None, level: int = 10):
-    """Say what relay.qnn.transform.Legalize makes of an operator: see there."""
+    """Register the replacement of an operator by relay.qnn.transform.Legalize."""
     return _register_op_attr(op_name, "FTVMQnnLegalize", legal_op, level)
 
 
 def register_qnn_canonicalize(op_name: str, legal_op: object = None, level: int = 10):
-    """Say what relay.qnn.transform.CanonicalizeOps makes of an operator: see there."""
+    """Register the replacement of an operator by relay.qnn.transform.CanonicalizeOps."""
     return _register_op_attr(op_name, "FTVMQnnCanonicalize", legal_op, level)
 
 

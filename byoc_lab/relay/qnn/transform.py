@@ -1,4 +1,4 @@
-"""`relay.qnn.transform`: the passes for quantized operators under TVM's name. They live in
+"""`relay.qnn.transform`: the passes for quantized operators under TVM's name. They are defined in
 `byoc_lab.passes.quantize.qnn_transform`; nothing in `byoc_lab.relay` uses this module."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Networks to try things on, with TVM's names and values (`lenet` is byoc_lab's own).
+"""Networks for tests and examples, with TVM's names and values (`lenet` is byoc_lab's own).
 
 Source: `tvm.relay.testing`.
 """

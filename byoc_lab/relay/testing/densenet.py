@@ -1,7 +1,7 @@
 """DenseNet, node for node as `tvm.relay.testing.densenet` builds it.
 
-Source: Huang et al., "Densely Connected Convolutional Networks", arXiv:1608.06993. In TVM a layer
-sees the layer before it only; the layers of a block are concatenated once, at its end.
+Source: Huang et al., "Densely Connected Convolutional Networks", arXiv:1608.06993. In TVM the input
+of a layer is the previous layer only; the layers of a block are concatenated once, at its end.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def get_net(
 ) -> Function:
     """Images of `image_shape` (channels, height, width) to (batch_size, classes).
 
-    Raises ValueError for a size that DenseNet does not come in.
+    Raises ValueError for an unsupported size.
     """
     if densenet_size not in SIZES:
         raise ValueError(

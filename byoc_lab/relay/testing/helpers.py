@@ -1,4 +1,4 @@
-"""Short ways to run a pass on an expression, as tests do. Source: `tvm.relay.testing`."""
+"""Helpers that run a pass on an expression. Source: `tvm.relay.testing`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def run_infer_type(expr: Expr) -> Any:
 def run_opt_pass(
     expr: Expr, opt_pass: Callable[[IRModule], IRModule], import_prelude: bool = False
 ) -> Any:
-    """What `opt_pass` makes of `expr`: a function of a function, else an expression.
+    """The result of `opt_pass` for `expr`: a function for a function, else an expression.
 
-    The pass gets a typed module with `expr` in @main, its free variables being the parameters, and
+    The pass runs on a typed module with `expr` in @main, its free variables as parameters, and
     with `import_prelude` the functions of the `Prelude`. Raises TypeInferenceError, and what the
     pass raises.
     """

@@ -1,4 +1,4 @@
-"""Parameters of a network, made from a seed: the same numbers as `tvm.relay.testing.init` makes."""
+"""Initial parameters of a network from a seed: the same numbers as `tvm.relay.testing.init`."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Initializer:
         self.random = np.random.RandomState(0)
 
     def seed(self, seed: int) -> None:
-        """Start the random numbers anew."""
+        """Restart the random numbers from a seed."""
         self.random = np.random.RandomState(seed)
 
     def __call__(self, name: str, array: np.ndarray) -> None:
-        """Fill `array`. Raises ValueError for a name with none of the known endings."""
+        """Fill `array`. Raises ValueError for a name with an unknown ending."""
         if name.endswith("weight"):
             self.init_weight(name, array)
         elif name.endswith(("bias", "beta", "mean")):

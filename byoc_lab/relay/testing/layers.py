@@ -1,4 +1,4 @@
-"""Layers that make their own parameters, named after the layer. Source: TVM's testing.layers."""
+"""Layers that create their parameters, named after the layer. Source: TVM's testing.layers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEPTHWISE_KERNEL_LAYOUTS = {"NCHW": "OIHW", "NHWC": "HWOI"}
 
 
 def conv_kernel_layout(data_layout: str, is_depthwise: bool = False) -> str:
-    """The kernel layout that goes with a data layout. Raises ValueError for an unknown one."""
+    """The kernel layout for a data layout. Raises ValueError for an unknown one."""
     layouts = DEPTHWISE_KERNEL_LAYOUTS if is_depthwise else KERNEL_LAYOUTS
     if data_layout not in layouts:
         raise ValueError(f"layout must be one of {', '.join(layouts)}, found {data_layout!r}")

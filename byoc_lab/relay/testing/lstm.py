@@ -25,7 +25,7 @@ def lstm_cell(
 ) -> Function:
     """(input, (h, c), weights and biases) to (h', (h', c')), states (batch_size, num_hidden).
 
-    name: taken as TVM takes it; nothing in the function bears it.
+    name: unused, as in TVM.
     """
     state = TensorType((batch_size, num_hidden), dtype)
     all_gates = TensorType((batch_size, GATES * num_hidden), dtype)
@@ -67,7 +67,7 @@ def get_net(
 ) -> Function:
     """`iterations` inputs, all called `data` (batch_size, num_hidden), to the last output.
 
-    Raises WellFormedError for no iteration.
+    Raises WellFormedError for zero iterations.
     """
     state = TensorType((batch_size, num_hidden), dtype)
     pair = TupleType([state, state])

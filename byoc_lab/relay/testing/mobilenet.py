@@ -15,7 +15,7 @@ from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.testing import layers
 from byoc_lab.relay.testing.init import create_workload
 
-# For each separable block: channels that come in, channels that go out, whether it halves the size.
+# For each separable block: input channels, output channels, whether it halves the size.
 BLOCKS = (
     (32, 64, False),
     (64, 128, True),

@@ -147,8 +147,7 @@ def get_net(
     """ResNet for images of `image_shape`, which is in the order of `layout`.
 
     Up to a height of 28 it is the network for CIFAR-10: 6n+2 layers, or 9n+2 from 164 on. Raises
-    ValueError for a number of layers that there is no network of. Other keywords are ignored, as
-    TVM does.
+    ValueError for an unsupported number of layers. Other keywords are ignored, as in TVM.
     """
     unknown = ValueError(f"no ResNet of num_layers={num_layers} is known for this image_shape")
     filters: tuple[int, ...]

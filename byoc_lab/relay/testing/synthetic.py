@@ -1,4 +1,4 @@
-"""A small network of two alike blocks, node for node as `tvm.relay.testing.synthetic` builds it."""
+"""A network of two similar blocks, node for node as `tvm.relay.testing.synthetic` builds it."""
 
 from __future__ import annotations
 

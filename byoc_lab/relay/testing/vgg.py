@@ -15,7 +15,7 @@ from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.testing import layers as wrapper
 from byoc_lab.relay.testing.init import create_workload
 
-# How many convolutions each of the five stages has, by the number of layers.
+# The number of convolutions in each of the five stages, by the number of layers.
 STAGES = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}
 FILTERS = (64, 128, 256, 512, 512)
 
@@ -58,7 +58,7 @@ def get_net(
 ) -> Function:
     """Images of `image_shape` (channels, height, width) to (batch_size, num_classes).
 
-    Raises ValueError for a number of layers that VGG does not come in.
+    Raises ValueError for an unsupported number of layers.
     """
     if num_layers not in STAGES:
         raise ValueError(f"num_layers must be one of {', '.join(map(str, STAGES))}: {num_layers}")

@@ -1,4 +1,4 @@
-"""Symbolic lengths as TVM's expressions: from JSON nodes, and to a tree.
+"""Conversion of symbolic lengths: from JSON nodes, and to trees of TVM's expressions.
 
 Source: `tvm.tir` of TVM 0.16.
 """
@@ -18,9 +18,9 @@ EXPRESSIONS = (*COMPUTED, "tir.Cast", "tir.Call")
 
 
 def from_node(key: str, attrs: Mapping[str, str], value: AnyObject) -> Dim:
-    """The length that a JSON node stands for; `value` gives what the node of an index does.
+    """The length that a JSON node represents; `value` returns that of a node index.
 
-    Raises ValueError for an expression that is no length.
+    Raises ValueError for an expression that is not a length.
     """
     if key in SYMBOLS:
         return symbol(str(value(attrs["name"])), key)
@@ -31,7 +31,7 @@ def from_node(key: str, attrs: Mapping[str, str], value: AnyObject) -> Dim:
 
 
 def tree_of(length: Symbolic) -> Tree:
-    """The length as sums and products of two."""
+    """The length as a tree of binary sums and products."""
     whole: Tree | None = None
     for product, count in sorted(length.terms.items(), key=lambda term: not term[0]):
         factors = [_factor(f) for f, power in product for _ in range(power)]
@@ -41,7 +41,7 @@ def tree_of(length: Symbolic) -> Tree:
         for factor in factors[1:]:
             term = ("tir.Mul", term, factor)
         whole = term if whole is None else ("tir.Add", whole, term)
-    assert whole is not None  # without any term it would be the number 0
+    assert whole is not None  # without terms it would be the number 0
     return whole
 
 

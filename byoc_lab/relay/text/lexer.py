@@ -1,8 +1,8 @@
-"""Relay text to tokens: one compiled expression, offsets instead of line numbers.
+"""Relay text to tokens: one regular expression, offsets instead of line numbers.
 
-A token is its own text; its first character tells its kind (`%0` a graph binding, `%x` a local,
+A token is a string; its first character determines its kind (`%0` a graph binding, `%x` a local,
 `@f` a global, `"..."` a string, a digit a number, a letter a word or `meta[T][i]`), so that no
-table of kinds has to be kept. The last token is always "", the end.
+table of kinds is needed. The last token is always "", the end.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from itertools import accumulate, chain
 
 from byoc_lab.relay.ir.source_map import Source
 
-# A `/` is a letter of Relay's names. `.`, `:`, `::` and `-` are not, for TVM's reader; but its
-# printer writes such names, as importers make them: they are read where nothing else can be meant.
+# `/` is a character of Relay's names. `.`, `:`, `::` and `-` are not for TVM's parser, but its
+# printer writes such names, which importers create: they are accepted where this is unambiguous.
 _WORD = r"[^\W\d](?:\w|/(?=\w))*"
 _SKIP = r"(?:\s|//[^\n]*|/\*[^*/]*(?:(?:\*(?!/)|/(?!\*))[^*/]*)*\*/)*"
 _TOKENS = (
@@ -41,7 +41,7 @@ _COMMENT_MARK = re.compile(r"/\*|\*/")
 KEYWORDS = {"let", "fn", "def", "if", "else", "type", "match", "extern", "free_var"}
 KEYWORDS |= {"ref", "ref_read", "ref_write"}
 METADATA_MARKS = ("#[metadata]", "METADATA:")
-_STRETCH = 1 << 14  # characters whose tokens fit a processor's cache
+_STRETCH = 1 << 14  # characters; the tokens of a chunk fit a processor's cache
 _METADATA_LINE = re.compile(
     "|".join(f"^{re.escape(mark)}" for mark in METADATA_MARKS), re.MULTILINE
 )
@@ -54,7 +54,7 @@ class Tokens:
     source: Source
     texts: list[str]
     starts: Sequence[int]
-    metadata: int | None  # offset of the metadata section, whose JSON is not made of tokens
+    metadata: int | None  # offset of the metadata section, whose JSON has no tokens
 
     def end(self, i: int) -> int:
         return self.starts[i] + len(self.texts[i])
@@ -63,13 +63,13 @@ class Tokens:
 def tokenize(source: Source, start: int = 0, end: int | None = None) -> Tokens:
     """The tokens of `source.text[start:end]`.
 
-    Nothing is refused here except a comment without an end: a character that begins no token is a
-    token of its own, and the parser, which knows what was expected, says so.
+    Only a comment without an end is an error here: a character that begins no token becomes a token
+    itself, and the parser, which knows what it expected, reports it.
     """
     end = len(source.text) if end is None else end
     texts: list[str] = []
     starts = array("q")
-    known: dict[str, str] = {}  # equal tokens are one string: of those a text has few
+    known: dict[str, str] = {}  # equal tokens are one string: a text has few different ones
     for at, parts in _stretches(source, start, end):
         starts += array("q", accumulate(map(len, parts), initial=at))[1::2]
         texts += map(known.setdefault, parts[1::2], parts[1::2])
@@ -83,11 +83,11 @@ def tokenize(source: Source, start: int = 0, end: int | None = None) -> Tokens:
 
 
 def _stretches(source: Source, start: int, end: int) -> Iterator[tuple[int, list[str]]]:
-    """Stretches of the text: where each begins, and what lies before its first token, that token,
-    what lies before the next one, and so on. All at once, they would take time for memory."""
+    """Chunks of the text: the offset of each, and the skipped text before its first token,
+    that token, the skipped text before the next one, and so on. Chunks limit the memory."""
     text = source.text
     mark = _METADATA_LINE.search(text, start, end)
-    last = mark.end() if mark else end  # what follows the mark is long
+    last = mark.end() if mark else end  # the metadata after the heading is long
     at, cut = start, start
     while cut < last:
         at, cut = cut, text.find(";\n", cut + _STRETCH, last) + 1 or last
@@ -102,10 +102,10 @@ def _stretches(source: Source, start: int, end: int) -> Iterator[tuple[int, list
 
 
 def _pairs(text: str, start: int, end: int) -> list[tuple[str, str]]:
-    """What is skipped and the token that follows, for each token of a stretch."""
+    """The skipped text before each token of a chunk, and the token."""
     pairs = _MASTER.findall(text, start, end)
     while pairs and not pairs[-1][1]:
-        pairs.pop()  # the end matches too
+        pairs.pop()  # the end of the text matches, too
     return pairs
 
 

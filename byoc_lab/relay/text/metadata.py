@@ -1,9 +1,9 @@
-"""The metadata section of Relay text: JSON that holds what a line of text cannot.
+"""The metadata section of Relay text: JSON for values that have no form in a line of text.
 
-A text mentions an entry as `meta[<type>][<index>]`. The JSON is a flat list of nodes that refer to
+A text refers to an entry as `meta[<type>][<index>]`. The JSON is a flat list of nodes that refer to
 each other by index (0 is "nothing"); arrays are base64 of a small binary header and the raw bytes,
-so constants survive bit by bit. Nodes that mean nothing here (virtual devices, spans, the checked
-type of a constant) are written as TVM needs them and skipped when reading.
+so constants are exact. Nodes without a meaning here (virtual devices, spans, the checked type of a
+constant) are written as TVM needs them and skipped when reading.
 
 Source: `SaveJSON`/`LoadJSON` and `NDArray::Save` of TVM 0.16, checked against their output.
 """
@@ -49,12 +49,12 @@ _KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat"}
 _CPU = (1, 0)
 _MAX_DEPTH = 64
 _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))")
-# What looking into JSON of the wrong shape raises, one way or the other.
+# The exceptions that reading JSON of an unexpected structure may raise.
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
 
 def type_key(value: Any) -> str:
-    """The name under which a value is kept in the section."""
+    """The type name under which the section has a value."""
     if isinstance(value, Constant):
         return "relay.Constant"
     if isinstance(value, Symbolic):
@@ -72,7 +72,7 @@ def type_key(value: Any) -> str:
 
 
 def encode_array(array: np.ndarray) -> str:
-    """An array as base64 of TVM's binary form. Raises AttributeValueError for a dtype it lacks."""
+    """An array as base64 of TVM's binary form. Raises AttributeValueError for other dtypes."""
     if array.dtype.name == "bfloat16":
         code, bits = 4, 16
     elif array.dtype.kind in _CODES:
@@ -87,7 +87,7 @@ def encode_array(array: np.ndarray) -> str:
 
 
 def decode_array(text: str) -> np.ndarray:
-    """The array of a base64 blob. Raises ValueError when it is cut off or no such blob."""
+    """The array of a base64 blob. Raises ValueError for damaged data."""
     try:
         blob = base64.b64decode(text, validate=True)
         magic, _, _, _, rank, code, bits, lanes = _HEADER.unpack_from(blob)
@@ -121,22 +121,23 @@ def read_metadata(
 ) -> tuple[MetaTable, int]:
     """The entries of the JSON that begins at `start`, by type, and the offset where it ends.
 
-    `reader` makes values of the JSON; that of `node_json` knows expressions and types, too. Raises
-    ParseError, also for entries of a type that Relay text has no use for here.
+    `reader` creates the values; that of `node_json` also supports expressions and types. Raises
+    ParseError, also for entries of an unsupported type.
     """
     begin = next((i for i in range(start, len(source.text)) if not source.text[i].isspace()), start)
     try:
         graph, end = json.JSONDecoder(strict=False).raw_decode(source.text, begin)
         return (reader or GraphReader)(graph).table(), end
     except json.JSONDecodeError as error:
-        raise source.error(f"the metadata section is no JSON: {error.msg}", error.pos) from None
+        message = f"the metadata section is not valid JSON: {error.msg}"
+        raise source.error(message, error.pos) from None
     except UNREADABLE as error:
         what = f"no {error}" if isinstance(error, KeyError) else error
         raise source.error(f"the metadata section cannot be read: {what}", begin) from None
 
 
 class GraphReader:
-    """Makes values of the nodes of one graph; whatever is wrong with it ends in a ValueError."""
+    """Creates the values of the nodes of one graph; any fault in it raises ValueError."""
 
     def __init__(self, graph: Any):
         if not isinstance(graph, dict) or not isinstance(graph.get("nodes"), list):
@@ -160,11 +161,11 @@ class GraphReader:
     def node(self, index: Any) -> dict[str, Any]:
         number = int(index)
         if not 0 <= number < len(self.nodes) or not isinstance(self.nodes[number], dict):
-            raise ValueError(f"there is no node {index}")
+            raise ValueError(f"node {index} does not exist")
         return self.nodes[number]
 
     def value(self, index: Any, depth: int = 0) -> Any:
-        """What the node of that index stands for; the same object whenever it is asked for."""
+        """The value of the node of that index, always the same object."""
         node, number = self.node(index), int(index)
         if number not in self.made:
             if depth > _MAX_DEPTH:
@@ -179,7 +180,7 @@ class GraphReader:
         if key == "relay.Constant":
             return Constant(self.array(attrs["data"]))
         if key == "runtime.String":
-            if "repr_b64" in node:  # where a character is no plain ASCII: 8 bytes of length, bytes
+            if "repr_b64" in node:  # for a non-ASCII string: 8 bytes of length, bytes
                 return base64.b64decode(node["repr_b64"])[8:].decode("utf-8")
             return str(node.get("repr_str", ""))
         if key == "IntImm":
@@ -206,16 +207,16 @@ class GraphReader:
         raise ValueError(f"entries of type {key!r} have no meaning here")
 
     def array(self, index: Any) -> np.ndarray:
-        """The array of that index, of those that the section holds apart."""
+        """The array of that index in the section's separate list of arrays."""
         number = int(index)
         if not 0 <= number < len(self.arrays):
-            raise ValueError(f"there is no array {index}")
+            raise ValueError(f"array {index} does not exist")
         return decode_array(self.arrays[number])
 
     def field(self, schema: AttrsType, name: str, text: str) -> Any:
-        """The value of a field: written out for plain numbers and strings, else an index."""
+        """The value of a field: a literal for plain numbers and strings, else an index."""
         field = schema.by_name[name]
-        if field.kind is string:  # more of them became objects with the versions
+        if field.kind is string:  # later versions made more of them objects
             at = int(text) if text.isdigit() else -1
             is_index = 0 <= at < len(self.nodes)
             known = is_index and self.node(at).get("type_key") == "runtime.String"
@@ -233,8 +234,8 @@ class GraphReader:
 def write_metadata(table: Mapping[str, list[Any]], writer: NodeGraphWriter | None = None) -> str:
     """The JSON of a section with these entries, as TVM 0.16 lays it out.
 
-    Expressions and types take the `writer` of `node_json_writer`. Raises AttributeValueError for a
-    value that has no form there.
+    Expressions and types need the `writer` of `node_json_writer`. Raises AttributeValueError for an
+    unsupported value.
     """
     writer = writer or NodeGraphWriter()
     root = writer.reserve({"type_key": "Map", "keys": list(table)})
@@ -249,13 +250,13 @@ def write_metadata(table: Mapping[str, list[Any]], writer: NodeGraphWriter | Non
 
 
 def _raw(escape: re.Match[str]) -> str:
-    """A control character as it is: TVM's reader knows few escapes and needs none for these."""
+    """A control character unescaped: TVM's reader supports few escapes and needs none for these."""
     code, short = escape.groups()
     return chr(int(code, 16)) if code else {"b": "\b", "f": "\f"}.get(short, escape[0])
 
 
 class NodeGraphWriter:
-    """Lists nodes; the index of one is what others refer to it by."""
+    """Lists nodes, which refer to each other by index."""
 
     def __init__(self) -> None:
         self.nodes: list[dict[str, Any]] = [{"type_key": ""}]
@@ -264,7 +265,7 @@ class NodeGraphWriter:
         self.names: dict[SizeName, int] = {}
 
     def text(self, root: int) -> str:
-        """The JSON of all nodes, of which `root` stands for the whole."""
+        """The JSON of all nodes, with the index of the root node."""
         graph = {
             "root": root,
             "nodes": self.nodes,
@@ -274,7 +275,7 @@ class NodeGraphWriter:
         return _ESCAPE.sub(_raw, json.dumps(graph, indent=2, ensure_ascii=False))
 
     def reserve(self, node: dict[str, Any]) -> int:
-        """The index of a new node; what it refers to comes after it."""
+        """The index of a new node; the nodes that it refers to come after it."""
         self.nodes.append(node)
         return len(self.nodes) - 1
 
@@ -310,7 +311,7 @@ class NodeGraphWriter:
         return at
 
     def length(self, tree: Tree) -> int:
-        """A symbolic length; a name that comes twice is one node."""
+        """A symbolic length; a name that occurs twice is one node."""
         if isinstance(tree, int):
             return self.add(tree)
         if isinstance(tree, SizeName):
@@ -346,7 +347,7 @@ class NodeGraphWriter:
         return at
 
     def virtual_device(self) -> int:
-        """The node that says "any device"; TVM's reader needs it on every constant."""
+        """The node for "any device", which TVM's reader needs on every constant."""
         if self.device is None:
             fields = {"device_type_int": "-1"}
             self.device = self.reserve({"type_key": "VirtualDevice", "attrs": fields})

@@ -17,14 +17,14 @@ The grammar, which is that of TVM 0.16's reader of version 0.0.5 with some of it
               | 'ref(' expr ')' | 'ref_read(' expr ')' | 'ref_write(' expr ',' expr ')'
               | Constructor | match              (these and typedef: see parser_adt.py)
 
-What is read that TVM 0.16 refuses or reads wrongly: `%N` begins anew in each global function (TVM
-keeps the first meaning of a number for the whole file); `1.0` and `1e-5` are float32; several
+Accepted here, but refused or misread by TVM 0.16: `%N` restarts in each global function (TVM keeps
+the first meaning of a number for the whole file); `1.0` and `1e-5` are float32; several
 projections in a row; a block or a match as the value of a binding; extern types above others;
-escapes in strings; `nanf`; names with `.`, `::` or `-`, as importers make them; annotations without
-`attrs_type_key`; devices in words; keys of attributes in quotes; a comment `/* name="..." */`
-behind a variable or global function, which is its real name (see `print_lines`); and the text of
-printers up to 0.8: no header or `v0.0.4`, a bare function (taken as @main), metadata left out,
-`%r^`, `(%r := %v)`, `;;`. What is refused that TVM takes silently: a number, parameter or global
+escapes in strings; `nanf`; names with `.`, `::` or `-`, which importers create; annotations without
+`attrs_type_key`; devices written out; keys of attributes in quotes; a comment `/* name="..." */`
+after a variable or global function, which is its real name (see `print_lines`); and the text of
+printers up to 0.8: no header or `v0.0.4`, a bare function (read as @main), omitted metadata,
+`%r^`, `(%r := %v)`, `;;`. Refused here, but silently accepted by TVM: a number, parameter or global
 function that is defined twice; a type that is not defined.
 """
 
@@ -58,9 +58,9 @@ from byoc_lab.relay.text.parser_programs import readable, split_programs
 from byoc_lab.relay.typing.infer import infer_module
 
 _VERSION = re.compile(r'#\[version\s*=\s*"0\.0\.5"\s*\]')
-# Rules that may wait for others: about 150,000 nested ifs. More is no program,
-# and would be read for minutes.
-_MOST_NESTED = 600_000
+# Rules that may wait for others: about 150,000 nested ifs. Deeper text is not a program,
+# and reading it would take minutes.
+_MAX_NESTED = 600_000
 _CALLER = 3  # `stacklevel` for the caller of a function that calls `_warn`
 _DEFINITIONS = ("def", "type", "extern")
 _OLD_VERSIONS = ("v0.0.1", "v0.0.2", "v0.0.3", "v0.0.4")
@@ -79,15 +79,15 @@ def parse(
     """The module that a Relay text describes, with types unless `infer` is False.
 
     Args:
-        source: the text of one program, of any version from 0.0.4 on; `parse_programs` reads more.
-        source_name: what spans and errors call the text.
+        source: the text of one program, of any version from 0.0.4 on; see also `parse_programs`.
+        source_name: the name of the text in spans and errors.
         init_module: functions that the text may use; they are part of the result.
-        init_meta_table: what `meta[T][i]` stands for, by T, if the text has no metadata itself.
-        compiler: the name that annotations get whose attributes the text left out.
-        places: which place in the text a node gets as its span (see `Places`).
+        init_meta_table: the values of `meta[T][i]`, by T, if the text has no metadata itself.
+        compiler: the compiler's name for annotations whose attributes the text omits.
+        places: the class that determines the span of a node (see `Places`).
 
-    Raises ParseError for a text that is no Relay, TypeInferenceError or UnknownNameError for one
-    that has no types; a text without the header of version 0.0.5 is taken for a fragment and may
+    Raises ParseError for invalid text, TypeInferenceError or UnknownNameError for one that has no
+    types; a text without the header of version 0.0.5 is treated as a fragment and may
     use global functions that it does not define (`IRModule.declared` has their types then).
     """
     level = _CALLER + 1
@@ -111,7 +111,8 @@ def parse_file(
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         before = Source(data[: error.start].decode("utf-8"), str(path))
-        raise before.error(f"this is no text: {error.reason} in UTF-8", len(before.text)) from None
+        message = f"this is not a text file: {error.reason} in UTF-8"
+        raise before.error(message, len(before.text)) from None
     level = _CALLER + 1
     return _parse(text, str(path), init_module, init_meta_table, infer, compiler, Places, level)
 
@@ -144,10 +145,10 @@ def parse_programs(
     infer: bool = True,
     compiler: str | None = None,
 ) -> list[IRModule]:
-    """Every program in a paste, such as a forum thread: prose between programs is passed over.
+    """Every program in a paste, such as a forum thread: prose between programs is skipped.
 
     A program begins with a version header, `def @` or `fn (`, and ends with its last closing
-    brace (and metadata). Raises ParseError when one of them is no Relay; places count in `text`.
+    brace (and metadata). Raises ParseError for an invalid program; positions refer to `text`.
     """
     source = _source(text, source_name)
     modules = []
@@ -191,7 +192,7 @@ def _read(reader: Any, rule: RecursiveRule) -> Any:
     def too_deep() -> None:
         reader.fail("this nests too deep to be read; bind inner parts to names (%0 = ...;)")
 
-    return run(rule, _MOST_NESTED, too_deep)
+    return run(rule, _MAX_NESTED, too_deep)
 
 
 def _reader(
@@ -217,7 +218,7 @@ def _reader(
 
 
 def _header(reader: ExprParser) -> bool:
-    """Read the version, if there is one; whether it says that the text is complete."""
+    """Read an optional version; returns whether it implies that the text is complete."""
     token = reader.tok
     if token.startswith("#[version"):
         if not _VERSION.fullmatch(token):
@@ -267,7 +268,7 @@ def _definitions(reader: ExprParser, mod: IRModule) -> None:
         if name in mod:
             reader.fail(f"@{name} is defined in init_module already")
         places[name] = at
-        reader.leaf()  # makes the global variable that all uses share
+        reader.leaf()  # creates the global variable that all uses share
         reader.numbered = {}
         begin = reader.places.function_start(at, reader.i)
         functions[name] = _read(reader, reader.function(begin))
@@ -279,7 +280,7 @@ def _definitions(reader: ExprParser, mod: IRModule) -> None:
 
 
 def _warn(meta: MetaEntries, level: int) -> str | None:
-    """Warn about stand-ins, on behalf of the code that is `level` calls above."""
+    """Warn about placeholders, on behalf of the caller `level` calls above."""
     note = meta.note()
     if note:
         warnings.warn(note, ElidedMetadataWarning, stacklevel=level)

@@ -29,15 +29,16 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.recursion import RecursiveRule
 from byoc_lab.relay.ir.types import DTYPE, GlobalTypeVar
 from byoc_lab.relay.text.lexer import Tokens
-from byoc_lab.relay.text.parser_cursor import MAX_NESTING, Places, is_word, near
+from byoc_lab.relay.text.parser_cursor import MAX_NESTING, Places
 from byoc_lab.relay.text.parser_meta import MetaEntries
 from byoc_lab.relay.text.parser_names import NameParser
+from byoc_lab.relay.text.parser_tokens import is_word, near
 
 _TAKEN_WORDS = {"Tensor", "fn", "ref", "_", "def", "type", "extern"}
 
 
 class DataTypeParser(NameParser):
-    """Knows the types and constructors of the text, and of a module that it builds on."""
+    """Reads definitions and matches, with the types of the text and of `init_module`."""
 
     binary: Callable[[bool], RecursiveRule]  # rules of ExprParser
     expr: Callable[[], RecursiveRule]
@@ -115,7 +116,7 @@ class DataTypeParser(NameParser):
         return made
 
     def constructed(self, at: int) -> Expr:
-        """Token `at` as an expression: a constructor, called already when it takes nothing."""
+        """Token `at` as an expression: a constructor; a call of it if it has no arguments."""
         made = self.constructors[self.texts[at]]
         self.mentioned(made, at)
         bare = not made.inputs and self.tok != "("
@@ -141,7 +142,7 @@ class DataTypeParser(NameParser):
         return Match(data, clauses, complete, self.span(at))
 
     def pattern(self, bound: set[str], depth: int = 1) -> Pattern:
-        """The pattern that begins here; its variables hold from here on, and are put in `bound`."""
+        """The pattern that begins here; its variables are added to `bound`."""
         if depth > MAX_NESTING:
             self.fail(f"a pattern is nested deeper than {MAX_NESTING}")
         at, token = self.i, self.tok

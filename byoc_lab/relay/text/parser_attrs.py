@@ -8,8 +8,9 @@ from byoc_lab.errors import AttributeValueError
 from byoc_lab.relay.ir.attrs import ATTRS_TYPES, Attrs, AttrsType, DictAttrs, attrs_type
 from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.text.lexer import Tokens
-from byoc_lab.relay.text.parser_cursor import Cursor, Places, is_word, near, unescape
+from byoc_lab.relay.text.parser_cursor import Cursor, Places
 from byoc_lab.relay.text.parser_meta import MetaEntries
+from byoc_lab.relay.text.parser_tokens import is_word, near, unescape
 
 _DEVICE_FIELDS = {
     "device_type": "device_type_int",
@@ -35,7 +36,7 @@ class AttributeParser(Cursor):
     def virtual_device(self) -> Attrs:
         """device := 'VirtualDevice' '(' ('?' | (KEY '=' value),*) ')', text without metadata.
 
-        KEY is device_type, virtual_device_id or memory_scope: a target is told too little of.
+        KEY is device_type, virtual_device_id or memory_scope; targets are not supported.
         """
         at, values = self.i, {}
         if self.take("?"):  # any device
@@ -59,7 +60,7 @@ class AttributeParser(Cursor):
             self.fail(str(error), at)
 
     def device_of_variable(self) -> Attrs | None:
-        """`{virtual_device=D}` behind the name of a variable."""
+        """`{virtual_device=D}` after the name of a variable."""
         self.expect("{")
         at = self.i
         values, _ = self.attributes("}")
@@ -69,7 +70,7 @@ class AttributeParser(Cursor):
         return device
 
     def device_among(self, values: dict[str, Any], at: int) -> Attrs | None:
-        """Takes `virtual_device` out of attributes; None when there is none, or it is open."""
+        """Remove `virtual_device` from attributes; None when it is absent or undecided."""
         device = values.pop("virtual_device", None)
         if device is None:
             return None
@@ -78,7 +79,7 @@ class AttributeParser(Cursor):
         return None if device == attrs_type("VirtualDevice").make() else device
 
     def at_attribute(self) -> bool:
-        """Whether `key=` comes next. A key that is no name stands in quotes."""
+        """Whether `key=` comes next. A key that is not a name is in quotes."""
         token = self.tok
         return self.peek() == "=" and (is_word(token) or (token[:1] == '"' and len(token) > 1))
 
@@ -103,7 +104,7 @@ class AttributeParser(Cursor):
     def call_attributes(self, callee: Expr, at: int) -> Attrs:
         """The attributes of a call, whose token number is `at`, up to and with its `)`.
 
-        Calls of an operator that state the same ones share a record."""
+        Calls of an operator with the same attributes share a record."""
         key = callee, self.upto(")")
         known = self.attrs_read.get(key)
         if known is not None:

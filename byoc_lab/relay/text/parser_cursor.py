@@ -1,11 +1,10 @@
-"""What all parts of the parser share: the place in the text, errors, types, attribute values.
+"""The base of the parser: the position in the text, errors, types, attribute values.
 
-Source of the grammar: the 0.0.5 reader of TVM 0.16; `parser.py` says where this one takes more.
+Source of the grammar: the 0.0.5 reader of TVM 0.16; `parser.py` lists the differences.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable
 from math import isinf
@@ -18,7 +17,6 @@ from byoc_lab.relay.ir.dims import Dim, as_dim
 from byoc_lab.relay.ir.expr import Expr, Span
 from byoc_lab.relay.ir.types import (
     DTYPE,
-    SHORT_DTYPES,
     FuncType,
     GlobalTypeVar,
     IncompleteType,
@@ -32,31 +30,27 @@ from byoc_lab.relay.ir.types import (
 )
 from byoc_lab.relay.text.lexer import Tokens, tokenize
 from byoc_lab.relay.text.parser_meta import MetaEntries
+from byoc_lab.relay.text.parser_tokens import (
+    is_word,
+    literal_dtype,
+    minus_hint,
+    names_dtype,
+    near,
+    token_hint,
+    unescape,
+)
 
 # Types and attribute values are small in any program; deeper nesting is an accident or an attack.
 MAX_NESTING = 100
-_FAR = 200  # tokens: more than types and lists of attributes have that are found again
+_FAR = 200  # tokens: more than repeated types and lists of attributes have
 
 _NUMBER = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?)([fi]\d*)?")
 _DIMENSION = re.compile(r"([0-9]{1,19})(?:i\d+)?")  # TVM writes an int64 as 3i64
 _FLOAT_WORD = re.compile(r"(inf|nan)(f\d*)")
-_ESCAPE = re.compile(r"((?:\\x[0-9A-Fa-f]{2})+)|\\(.)", re.DOTALL)
-_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 _META = re.compile(r"meta\[\s*([\w.]+)\s*\]\[\s*(\d{1,9})\s*\]")
 _TYPE_COMMENT = re.compile(r"\s*/\*\s*ty=(.*?)\s*(?:span=[^*]*)?\*/")
 _NAME_COMMENT = re.compile(r'\s*/\*\s*name=("[^"\\\n]*(?:\\.[^"\\\n]*)*")\s*\*/')
 _PLAIN_WORDS = {"True": True, "False": False, "None": None, "nullptr": None}
-
-
-def is_word(token: str) -> bool:
-    """Whether a token is a name, an operator or a keyword."""
-    return (token[:1].isalpha() or token[:1] == "_") and not token.startswith("meta[")
-
-
-def near(word: str, known: Iterable[str]) -> str:
-    """A suggestion to append to a message: "; did you mean 'a' or 'b'?", or nothing."""
-    found = difflib.get_close_matches(word, list(known), n=3)
-    return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
 
 
 class Places:
@@ -147,7 +141,7 @@ class Cursor:
 
     def unexpected(self, wanted: str, hint: str = "", **facts: Any) -> NoReturn:
         """Raise a ParseError: `wanted` was expected, and the next token found."""
-        hint = hint or _hint(self.texts[self.i])
+        hint = hint or token_hint(self.texts[self.i])
         message = f"expected {wanted}, found {self.found()}{hint and '; ' + hint}"
         self.fail(message, **(facts and {**facts, "found": self.tok}))
 
@@ -170,7 +164,7 @@ class Cursor:
         return tuple(self.texts[self.i : end + 1])
 
     def sequence_of(self, item: Callable[[], Any], close: str, what: str) -> list[Any]:
-        """`item, item, ... close`; the opening bracket is behind us, a last comma allowed."""
+        """`item, item, ... close`; after the opening bracket; a trailing comma is allowed."""
         items = []
         while not self.take(close):
             items.append(item())
@@ -211,7 +205,7 @@ class Cursor:
             given = self.take("[")
             types = self.sequence_of(lambda: self.type(depth + 1), "]", within) if given else []
             return TypeCall(self.type_names[token], types)
-        if _names_dtype(token):
+        if names_dtype(token):
             return scalar_type(token)
         self.i = at
         kind = "type variable" if is_word(token) else "type"
@@ -220,7 +214,7 @@ class Cursor:
         self.unexpected("a type", near(token, known).removeprefix("; "), kind=kind, name=token)
 
     def tensor_type(self) -> TensorType:
-        # Equal types are common and their construction is not cheap.
+        # Equal types are common, and constructing them is expensive.
         key = self.upto("]")
         known = self.types_read.get(key)
         if known is not None:
@@ -231,7 +225,7 @@ class Cursor:
         self.expect("(", "before the shape, as in Tensor[(1, 3), float32]")
         dims = self.sequence_of(self.dimension, ")", "in a shape")
         self.expect(",", "between shape and dtype")
-        if not _names_dtype(self.tok):
+        if not names_dtype(self.tok):
             self.unexpected("a dtype such as float32", near(self.tok, ["float32", "int32"])[2:])
         dtype = self.tok
         self.i += 1
@@ -250,7 +244,7 @@ class Cursor:
         return AnyDim() if digits is None else int(digits[1])
 
     def type_params(self) -> list[TypeVar]:
-        """The names up to the `]`; they are types from here on."""
+        """The names up to the `]`, which are in scope from here on."""
 
         def param() -> TypeVar:
             if not is_word(self.tok):
@@ -301,8 +295,8 @@ class Cursor:
         return key, self.value(depth)
 
     def meta_value(self, keys: Iterable[str] = ()) -> Any:
-        """What the next token, `meta[T][i]`, stands for; see `MetaEntries` for texts without
-        metadata. Only entries of the types `keys` are taken, when given."""
+        """The value of the next token, `meta[T][i]`; see `MetaEntries` for texts without metadata.
+        Only entries of the types `keys` are accepted, when given."""
         at = self.i
         found = _META.fullmatch(self.tok)
         if found is None:
@@ -354,7 +348,7 @@ class Cursor:
         token = self.tok
         word, plain = _FLOAT_WORD.fullmatch(token), _NUMBER.fullmatch(token)
         if word is None and plain is None:
-            self.unexpected("a number" if signs else "an expression", _minus_hint(token, signs))
+            self.unexpected("a number" if signs else "an expression", minus_hint(token, signs))
         self.i += 1
         digits, suffix = (word or plain).groups()  # type: ignore[union-attr]
         text = "-" * (signs % 2) + digits
@@ -365,7 +359,7 @@ class Cursor:
                 found = float(text)
                 if plain and isinf(found):
                     raise OverflowError
-                return found, _dtype("float", suffix, "f", "32", ("16", "32", "64"))
+                return found, literal_dtype("float", suffix, "f", "32", ("16", "32", "64"))
             value = int(text)
         except OverflowError:
             message = f"'{token}' does not fit float64"
@@ -377,55 +371,6 @@ class Cursor:
         small = -(2**31) <= value < 2**31
         try:
             widths = ("8", "16", "32", "64")
-            return value, _dtype("int", suffix, "i", "32" if small else "64", widths)
+            return value, literal_dtype("int", suffix, "i", "32" if small else "64", widths)
         except KeyError:
             self.fail(f"'{token}' is no number that Relay has: integers are i8, i16, i32, i64", at)
-
-
-def _names_dtype(token: str) -> bool:
-    """Whether a type may be this dtype: "float32", or "float", which TVM takes for it."""
-    return token in SHORT_DTYPES or DTYPE.fullmatch(token) is not None
-
-
-def _dtype(kind: str, suffix: str | None, letter: str, default: str, widths: Iterable[str]) -> str:
-    width = (suffix or "").removeprefix(letter) or default
-    if width not in widths:
-        raise KeyError(width)
-    return kind + width
-
-
-def unescape(token: str) -> str:
-    """The text of a string token; an unknown escape is left as it stands."""
-    if "\\" not in token:
-        return token[1:-1]
-    return _ESCAPE.sub(_unescaped, token[1:-1])
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    if found[1]:  # TVM writes what is not ASCII byte by byte
-        try:
-            return bytes.fromhex(found[1].replace("\\x", "")).decode("utf-8")
-        except UnicodeDecodeError:
-            return found[0]
-    return _ESCAPED.get(found[2], found[0])
-
-
-def _minus_hint(token: str, signs: int) -> str:
-    return "a minus sign needs a number; write negative(...)" if signs and token else ""
-
-
-def _hint(token: str) -> str:
-    """What to say about a token that people often write where Relay has none."""
-    if token == "in":
-        return "Relay text has no `in`: end the value with ';'"
-    if token == "#":
-        return "comments begin with //"
-    if token == '"':
-        return "a string is not closed on its line"
-    if token == "\N{HORIZONTAL ELLIPSIS}":
-        return "the text is abridged here; fill in what was left out"
-    if token.endswith("Node") and token[:1].isupper():
-        return "this is a dump of C++ objects; print the expression with astext() instead"
-    if token == "*/":
-        return "no comment is open here"
-    return ""

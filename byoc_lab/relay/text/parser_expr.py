@@ -1,8 +1,8 @@
 """Expressions: tokens to nodes.
 
-Rules that contain expressions are generators (`rules.py`), so nesting costs memory and never a
-stack, and reading is linear in the text. Most of it happens in `binary`, which reads operands,
-calls and operators in one loop.
+Rules that contain expressions are generators (`recursion.py`), so nesting takes memory, not stack,
+and parsing is linear in the text. Most of it happens in `binary`, which reads operands, calls and
+operators in one loop.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ from byoc_lab.relay.text.lexer import KEYWORDS, Tokens
 from byoc_lab.relay.text.metadata import COMPILER_ATTRS_KEY
 from byoc_lab.relay.text.parser_adt import DataTypeParser
 from byoc_lab.relay.text.parser_attrs import AttributeParser
-from byoc_lab.relay.text.parser_cursor import Places, is_word
+from byoc_lab.relay.text.parser_cursor import Places
 from byoc_lab.relay.text.parser_meta import MetaEntries
+from byoc_lab.relay.text.parser_tokens import is_word
 
 OPERATORS = {
     "*": (12, "multiply"),
@@ -80,8 +81,8 @@ class ExprParser(DataTypeParser, AttributeParser):
     ) -> RecursiveRule:
         """block := (let | %0 = value; | free_var | expr;)* expr
 
-        The value of a binding may have bindings of its own, but a `;` after it is the end of it.
-        `first`, which begins at token `first_at`, is there when it was read already.
+        The value of a binding may contain bindings, but a `;` ends it. `first`, which begins at
+        token `first_at`, is the first expression if it was read already.
         """
         begin = self.i if first is None else first_at
         mark = len(self.hidden)
@@ -166,7 +167,7 @@ class ExprParser(DataTypeParser, AttributeParser):
     def binary(self, may_continue: bool) -> RecursiveRule:
         """binary := operand (OP operand)*;  operand := atom ( '(' arguments ')' | '.' INT )*
 
-        With `may_continue`, a `;` after it makes it the first part of a block.
+        With `may_continue`, a following `;` makes it the first part of a block.
         """
         begin = self.i
         operands: list[tuple[Expr, int, int]] = []  # with their first token, and the next
@@ -174,57 +175,18 @@ class ExprParser(DataTypeParser, AttributeParser):
         follows_mentions = self.places.follows_mentions
         while True:
             at, token = self.i, self.tok
-            start = token[:1]
-            if start == "%":
+            if token[:1] == "%":
                 self.i += 1
                 value = self.number_of(at) if token[1:2].isdecimal() else self.variable(at)
-            elif token == "(":
-                self.i += 1
-                fields, comma = [], False
-                while not self.take(")"):
-                    fields.append((yield self.expr()))
-                    comma = self.take(",")
-                    if not comma and self.tok == ":=" and len(fields) == 1:  # 0.0.4: (%r := %v)
-                        value = yield self.assignment(fields[0], at)
-                        break
-                    if not comma and self.tok != ")":
-                        what = f"',' or ')' to close the '(' of line {self.line_of(at)}"
-                        self.unexpected(what, kind="list", token=")")
-                else:
-                    lone = len(fields) == 1 and not comma
-                    value = fields[0] if lone else Tuple(fields, self.span(at))
-            elif token == "fn":
-                self.i += 1
-                value = yield self.function(at)
-            elif token == "if":
-                value = yield self.branch()
-            elif token == "match":
-                value = yield self.match()
-            elif token in ("ref", "ref_read", "ref_write") and self.peek() == "(":
-                value = yield self.reference()
             else:
-                value = self.leaf()
+                rule = self.compound(at)
+                value = self.leaf() if rule is None else (yield rule)
             if follows_mentions:
                 self.mentioned(value, at)
             while True:
                 token = self.tok
                 if token == "(":
-                    args, attrs = [], None
-                    self.i += 1
-                    while not self.take(")"):
-                        if self.at_attribute():
-                            attrs = self.call_attributes(value, at)
-                            break
-                        if self.tok.startswith("meta[") and "Attrs]" in self.tok:
-                            attrs = self.meta_value()
-                        else:
-                            simple = self.simple_argument()
-                            args.append((yield self.expr()) if simple is None else simple)
-                        if not self.take(",") and self.tok != ")":
-                            self.unexpected(
-                                "',' or ')' among the arguments", kind="list", token=")"
-                            )
-                    value = self.call(value, args, attrs, at)
+                    value = yield self.arguments(value, at)
                 elif token[:1] == "." and len(token) > 1:
                     if len(token) > 10:
                         self.fail("a projection needs a small number")
@@ -236,7 +198,7 @@ class ExprParser(DataTypeParser, AttributeParser):
                 else:
                     break
             if operators:
-                # What binds less than the operator before it is a call by now.
+                # Before an operator that binds less, the previous operands become a call.
                 last = operators.pop()
                 while operators and OPERATORS[last][0] <= OPERATORS[operators[-1]][0]:
                     self.infix(operands, operators.pop())
@@ -254,8 +216,55 @@ class ExprParser(DataTypeParser, AttributeParser):
             value = yield self.block(value, begin)
         return value
 
+    def compound(self, at: int) -> RecursiveRule | None:
+        """The rule for an operand that contains expressions; None when a single token is next."""
+        token = self.tok
+        if token == "(":
+            return self.parenthesised(at)
+        if token == "fn":
+            self.i += 1
+            return self.function(at)
+        if token == "if":
+            return self.branch()
+        if token == "match":
+            return self.match()
+        if token in ("ref", "ref_read", "ref_write") and self.peek() == "(":
+            return self.reference()
+        return None
+
+    def parenthesised(self, at: int) -> RecursiveRule:
+        """An expression in parentheses, a tuple, or the assignment `(%r := %v)` of 0.0.4."""
+        self.i += 1
+        fields, comma = [], False
+        while not self.take(")"):
+            fields.append((yield self.expr()))
+            comma = self.take(",")
+            if not comma and self.tok == ":=" and len(fields) == 1:
+                return (yield self.assignment(fields[0], at))
+            if not comma and self.tok != ")":
+                what = f"',' or ')' to close the '(' of line {self.line_of(at)}"
+                self.unexpected(what, kind="list", token=")")
+        return fields[0] if len(fields) == 1 and not comma else Tuple(fields, self.span(at))
+
+    def arguments(self, callee: Expr, at: int) -> RecursiveRule:
+        """The call of `callee`, which begins at token `at`, with the arguments that follow."""
+        args, attrs = [], None
+        self.i += 1
+        while not self.take(")"):
+            if self.at_attribute():
+                attrs = self.call_attributes(callee, at)
+                break
+            if self.tok.startswith("meta[") and "Attrs]" in self.tok:
+                attrs = self.meta_value()
+            else:
+                simple = self.simple_argument()
+                args.append((yield self.expr()) if simple is None else simple)
+            if not self.take(",") and self.tok != ")":
+                self.unexpected("',' or ')' among the arguments", kind="list", token=")")
+        return self.call(callee, args, attrs, at)
+
     def infix(self, operands: list[tuple[Expr, int, int]], operator: str) -> None:
-        """The last two operands become one, a call of the operator between them."""
+        """Replace the last two operands by a call of the operator between them."""
         right, _, end = operands.pop()
         left, at, _ = operands.pop()
         op = self.operator(OPERATORS[operator][1], at)
@@ -263,7 +272,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         operands.append((Call(op, (left, right), span=span), at, end))
 
     def simple_argument(self) -> Expr | None:
-        """The next token as an argument if it is a plain name, which most are; else None."""
+        """The next token as an argument if it is a plain name, as most are; else None."""
         token = self.tok
         if token[:1] != "%" or self.peek() not in (",", ")"):
             return None
@@ -280,7 +289,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         return RefWrite(ref, written, self.span(at))
 
     def leaf(self) -> Expr:
-        """An operand made of one token: a literal, a global, metadata, an operator."""
+        """An operand of one token: a literal, a global, metadata, an operator."""
         at, token = self.i, self.tok
         start = token[:1]
         if start.isdecimal() or start == "-" or token.startswith(("inff", "nanf")):
@@ -406,7 +415,7 @@ class ExprParser(DataTypeParser, AttributeParser):
         return Call(callee, args, attrs, span=self.span(at))
 
     def end_of_program(self) -> None:
-        """Nothing may follow."""
+        """Raise ParseError unless the text ends here."""
         token = self.tok
         if not token:
             return None

@@ -1,8 +1,8 @@
-"""What `meta[T][i]` in a text stands for, with the metadata section and without it.
+"""The values of `meta[T][i]` in a text, with and without a metadata section.
 
-Old printers left the section out and with it the compiler's name and every constant. Such a text
-still shows its structure, so stand-ins take their place: they know that they are stand-ins
-(`elided`), and the reader says once which ones it made.
+Old printers omitted the section and with it the compiler's name and every constant. Such a text
+still shows its structure, so placeholders are created: they are flagged `elided`, and one warning
+lists them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COUNTED = (COMPILER_ATTRS_KEY, "relay.Constant")
 
 
 class ElidedAttrs(Attrs):
-    """Attributes that stand in for `meta[T][i]` of a text without its metadata."""
+    """Placeholder attributes for `meta[T][i]` of a text without its metadata."""
 
     __slots__ = ()
     elided = True
@@ -39,7 +39,7 @@ class MetaEntries:
         self.made: dict[tuple[str, int], Any] = {}
 
     def count(self, key: str) -> int | None:
-        """How many entries of a type there are; None when anything may be asked for."""
+        """The number of entries of a type; None without a metadata section."""
         return None if self.table is None else len(self.table.get(key, ()))
 
     def get(self, key: str, index: int, span: Span, stated_type: Callable[[], TensorType]) -> Any:
@@ -60,7 +60,7 @@ class MetaEntries:
         if key == "relay.Constant":
             ty = stated_type()
             try:
-                # A view of one number: a stand-in takes no memory, whatever its shape.
+                # A view of one number, so that a placeholder of any shape takes no memory.
                 ones = np.broadcast_to(np.ones((), ty.dtype), ty.concrete_shape)
             except (TypeError, ValueError, OverflowError):
                 raise UnknownNameError(f"no constant can stand in for {ty}") from None
@@ -77,7 +77,7 @@ class MetaEntries:
         raise UnknownNameError(f"the text has no metadata, and nothing can stand in for {key}")
 
     def note(self) -> str | None:
-        """What had to be assumed, for a warning; None when nothing was."""
+        """The assumptions, for a warning; None when there were none."""
         if self.table is not None or not self.made:
             return None
         keys = [key for key, _ in self.made]

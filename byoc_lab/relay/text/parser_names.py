@@ -1,4 +1,4 @@
-"""Names: variables and where they hold, numbers, operators."""
+"""Names: variables and their scopes, numbers, operators."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Expr, Op, TupleGetItem, Var
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.text.lexer import Tokens
-from byoc_lab.relay.text.parser_cursor import Cursor, Places, near
+from byoc_lab.relay.text.parser_cursor import Cursor, Places
 from byoc_lab.relay.text.parser_meta import MetaEntries
+from byoc_lab.relay.text.parser_tokens import near
 
 _MALFORMED = "-malformed-ir"
 
 
 class NameParser(Cursor):
-    """Knows what names stand for: numbers (`%0`) in one global function, variables in a block."""
+    """Resolves names: numbers (`%0`) in one global function, variables in a block."""
 
     device_of_variable: Callable[[], Attrs | None]  # of AttributeParser
 
     def __init__(self, tokens: Tokens, meta: MetaEntries, places: type[Places] = Places):
         super().__init__(tokens, meta, places)
         self.variables: dict[str, Var] = {}
-        self.hidden: list[tuple[str, Var | None]] = []  # what block exits bring back
+        self.hidden: list[tuple[str, Var | None]] = []  # restored at the end of a block
         self.free: dict[str, Var] = {}
         self.numbered: dict[str, tuple[Expr, int]] = {}
 
@@ -41,7 +42,7 @@ class NameParser(Cursor):
                 self.variables[name] = before
 
     def binder(self, what: str) -> tuple[str, Var]:
-        """`%x: T` where a variable is bound (which is left to the caller)."""
+        """`%x: T` of a variable that the caller binds."""
         at, token = self.i, self.tok
         if token[:1] != "%" or token[1:2].isdecimal() or len(token) == 1:
             self.unexpected(f"the name of {what}, such as %x", kind="token", token="%x")
@@ -50,13 +51,13 @@ class NameParser(Cursor):
         ty = self.annotation() if self.take(":") else None
         name = token[1:].removesuffix(_MALFORMED)
         if token.endswith(_MALFORMED) and name in self.variables:
-            return name, self.variables[name]  # bound twice: that is what the mark says
+            return name, self.variables[name]  # bound twice, as the comment states
         real = self.real_name(at)
         span = self.places.declared(at, max(self.i, at + 1))
         return name, Var(name if real is None else real, ty, span, device=device)
 
     def annotation(self) -> Type | None:
-        """A type; a lone `_` says as much as no annotation."""
+        """A type; a lone `_` means no annotation."""
         return None if self.take("_") else self.type()
 
     def variable(self, at: int) -> Expr:
@@ -79,7 +80,7 @@ class NameParser(Cursor):
             head, dot, index = head.rpartition(".")
         if not name:
             self.fail("'%' must be followed by a name or a number", at)
-        known = [*self.free, *self.variables][-500:]  # looking for near names is not cheap
+        known = [*self.free, *self.variables][-500:]  # the search for similar names is expensive
         listed = f"; declared are %{', %'.join(known[-5:])}" if known else ""
         self.fail(
             f"the variable %{name} is not declared here{near(name, known) or listed}",
@@ -88,7 +89,7 @@ class NameParser(Cursor):
         )
 
     def number_of(self, at: int) -> Expr:
-        """The expression that `%0` at token `at` stands for."""
+        """The expression that `%0` at token `at` refers to."""
         token = self.texts[at]
         if token not in self.numbered:
             self.fail(f"{token} is not defined; it must be, above this line, in this function", at)

@@ -1,4 +1,4 @@
-"""Finding the programs in a paste, and making forum text readable."""
+"""Finding the programs in pasted text, and normalising the text of web pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from byoc_lab.relay.text.lexer import METADATA_MARKS
 from byoc_lab.relay.text.metadata import read_metadata
 from byoc_lab.relay.text.node_json import metadata_reader
 
-# What a web page puts in place of plain characters; one for one, so that places stay right.
+# Characters that web pages substitute; replaced one by one, so that offsets stay valid.
 _WEB = str.maketrans(
     {
         "\N{LEFT DOUBLE QUOTATION MARK}": '"',
@@ -30,14 +30,14 @@ _DEF = re.compile(_DEFINES)
 
 
 def readable(text: str) -> str:
-    """`text` with quotation marks and spaces of web pages made plain; 0.0.5 text is left alone."""
+    """`text` with typographic quotation marks and spaces made plain; 0.0.5 text is unchanged."""
     if text.lstrip().startswith("#[version") or not _WEB_CHARACTERS.search(text):
         return text
     return text.translate(_WEB)
 
 
 def split_programs(source: Source) -> list[tuple[int, int]]:
-    """Where each program begins and ends; all of the text when it shows no beginning of one."""
+    """The offsets of each program; the whole text when no beginning of a program is found."""
     found: list[tuple[int, int]] = []
     scan, at = _Scan(source), 0
     while start := _START.search(source.text, at):
@@ -48,7 +48,7 @@ def split_programs(source: Source) -> list[tuple[int, int]]:
 
 
 class _Scan:
-    """Looks for ends in one text; never twice at the same part of it."""
+    """Finds the ends of programs in one text, scanning each part once."""
 
     def __init__(self, source: Source):
         self.source, self.text = source, source.text
@@ -77,7 +77,7 @@ class _Scan:
         return end
 
     def function_end(self, start: int) -> int:
-        """The offset after the `}` that closes a function; the end of a text that is cut off."""
+        """The offset after the `}` that closes a function; or the end of truncated text."""
         depth, at = 0, start
         while mark := _MARK.search(self.text, at):
             at = mark.end()
@@ -92,7 +92,7 @@ class _Scan:
         return len(self.text)
 
     def blank(self, at: int) -> int:
-        """The offset of what comes after blanks and comments."""
+        """The offset after blanks and comments."""
         while True:
             at = _BLANK.match(self.text, at).end()  # type: ignore[union-attr]
             if not self.text.startswith("/*", at):

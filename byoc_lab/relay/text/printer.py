@@ -1,4 +1,4 @@
-"""Writing Relay text: `print_text`, and `print_lines` for tools that need to know what a line is.
+"""Writing Relay text: `print_text`, and `print_lines` for tools that need the node of each line.
 
 Source: the text printers of TVM 0.16, 0.7 and 0.6, checked against what they print.
 """
@@ -31,13 +31,13 @@ def print_text(
     """Relay text of a module or expression; see `print_lines` for the options."""
     lines, metadata = _print(obj, show_meta_data, annotate, **options)
     said = metadata and (show_meta_data or options.get("header", True))
-    # As in TVM, what is said of metadata ends a text without a line break.
+    # As in TVM, a text that ends with a note on metadata has no final line break.
     ends = isinstance(obj, IRModule) and not (said and options.get("style", "0.0.5") == "0.0.5")
     return "\n".join(line.text for line in lines) + "\n" * ends
 
 
 def print_shown(obj: Expr | IRModule, show_span: bool = False) -> str:
-    """What `str` gives, as in TVM: the text before the word about omitted metadata."""
+    """The result of `str`, as in TVM: the text without the note on omitted metadata."""
     lines, metadata = _print(obj, False, None, header=False, show_span=show_span)
     return "\n".join(line.text for line in lines) + "\n" * (isinstance(obj, IRModule) + metadata)
 
@@ -53,19 +53,19 @@ def print_lines(
     show_span: bool = False,
     exact: bool | None = None,
 ) -> list[Line]:
-    """The lines of `print_text`, each with the expression it stands for.
+    """The lines of `print_text`, each with its expression.
 
     Args:
         show_meta_data: whether constants and the like are appended, so that the text is complete.
-        annotate: gives what stands behind an expression, in place of its type, as it is.
-        header: whether the version (and a word about omitted metadata) is printed.
+        annotate: returns the text that follows an expression in place of its type.
+        header: whether the version (and a note on omitted metadata) is printed.
         style: "0.0.5", "0.7" or "0.0.4".
         show_types: whether types are noted in comments.
         show_span: whether places are noted in comments.
-        exact: whether the text is to be read again, by TVM or here, as the very same: scalars
-            get all their digits where TVM prints 6, what has no form in the text goes into the
-            metadata, and a name that TVM prints and cannot read is written as a similar one, with
-            the real one in a comment. Default: with the metadata and without annotations, in
+        exact: whether parsing the text, by TVM or here, has to restore the module exactly: scalars
+            get all their digits where TVM prints 6, values without a form in the text go into the
+            metadata, and a name that TVM prints but cannot parse is replaced by a similar one,
+            with the real one in a comment. Default: with the metadata and without annotations, in
             style "0.0.5".
 
     Raises UnknownNameError for an unknown style.
@@ -92,7 +92,7 @@ def _print(
     show_span: bool = False,
     exact: bool | None = None,
 ) -> tuple[list[Line], bool]:
-    """The lines, and whether there is metadata, be it shown or not."""
+    """The lines, and whether metadata exists, shown or not."""
     if style not in STYLES:
         raise UnknownNameError(f"no text style is named {style!r}; there are {', '.join(STYLES)}")
     chosen = STYLES[style]

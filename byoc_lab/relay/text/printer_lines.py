@@ -1,8 +1,8 @@
-"""What Relay text is made of (`Line`), and the styles it is written in (`STYLES`).
+"""The lines of Relay text (`Line`) and the printing styles (`STYLES`).
 
-"0.0.5" is what TVM 0.16 prints, "0.7" and "0.0.4" what TVM printed in 2020. They differ in where
-numbers are given out, where types are noted, and in what becomes of attributes that need the
-metadata section.
+"0.0.5" is what TVM 0.16 prints, "0.7" and "0.0.4" what TVM printed in 2020. They differ in when
+numbers are assigned, where types are noted, and how attributes that need the metadata section are
+written.
 
 Source: the text printers of TVM 0.16, 0.7 and 0.6.
 """
@@ -16,7 +16,7 @@ from byoc_lab.relay.ir.node import Expr
 
 @dataclass(frozen=True)
 class Style:
-    """What tells the printers of different years apart.
+    """The differences between the printers of different years.
 
     late_numbers: a node gets its number when its first user is printed, not when it is itself.
     note_all: types are noted on variables, functions, tuples and projections too.
@@ -82,4 +82,4 @@ class Line:
 
 
 class Indented(list):
-    """Lines (and further blocks) that stand one level deeper than what is around them."""
+    """Lines (and further blocks) one level deeper than the surrounding ones."""

@@ -1,8 +1,8 @@
-"""How expressions are written: which lines there are, in which order, with which numbers.
+"""Printing of expressions: the lines, their order and their numbers.
 
-A node that is more than a name gets a line `%N = ...;` of its own. Its text is made when a
-post-order walk comes to it; in style 0.0.5 its number, and with it its line, follow when the first
-node that uses it is written. Nested scopes are rules (`rules.py`), so depth is no matter.
+A node that is more than a name gets its own line `%N = ...;`. Its text is created when a post-order
+walk reaches it; in style 0.0.5 its number, and with it its line, follow when its first user is
+written. Nested scopes are rules (`recursion.py`), so their depth is not limited by a stack.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _REFERENCES = {RefCreate: "ref", RefRead: "ref_read", RefWrite: "ref_write"}
 
 
 class NodePrinter(ValuePrinter):
-    """Prints the functions of a module one after the other; numbers and names go on counting."""
+    """Prints the functions of a module one after the other; numbers and names continue."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class NodePrinter(ValuePrinter):
         self.show_types = show_types
         self.show_span = show_span
         self.names = Names()
-        self.global_names: dict[str, str] = {}  # what globals are called in the text
+        self.global_names: dict[str, str] = {}  # the names of globals in the text
         self.taken_globals: set[str] = set()
         self.next_number = 0
         self.type_texts: dict[Type, str] = {}
@@ -70,15 +70,15 @@ class NodePrinter(ValuePrinter):
         self.start(None)
 
     def start(self, root: Expr | None) -> None:
-        """Forget the nodes of the last function: a text where one function uses the numbers of
-        another could not be read again."""
+        """Forget the nodes of the last function: a text in which one function uses the numbers of
+        another could not be parsed."""
         self.uses = Counter(p for n in post_order(root) for p in n.parts()) if root else Counter()
-        self.short: dict[Expr, str] = {}  # how a node is referred to
-        self.made: dict[Expr, Block] = {}  # text of nodes that have no line yet
+        self.short: dict[Expr, str] = {}  # the short text of a node
+        self.made: dict[Expr, Block] = {}  # the text of nodes without a line so far
         self.undeclared: set[Var] = set()
-        self.home: dict[Expr, Expr | None] = {}  # the node in whose scope a line stands
+        self.home: dict[Expr, Expr | None] = {}  # the node in whose scope a line is
         self.scopes: list[Expr | None] = [None]  # nodes whose scopes are being written
-        self.open: set[Expr | None] = {None}  # the same, to look them up
+        self.open: set[Expr | None] = {None}  # the same, for look-up
         self.let_depth = 0
         self.buffers: list[Block] = []  # lines of the scopes that are being written
 
@@ -93,7 +93,7 @@ class NodePrinter(ValuePrinter):
     # Comments ------------------------------------------------------------------------------------
 
     def note(self, node: Expr) -> str:
-        """The comment behind a node: its type and place."""
+        """The comment after a node: its type and span."""
         if self.annotate is not None:
             return self.annotate(node)
         parts = []
@@ -107,8 +107,8 @@ class NodePrinter(ValuePrinter):
         """The same where old printers wrote none."""
         return self.note(node) if self.style.note_all else ""
 
-    def note_asked(self, node: Expr) -> str:
-        """What is to be written behind a node that has no comment of its own."""
+    def annotated(self, node: Expr) -> str:
+        """The annotation of a node that has no comment otherwise."""
         return self.note_new(node) if self.annotate else ""
 
     def type(self, ty: Type) -> str:
@@ -117,7 +117,7 @@ class NodePrinter(ValuePrinter):
         return self.type_texts[ty]
 
     def named_length(self, length: Symbolic) -> Symbolic:
-        """A symbolic length as the text has it: `meta[tir.Var][0]`, in the place of a name."""
+        """A symbolic length with `meta[tir.Var][0]` in place of each name."""
         if length not in self.lengths:
             self.lengths[length] = symbol(self.meta(type_key(length), length))
         return self.lengths[length]
@@ -143,17 +143,17 @@ class NodePrinter(ValuePrinter):
             self.buffers[-1].append(Line(text, node, None, {}, name))
             self.home[node] = self.scopes[-1]
         elif node in self.home:
-            self.show_home(node)
+            self.place_definition(node)
         text = self.short[node]
         if isinstance(node, (Var, GlobalVar)) or text[:1] == "%":
             refs[text.partition(" ")[0]] = node
-        return text + self.note_asked(node) * isinstance(node, (Op, GlobalVar))
+        return text + self.annotated(node) * isinstance(node, (Op, GlobalVar))
 
-    def show_home(self, node: Expr) -> None:
-        """See to it that the line of `node` stands above the one that is being written.
+    def place_definition(self, node: Expr) -> None:
+        """Ensure that the line of `node` is above the line that is being written.
 
-        It may be in a scope whose own text has no place yet: a closure that is called with a value
-        it uses itself. TVM 0.16 then prints the use above the definition, which nobody can read.
+        It may be in a scope whose own text is not placed yet: a closure that is called with a value
+        it uses itself. TVM 0.16 then prints the use above the definition, which is invalid.
         """
         home = self.home[node]
         while home not in self.open and home not in self.made:
@@ -171,7 +171,7 @@ class NodePrinter(ValuePrinter):
         return self.short[var] + self.annotation(var, inferred)
 
     def annotation(self, var: Any, inferred: bool) -> str:
-        """What follows a variable where it is bound: its name if that is another, type, comment."""
+        """The text after a variable where it is bound: its name if it differs, type, comment."""
         stated = self.is_stated(var.type_annotation, inferred)
         real = self.real_name(self.readable(var.name_hint), var.name_hint)
         ty = f": {self.type(var.type_annotation)}" if stated else ""
@@ -179,7 +179,7 @@ class NodePrinter(ValuePrinter):
         return real + device + ty + self.note_new(var)
 
     def is_stated(self, ty: Type | None, inferred: bool) -> bool:
-        """Whether an annotation is written. One that TVM cannot read is left to inference."""
+        """Whether an annotation is written. One that TVM cannot parse is left to inference."""
         if ty is None or isinstance(ty, IncompleteType):
             return False
         return not (self.exact and inferred) or printer_exact.has_readable_type(ty)
@@ -190,12 +190,12 @@ class NodePrinter(ValuePrinter):
         return printer_exact.name(with_letter(hint)) if self.exact else hint
 
     def real_name(self, shown: str, hint: str) -> str:
-        """A comment for `parse` when a name can be read by TVM in another form only."""
+        """A comment for `parse` with a name that TVM can read only in another form."""
         differs = self.exact and hint and shown != hint
         return f" /* name={quoted(hint).replace('*', chr(92) + 'x2A')} */" if differs else ""
 
     def name_globals(self, mod: IRModule) -> None:
-        """Give the globals of a module their names before others get similar ones."""
+        """Assign the names of globals in a module before those of similar others."""
         for gv in mod:
             if self.readable_global(gv.name_hint) == gv.name_hint:
                 self.global_name(gv.name_hint)
@@ -218,9 +218,9 @@ class NodePrinter(ValuePrinter):
     # The walk ------------------------------------------------------------------------------------
 
     def visit(self, root: Expr) -> RecursiveRule:
-        """Make the text of every node of the dataflow that ends in `root`."""
+        """Create the text of every node of the dataflow that ends in `root`."""
         late = self.style.late_numbers
-        stack: list[Any] = [root]  # None: the node below it has had its parts
+        stack: list[Any] = [root]  # None: the parts of the node below it are done
         while stack:
             node = stack.pop()
             if node is None:
@@ -245,7 +245,7 @@ class NodePrinter(ValuePrinter):
                 self.refer(node, {})
 
     def name(self, node: Expr) -> bool:
-        """Note how a node is written that never gets a line; whether it is such a node."""
+        """Store the text of a node that never gets a line; returns whether it is such a node."""
         if isinstance(node, Var):
             self.short[node] = self.names.fresh(self.readable(node.name_hint))
             self.undeclared.add(node)
@@ -281,7 +281,7 @@ class NodePrinter(ValuePrinter):
     # Scopes --------------------------------------------------------------------------------------
 
     def nested(self, node: Expr) -> RecursiveRule:
-        """The text of a node that has scopes of its own, or waits for its parts."""
+        """The text of a node that has nested scopes, or waits for its parts."""
         if isinstance(node, Function):
             block = yield self.function(node, "fn ")
             block[-1].text += self.note_new(node)
@@ -292,19 +292,23 @@ class NodePrinter(ValuePrinter):
             head = Line(f"if ({self.refer(node.cond, refs)}) {{", node, None, refs)
             then = yield self.scope(node.true_branch)
             otherwise = yield self.scope(node.false_branch)
-            end = Line("}" + self.note_asked(node))
+            end = Line("}" + self.annotated(node))
             return [head, Indented(then), Line("} else {"), Indented(otherwise), end]
         if isinstance(node, Match):
             return (yield self.match(node))
         if isinstance(node, Let):
             bound = yield self.let(node)
             rest = yield self.scope(node.body)
-            return [Line("(", node), Indented([*bound, *rest]), Line(")" + self.note_asked(node))]
+            return [
+                Line("(", node),
+                Indented([*bound, *rest]),
+                Line(")" + self.annotated(node)),
+            ]
         word, refs, given = _REFERENCES[type(node)], {}, []
         for part in node.parts():
             yield self.visit(part)
             given.append(self.refer(part, refs))
-        return [Line(f"{word}({', '.join(given)}){self.note_asked(node)}", node, None, refs)]
+        return [Line(f"{word}({', '.join(given)}){self.annotated(node)}", node, None, refs)]
 
     def function(self, func: Function, prefix: str) -> RecursiveRule:
         generic = f"[{', '.join(map(str, func.type_params))}]" if func.type_params else ""
@@ -326,17 +330,17 @@ class NodePrinter(ValuePrinter):
             head = Line(f"{pattern_text(clause.lhs, self.bind)} => {{")
             value = yield self.scope(clause.rhs)
             block.append(Indented([head, Indented(value), Line("},")]))
-        return [*block, Line("}" + self.note_asked(node))]
+        return [*block, Line("}" + self.annotated(node))]
 
     def let(self, node: Let) -> RecursiveRule:
-        """`let %x = value;`; what the value needs goes into the scope around it."""
+        """`let %x = value;`; lines that the value needs go into the surrounding scope."""
         bound, value = self.bind(node.var), node.value
-        # TVM's reader takes `let %x = let %y = ...` only in parentheses.
+        # TVM's parser accepts `let %x = let %y = ...` only in parentheses.
         flat = not self.exact and self.let_depth < _MAX_LET_DEPTH
         if flat and isinstance(value, Let) and self.uses[value] <= 1:
             self.let_depth += 1
             block = [*(yield self.let(value)), *(yield self.scope(value.body))]
-            block[-1].text += self.note_asked(value)
+            block[-1].text += self.annotated(value)
             self.let_depth -= 1
         else:
             block = yield self.tail(value)
@@ -347,7 +351,7 @@ class NodePrinter(ValuePrinter):
         return block
 
     def as_value(self, block: Block) -> tuple[Line, Line]:
-        """The first and the last line of what is bound to a name."""
+        """The first and the last line of a bound value."""
         first, last = block[0], block[-1]
         if self.exact and isinstance(first.node, Match) and first is not last:
             first.text, last.text = f"({first.text}", f"{last.text})"  # else TVM cannot read it
@@ -363,12 +367,12 @@ class NodePrinter(ValuePrinter):
             tail = tail.body
         lines.extend((yield self.tail(tail)))
         if tail is not first:
-            lines[-1].text += self.note_asked(first)
+            lines[-1].text += self.annotated(first)
         self.buffers.pop()
         return lines
 
     def tail(self, node: Expr) -> RecursiveRule:
-        """The text of a node where a line ends with it: it needs no number if it is used once."""
+        """The text of a node at the end of a line, which needs no number if it is used once."""
         yield self.visit(node)
         if node in self.made and self.uses[node] <= 1:
             return self.made.pop(node)

@@ -1,4 +1,4 @@
-"""How values are written: attributes, scalars, names of variables."""
+"""Printing of values: attributes, scalars, names of variables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WORD = re.compile(r"[^\W\d][\w/]*(?:\.[^\W\d][\w/]*)*")
 
 
 def quoted(text: str) -> str:
-    """A string between quotes as TVM writes it: what is not ASCII byte by byte, `\\xC3\\xA9`."""
+    """A quoted string as TVM writes it: non-ASCII characters byte by byte, `\\xC3\\xA9`."""
 
     def escape(found: re.Match[str]) -> str:
         code = found[0].encode("utf-8", "surrogatepass")
@@ -35,7 +35,7 @@ def quoted(text: str) -> str:
 
 
 class ValuePrinter:
-    """Writes attributes and constants, and collects what has to go into the metadata."""
+    """Writes attributes and constants, and collects the entries of the metadata."""
 
     def __init__(self, style: Style, show_meta_data: bool, exact: bool):
         self.style = style
@@ -49,7 +49,7 @@ class ValuePrinter:
         at = (key, id(value))
         if at not in self.entries:
             items = self.metadata.setdefault(key, [])
-            items.append(value)  # which also keeps its id from being used again
+            items.append(value)  # which also keeps its id from being reused
             self.entries[at] = f"meta[{key}][{len(items) - 1}]"
         return self.entries[at]
 
@@ -63,7 +63,7 @@ class ValuePrinter:
         return self.meta("relay.Constant", node), True
 
     def scalar(self, value: Any) -> str | None:
-        """A scalar as it stands in the text; None when it has to go into the metadata."""
+        """A scalar as text; None when it has to go into the metadata."""
         name = value.dtype.name
         if name == "bool":
             return str(bool(value))
@@ -83,7 +83,7 @@ class ValuePrinter:
         if isinstance(value, str):
             return self.string(value)
         if isinstance(value, (int, np.integer)):
-            out_of_range = self.exact and value == -(2**63)  # read as minus 2**63, which is none
+            out_of_range = self.exact and value == -(2**63)  # parsed as minus 2**63
             return self.meta("IntImm", int(value)) if out_of_range else str(int(value))
         if isinstance(value, (float, np.floating)):
             return self.float(float(value))
@@ -112,7 +112,7 @@ class ValuePrinter:
         return text or f"{value:g}f"
 
     def device(self, value: Attrs) -> str:
-        """A virtual device; with the metadata it goes there, else it is written in words."""
+        """A virtual device; in the metadata if shown, else written out."""
         if self.show_meta_data:
             return self.meta("VirtualDevice", value)
         return repr(value)
@@ -124,7 +124,7 @@ class ValuePrinter:
         return f"{{{', '.join(f'{self.value(k)}={self.value(v)}' for k, v in value.items())}}}"
 
     def pairs(self, values: Any) -> list[str]:
-        """`key=value` for attributes that nobody declared."""
+        """`key=value` for undeclared attributes."""
         return [f"{_key(key)}={self.undeclared_value(value)}" for key, value in values.items()]
 
     def undeclared_value(self, value: Any) -> str:
@@ -133,11 +133,11 @@ class ValuePrinter:
         if self.exact and isinstance(value, (bool, np.bool_)):
             return self.meta("IntImm", bool(value))  # TVM would read True as the number 1
         if self.exact and isinstance(value, (float, np.floating)) and math.isinf(value):
-            return self.meta("FloatImm", float(value))  # which TVM takes for a float64
+            return self.meta("FloatImm", float(value))  # which TVM reads as a float64
         return self.value(value)
 
     def call_attributes(self, call: Call) -> list[str]:
-        """What follows the arguments of a call."""
+        """The attributes after the arguments of a call."""
         attrs = call.attrs
         if attrs is None:
             return []
@@ -151,9 +151,9 @@ class ValuePrinter:
         return self.fields(attrs) + [f'attrs_type_key="{attrs.type_key}"'] * new
 
     def fields(self, attrs: Attrs) -> list[str]:
-        """The fields that differ from their default, and those that have none."""
+        """The fields that differ from their default, and those without a default."""
         if attrs.schema is None:
-            # TVM's reader takes the `__dict__` that its printer writes for an attribute.
+            # TVM's parser would read the `__dict__` that its printer writes as an attribute.
             as_pairs = self.exact and not getattr(attrs, "elided", False)
             return self.pairs(attrs) if as_pairs else [f"__dict__={self.dictionary(attrs)}"]
         return [
@@ -163,14 +163,14 @@ class ValuePrinter:
         ]
 
     def is_default(self, value: Any, default: Any) -> bool:
-        """Whether a value is left out: TVM's printer takes floats for it that are 1e-9 off."""
+        """Whether a value is left out: like TVM, floats within 1e-9 of the default."""
         if not self.exact and isinstance(value, float) and isinstance(default, float):
             return abs(value - default) < 1e-9 or value == default
         return same_value(value, default)
 
 
 def _key(key: str) -> str:
-    """The name of an attribute; one that is no name in quotes, which only `parse` reads."""
+    """The name of an attribute; in quotes if it is not a name, which only `parse` reads."""
     return key if _WORD.fullmatch(key) else quoted(key)
 
 
@@ -191,7 +191,7 @@ class Names:
         if name not in self.taken:
             self.taken[name] = 0
             return "%" + name
-        # Other hints may have taken the name that is next in turn.
+        # The next name may be in use for another hint.
         while True:
             self.taken[name] += 1
             numbered = f"{name}{self.taken[name]}"

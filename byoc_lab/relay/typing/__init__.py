@@ -1,1 +1,1 @@
-"""Type inference, and what it needs: unification, kinds and patterns of algebraic data types."""
+"""Type inference, with unification, kinds, and patterns of algebraic data types."""

@@ -1,4 +1,4 @@
-"""Whether a type makes sense: its type functions are defined and get as many types as they take.
+"""Kind checking: type functions are defined and get the right number of type arguments.
 
 Source: src/relay/analysis/kind_check.cc of TVM 0.16.
 """
@@ -21,7 +21,7 @@ from byoc_lab.relay.ir.types import (
 
 
 def check_kind(t: Type, mod: IRModule | None = None) -> TypeKind:
-    """The kind of a type. Raises TypeInferenceError when it has none.
+    """The kind of a type. Raises TypeInferenceError for an ill-kinded type.
 
     Args:
         mod: the module that defines the data types; without one, `t` may not mention any.
@@ -44,7 +44,7 @@ def check_kind(t: Type, mod: IRModule | None = None) -> TypeKind:
 
 
 def _check(ty: Type, applied: bool, mod: IRModule | None) -> None:
-    """One type by itself; `applied`: it need not be of kind Type."""
+    """Check one type without its parts; `applied`: it need not be of kind Type."""
     if isinstance(ty, TypeCall):
         if not isinstance(ty.func, GlobalTypeVar):
             raise TypeInferenceError(f"{ty}: found {ty.func}, expected the name of a data type")

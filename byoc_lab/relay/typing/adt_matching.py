@@ -1,9 +1,9 @@
-"""Which values no clause of a match takes: `unmatched_cases`.
+"""Exhaustiveness of a match: the values that no clause handles (`unmatched_cases`).
 
-A candidate pattern stands for the values it matches; at first one wildcard stands for all. The
-first clause that may match a candidate settles it, when it matches all of it, or has its wildcards
-replaced by every constructor there is, when it matches a part. A candidate that every clause
-refuses is a case that is missing.
+A candidate pattern represents the values it matches; the first candidate, a wildcard, represents
+all. For each candidate the first clause that may match it decides: if the clause matches all of it,
+the candidate is done; if it matches a part, the wildcards of the candidate are expanded to every
+constructor. A candidate that no clause matches is a missing case.
 
 Source: src/relay/analysis/match_exhaustion.cc of TVM 0.16 (same cases, in the same order).
 """
@@ -80,7 +80,7 @@ def _matches(pattern: Pattern, candidate: Pattern) -> int:
 
 
 def _expanded(pattern: Pattern, candidate: Pattern, mod: IRModule) -> list[Pattern]:
-    """What `candidate` stands for, told apart as far as `pattern` tells it apart."""
+    """`candidate` split into the cases that `pattern` distinguishes."""
     wild = isinstance(candidate, PatternWildcard)
     if isinstance(pattern, PatternConstructor):
         if wild:

@@ -1,13 +1,13 @@
 """Type inference: every node gets its `checked_type`.
 
-1. Walk each function, operands first. A node whose operands are known is typed at once; where a
-   type is still missing, a hole stands for it and the node waits in a queue.
-2. Whenever a hole is filled, retry who waits for it: relations also work backwards, so that
-   `nn.conv2d` tells its untyped weight what it has to be.
-3. Rebuild the nodes with their types, filling in missing annotations.
+1. Walk each function, operands first. A node whose operands have types is typed at once; where a
+   type is missing, a hole represents it and the node waits in a queue.
+2. Whenever a hole is resolved, retry the nodes that wait for it: relations also work backwards, so
+   that `nn.conv2d` determines the type of an untyped weight.
+3. Rebuild the nodes with their types, completing missing annotations.
 
-A node that already has a type keeps it, and its very self, when nothing below it is new: inference
-after a small change costs a walk, not a second inference.
+A node that already has a type stays the same object when nothing below it is new: inference after a
+small change costs a walk, not a second inference.
 
 Source: src/relay/transforms/type_infer.cc of TVM 0.16.
 """
@@ -62,19 +62,18 @@ BOOL = TensorType((), "bool")
 
 
 def infer_module(mod: IRModule, *, declare_globals: bool = False) -> IRModule:
-    """`mod` with every node typed: a copy, or `mod` itself when that is so already.
+    """`mod` with every node typed: a copy, or `mod` itself when it is typed already.
 
     Raises TypeInferenceError naming the expression, what was found and what was expected, and
     FreeVariableError for a function that has free variables,
     UnknownNameError for a global that the module does not have; with `declare_globals` such a
-    global gets the type its uses ask for instead, which is kept in `declared`.
+    global gets the type that its uses imply, which is kept in `declared`.
     """
     with diagnosed(mod):
         return _infer_module(mod, declare_globals)
 
 
-# Functions that inference has typed and that mention nothing of their module: there is nothing to
-# find out about them again, however large they are.
+# Typed functions that do not refer to their module, which need no second inference.
 _SETTLED: WeakSet[Function] = WeakSet()
 
 
@@ -88,7 +87,7 @@ def _infer_module(mod: IRModule, declare_globals: bool) -> IRModule:
         try:
             nodes, free = walk_scopes(func)
         except WellFormedError:
-            check_closed(func, gv.name_hint)  # free variables are said first
+            check_closed(func, gv.name_hint)  # free variables are reported first
             raise
         if free:
             check_closed(func, gv.name_hint)  # raises an error that shows them
@@ -100,7 +99,7 @@ def _infer_module(mod: IRModule, declare_globals: bool) -> IRModule:
     typed = mod.copy()
     for gv, func in todo.items():
         typed.functions[gv] = solver.rebuilt(func)
-    # A length may be found in another function; a data type is the module's.
+    # A length may be determined by another function; a data type belongs to the module.
     if not mod.type_definitions and not any(ty.has_symbols for ty in solver.types.values()):
         _SETTLED.update(typed.functions[gv] for gv in alone)
     for gv in solver.undeclared:
@@ -119,7 +118,7 @@ def infer_expr(expr: Expr, mod: IRModule | None = None) -> Expr:
 
 
 class _Types(dict[Expr, Type]):
-    """Types by node; an operator has one only where it is called."""
+    """Types by node; an operator has a type only where it is called."""
 
     def __missing__(self, node: Expr) -> Type:
         if isinstance(node, Op):
@@ -129,19 +128,19 @@ class _Types(dict[Expr, Type]):
 
 @dataclass(frozen=True)
 class _Midway:
-    """On the stack of a walk: between parts of `node`, of which the first are typed."""
+    """A stop on the stack of a walk: the first parts of `node` are typed, the others are not."""
 
     node: Let | Match | Call
 
 
 class _Solver(CallRules, DataTypeRules):
-    """One inference: the types found so far, and what waits for more."""
+    """One inference: the types found so far, and the attempts that wait for more."""
 
     def __init__(self, mod: IRModule, declare_globals: bool):
         self.mod = mod
         self.unifier = Unifier()
         self.types = _Types()
-        self.fresh: set[Expr] = set()  # nodes whose type may differ from what they carry
+        self.fresh: set[Expr] = set()  # nodes whose type may differ from their checked_type
         self.attempts: list[tuple[Sequence[Type], Callable[[], bool]]] = []
         self.waiting: dict[Type, set[int]] = {}  # hole -> positions in `attempts`
         self.open_calls = []
@@ -188,9 +187,9 @@ class _Solver(CallRules, DataTypeRules):
                 stack += reversed(self._below(node))
 
     def _below(self, node: Expr) -> Sequence[Any]:
-        """What to look at before `node` itself, and when to stop midway."""
+        """What to visit before `node` itself, and where to stop midway."""
         if isinstance(node, Let):
-            self.of_variable(node.var)  # must be known before the body is looked at
+            self.of_variable(node.var)  # must be known before the body is visited
             return node.value, _Midway(node), node.body
         if isinstance(node, Match):
             return node.data, _Midway(node), *(c.rhs for c in node.clauses)
@@ -200,7 +199,7 @@ class _Solver(CallRules, DataTypeRules):
         return node.parts()
 
     def _midway(self, node: Let | Match | Call) -> None:
-        """What the first parts of a node say of the others."""
+        """Derive types of the other parts of a node from its first parts."""
         if isinstance(node, Call):
             self._type_parameters(node)
         elif isinstance(node, Let):
@@ -218,7 +217,7 @@ class _Solver(CallRules, DataTypeRules):
                 self.fresh.add(param)
 
     def _visit(self, node: Expr) -> Type:
-        carried = node._checked_type
+        present = node._checked_type
         if isinstance(node, Var):
             return self.of_variable(node)
         if isinstance(node, GlobalVar):
@@ -226,12 +225,12 @@ class _Solver(CallRules, DataTypeRules):
         if isinstance(node, Constructor):
             return self.constructor_type(node)
         if isinstance(node, Constant):
-            if carried is not None:
-                return carried
+            if present is not None:
+                return present
             self.fresh.add(node)
             return TensorType(node.data.shape, node.data.dtype)
-        if carried is not None and not any(p in self.fresh for p in node.parts()):
-            return carried
+        if present is not None and not any(p in self.fresh for p in node.parts()):
+            return present
         self.fresh.add(node)
         return _VISIT[type(node)](self, node)
 
@@ -245,7 +244,7 @@ class _Solver(CallRules, DataTypeRules):
                 )
             ty = IncompleteType()
             self.undeclared.append(gv)
-        self.fresh.add(gv)  # who uses it is typed anew: the function may have changed
+        self.fresh.add(gv)  # its users are typed again: the function may have changed
         return ty
 
     def _function(self, func: Function) -> Type:
@@ -302,7 +301,7 @@ class _Solver(CallRules, DataTypeRules):
     # 2. Solve ------------------------------------------------------------------------------------
 
     def now_or_later(self, types: Sequence[Type], attempt: Callable[[], bool]) -> None:
-        """Do `attempt` now and, until it succeeds, whenever a hole in `types` is filled."""
+        """Call `attempt` now and, until it succeeds, whenever a hole in `types` is resolved."""
         if not attempt():
             self.attempts.append((types, attempt))
             self._wait(len(self.attempts) - 1)
@@ -313,7 +312,7 @@ class _Solver(CallRules, DataTypeRules):
                 self.waiting.setdefault(hole, set()).add(number)
 
     def finish(self) -> None:
-        """Retry what waits for a hole that was filled, until nothing moves."""
+        """Retry the attempts that wait for resolved holes, until nothing changes."""
         filled = self.unifier.filled
         while filled or self.guess():
             ready = set().union(*(self.waiting.pop(hole, ()) for hole in filled))
@@ -321,7 +320,7 @@ class _Solver(CallRules, DataTypeRules):
             for number in sorted(ready):
                 if not self.attempts[number][1]():
                     self._wait(number)
-        # They refer to the solver: a cycle, which would keep all of this inference in memory.
+        # They refer to the solver: this cycle would keep the whole inference in memory.
         self.attempts.clear()
         self.waiting.clear()
 
@@ -334,7 +333,7 @@ class _Solver(CallRules, DataTypeRules):
         at: Span | None = None,
         found_first: bool = False,
     ) -> Type:
-        """Make two types one. TVM names the wanted one first, or the found one."""
+        """Unify two types. TVM names the expected one first, or the found one."""
         try:
             return self.unifier.unify(found, wanted)
         except Conflict as error:
@@ -352,14 +351,14 @@ class _Solver(CallRules, DataTypeRules):
             _fail(
                 node,
                 f"the type of {describe(node)} cannot be inferred (only {ty} is known); "
-                f"annotate it, or a variable it is made of",
+                f"annotate it, or a variable that it uses",
                 facts={"kind": "underconstrained"},
             )
         return ty
 
     def rebuilt(self, root: Expr) -> Any:
         if root not in self.fresh and not self.unifier.found_lengths:
-            return root  # what is fresh makes fresh what it is a part of
+            return root  # the users of a fresh node are fresh, too
         return rebuild(root, self._attach, memo=self.memo)
 
     def _attach(self, node: Any, post: Expr) -> Expr:
@@ -383,7 +382,7 @@ class _Solver(CallRules, DataTypeRules):
 
 
 def _is_open(annotation: Type | None) -> bool:
-    """Whether a variable's annotation leaves something to find."""
+    """Whether a variable's annotation is missing or incomplete."""
     return annotation is None or annotation.has_holes
 
 

@@ -1,4 +1,4 @@
-"""The part of type inference that deals with data types: constructors, patterns, matches.
+"""Type inference of algebraic data types: constructors, patterns, matches.
 
 Source: src/relay/transforms/type_infer.cc of TVM 0.16.
 """
@@ -36,7 +36,7 @@ from byoc_lab.relay.typing.infer_errors import fail
 
 
 class DataTypeRules:
-    """Rules for an inference, which gives the module, the types found so far and `unify`."""
+    """Rules mixed into an inference, which provides the module, the types so far and `unify`."""
 
     mod: IRModule
     types: dict[Expr, Type]
@@ -68,7 +68,7 @@ class DataTypeRules:
         return data
 
     def type_pattern(self, match: Match, pattern: Pattern, ty: Type) -> None:
-        """Give the variables of a pattern the types that matching a value of type `ty` gives."""
+        """Type the variables of a pattern that is matched against a value of type `ty`."""
         what, at = f"the pattern {pattern}", pattern.span
         if isinstance(pattern, PatternVar):
             self.unify(match, ty, self.of_variable(pattern.var), what, at)
@@ -112,8 +112,8 @@ class DataTypeRules:
 
 
 def is_of_anything(ty: Type) -> bool:
-    """Whether the holes in a type are arguments of a data type: nobody can say of what an empty
-    list that nobody adds to is a list."""
+    """Whether the holes in a type are arguments of a data type: the element type of an empty list
+    that is never extended cannot be determined."""
     if isinstance(ty, TypeCall):
         return True
     return all(is_of_anything(p) for p in parts_of(ty) if p.has_holes) and bool(parts_of(ty))

@@ -1,4 +1,4 @@
-"""The part of type inference that deals with calls: of operators, and of functions.
+"""Type inference of calls of operators and functions.
 
 Source: src/relay/transforms/type_infer.cc of TVM 0.16.
 """
@@ -18,15 +18,15 @@ from byoc_lab.relay.typing.unify import Unifier
 
 
 class CallRules:
-    """Rules for an inference, which gives the types found so far, what fills their holes, and
-    `now_or_later` for what has to wait for more of them."""
+    """Rules mixed into an inference, which provides the types so far, their unifier, and
+    `now_or_later` for rules that have to wait for more types."""
 
     unifier: Unifier
     types: dict[Expr, Type]
     instances: dict[Expr, list[Type]]  # calls of generic functions: their type_args
     unify: Callable[..., Type]
     now_or_later: Callable[[Sequence[Type], Callable[[], bool]], None]
-    open_calls: list[tuple[Call, Type]]  # of what no type is known, and their results
+    open_calls: list[tuple[Call, Type]]  # calls of untyped callees, and their results
 
     def call_type(self, call: Call) -> Type:
         if isinstance(call.op, Op):
@@ -51,7 +51,7 @@ class CallRules:
                 facts={"kind": "callee", "found": callee},
             )
         if callee.type_params:
-            # A call's types are others than the function's own: what it gives must be known first.
+            # Each call has its own type arguments: the function's result must be known first.
             callee = self.unifier.resolve(callee)
             assert isinstance(callee, FuncType)
             if callee.ret_type.has_holes and not is_of_anything(callee.ret_type):
@@ -82,8 +82,8 @@ class CallRules:
         return True
 
     def guess(self) -> bool:
-        """Take what is called, and nothing else says anything of, for a function of just these
-        types. Whether there was such a call."""
+        """Assume that a callee without any other information is a function of exactly these types.
+        Returns whether such a call existed."""
         while self.open_calls:
             call, result = self.open_calls.pop(0)
             callee = self.unifier.head(self.types[call.op])
@@ -111,7 +111,7 @@ class CallRules:
             fail(call, f"{definition.name} takes {schema.type_key}, found {attrs.type_key}")
         args = [self.types[a] for a in call.args]
         if definition.relation is identity:
-            return args[0]  # be it a hole: what fills the one fills the other
+            return args[0]  # even a hole: both are resolved together
         if attrs is None and schema is not None:
             attrs = schema.make()
         if not any(t.has_holes for t in args):  # the usual case: known operands, known result
@@ -144,7 +144,7 @@ class CallRules:
         except ByocLabError:
             raise
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            # A stride of 0, a scale that is infinite, a dtype that NumPy has not.
+            # A stride of 0, an infinite scale, a dtype that NumPy lacks.
             fail(call, f"{definition.name}: an attribute is out of range ({error})", error)
 
     def _check_arguments(

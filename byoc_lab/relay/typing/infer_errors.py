@@ -1,4 +1,4 @@
-"""How type inference says what is wrong, and where."""
+"""Error messages of type inference, with their position."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from byoc_lab.relay.ir.expr import Expr, Span
 
 
 def place(node: Expr, at: Span | None = None) -> str:
-    """Where `node` (or, more closely, `at`) was read, to begin a message with; "" when unknown."""
+    """The position of `node` (or, more precisely, `at`) as a message prefix; "" when unknown."""
     span = at or node.span
     return f"{span}: " if span else ""
 

@@ -1,7 +1,7 @@
-"""Unification: what two types have in common, and what their holes must be for that.
+"""Unification of types, which resolves their holes.
 
-A `?` dimension goes with any other. A symbolic length that meets a number is that number from then
-on, wherever it is.
+A `?` dimension unifies with any other. A symbolic length that is unified with a number is replaced
+by that number everywhere.
 
 Source: the type solver of TVM 0.16.
 """
@@ -23,7 +23,7 @@ from byoc_lab.relay.ir.types import (
 
 
 class Conflict(TypeInferenceError):
-    """Two types that cannot be one: `found` and `expected`, without what holes are known to be."""
+    """Two types that cannot be unified: `found` and `expected`, with their holes unresolved."""
 
     def __init__(self, found: Type, expected: Type, why: str = ""):
         super().__init__(f"found {found}, expected {expected}{why}")
@@ -31,7 +31,7 @@ class Conflict(TypeInferenceError):
 
 
 class Unifier:
-    """Holes and what they were found to be."""
+    """Holes and symbolic lengths with the types and lengths that they are bound to."""
 
     def __init__(self) -> None:
         self._bound: dict[Type, Type] = {}
@@ -39,13 +39,13 @@ class Unifier:
         self.filled: list[Type] = []  # the holes that were bound, in that order
 
     def head(self, ty: Type) -> Type:
-        """`ty` itself, or what its hole was found to be (parts may still have holes)."""
+        """`ty` itself, or the type that a hole is bound to (its parts may still have holes)."""
         while isinstance(ty, IncompleteType) and ty in self._bound:
             ty = self._bound[ty]
         return ty
 
     def resolve(self, ty: Type) -> Type:
-        """`ty` with every hole filled that can be, and symbolic lengths that were found."""
+        """`ty` with all bound holes and symbolic lengths replaced."""
         if ty.has_holes:
             ty = self.head(ty)
             if ty.has_holes and not isinstance(ty, IncompleteType):
@@ -55,7 +55,7 @@ class Unifier:
         return ty
 
     def holes(self, ty: Type) -> list[Type]:
-        """The holes in `ty` that are not filled."""
+        """The unbound holes in `ty`."""
         todo: list[Type] = [ty]
         found: list[Type] = []
         while todo:
@@ -67,12 +67,12 @@ class Unifier:
         return found
 
     def known(self, ty: Type) -> Type | None:
-        """The type as a relation gets it: None while it is a hole."""
+        """The type as a relation receives it: None for an unbound hole."""
         ty = self.resolve(ty)
         return None if isinstance(ty, IncompleteType) else ty
 
     def unify(self, a: Type, b: Type) -> Type:
-        """Make `a` and `b` the same. Raises TypeInferenceError when they cannot be."""
+        """Unify `a` and `b`. Raises TypeInferenceError when that is impossible."""
         a, b = self.head(a), self.head(b)
         if a is b or a == b:
             return a
@@ -110,7 +110,7 @@ class Unifier:
         return TensorType(shape, a.dtype)
 
     def _go_together(self, x: Dim, y: Dim) -> bool:
-        """Whether two lengths can be one; a symbolic one is what it meets from then on."""
+        """Whether two lengths can be unified; binds a symbolic one."""
         if x == y:
             return True
         for mine, other in ((x, y), (y, x)):
@@ -131,8 +131,8 @@ def _occurs(hole: Type, ty: Type) -> bool:
 
 
 def _same_parameters(a: FuncType, b: FuncType) -> tuple[FuncType, FuncType]:
-    """Two generic function types over the same type parameters: those of the one that has fewer.
-    The other ones of the more general type may be anything."""
+    """Two generic function types over the type parameters of the one that has fewer. The other
+    parameters of the more general type become holes."""
     if len(a.type_params) > len(b.type_params):
         b, a = _same_parameters(b, a)
         return a, b

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.relay import IRModule, assert_structural_equal, structural_equal
-from byoc_lab.relay.analysis.structural_hash import structural_hash
+from byoc_lab.relay import IRModule, assert_structural_equal, structural_equal, structural_hash
 from byoc_lab.relay.typing.infer import infer_module
 from tests.parity.client import python_path, skip_reason
 

@@ -103,7 +103,7 @@ def test_nothing_can_be_changed():
         lambda: relay.PatternTuple([relay.const(1)]),
     ],
 )
-def test_what_is_no_pattern_is_refused(make):
+def test_other_objects_are_no_patterns(make):
     with pytest.raises(TypeError, match="found"):
         make()
 
@@ -185,7 +185,7 @@ def test_a_difference_in_a_clause_is_placed():
         relay.assert_structural_equal(head_or(relay.const(1)), head_or(relay.const(2)))
 
 
-def test_constructors_are_told_apart_by_type_and_name():
+def test_constructors_differ_by_type_or_name():
     other = relay.GlobalTypeVar("Other")
     assert relay.structural_equal(CONS, relay.Constructor("Cons", CONS.inputs, LIST))
     assert not relay.structural_equal(CONS, NIL)

@@ -24,7 +24,7 @@ def error_of(text: str) -> ParseError:
     return caught.value
 
 
-# What is said, and where -------------------------------------------------------------------------
+# Messages and positions --------------------------------------------------------------------------
 
 HUGE = "9" * 18
 FAULTS = [
@@ -108,11 +108,11 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize("text, line, column, said", FAULTS, ids=range(len(FAULTS)))
-def test_faults_are_named_and_shown(text: str, line: int, column: int, said: list[str]):
+@pytest.mark.parametrize("text, line, column, message", FAULTS, ids=range(len(FAULTS)))
+def test_faults_are_named_and_shown(text: str, line: int, column: int, message: list[str]):
     error = error_of(text)
     assert (error.source, error.line, error.column) == ("bad.relay", line, column), str(error)
-    for part in said:
+    for part in message:
         assert part in error.reason
     shown = str(error).split("\n")
     assert shown[0] == f"bad.relay:{line}:{column}: {error.reason}"
@@ -149,12 +149,12 @@ MODULE_FAULTS = [
 ]
 
 
-@pytest.mark.parametrize("text, line, column, said", MODULE_FAULTS)
-def test_faults_of_modules(text: str, line: int, column: int, said: str):
+@pytest.mark.parametrize("text, line, column, message", MODULE_FAULTS)
+def test_faults_of_modules(text: str, line: int, column: int, message: str):
     with pytest.raises(ParseError) as caught:
         relay.parse(HEADER + text)
     assert (caught.value.line, caught.value.column) == (line, column), str(caught.value)
-    assert said in caught.value.reason
+    assert message in caught.value.reason
 
 
 def test_nothing_is_no_module():
@@ -167,7 +167,7 @@ def test_nothing_is_no_module():
 def test_a_file_that_is_no_text(tmp_path):
     path = tmp_path / "model.relay"
     path.write_bytes(b"def @main() {\n  \xff\xfe }")
-    with pytest.raises(ParseError, match="no text") as caught:
+    with pytest.raises(ParseError, match="this is not a text file") as caught:
         relay.parse_file(path)
     assert (caught.value.line, caught.value.column) == (2, 3)
 

@@ -1,4 +1,4 @@
-"""Reading Relay text: every construct, places, errors, depth (programs: test_programs)."""
+"""Reading Relay text: every construct, places, errors, depth (programs: test_parser_programs)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types of constructors, of matches and of what patterns bind; what is wrong is said and placed."""
+"""Types of constructors, of matches and of what patterns bind; errors and their positions."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_inference_again_changes_nothing():
 
 
 @pytest.mark.parametrize(
-    "body, place, said",
+    "body, place, message",
     [
         ("match (%l) { Nil => 0 }", "4:1", "match does not handle Cons(_, _)"),
         ("match (%l) { Cons(%a) => %a, _ => 1 }", "4:14", "has 1 fields, expected 2"),
@@ -82,11 +82,11 @@ def test_inference_again_changes_nothing():
         ("let %x: List = %l; %x", "4:5", "List takes 1 types, found 0: List[]"),
     ],
 )
-def test_what_is_wrong_is_placed(body: str, place: str, said: str):
+def test_what_is_wrong_is_placed(body: str, place: str, message: str):
     with pytest.raises(TypeInferenceError) as caught:
         typed(f"def @main(%l: List[int32]) {{\n{body} }}")
     assert str(caught.value).startswith(f"from_string:{place}: "), str(caught.value)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_match_with_a_question_mark_may_leave_cases_out():
@@ -120,7 +120,7 @@ def test_an_applied_name_has_the_kind_of_a_type():
         (relay.TypeRelation(None, [a, name(a)], 1, None), kind.Constraint),
     ):
         assert relay.analysis.check_kind(ty, mod) == expected
-    for ty, said in (
+    for ty, message in (
         (name(), "takes 1 types, found 0"),
         (name(name), "List is the name of a data type"),
         (relay.TupleType([name]), "List is the name of a data type"),
@@ -128,7 +128,7 @@ def test_an_applied_name_has_the_kind_of_a_type():
         (relay.GlobalTypeVar("Tree")(), "no type is named Tree; the module defines List"),
         (relay.TupleType([relay.TypeVar("S", kind.ShapeVar)]), "S is of kind ShapeVar"),
     ):
-        with pytest.raises(TypeInferenceError, match=said):
+        with pytest.raises(TypeInferenceError, match=message):
             relay.analysis.check_kind(ty, mod)
 
 

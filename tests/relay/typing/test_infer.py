@@ -81,7 +81,7 @@ def test_lengths_of_another_dtype_are_kept() -> None:
     assert [t.shape[0].dtype for t in (narrow, wide)] == ["int32", "int64"]
 
 
-def test_free_variables_are_said_before_what_else_is_wrong_with_scopes() -> None:
+def test_free_variables_are_reported_before_other_faults_of_scopes() -> None:
     x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
     twice = relay.Let(x, y, relay.Let(x, x, x))
     with pytest.raises(FreeVariableError, match="contains free variables"):

@@ -1,0 +1,75 @@
+"""Nodes: copies with some fields changed, identity of variables, short descriptions."""
+
+from __future__ import annotations
+
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.compat import with_fields
+
+x = relay.var("x", shape=(2,))
+
+
+NODES = {
+    "Call": (x + x, {"op": relay.op.get("multiply")}),
+    "Constant": (relay.const(1), {"data": relay.const(2).data}),
+    "Function": (relay.Function([x], x), {"body": x + x}),
+    "If": (relay.If(x, x, x), {"cond": relay.var("c", "bool")}),
+    "Let": (relay.Let(x, x, x), {"value": relay.const(1)}),
+    "RefCreate": (relay.RefCreate(x), {"value": relay.const(1)}),
+    "RefRead": (relay.RefRead(x), {"ref": relay.var("r")}),
+    "RefWrite": (relay.RefWrite(x, x), {"value": relay.const(1)}),
+    "Tuple": (relay.Tuple([x, x]), {"fields": (x,)}),
+    "TupleGetItem": (relay.TupleGetItem(x, 0), {"index": 1}),
+    "Var": (x, {"type_annotation": relay.TensorType((3,))}),
+}
+
+
+@pytest.mark.parametrize("kind", NODES)
+def test_some_fields_change_and_the_others_stay(kind: str) -> None:
+    node, changes = NODES[kind]
+    change = getattr(with_fields, f"{kind}WithFields")
+    ((name, value),) = changes.items()
+    changed = change(node, **changes)
+    assert type(changed) is type(node) and getattr(changed, name) == value
+    assert change(node) is node
+    assert change(node, **{name: getattr(node, name)}) is node
+
+
+def test_a_variable_takes_another_one_s_identity() -> None:
+    other = relay.var("other")
+    changed = with_fields.VarWithFields(x, vid=other.vid)
+    assert (changed.vid, changed.name_hint) == (other.vid, "other")
+    assert changed.type_annotation == x.type_annotation
+
+
+def test_wrong_arguments_are_refused() -> None:
+    with pytest.raises(TypeError, match="named by a string, found 1"):
+        relay.var(1)
+    with pytest.raises(TypeError, match="numbers or arrays of them, found 'text'"):
+        relay.const("text")
+
+
+def test_descriptions_are_short():
+    x, f = relay.var("x", shape=(2,)), relay.GlobalVar("f")
+    pair = relay.Tuple([x, x])
+    first = relay.TupleGetItem(pair, 0)
+    chain: relay.Expr = f
+    for _ in range(5_000):
+        chain = relay.TupleGetItem(relay.Call(chain, [x]), 0)
+    words = {
+        "variable %x": x,
+        "call of global @f": f(x),
+        "call of a call": relay.Call(f(x), [x]),
+        "projection .0 of Tuple": first,
+        "projection .1 of a projection": relay.TupleGetItem(first, 1),
+        "projection .0 of abs(...)": relay.TupleGetItem(relay.abs(x), 0),
+        "projection .0 of a call": chain,
+        "function of 1 parameters": relay.Function([x], x),
+        "function dnnl.conv": relay.Function([x], x, attrs={"Composite": "dnnl.conv"}),
+        "constant Tensor[(2), int8]": relay.const([1, 2], "int8"),
+        "let %x": relay.Let(x, x, x),
+        "If": relay.If(x, x, x),
+    }
+    assert {text: relay.describe(node) for text, node in words.items()} == {t: t for t in words}
+    assert relay.describe(5) == "int"

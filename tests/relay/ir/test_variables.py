@@ -1,0 +1,60 @@
+"""Variables of an expression: bound, free and all of them, and their scopes."""
+
+from __future__ import annotations
+
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.errors import WellFormedError
+from byoc_lab.relay.ir.variables import (
+    all_vars,
+    bound_vars,
+    check_well_formed,
+    free_among,
+    free_vars,
+    walk_scopes,
+    well_formed,
+)
+from byoc_lab.relay.ir.visit import post_order
+
+X, Y, Z = (relay.var(name, shape=(2,)) for name in "xyz")
+
+
+def test_free_variables_are_those_that_nothing_binds() -> None:
+    inner = relay.Let(Y, relay.exp(X), relay.add(Y, Z))
+    function = relay.Function([X], inner)
+    assert free_vars(function) == free_among(post_order(function)) == [Z]
+    assert bound_vars(function) == [X, Y]
+    assert all_vars(function) == [X, Y, Z]
+
+
+def test_a_walk_gives_the_nodes_and_the_free_variables() -> None:
+    call = relay.add(X, Y)
+    nodes, free = walk_scopes(relay.Function([X], call))
+    assert call in nodes and not nodes & {X, Y}
+    assert free == {Y}
+
+
+BOUND_TWICE = relay.Tuple([relay.Function([X], X), relay.Function([X], X)])
+USED_OUTSIDE = relay.Tuple([relay.Let(X, Y, X), X])
+USED_BEFORE = relay.Tuple([X, relay.Let(X, Y, X)])
+
+
+@pytest.mark.parametrize(
+    ("expr", "message"),
+    [
+        (BOUND_TWICE, "more than once"),
+        (USED_OUTSIDE, "outside of the scope"),
+        (USED_BEFORE, "also used outside of its scope"),
+    ],
+    ids=["bound twice", "used outside", "used before"],
+)
+def test_scopes_that_are_violated(expr: relay.Expr, message: str) -> None:
+    assert not well_formed(expr)
+    with pytest.raises(WellFormedError, match=message):
+        check_well_formed(expr)
+
+
+def test_scopes_that_are_kept() -> None:
+    assert well_formed(relay.Function([X], relay.Let(Y, X, relay.add(X, Y))))
+    assert well_formed(relay.add(X, X))

@@ -1,0 +1,87 @@
+"""The classes of the pattern language and the functions that create them."""
+
+from __future__ import annotations
+
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.errors import UnknownNameError
+from byoc_lab.relay.patterns import (
+    AltPattern,
+    FunctionPattern,
+    dominates,
+    has_attr,
+    is_constant,
+    is_op,
+    is_tuple,
+    is_tuple_get_item,
+    is_var,
+    wildcard,
+)
+from byoc_lab.relay.patterns.patterns import root_operators
+
+X = relay.var("x", shape=(2, 3))
+
+
+RELU = is_op("nn.relu")
+
+
+def chain(n: int, ops: tuple[str, ...] = ("abs",)) -> relay.Expr:
+    """`n` unary calls over a relu of X."""
+    value: relay.Expr = relay.nn.relu(X)
+    for k in range(n):
+        value = relay.Call(relay.op.get(ops[k % len(ops)]), [value])
+    return value
+
+
+def test_unknown_operator() -> None:
+    with pytest.raises(UnknownNameError, match=r"nn\.relo.*nn\.relu"):
+        is_op("nn.relo")
+
+
+def test_patterns_compare_by_identity() -> None:
+    assert wildcard() != wildcard()
+    assert is_tuple([wildcard(), wildcard()])[1].index == 1
+    assert len(is_tuple([wildcard(), wildcard()])) == 2
+
+
+def test_prefix_forms_stand_for_a_wildcard() -> None:
+    assert has_attr({"axis": 1}).match(relay.nn.softmax(X, axis=1))
+    assert not has_attr({"axis": 1}).match(relay.nn.softmax(X, axis=0))
+    assert not has_attr({"axis": 1}).match(X)
+
+
+def test_index_minus_one_is_any_projection() -> None:
+    pair = relay.Tuple([X, X])
+    assert is_tuple_get_item(wildcard(), -1).match(relay.TupleGetItem(pair, 1))
+
+
+def test_the_path_defaults_to_anything() -> None:
+    pattern = is_op("exp")(wildcard()).dominates(RELU(wildcard()))
+    assert pattern.match(relay.exp(chain(2, ("abs", "tanh"))))
+    assert dominates(RELU(wildcard()), wildcard(), is_op("exp")(wildcard())).match(
+        relay.exp(chain(2, ("abs", "tanh")))
+    )
+
+
+@pytest.mark.parametrize(("pattern", "operators"), [
+    (RELU(wildcard()), {"nn.relu"}),
+    (RELU(wildcard()) | is_op("abs")(None), {"nn.relu", "abs"}),
+    (RELU(wildcard()).has_shape((2, 3)), {"nn.relu"}),
+    (is_op("exp")(None).dominates(wildcard()), {"exp"}),
+    (wildcard() / wildcard(), {"divide", "multiply"}),
+    (wildcard(), None),
+    (RELU(wildcard()) | is_constant(), None),
+    (wildcard()(wildcard()), None),
+    (FunctionPattern(None, wildcard()), None),
+])  # fmt: skip
+def test_where_a_pattern_is_looked_for(
+    pattern: relay.dataflow_pattern.DFPattern, operators: set[str] | None
+) -> None:
+    assert root_operators(pattern) == (None if operators is None else frozenset(operators))
+
+
+def test_root_of_a_redirected_wildcard() -> None:
+    recursive = wildcard()
+    recursive.redirect_to(AltPattern(is_op("abs")(recursive), RELU(is_var())))
+    assert root_operators(recursive) == {"abs", "nn.relu"}

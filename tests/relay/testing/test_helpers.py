@@ -1,0 +1,23 @@
+"""`run_opt_pass`: a pass on an expression."""
+
+from __future__ import annotations
+
+from byoc_lab import relay
+
+
+def test_a_pass_runs_on_an_expression() -> None:
+    x = relay.var("x", shape=(2, 3))
+    typed = relay.testing.run_infer_type(relay.abs(x))
+    assert str(typed.checked_type) == "Tensor[(2, 3), float32]"
+    func = relay.Function([x], relay.add(x, relay.add(relay.const(1.0), relay.const(2.0))))
+    folded = relay.testing.run_opt_pass(func, relay.transform.FoldConstant())
+    assert isinstance(folded, relay.Function)
+    assert float(folded.body.args[1].data.numpy()) == 3
+    names = []
+
+    def look(mod: relay.IRModule) -> relay.IRModule:
+        names.append({gv.name_hint for gv in mod.functions})
+        return mod
+
+    assert relay.testing.run_opt_pass(x, look, import_prelude=True).name_hint == "x"
+    assert {"main", "map", "foldl"} <= names[0]
