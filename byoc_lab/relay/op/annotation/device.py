@@ -10,8 +10,8 @@ from typing import Any as AnyValue
 from byoc_lab.relay.ir.attrs import Attr, Attrs, AttrsType, boolean, integer, string
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, builder, define_op, identity
-from byoc_lab.relay.op.tensor.shape import no_flops
 
 DEVICE_TYPES = {"cpu": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10}
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, string
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import builder, define_op, identity
-from byoc_lab.relay.op.tensor.shape import no_flops
 
 COMPILER_ATTRS = AttrsType(
     "relay.attrs.CompilerAttrs",

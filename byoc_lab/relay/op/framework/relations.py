@@ -46,6 +46,13 @@ def need_length(op: str, name: str, values: Sequence[int], *lengths: int) -> Non
         fail(op, f"attribute {name} must have {wanted} numbers, found {list(values)}")
 
 
+def need_one_of(op: str, name: str, value: AnyValue, choices: Iterable[AnyValue]) -> None:
+    """Raise TypeInferenceError unless an attribute has one of the values that the operator has."""
+    if value not in (possible := tuple(choices)):
+        shown = ", ".join(map(str, possible))
+        fail(op, f"attribute {name} must be one of {shown}, found {value!r}")
+
+
 def axis_of(op: str, axis: int, rank: int, name: str = "axis") -> int:
     """`axis` counted from the front. Raises TypeInferenceError outside [-rank, rank)."""
     if not -rank <= axis < rank:

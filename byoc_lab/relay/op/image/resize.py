@@ -33,6 +33,7 @@ from byoc_lab.relay.op.framework.relations import (
     Types,
     fail,
     need_length,
+    need_one_of,
     need_rank,
     out_dtype,
     tensors,
@@ -201,9 +202,7 @@ def _define(rank: int) -> None:
             fail(op, f"attribute size must be given: ({axes})")
         need_length(op, "size", attrs.size, rank)
         for name, possible in (("method", METHODS), ("coordinate_transformation_mode", MODES)):
-            if attrs[name] not in possible:
-                found = attrs[name]
-                fail(op, f"attribute {name} must be one of {', '.join(possible)}, found {found!r}")
+            need_one_of(op, name, attrs[name], possible)
         order = positions(op, "layout", attrs.layout, f"NC{spatial}")
         n, c, *_ = permute(x.shape, order)
         return x, TensorType(inverse_permute((n, c, *attrs.size), order), out_dtype(attrs, x))

@@ -22,6 +22,7 @@ from byoc_lab.relay.ir.attrs import (
     string,
 )
 from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.layout import inverse, inverse_permute, permute, positions
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
@@ -30,6 +31,7 @@ from byoc_lab.relay.op.framework.relations import (
     differ,
     fail,
     need_length,
+    need_one_of,
     need_rank,
     out_dtype,
     tensors,
@@ -63,9 +65,7 @@ def crop_relation(
     """data (N, C, H, W), boxes (B, 4) and box_indices (B,) give (B, C, *crop_size)."""
     x, b, i = tensors(CROP, "data boxes box_indices", data, boxes, indices)
     need_length(CROP, "crop_size", attrs.crop_size, 2)
-    if attrs.method not in CROP_METHODS:
-        known = ", ".join(CROP_METHODS)
-        fail(CROP, f"attribute method must be one of {known}, found {attrs.method!r}")
+    need_one_of(CROP, "method", attrs.method, CROP_METHODS)
     if x is None or b is None:
         return x, b, i, None
     need_rank(CROP, "data", x, 4)
@@ -122,7 +122,7 @@ define_op(
             Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
         ),
     ),
-    flops=lambda attrs, args, result: 8 * prod(result.shape),
+    flops=per_element(8),
     relax=lambda R, attrs, x, boxes, indices: by_topi(
         "image.crop_and_resize",
         x,
@@ -151,9 +151,8 @@ PYTORCH_ALPHA = -0.75  # the cubic spline's coefficient, as in PyTorch
 def sample_relation(attrs: AnyValue, data: Type | None, grid: Type | None) -> Types:
     """data (N, C, H, W) and grid (N, 2, H', W') give (N, C, H', W'); with depth likewise."""
     x, g = tensors(SAMPLE, "data grid", data, grid)
-    for name, known in (("method", SAMPLE_METHODS), ("padding_mode", PADDING_MODES)):
-        if attrs[name] not in known:
-            fail(SAMPLE, f"attribute {name} must be one of {', '.join(known)}: {attrs[name]!r}")
+    need_one_of(SAMPLE, "method", attrs.method, SAMPLE_METHODS)
+    need_one_of(SAMPLE, "padding_mode", attrs.padding_mode, PADDING_MODES)
     if attrs.layout not in ("NCHW", "NCDHW"):
         fail(SAMPLE, f"attribute layout must be NCHW or NCDHW, found {attrs.layout!r}")
     if x is None or g is None:
@@ -233,7 +232,7 @@ define_op(
             Attr("align_corners", boolean, True, "whether -1 and 1 are pixels, not their edges"),
         ),
     ),
-    flops=lambda attrs, args, result: 8 * prod(result.shape),
+    flops=per_element(8),
     relax=lambda R, attrs, x, grid: R.image.grid_sample(
         x, grid, attrs.method, attrs.layout, attrs.padding_mode, attrs.align_corners
     ),
@@ -275,7 +274,7 @@ define_op(
         "relay.attrs.AffineGridAttrs",
         (Attr("target_shape", integers, REQUIRED, "(height, width)", may_be_none=True),),
     ),
-    flops=lambda attrs, args, result: 4 * prod(result.shape),
+    flops=per_element(4),
     relax=lambda R, attrs, x: R.image.affine_grid(x, tuple(attrs.target_shape)),
     pattern=OpPattern.INJECTIVE,
     doc="The positions to which an affine map moves a regular grid, for image.grid_sample.",

@@ -5,7 +5,6 @@ Source: src/relay/op/nn/nn.cc of TVM 0.16.
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
@@ -14,10 +13,11 @@ from byoc_lab.relay.ir.attrs import Attr, AttrsType, integer, number
 from byoc_lab.relay.ir.expr import Expr, TupleGetItem
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.arrays import broadcast_along
+from byoc_lab.relay.op.framework.costs import no_flops, per_element
 from byoc_lab.relay.op.framework.namespace import builds
 from byoc_lab.relay.op.framework.registry import OpPattern, builder, define_op
 from byoc_lab.relay.op.framework.relations import Types, axis_of, tensors
-from byoc_lab.relay.op.nn.dense import broadcast_along
 
 SOFTMAX_ATTRS = AttrsType(
     "relay.attrs.SoftmaxAttrs", (Attr("axis", integer, -1, "axis that sums to 1"),)
@@ -52,7 +52,7 @@ for _name, _note in (("nn.softmax", ""), ("nn.fast_softmax", "; TVM approximates
         _softmax_relation(_name),
         reference=softmax_reference,
         attrs=SOFTMAX_ATTRS,
-        flops=lambda attrs, args, result: 5 * prod(result.shape),
+        flops=per_element(5),
         relax=lambda R, attrs, x: R.nn.softmax(x, axis=attrs.axis),
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         doc=f"out = exp(data) / sum of exp(data) over one axis{_note}.",
@@ -63,7 +63,7 @@ define_op(
     _softmax_relation("nn.log_softmax"),
     reference=log_softmax_reference,
     attrs=SOFTMAX_ATTRS,
-    flops=lambda attrs, args, result: 5 * prod(result.shape),
+    flops=per_element(5),
     relax=lambda R, attrs, x: R.nn.log_softmax(x, axis=attrs.axis),
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     doc="out = data - log of the sum of exp(data) over one axis.",
@@ -85,7 +85,7 @@ define_op(
     prelu_relation,
     reference=lambda attrs, x, a: np.where(x > 0, x, x * broadcast_along(a, attrs.axis, x.ndim)),
     attrs=AttrsType("relay.attrs.PReluAttrs", (Attr("axis", integer, 1, "axis of alpha"),)),
-    flops=lambda attrs, args, result: 2 * prod(result.shape),
+    flops=per_element(2),
     relax=lambda R, attrs, x, a: R.nn.prelu(x, a, axis=attrs.axis),
     pattern=OpPattern.BROADCAST,
     layout=layout_rules.fixed("? C", "?"),
@@ -113,7 +113,7 @@ DROPOUT = define_op(
     attrs=AttrsType(
         "relay.attrs.DropoutAttrs", (Attr("rate", number, 0.5, "share dropped in training"),)
     ),
-    flops=lambda attrs, args, result: 0,
+    flops=no_flops,
     relax=_dropout_relax,
     results=2,
     stateful=True,

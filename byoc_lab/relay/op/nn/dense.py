@@ -15,6 +15,8 @@ from byoc_lab.relay.ir.dims import longest
 from byoc_lab.relay.ir.expr import Call, Expr, Op
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.arrays import broadcast_along
+from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.namespace import builds
 from byoc_lab.relay.op.framework.registry import OpPattern, builder, define_op
 from byoc_lab.relay.op.framework.relations import (
@@ -28,7 +30,6 @@ from byoc_lab.relay.op.framework.relations import (
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import rank_of
-from byoc_lab.relay.op.tensor.elementwise import one_per_element
 
 
 def dense_relation(attrs: AnyValue, data: Type | None, weight: Type | None) -> Types:
@@ -223,11 +224,6 @@ def bias_add_relation(attrs: AnyValue, data: Type | None, bias: Type | None) -> 
     return x, TensorType((x.shape[axis],), x.dtype), x
 
 
-def broadcast_along(vector: np.ndarray, axis: int, rank: int) -> np.ndarray:
-    """A vector reshaped to `rank` dimensions, so that it broadcasts along `axis`."""
-    return vector.reshape(-1, *[1] * (rank - 1 - axis % rank))
-
-
 define_op(
     "nn.bias_add",
     "data bias",
@@ -237,7 +233,7 @@ define_op(
         "relay.attrs.BiasAddAttrs",
         (Attr("axis", integer, 1, "axis that the bias is broadcast along"),),
     ),
-    flops=one_per_element,
+    flops=per_element(1),
     relax=lambda R, attrs, x, b: R.add(
         x, R.expand_dims(b, list(range(1, rank_of(x) - attrs.axis % rank_of(x))))
     ),

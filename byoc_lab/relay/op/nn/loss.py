@@ -5,15 +5,22 @@ Source: `CrossEntropyRel`, `NLLLossRel` of TVM 0.16.
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
 
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, integer, string
 from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework.costs import per_input_element
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, differ, fail, need_rank, tensors
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    differ,
+    fail,
+    need_one_of,
+    need_rank,
+    tensors,
+)
 from byoc_lab.relay.op.framework.relax_types import dtype_of, scalar, shape_of
 from byoc_lab.relay.op.tensor.scatter import need_integers
 
@@ -46,7 +53,7 @@ def _cross_entropy(op: str, doc: str) -> None:
         "predictions targets",
         relation,
         reference=reference,
-        flops=lambda attrs, args, result: 3 * prod(args[0].shape),
+        flops=per_input_element(3),
         relax=relax,
         pattern=OpPattern.OPAQUE,
         doc=doc,
@@ -68,9 +75,7 @@ def nll_relation(
 ) -> Types:
     """(N, C, d...), classes (N, d...) and weights (C,) give a scalar, or (N, d...) unreduced."""
     x, t, w = tensors(NLL, "predictions targets weights", predictions, targets, weights)
-    if attrs.reduction not in REDUCTIONS:
-        known = ", ".join(REDUCTIONS)
-        fail(NLL, f"attribute reduction must be one of {known}, found {attrs.reduction!r}")
+    need_one_of(NLL, "reduction", attrs.reduction, REDUCTIONS)
     need_integers(NLL, "targets", t)
     if x is None or t is None or w is None:
         return x, t, w, None
@@ -112,7 +117,7 @@ define_op(
         ),
     ),
     defaults={"ignore_index": -100},
-    flops=lambda attrs, args, result: 3 * prod(args[1].shape),
+    flops=per_input_element(3, argument=1),
     relax=lambda R, attrs, x, targets, weights: R.nn.nll_loss(
         x, targets, weights, attrs.reduction, attrs.ignore_index
     ),

@@ -23,10 +23,11 @@ from byoc_lab.relay.ir.attrs import (
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.arrays import broadcast_along
+from byoc_lab.relay.op.framework.costs import per_element, per_input_element
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, axes_of, axis_of, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of, rank_of, scalar, shape_of
-from byoc_lab.relay.op.nn.dense import broadcast_along
 
 CENTER = Attr("center", boolean, True, "whether beta is added")
 SCALE = Attr("scale", boolean, True, "whether gamma is multiplied")
@@ -94,7 +95,7 @@ define_op(
     batch_norm_relation,
     reference=batch_norm_reference,
     attrs=AttrsType("relay.attrs.BatchNormAttrs", (CHANNEL_AXIS, EPSILON, CENTER, SCALE)),
-    flops=lambda attrs, args, result: 4 * prod(args[0].shape),
+    flops=per_input_element(4),
     relax=lambda R, attrs, x, gamma, beta, mean, variance: R.nn.batch_norm(
         x,
         gamma,
@@ -265,7 +266,7 @@ define_op(
             Attr("axis", integers, REQUIRED, "axes summed over; None: all", may_be_none=True),
         ),
     ),
-    flops=lambda attrs, args, result: 3 * prod(result.shape),
+    flops=per_element(3),
     relax=_l2_normalize_relax,
     layout=layout_rules.along_axis(),
     doc="out = data / sqrt(max(sum of squares over axis, eps)).",

@@ -21,10 +21,17 @@ from byoc_lab.relay.ir.attrs import (
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, dim, fail, need_length, tensors
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    dim,
+    fail,
+    need_length,
+    need_one_of,
+    tensors,
+)
 from byoc_lab.relay.op.framework.relax_types import by_topi, constant_value
-from byoc_lab.relay.op.tensor.shape import no_flops
 
 PAD_MODES = ("constant", "edge", "reflect")
 
@@ -41,8 +48,7 @@ def pad_relation(attrs: AnyValue, data: Type | None, value: Type | None) -> Type
     shape = [dim(lambda n, w=w: n + sum(w), d) for d, w in zip(x.shape, widths, strict=True)]
     if any(not isinstance(d, Unknown) and d < 0 for d in shape):
         fail(op, f"pad_width {widths} cuts more than the lengths of {x}")
-    if attrs.pad_mode not in PAD_MODES:
-        fail(op, f"attribute pad_mode must be one of {', '.join(PAD_MODES)}: {attrs.pad_mode!r}")
+    need_one_of(op, "pad_mode", attrs.pad_mode, PAD_MODES)
     return x, v, TensorType(shape, x.dtype)
 
 
@@ -103,8 +109,7 @@ def mirror_pad_relation(attrs: AnyValue, data: Type | None) -> Types:
         fail(op, f"attribute pad_width must be a (before, after) for each axis of {x}: {widths}")
     if any(min(w) < 0 for w in widths):
         fail(op, f"attribute pad_width must not be negative, found {widths}")
-    if attrs.mode not in MIRRORS:
-        fail(op, f"attribute mode must be one of {', '.join(MIRRORS)}, found {attrs.mode!r}")
+    need_one_of(op, "mode", attrs.mode, MIRRORS)
     shape = [dim(lambda n, w=w: n + sum(w), d) for d, w in zip(x.shape, widths, strict=True)]
     return x, TensorType(shape, x.dtype)
 

@@ -17,8 +17,10 @@ from byoc_lab.relay.ir.dims import Dim
 from byoc_lab.relay.ir.expr import Call, Expr
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.costs import per_input_element
 from byoc_lab.relay.op.framework.layout import inverse_permute, permute, positions
 from byoc_lab.relay.op.framework.namespace import builds, function
+from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, fail, need_length, need_rank, tensors
 from byoc_lab.relay.op.framework.relax_types import (
@@ -43,7 +45,6 @@ from byoc_lab.relay.op.framework.windows import (
     window_normalize,
 )
 from byoc_lab.relay.op.tensor.blocks import in_blocks
-from byoc_lab.relay.op.tensor.shape import listed
 
 RANKS = (1, 2, 3)
 COUNT_PADDING = Attr(
@@ -263,7 +264,7 @@ def _global(kind: str, compute, doc: str) -> None:
             ("layout",),
             relation=relation,
             reference=reference,
-            flops=lambda attrs, args, result: prod(args[0].shape),
+            flops=per_input_element(1),
             relax=relax,
         ),
         attrs=GLOBAL_ATTRS,
@@ -350,7 +351,7 @@ def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) ->
         ),
         attrs=attrs_type,
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-        normalize=listed("output_size") if rank == 1 else None,
+        normalize=numbers_to_lists("output_size") if rank == 1 else None,
         defaults={"output_size": None},
         layout=layout_rules.pooling,
         doc=doc,

@@ -16,7 +16,7 @@ from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.layout import inverse_permute, permute, positions
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, dim, fail, need_rank, tensors
+from byoc_lab.relay.op.framework.relations import Types, dim, need_one_of, need_rank, tensors
 from byoc_lab.relay.op.framework.relax_types import shape_of
 from byoc_lab.relay.op.framework.windows import AXIS_NAMES, SPATIAL
 from byoc_lab.relay.op.image.resize import MODES
@@ -44,13 +44,9 @@ def _define(op: str, rank: int, more: Attr) -> None:
         if x is None:
             return None, None
         need_rank(op, "data", x, rank + 2)
-        if attrs.method not in METHODS[rank]:
-            known = ", ".join(METHODS[rank])
-            fail(op, f"attribute method must be one of {known}, found {attrs.method!r}")
+        need_one_of(op, "method", attrs.method, METHODS[rank])
         mode = attrs.get("coordinate_transformation_mode", MODES[0])
-        if mode not in MODES:
-            known = ", ".join(MODES)
-            fail(op, f"attribute {more.name} must be one of {known}, found {mode!r}")
+        need_one_of(op, more.name, mode, MODES)
         order = positions(op, "layout", attrs.layout, f"NC{spatial}")
         n, c, *size = permute(x.shape, order)
         return x, TensorType(inverse_permute((n, c, *upsampled(size, attrs, rank)), order), x.dtype)

@@ -13,7 +13,8 @@ from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, attrs_type, integer
 from byoc_lab.relay.ir.expr import TupleWrapper
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
-from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework import broadcast_layouts, layout_rules
+from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, broadcast, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of, rank_of
@@ -23,7 +24,6 @@ from byoc_lab.relay.op.qnn.math import (
     check_scalar,
     check_vector,
     constants,
-    elements,
     relax_constant,
     relax_requantized,
     relax_saturated,
@@ -107,10 +107,10 @@ for _op, _sign, _doc in (
         _relation(_op),
         reference=_sum_reference(_sign),
         attrs=BROADCAST_ATTRS,
-        flops=lambda attrs, args, result: 9 * elements(result),
+        flops=per_element(9),
         relax=_sum_relax(_op, _sign),
         pattern=OpPattern.BROADCAST,
-        layout=layout_rules.quantized(layout_rules.broadcast),
+        layout=layout_rules.quantized(broadcast_layouts.broadcast),
         doc=_doc,
     )
 
@@ -159,10 +159,10 @@ define_op(
     _relation("qnn.mul"),
     reference=mul_reference,
     attrs=BROADCAST_ATTRS,
-    flops=lambda attrs, args, result: 7 * elements(result),
+    flops=per_element(7),
     relax=_mul_relax,
     pattern=OpPattern.BROADCAST,
-    layout=layout_rules.quantized(layout_rules.broadcast),
+    layout=layout_rules.quantized(broadcast_layouts.broadcast),
     doc="The product of two quantized tensors.",
 )
 
@@ -228,7 +228,7 @@ define_op(
     qnn_concatenate_relation,
     reference=qnn_concatenate_reference,
     attrs=attrs_type("relay.attrs.ConcatenateAttrs"),
-    flops=lambda attrs, args, result: 4 * elements(result),
+    flops=per_element(4),
     relax=_qnn_concatenate_relax,
     pattern=OpPattern.INJECTIVE,
     defaults={"axis": REQUIRED},

@@ -12,8 +12,10 @@ import numpy as np
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype, integer, string
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules, relax_types
+from byoc_lab.relay.op.framework.arrays import round_half_away
+from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, fail, tensors
+from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, need_one_of, tensors
 from byoc_lab.relay.op.framework.relax_types import rank_of, typed
 from byoc_lab.relay.op.qnn.math import (
     ROUNDINGS,
@@ -23,14 +25,12 @@ from byoc_lab.relay.op.qnn.math import (
     check_scalar,
     check_vector,
     constants,
-    elements,
     relax_constant,
     relax_requantized,
     relax_saturated,
     requantized,
     saturated,
 )
-from byoc_lab.relay.op.tensor.elementwise import round_half_away
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32")
 AXIS = Attr("axis", integer, -1, "axis that vectors of scales lie along")
@@ -83,7 +83,7 @@ QUANTIZE = define_op(
     attrs=AttrsType("relay.attrs.QuantizeAttrs", (OUT_DTYPE, AXIS)),
     parameters="data output_scale output_zero_point axis out_dtype",
     defaults={"out_dtype": "int8"},
-    flops=lambda attrs, args, result: 3 * elements(result),
+    flops=per_element(3),
     relax=_quantize_relax,
     pattern=OpPattern.ELEMWISE,
     doc="out = data / scale, rounded (halves away from zero), + zero point, within the range.",
@@ -135,7 +135,7 @@ DEQUANTIZE = define_op(
     attrs=AttrsType("relay.attrs.DequantizeAttrs", (OUT_DTYPE, AXIS)),
     parameters="data input_scale input_zero_point axis out_dtype",
     defaults={"out_dtype": "float32"},
-    flops=lambda attrs, args, result: 2 * elements(result),
+    flops=per_element(2),
     relax=_dequantize_relax,
     pattern=OpPattern.ELEMWISE,
     doc="out = scale * (data - zero point).",
@@ -148,9 +148,7 @@ def requantize_relation(attrs: AnyValue, *types: Type | None) -> Types:
     """Integers to integers of out_dtype; the input's scale and zero point may be per channel."""
     op = "qnn.requantize"
     x, s, z, out_scale, out_zero = tensors(op, REQUANTIZE_NAMES, *types)
-    if attrs.rounding not in ROUNDINGS:
-        known = ", ".join(ROUNDINGS)
-        fail(op, f"attribute rounding must be one of {known}, found {attrs.rounding!r}")
+    need_one_of(op, "rounding", attrs.rounding, ROUNDINGS)
     check_dtype(op, "the result", attrs.out_dtype, "int8", "uint8", "int16", "int32")
     check_scalar(op, "output_scale", out_scale, "float32")
     check_scalar(op, "output_zero_point", out_zero, "int32")
@@ -194,7 +192,7 @@ define_op(
         ),
     ),
     defaults={"out_dtype": "int8"},
-    flops=lambda attrs, args, result: 4 * elements(result),
+    flops=per_element(4),
     relax=_requantize_relax,
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.requantize,

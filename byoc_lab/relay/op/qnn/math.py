@@ -7,7 +7,6 @@ Source: src/relay/qnn/op/requantize.cc and qnn/utils.cc of TVM 0.16.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
@@ -15,9 +14,9 @@ import numpy as np
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.dims import Dim
 from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.op.framework.arrays import broadcast_along
 from byoc_lab.relay.op.framework.relations import axis_of, differ, fail
 from byoc_lab.relay.op.framework.relax_types import constant_array, rank_of
-from byoc_lab.relay.op.nn.dense import broadcast_along
 from byoc_lab.relay.op.qnn.requantize_config import ROUNDINGS as SET_ROUNDINGS
 from byoc_lab.relay.op.qnn.requantize_config import settled
 
@@ -194,8 +193,3 @@ def relax_requantized(
 def constants(op: str, names: str, *values: AnyValue) -> list[np.ndarray]:
     """The arrays that Relax constants hold. Raises BuildError, naming what is no constant."""
     return [constant_array(v, op, n) for n, v in zip(names.split(), values, strict=True)]
-
-
-def elements(result: TensorType) -> int:
-    """How many elements a result has."""
-    return prod(result.concrete_shape)

@@ -15,14 +15,13 @@ from byoc_lab.relay.ir.attrs import AttrsType, attrs_type
 from byoc_lab.relay.ir.expr import Expr, const
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.op.framework import relax_types
+from byoc_lab.relay.op.framework.arrays import broadcast_along, round_half_away
+from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.namespace import function
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, axis_of, differ, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import constant_value, dtype_of, rank_of, typed
-from byoc_lab.relay.op.nn.dense import broadcast_along
 from byoc_lab.relay.op.qnn.convert import AXIS
-from byoc_lab.relay.op.qnn.math import elements
-from byoc_lab.relay.op.tensor.elementwise import round_half_away
 
 CODES = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
 KINDS = {code: kind for kind, code in CODES.items() if code}
@@ -122,7 +121,7 @@ def _simulated(name: str, direction: str, doc: str) -> None:
         relation,
         reference=reference,
         attrs=ATTRS[name],
-        flops=lambda attrs, args, result: 3 * elements(result),
+        flops=per_element(3),
         relax=relax,
         pattern=OpPattern.ELEMWISE,
         non_computational=False,

@@ -18,6 +18,7 @@ from byoc_lab.relay.ir.attrs import REQUIRED, attrs_type
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.registry import OpDef, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, axis_of, relation_of, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of
@@ -26,7 +27,6 @@ from byoc_lab.relay.op.qnn.math import (
     check_dtype,
     check_scalar,
     constants,
-    elements,
     relax_constant,
     relax_requantized,
     relax_saturated,
@@ -89,7 +89,7 @@ def _table(name: str, function: Callable[[np.ndarray], np.ndarray], doc: str) ->
         names,
         relation,
         reference=reference,
-        flops=lambda attrs, args, result: 5 * elements(result),
+        flops=per_element(5),
         relax=relax,
         # Only qnn.tanh has a class in TVM.
         pattern=OpPattern.ELEMWISE if name == "tanh" else OpPattern.OPAQUE,
@@ -150,7 +150,7 @@ define_op(
     leaky_relation,
     reference=leaky_reference,
     attrs=attrs_type("relay.attrs.LeakyReluAttrs"),
-    flops=lambda attrs, args, result: 12 * elements(result),
+    flops=per_element(12),
     relax=_leaky_relax,
     pattern=OpPattern.OPAQUE,
     parameters=f"x alpha {PARAMETERS}",
@@ -219,7 +219,7 @@ define_op(
     softmax_relation,
     reference=softmax_reference,
     attrs=attrs_type("relay.attrs.SoftmaxAttrs"),
-    flops=lambda attrs, args, result: 20 * elements(result),
+    flops=per_element(20),
     relax=_softmax_relax,
     pattern=OpPattern.OPAQUE,
     parameters=f"x {NAMES} axis",

@@ -13,10 +13,10 @@ import numpy as np
 from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, integers, nested_integers, number
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, dim, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import rank_of, shape_of
-from byoc_lab.relay.op.tensor.shape import no_flops
 
 BLOCKS = Attr("block_shape", integers, (1, 1), "length of the blocks along each spatial axis")
 TO_BATCH, TO_SPACE = "nn.space_to_batch_nd", "nn.batch_to_space_nd"

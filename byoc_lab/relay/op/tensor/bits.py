@@ -5,19 +5,19 @@ Source: src/relay/op/tensor/transform.cc and unary.cc of TVM 0.16, topi/math.py.
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.relay.ir.attrs import Attr, AttrsType, attrs_type, boolean, integer, integers
+from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integer, integers
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.arrays import broadcast_along
+from byoc_lab.relay.op.framework.costs import no_flops, per_element
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op, identity
 from byoc_lab.relay.op.framework.relations import Types, axis_of, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import by_topi, dtype_of, rank_of
-from byoc_lab.relay.op.nn.dense import broadcast_along
-from byoc_lab.relay.op.tensor.shape import no_flops
+from byoc_lab.relay.op.tensor.elementwise import CAST_ATTRS
 
 
 def reinterpret_relation(attrs: AnyValue, data: Type | None) -> Types:
@@ -43,7 +43,7 @@ define_op(
     "data",
     reinterpret_relation,
     reference=reinterpret_reference,
-    attrs=attrs_type("relay.attrs.CastAttrs"),
+    attrs=CAST_ATTRS,
     flops=no_flops,
     relax=lambda R, attrs, x: by_topi("reinterpret", x, attrs.dtype),
     pattern=OpPattern.ELEMWISE,
@@ -73,7 +73,7 @@ define_op(
             Attr("shift", integer, doc="power of 2"),
         ),
     ),
-    flops=lambda attrs, args, result: 4 * prod(result.shape),
+    flops=per_element(4),
     relax=lambda R, attrs, x: by_topi("fixed_point_multiply", x, attrs.multiplier, attrs.shift),
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
@@ -142,7 +142,7 @@ define_op(
             Attr("axes", integers, doc="the axis that the vectors lie along, as a list of one"),
         ),
     ),
-    flops=lambda attrs, args, result: 5 * prod(result.shape),
+    flops=per_element(5),
     relax=_per_axis_relax,
     pattern=OpPattern.BROADCAST,
     doc="out = x * m * 2 ** (lshift - rshift - 31) in whole numbers, int32, channel by channel.",

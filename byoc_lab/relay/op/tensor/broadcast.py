@@ -13,13 +13,13 @@ import numpy as np
 
 from byoc_lab.relay.ir.attrs import REQUIRED
 from byoc_lab.relay.ir.types import TensorType, Type
-from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework import broadcast_layouts
+from byoc_lab.relay.op.framework.costs import no_flops, per_element
+from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op, same_result
 from byoc_lab.relay.op.framework.relations import Types, broadcast, check_spreads, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of, shape_of
 from byoc_lab.relay.op.tensor.create import INIT_ATTRS
-from byoc_lab.relay.op.tensor.elementwise import one_per_element
-from byoc_lab.relay.op.tensor.shape import listed, no_flops
 
 
 def _relation(op: str, dtype: str | None) -> Callable[..., Types]:
@@ -49,10 +49,10 @@ def _binary(
         "lhs rhs",
         _relation(name, dtype),
         reference=reference if dtype else same_result(function),
-        flops=one_per_element,
+        flops=per_element(1),
         relax=lambda R, attrs, lhs, rhs: getattr(R, relax)(lhs, rhs),
         pattern=OpPattern.BROADCAST,
-        layout=layout_rules.broadcast,
+        layout=broadcast_layouts.broadcast,
         doc=doc,
     )
 
@@ -109,12 +109,12 @@ define_op(
     "lhs rhs",
     _relation("trunc_divide", None),
     reference=same_result(trunc_divide),
-    flops=one_per_element,
+    flops=per_element(1),
     relax=lambda R, attrs, lhs, rhs: (
         R.trunc(R.divide(lhs, rhs)) if "float" in dtype_of(lhs) else R.divide(lhs, rhs)
     ),
     pattern=OpPattern.BROADCAST,
-    layout=layout_rules.broadcast,
+    layout=broadcast_layouts.broadcast,
     doc="out = lhs / rhs, cut towards zero.",
 )
 
@@ -147,7 +147,7 @@ define_op(
     "condition x y",
     where_relation,
     reference=_where,
-    flops=one_per_element,
+    flops=per_element(1),
     relax=_where_relax,
     pattern=OpPattern.BROADCAST,
     doc="out = x where condition is not 0, y elsewhere; the three broadcast.",
@@ -177,7 +177,7 @@ define_op(
     pattern=OpPattern.BROADCAST,
     parameters="data shape",
     defaults={"shape": REQUIRED},
-    normalize=listed("shape"),
+    normalize=numbers_to_lists("shape"),
     doc="data repeated along axes of length 1, and along new ones in front.",
 )
 

@@ -16,10 +16,11 @@ from byoc_lab.relay.ir.dims import Any
 from byoc_lab.relay.ir.expr import Constant, Expr, const
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op, identity
 from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of, scalar
-from byoc_lab.relay.op.tensor.shape import listed, no_flops
 
 INIT_ATTRS = AttrsType(
     "relay.attrs.InitOpAttrs",
@@ -47,7 +48,7 @@ def _filled(op: str, make, doc: str) -> None:
         relax=lambda R, attrs: getattr(R, op)(attrs.shape, attrs.dtype),
         pattern=OpPattern.ELEMWISE,
         defaults={"shape": REQUIRED, "dtype": REQUIRED},
-        normalize=listed("shape"),
+        normalize=numbers_to_lists("shape"),
         doc=doc,
     )
 
@@ -75,7 +76,7 @@ define_op(
     reference=lambda attrs, v: np.full(attrs.shape, v, attrs.dtype or v.dtype),
     attrs=INIT_ATTRS,
     defaults={"shape": ()},
-    normalize=listed("shape"),
+    normalize=numbers_to_lists("shape"),
     flops=no_flops,
     relax=lambda R, attrs, v: R.full(attrs.shape, v, attrs.dtype or None),
     pattern=OpPattern.ELEMWISE,

@@ -13,10 +13,10 @@ import numpy as np
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean
 from byoc_lab.relay.ir.dims import Any
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, need_rank, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of, shape_of
-from byoc_lab.relay.op.tensor.shape import no_flops
 
 
 def argwhere_relation(attrs: AnyValue, condition: Type | None) -> Types:

@@ -24,7 +24,14 @@ from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework.layout import positions
 from byoc_lab.relay.op.framework.namespace import builds, function
 from byoc_lab.relay.op.framework.registry import OpPattern, builder, define_op
-from byoc_lab.relay.op.framework.relations import Types, axis_of, fail, need_rank, tensors
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    axis_of,
+    fail,
+    need_one_of,
+    need_rank,
+    tensors,
+)
 from byoc_lab.relay.op.framework.relax_types import constant_array
 from byoc_lab.relay.op.framework.windows import SPATIAL
 
@@ -186,8 +193,7 @@ def _topk(attrs: AnyValue, data: TensorType, k: TensorType) -> Type:
     values, indices = TensorType(shape, data.dtype), TensorType(shape, attrs.dtype)
     both = TupleType((values, indices))
     results: dict[str, Type] = {"both": both, "values": values, "indices": indices}
-    if attrs.ret_type not in results:
-        fail("dyn.topk", f"ret_type must be one of {', '.join(results)}, found {attrs.ret_type!r}")
+    need_one_of("dyn.topk", "ret_type", attrs.ret_type, results)
     return results[attrs.ret_type]
 
 

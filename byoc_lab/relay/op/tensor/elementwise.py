@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import erf, log, prod
+from math import erf, log
 from operator import attrgetter
 from typing import Any
 
@@ -13,14 +13,11 @@ from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype, number
 from byoc_lab.relay.ir.ndarray import numpy_dtype
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules, relax_types
+from byoc_lab.relay.op.framework.arrays import round_half_away
+from byoc_lab.relay.op.framework.costs import no_flops, per_element
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op, identity, same_result
 from byoc_lab.relay.op.framework.relations import Types, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of, scalar
-
-
-def one_per_element(attrs: Any, args: Any, result: Any) -> int:
-    """One operation for each element of the result."""
-    return prod(result.shape)
 
 
 def _unary(
@@ -36,7 +33,7 @@ def _unary(
         "data",
         identity,
         reference=same_result(function),
-        flops=one_per_element,
+        flops=per_element(1),
         relax=translated,
         pattern=OpPattern.ELEMWISE,
         layout=layout_rules.elementwise,
@@ -48,12 +45,6 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
     """1 / (1 + exp(-x)) without overflow: the exponent is never positive."""
     small = np.exp(-np.abs(x))
     return np.where(x >= 0, 1, small) / (1 + small)
-
-
-def round_half_away(x: np.ndarray) -> np.ndarray:
-    """Nearest integer, halves away from zero, as C's round()."""
-    whole = np.trunc(x)
-    return whole + np.sign(x) * (np.abs(x - whole) >= 0.5)
 
 
 # NumPy has no error function. math.erf is exact to the last digit and quick enough for checking.
@@ -117,7 +108,7 @@ def _logarithm(name: str, function: Callable[..., Any], base: float, doc: str) -
         "data",
         identity,
         reference=same_result(function),
-        flops=one_per_element,
+        flops=per_element(1),
         relax=relax,
         pattern=OpPattern.ELEMWISE,
         layout=layout_rules.elementwise,
@@ -140,7 +131,7 @@ def _test(name: str, function: Callable[..., Any], doc: str) -> None:
         "data",
         relation,
         reference=lambda attrs, x: function(x),
-        flops=one_per_element,
+        flops=per_element(1),
         relax=lambda R, attrs, x: getattr(R, name)(x),
         pattern=OpPattern.ELEMWISE,
         layout=layout_rules.elementwise,
@@ -159,13 +150,15 @@ def cast_relation(attrs: Any, data: Type | None) -> Types:
     return x, None if x is None else TensorType(x.shape, attrs.dtype)
 
 
+CAST_ATTRS = AttrsType("relay.attrs.CastAttrs", (Attr("dtype", dtype, doc="dtype of the result"),))
+
 define_op(
     "cast",
     "data",
     cast_relation,
-    attrs=AttrsType("relay.attrs.CastAttrs", (Attr("dtype", dtype, doc="dtype of the result"),)),
+    attrs=CAST_ATTRS,
     reference=lambda attrs, x: x.astype(numpy_dtype(attrs.dtype)),
-    flops=one_per_element,
+    flops=per_element(1),
     relax=lambda R, attrs, x: R.astype(x, attrs.dtype),
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
@@ -181,7 +174,7 @@ define_op(
         (Attr("a_min", number, doc="least value"), Attr("a_max", number, doc="greatest value")),
     ),
     reference=lambda attrs, x: np.clip(x, attrs.a_min, attrs.a_max).astype(x.dtype, copy=False),
-    flops=lambda attrs, args, result: 2 * prod(result.shape),
+    flops=per_element(2),
     relax=lambda R, attrs, x: R.clip(x, attrs.a_min, attrs.a_max),
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
@@ -198,7 +191,7 @@ define_op(
     # The builder's default differs from that of the record, as in TVM.
     defaults={"alpha": 0.01},
     reference=lambda attrs, x: np.where(x > 0, x, x * x.dtype.type(attrs.alpha)),
-    flops=lambda attrs, args, result: 2 * prod(result.shape),
+    flops=per_element(2),
     relax=lambda R, attrs, x: R.nn.leakyrelu(x, attrs.alpha),
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
@@ -210,7 +203,7 @@ define_op(
     "data",
     identity,
     reference=lambda attrs, x: x,
-    flops=lambda attrs, args, result: 0,
+    flops=no_flops,
     relax=lambda R, attrs, x: x,
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
@@ -229,7 +222,7 @@ define_op(
     "data dtype_like",
     cast_like_relation,
     reference=lambda attrs, x, like: x.astype(like.dtype),
-    flops=one_per_element,
+    flops=per_element(1),
     relax=lambda R, attrs, x, like: R.astype(x, dtype_of(like)),
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,

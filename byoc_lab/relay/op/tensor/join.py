@@ -20,6 +20,7 @@ from byoc_lab.relay.ir.attrs import (
 from byoc_lab.relay.ir.dims import Any, Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -31,7 +32,6 @@ from byoc_lab.relay.op.framework.relations import (
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import rank_of, shape_of
-from byoc_lab.relay.op.tensor.shape import no_flops
 
 
 def _goes_with(ty: TensorType, dtype: str, shape: list[Dim], axis: int) -> bool:

@@ -11,7 +11,9 @@ from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integers
 from byoc_lab.relay.ir.expr import Call, Expr, Tuple, TupleWrapper
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.costs import per_input_element
 from byoc_lab.relay.op.framework.namespace import builds, function
+from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, axes_of, tensors
 from byoc_lab.relay.op.framework.relax_types import (
@@ -22,7 +24,6 @@ from byoc_lab.relay.op.framework.relax_types import (
     scalar,
     shape_of,
 )
-from byoc_lab.relay.op.tensor.shape import listed
 
 AXES = (
     Attr("axis", integers, None, "axes reduced; None or empty: all"),
@@ -75,8 +76,8 @@ def _reduction(op: str, compute, doc: str) -> None:
         relation,
         reference=reference,
         attrs=REDUCE_ATTRS,
-        normalize=listed("axis"),
-        flops=lambda attrs, args, result: prod(args[0].shape),
+        normalize=numbers_to_lists("axis"),
+        flops=per_input_element(1),
         relax=relax,
         pattern=OpPattern.COMM_REDUCE,
         layout=layout_rules.reduction,
@@ -132,7 +133,7 @@ def _with_mean(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
     if values["mean"] is None:
         mean = function("mean")(values["data"], values["axis"], True, values["exclude"])
         values = {**values, "mean": mean}
-    return listed("axis")(values)
+    return numbers_to_lists("axis")(values)
 
 
 define_op(
@@ -141,7 +142,7 @@ define_op(
     variance_relation,
     reference=variance_reference,
     attrs=VARIANCE_ATTRS,
-    flops=lambda attrs, args, result: 3 * prod(args[0].shape),
+    flops=per_input_element(3),
     relax=_variance_relax,
     pattern=OpPattern.COMM_REDUCE,
     layout=layout_rules.reduction,
@@ -208,8 +209,8 @@ def _logical(op: str, compute, doc: str) -> None:
         relation,
         reference=reference,
         attrs=REDUCE_ATTRS,
-        normalize=listed("axis"),
-        flops=lambda attrs, args, result: prod(args[0].shape),
+        normalize=numbers_to_lists("axis"),
+        flops=per_input_element(1),
         relax=relax,
         pattern=OpPattern.COMM_REDUCE,
         layout=layout_rules.reduction if op == "all" else None,  # as in TVM
@@ -281,8 +282,8 @@ def _arg_reduction(op: str, compute, doc: str) -> None:
         reference=reference,
         attrs=ARG_ATTRS,
         parameters="data axis keepdims exclude select_last_index",
-        normalize=listed("axis"),
-        flops=lambda attrs, args, result: prod(args[0].shape),
+        normalize=numbers_to_lists("axis"),
+        flops=per_input_element(1),
         relax=relax,
         pattern=OpPattern.COMM_REDUCE,
         layout=layout_rules.reduction,

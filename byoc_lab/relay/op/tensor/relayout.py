@@ -17,6 +17,7 @@ from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, integer, string
 from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.layout import Axis, Layout
 from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.layout import inverse, inverse_permute, permute, positions
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
@@ -24,12 +25,12 @@ from byoc_lab.relay.op.framework.relations import (
     differ,
     dim,
     fail,
+    need_one_of,
     need_rank,
     product,
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import shape_of
-from byoc_lab.relay.op.tensor.shape import no_flops
 
 # layout_transform --------------------------------------------------------------------------------
 
@@ -215,8 +216,7 @@ def _steps(op: str, attrs: AnyValue, shape: AnyValue) -> AnyValue:
         return (n, c, high, b, wide, b), (0, 3, 5, 1, 2, 4), result
     if not isinstance(c, Unknown) and c % (b * b):
         fail(op, f"{c} channels do not split into blocks of {b} x {b}")
-    if attrs.mode not in DEPTH_MODES:
-        fail(op, f"attribute mode must be one of {', '.join(DEPTH_MODES)}, found {attrs.mode!r}")
+    need_one_of(op, "mode", attrs.mode, DEPTH_MODES)
     few = dim(lambda c: c // (b * b), c)
     result = (n, few, *(dim(lambda n: n * b, d) for d in (h, w)))
     if attrs.mode == "DCR":

@@ -16,15 +16,23 @@ from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integer, string
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, axis_of, differ, dim, fail, tensors
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    axis_of,
+    differ,
+    dim,
+    fail,
+    need_one_of,
+    tensors,
+)
 from byoc_lab.relay.op.framework.relax_types import (
     by_topi,
     constant_array,
     constant_value,
     shape_of,
 )
-from byoc_lab.relay.op.tensor.shape import no_flops
 
 # scatter_elements, scatter_nd --------------------------------------------------------------------
 
@@ -65,9 +73,7 @@ def scatter_elements_relation(
     op = "scatter_elements"
     x, i, u = tensors(op, "data indices updates", data, indices, updates)
     need_integers(op, "indices", i)
-    if attrs.reduction not in REDUCTIONS:
-        known = ", ".join(REDUCTIONS)
-        fail(op, f"attribute reduction must be one of {known}, found {attrs.reduction!r}")
+    need_one_of(op, "reduction", attrs.reduction, REDUCTIONS)
     if x is not None:
         axis_of(op, attrs.axis, len(x.shape))
         for name, ty in (("indices", i), ("updates", u)):
@@ -116,8 +122,7 @@ def scatter_nd_relation(
     op = "scatter_nd"
     x, i, u = tensors(op, "data indices updates", data, indices, updates)
     need_integers(op, "indices", i)
-    if attrs.mode not in REDUCTIONS:
-        fail(op, f"attribute mode must be one of {', '.join(REDUCTIONS)}, found {attrs.mode!r}")
+    need_one_of(op, "mode", attrs.mode, REDUCTIONS)
     if x is None or i is None:
         return x, i, u, x
     if not i.shape or isinstance(i.shape[0], Unknown):

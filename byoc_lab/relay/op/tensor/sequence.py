@@ -24,6 +24,7 @@ from byoc_lab.relay.ir.attrs import (
 )
 from byoc_lab.relay.ir.expr import Call, Tuple
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.op.framework.costs import no_flops, per_element
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -38,7 +39,6 @@ from byoc_lab.relay.op.framework.relations import (
 )
 from byoc_lab.relay.op.framework.relax_types import by_topi, constant_array, dtype_of, rank_of
 from byoc_lab.relay.op.tensor.scatter import need_integers
-from byoc_lab.relay.op.tensor.shape import no_flops
 
 # sequence_mask, reverse_sequence -----------------------------------------------------------------
 
@@ -338,7 +338,7 @@ define_op(
     reference=lambda attrs, i, shape: np.stack(
         np.unravel_index(i.astype(np.int64), tuple(shape.astype(np.int64)))
     ).astype(i.dtype),
-    flops=lambda attrs, args, result: 2 * prod(result.shape),
+    flops=per_element(2),
     relax=_unravel_relax,
     pattern=OpPattern.INJECTIVE,
     doc="Indices into a flat tensor made indices along each axis of a shape.",

@@ -23,6 +23,8 @@ from byoc_lab.relay.ir.attrs import (
 from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -35,24 +37,6 @@ from byoc_lab.relay.op.framework.relations import (
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import rank_of, shape_of
-
-
-def no_flops(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
-    """Moving elements costs no floating point operation."""
-    return 0
-
-
-def listed(*names: str):
-    """The normalisation that makes one number a list of one, as TVM's builders do."""
-
-    def normalize(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
-        for name in names:
-            if isinstance(values[name], int):
-                values[name] = (values[name],)
-        return values
-
-    return normalize
-
 
 # expand_dims, squeeze -----------------------------------------------------------------------------
 
@@ -124,7 +108,7 @@ define_op(
         "relay.attrs.SqueezeAttrs",
         (Attr("axis", integers, None, "axes to drop; None: all of length 1"),),
     ),
-    normalize=listed("axis"),
+    normalize=numbers_to_lists("axis"),
     flops=no_flops,
     relax=lambda R, attrs, x: R.squeeze(x, None if attrs.axis is None else list(attrs.axis)),
     pattern=OpPattern.INJECTIVE,
@@ -231,7 +215,7 @@ define_op(
             Attr("allowzero", boolean, False, "whether 0 means an empty dimension"),
         ),
     ),
-    normalize=listed("newshape"),
+    normalize=numbers_to_lists("newshape"),
     flops=no_flops,
     relax=lambda R, attrs, x: R.reshape(x, reshaped(shape_of(x), attrs.newshape, attrs.allowzero)),
     pattern=OpPattern.INJECTIVE,
@@ -363,7 +347,7 @@ define_op(
     reverse_reshape_relation,
     reference=lambda attrs, x: x.reshape(reversed_reshape(x.shape, attrs.newshape)),
     attrs=attrs_type("relay.attrs.ReshapeAttrs"),
-    normalize=listed("newshape"),
+    normalize=numbers_to_lists("newshape"),
     flops=no_flops,
     relax=lambda R, attrs, x: R.reshape(x, reversed_reshape(shape_of(x), attrs.newshape)),
     pattern=OpPattern.INJECTIVE,

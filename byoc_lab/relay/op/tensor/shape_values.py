@@ -11,10 +11,10 @@ import numpy as np
 
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype
 from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, tensors
 from byoc_lab.relay.op.framework.relax_types import shape_of
-from byoc_lab.relay.op.tensor.shape import no_flops
 
 
 def shape_of_relation(attrs: AnyValue, data: Type | None) -> Types:

@@ -11,8 +11,17 @@ from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, boolean, dtype, i
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, axis_of, fail, product, tensors
+from byoc_lab.relay.op.framework.relations import (
+    NO_DTYPE,
+    Types,
+    axis_of,
+    fail,
+    need_one_of,
+    product,
+    tensors,
+)
 from byoc_lab.relay.op.framework.relax_types import dtype_of, rank_of, shape_of
 
 AXIS = Attr("axis", integer, -1, "axis that is sorted along")
@@ -97,9 +106,7 @@ def topk_relation(attrs: AnyValue, data: Type | None) -> Types:
     (x,) = tensors(op, "data", data)
     if x is None:
         return None, None
-    if attrs.ret_type not in RETURNS:
-        wanted = ", ".join(RETURNS)
-        fail(op, f"attribute ret_type must be one of {wanted}, found {attrs.ret_type!r}")
+    need_one_of(op, "ret_type", attrs.ret_type, RETURNS)
     if attrs.k is None:
         fail(op, "attribute k must be given")
     axis = axis_of(op, attrs.axis, len(x.shape))
@@ -187,7 +194,7 @@ def _scan(op: str, function, doc: str) -> None:
         attrs=SCAN_ATTRS,
         attrs_key="",
         defaults={"dtype": None, "exclusive": None},
-        flops=lambda attrs, args, result: prod(result.shape),
+        flops=per_element(1),
         relax=relax,
         pattern=OpPattern.OPAQUE,
         doc=doc,

@@ -17,6 +17,7 @@ import numpy as np
 from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, integer, integers, number, string
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework.costs import no_flops, per_element
 from byoc_lab.relay.op.framework.layout import inverse, inverse_permute
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, dim, fail, need_length, need_rank, tensors
@@ -169,7 +170,7 @@ define_op(
     reference=lambda attrs, x, rois: _by_region(attrs, x, rois, _pooled),
     attrs=AttrsType("relay.attrs.ROIPoolAttrs", (POOLED_SIZE, SCALE, LAYOUT)),
     attrs_key="",
-    flops=lambda attrs, args, result: prod(result.shape),
+    flops=per_element(1),
     relax=_pool_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     doc="Regions (image, left, top, right, bottom) of data in bins: the greatest pixel of each.",
@@ -232,7 +233,7 @@ define_op(
         (Attr("stride", integer, 1, "how much smaller the result is"),),
     ),
     defaults={"stride": REQUIRED},
-    flops=lambda attrs, args, result: 0,
+    flops=no_flops,
     relax=_reorg_relax,
     pattern=OpPattern.INJECTIVE,
     doc="Pixels moved into channels as Darknet's layer reorg moves them.",
