@@ -28,7 +28,7 @@ def scope(value: AnyValue) -> str:
     return string(value)
 
 
-def _in_words(device: Attrs) -> str:
+def _device_text(device: Attrs) -> str:
     words = []
     if device.device_type_int != -1:
         words.append(f"device_type={device.device_type_int}")
@@ -50,7 +50,7 @@ VIRTUAL_DEVICE = AttrsType(
         Attr("target", target, None, "target of the code, as TVM has it"),
         Attr("memory_scope", scope, "", "memory scope; empty: the default one"),
     ),
-    text=_in_words,
+    text=_device_text,
 )
 
 # TVM's other name for the kind of device.

@@ -34,7 +34,7 @@ def broadcast(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -
     assert new[0] is not None and new[1] is not None
     leader = 0 if new[0].rank >= new[1].rank else 1
     result, follower = new[larger], 1 - leader
-    as_leader = _changed_alike(old[follower], old[leader], new[leader])
+    as_leader = _follow_leader(old[follower], old[leader], new[leader])
     if as_leader is None:
         return unknown
     before, shapes = old[follower], [ty.shape for ty in types]
@@ -64,7 +64,7 @@ def _broadcasts_blocks(
     return False
 
 
-def _changed_alike(old: Layout, before: Layout, after: Layout | None) -> Layout | None:
+def _follow_leader(old: Layout, before: Layout, after: Layout | None) -> Layout | None:
     """`old` changed as `before` was to `after`, where its axes are the last ones of `before`, by
     whatever letters; None where they are not."""
     assert after is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
+from math import log2, prod
 from typing import Any
 
 Flops = Callable[[Any, Any, Any], int]
@@ -30,3 +30,8 @@ def per_input_element(count: int, argument: int = 0) -> Flops:
         return count * prod(args[argument].concrete_shape)
 
     return flops
+
+
+def comparisons(count: int, length: int) -> int:
+    """The cost of sorting, or searching, `count` elements among `length`: a logarithm for each."""
+    return int(count * max(1.0, log2(max(2, length))))

@@ -45,7 +45,7 @@ def first_layout(layouts: Layouts) -> Layout | None:
     return next((x for x in layouts if x is not None), None)
 
 
-def _changed(attrs: AnyValue, **changes: AnyValue) -> AnyValue:
+def _replaced(attrs: AnyValue, **changes: AnyValue) -> AnyValue:
     """`attrs` with changes; the same object if these change nothing."""
     new = attrs.replace(**changes)
     return attrs if new == attrs else new
@@ -56,7 +56,7 @@ def rank_of_type(ty: Type) -> int:
     return len(ty.shape)
 
 
-def with_every_axis(rule: LayoutRule) -> LayoutRule:
+def naming_every_axis(rule: LayoutRule) -> LayoutRule:
     """`rule`, where the layout names every axis; unknown where not: nn.dense calls its data NC, of
     however many axes."""
 
@@ -94,7 +94,7 @@ def along_axis(vectors: int = 0, vector_results: int = 0, results: AnyValue = 1)
     results: how many results are as the data, or a function that tells it from the attributes.
     """
 
-    @with_every_axis
+    @naming_every_axis
     def rule(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
         layout, new_attrs = old_in[0], attrs
         if new_in is not None and layout is not None:
@@ -104,7 +104,7 @@ def along_axis(vectors: int = 0, vector_results: int = 0, results: AnyValue = 1)
             blocked = any(map(new_in[0].block_of, letters))
             layout = new_in[0].plain if blocked else new_in[0]
             found = tuple(map(layout.index_of, letters))
-            new_attrs = _changed(attrs, axis=found if isinstance(attrs.axis, tuple) else found[0])
+            new_attrs = _replaced(attrs, axis=found if isinstance(attrs.axis, tuple) else found[0])
         count = results if isinstance(results, int) else results(attrs)
         outputs = [layout] * count + [CHANNELS] * vector_results
         return Answer([layout] + [CHANNELS] * vectors, outputs, new_attrs)
@@ -123,11 +123,11 @@ def concatenate(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types)
         return Answer([None] * len(old_in), [None], attrs)
     if new_in is not None and len(set(new_in)) == 1 and new_in[0] is not None:
         letter, layout = layout[axis], new_in[0]
-        new_attrs = _changed(attrs, axis=layout.index_of(letter))
+        new_attrs = _replaced(attrs, axis=layout.index_of(letter))
     return Answer([layout] * len(old_in), [layout], new_attrs)
 
 
-@with_every_axis
+@naming_every_axis
 def split(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
     """Along its axis; one in blocks only where it is cut between blocks."""
     layout, new_attrs, cuts = old_in[0], attrs, attrs.indices_or_sections
@@ -142,11 +142,11 @@ def split(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> An
             layout, block = layout.plain, 1
         if not isinstance(cuts, int):
             cuts = tuple(n // block for n in cuts)
-        new_attrs = _changed(attrs, axis=layout.index_of(letter), indices_or_sections=cuts)
+        new_attrs = _replaced(attrs, axis=layout.index_of(letter), indices_or_sections=cuts)
     return Answer([layout], [layout] * count, new_attrs)
 
 
-@with_every_axis
+@naming_every_axis
 def reduction(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
     """The reduced axes go, with their blocks; or stay, 1 long."""
     old = old_in[0]
@@ -161,16 +161,18 @@ def reduction(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -
     layout = new_in[0] if new_in is not None and gone else old
     assert layout is not None
     reduced = [letter.upper() in gone for letter, _ in layout.axes]
-    axes = tuple(n for n, it_is in enumerate(reduced) if it_is != bool(attrs.exclude))
+    axes = tuple(n for n, is_reduced in enumerate(reduced) if is_reduced != bool(attrs.exclude))
     # Of length 1; the mean that a variance takes is so too.
     ones = [
-        (letter, 1 if size and it_is else size)
-        for (letter, size), it_is in zip(layout.axes, reduced, strict=True)
+        (letter, 1 if size and is_reduced else size)
+        for (letter, size), is_reduced in zip(layout.axes, reduced, strict=True)
     ]
-    kept = [a for a, it_is in zip(ones, reduced, strict=True) if attrs.keepdims or not it_is]
+    kept = [
+        a for a, is_reduced in zip(ones, reduced, strict=True) if attrs.keepdims or not is_reduced
+    ]
     if not kept:  # TVM has no layout for a scalar
         return unknown
-    new_attrs = _changed(attrs, axis=axes) if new_in is not None and gone else attrs
+    new_attrs = _replaced(attrs, axis=axes) if new_in is not None and gone else attrs
     means = [Layout.of(ones)] * (len(old_in) - 1)
     return Answer([layout, *means], [Layout.of(kept)], new_attrs)
 
@@ -178,7 +180,7 @@ def reduction(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -
 # Operators that move, drop or cut axes -----------------------------------------------------------
 
 
-@with_every_axis
+@naming_every_axis
 def transpose(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
     """The result has the order that it had; the letters say so."""
     layout = old_in[0]
@@ -194,10 +196,10 @@ def transpose(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -
     if any(size for _, size in layout.axes):
         return Answer([None], [None], attrs)
     output = Layout.of(layout.axes[a] for a in axes)
-    return Answer([layout], [output], _changed(attrs, axes=axes))
+    return Answer([layout], [output], _replaced(attrs, axes=axes))
 
 
-@with_every_axis
+@naming_every_axis
 def squeeze(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
     """The axes that go are named by letter."""
     layout, new_attrs = old_in[0], attrs
@@ -209,11 +211,11 @@ def squeeze(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> 
     letters = [layout[a] for a in axes]
     if new_in is not None and new_in[0] is not None:
         layout = new_in[0].plain if any(map(new_in[0].block_of, letters)) else new_in[0]
-        new_attrs = _changed(attrs, axis=tuple(map(layout.index_of, letters)))
+        new_attrs = _replaced(attrs, axis=tuple(map(layout.index_of, letters)))
     return Answer([layout], [Layout.of(a for a in layout.axes if a[0] not in letters)], new_attrs)
 
 
-@with_every_axis
+@naming_every_axis
 def strided_slice(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
     """Axes in another order, or with blocks appended that are taken or left whole."""
     old = old_in[0]
@@ -238,17 +240,17 @@ def strided_slice(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, type
             if (n < len(strides) and strides[n] != 1) or begin[n] % block or end[n] % block:
                 return unknown
             begin[n], end[n] = begin[n] // block, end[n] // block
-        return Answer([new], [new], _changed(attrs, begin=begin, end=end))
+        return Answer([new], [new], _replaced(attrs, begin=begin, end=end))
     if attrs.axes:
         axes = [new.index_of(old[a]) for a in attrs.axes]
-        return Answer([new], [new], _changed(attrs, axes=axes, strides=strides))
+        return Answer([new], [new], _replaced(attrs, axes=axes, strides=strides))
     order = [old.index_of(letter) for letter, _ in new.axes]
     changes = {
         "begin": [begin[n] if n < len(begin) else 0 for n in order],
         "end": [end[n] if n < len(end) else shape[n] for n in order],
         "strides": [strides[n] if n < len(strides) else 1 for n in order],
     }
-    return Answer([new], [new], _changed(attrs, **changes))
+    return Answer([new], [new], _replaced(attrs, **changes))
 
 
 def slice_like(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
@@ -259,11 +261,11 @@ def slice_like(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) 
         assert new is not None
         axes = tuple(new.index_of(old[a]) for a in attrs.axes)
         if -1 not in axes:
-            return Answer([new, new], [new], _changed(attrs, axes=axes))
+            return Answer([new, new], [new], _replaced(attrs, axes=axes))
     return Answer(old_in, [old_in[1]], attrs)
 
 
-@with_every_axis
+@naming_every_axis
 def pad(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
     """An axis that is padded cannot be in blocks. The pad value is a scalar."""
     layout, new_attrs = old_in[0], attrs
@@ -274,7 +276,7 @@ def pad(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answ
         widths = [width_of[letter.upper()] for letter, _ in new.axes]
         blocks = (width_of[letter] for letter in width_of if new.block_of(letter))
         if not any(map(any, blocks)):
-            layout, new_attrs = new, _changed(attrs, pad_width=widths)
+            layout, new_attrs = new, _replaced(attrs, pad_width=widths)
     return Answer([layout, SCALAR], [layout], new_attrs)
 
 
@@ -305,7 +307,7 @@ def packed_weight(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, type
 def pooling(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
     """Any layout, unless `out_layout` was chosen."""
     if new_in is not None and not attrs.out_layout:
-        attrs = _changed(attrs, layout=str(new_in[0]))
+        attrs = _replaced(attrs, layout=str(new_in[0]))
     return Answer([Layout(attrs.layout)], [Layout(attrs.layout)], attrs)
 
 
@@ -315,7 +317,7 @@ def upsampling(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) 
     if new_in is not None and new_in[0] is not None:
         new, spatial = new_in[0], [x for x in "DHW" if old.index_of(x) >= 0]
         if all(new.index_of(x) == old.index_of(x) and not new.block_of(x) for x in spatial):
-            attrs = _changed(attrs, layout=str(new))
+            attrs = _replaced(attrs, layout=str(new))
     return Answer([Layout(attrs.layout)], [Layout(attrs.layout)], attrs)
 
 
@@ -323,7 +325,7 @@ def resize(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> A
     """The axes in any order, but not in blocks; and as they are if that was chosen."""
     new, old = new_in[0] if new_in is not None else None, Layout(attrs.layout)
     if new is not None and old == old_in[0] and sorted(new.axes) == sorted(old.axes):
-        attrs = _changed(attrs, layout=str(new))
+        attrs = _replaced(attrs, layout=str(new))
     return Answer([Layout(attrs.layout)], [Layout(attrs.layout)], attrs)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.op.framework.registry import builder, builders
 
-_WRITTEN: dict[str, Callable[..., Any]] = {}
+_HANDWRITTEN: dict[str, Callable[..., Any]] = {}
 
 
 def builds(name: str, defaults_of: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -25,8 +25,8 @@ def builds(name: str, defaults_of: str = "") -> Callable[[Callable[..., Any]], C
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        _WRITTEN[name] = with_defaults(function, defaults_of) if defaults_of else function
-        return _WRITTEN[name]
+        _HANDWRITTEN[name] = with_defaults(function, defaults_of) if defaults_of else function
+        return _HANDWRITTEN[name]
 
     return register
 
@@ -52,10 +52,13 @@ def with_defaults(function: Callable[..., Any], op_name: str) -> Callable[..., A
 
 def function(name: str) -> Callable[..., Any]:
     """`relay.<name>`, for code that `relay` itself imports. Raises UnknownNameError."""
-    return _WRITTEN.get(name) or builder(Op.get(name))
+    return _HANDWRITTEN.get(name) or builder(Op.get(name))
 
 
 def namespace(prefix: str = "") -> dict[str, Callable[..., Any]]:
     """The functions named `prefix` + one plain word, by that word."""
-    written = {n[len(prefix) :]: f for n, f in _WRITTEN.items() if n.startswith(prefix)}
-    return {**builders(prefix, _WRITTEN), **{n: f for n, f in written.items() if "." not in n}}
+    handwritten = {n[len(prefix) :]: f for n, f in _HANDWRITTEN.items() if n.startswith(prefix)}
+    return {
+        **builders(prefix, _HANDWRITTEN),
+        **{n: f for n, f in handwritten.items() if "." not in n},
+    }

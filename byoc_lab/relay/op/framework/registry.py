@@ -266,13 +266,13 @@ def documentation(d: OpDef) -> str:
     return "\n".join(lines)
 
 
-def builders(prefix: str = "", written: Container[str] = ()) -> dict[str, Callable[..., Any]]:
-    """The builders named `prefix` + one plain word, by that word, but for those in `written`."""
+def builders(prefix: str = "", handwritten: Container[str] = ()) -> dict[str, Callable[..., Any]]:
+    """The builders named `prefix` + one word, by that word, except those in `handwritten`."""
     found = {}
     for op in map(Op.get, Op.list_op_names()):
         name = op.definition.python_name
         word = name[len(prefix) :]
-        if name.startswith(prefix) and "." not in word and name not in written:
+        if name.startswith(prefix) and "." not in word and name not in handwritten:
             found[word] = builder(op)
     return found
 

@@ -14,7 +14,7 @@ from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay.ir.attrs import DType
 from byoc_lab.relay.ir.diagnosis import UNDERCONSTRAINED, in_full
 from byoc_lab.relay.ir.dims import Any, Dim, UndecidedError, Unknown
-from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 
 NO_DTYPE = DType("")  # TVM's void: "the dtype of the data"
 Types = Sequence["Type | None"]
@@ -51,6 +51,41 @@ def need_one_of(op: str, name: str, value: AnyValue, choices: Iterable[AnyValue]
     if value not in (possible := tuple(choices)):
         shown = ", ".join(map(str, possible))
         fail(op, f"attribute {name} must be one of {shown}, found {value!r}")
+
+
+def need_positive(op: str, attrs: AnyValue, *names: str) -> None:
+    """Raise TypeInferenceError unless attributes, numbers or lists of them, are all positive."""
+    for name in names:
+        value = attrs[name]
+        if (min(value, default=1) if isinstance(value, tuple) else value) < 1:
+            shown = list(value) if isinstance(value, tuple) else value
+            fail(op, f"attribute {name} must be positive, found {shown}")
+
+
+def need_integers(op: str, name: str, ty: TensorType | None) -> None:
+    """Raise TypeInferenceError unless the dtype of `ty` is an integer."""
+    if ty is not None and not ty.dtype.startswith(("int", "uint")):
+        fail(op, f"{name} must be of integers, found {ty}")
+
+
+def is_incomplete(ty: Type | None) -> bool:
+    """Whether a tuple argument, or one of its fields, has no type yet."""
+    return ty is None or (isinstance(ty, TupleType) and ty.has_holes)
+
+
+def tensor_fields(op: str, name: str, ty: Type | None) -> list[TensorType]:
+    """The fields of a tuple of tensors that is complete.
+
+    Raises TypeInferenceError for anything else, and for an empty tuple.
+    """
+    if not isinstance(ty, TupleType) or not ty.fields:
+        fail(op, f"{name} must be a tuple of tensors, found {ty}")
+    fields: list[TensorType] = []
+    for n, field in enumerate(ty.fields):
+        if not isinstance(field, TensorType):
+            fail(op, f"field {n} of {name} must be a tensor, found {field}")
+        fields.append(field)
+    return fields
 
 
 def axis_of(op: str, axis: int, rank: int, name: str = "axis") -> int:
@@ -121,7 +156,7 @@ def broadcast(op: str, lhs: TensorType, rhs: TensorType) -> tuple[Dim, ...]:
     return tuple(shape[::-1])
 
 
-def check_spreads(op: str, narrow: TensorType, wide: TensorType) -> None:
+def check_broadcasts_to(op: str, narrow: TensorType, wide: TensorType) -> None:
     """Raise TypeInferenceError unless `narrow` may broadcast to the shape of `wide`."""
     spare = len(wide.shape) - len(narrow.shape)
     if spare < 0:

@@ -10,14 +10,14 @@ from typing import cast
 import numpy as np
 
 from byoc_lab.relay.ir.dims import Dim, Unknown
-from byoc_lab.relay.op.framework.relations import dim, fail, need_length
+from byoc_lab.relay.op.framework.relations import dim, fail, need_length, need_positive
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 AXIS_NAMES = {"D": "depth", "H": "height", "W": "width"}
 Pads = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def axes_in_words(rank: int) -> str:
+def spatial_axis_names(rank: int) -> str:
     """ "height, width" for rank 2."""
     return ", ".join(AXIS_NAMES[axis] for axis in SPATIAL[rank])
 
@@ -63,9 +63,7 @@ def check_window_attrs(op: str, attrs: AnyValue, rank: int) -> None:
     need_length(op, "strides", attrs.strides, rank)
     need_length(op, "dilation", attrs.dilation, rank)
     need_length(op, "padding", attrs.padding, *sorted({1, rank, 2 * rank}))
-    for name in ("strides", "dilation"):
-        if min(attrs[name]) < 1:
-            fail(op, f"attribute {name} must be positive, found {list(attrs[name])}")
+    need_positive(op, attrs, "strides", "dilation")
     if min(attrs.padding) < 0:
         fail(op, f"attribute padding must not be negative, found {list(attrs.padding)}")
 

@@ -39,7 +39,7 @@ from byoc_lab.relay.op.framework.relations import (
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import by_topi, constant_of, shape_of, typed
-from byoc_lab.relay.op.framework.windows import SPATIAL, axes_in_words
+from byoc_lab.relay.op.framework.windows import SPATIAL, spatial_axis_names
 
 METHODS = ("nearest_neighbor", "linear", "cubic")
 MODES = (
@@ -190,7 +190,7 @@ RESIZE_ATTRS: dict[int, AttrsType] = {}
 
 
 def _define(rank: int) -> None:
-    op, spatial, axes = f"image.resize{rank}d", SPATIAL[rank], axes_in_words(rank)
+    op, spatial, axes = f"image.resize{rank}d", SPATIAL[rank], spatial_axis_names(rank)
 
     def relation(attrs: AnyValue, data: Type | None) -> Types:
         """data (N, C, spatial axes) gives (N, C, *size)."""

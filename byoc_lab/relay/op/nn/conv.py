@@ -7,6 +7,7 @@ refuse to solve the weight of a grouped convolution; here it is solved from `cha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from math import prod
 from typing import Any as AnyValue
@@ -34,22 +35,22 @@ from byoc_lab.relay.op.framework.relations import (
 from byoc_lab.relay.op.framework.relax_types import shape_of, typed
 from byoc_lab.relay.op.framework.windows import (
     SPATIAL,
-    axes_in_words,
     check_window_attrs,
     last_axes,
     padded,
     pads_of,
+    spatial_axis_names,
     spatial_result,
     static_result,
     taps,
     window_normalize,
 )
-from byoc_lab.relay.op.tensor.blocks import in_blocks
+from byoc_lab.relay.op.tensor.blocks import with_blocked_layouts
 
 
 def conv_attrs(rank: int, padding: int) -> AttrsType:
     """The attributes; `padding` is how many zeros the default has, which TVM varies."""
-    each, spatial = axes_in_words(rank), SPATIAL[rank]
+    each, spatial = spatial_axis_names(rank), SPATIAL[rank]
     return AttrsType(
         f"relay.attrs.Conv{rank}DAttrs",
         (
@@ -69,14 +70,16 @@ def conv_attrs(rank: int, padding: int) -> AttrsType:
     )
 
 
-def orders(op: str, attrs: AnyValue, rank: int) -> tuple[tuple[int, ...], ...]:
-    """Where the axes (N, C, spatial) are in data and result, and (O, I, spatial) in the weight.
+def orders(
+    op: str, attrs: AnyValue, rank: int, channels: str = "OI"
+) -> tuple[tuple[int, ...], ...]:
+    """Permutations to (N, C, spatial) for data and result, and to (O, I, spatial) for the weight.
 
-    In the order data, weight, result. A weight whose groups are an axis of its own ("GOIHW", which
-    DNNL's legalisation writes) has that axis in front. Raises TypeInferenceError for layouts that
-    are no order.
+    In the order data, weight, result. `channels`: the channel axes of the weight, "OI" or "IO". A
+    weight with an axis for the groups ("GOIHW", which DNNL's legalization writes) gets that axis
+    first. Raises TypeInferenceError for a layout that is not a permutation.
     """
-    data, kernel = f"NC{SPATIAL[rank]}", f"OI{SPATIAL[rank]}"
+    data, kernel = f"NC{SPATIAL[rank]}", f"{channels}{SPATIAL[rank]}"
     kernel = f"G{kernel}" if has_group_axis(attrs) else kernel
     return (
         positions(op, "data_layout", attrs.data_layout, data),
@@ -186,18 +189,31 @@ def _listed(ty: TensorType) -> str:
     return ", ".join(map(str, ty.shape))
 
 
+def plain_operands(
+    attrs: AnyValue,
+    data: np.ndarray,
+    weight: np.ndarray,
+    order: Sequence[int],
+    kernel_order: Sequence[int],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Data and weight permuted as `orders` says, the weight without an axis for the groups.
+
+    Their dtype is the wider of that of the data and that of the result: computing in a wider dtype
+    is harmless, in a narrower one it is not.
+    """
+    inner = np.result_type(data.dtype, np.dtype(attrs.out_dtype or data.dtype))
+    w = weight.transpose(kernel_order).astype(inner, copy=False)
+    if has_group_axis(attrs):
+        w = w.reshape(w.shape[0] * w.shape[1], *w.shape[2:])
+    return data.transpose(order).astype(inner, copy=False), w
+
+
 def conv_reference(
     op: str, rank: int, attrs: AnyValue, data: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
     """One matrix product per kernel element; depthwise: one product per kernel element."""
-    work = np.dtype(attrs.out_dtype or data.dtype)
     order, kernel_order, out_order = orders(op, attrs, rank)
-    # Computing in a wider dtype than asked for is harmless, in a narrower one it is not.
-    inner = np.result_type(data.dtype, work)
-    x = data.transpose(order).astype(inner, copy=False)
-    w = weight.transpose(kernel_order).astype(inner, copy=False)
-    if has_group_axis(attrs):
-        w = w.reshape(w.shape[0] * w.shape[1], *w.shape[2:])
+    x, w = plain_operands(attrs, data, weight, order, kernel_order)
     n, c = x.shape[:2]
     groups = attrs.groups
     if depthwise_swap(op, attrs, c, w.shape[0]):
@@ -205,14 +221,13 @@ def conv_reference(
     o, per_group, *kernel = w.shape
     size = static_result(op, x.shape[2:], kernel, attrs)
     x = padded(x, pads_of(attrs.padding, rank), 0)
-    out = np.zeros((n, groups, o // groups, prod(size)), inner)
+    out = np.zeros((n, groups, o // groups, prod(size)), x.dtype)
     for at, view in taps(x, kernel, attrs.strides, attrs.dilation, size):
         block = view.reshape(n, groups, per_group, -1)
         factor = last_axes(w, at).reshape(groups, o // groups, per_group)
         out += block * factor if per_group == 1 else factor @ block
-    return np.ascontiguousarray(
-        out.reshape(n, o, *size).transpose(np.argsort(out_order)).astype(work, copy=False)
-    )
+    out = out.reshape(n, o, *size).transpose(np.argsort(out_order))
+    return np.ascontiguousarray(out.astype(attrs.out_dtype or data.dtype, copy=False))
 
 
 def without_group_axis(
@@ -260,7 +275,7 @@ def _conv(rank: int, padding: int, doc: str) -> None:
     define_op(
         op,
         "data weight",
-        **in_blocks(
+        **with_blocked_layouts(
             op,
             ("data_layout", "kernel_layout"),
             ("out_layout", "data_layout"),

@@ -18,7 +18,7 @@ from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype, integer, integers, s
 from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
-from byoc_lab.relay.op.framework.layout import inverse_permute, permute, positions, with_layout
+from byoc_lab.relay.op.framework.layout import inverse_permute, permute, with_layout
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     NO_DTYPE,
@@ -34,20 +34,26 @@ from byoc_lab.relay.op.framework.relations import (
 from byoc_lab.relay.op.framework.windows import (
     AXIS_NAMES,
     SPATIAL,
-    axes_in_words,
     check_window_attrs,
     last_axes,
     padding_of_builder,
     pads_of,
+    spatial_axis_names,
     taps,
     window_normalize,
 )
-from byoc_lab.relay.op.nn.conv import check_weight, has_group_axis, without_group_axis
-from byoc_lab.relay.op.tensor.blocks import in_blocks
+from byoc_lab.relay.op.nn.conv import (
+    check_weight,
+    has_group_axis,
+    orders,
+    plain_operands,
+    without_group_axis,
+)
+from byoc_lab.relay.op.tensor.blocks import with_blocked_layouts
 
 
 def transpose_attrs(rank: int) -> AttrsType:
-    each, spatial = axes_in_words(rank), SPATIAL[rank]
+    each, spatial = spatial_axis_names(rank), SPATIAL[rank]
     zeros, ones = (0,) * rank, (1,) * rank
     return AttrsType(
         f"relay.attrs.Conv{rank}DTransposeAttrs",
@@ -76,17 +82,6 @@ def transpose_attrs(rank: int) -> AttrsType:
             Attr("out_layout", string, "", "order of the axes of the result; empty: data_layout"),
             Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
         ),
-    )
-
-
-def orders(op: str, attrs: AnyValue, rank: int) -> tuple[tuple[int, ...], ...]:
-    """As `nn_conv.orders`, the weight as (I, O, spatial), or (G, I, O, spatial)."""
-    data, kernel = f"NC{SPATIAL[rank]}", f"IO{SPATIAL[rank]}"
-    kernel = f"G{kernel}" if has_group_axis(attrs) else kernel
-    return (
-        positions(op, "data_layout", attrs.data_layout, data),
-        positions(op, "kernel_layout", attrs.kernel_layout, kernel),
-        positions(op, "out_layout", attrs.out_layout or attrs.data_layout, data),
     )
 
 
@@ -135,7 +130,7 @@ def transpose_relation(
         return None, w, None
     check_window_attrs(op, attrs, rank)
     need_length(op, "output_padding", last_padding(attrs, rank), rank)
-    order, kernel_order, out_order = orders(op, attrs, rank)
+    order, kernel_order, out_order = orders(op, attrs, rank, "IO")
     need_rank(op, "data", x, rank + 2)
     n, c, *size = permute(x.shape, order)
     groups = attrs.groups
@@ -169,27 +164,22 @@ def transpose_reference(
     op: str, rank: int, attrs: AnyValue, data: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
     """One matrix product per kernel element, added at the positions of that element."""
-    work = np.dtype(attrs.out_dtype or data.dtype)
-    order, kernel_order, out_order = orders(op, attrs, rank)
-    inner = np.result_type(data.dtype, work)
-    x = data.transpose(order).astype(inner, copy=False)
-    w = weight.transpose(kernel_order).astype(inner, copy=False)
-    if has_group_axis(attrs):
-        w = w.reshape(w.shape[0] * w.shape[1], *w.shape[2:])
+    order, kernel_order, out_order = orders(op, attrs, rank, "IO")
+    x, w = plain_operands(attrs, data, weight, order, kernel_order)
     n, c, *size = x.shape
     _, per_group, *kernel = w.shape
     groups = attrs.groups
     before, after = pads_of(attrs.padding, rank)
     kept = cast("tuple[int, ...]", transposed_size(op, size, kernel, attrs))
     full = [k + a + b for k, a, b in zip(kept, before, after, strict=True)]
-    out = np.zeros((n, groups * per_group, *full), inner)
+    out = np.zeros((n, groups * per_group, *full), x.dtype)
     rows = x.reshape(n, groups, c // groups, -1)
     for at, view in taps(out, kernel, attrs.strides, attrs.dilation, size):
         factor = last_axes(w, at).reshape(groups, c // groups, per_group).swapaxes(1, 2)
         view += (factor @ rows).reshape(n, groups * per_group, *size)
     inside = [slice(b, b + k) for b, k in zip(before, kept, strict=True)]
     out = last_axes(out, inside).transpose(np.argsort(out_order))
-    return np.ascontiguousarray(out.astype(work, copy=False))
+    return np.ascontiguousarray(out.astype(attrs.out_dtype or data.dtype, copy=False))
 
 
 def transpose_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
@@ -231,7 +221,7 @@ def _conv_transpose(rank: int, doc: str) -> None:
     define_op(
         op,
         "data weight",
-        **in_blocks(
+        **with_blocked_layouts(
             op,
             ("data_layout", "kernel_layout"),
             ("out_layout", "data_layout"),

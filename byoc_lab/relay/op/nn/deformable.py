@@ -25,6 +25,7 @@ from byoc_lab.relay.op.framework.relations import (
     dim,
     fail,
     need_length,
+    need_positive,
     need_rank,
     out_dtype,
     tensors,
@@ -95,10 +96,7 @@ def deformable_relation(
         return x, moves, w, None
     need_rank(DEFORMABLE, "data", x, 4)
     n, c, *size = permute(x.shape, order)
-    for name in ("groups", "deformable_groups"):
-        parts = attrs[name]
-        if parts < 1:
-            fail(DEFORMABLE, f"attribute {name} must be positive, found {parts}")
+    need_positive(DEFORMABLE, attrs, "groups", "deformable_groups")
     if not isinstance(c, Unknown) and c % attrs.groups:
         fail(DEFORMABLE, f"the {c} input channels of {x} do not split into groups={attrs.groups}")
     typed_weight = _weight(attrs, w, c)
@@ -215,9 +213,7 @@ def correlation_relation(attrs: AnyValue, data1: Type | None, data2: Type | None
     """
     a, b = tensors(CORRELATION, "data1 data2", data1, data2)
     need_length(CORRELATION, "padding", attrs.padding, 1, 2, 4)
-    for name in ("kernel_size", "stride1", "stride2"):
-        if attrs[name] < 1:
-            fail(CORRELATION, f"attribute {name} must be positive, found {attrs[name]}")
+    need_positive(CORRELATION, attrs, "kernel_size", "stride1", "stride2")
     if attrs.kernel_size % 2 == 0:
         fail(CORRELATION, f"attribute kernel_size must be odd, found {attrs.kernel_size}")
     if attrs.layout != "NCHW":

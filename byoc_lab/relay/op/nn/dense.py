@@ -54,11 +54,15 @@ def dense_relation(attrs: AnyValue, data: Type | None, weight: Type | None) -> T
     return x, w, TensorType((*x.shape[:-1], units), out_dtype(attrs, x))
 
 
+def _product(attrs: AnyValue, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a @ b in attribute out_dtype, computed in the wider of that and the dtype of `a`."""
+    result = np.dtype(attrs.out_dtype or a.dtype)
+    inner = np.result_type(a.dtype, result)
+    return (a.astype(inner, copy=False) @ b.astype(inner, copy=False)).astype(result, copy=False)
+
+
 def dense_reference(attrs: AnyValue, data: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    work = np.dtype(attrs.out_dtype or data.dtype)
-    inner = np.result_type(data.dtype, work)
-    product = data.astype(inner, copy=False) @ weight.astype(inner, copy=False).T
-    return product.astype(work, copy=False)
+    return _product(attrs, data, weight.T)
 
 
 define_op(
@@ -108,11 +112,8 @@ def matmul_relation(attrs: AnyValue, a: Type | None, b: Type | None) -> Types:
 
 
 def _matmul_reference(attrs: AnyValue, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    work = np.dtype(attrs.out_dtype or a.dtype)
-    inner = np.result_type(a.dtype, work)
     x = a.swapaxes(-1, -2) if attrs.transpose_a else a
-    y = b.T if attrs.transpose_b else b
-    return (x.astype(inner, copy=False) @ y.astype(inner, copy=False)).astype(work, copy=False)
+    return _product(attrs, x, b.T if attrs.transpose_b else b)
 
 
 def _matmul_relax(R: AnyValue, attrs: AnyValue, a: AnyValue, b: AnyValue) -> AnyValue:
@@ -178,11 +179,8 @@ def batch_matmul_relation(attrs: AnyValue, a: Type | None, b: Type | None) -> Ty
 
 
 def batch_matmul_reference(attrs: AnyValue, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    work = np.dtype(attrs.out_dtype or a.dtype)
-    inner = np.result_type(a.dtype, work)
     x = a.swapaxes(1, 2) if attrs.transpose_a else a
-    y = b.swapaxes(1, 2) if attrs.transpose_b else b
-    return (x.astype(inner, copy=False) @ y.astype(inner, copy=False)).astype(work, copy=False)
+    return _product(attrs, x, b.swapaxes(1, 2) if attrs.transpose_b else b)
 
 
 def _batch_matmul_relax(R: AnyValue, attrs: AnyValue, a: AnyValue, b: AnyValue) -> AnyValue:

@@ -17,12 +17,12 @@ from byoc_lab.relay.op.framework.relations import (
     Types,
     differ,
     fail,
+    need_integers,
     need_one_of,
     need_rank,
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import dtype_of, scalar, shape_of
-from byoc_lab.relay.op.tensor.scatter import need_integers
 
 
 def _cross_entropy(op: str, doc: str) -> None:

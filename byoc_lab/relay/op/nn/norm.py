@@ -26,7 +26,14 @@ from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.arrays import broadcast_along
 from byoc_lab.relay.op.framework.costs import per_element, per_input_element
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, axes_of, axis_of, fail, tensors
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    axes_of,
+    axis_of,
+    fail,
+    need_positive,
+    tensors,
+)
 from byoc_lab.relay.op.framework.relax_types import dtype_of, rank_of, scalar, shape_of
 
 CENTER = Attr("center", boolean, True, "whether beta is added")
@@ -282,8 +289,7 @@ def lrn_relation(attrs: AnyValue, data: Type | None) -> Types:
     (x,) = tensors(op, "data", data)
     if x is not None:
         axis_of(op, attrs.axis, len(x.shape))
-        if attrs.size < 1:
-            fail(op, f"attribute size must be positive, found {attrs.size}")
+        need_positive(op, attrs, "size")
     return x, x
 
 

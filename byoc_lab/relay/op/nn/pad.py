@@ -18,7 +18,7 @@ from byoc_lab.relay.ir.attrs import (
     number,
     string,
 )
-from byoc_lab.relay.ir.dims import Unknown
+from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
@@ -29,11 +29,24 @@ from byoc_lab.relay.op.framework.relations import (
     fail,
     need_length,
     need_one_of,
+    need_positive,
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import by_topi, constant_value
 
 PAD_MODES = ("constant", "edge", "reflect")
+
+
+def _checked_widths(op: str, attrs: AnyValue, x: TensorType) -> AnyValue:
+    """Attribute pad_width. Raises TypeInferenceError unless it has a pair for each axis of `x`."""
+    widths = attrs.pad_width
+    if len(widths) != len(x.shape) or any(len(w) != 2 for w in widths):
+        fail(op, f"attribute pad_width must be a (before, after) for each axis of {x}: {widths}")
+    return widths
+
+
+def _padded_shape(x: TensorType, widths: AnyValue) -> list[Dim]:
+    return [dim(lambda n, w=w: n + sum(w), d) for d, w in zip(x.shape, widths, strict=True)]
 
 
 def pad_relation(attrs: AnyValue, data: Type | None, value: Type | None) -> Types:
@@ -42,10 +55,8 @@ def pad_relation(attrs: AnyValue, data: Type | None, value: Type | None) -> Type
     x, v = tensors(op, "data pad_value", data, value)
     if x is None:
         return None, v, None
-    widths = attrs.pad_width
-    if len(widths) != len(x.shape) or any(len(w) != 2 for w in widths):
-        fail(op, f"attribute pad_width must be a (before, after) for each axis of {x}: {widths}")
-    shape = [dim(lambda n, w=w: n + sum(w), d) for d, w in zip(x.shape, widths, strict=True)]
+    widths = _checked_widths(op, attrs, x)
+    shape = _padded_shape(x, widths)
     if any(not isinstance(d, Unknown) and d < 0 for d in shape):
         fail(op, f"pad_width {widths} cuts more than the lengths of {x}")
     need_one_of(op, "pad_mode", attrs.pad_mode, PAD_MODES)
@@ -104,13 +115,11 @@ def mirror_pad_relation(attrs: AnyValue, data: Type | None) -> Types:
     (x,) = tensors(op, "data", data)
     if x is None:
         return None, None
-    widths = attrs.pad_width
-    if len(widths) != len(x.shape) or any(len(w) != 2 for w in widths):
-        fail(op, f"attribute pad_width must be a (before, after) for each axis of {x}: {widths}")
+    widths = _checked_widths(op, attrs, x)
     if any(min(w) < 0 for w in widths):
         fail(op, f"attribute pad_width must not be negative, found {widths}")
     need_one_of(op, "mode", attrs.mode, MIRRORS)
-    shape = [dim(lambda n, w=w: n + sum(w), d) for d, w in zip(x.shape, widths, strict=True)]
+    shape = _padded_shape(x, widths)
     return x, TensorType(shape, x.dtype)
 
 
@@ -148,8 +157,7 @@ def dilate_relation(attrs: AnyValue, data: Type | None) -> Types:
     if x is None:
         return None, None
     need_length(op, "strides", attrs.strides, len(x.shape))
-    if attrs.strides and min(attrs.strides) < 1:
-        fail(op, f"attribute strides must be positive, found {list(attrs.strides)}")
+    need_positive(op, attrs, "strides")
     pairs = zip(x.shape, attrs.strides, strict=True)
     return x, TensorType([dim(lambda n, s=s: (n - 1) * s + 1, d) for d, s in pairs], x.dtype)
 

@@ -22,7 +22,13 @@ from byoc_lab.relay.op.framework.layout import inverse_permute, permute, positio
 from byoc_lab.relay.op.framework.namespace import builds, function
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, fail, need_length, need_rank, tensors
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    need_length,
+    need_positive,
+    need_rank,
+    tensors,
+)
 from byoc_lab.relay.op.framework.relax_types import (
     by_topi,
     dtype_of,
@@ -34,17 +40,17 @@ from byoc_lab.relay.op.framework.relax_types import (
 from byoc_lab.relay.op.framework.windows import (
     SPATIAL,
     Pads,
-    axes_in_words,
     check_window_attrs,
     last_axes,
     padded,
     pads_of,
+    spatial_axis_names,
     spatial_result,
     static_result,
     taps,
     window_normalize,
 )
-from byoc_lab.relay.op.tensor.blocks import in_blocks
+from byoc_lab.relay.op.tensor.blocks import with_blocked_layouts
 
 RANKS = (1, 2, 3)
 COUNT_PADDING = Attr(
@@ -66,7 +72,7 @@ def layouts(rank: int) -> tuple[Attr, Attr]:
 
 def window(rank: int) -> tuple[Attr, ...]:
     """The attributes of a pooling window."""
-    each, ones = axes_in_words(rank), (1,) * rank
+    each, ones = spatial_axis_names(rank), (1,) * rank
     return (
         Attr("pool_size", integers, doc=f"window: ({each})"),
         Attr("strides", integers, ones, f"steps of the window: ({each})"),
@@ -90,8 +96,7 @@ def _pool_relation(op: str, rank: int):
             return None, None
         check_window_attrs(op, attrs, rank)
         need_length(op, "pool_size", attrs.pool_size, rank)
-        if min(attrs.pool_size) < 1:
-            fail(op, f"attribute pool_size must be positive, found {list(attrs.pool_size)}")
+        need_positive(op, attrs, "pool_size")
         order = _order(op, attrs, rank)
         need_rank(op, "data", x, rank + 2)
         n, c, *size = permute(x.shape, order)
@@ -108,13 +113,13 @@ def _pool_reference(op: str, rank: int, pool):
         order = _order(op, attrs, rank)
         x = data.transpose(order)
         size = static_result(op, x.shape[2:], attrs.pool_size, attrs)
-        pads = overhanging(attrs, x.shape[2:], size)
+        pads = pads_with_overhang(attrs, x.shape[2:], size)
         return np.ascontiguousarray(pool(attrs, x, pads, size).transpose(np.argsort(order)))
 
     return reference
 
 
-def overhanging(attrs: AnyValue, data: AnyValue, size: AnyValue) -> Pads:
+def pads_with_overhang(attrs: AnyValue, data: AnyValue, size: AnyValue) -> Pads:
     """The pads, with the part of the last windows of ceil_mode that extends beyond the end."""
     before, after = pads_of(attrs.padding, len(size))
     ends = [
@@ -176,7 +181,7 @@ def _average(attrs: AnyValue, x: np.ndarray, pads: Pads, size: AnyValue) -> np.n
     return (total / divisor).astype(x.dtype, copy=False)
 
 
-def integers_averaged(rank: int, options: dict[str, AnyValue], x: AnyValue) -> AnyValue:
+def average_of_integers(rank: int, options: dict[str, AnyValue], x: AnyValue) -> AnyValue:
     """Relax's avg_pool declares the dtype of x, but its compiled function computes int64."""
     o = options
     sizes = [list(o[name]) for name in ("pool_size", "strides", "dilation")]
@@ -199,12 +204,12 @@ def _pool(kind: str, rank: int, more: tuple[Attr, ...], compute, doc: str) -> No
         x = typed(x)
         if kind == "max" or "float" in dtype_of(x):
             return getattr(R.nn, f"{kind}_pool{rank}d")(x, **options)
-        return in_wide_integers(R, x, partial(integers_averaged, rank, options))
+        return in_wide_integers(R, x, partial(average_of_integers, rank, options))
 
     define_op(
         name,
         "data",
-        **in_blocks(
+        **with_blocked_layouts(
             name,
             ("layout",),
             ("layout",),
@@ -258,7 +263,7 @@ def _global(kind: str, compute, doc: str) -> None:
     define_op(
         name,
         "data",
-        **in_blocks(
+        **with_blocked_layouts(
             name,
             ("layout",),
             ("layout",),
@@ -340,7 +345,7 @@ def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) ->
     define_op(
         name,
         "data",
-        **in_blocks(
+        **with_blocked_layouts(
             name,
             ("layout",),
             ("layout",),
@@ -386,7 +391,7 @@ for _rank in RANKS:
                 "output_size",
                 integers,
                 (),
-                f"({axes_in_words(_rank)}), or one for all; None: as the data",
+                f"({spatial_axis_names(_rank)}), or one for all; None: as the data",
                 may_be_none=True,
             ),
             *layouts(_rank),

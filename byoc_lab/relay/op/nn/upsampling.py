@@ -20,7 +20,7 @@ from byoc_lab.relay.op.framework.relations import Types, dim, need_one_of, need_
 from byoc_lab.relay.op.framework.relax_types import shape_of
 from byoc_lab.relay.op.framework.windows import AXIS_NAMES, SPATIAL
 from byoc_lab.relay.op.image.resize import MODES
-from byoc_lab.relay.op.tensor.blocks import in_blocks
+from byoc_lab.relay.op.tensor.blocks import with_blocked_layouts
 
 METHODS = {
     2: ("nearest_neighbor", "bilinear", "bicubic"),
@@ -83,7 +83,7 @@ def _define(op: str, rank: int, more: Attr) -> None:
     define_op(
         op,
         "data",
-        **in_blocks(
+        **with_blocked_layouts(
             op,
             ("layout",),
             ("layout",),

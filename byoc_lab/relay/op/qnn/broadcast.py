@@ -19,7 +19,7 @@ from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, broadcast, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of, rank_of
 from byoc_lab.relay.op.qnn.math import (
-    along,
+    broadcast_scales,
     check_dtype,
     check_scalar,
     check_vector,
@@ -50,12 +50,12 @@ def _relation(op: str):
     def relation(attrs: AnyValue, *types: Type | None) -> Types:
         """lhs and rhs of one dtype broadcast; the result has their dtype. As in TVM, float32 has a
         type too; it cannot be computed."""
-        known = tensors(op, NAMES, *types)
-        a, b, a_scale, a_zero, b_scale, b_zero, scale, zero = known
+        operands = tensors(op, NAMES, *types)
+        a, b, a_scale, a_zero, b_scale, b_zero, scale, zero = operands
         check_scalar(op, "output_scale", scale, "float32")
         check_scalar(op, "output_zero_point", zero, "int32")
         if a is None or b is None:
-            return *known, None
+            return *operands, None
         if a.dtype != b.dtype:
             fail(op, f"lhs and rhs must have one dtype, found {a} and {b}; requantize one of them")
         check_dtype(op, "lhs", a.dtype, "int8", "uint8", "int16", "int32", "float32")
@@ -63,7 +63,7 @@ def _relation(op: str):
             channels = _length(ty, attrs[f"{side}_axis"])
             check_vector(op, f"{side}_scale", s, "float32", channels)
             check_vector(op, f"{side}_zero_point", z, "int32", channels)
-        return *known, TensorType(broadcast(op, a, b), a.dtype)
+        return *operands, TensorType(broadcast(op, a, b), a.dtype)
 
     return relation
 
@@ -130,8 +130,8 @@ def _product_scale(attrs: AnyValue, a_scale: np.ndarray, b_scale: np.ndarray) ->
 def mul_reference(attrs: AnyValue, *args: np.ndarray) -> np.ndarray:
     """The product without zero points, int32, is in the product of the scales."""
     a, b, a_scale, a_zero, b_scale, b_zero, scale, zero = args
-    lhs = a.astype(np.int32) - along(a_zero, attrs.lhs_axis, a.ndim)
-    rhs = b.astype(np.int32) - along(b_zero, attrs.rhs_axis, b.ndim)
+    lhs = a.astype(np.int32) - broadcast_scales(a_zero, attrs.lhs_axis, a.ndim)
+    rhs = b.astype(np.int32) - broadcast_scales(b_zero, attrs.rhs_axis, b.ndim)
     both, axis = _product_scale(attrs, a_scale, b_scale)
     return requantized(lhs * rhs, (both, scale), (0, zero), a.dtype.name, axis)
 
@@ -139,8 +139,8 @@ def mul_reference(attrs: AnyValue, *args: np.ndarray) -> np.ndarray:
 def _mul_relax(R: AnyValue, attrs: AnyValue, a: AnyValue, b: AnyValue, *rest: AnyValue) -> AnyValue:
     op, names = "qnn.mul", NAMES.split(" ", 2)[2]
     a_scale, a_zero, b_scale, b_zero, scale, zero = constants(op, names, *rest)
-    a_across = along(a_zero, attrs.lhs_axis, rank_of(a))
-    b_across = along(b_zero, attrs.rhs_axis, rank_of(b))
+    a_across = broadcast_scales(a_zero, attrs.lhs_axis, rank_of(a))
+    b_across = broadcast_scales(b_zero, attrs.rhs_axis, rank_of(b))
     lhs = R.subtract(R.astype(a, "int32"), relax_constant(a_across, "int32"))
     rhs = R.subtract(R.astype(b, "int32"), relax_constant(b_across, "int32"))
     try:
@@ -215,7 +215,7 @@ def _qnn_concatenate_relax(R: AnyValue, attrs: AnyValue, *args: AnyValue) -> Any
     return R.concat(parts, axis=attrs.axis)
 
 
-def _tuple_behind(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+def _unwrap_tuple(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
     """The tuple of a TupleWrapper as it is, as in TVM; `relay.concatenate` makes one of its
     projections."""
     data = values["data"]
@@ -233,7 +233,7 @@ define_op(
     pattern=OpPattern.INJECTIVE,
     defaults={"axis": REQUIRED},
     layout=layout_rules.quantized(layout_rules.concatenate),
-    normalize=_tuple_behind,
+    normalize=_unwrap_tuple,
     doc="Quantized tensors (a list, or something of tuple type) brought to one scale and joined "
     "along one axis.",
 )

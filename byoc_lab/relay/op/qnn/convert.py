@@ -19,7 +19,7 @@ from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, need_one_of, 
 from byoc_lab.relay.op.framework.relax_types import rank_of, typed
 from byoc_lab.relay.op.qnn.math import (
     ROUNDINGS,
-    along,
+    broadcast_scales,
     channels_of,
     check_dtype,
     check_scalar,
@@ -58,9 +58,9 @@ def quantize_reference(
 ) -> np.ndarray:
     limits = np.iinfo(np.int32)  # what is beyond them has no integer, and saturates all the same
     with np.errstate(over="ignore"):
-        quotient = x / along(scale, attrs.axis, x.ndim)
+        quotient = x / broadcast_scales(scale, attrs.axis, x.ndim)
     whole = round_half_away(quotient.clip(2.0 * limits.min, 2.0 * limits.max)).astype(np.int64)
-    return saturated(whole + along(zero_point, attrs.axis, x.ndim), attrs.out_dtype)
+    return saturated(whole + broadcast_scales(zero_point, attrs.axis, x.ndim), attrs.out_dtype)
 
 
 def _quantize_relax(
@@ -69,9 +69,9 @@ def _quantize_relax(
     names = "output_scale output_zero_point"
     by, zero = constants("qnn.quantize", names, scale, zero_point)
     rank = rank_of(x)
-    quotient = R.divide(x, relax_constant(along(by, attrs.axis, rank), "float32"))
+    quotient = R.divide(x, relax_constant(broadcast_scales(by, attrs.axis, rank), "float32"))
     whole = relax_types.round_half_away(R, typed(quotient))
-    offset = relax_constant(along(zero, attrs.axis, rank), "int64")
+    offset = relax_constant(broadcast_scales(zero, attrs.axis, rank), "int64")
     return relax_saturated(R, R.add(R.astype(whole, "int64"), offset), attrs.out_dtype)
 
 
@@ -109,8 +109,8 @@ def dequantize_relation(
 def dequantize_reference(
     attrs: AnyValue, x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray
 ) -> np.ndarray:
-    whole = x.astype(np.int32) - along(zero_point, attrs.axis, x.ndim)
-    real = whole.astype(scale.dtype) * along(scale, attrs.axis, x.ndim)
+    whole = x.astype(np.int32) - broadcast_scales(zero_point, attrs.axis, x.ndim)
+    real = whole.astype(scale.dtype) * broadcast_scales(scale, attrs.axis, x.ndim)
     # A float64 scale asks for the more exact value that checks compare with.
     return real if scale.dtype == np.float64 else real.astype(attrs.out_dtype)
 
@@ -121,9 +121,9 @@ def _dequantize_relax(
     names = "input_scale input_zero_point"
     by, zero = constants("qnn.dequantize", names, scale, zero_point)
     rank = rank_of(x)
-    offset = relax_constant(along(zero, attrs.axis, rank), "int32")
+    offset = relax_constant(broadcast_scales(zero, attrs.axis, rank), "int32")
     whole = R.astype(R.subtract(R.astype(x, "int32"), offset), "float32")
-    real = R.multiply(whole, relax_constant(along(by, attrs.axis, rank), "float32"))
+    real = R.multiply(whole, relax_constant(broadcast_scales(by, attrs.axis, rank), "float32"))
     return R.astype(real, attrs.out_dtype)
 
 

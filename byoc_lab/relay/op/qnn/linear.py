@@ -20,7 +20,7 @@ from byoc_lab.relay.op.framework.registry import OpDef, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, relation_of, tensors
 from byoc_lab.relay.op.framework.relax_types import rank_of
 from byoc_lab.relay.op.qnn.math import (
-    along,
+    broadcast_scales,
     check_dtype,
     check_scalar,
     check_vector,
@@ -72,13 +72,13 @@ def _linear(
     def reference(attrs: AnyValue, *args: np.ndarray) -> np.ndarray:
         x, w, zero, kernel_zero = args[:4]
         moved = x.astype(np.int32) - zero.reshape(())
-        weight = w.astype(np.int32) - along(kernel_zero, outputs(attrs) or 0, w.ndim)
+        weight = w.astype(np.int32) - broadcast_scales(kernel_zero, outputs(attrs) or 0, w.ndim)
         assert plain.reference is not None
         return plain.reference(attrs, moved, weight)
 
     def relax(R: AnyValue, attrs: AnyValue, x: AnyValue, w: AnyValue, *rest: AnyValue) -> AnyValue:
         zero, kernel_zero = constants(op, f"{words[2]} {words[3]}", *rest[:2])
-        across = along(kernel_zero, outputs(attrs) or 0, rank_of(w))
+        across = broadcast_scales(kernel_zero, outputs(attrs) or 0, rank_of(w))
         moved = R.subtract(R.astype(x, "int32"), relax_constant(zero.reshape(()), "int32"))
         weight = R.subtract(R.astype(w, "int32"), relax_constant(across, "int32"))
         assert plain.relax is not None

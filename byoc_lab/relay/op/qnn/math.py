@@ -17,12 +17,11 @@ from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.op.framework.arrays import broadcast_along
 from byoc_lab.relay.op.framework.relations import axis_of, differ, fail
 from byoc_lab.relay.op.framework.relax_types import constant_array, rank_of
-from byoc_lab.relay.op.qnn.requantize_config import ROUNDINGS as SET_ROUNDINGS
+from byoc_lab.relay.op.qnn.requantize_config import ROUNDINGS as CONFIG_ROUNDINGS
 from byoc_lab.relay.op.qnn.requantize_config import settled
+from byoc_lab.relay.op.tensor.bits import FRACTION_BITS
 
-ROUNDINGS = ("None", *SET_ROUNDINGS)
-
-FRACTION_BITS = 31
+ROUNDINGS = ("None", *CONFIG_ROUNDINGS)
 
 
 def check_vector(op: str, name: str, ty: TensorType | None, dtype: str, length: Dim) -> None:
@@ -52,7 +51,7 @@ def channels_of(op: str, ty: TensorType, axis: int) -> Dim:
     return ty.shape[axis_of(op, axis, len(ty.shape))] if ty.shape else 1
 
 
-def along(vector: AnyValue, axis: int, rank: int) -> np.ndarray:
+def broadcast_scales(vector: AnyValue, axis: int, rank: int) -> np.ndarray:
     """A scalar as it is; a vector laid along `axis` of `rank`."""
     array = np.asarray(vector)
     return broadcast_along(array, axis, rank) if array.size > 1 else array.reshape(())
@@ -89,9 +88,9 @@ def requantized(
         return _requantized_real(x, scales, zero_points, dtype, axis, rounding, compute_dtype)
     rank = x.ndim
     ratio = np.asarray(scales[0], np.float64) / np.asarray(scales[1], np.float64)
-    moved = x.astype(np.int64) - along(zero_points[0], axis, rank).astype(np.int64)
+    moved = x.astype(np.int64) - broadcast_scales(zero_points[0], axis, rank).astype(np.int64)
     if not (ratio == 1).all():
-        multiplier, shift = (along(part, axis, rank) for part in fixed_point(ratio))
+        multiplier, shift = (broadcast_scales(part, axis, rank) for part in fixed_point(ratio))
         wide = (moved << np.maximum(shift, 0)) * multiplier
         down = FRACTION_BITS - np.minimum(shift, 0)
         half = np.left_shift(1, down - 1)
@@ -111,8 +110,10 @@ def _requantized_real(
     compute_dtype: str,
 ) -> np.ndarray:
     ratio = np.asarray(scales[0], np.float64) / np.asarray(scales[1], np.float64)
-    moved = x.astype(compute_dtype) - along(zero_points[0], axis, x.ndim).astype(compute_dtype)
-    moved = moved * along(ratio.astype(compute_dtype), axis, x.ndim)
+    moved = x.astype(compute_dtype) - broadcast_scales(zero_points[0], axis, x.ndim).astype(
+        compute_dtype
+    )
+    moved = moved * broadcast_scales(ratio.astype(compute_dtype), axis, x.ndim)
     moved = moved + np.asarray(zero_points[1], compute_dtype).reshape(())
     half = np.asarray(0.5, compute_dtype)
     if rounding == "TONEAREST":
@@ -172,7 +173,7 @@ def relax_requantized(
     ratio = np.asarray(scales[0], np.float64) / np.asarray(scales[1], np.float64)
 
     def constant(array: AnyValue) -> AnyValue:
-        return relax_constant(along(array, axis, rank), "int64")
+        return relax_constant(broadcast_scales(array, axis, rank), "int64")
 
     moved = R.subtract(R.astype(x, "int64"), constant(zero_points[0]))
     if not (ratio == 1).all():

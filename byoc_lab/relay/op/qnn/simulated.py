@@ -15,13 +15,14 @@ from byoc_lab.relay.ir.attrs import AttrsType, attrs_type
 from byoc_lab.relay.ir.expr import Expr, const
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.op.framework import relax_types
-from byoc_lab.relay.op.framework.arrays import broadcast_along, round_half_away
+from byoc_lab.relay.op.framework.arrays import round_half_away
 from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.namespace import function
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, axis_of, differ, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import constant_value, dtype_of, rank_of, typed
 from byoc_lab.relay.op.qnn.convert import AXIS
+from byoc_lab.relay.op.qnn.math import broadcast_scales
 
 CODES = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
 KINDS = {code: kind for kind, code in CODES.items() if code}
@@ -33,7 +34,7 @@ ATTRS = {
 }
 
 
-def _along(R: AnyValue, vector: AnyValue, axis: int, rank: int) -> AnyValue:
+def _broadcast_vector(R: AnyValue, vector: AnyValue, axis: int, rank: int) -> AnyValue:
     """A Relax vector broadcast along one axis; one of length 1 broadcasts with everything."""
     return R.reshape(vector, [-1 if n == axis % rank else 1 for n in range(rank)])
 
@@ -54,8 +55,8 @@ def _simulated(name: str, direction: str, doc: str) -> None:
 
     def relation(attrs: AnyValue, *types: Type | None) -> Types:
         """float32 data, the code of a dtype, vectors of one element or one per channel."""
-        known = tensors(op, names, *types)
-        x, code, *vectors = known
+        operands = tensors(op, names, *types)
+        x, code, *vectors = operands
         if code is not None and (code.shape or code.dtype != "int32"):
             fail(op, f"{direction}_dtype must be a scalar of int32, found {code}")
         if x is not None and x.dtype != "float32":
@@ -68,12 +69,7 @@ def _simulated(name: str, direction: str, doc: str) -> None:
                     or (ty.shape and ty.shape[0] != 1 and differ(ty.shape[0], channels))
                 ):
                     fail(op, f"{word} must be a vector of {channels}, or of 1, found {ty}")
-        return *known, x
-
-    def along_axis(attrs: AnyValue, x: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        return (
-            broadcast_along(vector.reshape(-1), attrs.axis, x.ndim) if vector.size > 1 else vector
-        )
+        return *operands, x
 
     def reference(
         attrs: AnyValue, x: np.ndarray, code: np.ndarray, scale: np.ndarray, zero: np.ndarray
@@ -82,7 +78,7 @@ def _simulated(name: str, direction: str, doc: str) -> None:
         kind = KINDS.get(int(code))
         if kind is None:
             return x
-        scale, zero = along_axis(attrs, x, scale), along_axis(attrs, x, zero)
+        scale, zero = (broadcast_scales(v, attrs.axis, x.ndim) for v in (scale, zero))
         if name == "quantize":
             limits = np.iinfo(kind)
             moved = round_half_away(x / scale) + zero
@@ -101,8 +97,8 @@ def _simulated(name: str, direction: str, doc: str) -> None:
         if kind is None:
             return x
         rank = rank_of(x)
-        scale = _along(R, scale, attrs.axis, rank)
-        zero = R.astype(_along(R, zero, attrs.axis, rank), dtype_of(x))
+        scale = _broadcast_vector(R, scale, attrs.axis, rank)
+        zero = R.astype(_broadcast_vector(R, zero, attrs.axis, rank), dtype_of(x))
         if name == "dequantize":
             return R.multiply(R.subtract(x, zero), scale)
         limits = np.iinfo(kind)

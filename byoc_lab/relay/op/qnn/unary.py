@@ -38,15 +38,15 @@ from byoc_lab.relay.op.tensor.elementwise import error_function
 NAMES = "scale zero_point output_scale output_zero_point"
 
 
-def _check(op: str, names: str, kinds: tuple[str, ...], *types: Type | None) -> AnyValue:
+def checked_operands(op: str, names: str, kinds: tuple[str, ...], *types: Type | None) -> AnyValue:
     """The types as tensors, the first of one of `kinds`, the others scales and zero points."""
-    known = tensors(op, names, *types)
+    operands = tensors(op, names, *types)
     words = names.split()
-    for name, ty in zip(words[1:], known[1:], strict=True):
+    for name, ty in zip(words[1:], operands[1:], strict=True):
         check_scalar(op, name, ty, "int32" if name.endswith("zero_point") else "float32")
-    if known[0] is not None:
-        check_dtype(op, words[0], known[0].dtype, *kinds)
-    return known
+    if operands[0] is not None:
+        check_dtype(op, words[0], operands[0].dtype, *kinds)
+    return operands
 
 
 # Tables ------------------------------------------------------------------------------------------
@@ -66,8 +66,8 @@ def _table(name: str, function: Callable[[np.ndarray], np.ndarray], doc: str) ->
 
     def relation(attrs: AnyValue, *types: Type | None) -> Types:
         """x int8 or uint8, scales float32 and zero points int32, scalars; typed as x."""
-        known = _check(op, names, ("int8", "uint8"), *types)
-        return *known, known[0]
+        operands = checked_operands(op, names, ("int8", "uint8"), *types)
+        return *operands, operands[0]
 
     def reference(attrs: AnyValue, x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
         scale, zero, out_scale, out_zero = rest
@@ -120,8 +120,8 @@ PARAMETERS = INPUTS.removeprefix("x ")
 
 def leaky_relation(attrs: AnyValue, *types: Type | None) -> Types:
     """x int8 or uint8, scales float32 and zero points int32, scalars; typed as x."""
-    known = _check(LEAKY, INPUTS, ("int8", "uint8"), *types)
-    return *known, known[0]
+    operands = checked_operands(LEAKY, INPUTS, ("int8", "uint8"), *types)
+    return *operands, operands[0]
 
 
 def leaky_reference(attrs: AnyValue, x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
@@ -161,15 +161,15 @@ define_op(
 # qnn.softmax -------------------------------------------------------------------------------------
 
 SOFTMAX = "qnn.softmax"
-FRACTION, RESULT_BITS, LARGEST_QUOTIENT = 30, 7, 20
+FRACTION, RESULT_BITS, MAX_QUOTIENT = 30, 7, 20
 
 
 def softmax_relation(attrs: AnyValue, *types: Type | None) -> Types:
     """x int8, scales float32 and zero points int32, scalars; typed as x."""
-    known = _check(SOFTMAX, f"x {NAMES}", ("int8",), *types)
-    if known[0] is not None:
-        axis_of(SOFTMAX, attrs.axis, len(known[0].shape))
-    return *known, known[0]
+    operands = checked_operands(SOFTMAX, f"x {NAMES}", ("int8",), *types)
+    if operands[0] is not None:
+        axis_of(SOFTMAX, attrs.axis, len(operands[0].shape))
+    return *operands, operands[0]
 
 
 def softmax_reference(attrs: AnyValue, x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
@@ -179,7 +179,7 @@ def softmax_reference(attrs: AnyValue, x: np.ndarray, *rest: np.ndarray) -> np.n
     moved = x.astype(np.int32) - zero
     moved = moved - moved.max(axis=attrs.axis, keepdims=True)
     moved = moved + (moved >> 1) - (moved >> 4)  # about times log2(e)
-    quotient = np.clip(-moved // unit, 0, LARGEST_QUOTIENT)
+    quotient = np.clip(-moved // unit, 0, MAX_QUOTIENT)
     fraction = moved + quotient * unit
     powers = ((fraction >> 1) + unit) << (quotient.max(axis=attrs.axis, keepdims=True) - quotient)
     sums = powers.sum(axis=attrs.axis, keepdims=True, dtype=np.int32)
@@ -201,7 +201,7 @@ def _softmax_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, *rest: AnyValue) -
     up, down = R.right_shift(moved, whole(1)), R.right_shift(moved, whole(4))
     moved = R.subtract(R.add(moved, up), down)
     quotient = R.floor_divide(R.negative(moved), unit)
-    quotient = R.minimum(R.maximum(quotient, whole(0)), whole(LARGEST_QUOTIENT))
+    quotient = R.minimum(R.maximum(quotient, whole(0)), whole(MAX_QUOTIENT))
     fraction = R.add(moved, R.multiply(quotient, unit))
     left = R.subtract(R.max(quotient, axis=attrs.axis, keepdims=True), quotient)
     powers = R.left_shift(R.add(R.right_shift(fraction, whole(1)), unit), left)
@@ -235,9 +235,9 @@ PLAIN: OpDef = Op.get("nn.avg_pool2d").definition
 
 def pool_relation(attrs: AnyValue, *types: Type | None) -> Types:
     """As nn.avg_pool2d of int8 or uint8; scales float32 and zero points int32, scalars."""
-    known = _check(POOL, POOL_INPUTS, ("int8", "uint8"), *types)
-    _, result = relation_of(POOL, PLAIN, attrs, known[0])
-    return *known, result
+    operands = checked_operands(POOL, POOL_INPUTS, ("int8", "uint8"), *types)
+    _, result = relation_of(POOL, PLAIN, attrs, operands[0])
+    return *operands, result
 
 
 def pool_reference(attrs: AnyValue, x: np.ndarray, *rest: np.ndarray) -> np.ndarray:

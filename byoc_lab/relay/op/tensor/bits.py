@@ -85,15 +85,15 @@ PER_AXIS = "fixed_point_multiply_per_axis"
 
 def per_axis_relation(attrs: AnyValue, *types: Type | None) -> Types:
     """int32 data and vectors along the axes named; typed as data."""
-    known = tensors(PER_AXIS, "x m lshift rshift", *types)
-    x = known[0]
+    operands = tensors(PER_AXIS, "x m lshift rshift", *types)
+    x = operands[0]
     if x is not None:
         for axis in attrs.axes:
             axis_of(PER_AXIS, axis, len(x.shape), "axes")
-    return *known, x
+    return *operands, x
 
 
-def _laid(attrs: AnyValue, rank: int, vector: np.ndarray) -> np.ndarray:
+def _vector_along_axis(attrs: AnyValue, rank: int, vector: np.ndarray) -> np.ndarray:
     return broadcast_along(vector.reshape(-1), attrs.axes[0], rank).astype(np.int64)
 
 
@@ -101,7 +101,7 @@ def per_axis_reference(
     attrs: AnyValue, x: np.ndarray, m: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
     """Halves are rounded up. TVM shifts to the right whatever is_rshift_required says."""
-    m, left, right = (_laid(attrs, x.ndim, v) for v in (m, left, right))
+    m, left, right = (_vector_along_axis(attrs, x.ndim, v) for v in (m, left, right))
     up = left if attrs.is_lshift_required else 0
     down = FRACTION_BITS + right
     wide = (x.astype(np.int64) << up) * m

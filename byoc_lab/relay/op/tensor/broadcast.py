@@ -17,7 +17,13 @@ from byoc_lab.relay.op.framework import broadcast_layouts
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op, same_result
-from byoc_lab.relay.op.framework.relations import Types, broadcast, check_spreads, fail, tensors
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    broadcast,
+    check_broadcasts_to,
+    fail,
+    tensors,
+)
 from byoc_lab.relay.op.framework.relax_types import dtype_of, shape_of
 from byoc_lab.relay.op.tensor.create import INIT_ATTRS
 
@@ -162,7 +168,7 @@ def broadcast_to_relation(attrs: Any, data: Type | None) -> Types:
     if attrs.shape is None:
         fail("broadcast_to", "attribute shape must be given")
     wide = TensorType(attrs.shape, x.dtype)
-    check_spreads("broadcast_to", x, wide)
+    check_broadcasts_to("broadcast_to", x, wide)
     return x, wide
 
 
@@ -187,7 +193,7 @@ def broadcast_to_like_relation(attrs: Any, data: Type | None, like: Type | None)
     x, wide = tensors("broadcast_to_like", "data broadcast_type", data, like)
     if x is None or wide is None:
         return x, wide, None
-    check_spreads("broadcast_to_like", x, wide)
+    check_broadcasts_to("broadcast_to_like", x, wide)
     return x, wide, TensorType(wide.shape, x.dtype)
 
 

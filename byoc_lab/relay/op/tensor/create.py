@@ -31,7 +31,7 @@ INIT_ATTRS = AttrsType(
 )
 
 
-def _filled(op: str, make, doc: str) -> None:
+def _constant_value(op: str, make, doc: str) -> None:
     def relation(attrs: AnyValue) -> Types:
         """A tensor of the attributes' shape and dtype."""
         if not attrs.dtype or attrs.shape is None:
@@ -53,8 +53,8 @@ def _filled(op: str, make, doc: str) -> None:
     )
 
 
-_filled("zeros", np.zeros, "A tensor of zeros.")
-_filled("ones", np.ones, "A tensor of ones.")
+_constant_value("zeros", np.zeros, "A tensor of zeros.")
+_constant_value("ones", np.ones, "A tensor of ones.")
 
 
 def full_relation(attrs: AnyValue, fill_value: Type | None) -> Types:

@@ -5,7 +5,7 @@ Source: `ArgWhereRel`, `UniqueRel` of TVM 0.16.
 
 from __future__ import annotations
 
-from math import log2, prod
+from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean
 from byoc_lab.relay.ir.dims import Any
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
-from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.costs import comparisons, no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, need_rank, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of, shape_of
@@ -61,14 +61,14 @@ def unique_reference(attrs: AnyValue, x: np.ndarray) -> tuple[np.ndarray, ...]:
         values, first, counts = values[order], first[order], counts[order]
         inverse = np.argsort(order)[inverse]
 
-    def filled(part: np.ndarray, kind: AnyValue = np.int32) -> np.ndarray:
+    def zero_padded(part: np.ndarray, kind: AnyValue = np.int32) -> np.ndarray:
         out = np.zeros(len(x), kind)
         out[: len(part)] = part
         return out
 
     found = np.array([len(values)], np.int32)
-    more = (filled(counts),) if attrs.return_counts else ()
-    return filled(values, x.dtype), filled(first), inverse.astype(np.int32), found, *more
+    more = (zero_padded(counts),) if attrs.return_counts else ()
+    return zero_padded(values, x.dtype), zero_padded(first), inverse.astype(np.int32), found, *more
 
 
 def _unique_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
@@ -125,9 +125,7 @@ define_op(
         ),
     ),
     attrs_key="",
-    flops=lambda attrs, args, result: int(
-        prod(args[0].shape) * max(1.0, log2(max(2, prod(args[0].shape))))
-    ),
+    flops=lambda attrs, args, result: comparisons(prod(args[0].shape), prod(args[0].shape)),
     relax=_unique_relax,
     pattern=OpPattern.OPAQUE,
     results=lambda call: 5 if call.attrs.return_counts else 4,

@@ -62,8 +62,8 @@ def _dynamic(
     names = inputs.split()
 
     def relation(attrs: AnyValue, *types: Type | None) -> Types:
-        known = tensors(op, inputs, *types)
-        for argument, ty in zip(names, known, strict=True):
+        operands = tensors(op, inputs, *types)
+        for argument, ty in zip(names, operands, strict=True):
             rank = given.get(argument)
             if ty is None:
                 continue
@@ -74,9 +74,9 @@ def _dynamic(
                 need_rank(op, argument, ty, rank)
                 if isinstance(ty.shape[0], Unknown):
                     fail(op, f"{argument} must be of a known length, found {ty}")
-        if any(ty is None for ty in known):
-            return *known, None
-        return *known, result(attrs, *known)
+        if any(ty is None for ty in operands):
+            return *operands, None
+        return *operands, result(attrs, *operands)
 
     def split(args: tuple[AnyValue, ...], array: Callable[..., np.ndarray]) -> AnyValue:
         """(the arguments that stay, the arrays that become attributes)."""

@@ -99,28 +99,16 @@ _unary(
 _unary("nn.relu", lambda x: np.maximum(x, 0), "nn.relu", "out = max(data, 0).")
 
 
-def _logarithm(name: str, function: Callable[..., Any], base: float, doc: str) -> None:
-    def relax(R: Any, attrs: Any, x: Any) -> Any:
-        return R.divide(R.log(x), scalar(log(base), dtype_of(x)))
-
-    define_op(
-        name,
-        "data",
-        identity,
-        reference=same_result(function),
-        flops=per_element(1),
-        relax=relax,
-        pattern=OpPattern.ELEMWISE,
-        layout=layout_rules.elementwise,
-        doc=doc,
-    )
+def _logarithm(base: float) -> Callable[[Any, Any], Any]:
+    """The Relax expression of a logarithm to `base`."""
+    return lambda R, x: R.divide(R.log(x), scalar(log(base), dtype_of(x)))
 
 
-_logarithm("log2", np.log2, 2, "out = logarithm of data to base 2.")
-_logarithm("log10", np.log10, 10, "out = logarithm of data to base 10.")
+_unary("log2", np.log2, _logarithm(2), "out = logarithm of data to base 2.")
+_unary("log10", np.log10, _logarithm(10), "out = logarithm of data to base 10.")
 
 
-def _test(name: str, function: Callable[..., Any], doc: str) -> None:
+def _predicate(name: str, function: Callable[..., Any], doc: str) -> None:
     def relation(attrs: Any, data: Type | None) -> Types:
         """The shape of data, bool."""
         (x,) = tensors(name, "data", data)
@@ -139,9 +127,9 @@ def _test(name: str, function: Callable[..., Any], doc: str) -> None:
     )
 
 
-_test("isnan", np.isnan, "out = whether data is not a number.")
-_test("isinf", np.isinf, "out = whether data is infinite.")
-_test("isfinite", np.isfinite, "out = whether data is neither infinite nor not a number.")
+_predicate("isnan", np.isnan, "out = whether data is not a number.")
+_predicate("isinf", np.isinf, "out = whether data is infinite.")
+_predicate("isfinite", np.isfinite, "out = whether data is neither infinite nor not a number.")
 
 
 def cast_relation(attrs: Any, data: Type | None) -> Types:

@@ -28,6 +28,7 @@ from byoc_lab.relay.op.framework.relations import (
     differ,
     fail,
     need_one_of,
+    need_positive,
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import (
@@ -212,8 +213,7 @@ def one_hot_relation(
     i, on, off = tensors(op, "indices on_value off_value", indices, on_value, off_value)
     if i is None:
         return None, on, off, None
-    if attrs.depth < 1:
-        fail(op, f"attribute depth must be positive, found {attrs.depth}")
+    need_positive(op, attrs, "depth")
     at = axis_of(op, attrs.axis, len(i.shape) + 1)
     return i, on, off, TensorType((*i.shape[:at], attrs.depth, *i.shape[at:]), attrs.dtype)
 

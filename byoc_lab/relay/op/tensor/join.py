@@ -28,13 +28,16 @@ from byoc_lab.relay.op.framework.relations import (
     differ,
     dim,
     fail,
+    is_incomplete,
+    need_positive,
     product,
+    tensor_fields,
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import rank_of, shape_of
 
 
-def _goes_with(ty: TensorType, dtype: str, shape: list[Dim], axis: int) -> bool:
+def _differs_only_along(ty: TensorType, dtype: str, shape: list[Dim], axis: int) -> bool:
     """Whether `ty` differs from a tensor of `dtype` and `shape` along `axis` at most."""
     if ty.dtype != dtype or len(ty.shape) != len(shape):
         return False
@@ -46,21 +49,18 @@ def _goes_with(ty: TensorType, dtype: str, shape: list[Dim], axis: int) -> bool:
 def concatenate_relation(attrs: AnyValue, data: Type | None) -> Types:
     """A tuple of tensors that differ along `axis` at most gives one tensor."""
     op = "concatenate"
-    if data is None or (isinstance(data, TupleType) and data.has_holes):
+    if is_incomplete(data):
         return data, None
-    if not isinstance(data, TupleType) or not data.fields:
-        fail(op, f"data must be a tuple of tensors, found {data}")
-    fields: list[TensorType] = []
-    for n, ty in enumerate(data.fields):
-        if not isinstance(ty, TensorType):
-            fail(op, f"field {n} of data must be a tensor, found {ty}")
-        fields.append(ty)
+    fields = tensor_fields(op, "data", data)
     first = fields[0]
     axis = axis_of(op, attrs.axis, len(first.shape))
     shape = list(first.shape)
     for n, ty in enumerate(fields[1:], start=1):
-        if not _goes_with(ty, first.dtype, shape, axis):
-            fail(op, f"field {n} is {ty}, which does not go with {first} along axis {axis}")
+        if not _differs_only_along(ty, first.dtype, shape, axis):
+            fail(
+                op,
+                f"field {n} is {ty}; it must be like field 0, {first}, except axis {axis}",
+            )
         for i, d in enumerate(ty.shape):
             if i == axis:
                 shape[i] = dim(lambda a, b: a + b, shape[i], d)
@@ -152,8 +152,7 @@ def repeat_relation(attrs: AnyValue, data: Type | None) -> Types:
     (x,) = tensors(op, "data", data)
     if x is None:
         return None, None
-    if attrs.repeats < 1:
-        fail(op, f"attribute repeats must be positive, found {attrs.repeats}")
+    need_positive(op, attrs, "repeats")
     if attrs.axis is None:
         return x, TensorType((product((*x.shape, attrs.repeats)),), x.dtype)
     axis = axis_of(op, attrs.axis, len(x.shape))
@@ -184,18 +183,14 @@ define_op(
 def stack_relation(attrs: AnyValue, data: Type | None) -> Types:
     """n tensors of one type give one with a new axis of length n."""
     op = "stack"
-    if data is None or (isinstance(data, TupleType) and data.has_holes):
+    if is_incomplete(data):
         return data, None
-    if not isinstance(data, TupleType) or not data.fields:
-        fail(op, f"data must be a tuple of tensors, found {data}")
-    first = data.fields[0]
-    if not isinstance(first, TensorType):
-        fail(op, f"field 0 of data must be a tensor, found {first}")
-    for n, ty in enumerate(data.fields[1:], start=1):
-        if not isinstance(ty, TensorType) or not _goes_with(ty, first.dtype, list(first.shape), -1):
-            fail(op, f"field {n} is {ty}, which does not go with {first}")
+    first, *others = fields = tensor_fields(op, "data", data)
+    for n, ty in enumerate(others, start=1):
+        if not _differs_only_along(ty, first.dtype, list(first.shape), -1):
+            fail(op, f"field {n} is {ty}; it must be like field 0, {first}")
     at = axis_of(op, attrs.axis, len(first.shape) + 1)
-    shape = (*first.shape[:at], len(data.fields), *first.shape[at:])
+    shape = (*first.shape[:at], len(fields), *first.shape[at:])
     return data, TensorType(shape, first.dtype)
 
 
@@ -282,7 +277,7 @@ def fifo_relation(attrs: AnyValue, data: Type | None, buffer: Type | None) -> Ty
     x, b = tensors(op, "data buffer", data, buffer)
     if b is not None:
         axis = axis_of(op, attrs.axis, len(b.shape))
-        if x is not None and not _goes_with(x, b.dtype, list(b.shape), axis):
+        if x is not None and not _differs_only_along(x, b.dtype, list(b.shape), axis):
             fail(op, f"data {x} must be as buffer {b}, but for axis {axis}")
         if x is not None and dim(lambda a, b: a > b, x.shape[axis], b.shape[axis]) is True:
             fail(op, f"data {x} is longer than buffer {b} along axis {axis}")

@@ -26,6 +26,7 @@ from byoc_lab.relay.op.framework.relations import (
     dim,
     fail,
     need_one_of,
+    need_positive,
     need_rank,
     product,
     tensors,
@@ -112,7 +113,7 @@ def _parts(
     ]
 
 
-def filled(op: str, shape: Sequence[Dim], source: str, target: str) -> list[AnyValue]:
+def padding_steps(op: str, shape: Sequence[Dim], source: str, target: str) -> list[AnyValue]:
     """The steps from one layout to another where the last block of an axis need not be full.
 
     Each is (how many zeros every axis gets at its end, what `relaid` says of the data then).
@@ -122,7 +123,7 @@ def filled(op: str, shape: Sequence[Dim], source: str, target: str) -> list[AnyV
     if any(one % other and other % one for one, other in blocks.values()):
         plain = Layout(source).plain.name
         first = relaid(op, shape, source, plain)
-        return [([0] * len(shape), first), *filled(op, first[2], plain, target)]
+        return [([0] * len(shape), first), *padding_steps(op, first[2], plain, target)]
     pads = []
     for (axis, _), length in zip(old, shape, strict=False):
         inner, block = blocks.get(axis, (1, 1))
@@ -138,23 +139,23 @@ def _block(axes: Sequence[Axis], letter: str) -> int:
 
 def pads_blocks(shape: Sequence[Dim], source: str, target: str) -> bool:
     """Whether a layout_transform adds elements: 6 channels in blocks of 4 are 8 then."""
-    return any(any(pads) for pads, _ in filled("layout_transform", shape, source, target))
+    return any(any(pads) for pads, _ in padding_steps("layout_transform", shape, source, target))
 
 
 def layout_transform_relation(attrs: AnyValue, data: Type | None) -> Types:
     """data in src_layout gives the same elements in dst_layout.
 
-    A block that they do not fill is filled with zeros, which stay when the blocks are undone.
+    A block that they do not fill is padded with zeros, which stay when the blocks are undone.
     """
     (x,) = tensors("layout_transform", "data", data)
     if x is None:
         return None, None
-    steps = filled("layout_transform", x.shape, attrs.src_layout, attrs.dst_layout)
+    steps = padding_steps("layout_transform", x.shape, attrs.src_layout, attrs.dst_layout)
     return x, TensorType(steps[-1][1][2], x.dtype)
 
 
 def _layout_transform_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
-    steps = filled("layout_transform", x.shape, attrs.src_layout, attrs.dst_layout)
+    steps = padding_steps("layout_transform", x.shape, attrs.src_layout, attrs.dst_layout)
     for pads, (parts, order, shape) in steps:
         x = np.pad(x, [(0, n) for n in pads])
         x = x.reshape(parts).transpose(order).reshape(shape)
@@ -162,7 +163,7 @@ def _layout_transform_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
 
 
 def _layout_transform_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-    steps = filled("layout_transform", shape_of(x), attrs.src_layout, attrs.dst_layout)
+    steps = padding_steps("layout_transform", shape_of(x), attrs.src_layout, attrs.dst_layout)
     for pads, (parts, order, shape) in steps:
         if any(pads):
             x = R.nn.pad(x, [n for pad in pads for n in (0, pad)])
@@ -185,7 +186,7 @@ define_op(
     flops=no_flops,
     relax=_layout_transform_relax,
     pattern=OpPattern.INJECTIVE,
-    doc="The same elements in another layout; 16c are blocks of 16 channels, the last one filled "
+    doc="The same elements in another layout; 16c are blocks of 16 channels, the last one padded "
     "with zeros.",
 )
 
@@ -206,8 +207,7 @@ def _steps(op: str, attrs: AnyValue, shape: AnyValue) -> AnyValue:
     """(shape in parts, order of the parts, shape of the result), all of it as NCHW."""
     n, c, h, w = shape
     b = attrs.block_size
-    if b < 1:
-        fail(op, f"attribute block_size must be positive, found {b}")
+    need_positive(op, attrs, "block_size")
     if op == "nn.space_to_depth":
         if any(not isinstance(d, Unknown) and d % b for d in (h, w)):
             fail(op, f"height {h} and width {w} do not split into blocks of {b}")

@@ -15,7 +15,7 @@ import numpy as np
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integer, string
 from byoc_lab.relay.ir.dims import Unknown
-from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
@@ -24,6 +24,7 @@ from byoc_lab.relay.op.framework.relations import (
     differ,
     dim,
     fail,
+    need_integers,
     need_one_of,
     tensors,
 )
@@ -44,12 +45,6 @@ REDUCTIONS = {
     "max": np.maximum,
     "mean": np.add,
 }
-
-
-def need_integers(op: str, name: str, ty: TensorType | None) -> None:
-    """Raise TypeInferenceError unless `ty` is of whole numbers."""
-    if ty is not None and not ty.dtype.startswith(("int", "uint")):
-        fail(op, f"{name} must be of integers, found {ty}")
 
 
 def _written(out: np.ndarray, place: AnyValue, updates: np.ndarray, reduction: str) -> np.ndarray:

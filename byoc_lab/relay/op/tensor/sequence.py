@@ -7,7 +7,7 @@ Source: `SequenceMaskRel`, `ReverseSequenceRel`, `SlidingWindowRel`, `MeshgridRe
 
 from __future__ import annotations
 
-from math import log2, prod
+from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
@@ -24,7 +24,7 @@ from byoc_lab.relay.ir.attrs import (
 )
 from byoc_lab.relay.ir.expr import Call, Tuple
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
-from byoc_lab.relay.op.framework.costs import no_flops, per_element
+from byoc_lab.relay.op.framework.costs import comparisons, no_flops, per_element
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -33,12 +33,14 @@ from byoc_lab.relay.op.framework.relations import (
     differ,
     dim,
     fail,
+    is_incomplete,
+    need_integers,
     need_length,
     need_rank,
+    tensor_fields,
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import by_topi, constant_array, dtype_of, rank_of
-from byoc_lab.relay.op.tensor.scatter import need_integers
 
 # sequence_mask, reverse_sequence -----------------------------------------------------------------
 
@@ -206,15 +208,13 @@ define_op(
 def meshgrid_relation(attrs: AnyValue, data: Type | None) -> Types:
     """n vectors or scalars give n tensors with the lengths of all; "xy" swaps the first two."""
     op = "meshgrid"
-    if data is None or (isinstance(data, TupleType) and data.has_holes):
+    if is_incomplete(data):
         return data, None
-    if not isinstance(data, TupleType) or not data.fields:
-        fail(op, f"data must be a tuple of vectors, found {data}")
     if attrs.indexing not in ("ij", "xy"):
         fail(op, f"attribute indexing must be ij or xy, found {attrs.indexing!r}")
     lengths, kinds = [], []
-    for n, field in enumerate(data.fields):
-        if not isinstance(field, TensorType) or len(field.shape) > 1:
+    for n, field in enumerate(tensor_fields(op, "data", data)):
+        if len(field.shape) > 1:
             fail(op, f"field {n} of data must be a vector or a scalar, found {field}")
         lengths.append(field.shape[0] if field.shape else 1)
         kinds.append(field.dtype)
@@ -292,9 +292,7 @@ define_op(
             Attr("dtype", dtype, dtype("int32"), "dtype of the result: int32 or int64"),
         ),
     ),
-    flops=lambda attrs, args, result: int(
-        prod(result.shape) * max(1.0, log2(max(2, args[0].shape[-1])))
-    ),
+    flops=lambda attrs, args, result: comparisons(prod(result.shape), args[0].shape[-1]),
     relax=lambda R, attrs, s, v: by_topi("searchsorted", s, v, attrs.right, attrs.dtype),
     pattern=OpPattern.OPAQUE,
     doc="Where each value belongs in a sorted sequence.",
@@ -369,16 +367,11 @@ define_op(
 def adv_index_relation(attrs: AnyValue, inputs: Type | None) -> Types:
     """(data, indices...): the indices broadcast together and replace the first axes of data."""
     op = "adv_index"
-    if inputs is None or (isinstance(inputs, TupleType) and inputs.has_holes):
+    if is_incomplete(inputs):
         return inputs, None
-    if not isinstance(inputs, TupleType) or len(inputs.fields) < 2:
+    data, *indices = tensor_fields(op, "inputs", inputs)
+    if not indices:
         fail(op, f"inputs must be a tuple of data and at least one tensor of indices: {inputs}")
-    fields: list[TensorType] = []
-    for n, field in enumerate(inputs.fields):
-        if not isinstance(field, TensorType):
-            fail(op, f"field {n} of inputs must be a tensor, found {field}")
-        fields.append(field)
-    data, *indices = fields
     if len(indices) > len(data.shape):
         fail(op, f"{len(indices)} tensors of indices are too many for data {data}")
     common = indices[0]

@@ -276,7 +276,7 @@ define_op(
 # reshape_like -------------------------------------------------------------------------------------
 
 
-def liked(attrs: AnyValue, shape: Sequence[Dim], like: Sequence[Dim]):
+def reshaped_like(attrs: AnyValue, shape: Sequence[Dim], like: Sequence[Dim]):
     """`shape` with axes lhs_begin to lhs_end replaced by axes rhs_begin to rhs_end of `like`."""
 
     def part(rank: int, begin: int, end: int | None) -> tuple[int, int]:
@@ -295,18 +295,18 @@ def liked(attrs: AnyValue, shape: Sequence[Dim], like: Sequence[Dim]):
 
 
 def reshape_like_relation(attrs: AnyValue, data: Type | None, shape_like: Type | None) -> Types:
-    """As `liked` says, in the dtype of data."""
+    """As `reshaped_like` says, in the dtype of data."""
     x, like = tensors("reshape_like", "data shape_like", data, shape_like)
     if x is None or like is None:
         return x, like, None
-    return x, like, TensorType(liked(attrs, x.shape, like.shape), x.dtype)
+    return x, like, TensorType(reshaped_like(attrs, x.shape, like.shape), x.dtype)
 
 
 define_op(
     "reshape_like",
     "data shape_like",
     reshape_like_relation,
-    reference=lambda attrs, x, like: x.reshape(liked(attrs, x.shape, like.shape)),
+    reference=lambda attrs, x, like: x.reshape(reshaped_like(attrs, x.shape, like.shape)),
     attrs=AttrsType(
         "relay.attrs.ReshapeLikeAttrs",
         (
@@ -317,7 +317,7 @@ define_op(
         ),
     ),
     flops=no_flops,
-    relax=lambda R, attrs, x, like: R.reshape(x, liked(attrs, shape_of(x), shape_of(like))),
+    relax=lambda R, attrs, x, like: R.reshape(x, reshaped_like(attrs, shape_of(x), shape_of(like))),
     pattern=OpPattern.INJECTIVE,
     doc="The same elements in the shape, or part of it, of another tensor.",
 )

@@ -15,7 +15,16 @@ from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework.namespace import function
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, broadcast, dim, fail, need_rank, tensors
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    broadcast,
+    dim,
+    fail,
+    is_incomplete,
+    need_rank,
+    tensor_fields,
+    tensors,
+)
 from byoc_lab.relay.op.framework.relax_types import constant_of, dtype_of, rank_of, shape_of
 
 # dft, stft ---------------------------------------------------------------------------------------
@@ -219,15 +228,9 @@ def _result_term(equation: str) -> str:
 def einsum_relation(attrs: AnyValue, data: Type | None) -> Types:
     """Tensors of one dtype give the axes that the equation names after "->"."""
     op = "einsum"
-    if data is None or (isinstance(data, TupleType) and data.has_holes):
+    if is_incomplete(data):
         return data, None
-    if not isinstance(data, TupleType) or not data.fields:
-        fail(op, f"data must be a tuple of tensors, found {data}")
-    types: list[TensorType] = []
-    for n, field in enumerate(data.fields):
-        if not isinstance(field, TensorType):
-            fail(op, f"field {n} of data must be a tensor, found {field}")
-        types.append(field)
+    types = tensor_fields(op, "data", data)
     if len({t.dtype for t in types}) > 1:
         fail(op, f"the tensors of data must have one dtype, found {data}")
     lengths = _lengths(op, attrs.equation, types)

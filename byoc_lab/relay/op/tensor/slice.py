@@ -140,7 +140,7 @@ define_op(
 )
 
 
-def _liked_axes(attrs: AnyValue, rank: int, like: int) -> tuple[int, ...]:
+def _axes_to_cut(attrs: AnyValue, rank: int, like: int) -> tuple[int, ...]:
     return axes_of("slice_like", attrs.axes or range(like), rank)
 
 
@@ -151,7 +151,7 @@ def slice_like_relation(attrs: AnyValue, data: Type | None, shape_like: Type | N
     if x is None or like is None:
         return x, like, None
     shape = list(x.shape)
-    for axis in _liked_axes(attrs, len(shape), len(like.shape)):
+    for axis in _axes_to_cut(attrs, len(shape), len(like.shape)):
         if axis >= len(like.shape):
             fail(op, f"shape_like {like} has no axis {axis}")
         own, wanted = shape[axis], like.shape[axis]
@@ -162,12 +162,12 @@ def slice_like_relation(attrs: AnyValue, data: Type | None, shape_like: Type | N
 
 
 def slice_like_reference(attrs: AnyValue, x: np.ndarray, like: np.ndarray) -> np.ndarray:
-    axes = _liked_axes(attrs, x.ndim, like.ndim)
+    axes = _axes_to_cut(attrs, x.ndim, like.ndim)
     return x[tuple(slice(like.shape[n] if n in axes else None) for n in range(x.ndim))].copy()
 
 
 def _slice_like_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, like: AnyValue) -> AnyValue:
-    axes = list(_liked_axes(attrs, rank_of(x), rank_of(like)))
+    axes = list(_axes_to_cut(attrs, rank_of(x), rank_of(like)))
     ends = [shape_of(like)[n] for n in axes]
     return R.strided_slice(x, axes, [0] * len(axes), ends, [1] * len(axes))
 

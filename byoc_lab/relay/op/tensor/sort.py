@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log2, prod
+from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
@@ -11,7 +11,7 @@ from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, boolean, dtype, i
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
-from byoc_lab.relay.op.framework.costs import per_element
+from byoc_lab.relay.op.framework.costs import comparisons, per_element
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     NO_DTYPE,
@@ -35,8 +35,7 @@ SORT_ATTRS = AttrsType(
 def sorting_flops(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
     """n log2 n comparisons for each row that is sorted."""
     shape = args[0].shape
-    rows = prod(shape)
-    return int(rows * max(1.0, log2(max(2, shape[attrs.axis] if shape else 1))))
+    return comparisons(prod(shape), shape[attrs.axis] if shape else 1)
 
 
 def _order(x: np.ndarray, axis: int, ascending: bool) -> np.ndarray:

@@ -26,7 +26,7 @@ from byoc_lab.relay.op.framework.relations import (
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import constant_of, shape_of
-from byoc_lab.relay.op.vision.nms import IOU_FLOPS, overlaps
+from byoc_lab.relay.op.vision.nms import IOU_FLOPS, far_boxes
 
 # vision.multibox_prior ---------------------------------------------------------------------------
 
@@ -253,11 +253,7 @@ def proposal_reference(
         order = np.argsort(-scores, kind="stable")
         if attrs.rpn_pre_nms_top_n > 0:
             order = order[: attrs.rpn_pre_nms_top_n]
-        kept: list[int] = []
-        while len(order):
-            kept.append(order[0])
-            far = overlaps(boxes[order[0]], boxes[order[1:]], extra=1) <= attrs.threshold
-            order = order[1:][far]
+        kept = far_boxes(boxes, order, attrs.threshold, extra=1)
         out[n, :, 0], out[n, :, 1:] = n, boxes[np.resize(kept, wanted)]
     return out.reshape(-1, 5)
 
@@ -323,11 +319,8 @@ def regular_reference(attrs: AnyValue, boxes: np.ndarray, scores: np.ndarray) ->
             own = scores[n, :, c + background]
             (order,) = np.nonzero(own >= attrs.score_threshold)
             order = order[np.argsort(-own[order], kind="stable")]
-            chosen: list[int] = []
-            while len(order) and len(chosen) < attrs.max_detections_per_class:
-                chosen.append(order[0])
-                far = overlaps(boxes[n, order[0]], boxes[n, order[1:]]) <= attrs.iou_threshold
-                order = order[1:][far]
+            limit = attrs.max_detections_per_class
+            chosen = far_boxes(boxes[n], order, attrs.iou_threshold, limit)
             found += [(i, c) for i in chosen]
             found.sort(key=lambda pair: -scores[n, pair[0], pair[1] + background])
             found = found[:most]

@@ -33,6 +33,23 @@ def overlaps(box: np.ndarray, others: np.ndarray, extra: float = 0) -> np.ndarra
     return np.divide(common, own + their - common, out=np.zeros_like(common), where=solid)
 
 
+def far_boxes(
+    boxes: np.ndarray,
+    order: np.ndarray,
+    threshold: float,
+    limit: int | None = None,
+    extra: float = 0,
+) -> list[int]:
+    """The indices in `order`, best first, without those that overlap a better one by more than
+    `threshold`; `limit` of them at most. `extra` is as in `overlaps`."""
+    kept: list[int] = []
+    while len(order) and (limit is None or len(kept) < limit):
+        best, rest = order[0], order[1:]
+        kept.append(best)
+        order = rest[overlaps(boxes[best], boxes[rest], extra) <= threshold]
+    return kept
+
+
 def corners(boxes: np.ndarray) -> np.ndarray:
     """Boxes (N, 4) between any two opposite corners, as low corner and high corner."""
     ends = boxes.reshape(-1, 2, 2)

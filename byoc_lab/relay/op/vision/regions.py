@@ -20,7 +20,15 @@ from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
 from byoc_lab.relay.op.framework.layout import inverse, inverse_permute
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, dim, fail, need_length, need_rank, tensors
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    dim,
+    fail,
+    need_length,
+    need_positive,
+    need_rank,
+    tensors,
+)
 from byoc_lab.relay.op.framework.relax_types import by_topi, shape_of, typed
 
 ALIGN, POOL = "vision.roi_align", "vision.roi_pool"
@@ -47,8 +55,7 @@ def regions_relation(op: str, attrs: AnyValue, data: Type | None, rois: Type | N
     """data (N, C, H, W) and rois (R, 5) give (R, C, *pooled_size); NHWC likewise."""
     x, r = tensors(op, "data rois", data, rois)
     need_length(op, "pooled_size", attrs.pooled_size, 2)
-    if min(attrs.pooled_size) < 1:
-        fail(op, f"attribute pooled_size must be positive, found {list(attrs.pooled_size)}")
+    need_positive(op, attrs, "pooled_size")
     if attrs.layout not in _ORDERS:
         fail(op, f"attribute layout must be NCHW or NHWC, found {attrs.layout!r}")
     if attrs.get("mode", "avg") not in MODES:
@@ -185,8 +192,7 @@ def reorg_relation(attrs: AnyValue, data: Type | None) -> Types:
     """data (N, C, H, W) gives (N, C * stride * stride, H / stride, W / stride)."""
     (x,) = tensors(REORG, "data", data)
     stride = attrs.stride
-    if stride < 1:
-        fail(REORG, f"attribute stride must be positive, found {stride}")
+    need_positive(REORG, attrs, "stride")
     if x is None:
         return None, None
     need_rank(REORG, "data", x, 4)
