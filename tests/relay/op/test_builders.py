@@ -165,7 +165,7 @@ def test_wrong_arguments_are_named() -> None:
 def test_every_builder_has_help() -> None:
     everything = {**namespace(), **namespace("nn."), **namespace("annotation.")}
     assert all((function.__doc__ or "").strip() for function in everything.values())
-    assert "strides: steps of the window" in nn.conv2d.__doc__
+    assert "strides: step of the window" in nn.conv2d.__doc__
 
 
 def test_pattern_tables_are_registered_by_compiler() -> None:

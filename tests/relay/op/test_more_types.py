@@ -166,12 +166,12 @@ REFUSED = [  # build, arguments, what the message must say
     (
         lambda x, w: nn.conv2d_transpose(x, w, channels=5, kernel_size=(3, 3), groups=2),
         [(1, 4, 8, 8), None],
-        "channels=5 do not split into groups=2",
+        "channels=5 is not divisible by groups=2",
     ),
     (
         lambda x, w: nn.conv2d_transpose(x, w, padding=9),
         [(1, 4, 8, 8), (4, 6, 3, 3)],
-        "cuts more off the height",
+        "more than the height of the result",
     ),
     (
         lambda x, w: nn.conv2d_transpose(x, w, kernel_layout="HWIX"),
@@ -192,7 +192,7 @@ REFUSED = [  # build, arguments, what the message must say
     (lambda x, i: relay.take(x, i, 0, 1), [(3,), ((2,), i32)], "batch_dims=1 must be at most"),
     (lambda x, i: relay.gather(x, 1, i), [(3, 4), ((2, 4), i32)], "but for axis 1"),
     (relay.gather_nd, [(3,), ((2, 4), i32)], "name 2 axes"),
-    (lambda x, y: relay.stack([x, y], 0), [(2, 3), (2, 4)], "field 1 .* does not go with"),
+    (lambda x, y: relay.stack([x, y], 0), [(2, 3), (2, 4)], "field 1 .* must be like field 0"),
     (lambda x: relay.tile(x, (0, 1)), [(2, 3)], "reps must hold positive"),
     (lambda x: relay.reverse(x, 2), [(2, 3)], r"\[-2, 2\), found 2"),
     (relay.where, [((2,), "bool"), (2,), ((2,), i32)], "x and y must have one dtype"),

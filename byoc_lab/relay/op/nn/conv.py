@@ -1,7 +1,7 @@
 """Convolution in one, two and three spatial dimensions.
 
 Source: `Conv1DRel`, `Conv2DRel`, `Conv3DRel` of TVM 0.16 (src/relay/op/nn/convolution.h), which
-refuse to solve the weight of a grouped convolution; here it is solved from `channels`,
+do not infer the weight type of a grouped convolution; here it is inferred from `channels`,
 `kernel_size` and `groups` too.
 """
 
@@ -49,23 +49,26 @@ from byoc_lab.relay.op.tensor.blocks import with_blocked_layouts
 
 
 def conv_attrs(rank: int, padding: int) -> AttrsType:
-    """The attributes; `padding` is how many zeros the default has, which TVM varies."""
+    """The attributes; `padding` is the length of the default of padding, which differs in TVM."""
     each, spatial = spatial_axis_names(rank), SPATIAL[rank]
     return AttrsType(
         f"relay.attrs.Conv{rank}DAttrs",
         (
-            Attr("strides", integers, (1,) * rank, f"steps of the window: ({each})"),
-            Attr("padding", integers, (0,) * padding, f"zeros around: ({each}), or before, after"),
-            Attr("dilation", integers, (1,) * rank, f"distance of kernel elements: ({each})"),
+            Attr("strides", integers, (1,) * rank, f"step of the window: ({each})"),
             Attr(
-                "groups", integer, 1, "parts that channels are split into, convolved on their own"
+                "padding",
+                integers,
+                (0,) * padding,
+                f"padding with zeros: ({each}), or all before, then all after",
             ),
-            Attr("channels", integer, None, "number of output channels; None: as the weight has"),
-            Attr("kernel_size", integers, None, f"({each}); None: as the weight has"),
-            Attr("data_layout", string, f"NC{spatial}", "order of the axes of the data"),
-            Attr("kernel_layout", string, f"OI{spatial}", "order of the axes of the weight"),
-            Attr("out_layout", string, "", "order of the axes of the result; empty: data_layout"),
-            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
+            Attr("dilation", integers, (1,) * rank, f"distance between kernel elements: ({each})"),
+            Attr("groups", integer, 1, "number of groups of channels, convolved independently"),
+            Attr("channels", integer, None, "number of output channels; None: that of the weight"),
+            Attr("kernel_size", integers, None, f"({each}); None: that of the weight"),
+            Attr("data_layout", string, f"NC{spatial}", "layout of the data"),
+            Attr("kernel_layout", string, f"OI{spatial}", "layout of the weight"),
+            Attr("out_layout", string, "", "layout of the result; empty: data_layout"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of the data"),
         ),
     )
 
@@ -94,11 +97,11 @@ def has_group_axis(attrs: AnyValue) -> bool:
 
 
 def depthwise_swap(op: str, attrs: AnyValue, channels: Dim, outputs: Dim | None) -> bool:
-    """Whether the kernel is stored per input channel, O counting the input channels and I the
-    output channels made from each.
+    """Whether axis O of the weight of a depthwise convolution is the input channels, and axis I the
+    number of output channels for each of them.
 
-    It is in layout "HWOI" of a depthwise convolution. In any layout it is where attributes channels
-    and kernel_size are given and `outputs`, what the weight has along O, is as many as the groups.
+    So it is in layout "HWOI". In other layouts it is where attributes channels and kernel_size are
+    given and `outputs`, the length of axis O, equals the number of groups.
     """
     if attrs.groups <= 1 or attrs.groups != channels or has_group_axis(attrs):
         return False
@@ -113,7 +116,7 @@ def conv_relation(
 ) -> Types:
     """data (N, C, H, W) and weight (O, C / groups, KH, KW) give (N, O, H', W').
 
-    H' = (H + top + bottom - (KH - 1) * dilation - 1) // stride + 1, W' likewise; other numbers of
+    H' = (H + top + bottom - (KH - 1) * dilation - 1) // stride + 1; W' and other numbers of
     spatial axes likewise.
     """
     x, w = tensors(op, "data weight", data, weight)
@@ -125,7 +128,7 @@ def conv_relation(
     n, c, *size = permute(x.shape, order)
     groups = attrs.groups
     if groups < 1 or (not isinstance(c, Unknown) and c % groups):
-        fail(op, f"the {c} input channels of {x} do not split into groups={groups}")
+        fail(op, f"the {c} input channels of {x} are not divisible by groups={groups}")
     if w is None:
         swapped = depthwise_swap(op, attrs, c, None)
         if attrs.channels is None or attrs.kernel_size is None:
@@ -159,13 +162,13 @@ def conv_relation(
                 (
                     f"{op.removeprefix('nn.')}: requires that `{expected}`, the input channels "
                     f"({c}) divided by groups ({groups}),\n must match the input channels of the "
-                    f"weight `{inputs}`, where the weight shape is ([{_listed(w)}]).",
+                    f"weight `{inputs}`, where the weight shape is ([{_shape_text(w)}]).",
                     UNDERCONSTRAINED,
                 ),
             )
         check_weight(op, attrs, w, channels, kernel)
     if not isinstance(channels, Unknown) and channels % groups:
-        fail(op, f"the {channels} output channels do not split into groups={groups}")
+        fail(op, f"the {channels} output channels are not divisible by groups={groups}")
     shape = (n, channels, *spatial_result(op, size, kernel, attrs))
     return x, w, TensorType(inverse_permute(shape, out_order), out_dtype(attrs, x))
 
@@ -180,12 +183,12 @@ def check_weight(
         need_length(op, "kernel_size", attrs.kernel_size, len(kernel))
         if any(differ(a, b) for a, b in zip(attrs.kernel_size, kernel, strict=True)):
             order = orders(op, attrs, len(kernel))[1]
-            wanted = [*permute(w.shape, order)[: -len(kernel)], *attrs.kernel_size]
-            said = mismatch(w, TensorType(inverse_permute(wanted, order), w.dtype))
-            fail(op, f"weight must have kernel_size={list(attrs.kernel_size)}, found {w}", said)
+            expected = [*permute(w.shape, order)[: -len(kernel)], *attrs.kernel_size]
+            in_tvm = mismatch(w, TensorType(inverse_permute(expected, order), w.dtype))
+            fail(op, f"weight must have kernel_size={list(attrs.kernel_size)}, found {w}", in_tvm)
 
 
-def _listed(ty: TensorType) -> str:
+def _shape_text(ty: TensorType) -> str:
     return ", ".join(map(str, ty.shape))
 
 
@@ -233,7 +236,10 @@ def conv_reference(
 def without_group_axis(
     R: AnyValue, weight: AnyValue, attrs: AnyValue, kernel: str
 ) -> tuple[AnyValue, str]:
-    """A weight in Relax, which has no groups as an axis, and its layout; `kernel`: without them."""
+    """The weight as Relax needs it, without an axis for the groups, and its layout.
+
+    `kernel`: the layout of such a weight.
+    """
     if not has_group_axis(attrs):
         return weight, attrs.kernel_layout
     ordered = typed(with_layout(R, weight, attrs.kernel_layout, f"G{kernel}"))
@@ -242,7 +248,7 @@ def without_group_axis(
 
 
 def conv_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
-    """Two (multiply, add) per result element and weight element that it meets."""
+    """A multiplication and an addition per result element and weight element of its window."""
     channel = (attrs.out_layout or attrs.data_layout).index("C")
     per_result = prod(args[1].shape) // result.concrete_shape[channel]
     return 2 * prod(result.concrete_shape) * per_result
@@ -269,7 +275,7 @@ def _conv(rank: int, padding: int, doc: str) -> None:
             kernel_layout=kernel_layout,
             out_dtype=attrs.out_dtype or None,
         )
-        # Relax types an out_layout of its own but cannot lower it.
+        # Relax infers the type for a different out_layout but cannot lower it.
         return with_layout(R, result, attrs.data_layout, attrs.out_layout)
 
     define_op(
@@ -295,6 +301,6 @@ def _conv(rank: int, padding: int, doc: str) -> None:
     )
 
 
-_conv(1, 2, "One-dimensional convolution (a cross-correlation: the kernel is not flipped).")
-_conv(2, 2, "Two-dimensional convolution (a cross-correlation: the kernel is not flipped).")
-_conv(3, 3, "Three-dimensional convolution (a cross-correlation: the kernel is not flipped).")
+_conv(1, 2, "Convolution with one spatial axis (a cross-correlation: the kernel is not flipped).")
+_conv(2, 2, "Convolution with two spatial axes (a cross-correlation: the kernel is not flipped).")
+_conv(3, 3, "Convolution with three spatial axes (a cross-correlation: the kernel is not flipped).")

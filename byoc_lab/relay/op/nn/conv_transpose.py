@@ -1,5 +1,5 @@
-"""Transposed convolution in one, two and three spatial dimensions: each input element is spread
-over the result by the kernel.
+"""Transposed convolution in one, two and three spatial dimensions: each input element, times the
+kernel, is added to a window of the result.
 
 Source: `Conv1DTransposeRel`, `Conv2DTransposeRel`, `Conv3DTransposeRel` of TVM 0.16.
 """
@@ -58,10 +58,13 @@ def transpose_attrs(rank: int) -> AttrsType:
     return AttrsType(
         f"relay.attrs.Conv{rank}DTransposeAttrs",
         (
-            Attr("channels", integer, None, "number of output channels; None: as the weight has"),
-            Attr("kernel_size", integers, None, f"({each}); None: as the weight has"),
+            Attr("channels", integer, None, "number of output channels; None: that of the weight"),
+            Attr("kernel_size", integers, None, f"({each}); None: that of the weight"),
             Attr(
-                "strides", integers, ones, f"distance of the input elements in the result: ({each})"
+                "strides",
+                integers,
+                ones,
+                f"distance in the result between input elements: ({each})",
             ),
             Attr(
                 "output_padding",
@@ -73,21 +76,21 @@ def transpose_attrs(rank: int) -> AttrsType:
                 "padding",
                 integers,
                 zeros,
-                f"elements cut off the result: ({each}), or before, after",
+                f"elements cut off the result: ({each}), or all before, then all after",
             ),
-            Attr("dilation", integers, ones, f"distance of kernel elements: ({each})"),
-            Attr("groups", integer, 1, "parts that channels are split into, each on its own"),
-            Attr("data_layout", string, f"NC{spatial}", "order of the axes of the data"),
-            Attr("kernel_layout", string, f"IO{spatial}", "order of the axes of the weight"),
-            Attr("out_layout", string, "", "order of the axes of the result; empty: data_layout"),
-            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
+            Attr("dilation", integers, ones, f"distance between kernel elements: ({each})"),
+            Attr("groups", integer, 1, "number of groups of channels, convolved independently"),
+            Attr("data_layout", string, f"NC{spatial}", "layout of the data"),
+            Attr("kernel_layout", string, f"IO{spatial}", "layout of the weight"),
+            Attr("out_layout", string, "", "layout of the result; empty: data_layout"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of the data"),
         ),
     )
 
 
 def last_padding(attrs: AnyValue, rank: int) -> tuple[int, ...]:
-    """output_padding, one number for each spatial axis. In one dimension TVM reads the first of
-    two, which its own tests give."""
+    """output_padding, one number per spatial axis. With one spatial axis TVM's own tests give two
+    numbers, and TVM reads the first."""
     return attrs.output_padding[:1] if rank == 1 else attrs.output_padding
 
 
@@ -96,7 +99,7 @@ def transposed_size(
 ) -> tuple[Dim, ...]:
     """(n - 1) * stride + (k - 1) * dilation + 1 - pads + output_padding for each spatial axis.
 
-    Raises TypeInferenceError when nothing is left.
+    Raises TypeInferenceError when a length would be negative.
     """
     result = []
     rank = len(size)
@@ -113,7 +116,10 @@ def transposed_size(
     ):
         length = dim(lambda n, k, s=s, d=d, e=more - pad: (n - 1) * s + (k - 1) * d + 1 + e, n, k)
         if not isinstance(length, Unknown) and length < 0:
-            fail(op, f"padding {list(attrs.padding)} cuts more off the {AXIS_NAMES[axis]} than is")
+            fail(
+                op,
+                f"padding {list(attrs.padding)} is more than the {AXIS_NAMES[axis]} of the result",
+            )
         result.append(length)
     return tuple(result)
 
@@ -135,13 +141,13 @@ def transpose_relation(
     n, c, *size = permute(x.shape, order)
     groups = attrs.groups
     if groups < 1 or (not isinstance(c, Unknown) and c % groups):
-        fail(op, f"the {c} input channels of {x} do not split into groups={groups}")
+        fail(op, f"the {c} input channels of {x} are not divisible by groups={groups}")
     if w is None:
         if attrs.channels is None or attrs.kernel_size is None:
             return x, None, None
         need_length(op, "kernel_size", attrs.kernel_size, rank)
         if attrs.channels % groups:
-            fail(op, f"channels={attrs.channels} do not split into groups={groups}")
+            fail(op, f"channels={attrs.channels} is not divisible by groups={groups}")
         shape = (c, attrs.channels // groups, *attrs.kernel_size)
         if has_group_axis(attrs):
             shape = (groups, dim(lambda n: n // groups, c), *shape[1:])
@@ -163,7 +169,7 @@ def transpose_relation(
 def transpose_reference(
     op: str, rank: int, attrs: AnyValue, data: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """One matrix product per kernel element, added at the positions of that element."""
+    """One matrix product per kernel element, added to the positions that the element reaches."""
     order, kernel_order, out_order = orders(op, attrs, rank, "IO")
     x, w = plain_operands(attrs, data, weight, order, kernel_order)
     n, c, *size = x.shape
@@ -183,13 +189,14 @@ def transpose_reference(
 
 
 def transpose_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
-    """Two (multiply, add) per element of the data and weight element that spreads it."""
+    """A multiplication and an addition per data element and weight element that it meets."""
     channels = args[0].shape[attrs.data_layout.index("C")]
     return 2 * prod(args[0].shape) * (prod(args[1].shape) // channels)
 
 
 def _normalize(rank: int):
-    """1d: TVM's builder stores what it is given. 2d: it makes four pads, nothing else."""
+    """With one spatial axis TVM's builder stores its arguments unchanged; with two it expands
+    padding to four numbers and nothing else."""
 
     def normalize(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
         if rank == 2:
@@ -204,7 +211,7 @@ def _conv_transpose(rank: int, doc: str) -> None:
 
     def relax(R: AnyValue, attrs: AnyValue, data: AnyValue, weight: AnyValue) -> AnyValue:
         options = ("strides", "padding", "dilation", "groups")
-        # Relax types other layouts but can lower only these.
+        # Relax infers types for other layouts but can lower only these.
         plain, kernel = f"NC{SPATIAL[rank]}", f"IO{SPATIAL[rank]}"
         weight, kernel_layout = without_group_axis(R, weight, attrs, kernel)
         result = getattr(R.nn, f"conv{rank}d_transpose")(
@@ -240,6 +247,6 @@ def _conv_transpose(rank: int, doc: str) -> None:
     )
 
 
-_conv_transpose(1, "One-dimensional transposed convolution.")
-_conv_transpose(2, "Two-dimensional transposed convolution.")
-_conv_transpose(3, "Three-dimensional transposed convolution.")
+_conv_transpose(1, "Transposed convolution with one spatial axis.")
+_conv_transpose(2, "Transposed convolution with two spatial axes.")
+_conv_transpose(3, "Transposed convolution with three spatial axes.")

@@ -73,8 +73,14 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.DenseAttrs",
         (
-            Attr("units", integer, REQUIRED, "outputs; None: as the weight has", may_be_none=True),
-            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
+            Attr(
+                "units",
+                integer,
+                REQUIRED,
+                "number of outputs; None: that of the weight",
+                may_be_none=True,
+            ),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of the data"),
         ),
     ),
     flops=lambda attrs, args, result: 2 * prod(result.shape) * args[0].shape[-1],
@@ -86,7 +92,7 @@ define_op(
 
 
 def matmul_relation(attrs: AnyValue, a: Type | None, b: Type | None) -> Types:
-    """(..., K) and (K, units), each transposed on request, give (..., units)."""
+    """(..., K) and (K, units), each optionally transposed, give (..., units)."""
     op = "nn.matmul"
     x, y = tensors(op, "tensor_a tensor_b", a, b)
     if x is None:
@@ -132,16 +138,22 @@ MATMUL = define_op(
     attrs=AttrsType(
         "relay.attrs.MatmulAttrs",
         (
-            Attr("units", integer, REQUIRED, "columns; None: as tensor_b has", may_be_none=True),
-            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as tensor_a"),
-            Attr("transpose_a", boolean, False, "whether tensor_a is (..., K, M)"),
-            Attr("transpose_b", boolean, False, "whether tensor_b is (units, K)"),
+            Attr(
+                "units",
+                integer,
+                REQUIRED,
+                "number of columns of the result; None: that of tensor_b",
+                may_be_none=True,
+            ),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of tensor_a"),
+            Attr("transpose_a", boolean, False, "whether tensor_a is transposed: (..., K, M)"),
+            Attr("transpose_b", boolean, False, "whether tensor_b is transposed: (units, K)"),
         ),
     ),
     flops=lambda attrs, args, result: 2 * prod(result.shape) * args[1].shape[attrs.transpose_b],
     relax=_matmul_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    doc="A matrix product; nn.dense is the one with tensor_b transposed.",
+    doc="The matrix product of tensor_a and tensor_b, each optionally transposed.",
 )
 
 
@@ -161,7 +173,7 @@ def matmul(
 
 
 def batch_matmul_relation(attrs: AnyValue, a: Type | None, b: Type | None) -> Types:
-    """(B, M, K) and (B, K, N), each transposed on request, give (B, M, N); a B of 1 repeats."""
+    """(B, M, K) and (B, K, N), each optionally transposed, give (B, M, N); a B of 1 broadcasts."""
     op = "nn.batch_matmul"
     x, y = tensors(op, "tensor_a tensor_b", a, b)
     if x is None or y is None:
@@ -169,12 +181,12 @@ def batch_matmul_relation(attrs: AnyValue, a: Type | None, b: Type | None) -> Ty
     need_rank(op, "tensor_a", x, 3)
     need_rank(op, "tensor_b", y, 3)
     batch, m, k = x.shape if not attrs.transpose_a else (x.shape[0], x.shape[2], x.shape[1])
-    other, k2, n = y.shape if not attrs.transpose_b else (y.shape[0], y.shape[2], y.shape[1])
-    if differ(batch, other) and 1 not in (batch, other):
+    batch2, k2, n = y.shape if not attrs.transpose_b else (y.shape[0], y.shape[2], y.shape[1])
+    if differ(batch, batch2) and 1 not in (batch, batch2):
         fail(op, f"the batches of tensor_a and tensor_b must agree or be 1, found {x} and {y}")
     if differ(k, k2):
         fail(op, f"tensor_a has {k} columns and tensor_b {k2} rows to sum over: {x} and {y}")
-    wider = longest(batch, other)  # TVM gives `?` for a `?` beside any length
+    wider = longest(batch, batch2)  # TVM gives `?` for a `?` beside any length
     return x, y, TensorType((wider, m, n), out_dtype(attrs, x))
 
 
@@ -197,9 +209,9 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.BatchMatmulAttrs",
         (
-            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as tensor_a"),
-            Attr("transpose_a", boolean, False, "whether tensor_a is (B, K, M)"),
-            Attr("transpose_b", boolean, False, "whether tensor_b is (B, N, K)"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of tensor_a"),
+            Attr("transpose_a", boolean, False, "whether tensor_a is transposed: (B, K, M)"),
+            Attr("transpose_b", boolean, False, "whether tensor_b is transposed: (B, N, K)"),
         ),
     ),
     defaults={"transpose_b": True},
@@ -208,12 +220,12 @@ define_op(
     ),
     relax=_batch_matmul_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    doc="One matrix product for each element of a batch.",
+    doc="The matrix product of tensor_a and tensor_b for each element of a batch.",
 )
 
 
 def bias_add_relation(attrs: AnyValue, data: Type | None, bias: Type | None) -> Types:
-    """data (d0, ..., dn) and bias (d_axis,) give a result typed as data."""
+    """data (d0, ..., dn) and bias (d_axis,) give a result of the type of data."""
     op = "nn.bias_add"
     x, b = tensors(op, "data bias", data, bias)
     if x is None:

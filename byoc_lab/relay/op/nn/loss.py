@@ -92,7 +92,7 @@ def nll_relation(
 def nll_reference(
     attrs: AnyValue, x: np.ndarray, targets: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
-    """A target that is ignore_index weighs nothing."""
+    """A target equal to ignore_index has weight 0."""
     counted = targets != attrs.ignore_index
     chosen = np.where(counted, targets, 0).astype(np.int64)
     picked = np.take_along_axis(x, chosen[:, None], 1)[:, 0]
@@ -112,8 +112,10 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.NLLLossAttrs",
         (
-            Attr("reduction", string, "mean", f"{', '.join(REDUCTIONS)}: what is made of all"),
-            Attr("ignore_index", integer, doc="the target that does not count"),
+            Attr(
+                "reduction", string, "mean", f"{', '.join(REDUCTIONS)}: how the losses are combined"
+            ),
+            Attr("ignore_index", integer, doc="target class that is ignored"),
         ),
     ),
     defaults={"ignore_index": -100},
@@ -122,5 +124,5 @@ define_op(
         x, targets, weights, attrs.reduction, attrs.ignore_index
     ),
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    doc="The negative log-likelihood of the target classes, weighted.",
+    doc="The negative log-likelihood of the target classes, weighted by class.",
 )

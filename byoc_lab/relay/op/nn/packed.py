@@ -1,5 +1,5 @@
 """Convolution and dense on blocked layouts: contrib_conv2d_NCHWc, contrib_depthwise_conv2d_NCHWc,
-contrib_dense_pack. They compute what the plain operators do, with layouts in blocks.
+contrib_dense_pack. They compute what nn.conv2d and nn.dense do, on blocked layouts.
 
 Source: `Conv2DNCHWcRel`, `DensePackRel` of TVM 0.16.
 """
@@ -37,7 +37,7 @@ def _plain(attrs: AnyValue) -> tuple[Attrs, str]:
 
 def _conv(op: str, word: str, doc: str) -> None:
     def relation(attrs: AnyValue, data: Type | None, weight: Type | None) -> Types:
-        """data (N, C / c, H, W, c) and a weight in blocks give the result in blocks."""
+        """data (N, C / c, H, W, c) and a blocked weight give a blocked result."""
         x, w = tensors(op, "data weight", data, weight)
         if x is None or w is None:
             return x, w, None
@@ -94,12 +94,12 @@ def _conv(op: str, word: str, doc: str) -> None:
 _conv(
     "nn.contrib_conv2d_NCHWc",
     "contrib_conv2d_nchwc",
-    "Convolution of data and weight in blocked layouts, such as NCHW8c and OIHW8i8o.",
+    "nn.conv2d of data and weight in blocked layouts, such as NCHW8c and OIHW8i8o.",
 )
 _conv(
     "nn.contrib_depthwise_conv2d_NCHWc",
     "contrib_depthwise_conv2d_nchwc",
-    "Depthwise convolution of data and weight in blocked layouts, such as NCHW8c and OIHW1i8o.",
+    "Depthwise nn.conv2d of data and weight in blocked layouts, such as NCHW8c and OIHW1i8o.",
 )
 
 # nn.contrib_dense_pack ---------------------------------------------------------------------------
@@ -114,7 +114,7 @@ def _dense_attrs(attrs: AnyValue) -> Attrs:
 
 
 def pack_relation(attrs: AnyValue, data: Type | None, weight: Type | None) -> Types:
-    """data (M, K) and a weight (units, K) in blocks, such as NC8n, give (M, units)."""
+    """data (M, K) and a blocked weight (units, K), such as NC8n, give (M, units)."""
     x, w = tensors(PACK, "data weight", data, weight)
     if x is None or w is None:
         return x, w, None
@@ -153,11 +153,11 @@ define_op(
             Attr(
                 "units",
                 integer,
-                doc="number of output units; None: as the weight has",
+                doc="number of outputs; None: that of the weight",
                 may_be_none=True,
             ),
-            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
-            Attr("weight_layout", string, "NC", "order and blocks of the axes of the weight"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of the data"),
+            Attr("weight_layout", string, "NC", "layout of the weight"),
         ),
     ),
     attrs_key="relay.attrs.DenseAttrs",
@@ -166,5 +166,5 @@ define_op(
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     layout=layout_rules.packed_weight,
     parameters="data weight weight_layout units out_dtype",
-    doc="The product of data (M, K) and a weight in blocks, such as NC8n; see nn.dense.",
+    doc="nn.dense with the weight in a blocked layout, such as NC8n.",
 )

@@ -1,4 +1,4 @@
-"""Elements added around a tensor, or between its elements: pad, mirror_pad, dilate.
+"""Operators that add elements around a tensor, or between its elements: pad, mirror_pad, dilate.
 
 Source: `PadRel`, `MirrorPadRel`, `DilateRel` of TVM 0.16.
 """
@@ -50,7 +50,7 @@ def _padded_shape(x: TensorType, widths: AnyValue) -> list[Dim]:
 
 
 def pad_relation(attrs: AnyValue, data: Type | None, value: Type | None) -> Types:
-    """Each axis grows by its two numbers (negative ones cut); the pad value is a scalar."""
+    """Each axis grows by its two numbers (negative ones crop); the pad value is a scalar."""
     op = "nn.pad"
     x, v = tensors(op, "data pad_value", data, value)
     if x is None:
@@ -58,7 +58,7 @@ def pad_relation(attrs: AnyValue, data: Type | None, value: Type | None) -> Type
     widths = _checked_widths(op, attrs, x)
     shape = _padded_shape(x, widths)
     if any(not isinstance(d, Unknown) and d < 0 for d in shape):
-        fail(op, f"pad_width {widths} cuts more than the lengths of {x}")
+        fail(op, f"pad_width {widths} crops more elements than {x} has")
     need_one_of(op, "pad_mode", attrs.pad_mode, PAD_MODES)
     return x, v, TensorType(shape, x.dtype)
 
@@ -98,7 +98,7 @@ define_op(
     parameters="data pad_width pad_value pad_mode",
     defaults={"pad_value": 0},
     constants={"pad_value": None},
-    doc="Elements added around a tensor: the pad value, or those at the edge.",
+    doc="Data padded with pad_value, or with copies of its elements (edge, reflect).",
 )
 
 # nn.mirror_pad -----------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ MIRRORS: dict[str, AnyValue] = {
 
 
 def mirror_pad_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """Each axis grows by its two numbers, which are not negative."""
+    """Each axis grows by its two numbers, which must not be negative."""
     op = "nn.mirror_pad"
     (x,) = tensors(op, "data", data)
     if x is None:
@@ -144,14 +144,14 @@ define_op(
     relax=_mirror_pad_relax,
     pattern=OpPattern.INJECTIVE,
     parameters="data pad_width mode",
-    doc="A tensor continued by its mirror image on each side.",
+    doc="Data padded with its mirror image on each side.",
 )
 
 # nn.dilate ---------------------------------------------------------------------------------------
 
 
 def dilate_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """An axis of n elements gets (n - 1) * stride + 1."""
+    """An axis of n elements becomes one of (n - 1) * stride + 1."""
     op = "nn.dilate"
     (x,) = tensors(op, "data", data)
     if x is None:
@@ -178,9 +178,9 @@ define_op(
         "relay.attrs.DilateAttrs",
         (
             Attr(
-                "strides", integers, (1, 1), "distance of neighbours in the result, along each axis"
+                "strides", integers, (1, 1), "distance in the result between neighbours, per axis"
             ),
-            Attr("dilation_value", number, 0.0, "value between them"),
+            Attr("dilation_value", number, 0.0, "inserted value"),
         ),
     ),
     attrs_key="",
@@ -188,5 +188,5 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, x: by_topi("nn.dilate", x, list(attrs.strides), attrs.dilation_value),
     pattern=OpPattern.INJECTIVE,
-    doc="A tensor with a value inserted between its elements.",
+    doc="Data with dilation_value inserted between its elements.",
 )

@@ -53,19 +53,17 @@ from byoc_lab.relay.op.framework.windows import (
 from byoc_lab.relay.op.tensor.blocks import with_blocked_layouts
 
 RANKS = (1, 2, 3)
-COUNT_PADDING = Attr(
-    "count_include_pad", boolean, False, "whether padding counts in the divisor of the average"
-)
+COUNT_PADDING = Attr("count_include_pad", boolean, False, "whether padding counts in the average")
 
 
 def layouts(rank: int) -> tuple[Attr, Attr]:
     return (
-        Attr("layout", string, f"NC{SPATIAL[rank]}", "order of the axes of the data"),
+        Attr("layout", string, f"NC{SPATIAL[rank]}", "layout of the data"),
         Attr(
             "out_layout",
             string,
             "",
-            "layout of the result; ignored, as in TVM: it is in layout",
+            "ignored, as in TVM: the result has the layout of the data",
         ),
     )
 
@@ -74,23 +72,25 @@ def window(rank: int) -> tuple[Attr, ...]:
     """The attributes of a pooling window."""
     each, ones = spatial_axis_names(rank), (1,) * rank
     return (
-        Attr("pool_size", integers, doc=f"window: ({each})"),
-        Attr("strides", integers, ones, f"steps of the window: ({each})"),
+        Attr("pool_size", integers, doc=f"size of the window: ({each})"),
+        Attr("strides", integers, ones, f"step of the window: ({each})"),
         Attr("dilation", integers, ones, f"distance between window elements: ({each})"),
-        Attr("padding", integers, (0,) * rank, f"elements around: ({each}), or before, after"),
+        Attr("padding", integers, (0,) * rank, f"padding: ({each}), or all before, then all after"),
         *layouts(rank),
-        Attr("ceil_mode", boolean, False, "whether a last window may extend beyond the end"),
+        Attr(
+            "ceil_mode", boolean, False, "whether the last window may extend beyond the padded data"
+        ),
     )
 
 
 def _order(op: str, attrs: AnyValue, rank: int) -> tuple[int, ...]:
-    """Where the axes (N, C, spatial) are in data and result."""
+    """The permutation to (N, C, spatial) of data and result."""
     return positions(op, "layout", attrs.layout, f"NC{SPATIAL[rank]}")
 
 
 def _pool_relation(op: str, rank: int):
     def relation(attrs: AnyValue, data: Type | None) -> Types:
-        """data (N, C, H, W) gives (N, C, H', W'), with the H' and W' of a convolution."""
+        """data (N, C, H, W) gives (N, C, H', W'), with H' and W' as in nn.conv2d."""
         (x,) = tensors(op, "data", data)
         if x is None:
             return None, None
@@ -120,7 +120,7 @@ def _pool_reference(op: str, rank: int, pool):
 
 
 def pads_with_overhang(attrs: AnyValue, data: AnyValue, size: AnyValue) -> Pads:
-    """The pads, with the part of the last windows of ceil_mode that extends beyond the end."""
+    """The padding, extended by the part of the last windows of ceil_mode beyond the end."""
     before, after = pads_of(attrs.padding, len(size))
     ends = [
         (n - 1) * stride + (k - 1) * dilation + 1
@@ -138,7 +138,7 @@ def _windows(attrs: AnyValue, x: np.ndarray, pads: Pads, value: AnyValue, size: 
 
 
 def lowest(kind: np.dtype) -> AnyValue:
-    """What TVM pads with for a maximum: the least finite value, also where nothing else is."""
+    """The value that TVM pads with for a maximum: the least finite one, not -infinity."""
     if kind.name == "bfloat16":
         import ml_dtypes  # NumPy has no bfloat16 of its own, and does not know its limits
 
@@ -157,13 +157,13 @@ def _max(attrs: AnyValue, x: np.ndarray, pads: Pads, size: AnyValue) -> np.ndarr
 def window_divisor(
     attrs: AnyValue, data: AnyValue, pads: Pads, size: AnyValue, kind: AnyValue
 ) -> np.ndarray:
-    """How many elements count in each window over spatial axes `data`; 1 at least."""
-    # Data counts, with count_include_pad padding too, but never what extends beyond it.
+    """The number of elements that count in each window, at least 1. `data`: the spatial axes."""
+    # Data counts; padding only with count_include_pad; what extends beyond the padding never.
     none = (0,) * len(size)
     before, after = pads_of(attrs.padding, len(size))
     counted = np.ones((1, 1, *data), kind)
     counted = padded(counted, (before, after), 1 if attrs.count_include_pad else 0)
-    overhang = tuple(all_of - a for all_of, a in zip(pads[1], after, strict=True))
+    overhang = tuple(total - a for total, a in zip(pads[1], after, strict=True))
     counted = padded(counted, (none, overhang), 0)
     divisor = np.zeros((1, 1, *size), kind)
     for view in _windows(attrs, counted, (none, none), 0, size):
@@ -182,7 +182,7 @@ def _average(attrs: AnyValue, x: np.ndarray, pads: Pads, size: AnyValue) -> np.n
 
 
 def average_of_integers(rank: int, options: dict[str, AnyValue], x: AnyValue) -> AnyValue:
-    """Relax's avg_pool declares the dtype of x, but its compiled function computes int64."""
+    """avg_pool by TOPI: Relax's own declares the dtype of x, but computes int64 when compiled."""
     o = options
     sizes = [list(o[name]) for name in ("pool_size", "strides", "dilation")]
     before, after = pads_of(o["padding"], rank)
@@ -228,13 +228,13 @@ def _pool(kind: str, rank: int, more: tuple[Attr, ...], compute, doc: str) -> No
 
 
 for _rank in RANKS:
-    _pool("max", _rank, (), _max, "The greatest element of each window; padding never wins.")
+    _pool("max", _rank, (), _max, "The maximum of each window; padding is ignored.")
     _pool(
         "avg",
         _rank,
         (COUNT_PADDING,),
         _average,
-        "The average of each window; only data counts, unless count_include_pad is set.",
+        "The average of each window; padding counts only with count_include_pad.",
     )
 
 
@@ -280,21 +280,21 @@ def _global(kind: str, compute, doc: str) -> None:
 
 
 GLOBAL_ATTRS = AttrsType("relay.attrs.GlobalPool2DAttrs", layouts(2))
-_global("avg", np.mean, "The average over height and width.")
-_global("max", np.max, "The greatest element over height and width.")
+_global("avg", np.mean, "The average over height and width of each channel.")
+_global("max", np.max, "The maximum over height and width of each channel.")
 
 
 def _bins(length: int, count: int) -> list[tuple[int, int]]:
-    """(first, past the last) element of each of `count` parts of an axis; they may overlap."""
+    """(start, end) of each of `count` parts of an axis; parts may overlap."""
     return [(i * length // count, -(-(i + 1) * length // count)) for i in range(count)]
 
 
 def _adaptive_size(attrs: AnyValue, size: AnyValue) -> tuple[Dim, ...]:
-    """The spatial size of the result: none is that of the data, one number is for every axis."""
-    asked = attrs.output_size
-    if not asked:
+    """The spatial size of the result: by default that of the data; one number is for all axes."""
+    output = attrs.output_size
+    if not output:
         return tuple(size)
-    return tuple(asked) * len(size) if len(asked) == 1 else tuple(asked)
+    return tuple(output) * len(size) if len(output) == 1 else tuple(output)
 
 
 def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) -> None:
@@ -321,18 +321,18 @@ def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) ->
         out = np.empty((*x.shape[:2], *size), x.dtype)
         for at in np.ndindex(*size):
             inside = [slice(*part[i]) for part, i in zip(parts, at, strict=True)]
-            place: tuple[AnyValue, ...] = (..., *at)
-            out[place] = compute(last_axes(x, inside), axis=tuple(range(2, rank + 2)))
+            index: tuple[AnyValue, ...] = (..., *at)
+            out[index] = compute(last_axes(x, inside), axis=tuple(range(2, rank + 2)))
         return np.ascontiguousarray(out.transpose(np.argsort(order)))
 
     def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-        places = [attrs.layout.index(axis) for axis in SPATIAL[rank]]
+        axes = [attrs.layout.index(axis) for axis in SPATIAL[rank]]
         whole = shape_of(x)
-        size = _adaptive_size(attrs, [whole[p] for p in places])
+        size = _adaptive_size(attrs, [whole[a] for a in axes])
         if all(count == 1 for count in size):
             if kind == "avg":
-                return mean_of(R, x, places, True)
-            return R.max(x, axis=places, keepdims=True)
+                return mean_of(R, x, axes, True)
+            return R.max(x, axis=axes, keepdims=True)
         function = "nn.adaptive_pool" if rank == 2 else f"nn.adaptive_pool{rank}d"
         if kind == "max":
             return by_topi(function, x, list(size), kind, attrs.layout)
@@ -364,7 +364,7 @@ def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) ->
 
 
 def _global_builder(kind: str, rank: int) -> None:
-    """TVM has a global pooling operator for two axes only; for others it adapts to length 1."""
+    """Register global pooling for other than two axes, where TVM has only the adaptive operator."""
     adaptive, word = f"nn.adaptive_{kind}_pool{rank}d", f"global_{kind}_pool{rank}d"
 
     def build(data: Expr, layout: str, out_layout: str) -> Call:
@@ -376,12 +376,12 @@ def _global_builder(kind: str, rank: int) -> None:
 
 
 KINDS = {
-    "avg": (np.mean, "the average of all elements of a channel."),
-    "max": (np.max, "the greatest of all elements of a channel."),
+    "avg": (np.mean, "the average of each channel."),
+    "max": (np.max, "the maximum of each channel."),
 }
 PARTS = {
-    "avg": "The average of each of output_size parts, about equally long, of the spatial axes.",
-    "max": "The greatest of each of output_size parts, about equally long, of the spatial axes.",
+    "avg": "The average of each of output_size nearly equal parts of the spatial axes.",
+    "max": "The maximum of each of output_size nearly equal parts of the spatial axes.",
 }
 for _rank in RANKS:
     _attrs = AttrsType(
@@ -391,7 +391,7 @@ for _rank in RANKS:
                 "output_size",
                 integers,
                 (),
-                f"({spatial_axis_names(_rank)}), or one for all; None: as the data",
+                f"({spatial_axis_names(_rank)}), or one number for all; None: that of the data",
                 may_be_none=True,
             ),
             *layouts(_rank),

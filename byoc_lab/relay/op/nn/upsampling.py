@@ -1,4 +1,4 @@
-"""Images enlarged by factors: nn.upsampling and nn.upsampling3d, resizes under another name.
+"""Images enlarged by a factor: nn.upsampling and nn.upsampling3d, defined by image.resize*.
 
 Source: `UpSamplingRel`, `UpSampling3DRel` of TVM 0.16.
 """
@@ -39,7 +39,7 @@ def _define(op: str, rank: int, more: Attr) -> None:
     resize = Op.get(f"image.resize{rank}d").definition
 
     def relation(attrs: AnyValue, data: Type | None) -> Types:
-        """data (N, C, spatial axes) gives each spatial axis times its scale, rounded."""
+        """data (N, C, spatial axes); each spatial axis is multiplied by its scale and rounded."""
         (x,) = tensors(op, "data", data)
         if x is None:
             return None, None
@@ -74,11 +74,11 @@ def _define(op: str, rank: int, more: Attr) -> None:
         return resize.relax(R, as_resize(attrs, shape_of(x)), x)
 
     scales = [
-        Attr(f"scale_{axis.lower()}", number, doc=f"result {name} / data {name}")
+        Attr(f"scale_{axis.lower()}", number, doc=f"factor of the {name}")
         for axis, name in ((a, AXIS_NAMES[a]) for a in spatial)
     ]
     name = f"relay.attrs.UpSampling{'3D' if rank == 3 else ''}Attrs"
-    layout = Attr("layout", string, f"NC{spatial}", "order of the axes of data and result")
+    layout = Attr("layout", string, f"NC{spatial}", "layout of data and result")
     method = Attr("method", string, "nearest_neighbor", ", ".join(METHODS[rank]))
     define_op(
         op,
@@ -96,20 +96,20 @@ def _define(op: str, rank: int, more: Attr) -> None:
         defaults={f"scale_{axis.lower()}": 1 for axis in spatial},
         pattern=OpPattern.INJECTIVE,
         layout=layout_rules.upsampling,
-        doc="Data enlarged by a factor along each spatial axis.",
+        doc="Images enlarged by a factor along each spatial axis.",
     )
 
 
 def upsampling_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
-    """Two per result element and data element that it is made of: 0, 4, 8 or 16 of them."""
-    made_of = {"nearest_neighbor": 0, "bilinear": 4, "trilinear": 8, "bicubic": 16}
-    return 2 * prod(result.concrete_shape) * made_of[attrs.method]
+    """Two per result element and data element that it is computed from."""
+    terms = {"nearest_neighbor": 0, "bilinear": 4, "trilinear": 8, "bicubic": 16}
+    return 2 * prod(result.concrete_shape) * terms[attrs.method]
 
 
 _define(
     "nn.upsampling",
     2,
-    Attr("align_corners", boolean, False, "whether the corner pixels stay where they are"),
+    Attr("align_corners", boolean, False, "whether the corner pixels of data and result coincide"),
 )
 _define(
     "nn.upsampling3d",

@@ -1,4 +1,4 @@
-"""qnn.add, qnn.subtract, qnn.mul, qnn.concatenate: quantized operands of different scales.
+"""Operators on quantized operands of different scales: qnn.add, subtract, mul, concatenate.
 
 Source: src/relay/qnn/op/add.cc, subtract.cc, mul.cc and concatenate.cc of TVM 0.16.
 """
@@ -36,8 +36,8 @@ NAMES = "lhs rhs lhs_scale lhs_zero_point rhs_scale rhs_zero_point output_scale 
 BROADCAST_ATTRS = AttrsType(
     "relay.attrs.BroadcastAttrs",
     (
-        Attr("lhs_axis", integer, -1, "axis that vectors of lhs_scale lie along"),
-        Attr("rhs_axis", integer, -1, "axis that vectors of rhs_scale lie along"),
+        Attr("lhs_axis", integer, -1, "channel axis of lhs, for a lhs_scale per channel"),
+        Attr("rhs_axis", integer, -1, "channel axis of rhs, for a rhs_scale per channel"),
     ),
 )
 
@@ -48,8 +48,8 @@ def _length(ty: TensorType, axis: int) -> AnyValue:
 
 def _relation(op: str):
     def relation(attrs: AnyValue, *types: Type | None) -> Types:
-        """lhs and rhs of one dtype broadcast; the result has their dtype. As in TVM, float32 has a
-        type too; it cannot be computed."""
+        """lhs and rhs of one dtype broadcast; the result has their dtype. As in TVM, float32 is
+        typed too, but cannot be computed."""
         operands = tensors(op, NAMES, *types)
         a, b, a_scale, a_zero, b_scale, b_zero, scale, zero = operands
         check_scalar(op, "output_scale", scale, "float32")
@@ -70,7 +70,7 @@ def _relation(op: str):
 
 def _sum_reference(sign: int):
     def reference(attrs: AnyValue, *args: np.ndarray) -> np.ndarray:
-        """Both operands in the scale of the result, int32; then the sum, less a zero point."""
+        """Requantizes both operands to the scale of the result, int32, and adds them."""
         a, b, a_scale, a_zero, b_scale, b_zero, scale, zero = args
         lhs = requantized(a, (a_scale, scale), (a_zero, zero), "int32", attrs.lhs_axis)
         rhs = requantized(b, (b_scale, scale), (b_zero, zero), "int32", attrs.rhs_axis)
@@ -116,11 +116,11 @@ for _op, _sign, _doc in (
 
 
 def _product_scale(attrs: AnyValue, a_scale: np.ndarray, b_scale: np.ndarray) -> AnyValue:
-    """(scale of the product, the axis that it lies along). Raises ValueError for two axes."""
+    """The scale of the product and its channel axis. Raises ValueError for two different axes."""
     both = a_scale.size > 1 and b_scale.size > 1
     if both and attrs.lhs_axis != attrs.rhs_axis:
         raise ValueError(
-            f"qnn.mul: vectors of scales must lie along one axis, found lhs_axis={attrs.lhs_axis} "
+            f"qnn.mul: scales per channel must share an axis, found lhs_axis={attrs.lhs_axis} "
             f"and rhs_axis={attrs.rhs_axis}"
         )
     product = a_scale.reshape(-1) * b_scale.reshape(-1)
@@ -128,7 +128,7 @@ def _product_scale(attrs: AnyValue, a_scale: np.ndarray, b_scale: np.ndarray) ->
 
 
 def mul_reference(attrs: AnyValue, *args: np.ndarray) -> np.ndarray:
-    """The product without zero points, int32, is in the product of the scales."""
+    """The int32 product without zero points has the product of the scales as its scale."""
     a, b, a_scale, a_zero, b_scale, b_zero, scale, zero = args
     lhs = a.astype(np.int32) - broadcast_scales(a_zero, attrs.lhs_axis, a.ndim)
     rhs = b.astype(np.int32) - broadcast_scales(b_zero, attrs.rhs_axis, b.ndim)
@@ -172,7 +172,7 @@ CONCATENATE = "qnn.concatenate"
 
 
 def qnn_concatenate_relation(attrs: AnyValue, *types: Type | None) -> Types:
-    """As concatenate; a float32 scale and an int32 zero point for each tensor, scalars."""
+    """As concatenate, with a scalar float32 scale and int32 zero point for each tensor."""
     data, scales, zeros, scale, zero = types
     data, result = concatenate_relation(attrs, data)
     if result is None:
@@ -216,8 +216,8 @@ def _qnn_concatenate_relax(R: AnyValue, attrs: AnyValue, *args: AnyValue) -> Any
 
 
 def _unwrap_tuple(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
-    """The tuple of a TupleWrapper as it is, as in TVM; `relay.concatenate` makes one of its
-    projections."""
+    """Replaces a TupleWrapper by its tuple, as TVM does (`relay.concatenate` makes a new tuple of
+    its projections)."""
     data = values["data"]
     return {**values, "data": data.tuple_value if isinstance(data, TupleWrapper) else data}
 
@@ -234,6 +234,6 @@ define_op(
     defaults={"axis": REQUIRED},
     layout=layout_rules.quantized(layout_rules.concatenate),
     normalize=_unwrap_tuple,
-    doc="Quantized tensors (a list, or something of tuple type) brought to one scale and joined "
-    "along one axis.",
+    doc="Quantized tensors (a list, or an expression of tuple type) requantized to one scale and "
+    "joined along one axis.",
 )

@@ -1,4 +1,4 @@
-"""qnn.quantize, qnn.dequantize, qnn.requantize: real numbers and quantized ones.
+"""Conversion between real and quantized numbers: qnn.quantize, qnn.dequantize, qnn.requantize.
 
 Source: `QuantizeRel`, `DequantizeRel`, `RequantizeRel` of TVM 0.16.
 """
@@ -33,14 +33,15 @@ from byoc_lab.relay.op.qnn.math import (
 )
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32")
-AXIS = Attr("axis", integer, -1, "axis that vectors of scales lie along")
+AXIS = Attr("axis", integer, -1, "channel axis, for scales per channel")
 OUT_DTYPE = Attr("out_dtype", dtype, doc="dtype of the result")
 
 
 def quantize_relation(
     attrs: AnyValue, data: Type | None, scale: Type | None, zero_point: Type | None
 ) -> Types:
-    """float32 to integers of out_dtype; scale float32, zero point int32, one or per channel."""
+    """float32 gives integers of out_dtype; scale float32, zero point int32, scalar or per
+    channel."""
     op = "qnn.quantize"
     x, s, z = tensors(op, "data output_scale output_zero_point", data, scale, zero_point)
     check_dtype(op, "the result", attrs.out_dtype, *INTEGERS)
@@ -56,7 +57,7 @@ def quantize_relation(
 def quantize_reference(
     attrs: AnyValue, x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray
 ) -> np.ndarray:
-    limits = np.iinfo(np.int32)  # what is beyond them has no integer, and saturates all the same
+    limits = np.iinfo(np.int32)  # values beyond have no integer and saturate anyway
     with np.errstate(over="ignore"):
         quotient = x / broadcast_scales(scale, attrs.axis, x.ndim)
     whole = round_half_away(quotient.clip(2.0 * limits.min, 2.0 * limits.max)).astype(np.int64)
@@ -86,14 +87,14 @@ QUANTIZE = define_op(
     flops=per_element(3),
     relax=_quantize_relax,
     pattern=OpPattern.ELEMWISE,
-    doc="out = data / scale, rounded (halves away from zero), + zero point, within the range.",
+    doc="out = round(data / scale) + zero point, saturated; halves are rounded away from zero.",
 )
 
 
 def dequantize_relation(
     attrs: AnyValue, data: Type | None, scale: Type | None, zero_point: Type | None
 ) -> Types:
-    """Integers to numbers of out_dtype; scale float32, zero point int32, one or per channel."""
+    """Integers give floats of out_dtype; scale float32, zero point int32, scalar or per channel."""
     op = "qnn.dequantize"
     x, s, z = tensors(op, "data input_scale input_zero_point", data, scale, zero_point)
     check_dtype(op, "the result", attrs.out_dtype, "float32", "float16")
@@ -111,7 +112,7 @@ def dequantize_reference(
 ) -> np.ndarray:
     whole = x.astype(np.int32) - broadcast_scales(zero_point, attrs.axis, x.ndim)
     real = whole.astype(scale.dtype) * broadcast_scales(scale, attrs.axis, x.ndim)
-    # A float64 scale asks for the more exact value that checks compare with.
+    # A float64 scale keeps the more exact value, which checks compare with.
     return real if scale.dtype == np.float64 else real.astype(attrs.out_dtype)
 
 
@@ -138,14 +139,14 @@ DEQUANTIZE = define_op(
     flops=per_element(2),
     relax=_dequantize_relax,
     pattern=OpPattern.ELEMWISE,
-    doc="out = scale * (data - zero point).",
+    doc="out = (data - zero point) * scale.",
 )
 
 REQUANTIZE_NAMES = "data input_scale input_zero_point output_scale output_zero_point"
 
 
 def requantize_relation(attrs: AnyValue, *types: Type | None) -> Types:
-    """Integers to integers of out_dtype; the input's scale and zero point may be per channel."""
+    """Integers give integers of out_dtype; scale and zero point of the input may be per channel."""
     op = "qnn.requantize"
     x, s, z, out_scale, out_zero = tensors(op, REQUANTIZE_NAMES, *types)
     need_one_of(op, "rounding", attrs.rounding, ROUNDINGS)
@@ -186,7 +187,12 @@ define_op(
         "relay.attrs.RequantizeAttrs",
         (
             AXIS,
-            Attr("rounding", string, "None", "of halves: UPWARD or TONEAREST; None: as configured"),
+            Attr(
+                "rounding",
+                string,
+                "None",
+                "rounding of halves: UPWARD or TONEAREST; None: as configured",
+            ),
             Attr("compute_dtype", string, "None", "int64, float32 or float64; None: as configured"),
             Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result"),
         ),
@@ -196,5 +202,5 @@ define_op(
     relax=_requantize_relax,
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.requantize,
-    doc="The same real numbers in another scale and zero point, by integer arithmetic.",
+    doc="The same real numbers in another scale and zero point, in integer arithmetic.",
 )

@@ -1,4 +1,4 @@
-"""Quantization in floating point, of a dtype that is an argument: qnn.simulated_quantize and
+"""Quantization in floating point to a dtype given at run time: qnn.simulated_quantize and
 qnn.simulated_dequantize.
 
 Source: src/relay/qnn/op/simulated_quantize.cc and simulated_dequantize.cc of TVM 0.16,
@@ -35,12 +35,12 @@ ATTRS = {
 
 
 def _broadcast_vector(R: AnyValue, vector: AnyValue, axis: int, rank: int) -> AnyValue:
-    """A Relax vector broadcast along one axis; one of length 1 broadcasts with everything."""
+    """A Relax vector reshaped to broadcast along one axis; one of length 1 broadcasts anyway."""
     return R.reshape(vector, [-1 if n == axis % rank else 1 for n in range(rank)])
 
 
 def _code(kind: AnyValue) -> Expr:
-    """The code of a dtype as a constant. Raises ValueError for one that has none."""
+    """The code of a dtype as a constant. Raises ValueError for a dtype without a code."""
     if isinstance(kind, Expr):
         return kind
     if kind not in CODES:
@@ -50,11 +50,11 @@ def _code(kind: AnyValue) -> Expr:
 
 def _simulated(name: str, direction: str, doc: str) -> None:
     op = f"qnn.simulated_{name}"
-    other = "output" if direction == "out" else "input"
-    names = f"data {direction}_dtype {other}_scale {other}_zero_point"
+    side = "output" if direction == "out" else "input"
+    names = f"data {direction}_dtype {side}_scale {side}_zero_point"
 
     def relation(attrs: AnyValue, *types: Type | None) -> Types:
-        """float32 data, the code of a dtype, vectors of one element or one per channel."""
+        """float32 data, the code of a dtype, vectors of one element or one element per channel."""
         operands = tensors(op, names, *types)
         x, code, *vectors = operands
         if code is not None and (code.shape or code.dtype != "int32"):
@@ -106,7 +106,7 @@ def _simulated(name: str, direction: str, doc: str) -> None:
         return R.clip(moved, float(limits.min), float(limits.max))
 
     def normalize(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
-        """The dtype as its code, scale and zero point as vectors."""
+        """Replaces the dtype by its code, and scale and zero point by vectors."""
         code, *vectors = names.split()[1:]
         flat = {vector: function("reshape")(values[vector], [-1]) for vector in vectors}
         return {**values, **flat, code: _code(values[code])}
@@ -121,13 +121,15 @@ def _simulated(name: str, direction: str, doc: str) -> None:
         relax=relax,
         pattern=OpPattern.ELEMWISE,
         non_computational=False,
-        parameters=f"data {other}_scale {other}_zero_point axis {direction}_dtype",
+        parameters=f"data {side}_scale {side}_zero_point axis {direction}_dtype",
         defaults={f"{direction}_dtype": "int8"},
         fixed={} if direction == "out" else {"out_dtype": NO_DTYPE},
         normalize=normalize,
-        doc=f"{doc} {direction}_dtype may be an expression: the code of a dtype.",
+        doc=f"{doc} {direction}_dtype: a name, or an expression for the code of a dtype.",
     )
 
 
-_simulated("quantize", "out", "Data on the grid of a quantized dtype, still in floating point.")
-_simulated("dequantize", "in", "The real numbers of the result of simulated_quantize.")
+_simulated(
+    "quantize", "out", "Data rounded to the values of a quantized dtype, still in floating point."
+)
+_simulated("dequantize", "in", "The real numbers for a result of qnn.simulated_quantize.")

@@ -1,9 +1,10 @@
-"""Functions of one quantized tensor of 8 bits: qnn.tanh and its like, qnn.leaky_relu, qnn.softmax,
-qnn.avg_pool2d.
+"""Functions of one quantized 8-bit tensor: qnn.tanh and other tables, leaky_relu, softmax,
+avg_pool2d.
 
-The first ones are tables: the function of every dequantized 8 bit number, quantized. The others
-compute in integers. Source: src/relay/qnn/op/unary_elementwise_op.h, leaky_relu.cc,
-softmax.cc and avg_pool2d.cc of TVM 0.16, qnn/op/canonicalizations.py.
+A table holds the quantized result for every 8-bit number. The others compute in integers.
+
+Source: src/relay/qnn/op/unary_elementwise_op.h, leaky_relu.cc, softmax.cc and avg_pool2d.cc of TVM
+0.16, qnn/op/canonicalizations.py.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ NAMES = "scale zero_point output_scale output_zero_point"
 
 
 def checked_operands(op: str, names: str, kinds: tuple[str, ...], *types: Type | None) -> AnyValue:
-    """The types as tensors, the first of one of `kinds`, the others scales and zero points."""
+    """The types as tensors: the first must have a dtype in `kinds`, the others be scalar scales and
+    zero points."""
     operands = tensors(op, names, *types)
     words = names.split()
     for name, ty in zip(words[1:], operands[1:], strict=True):
@@ -53,7 +55,7 @@ def checked_operands(op: str, names: str, kinds: tuple[str, ...], *types: Type |
 
 
 class _Axis:
-    """The attributes of qnn.quantize and qnn.dequantize that a table asks for."""
+    """The attributes that the references of qnn.quantize and qnn.dequantize read."""
 
     axis = -1
 
@@ -65,7 +67,8 @@ def _table(name: str, function: Callable[[np.ndarray], np.ndarray], doc: str) ->
     op, names = f"qnn.{name}", f"x {NAMES}"
 
     def relation(attrs: AnyValue, *types: Type | None) -> Types:
-        """x int8 or uint8, scales float32 and zero points int32, scalars; typed as x."""
+        """x int8 or uint8, scales float32 and zero points int32, scalars; the result has the type
+        of x."""
         operands = checked_operands(op, names, ("int8", "uint8"), *types)
         return *operands, operands[0]
 
@@ -91,7 +94,7 @@ def _table(name: str, function: Callable[[np.ndarray], np.ndarray], doc: str) ->
         reference=reference,
         flops=per_element(5),
         relax=relax,
-        # Only qnn.tanh has a class in TVM.
+        # Only qnn.tanh has a pattern in TVM.
         pattern=OpPattern.ELEMWISE if name == "tanh" else OpPattern.OPAQUE,
         doc=doc,
     )
@@ -119,7 +122,8 @@ PARAMETERS = INPUTS.removeprefix("x ")
 
 
 def leaky_relation(attrs: AnyValue, *types: Type | None) -> Types:
-    """x int8 or uint8, scales float32 and zero points int32, scalars; typed as x."""
+    """x int8 or uint8, scales float32 and zero points int32, scalars; the result has the type of
+    x."""
     operands = checked_operands(LEAKY, INPUTS, ("int8", "uint8"), *types)
     return *operands, operands[0]
 
@@ -155,7 +159,7 @@ define_op(
     pattern=OpPattern.OPAQUE,
     parameters=f"x alpha {PARAMETERS}",
     defaults={"alpha": REQUIRED},
-    doc="x where it is above the zero point, alpha times as far from it below.",
+    doc="nn.leaky_relu of a quantized tensor.",
 )
 
 # qnn.softmax -------------------------------------------------------------------------------------
@@ -165,7 +169,7 @@ FRACTION, RESULT_BITS, MAX_QUOTIENT = 30, 7, 20
 
 
 def softmax_relation(attrs: AnyValue, *types: Type | None) -> Types:
-    """x int8, scales float32 and zero points int32, scalars; typed as x."""
+    """x int8, scales float32 and zero points int32, scalars; the result has the type of x."""
     operands = checked_operands(SOFTMAX, f"x {NAMES}", ("int8",), *types)
     if operands[0] is not None:
         axis_of(SOFTMAX, attrs.axis, len(operands[0].shape))
@@ -173,12 +177,12 @@ def softmax_relation(attrs: AnyValue, *types: Type | None) -> Types:
 
 
 def softmax_reference(attrs: AnyValue, x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
-    """exp as a power of 2 with a linear fraction, all of it int32 (arXiv:2207.01405)."""
+    """exp as a power of 2 with a linear fraction, in int32 (arXiv:2207.01405)."""
     scale, zero, out_scale, out_zero = (r.reshape(()) for r in rest)
     unit = np.round(1 / scale).astype(np.int32)
     moved = x.astype(np.int32) - zero
     moved = moved - moved.max(axis=attrs.axis, keepdims=True)
-    moved = moved + (moved >> 1) - (moved >> 4)  # about times log2(e)
+    moved = moved + (moved >> 1) - (moved >> 4)  # approximately times log2(e)
     quotient = np.clip(-moved // unit, 0, MAX_QUOTIENT)
     fraction = moved + quotient * unit
     powers = ((fraction >> 1) + unit) << (quotient.max(axis=attrs.axis, keepdims=True) - quotient)
@@ -223,7 +227,7 @@ define_op(
     relax=_softmax_relax,
     pattern=OpPattern.OPAQUE,
     parameters=f"x {NAMES} axis",
-    doc="The softmax of a quantized tensor, in integer arithmetic.",
+    doc="nn.softmax of a quantized tensor, in integer arithmetic.",
 )
 
 # qnn.avg_pool2d ----------------------------------------------------------------------------------
@@ -250,7 +254,7 @@ def pool_reference(attrs: AnyValue, x: np.ndarray, *rest: np.ndarray) -> np.ndar
 def _pool_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, *rest: AnyValue) -> AnyValue:
     scale, zero, out_scale, out_zero = constants(POOL, PARAMETERS, *rest)
     if attrs.out_layout not in ("", attrs.layout):
-        raise BuildError(f"{POOL}: an out_layout of its own is not translated to Relax")
+        raise BuildError(f"{POOL}: Relax has no out_layout, found {attrs.out_layout}")
     moved = relax_requantized(R, POOL, x, (scale, out_scale), (zero, out_zero), "int32")
     assert PLAIN.relax is not None
     return relax_saturated(R, R.astype(PLAIN.relax(R, attrs, moved), "int64"), dtype_of(x))
@@ -274,5 +278,5 @@ define_op(
         "count_include_pad": True,
         "layout": "NHWC",
     },
-    doc="The average of each window of a quantized tensor, brought to another scale first.",
+    doc="nn.avg_pool2d of a quantized tensor, requantized first.",
 )
