@@ -10,22 +10,22 @@ from byoc_lab.relay.op.framework.layout_rules import Answer, Layouts, rank_of_ty
 
 
 def broadcast(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
-    """The argument with more axes leads; the other is changed in the same way."""
+    """The argument with more axes determines the layout; the other one is changed alike."""
     left, right = old_in
     ranks = [rank_of_type(ty) for ty in types]
     unknown = Answer([None, None], [None], attrs)
     if left is None and right is None:
         return unknown
     if left is None or right is None:
-        known, n = (left, 0) if right is None else (right, 1)
-        assert known is not None
+        given, n = (left, 0) if right is None else (right, 1)
+        assert given is not None
         if ranks[n] < ranks[1 - n]:
             return unknown
         ahead = ranks[n] - ranks[1 - n]
-        if ahead > len(known):  # a layout of fewer axes than there are: nn.dense says NC
+        if ahead > len(given):  # the layout names too few axes: nn.dense uses NC
             return unknown
-        other = Layout.of(known.axes[ahead : ahead + ranks[1 - n]])
-        left, right = (known, other) if n == 0 else (other, known)
+        other = Layout.of(given.axes[ahead : ahead + ranks[1 - n]])
+        left, right = (given, other) if n == 0 else (other, given)
     old = [left, right]
     larger = 0 if ranks[0] >= ranks[1] else 1
     if new_in is None:
@@ -48,9 +48,9 @@ def broadcast(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -
 def _broadcasts_blocks(
     old: Layout, new: Layout, shape: Sequence[AnyValue], leader: Sequence[AnyValue]
 ) -> bool:
-    """Whether an argument has one block for all those of the leader, or one element for all those
-    of a block: it cannot be taken out of these blocks. (TVM 0.16 does it all the same, and fails to
-    type the result or computes another.)"""
+    """Whether an argument broadcasts one block to all blocks of the leader, or one element to a
+    block: its blocks cannot be undone then. (TVM 0.16 undoes them, and fails to infer the type or
+    computes a wrong result.)"""
     for letter, size in old.axes:
         if letter.isupper():
             continue
@@ -65,8 +65,8 @@ def _broadcasts_blocks(
 
 
 def _follow_leader(old: Layout, before: Layout, after: Layout | None) -> Layout | None:
-    """`old` changed as `before` was to `after`, where its axes are the last ones of `before`, by
-    whatever letters; None where they are not."""
+    """`old` changed as `before` is changed to `after`; None unless the axes of `old` are, up to the
+    letters, the last ones of `before`."""
     assert after is not None
     large, small = (before, old) if len(before) > len(old) else (old, before)
     tail = large.last(len(small))
@@ -79,9 +79,9 @@ def _follow_leader(old: Layout, before: Layout, after: Layout | None) -> Layout 
     names = {mine[0].upper(): its[0].upper() for mine, its in pairs}
     for letter, _ in reversed(before.axes):
         if letter.upper() not in names:
-            taken = set(names.values())
+            used = set(names.values())
             free = [letter.upper(), *"ABCDEFGHIJKLMNOPQRSTUVWXYZ"]
-            names[letter.upper()] = next(x for x in free if x not in taken)
+            names[letter.upper()] = next(x for x in free if x not in used)
 
     def renamed(axis: Axis) -> Axis:
         letter = names[axis[0].upper()]
@@ -91,7 +91,7 @@ def _follow_leader(old: Layout, before: Layout, after: Layout | None) -> Layout 
 
 
 def _isomorphic(a: Layout, b: Layout) -> bool:
-    """Whether two layouts are the same but for their letters."""
+    """Whether two layouts are equal up to their letters."""
     pairs = set(zip((x for x, _ in a.axes), (y for y, _ in b.axes), strict=True))
     one_to_one = len({x for x, _ in pairs}) == len(pairs) == len({y for _, y in pairs})
     sizes = [(x[0].isupper(), x[1]) for x in a.axes] == [(y[0].isupper(), y[1]) for y in b.axes]
@@ -99,7 +99,7 @@ def _isomorphic(a: Layout, b: Layout) -> bool:
 
 
 def _unit_blocks(layout: Layout, old: Layout, shape: Sequence[AnyValue]) -> Layout:
-    """`layout` with blocks of 1 along axes that are 1 long, or missing: they are broadcast."""
+    """`layout` with blocks of 1 on axes of length 1, or missing ones: these are broadcast."""
     axes = []
     for letter, size in layout.axes:
         index = old.index_of(letter.upper())

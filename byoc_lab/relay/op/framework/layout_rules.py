@@ -1,14 +1,13 @@
-"""How operators follow when the layouts of their arguments change: the `layout` of an OpDef.
+"""Layout rules: how an operator adapts to new layouts of its arguments (`layout` of an OpDef).
 
-A rule is asked twice. First for the layouts as they are (`new_in` is None): what the operator
-takes its arguments and results to be, which for an operator such as `nn.relu` is what `old_in`
-says of the values it is given. Then for `new_in`, the layouts that its arguments could come in:
-it answers in which layouts it wants them, what its results are then, and with which attributes.
-None in place of a layout means that it is not known; then the operator stays as it is.
+A pass calls a rule twice. With `new_in` None it returns the present layouts of arguments and
+results; operators such as `nn.relu` derive them from `old_in`, the layouts of the argument values.
+With `new_in`, the layouts available for the arguments, it returns the layouts that the operator
+uses, those of its results, and the attributes to use with them. None in place of a layout means
+"unknown"; the operator is then left unchanged.
 
-Source: the `FInferCorrectLayout` functions of TVM 0.16. They let an operator along an axis (norms,
-`topk`, `split` in sections) take that axis in blocks, which they do not compute right; here such an
-operator asks for the axis in one piece.
+Source: the `FInferCorrectLayout` functions of TVM 0.16. They allow blocks on the axis of norms,
+`topk` and `split`, with wrong results; here these operators require that axis without blocks.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ Layouts = Sequence["Layout | None"]
 
 @dataclass(frozen=True)
 class InferCorrectLayoutOutput:
-    """What a rule answers: a layout for each argument (the fields of tuples one by one) and for
-    each result, and the attributes that fit these."""
+    """The result of a rule: a layout for each argument (for each field of a tuple) and each result,
+    and the attributes that match these layouts."""
 
     input_layouts: Layouts
     output_layouts: Layouts
@@ -46,7 +45,7 @@ def first_layout(layouts: Layouts) -> Layout | None:
 
 
 def _replaced(attrs: AnyValue, **changes: AnyValue) -> AnyValue:
-    """`attrs` with changes; the same object if these change nothing."""
+    """`attrs` with changes; the same object if nothing changes."""
     new = attrs.replace(**changes)
     return attrs if new == attrs else new
 
@@ -57,8 +56,8 @@ def rank_of_type(ty: Type) -> int:
 
 
 def naming_every_axis(rule: LayoutRule) -> LayoutRule:
-    """`rule`, where the layout names every axis; unknown where not: nn.dense calls its data NC, of
-    however many axes."""
+    """`rule` for layouts that name every axis, otherwise unknown: nn.dense uses NC for data of any
+    rank."""
 
     def follow(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
         layout = old_in[0]
@@ -69,7 +68,7 @@ def naming_every_axis(rule: LayoutRule) -> LayoutRule:
     return follow
 
 
-# Operators that are the same in every layout -----------------------------------------------------
+# Operators that support every layout -----------------------------------------------------
 
 
 def elementwise(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
@@ -84,14 +83,15 @@ def elementwise_pair(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, t
     return Answer(answer.input_layouts, [answer.output_layouts[0]] * 2, attrs)
 
 
-# Operators along an axis -------------------------------------------------------------------------
+# Operators on an axis -------------------------------------------------------------------------
 
 
 def along_axis(vectors: int = 0, vector_results: int = 0, results: AnyValue = 1) -> LayoutRule:
-    """Of an operator with attribute `axis`, one or several: it follows its axis.
+    """For an operator with attribute `axis` (one or several): the attribute is remapped.
 
-    vectors, vector_results: how many further arguments and results are vectors along the axis.
-    results: how many results are as the data, or a function that tells it from the attributes.
+    vectors, vector_results: the number of further arguments and results that are vectors of the
+    length of the axis.
+    results: the number of results in the layout of the data, or a function of the attributes.
     """
 
     @naming_every_axis
@@ -103,8 +103,8 @@ def along_axis(vectors: int = 0, vector_results: int = 0, results: AnyValue = 1)
             letters = [layout[axis] for axis in axes]
             blocked = any(map(new_in[0].block_of, letters))
             layout = new_in[0].plain if blocked else new_in[0]
-            found = tuple(map(layout.index_of, letters))
-            new_attrs = _replaced(attrs, axis=found if isinstance(attrs.axis, tuple) else found[0])
+            moved = tuple(map(layout.index_of, letters))
+            new_attrs = _replaced(attrs, axis=moved if isinstance(attrs.axis, tuple) else moved[0])
         count = results if isinstance(results, int) else results(attrs)
         outputs = [layout] * count + [CHANNELS] * vector_results
         return Answer([layout] + [CHANNELS] * vectors, outputs, new_attrs)
@@ -113,7 +113,7 @@ def along_axis(vectors: int = 0, vector_results: int = 0, results: AnyValue = 1)
 
 
 def concatenate(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
-    """All parts in one layout, or all as they were."""
+    """All parts get one layout, or all keep their own."""
     axis, layout, new_attrs = (
         attrs.axis % rank_of_type(types[0].fields[0]),
         first_layout(old_in),
@@ -129,7 +129,7 @@ def concatenate(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types)
 
 @naming_every_axis
 def split(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
-    """Along its axis; one in blocks only where it is cut between blocks."""
+    """The axis is remapped; it may have blocks only if every cut is between blocks."""
     layout, new_attrs, cuts = old_in[0], attrs, attrs.indices_or_sections
     count = cuts if isinstance(cuts, int) else len(cuts) + 1
     if new_in is not None and layout is not None and new_in[0] is not None:
@@ -148,7 +148,7 @@ def split(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> An
 
 @naming_every_axis
 def reduction(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
-    """The reduced axes go, with their blocks; or stay, 1 long."""
+    """Removes the reduced axes with their blocks, or keeps them with length 1."""
     old = old_in[0]
     unknown = Answer([None] * len(old_in), [None], attrs)
     if old is None:
@@ -162,7 +162,7 @@ def reduction(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -
     assert layout is not None
     reduced = [letter.upper() in gone for letter, _ in layout.axes]
     axes = tuple(n for n, is_reduced in enumerate(reduced) if is_reduced != bool(attrs.exclude))
-    # Of length 1; the mean that a variance takes is so too.
+    # Length 1, as in the mean that is an argument of variance.
     ones = [
         (letter, 1 if size and is_reduced else size)
         for (letter, size), is_reduced in zip(layout.axes, reduced, strict=True)
@@ -177,12 +177,12 @@ def reduction(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -
     return Answer([layout, *means], [Layout.of(kept)], new_attrs)
 
 
-# Operators that move, drop or cut axes -----------------------------------------------------------
+# Operators that permute, drop or cut axes ---------------------------------------------------------
 
 
 @naming_every_axis
 def transpose(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
-    """The result has the order that it had; the letters say so."""
+    """The axes of the result keep their order."""
     layout = old_in[0]
     if layout is None:
         return Answer([None], [None], attrs)
@@ -190,9 +190,9 @@ def transpose(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -
     axes = tuple(a % rank for a in attrs.axes or reversed(range(rank)))
     new = new_in[0] if new_in is not None else None
     if new is not None:
-        found = tuple(new.index_of(layout[a]) for a in axes)
-        if -1 not in found and len(found) == len(new):
-            layout, axes = new, found
+        moved = tuple(new.index_of(layout[a]) for a in axes)
+        if -1 not in moved and len(moved) == len(new):
+            layout, axes = new, moved
     if any(size for _, size in layout.axes):
         return Answer([None], [None], attrs)
     output = Layout.of(layout.axes[a] for a in axes)
@@ -201,7 +201,7 @@ def transpose(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -
 
 @naming_every_axis
 def squeeze(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
-    """The axes that go are named by letter."""
+    """The dropped axes are found by letter."""
     layout, new_attrs = old_in[0], attrs
     if layout is None:
         return Answer([None], [None], attrs)
@@ -217,14 +217,14 @@ def squeeze(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> 
 
 @naming_every_axis
 def strided_slice(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
-    """Axes in another order, or with blocks appended that are taken or left whole."""
+    """Supports permuted axes, or appended blocks that every cut keeps whole."""
     old = old_in[0]
     unknown = Answer([None], [None], attrs)
     if new_in is None or old is None:
         return Answer([old], [old], attrs)
     new = new_in[0]
     assert new is not None
-    if old.axes[: len(new)] == new.axes:  # as it was, or without the blocks that it had
+    if old.axes[: len(new)] == new.axes:  # unchanged, or without its blocks
         return Answer([old], [old], attrs)
     reordered = sorted(new.axes) == sorted(old.axes)
     if not reordered and new.axes[: len(old)] != old.axes:
@@ -254,7 +254,7 @@ def strided_slice(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, type
 
 
 def slice_like(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
-    """Both tensors in one layout, or as they were; the axes are named by letter."""
+    """Both tensors get one layout, or keep their own; the axes are found by letter."""
     old = old_in[0]
     if new_in is not None and old is not None and attrs.axes and len(set(new_in)) == 1:
         new = new_in[0]
@@ -267,7 +267,7 @@ def slice_like(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) 
 
 @naming_every_axis
 def pad(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
-    """An axis that is padded cannot be in blocks. The pad value is a scalar."""
+    """A padded axis must not have blocks. The pad value is a scalar."""
     layout, new_attrs = old_in[0], attrs
     if new_in is not None and layout is not None:
         new = new_in[0]
@@ -280,11 +280,11 @@ def pad(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answ
     return Answer([layout, SCALAR], [layout], new_attrs)
 
 
-# Operators whose attributes name the layout ------------------------------------------------------
+# Operators with layout attributes ------------------------------------------------------
 
 
 def fixed(inputs: str, output: str) -> LayoutRule:
-    """Always these layouts: `fixed("NC NC", "NC")`. "?" is that of the first argument as it was."""
+    """Fixed layouts: `fixed("NC NC", "NC")`. "?" is the old layout of the first argument."""
 
     def rule(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
         named = [old_in[0] if name == "?" else Layout(name) for name in (*inputs.split(), output)]
@@ -294,25 +294,25 @@ def fixed(inputs: str, output: str) -> LayoutRule:
 
 
 def convolution(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
-    """What its attributes say: others follow a convolution, not it them."""
+    """The layouts in its attributes: a convolution never adapts to its arguments."""
     data, kernel = Layout(attrs.data_layout), Layout(attrs.kernel_layout)
     return Answer([data, kernel], [Layout(attrs.out_layout or attrs.data_layout)], attrs)
 
 
 def packed_weight(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
-    """Of a matrix product whose attribute names the layout of its weight."""
+    """The layouts of a matrix product with attribute weight_layout."""
     return Answer([Layout("NC"), Layout(attrs.weight_layout)], [Layout("NC")], attrs)
 
 
 def pooling(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
-    """Any layout, unless `out_layout` was chosen."""
+    """Any layout, unless attribute out_layout is set."""
     if new_in is not None and not attrs.out_layout:
         attrs = _replaced(attrs, layout=str(new_in[0]))
     return Answer([Layout(attrs.layout)], [Layout(attrs.layout)], attrs)
 
 
 def upsampling(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
-    """Any layout in which the spatial axes stay where they are, in one piece."""
+    """Any layout with the spatial axes in the same positions and without blocks."""
     old = Layout(attrs.layout)
     if new_in is not None and new_in[0] is not None:
         new, spatial = new_in[0], [x for x in "DHW" if old.index_of(x) >= 0]
@@ -322,7 +322,7 @@ def upsampling(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) 
 
 
 def resize(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
-    """The axes in any order, but not in blocks; and as they are if that was chosen."""
+    """Any permutation of the axes, without blocks."""
     new, old = new_in[0] if new_in is not None else None, Layout(attrs.layout)
     if new is not None and old == old_in[0] and sorted(new.axes) == sorted(old.axes):
         attrs = _replaced(attrs, layout=str(new))
@@ -333,9 +333,9 @@ def resize(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> A
 
 
 def quantized(rule: LayoutRule, data: int = 2) -> LayoutRule:
-    """`rule` for the data; scales and zero points lie along the channels.
+    """`rule` for the data; scales and zero points have the layout of the channels.
 
-    The data are the first `data` arguments, or the fields of the first if that is a tuple.
+    The data are the first `data` arguments, or the fields of the first argument if it is a tuple.
     """
 
     def follow(attrs: Attrs, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
@@ -350,7 +350,7 @@ def quantized(rule: LayoutRule, data: int = 2) -> LayoutRule:
 
 
 def requantize(attrs: AnyValue, new_in: Layouts | None, old_in: Layouts, types) -> Answer:
-    """Along its axis, which may be in blocks if the scales and zero points are single numbers."""
+    """The axis is remapped; it may have blocks if scales and zero points are scalars."""
     answer = along_axis(vectors=4)(attrs, new_in, old_in, types)
     if new_in is None or any(rank_of_type(ty) for ty in types[1:]) or new_in[0] is None:
         return answer

@@ -1,8 +1,8 @@
-"""The functions that a script calls: `relay.nn.conv2d`, `relay.add`, ...
+"""The Python functions of the operators: `relay.nn.conv2d`, `relay.add`, ...
 
-They follow from the operators' definitions (`registry.builder`). Where TVM's Python function makes
+They are generated from the definitions (`registry.builder`). Where TVM's Python function creates
 several calls (`std`), chooses among operators (`nn.matmul`) or returns a part of the result
-(`nn.dropout`), a function beside the definition does so and is registered with `@builds`.
+(`nn.dropout`), a handwritten function beside the definition is registered with `@builds`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _HANDWRITTEN: dict[str, Callable[..., Any]] = {}
 def builds(name: str, defaults_of: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function as `relay.<name>`, instead of the generated builder.
 
-    Its parameters have the defaults of those of the same name of operator `defaults_of`'s builder.
+    Its parameters get the defaults of the parameters of the same names in the builder of
+    `defaults_of`.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -32,7 +33,7 @@ def builds(name: str, defaults_of: str = "") -> Callable[[Callable[..., Any]], C
 
 
 def with_defaults(function: Callable[..., Any], op_name: str) -> Callable[..., Any]:
-    """`function`, its parameters with the default values that an operator's builder has."""
+    """`function` with the default values of the builder of an operator."""
     given = inspect.signature(builder(Op.get(op_name))).parameters
     own = inspect.signature(function)
     parameters = [

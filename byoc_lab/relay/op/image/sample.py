@@ -211,8 +211,8 @@ def sample_reference(attrs: AnyValue, x: np.ndarray, grid: np.ndarray) -> np.nda
         for (index, part), size in zip(corner, sizes, strict=True):
             inside &= (index >= 0) & (index < size)
             weight = weight * part
-        index = [i.clip(0, s - 1) for (i, _), s in zip(corner, sizes, strict=True)]
-        chosen: tuple[AnyValue, ...] = (batch, *index)
+        nearest = [i.clip(0, s - 1) for (i, _), s in zip(corner, sizes, strict=True)]
+        chosen: tuple[AnyValue, ...] = (batch, *nearest)
         pixels = np.moveaxis(x, 1, -1)[chosen]
         out += np.moveaxis(pixels * np.where(inside, weight, 0)[..., None], -1, 1)
     return out.astype(x.dtype, copy=False)
