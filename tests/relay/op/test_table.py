@@ -47,5 +47,5 @@ def test_check_fails_on_a_file_that_is_not(
 
 
 def test_operator_of_no_family_is_named(tool: ModuleType) -> None:
-    with pytest.raises(KeyError, match=r"sound\.echo: give the prefix 'sound' a title"):
+    with pytest.raises(KeyError, match=r"sound\.echo: add a title for prefix 'sound'"):
         tool._family("sound.echo")

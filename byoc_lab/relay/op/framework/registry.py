@@ -2,7 +2,7 @@
 
 One definition gives the operator object, its builder (`relay.nn.conv2d`, ...), its attributes in
 the text format, type inference, the NumPy reference, the cost and the translation to Relax. The
-definitions are in the folders beside this one, by family. """
+definitions are in the folders beside this one, by family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers as bits: reinterpret, fixed_point_multiply, fixed_point_multiply_per_axis.
+"""Operators on the bits of numbers: reinterpret and multiplication in fixed point.
 
 Source: src/relay/op/tensor/transform.cc and unary.cc of TVM 0.16, topi/math.py.
 """
@@ -31,7 +31,7 @@ def reinterpret_relation(attrs: AnyValue, data: Type | None) -> Types:
 
 
 def reinterpret_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
-    """Data that is computed more exactly is rounded to the width that is asked for first."""
+    """Data in a wider dtype is rounded to the width of the attribute first."""
     width = np.dtype(attrs.dtype).itemsize
     if x.dtype.itemsize != width:
         x = x.astype(f"{x.dtype.kind}{width}")
@@ -69,22 +69,22 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.FixedPointMultiplyAttrs",
         (
-            Attr("multiplier", integer, doc="fraction of 31 bits"),
-            Attr("shift", integer, doc="power of 2"),
+            Attr("multiplier", integer, doc="factor with 31 fractional bits"),
+            Attr("shift", integer, doc="exponent of a further factor 2 ** shift"),
         ),
     ),
     flops=per_element(4),
     relax=lambda R, attrs, x: by_topi("fixed_point_multiply", x, attrs.multiplier, attrs.shift),
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
-    doc="out = data * multiplier * 2 ** (shift - 31) in whole numbers, int32.",
+    doc="out = data * multiplier * 2 ** (shift - 31) in int32, rounded; halves are rounded up.",
 )
 
 PER_AXIS = "fixed_point_multiply_per_axis"
 
 
 def per_axis_relation(attrs: AnyValue, *types: Type | None) -> Types:
-    """int32 data and vectors along the axes named; typed as data."""
+    """int32 data and vectors for the named axis; the result has the type of data."""
     operands = tensors(PER_AXIS, "x m lshift rshift", *types)
     x = operands[0]
     if x is not None:
@@ -132,18 +132,22 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.FixedPointMultiplyPerAxisAttrs",
         (
-            Attr("is_lshift_required", boolean, False, "whether lshift counts"),
+            Attr("is_lshift_required", boolean, False, "whether lshift is applied"),
             Attr(
                 "is_rshift_required",
                 boolean,
                 False,
-                "whether rshift is not 0; it counts in any case",
+                "ignored, as in TVM: rshift is always applied",
             ),
-            Attr("axes", integers, doc="the axis that the vectors lie along, as a list of one"),
+            Attr(
+                "axes",
+                integers,
+                doc="the axis of the vectors m, lshift and rshift, as a list of one",
+            ),
         ),
     ),
     flops=per_element(5),
     relax=_per_axis_relax,
     pattern=OpPattern.BROADCAST,
-    doc="out = x * m * 2 ** (lshift - rshift - 31) in whole numbers, int32, channel by channel.",
+    doc="out = x * m * 2 ** (lshift - rshift - 31) in int32, per channel.",
 )

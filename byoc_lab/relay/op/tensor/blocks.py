@@ -1,9 +1,9 @@
-"""Operators whose attributes name layouts, where these have blocks: "NCHW16c", "OIHW16i16o".
+"""Blocked layouts ("NCHW16c", "OIHW16i16o") for operators with layout attributes.
 
-Such a call is what the call in the same order of axes without blocks is, with the blocks undone
-before and made again behind it.
+Such a call is defined by the call with the unblocked layouts: its arguments are converted before
+and its result after.
 
-Source: the relations of TVM 0.16 go through `BijectiveLayout` in the same way.
+Source: the relations of TVM 0.16 use `BijectiveLayout` in the same way.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ def with_blocked_layouts(
     flops: Callable[..., int],
     relax: Callable[..., AnyValue],
 ) -> dict[str, AnyValue]:
-    """These parts of an operator's definition, for layouts with blocks too.
+    """These parts of a definition, extended to blocked layouts.
 
-    names: for each argument the attribute that names its layout.
-    results: attributes that name the layout of the result; the first one that is not empty does.
+    names: for each argument the attribute with its layout.
+    results: the attributes with the layout of the result; the first non-empty one counts.
     """
     every = tuple(dict.fromkeys([*names, *results]))
 
     def plain_of(attrs: AnyValue) -> AnyValue:
-        """The attributes without blocks; `attrs` itself where there are none."""
+        """The attributes with unblocked layouts; `attrs` itself if no layout has blocks."""
         blocked = {n: attrs[n] for n in every if any(map(str.islower, attrs[n]))}
         for layout in blocked.values():
-            axes_of_layout(op, layout)  # or the error that says what is wrong with it
+            axes_of_layout(op, layout)  # raises an error for an invalid layout
         return (
             attrs.replace(**{n: plain_layout(v) for n, v in blocked.items()}) if blocked else attrs
         )

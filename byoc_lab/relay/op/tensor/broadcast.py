@@ -1,4 +1,4 @@
-"""Binary operators that broadcast: shapes line up from the right, as in NumPy.
+"""Binary operators that broadcast as in NumPy, aligned from the last axis.
 
 Both arguments have one dtype; comparisons give bool. A dimension `?` beside d > 1 gives d, beside 1
 gives `?`. Source: `BroadcastRel` and `BroadcastCompRel` of TVM 0.16.
@@ -36,9 +36,9 @@ def _relation(op: str, dtype: str | None) -> Callable[..., Types]:
         if a is None or b is None:
             return a, b, None
         if a.dtype != b.dtype:
-            said = f"data types {a.dtype} and {b.dtype} do not match in BroadcastRel"
+            in_tvm = f"data types {a.dtype} and {b.dtype} do not match in BroadcastRel"
             message = f"lhs and rhs must have one dtype, found {a} and {b}; cast one of them"
-            fail(op, message, (said,))
+            fail(op, message, (in_tvm,))
         return a, b, TensorType(broadcast(op, a, b), dtype or a.dtype)
 
     return relation
@@ -64,7 +64,7 @@ def _binary(
 
 
 def divide(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """True division for floats; for integers the quotient is cut towards zero, as in C."""
+    """True division for floats; for integers the quotient is rounded towards zero, as in C."""
     if lhs.dtype.kind not in "iub":  # bfloat16 is no floating-point dtype to NumPy
         return np.divide(lhs, rhs)
     quotient = np.abs(lhs) // np.abs(rhs)
@@ -74,9 +74,9 @@ def divide(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
 _binary("add", np.add, "add", "out = lhs + rhs.")
 _binary("subtract", np.subtract, "subtract", "out = lhs - rhs.")
 _binary("multiply", np.multiply, "multiply", "out = lhs * rhs.")
-_binary("divide", divide, "divide", "out = lhs / rhs; integers are cut towards zero.")
-_binary("maximum", np.maximum, "maximum", "out = the greater of lhs and rhs.")
-_binary("minimum", np.minimum, "minimum", "out = the smaller of lhs and rhs.")
+_binary("divide", divide, "divide", "out = lhs / rhs; for integers rounded towards zero.")
+_binary("maximum", np.maximum, "maximum", "out = maximum of lhs and rhs.")
+_binary("minimum", np.minimum, "minimum", "out = minimum of lhs and rhs.")
 _binary("power", np.power, "power", "out = lhs to the power of rhs.")
 _binary("logical_and", np.logical_and, "logical_and", "out = lhs and rhs.")
 _binary("logical_or", np.logical_or, "logical_or", "out = lhs or rhs.")
@@ -84,29 +84,31 @@ _binary("less", np.less, "less", "out = lhs < rhs.", "bool")
 _binary("less_equal", np.less_equal, "less_equal", "out = lhs <= rhs.", "bool")
 _binary("greater", np.greater, "greater", "out = lhs > rhs.", "bool")
 _binary("greater_equal", np.greater_equal, "greater_equal", "out = lhs >= rhs.", "bool")
-_binary("equal", np.equal, "equal", "out = whether lhs and rhs are the same.", "bool")
-_binary("not_equal", np.not_equal, "not_equal", "out = whether lhs and rhs differ.", "bool")
+_binary("equal", np.equal, "equal", "out = lhs == rhs.", "bool")
+_binary("not_equal", np.not_equal, "not_equal", "out = lhs != rhs.", "bool")
 
 
 def floor_mod(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """What is left of lhs / rhs rounded down; it has the sign of rhs."""
+    """The remainder of the division rounded down; it has the sign of rhs."""
     return np.mod(lhs, rhs)
 
 
 _binary("floor_divide", np.floor_divide, "floor_divide", "out = lhs / rhs, rounded down.")
-_binary("floor_mod", floor_mod, "floor_mod", "out = rest of floor_divide; signed as rhs.")
+_binary(
+    "floor_mod", floor_mod, "floor_mod", "out = remainder of floor_divide; has the sign of rhs."
+)
 for _name in ("mod", "trunc_mod"):
-    _binary(_name, np.fmod, "mod", "out = rest of the division cut towards zero; signed as lhs.")
-_binary("logical_xor", np.logical_xor, "logical_xor", "out = either lhs or rhs, not both.")
-_binary("bitwise_and", np.bitwise_and, "bitwise_and", "out = the bits set in both lhs and rhs.")
-_binary("bitwise_or", np.bitwise_or, "bitwise_or", "out = the bits set in lhs or rhs.")
-_binary("bitwise_xor", np.bitwise_xor, "bitwise_xor", "out = the bits that differ in lhs and rhs.")
-_binary("left_shift", np.left_shift, "left_shift", "out = lhs * 2 to the power of rhs.")
-_binary("right_shift", np.right_shift, "right_shift", "out = lhs / 2 to the power of rhs.")
+    _binary(_name, np.fmod, "mod", "out = remainder of trunc_divide; has the sign of lhs.")
+_binary("logical_xor", np.logical_xor, "logical_xor", "out = lhs xor rhs.")
+_binary("bitwise_and", np.bitwise_and, "bitwise_and", "out = lhs & rhs, bit by bit.")
+_binary("bitwise_or", np.bitwise_or, "bitwise_or", "out = lhs | rhs, bit by bit.")
+_binary("bitwise_xor", np.bitwise_xor, "bitwise_xor", "out = lhs ^ rhs, bit by bit.")
+_binary("left_shift", np.left_shift, "left_shift", "out = lhs << rhs.")
+_binary("right_shift", np.right_shift, "right_shift", "out = lhs >> rhs.")
 
 
 def trunc_divide(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """The quotient cut towards zero."""
+    """The quotient rounded towards zero."""
     return np.trunc(divide(lhs, rhs))
 
 
@@ -121,7 +123,7 @@ define_op(
     ),
     pattern=OpPattern.BROADCAST,
     layout=broadcast_layouts.broadcast,
-    doc="out = lhs / rhs, cut towards zero.",
+    doc="out = lhs / rhs, rounded towards zero.",
 )
 
 
@@ -140,12 +142,12 @@ def _where(attrs: Any, condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> n
     try:
         return np.where(condition, x, y)
     except ValueError as error:
-        raise ValueError(f"Invalid broadcast shapes: {error}") from None  # TVM's words come first
+        raise ValueError(f"Invalid broadcast shapes: {error}") from None  # begins as TVM's message
 
 
 def _where_relax(R: Any, attrs: Any, condition: Any, x: Any, y: Any) -> Any:
-    known = dtype_of(condition) == "bool"
-    return R.where(condition if known else R.astype(condition, "bool"), x, y)
+    is_bool = dtype_of(condition) == "bool"
+    return R.where(condition if is_bool else R.astype(condition, "bool"), x, y)
 
 
 define_op(
@@ -184,7 +186,7 @@ define_op(
     parameters="data shape",
     defaults={"shape": REQUIRED},
     normalize=numbers_to_lists("shape"),
-    doc="data repeated along axes of length 1, and along new ones in front.",
+    doc="data broadcast to a given shape.",
 )
 
 
@@ -205,5 +207,5 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, x, like: R.broadcast_to(x, shape_of(like)),
     pattern=OpPattern.BROADCAST,
-    doc="data repeated to the shape of another tensor.",
+    doc="data broadcast to the shape of another tensor.",
 )

@@ -23,7 +23,7 @@ from byoc_lab.relay.op.framework.relax_types import dtype_of, scalar
 def _unary(
     name: str, function: Callable[..., Any], relax: str | Callable[[Any, Any], Any], doc: str
 ) -> None:
-    """relax: the name of Relax's operator, or what makes the expression of (R, data)."""
+    """relax: the name of the Relax operator, or a function of (R, data) that returns it applied."""
 
     def translated(R: Any, attrs: Any, x: Any) -> Any:
         return attrgetter(relax)(R)(x) if isinstance(relax, str) else relax(R, x)
@@ -56,7 +56,7 @@ def error_function(x: np.ndarray) -> np.ndarray:
     return np.asarray(_erf(x), np.float64)
 
 
-_unary("abs", np.abs, "abs", "out = |data|, element by element.")
+_unary("abs", np.abs, "abs", "out = |data|.")
 _unary("exp", np.exp, "exp", "out = e to the power of data.")
 _unary("log", np.log, "log", "out = natural logarithm of data.")
 _unary("sqrt", np.sqrt, "sqrt", "out = square root of data.")
@@ -65,29 +65,29 @@ _unary("negative", np.negative, "negative", "out = -data.")
 _unary("tanh", np.tanh, "tanh", "out = hyperbolic tangent of data.")
 _unary("sigmoid", sigmoid, "sigmoid", "out = 1 / (1 + exp(-data)).")
 _unary("erf", error_function, "erf", "out = error function of data.")
-_unary("floor", np.floor, "floor", "out = greatest integer that is not above data.")
-_unary("ceil", np.ceil, "ceil", "out = least integer that is not below data.")
+_unary("floor", np.floor, "floor", "out = data rounded down.")
+_unary("ceil", np.ceil, "ceil", "out = data rounded up.")
 _unary(
     "round",
     round_half_away,
     relax_types.round_half_away,
-    "out = nearest integer; halves go away from zero.",
+    "out = data rounded to the nearest integer, halves away from zero.",
 )
 _unary("sin", np.sin, "sin", "out = sine of data, in radians.")
 _unary("cos", np.cos, "cos", "out = cosine of data, in radians.")
 _unary("sign", np.sign, "sign", "out = -1, 0 or 1, the sign of data.")
 _unary("logical_not", np.logical_not, "logical_not", "out = not data.")
 _unary("tan", np.tan, "tan", "out = tangent of data, in radians.")
-_unary("asin", np.arcsin, "asin", "out = the angle in radians whose sine is data.")
-_unary("acos", np.arccos, "acos", "out = the angle in radians whose cosine is data.")
-_unary("atan", np.arctan, "atan", "out = the angle in radians whose tangent is data.")
+_unary("asin", np.arcsin, "asin", "out = arc sine of data, in radians.")
+_unary("acos", np.arccos, "acos", "out = arc cosine of data, in radians.")
+_unary("atan", np.arctan, "atan", "out = arc tangent of data, in radians.")
 _unary("sinh", np.sinh, "sinh", "out = hyperbolic sine of data.")
 _unary("cosh", np.cosh, "cosh", "out = hyperbolic cosine of data.")
-_unary("asinh", np.arcsinh, "asinh", "out = the number whose hyperbolic sine is data.")
-_unary("acosh", np.arccosh, "acosh", "out = the number whose hyperbolic cosine is data.")
-_unary("atanh", np.arctanh, "atanh", "out = the number whose hyperbolic tangent is data.")
-_unary("trunc", np.trunc, "trunc", "out = data without its fraction.")
-_unary("bitwise_not", np.invert, "bitwise_not", "out = data with every bit turned over.")
+_unary("asinh", np.arcsinh, "asinh", "out = inverse hyperbolic sine of data.")
+_unary("acosh", np.arccosh, "acosh", "out = inverse hyperbolic cosine of data.")
+_unary("atanh", np.arctanh, "atanh", "out = inverse hyperbolic tangent of data.")
+_unary("trunc", np.trunc, "trunc", "out = data rounded towards zero.")
+_unary("bitwise_not", np.invert, "bitwise_not", "out = data with every bit inverted.")
 _unary("fast_exp", np.exp, "exp", "out = e to the power of data; TVM approximates it.")
 _unary("fast_tanh", np.tanh, "tanh", "out = hyperbolic tangent of data; TVM approximates it.")
 _unary(
@@ -127,9 +127,9 @@ def _predicate(name: str, function: Callable[..., Any], doc: str) -> None:
     )
 
 
-_predicate("isnan", np.isnan, "out = whether data is not a number.")
+_predicate("isnan", np.isnan, "out = whether data is NaN.")
 _predicate("isinf", np.isinf, "out = whether data is infinite.")
-_predicate("isfinite", np.isfinite, "out = whether data is neither infinite nor not a number.")
+_predicate("isfinite", np.isfinite, "out = whether data is neither infinite nor NaN.")
 
 
 def cast_relation(attrs: Any, data: Type | None) -> Types:
@@ -159,7 +159,7 @@ define_op(
     identity,
     attrs=AttrsType(
         "relay.attrs.ClipAttrs",
-        (Attr("a_min", number, doc="least value"), Attr("a_max", number, doc="greatest value")),
+        (Attr("a_min", number, doc="minimum"), Attr("a_max", number, doc="maximum")),
     ),
     reference=lambda attrs, x: np.clip(x, attrs.a_min, attrs.a_max).astype(x.dtype, copy=False),
     flops=per_element(2),

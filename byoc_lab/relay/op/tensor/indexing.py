@@ -45,9 +45,9 @@ TAKE_MODES = ("clip", "wrap", "fast")
 
 
 def take_relation(attrs: AnyValue, data: Type | None, indices: Type | None) -> Types:
-    """The axis of data makes way for the axes of indices; without axis the data is flat.
+    """The axes of indices replace the axis of data; without axis the data is flattened.
 
-    With batch_dims b, the first b axes of both are the same and come once.
+    With batch_dims b, data and indices share their first b axes.
     """
     op = "take"
     x, i = tensors(op, "data indices", data, indices)
@@ -75,8 +75,8 @@ def take_reference(attrs: AnyValue, x: np.ndarray, indices: np.ndarray) -> np.nd
     if not batch:
         return np.take(x, whole, axis, mode=mode)
     pairs = np.ndindex(*x.shape[:batch])
-    picked = [np.take(x[at], whole[at], axis - batch, mode=mode) for at in pairs]
-    return np.stack(picked).reshape(*x.shape[:batch], *picked[0].shape)
+    taken = [np.take(x[at], whole[at], axis - batch, mode=mode) for at in pairs]
+    return np.stack(taken).reshape(*x.shape[:batch], *taken[0].shape)
 
 
 def _take_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue) -> AnyValue:
@@ -84,9 +84,9 @@ def _take_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue) ->
         return R.take(R.reshape(x, (-1,)), indices, 0, mode=attrs.mode)
     if not attrs.batch_dims:
         return R.take(x, indices, attrs.axis, mode=attrs.mode)
-    # Relax has no batch_dims: all batches are joined in one axis, and the indices count along it.
-    whole, asked = shape_of(x), shape_of(indices)
-    axis, batch = attrs.axis % len(whole), attrs.batch_dims % len(asked)
+    # Relax has no batch_dims: all batches are merged into one axis that indices are offset along.
+    whole, index = shape_of(x), shape_of(indices)
+    axis, batch = attrs.axis % len(whole), attrs.batch_dims % len(index)
     count, length = prod(whole[:batch]), whole[axis]
     before, after = prod(whole[batch:axis]), prod(whole[axis + 1 :])
     kind = dtype_of(indices)
@@ -95,12 +95,12 @@ def _take_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue) ->
     else:
         inside = R.minimum(R.maximum(indices, scalar(0, kind)), scalar(length - 1, kind))
     starts = (np.arange(count) * length).astype(kind).reshape(count, 1)
-    flat = R.add(R.reshape(inside, (count, prod(asked[batch:]))), constant_of(starts))
+    flat = R.add(R.reshape(inside, (count, prod(index[batch:]))), constant_of(starts))
     rows = R.permute_dims(R.reshape(x, (count, before, length, after)), [0, 2, 1, 3])
     rows = R.reshape(rows, (count * length, before, after))
-    picked = R.take(typed(rows), typed(flat), 0)
-    shape = (*whole[:axis], *asked[batch:], *whole[axis + 1 :])
-    return R.reshape(R.permute_dims(typed(picked), [0, 2, 1, 3]), shape)
+    taken = R.take(typed(rows), typed(flat), 0)
+    shape = (*whole[:axis], *index[batch:], *whole[axis + 1 :])
+    return R.reshape(R.permute_dims(typed(taken), [0, 2, 1, 3]), shape)
 
 
 define_op(
@@ -111,21 +111,21 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.TakeAttrs",
         (
-            Attr("batch_dims", integer, 0, "how many axes data and indices have in common"),
+            Attr("batch_dims", integer, 0, "number of leading axes that data and indices share"),
             Attr("axis", integer, None, "axis to select along; None: the flattened data"),
-            Attr("mode", string, "clip", "indices that are too large: clip, wrap, or fast (none)"),
+            Attr("mode", string, "clip", "indices out of range: clip, wrap, or fast (undefined)"),
         ),
     ),
     flops=no_flops,
     relax=_take_relax,
     pattern=OpPattern.INJECTIVE,
     parameters="data indices axis batch_dims mode",
-    doc="The elements, or rows, of data at some indices.",
+    doc="The elements, or slices along axis, of data at indices.",
 )
 
 
 def gather_relation(attrs: AnyValue, data: Type | None, indices: Type | None) -> Types:
-    """indices has the rank of data and its lengths but along the axis; so has the result."""
+    """indices has the shape of data except on the axis; the result has the shape of indices."""
     op = "gather"
     x, i = tensors(op, "data indices", data, indices)
     if x is None or i is None:
@@ -134,7 +134,7 @@ def gather_relation(attrs: AnyValue, data: Type | None, indices: Type | None) ->
     if len(i.shape) != len(x.shape) or any(
         differ(a, b) for n, (a, b) in enumerate(zip(x.shape, i.shape, strict=True)) if n != axis
     ):
-        fail(op, f"indices {i} must have the shape of data {x}, but for axis {axis}")
+        fail(op, f"indices {i} must have the shape of data {x} except on axis {axis}")
     return x, i, TensorType(i.shape, x.dtype)
 
 
@@ -150,14 +150,14 @@ define_op(
     relax=lambda R, attrs, x, i: R.gather_elements(x, i, attrs.axis),
     pattern=OpPattern.INJECTIVE,
     parameters="data axis indices",
-    doc="Along one axis, the element of data at the index that indices has at the same position.",
+    doc="out[i, j] = data[indices[i, j], j] for axis 0; likewise for other axes and ranks.",
 )
 
 
 def gather_nd_relation(attrs: AnyValue, data: Type | None, indices: Type | None) -> Types:
     """indices (M, Y...) and data (X0, X1, ...) give (Y..., XM, ...): positions on the first axis.
 
-    With batch_dims b, the first b axes of data come as the first axes of Y.
+    With batch_dims b, the first b axes of data are the first axes of Y.
     """
     op = "gather_nd"
     x, i = tensors(op, "data indices", data, indices)
@@ -174,16 +174,16 @@ def gather_nd_relation(attrs: AnyValue, data: Type | None, indices: Type | None)
 
 
 def gather_nd_reference(attrs: AnyValue, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    batch, places = attrs.batch_dims, indices.shape[1:]
-    own = np.indices(places)[:batch]  # along the batch axes each element has its own index
+    batch, shape = attrs.batch_dims, indices.shape[1:]
+    own = np.indices(shape)[:batch]  # an element keeps its own index on the batch axes
     elements = (*own, *indices.astype(np.int64))
     return x[elements]
 
 
 def _gather_nd_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue) -> AnyValue:
-    order = [*range(1, rank_of(indices)), 0]  # Relax has the positions along the last axis
-    places = R.permute_dims(R.astype(indices, "int64"), order)
-    return R.gather_nd(x, places, attrs.batch_dims)
+    order = [*range(1, rank_of(indices)), 0]  # Relax has the positions on the last axis
+    positions = R.permute_dims(R.astype(indices, "int64"), order)
+    return R.gather_nd(x, positions, attrs.batch_dims)
 
 
 define_op(
@@ -194,14 +194,14 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.GatherNDAttrs",
         (
-            Attr("batch_dims", integer, 0, "how many axes data and indices have in common"),
+            Attr("batch_dims", integer, 0, "number of leading axes that data and indices share"),
             Attr("index_rank", integer, None, "length of the first axis of indices, if unknown"),
         ),
     ),
     flops=no_flops,
     relax=_gather_nd_relax,
     pattern=OpPattern.INJECTIVE,
-    doc="The elements, or slices, of data at the positions that the first axis of indices holds.",
+    doc="The elements, or slices, of data at the positions on the first axis of indices.",
 )
 
 
@@ -248,7 +248,7 @@ define_op(
         "relay.attrs.OneHotAttrs",
         (
             Attr("depth", integer, 1, "length of the new axis"),
-            Attr("axis", integer, -1, "where the new axis goes; -1: last"),
+            Attr("axis", integer, -1, "position of the new axis; -1: last"),
             Attr("dtype", dtype, dtype(""), "dtype of the result"),
         ),
     ),
@@ -256,5 +256,5 @@ define_op(
     flops=per_element(1),
     relax=_one_hot_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    doc="on_value where the new axis' index is that of indices, off_value elsewhere.",
+    doc="on_value where the index on the new axis equals indices, off_value elsewhere.",
 )

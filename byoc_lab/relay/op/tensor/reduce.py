@@ -26,9 +26,9 @@ from byoc_lab.relay.op.framework.relax_types import (
 )
 
 AXES = (
-    Attr("axis", integers, None, "axes reduced; None or empty: all"),
+    Attr("axis", integers, None, "axes to reduce; None or empty: all"),
     Attr("keepdims", boolean, False, "whether reduced axes are kept with length 1"),
-    Attr("exclude", boolean, False, "whether `axis` names the axes that are not reduced"),
+    Attr("exclude", boolean, False, "whether `axis` lists the axes to keep instead"),
 )
 REDUCE_ATTRS = AttrsType("relay.attrs.ReduceAttrs", AXES)
 VARIANCE_ATTRS = AttrsType(
@@ -87,8 +87,8 @@ def _reduction(op: str, compute, doc: str) -> None:
 
 _reduction("sum", np.sum, "The sum over some axes.")
 _reduction("mean", np.mean, "The arithmetic mean over some axes.")
-_reduction("max", np.max, "The greatest element over some axes.")
-_reduction("min", np.min, "The smallest element over some axes.")
+_reduction("max", np.max, "The maximum over some axes.")
+_reduction("min", np.min, "The minimum over some axes.")
 _reduction("prod", np.prod, "The product over some axes.")
 
 
@@ -149,8 +149,8 @@ define_op(
     parameters="data axis keepdims exclude unbiased with_mean=mean",
     defaults={"mean": None},
     normalize=_with_mean,
-    doc="The mean square distance from the mean over some axes; with_mean, where it is given, is "
-    "that mean, with its reduced axes kept.",
+    doc="The mean square distance from the mean over some axes; with_mean may give that mean, "
+    "with its reduced axes kept.",
 )
 
 
@@ -200,8 +200,8 @@ def _logical(op: str, compute, doc: str) -> None:
         axes = list(reduced_axes(op, attrs, rank_of(x)))
         # Relax has no such reduction; of 0 and 1, all are set when the least is, any when one is.
         ones = R.astype(R.astype(x, "bool"), "int8")
-        pick = {"all": R.min, "any": R.max}[op]
-        return R.astype(pick(ones, axis=axes, keepdims=attrs.keepdims), dtype_of(x))
+        reduce = {"all": R.min, "any": R.max}[op]
+        return R.astype(reduce(ones, axis=axes, keepdims=attrs.keepdims), dtype_of(x))
 
     define_op(
         op,
@@ -218,8 +218,8 @@ def _logical(op: str, compute, doc: str) -> None:
     )
 
 
-_logical("all", np.all, "Whether no element along some axes is 0.")
-_logical("any", np.any, "Whether some element along some axes is not 0.")
+_logical("all", np.all, "Whether all elements over some axes are not 0.")
+_logical("any", np.any, "Whether any element over some axes is not 0.")
 
 # argmax, argmin ----------------------------------------------------------------------------------
 
@@ -232,7 +232,7 @@ ARG_ATTRS = AttrsType(
             "select_last_index",
             boolean,
             False,
-            "whether the last of equal elements is chosen, not the first",
+            "True: the last of equal elements; False: the first",
         ),
         AXES[2],
     ),
@@ -241,7 +241,8 @@ ARG_ATTRS = AttrsType(
 
 def _arg_reduction(op: str, compute, doc: str) -> None:
     def relation(attrs: AnyValue, data: Type | None) -> Types:
-        """int32, data without the reduced axes; of several axes the index is that of all, flat."""
+        """int32, data without the reduced axes; over several axes the index is into them
+        flattened."""
         (x,) = tensors(op, "data", data)
         if x is None:
             return None, None
@@ -291,8 +292,8 @@ def _arg_reduction(op: str, compute, doc: str) -> None:
     )
 
 
-_arg_reduction("argmax", np.argmax, "The index of the greatest element over some axes.")
-_arg_reduction("argmin", np.argmin, "The index of the smallest element over some axes.")
+_arg_reduction("argmax", np.argmax, "The index of the maximum over some axes.")
+_arg_reduction("argmin", np.argmin, "The index of the minimum over some axes.")
 
 
 @builds("logsumexp", defaults_of="sum")

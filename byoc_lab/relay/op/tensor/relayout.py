@@ -48,10 +48,10 @@ def axes_of_layout(op: str, layout: str) -> tuple[Axis, ...]:
 
 
 def relaid(op: str, shape: Sequence[Dim], source: str, target: str) -> AnyValue:
-    """How to change a layout: (shape in parts, order of the parts, shape of the result).
+    """The steps of a layout change: (shape in parts, order of the parts, shape of the result).
 
-    Each axis is taken apart into blocks, the parts are permuted to the order of `target`, and those
-    of one result axis made one. A result axis `?` comes from a data axis `?`.
+    Each axis is split into blocks, the parts are permuted to the order of `target`, and the parts
+    of one result axis are merged. A result axis `?` comes from a data axis `?`.
     """
     have, want = axes_of_layout(op, source), axes_of_layout(op, target)
     if len(have) != len(shape):
@@ -71,7 +71,10 @@ def relaid(op: str, shape: Sequence[Dim], source: str, target: str) -> AnyValue:
         cut[letter] = sorted(ends | {1})
         for small, large in pairwise(cut[letter]):
             if large % small:
-                fail(op, f"blocks of {large} and of {small} along {letter} do not divide")
+                fail(
+                    op,
+                    f"blocks of {large} and {small} along {letter} are not multiples",
+                )
             lengths[letter, small] = large // small
         more = cut[letter][-1] // inner
         if not isinstance(length, Unknown) and length % more:
@@ -116,7 +119,7 @@ def _parts(
 def padding_steps(op: str, shape: Sequence[Dim], source: str, target: str) -> list[AnyValue]:
     """The steps from one layout to another where the last block of an axis need not be full.
 
-    Each is (how many zeros every axis gets at its end, what `relaid` says of the data then).
+    Each is (how many zeros every axis gets at its end, the result of `relaid` for the padded data).
     """
     old, new = axes_of_layout(op, source), axes_of_layout(op, target)
     blocks = {a: (_block(old, a), _block(new, a)) for a, _ in old if a.isupper()}
@@ -138,14 +141,14 @@ def _block(axes: Sequence[Axis], letter: str) -> int:
 
 
 def pads_blocks(shape: Sequence[Dim], source: str, target: str) -> bool:
-    """Whether a layout_transform adds elements: 6 channels in blocks of 4 are 8 then."""
+    """Whether a layout_transform pads: 6 channels in blocks of 4 become 8."""
     return any(any(pads) for pads, _ in padding_steps("layout_transform", shape, source, target))
 
 
 def layout_transform_relation(attrs: AnyValue, data: Type | None) -> Types:
     """data in src_layout gives the same elements in dst_layout.
 
-    A block that they do not fill is padded with zeros, which stay when the blocks are undone.
+    An incomplete block is padded with zeros, which remain when the blocks are undone.
     """
     (x,) = tensors("layout_transform", "data", data)
     if x is None:
@@ -186,8 +189,7 @@ define_op(
     flops=no_flops,
     relax=_layout_transform_relax,
     pattern=OpPattern.INJECTIVE,
-    doc="The same elements in another layout; 16c are blocks of 16 channels, the last one padded "
-    "with zeros.",
+    doc="data in another layout; 16c are blocks of 16 channels, the last one padded with zeros.",
 )
 
 # depth_to_space, space_to_depth ------------------------------------------------------------------
@@ -196,9 +198,9 @@ DEPTH_MODES = ("DCR", "CRD")
 SUBPIXEL_ATTRS = AttrsType(
     "relay.attrs.SubPixelAttrs",
     (
-        Attr("block_size", integer, 1, "rows and columns of a block"),
-        Attr("layout", string, "NCHW", "order of the axes of data and result"),
-        Attr("mode", string, "DCR", "where the block is in the channels: DCR outside, CRD inside"),
+        Attr("block_size", integer, 1, "height and width of a block"),
+        Attr("layout", string, "NCHW", "layout of data and result"),
+        Attr("mode", string, "DCR", "position of the block in the channels: DCR first, CRD last"),
     ),
 )
 
@@ -210,12 +212,12 @@ def _steps(op: str, attrs: AnyValue, shape: AnyValue) -> AnyValue:
     need_positive(op, attrs, "block_size")
     if op == "nn.space_to_depth":
         if any(not isinstance(d, Unknown) and d % b for d in (h, w)):
-            fail(op, f"height {h} and width {w} do not split into blocks of {b}")
+            fail(op, f"height {h} and width {w} are not divisible into blocks of {b}")
         high, wide = (dim(lambda n: n // b, d) for d in (h, w))
         result = (n, dim(lambda c: c * b * b, c), high, wide)
         return (n, c, high, b, wide, b), (0, 3, 5, 1, 2, 4), result
     if not isinstance(c, Unknown) and c % (b * b):
-        fail(op, f"{c} channels do not split into blocks of {b} x {b}")
+        fail(op, f"{c} channels are not divisible into blocks of {b} x {b}")
     need_one_of(op, "mode", attrs.mode, DEPTH_MODES)
     few = dim(lambda c: c // (b * b), c)
     result = (n, few, *(dim(lambda n: n * b, d) for d in (h, w)))

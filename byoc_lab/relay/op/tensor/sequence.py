@@ -46,7 +46,7 @@ from byoc_lab.relay.op.framework.relax_types import by_topi, constant_array, dty
 
 
 def mask_relation(attrs: AnyValue, data: Type | None, lengths: Type | None) -> Types:
-    """data with time along `axis` (0 or 1), batch along the other; a length for each of a batch."""
+    """data with time along `axis` (0 or 1), batch on the other; one length per batch element."""
     op = "sequence_mask"
     x, n = tensors(op, "data valid_length", data, lengths)
     if attrs.axis not in (0, 1):
@@ -75,20 +75,20 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.SequenceMaskAttrs",
         (
-            Attr("mask_value", number, 0.0, "what stands behind the end"),
-            Attr("axis", integer, 0, "axis of the time, 0 or 1; the other one is the batch"),
+            Attr("mask_value", number, 0.0, "value after the end of a sequence"),
+            Attr("axis", integer, 0, "time axis, 0 or 1; the other one is the batch"),
         ),
     ),
     defaults={"mask_value": 0},
     flops=no_flops,
     relax=lambda R, attrs, x, n: by_topi("sequence_mask", x, n, attrs.mask_value, attrs.axis),
     pattern=OpPattern.INJECTIVE,
-    doc="Sequences of different lengths: whatever comes after the end made one value.",
+    doc="data with all elements after the end of each sequence replaced by mask_value.",
 )
 
 
 def reverse_sequence_relation(attrs: AnyValue, data: Type | None, lengths: Type | None) -> Types:
-    """A whole number for each along batch_axis; typed as data."""
+    """One integer length per element of batch_axis; the result has the type of data."""
     op = "reverse_sequence"
     x, n = tensors(op, "data seq_lengths", data, lengths)
     need_integers(op, "seq_lengths", n)
@@ -96,19 +96,19 @@ def reverse_sequence_relation(attrs: AnyValue, data: Type | None, lengths: Type 
         axis_of(op, attrs.seq_axis, len(x.shape), "seq_axis")
         batch = x.shape[axis_of(op, attrs.batch_axis, len(x.shape), "batch_axis")]
         if n is not None and (len(n.shape) != 1 or differ(n.shape[0], batch)):
-            # A known length is told in TVM's words, which its own tests look for.
-            told = (
+            # TVM's own tests match this part of the message.
+            detail = (
                 f"For reverse_sequnece seq_lengths size should match with dimension of batch axis, "
                 f"but got dimension of batch_axis = {batch}, and seq_length size = {n.shape[0]}"
                 if len(n.shape) == 1
                 else f"found {n}"
             )
-            fail(op, f"seq_lengths must be a vector of {batch}, as data {x} has; {told}")
+            fail(op, f"seq_lengths must be a vector of {batch}, as data {x} has; {detail}")
     return x, n, x
 
 
 def reverse_sequence_reference(attrs: AnyValue, x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """A length below 1 reverses one element, one beyond the end everything."""
+    """Lengths are limited to the axis; below 2 nothing is reversed."""
     axis, batch = attrs.seq_axis % x.ndim, attrs.batch_axis % x.ndim
     out = x.copy()
     for n, length in enumerate(lengths.clip(0, x.shape[axis])):
@@ -133,8 +133,8 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.ReverseSequenceAttrs",
         (
-            Attr("seq_axis", integer, 1, "axis that is turned round"),
-            Attr("batch_axis", integer, 0, "axis that seq_lengths counts along"),
+            Attr("seq_axis", integer, 1, "axis to reverse"),
+            Attr("batch_axis", integer, 0, "batch axis, with one length per element"),
         ),
     ),
     flops=no_flops,
@@ -142,7 +142,7 @@ define_op(
         "reverse_sequence", x, n, attrs.seq_axis, attrs.batch_axis
     ),
     pattern=OpPattern.INJECTIVE,
-    doc="The first elements of each sequence in the opposite order, as many as its length.",
+    doc="data with the first seq_lengths elements of each sequence reversed.",
 )
 
 # sliding_window, meshgrid ------------------------------------------------------------------------
@@ -187,9 +187,9 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.SlidingWindowAttrs",
         (
-            Attr("axis", integer, doc="first axis of the window, which goes on to the last"),
-            Attr("window_shape", integers, doc="lengths of the window"),
-            Attr("strides", integers, doc="steps of the window"),
+            Attr("axis", integer, doc="first axis of the window, which covers all later axes"),
+            Attr("window_shape", integers, doc="size of the window"),
+            Attr("strides", integers, doc="step of the window"),
         ),
     ),
     flops=no_flops,
@@ -201,7 +201,7 @@ define_op(
         list(attrs.strides),
     ),
     pattern=OpPattern.OPAQUE,
-    doc="The windows over the last axes, as axes of their own.",
+    doc="All windows over the last axes of data, as new axes.",
 )
 
 
@@ -226,7 +226,7 @@ def meshgrid_relation(attrs: AnyValue, data: Type | None) -> Types:
 
 
 def _meshgrid_results(call: Call) -> int | None:
-    """One for each vector; None when the operand is not written as a tuple of them."""
+    """One per vector; None if the operand is not a tuple expression."""
     vectors = call.args[0]
     return len(vectors.fields) if isinstance(vectors, Tuple) else None
 
@@ -246,7 +246,7 @@ define_op(
     relax=lambda R, attrs, data: by_topi("meshgrid", list(data), attrs.indexing),
     pattern=OpPattern.INJECTIVE,
     results=_meshgrid_results,
-    doc="Vectors made coordinates of a grid, a tensor for each.",
+    doc="The coordinates of a grid spanned by vectors, one tensor per vector.",
 )
 
 # searchsorted ------------------------------------------------------------------------------------
@@ -275,9 +275,9 @@ def search_reference(attrs: AnyValue, ordered: np.ndarray, values: np.ndarray) -
     if ordered.ndim == 1:
         return np.searchsorted(ordered, values, side).astype(attrs.dtype)
     rows = ordered.reshape(-1, ordered.shape[-1])
-    asked = values.reshape(len(rows), -1)
-    found = [np.searchsorted(r, v, side) for r, v in zip(rows, asked, strict=True)]
-    return np.stack(found).reshape(values.shape).astype(attrs.dtype)
+    searched = values.reshape(len(rows), -1)
+    indices = [np.searchsorted(r, v, side) for r, v in zip(rows, searched, strict=True)]
+    return np.stack(indices).reshape(values.shape).astype(attrs.dtype)
 
 
 define_op(
@@ -288,14 +288,14 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.SearchSortedAttrs",
         (
-            Attr("right", boolean, False, "of equal elements: behind the last"),
+            Attr("right", boolean, False, "True: index after equal elements; False: before"),
             Attr("dtype", dtype, dtype("int32"), "dtype of the result: int32 or int64"),
         ),
     ),
     flops=lambda attrs, args, result: comparisons(prod(result.shape), args[0].shape[-1]),
     relax=lambda R, attrs, s, v: by_topi("searchsorted", s, v, attrs.right, attrs.dtype),
     pattern=OpPattern.OPAQUE,
-    doc="Where each value belongs in a sorted sequence.",
+    doc="The index in sorted_sequence at which each value would be inserted.",
 )
 
 # unravel_index, invert_permutation, adv_index ----------------------------------------------------
@@ -339,12 +339,12 @@ define_op(
     flops=per_element(2),
     relax=_unravel_relax,
     pattern=OpPattern.INJECTIVE,
-    doc="Indices into a flat tensor made indices along each axis of a shape.",
+    doc="Indices into a flattened tensor converted to indices per axis of shape.",
 )
 
 
 def invert_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """A vector of whole numbers; the result is typed as data."""
+    """A vector of integers; the result has the type of data."""
     (x,) = tensors("invert_permutation", "data", data)
     if x is not None:
         need_rank("invert_permutation", "data", x, 1)
@@ -360,7 +360,7 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, x: R.argsort(x, dtype=dtype_of(x)),
     pattern=OpPattern.INJECTIVE,
-    doc="Where each number from 0 on stands in a permutation of them.",
+    doc="The inverse of a permutation: out[data[i]] = i.",
 )
 
 
@@ -389,5 +389,5 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, inputs: by_topi("adv_index", inputs[0], list(inputs)[1:]),
     pattern=OpPattern.INJECTIVE,
-    doc="The elements of the first tensor at places that the others name, an axis each.",
+    doc="data[i, j, ...] for inputs (data, i, j, ...), as in NumPy.",
 )

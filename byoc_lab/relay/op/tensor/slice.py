@@ -34,11 +34,11 @@ from byoc_lab.relay.op.framework.relax_types import (
 
 
 def slices_of(attrs: AnyValue, shape: AnyValue) -> dict[int, slice]:
-    """The slice of each axis that `strided_slice` cuts, for data of a known `shape`.
+    """The slice that `strided_slice` applies to each axis, for data of a static `shape`.
 
-    Numbers count from the end when negative and stop at the ends. With slice_mode "size", `end`
-    holds lengths (-1: all that is left) and the strides are 1. Without axes, what begin or end do
-    not say of an axis is its end.
+    Negative numbers count from the end; all are limited to the axis. With slice_mode "size", `end`
+    holds lengths (-1: up to the end) and the strides are 1. Without axes, a missing begin or end of
+    an axis is the respective end of the axis.
     """
     op = "strided_slice"
     if attrs.begin is None or attrs.end is None:
@@ -62,7 +62,7 @@ def slices_of(attrs: AnyValue, shape: AnyValue) -> dict[int, slice]:
         fail(op, f"begin {list(begin)} and end {list(end)} must be {len(axes)} long")
     if 0 in strides:
         fail(op, "attribute strides must not hold a 0")
-    found = {}
+    slices = {}
     for axis, first, last, step in zip(axes, begin, end, strides, strict=False):
         length = shape[axis]
         low, high = (0, length) if step > 0 else (-1, length - 1)
@@ -70,12 +70,12 @@ def slices_of(attrs: AnyValue, shape: AnyValue) -> dict[int, slice]:
         if attrs.slice_mode == "size":
             last = length if last < 0 else first + last
         last = min(max(last + length if last < 0 else last, low), high)
-        found[axis] = slice(first, None if last < 0 else last, step)
-    return found
+        slices[axis] = slice(first, None if last < 0 else last, step)
+    return slices
 
 
 def slice_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """As `slices_of` says; a dimension unknown before the run stays `?` when it is cut."""
+    """The shape after `slices_of`; a cut dimension that is unknown stays `?`."""
     (x,) = tensors("strided_slice", "data", data)
     if x is None:
         return None, None
@@ -100,7 +100,7 @@ def _slice_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
     for n, cut in cuts.items():
         if cut.stop is None:
             ends.append(-shape[n] - 1)  # in front of the first element
-        else:  # Relax wants an empty slice to end where it begins
+        else:  # Relax needs an empty slice to end where it begins
             least = cut.step > 0
             ends.append(max(cut.start, cut.stop) if least else min(cut.start, cut.stop))
     return R.strided_slice(
@@ -116,16 +116,24 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.StridedSliceAttrs",
         (
-            Attr("begin", integers, REQUIRED, "first element along each axis", may_be_none=True),
-            Attr("end", integers, REQUIRED, "past the last element, or lengths", may_be_none=True),
+            Attr("begin", integers, REQUIRED, "first index, per axis", may_be_none=True),
+            Attr(
+                "end",
+                integers,
+                REQUIRED,
+                "index past the last one, per axis; or length",
+                may_be_none=True,
+            ),
             Attr(
                 "strides",
                 integers,
                 REQUIRED,
-                "steps; a single one is for all axes",
+                "step, per axis; one number: for all axes",
                 may_be_none=True,
             ),
-            Attr("slice_mode", string, "end", "what `end` holds: 'end' indices, or the 'size'"),
+            Attr(
+                "slice_mode", string, "end", "whether `end` holds indices (end) or lengths (size)"
+            ),
             Attr("axes", integers, REQUIRED, "axes; None: the first ones", may_be_none=True),
         ),
     ),
@@ -136,7 +144,7 @@ define_op(
     parameters="data begin end strides axes slice_mode",
     defaults={"begin": REQUIRED, "end": REQUIRED},
     normalize=lambda values: {**values, "strides": values["strides"] or [1]},
-    doc="data[begin:end:strides] along some axes; begin, end and strides have a number for each.",
+    doc="data[begin:end:strides] on the given axes.",
 )
 
 
@@ -145,7 +153,7 @@ def _axes_to_cut(attrs: AnyValue, rank: int, like: int) -> tuple[int, ...]:
 
 
 def slice_like_relation(attrs: AnyValue, data: Type | None, shape_like: Type | None) -> Types:
-    """data, as long as shape_like along the axes named, or along all of them."""
+    """data with the lengths of shape_like on the given axes, or on all axes."""
     op = "slice_like"
     x, like = tensors(op, "data shape_like", data, shape_like)
     if x is None or like is None:
@@ -154,10 +162,10 @@ def slice_like_relation(attrs: AnyValue, data: Type | None, shape_like: Type | N
     for axis in _axes_to_cut(attrs, len(shape), len(like.shape)):
         if axis >= len(like.shape):
             fail(op, f"shape_like {like} has no axis {axis}")
-        own, wanted = shape[axis], like.shape[axis]
-        if not isinstance(own, Unknown) and not isinstance(wanted, Unknown) and wanted > own:
+        own, target = shape[axis], like.shape[axis]
+        if not isinstance(own, Unknown) and not isinstance(target, Unknown) and target > own:
             fail(op, f"axis {axis} of {x} is shorter than that of {like}")
-        shape[axis] = wanted
+        shape[axis] = target
     return x, like, TensorType(shape, x.dtype)
 
 
@@ -186,5 +194,5 @@ define_op(
     relax=_slice_like_relax,
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.slice_like,
-    doc="The first elements of data along each axis, as many as another tensor has.",
+    doc="data cut to the lengths of another tensor.",
 )

@@ -24,11 +24,11 @@ from byoc_lab.relay.op.framework.relations import (
 )
 from byoc_lab.relay.op.framework.relax_types import dtype_of, rank_of, shape_of
 
-AXIS = Attr("axis", integer, -1, "axis that is sorted along")
+AXIS = Attr("axis", integer, -1, "axis to sort along")
 DTYPE = Attr("dtype", dtype, NO_DTYPE, "dtype of the indices")
 SORT_ATTRS = AttrsType(
     "relay.attrs.ArgsortAttrs",
-    (AXIS, Attr("is_ascend", boolean, True, "whether the smallest comes first"), DTYPE),
+    (AXIS, Attr("is_ascend", boolean, True, "True: ascending order; False: descending"), DTYPE),
 )
 
 
@@ -140,10 +140,10 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.TopkAttrs",
         (
-            Attr("k", integer, REQUIRED, "how many; 0: all", may_be_none=True),
+            Attr("k", integer, REQUIRED, "number of elements; 0: all", may_be_none=True),
             AXIS,
-            Attr("ret_type", string, "both", "the result: values, indices, or both"),
-            Attr("is_ascend", boolean, False, "whether the smallest elements are chosen"),
+            Attr("ret_type", string, "both", "result: values, indices or both"),
+            Attr("is_ascend", boolean, False, "True: the smallest elements; False: the largest"),
             DTYPE,
         ),
     ),
@@ -153,7 +153,7 @@ define_op(
     pattern=OpPattern.OPAQUE,
     results=lambda call: 2 if call.attrs.ret_type == "both" else None,
     layout=layout_rules.along_axis(results=lambda attrs: 2 if attrs.ret_type == "both" else 1),
-    doc="The k greatest elements along one axis, in order.",
+    doc="The k largest elements along one axis, in descending order.",
 )
 
 
@@ -201,7 +201,7 @@ def _scan(op: str, function, doc: str) -> None:
 
 
 def flag(value: AnyValue) -> bool:
-    """A bool that TVM stores as an object, unlike other bools of attributes."""
+    """A bool attribute that TVM stores as an object, unlike others."""
     return boolean(value)
 
 
@@ -209,15 +209,15 @@ SCAN_ATTRS = AttrsType(
     "relay.attrs.ScanopAttrs",
     (
         Attr("axis", integer, None, "axis to accumulate along; None: the flattened data"),
-        Attr("dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
+        Attr("dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of the data"),
         Attr(
             "exclusive",
             flag,
             False,
-            "whether an element itself is excluded; None: no",
+            "whether to exclude the element itself; None: no",
             may_be_none=True,
         ),
     ),
 )
-_scan("cumsum", np.cumsum, "The sums of all elements up to each one, along an axis.")
-_scan("cumprod", np.cumprod, "The products of all elements up to each one, along an axis.")
+_scan("cumsum", np.cumsum, "The cumulative sum along one axis.")
+_scan("cumprod", np.cumprod, "The cumulative product along one axis.")
