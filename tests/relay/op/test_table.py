@@ -1,4 +1,4 @@
-"""docs/operators.md says what the definitions say."""
+"""docs/operators.md is up to date with the definitions."""
 
 from __future__ import annotations
 
