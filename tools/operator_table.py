@@ -19,23 +19,25 @@ FAMILIES = {
     "": "Tensors",
     "nn": "Neural networks",
     "image": "Images",
-    "vision": "Boxes in images",
+    "vision": "Object detection",
     "random": "Random numbers",
-    "qnn": "Quantized numbers",
+    "qnn": "Quantized operators",
     "annotation": "Annotations",
     "memory": "Memory",
     "vm": "Virtual machine",
-    "dyn": "Tensors, with arguments for attributes",
-    "dyn.nn": "Neural networks, with arguments for attributes",
-    "dyn.image": "Images, with arguments for attributes",
+    "dyn": "Dynamic operators on tensors",
+    "dyn.nn": "Dynamic operators of neural networks",
+    "dyn.image": "Dynamic operators on images",
 }
 HEAD = """# Operators
 
-Every operator of `byoc_lab.relay`, from its definition in `byoc_lab/relay/op`; this file is written
-by `tools/operator_table.py`. All have type inference and a cost in floating point operations, and a
-NumPy reference unless the description says why not; Relax says whether a module with it can be
-built, or why not. The pattern is TVM's class for
-operator fusion.
+All operators of `byoc_lab.relay`, generated from their definitions in `byoc_lab/relay/op` by
+`tools/operator_table.py`. Every operator has type inference and a cost in floating-point
+operations. It has a NumPy reference unless the description gives the reason why not.
+
+- Attributes: name, default and meaning. An attribute without a default is required.
+- Pattern: the class of the operator for fusion, as in TVM (`TOpPattern`).
+- Relax: whether a module with the operator can be built, or the reason why not.
 """
 
 
@@ -54,10 +56,10 @@ def table() -> str:
 
 
 def _family(name: str) -> str:
-    """The table that an operator is in. Raises KeyError for a prefix that has none."""
+    """The table of an operator. Raises KeyError for a prefix without a title."""
     prefix = name.rpartition(".")[0]
     if prefix not in FAMILIES:
-        raise KeyError(f"{name}: give the prefix {prefix!r} a title in FAMILIES")
+        raise KeyError(f"{name}: add a title for prefix {prefix!r} to FAMILIES")
     return prefix
 
 

@@ -1,8 +1,8 @@
 """Write the golden files from the oracle: `python -m tests.parity.write_golden [NAME...]`.
 
 A NAME is a golden file, as FuseOps/chain.relay, or a folder of them, as FuseOps; without names
-every file is written. `--check` writes nothing and lists the files that would change. The result depends on
-nothing but the cases, the plan and TVM.
+every file is written. `--check` writes nothing and lists the files that would change. The result
+depends on nothing but the cases, the plan and TVM.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from byoc_lab.passes.framework.rewrite import rewrite, rule
 from byoc_lab.passes.layout.transform_layout import LayoutRewriter
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, const
 from byoc_lab.relay.ir.visit import post_order
-from byoc_lab.relay.op.tensor.blocks import plain_layout, relaid_array
+from byoc_lab.relay.op.tensor.blocks import plain_layout, relayout_array
 from byoc_lab.relay.typing.infer import infer_expr
 
 LAYOUTS = ("data_layout", "kernel_layout", "out_layout", "layout")
@@ -37,7 +37,7 @@ def _turned_constant(pre: Expr, post: Expr) -> Expr | None:
     if not isinstance(value, Constant) or attrs is None:
         return None
     layouts = (attrs.src_layout, attrs.dst_layout)
-    return const(relaid_array("layout_transform", value.numpy(), *layouts))
+    return const(relayout_array("layout_transform", value.numpy(), *layouts))
 
 
 def _blocked(call: Call) -> dict[str, str]:

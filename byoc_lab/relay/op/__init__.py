@@ -12,16 +12,16 @@ from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.op.framework.registry import OpDef, OpPattern, builder, builders, define_op
 
 _FAMILIES = ("annotation", "tensor", "nn", "image", "vision", "qnn")
-# These refer by name to operators that the others define.
+# These look up operators that the other modules define.
 _LAST = ["nn.packed", "qnn.unary", "qnn.linear", "tensor.dyn", "framework.shape_dependence"]
 
 
 def _modules() -> list[str]:
-    found = []
+    modules = []
     for family in _FAMILIES:
         package = importlib.import_module(f"{__name__}.{family}")
-        found += [f"{family}.{module.name}" for module in pkgutil.iter_modules(package.__path__)]
-    return [name for name in found if name not in _LAST] + _LAST
+        modules += [f"{family}.{module.name}" for module in pkgutil.iter_modules(package.__path__)]
+    return [name for name in modules if name not in _LAST] + _LAST
 
 
 for _name in _modules():
@@ -44,40 +44,43 @@ def register_op_attr(op_name: str, attr_key: str, value: object = None, level: i
 
 
 def register_legalize(op_name: str, legal_op: object = None, level: int = 10):
-    """Say what the pass Legalize makes of an operator: see there."""
+    """Register how the pass Legalize rewrites an operator; see that pass."""
     return register_op_attr(op_name, "FTVMLegalize", legal_op, level)
 
 
 def register_alter_op_layout(op_name: str, alter_layout: object = None, level: int = 10):
-    """Say what the pass AlterOpLayout makes of an operator: see there."""
+    """Register how the pass AlterOpLayout rewrites an operator; see that pass."""
     return register_op_attr(op_name, "FTVMAlterOpLayout", alter_layout, level)
 
 
 def register_convert_op_layout(op_name: str, convert_layout: object = None, level: int = 10):
-    """Say how the pass ConvertLayout gives an operator the layouts that are wanted: see there."""
+    """Register how the pass ConvertLayout gives an operator the desired layouts; see that pass."""
     return register_op_attr(op_name, "FTVMConvertOpLayout", convert_layout, level)
 
 
 def register_mixed_precision_conversion(op_name: str, func: object = None, level: int = 10):
-    """Say what dtype the pass ToMixedPrecision gives an operator: see there. The function takes a
-    call and the narrow dtype, and gives a colour and the dtypes to compute in and of the result."""
+    """Register the dtypes that the pass ToMixedPrecision gives an operator; see that pass.
+
+    The function maps a call and the narrow dtype to a colour, the dtype to compute in and the dtype
+    of the result.
+    """
     return register_op_attr(op_name, "FTVMMixedPrecisionConversionType", func, level)
 
 
 def register_fake_quantization_to_integer(op_name: str, func: object = None, level: int = 10):
-    """Say what the pass FakeQuantizationToInteger makes of an operator: see there."""
+    """Register how the pass FakeQuantizationToInteger rewrites an operator; see that pass."""
     return register_op_attr(op_name, "FTVMFakeQuantizationToInteger", func, level)
 
 
 def register_optional_fake_quantization_to_integer(
     op_name: str, func: object = None, level: int = 10
 ):
-    """The same, only where the pass is told the operator's name (`optional_qnn_ops`)."""
+    """The same, for operators that the pass rewrites only if named in `optional_qnn_ops`."""
     return register_op_attr(op_name, "FTVMOptionalFakeQuantizationToInteger", func, level)
 
 
 def register_infer_correct_layout(op_name: str, infer_layout: object = None, level: int = 10):
-    """Say how an operator follows when its arguments change layout: see `layout_rules`."""
+    """Register the layout rule of an operator; see `framework.layout_rules`."""
     return register_op_attr(op_name, "FInferCorrectLayout", infer_layout, level)
 
 

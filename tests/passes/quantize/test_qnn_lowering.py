@@ -21,7 +21,6 @@ from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.reference import evaluate
 from tests.parity import cases
 from tests.parity.cases import lowering
-from tests.relay.op.more_samples import MORE_SAMPLES
 from tests.relay.op.qnn_samples import QNN_SAMPLES
 from tests.relay.op.sample import Sample
 from tests.relay.op.samples import SAMPLES
@@ -29,7 +28,7 @@ from tests.relay.op.samples import SAMPLES
 PLAIN, TABLES = relay.qnn.transform.CanonicalizeOps(), relay.qnn.transform.Legalize()
 # Neither pass knows them, in TVM or here.
 KEPT = ("qnn.contrib_dense_pack", "qnn.simulated_quantize", "qnn.simulated_dequantize")
-QUANTIZED = [s for s in (*SAMPLES, *MORE_SAMPLES, *QNN_SAMPLES) if s.op.startswith("qnn.")]
+QUANTIZED = [s for s in SAMPLES if s.op.startswith("qnn.")]
 
 
 def quantized_ops(mod: IRModule) -> set[str]:

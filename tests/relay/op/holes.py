@@ -1,4 +1,4 @@
-"""The sample calls once more, each argument in turn without a type: relations solve backwards."""
+"""The sample calls with each argument in turn untyped: relations infer argument types too."""
 
 from __future__ import annotations
 

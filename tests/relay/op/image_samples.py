@@ -1,13 +1,31 @@
-"""Sample calls of the operators on images: resizing, sampling, padding with what is near."""
+"""Sample calls of the operators on images: resizing, sampling, padding with near elements."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from byoc_lab.relay import image, nn
+from byoc_lab.relay.image import resize2d
 from tests.relay.op.sample import Sample, Shape, sourced
 
+
+def resized(note: str, **attrs: Any) -> Sample:
+    return Sample(
+        "image.resize2d", lambda x: resize2d(x, (5, 9), **attrs), ((1, 2, 4, 6),), note=note
+    )
+
+
+IMAGES = [
+    resized(""),
+    resized("corners", coordinate_transformation_mode="align_corners"),
+    resized("cubic", method="cubic"),
+    resized("nearest", method="nearest_neighbor", coordinate_transformation_mode="asymmetric"),
+]
+
+
 ROI = {"coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 0.25}
+
+
 MODES = (
     "half_pixel",
     "align_corners",
@@ -44,6 +62,7 @@ def grid(note: str, data: Shape, places: Shape, **attrs: Any) -> Sample:
 
 
 IMAGE_SAMPLES = [
+    *IMAGES,
     *[
         resize(1, f"{method}-{mode}", (2, 3, 5), (8,), method=method, **options)
         for method in ("nearest_neighbor", "linear", "cubic")

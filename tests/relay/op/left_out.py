@@ -1,10 +1,10 @@
-"""What of TVM 0.16's operators and functions is not here, and why; and where ours is stricter."""
+"""Operators and functions of TVM 0.16 that byoc_lab does not have, with reasons, and stricter checks."""
 
 from __future__ import annotations
 
 FORK = "the fork has it, upstream TVM 0.16 does not"
 WINOGRAD = "made by AlterOpLayout for one target's schedule; no importer emits it"
-VM = "made by the lowering to TVM's virtual machine, which is not carried here"
+VM = "made by the lowering to TVM's virtual machine, which byoc_lab does not support"
 ETHOS = "a layer of the Arm Ethos-U back end, made by its own passes"
 TRAINING = "only training needs it; byoc_lab compiles for inference"
 SPARSE = "made by the pass that makes weights sparse; no importer of inference networks emits it"
@@ -29,7 +29,7 @@ LEFT_OUT: dict[str, str] = {
     "annotation.with_funcid": FORK,
     "auto_scheduler_layout_transform": TUNING,
     "cache_": FORK,
-    "call_lowered": "made by the lowering to TIR, which is not carried here",
+    "call_lowered": "made by the lowering to TIR, which byoc_lab does not support",
     "celu": FORK,
     "collapse_sum_": TRAINING,
     "contrib.ethosu.": ETHOS,

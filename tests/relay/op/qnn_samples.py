@@ -1,4 +1,4 @@
-"""Sample calls of the quantized operators beyond those of `more_samples.py`."""
+"""Sample calls of the quantized operators."""
 
 from __future__ import annotations
 
@@ -14,11 +14,99 @@ from tests.relay.op.sample import Sample, Shape, sourced
 
 
 def scale(*values: float) -> Constant:
-    return relay.const(np.array(values if len(values) > 1 else values[0], "float32"))
+    return relay.const(np.float32(values[0] if len(values) == 1 else values))
 
 
 def zero(*values: int) -> Constant:
-    return relay.const(np.array(values if len(values) > 1 else values[0], "int32"))
+    return relay.const(np.int32(values[0] if len(values) == 1 else values))
+
+
+def quantized(op: str, build: Any, *shapes: Shape, note: str = "", dtype: str = "int8") -> Sample:
+    """Integers from all over the range of int8, or of [0, 255) for uint8."""
+    low, high = (0, 255) if dtype == "uint8" else (-128, 128)
+    return Sample(f"qnn.{op}", build, shapes, low, high, (dtype,) * len(shapes), note)
+
+
+OPERANDS = (scale(0.25), zero(3), scale(0.125), zero(-5), scale(0.5), zero(7))
+
+
+QUANTIZED = [
+    Sample("qnn.quantize", lambda x: qnn.quantize(x, scale(0.013), zero(3))),
+    Sample(
+        "qnn.quantize",
+        lambda x: qnn.quantize(x, scale(0.1, 0.02, 0.3), zero(3, 4, 5), 1, "uint8"),
+        ((2, 3, 4),),
+        note="channels",
+    ),
+    quantized("dequantize", lambda x: qnn.dequantize(x, scale(0.1), zero(3)), (2, 3)),
+    quantized(
+        "dequantize",
+        lambda x: qnn.dequantize(x, scale(0.1, 0.02, 0.3), zero(3, 4, 5), 1),
+        (2, 3, 4),
+        note="channels",
+        dtype="uint8",
+    ),
+    quantized(
+        "requantize",
+        lambda x: qnn.requantize(x, scale(0.25), zero(3), scale(0.7), zero(5), out_dtype="uint8"),
+        (2, 3),
+    ),
+    quantized(
+        "requantize",
+        lambda x: qnn.requantize(
+            x, scale(0.25, 1.5, 0.01), zero(0), scale(0.5), zero(-3), 1, "TONEAREST"
+        ),
+        (2, 3, 4),
+        note="channels",
+        dtype="int32",
+    ),
+    quantized(
+        "conv2d",
+        lambda x, w: qnn.conv2d(
+            x, w, zero(3), zero(-2), scale(0.5), scale(0.25), (3, 3), 4, padding=(1, 1)
+        ),
+        (1, 3, 5, 6),
+        (4, 3, 3, 3),
+    ),
+    quantized(
+        "conv2d",
+        lambda x, w: qnn.conv2d(
+            x,
+            w,
+            zero(3),
+            zero(1, 2),
+            scale(0.5),
+            scale(0.25, 0.5),
+            (3, 3),
+            2,
+            data_layout="NHWC",
+            kernel_layout="HWIO",
+        ),
+        (1, 5, 6, 3),
+        (3, 3, 3, 2),
+        note="channels",
+    ),
+    quantized(
+        "dense",
+        lambda x, w: qnn.dense(x, w, zero(3), zero(-2), scale(0.5), scale(0.25), 4),
+        (2, 5),
+        (4, 5),
+    ),
+    *[
+        quantized(
+            name, lambda a, b, name=name: getattr(qnn, name)(a, b, *OPERANDS), (2, 1, 4), (3, 1)
+        )
+        for name in ("add", "subtract", "mul")
+    ],
+    quantized(
+        "concatenate",
+        lambda a, b: qnn.concatenate(
+            [a, b], [scale(0.5), scale(0.25)], [zero(3), zero(-4)], scale(0.5), zero(3), 1
+        ),
+        (2, 3),
+        (2, 4),
+    ),
+]
 
 
 def table(name: str, dtype: str, low: int, high: int) -> Sample:
@@ -41,6 +129,7 @@ def whole(op: str, build: Any, *shapes: Shape, note: str = "", **more: Any) -> S
 
 
 QNN_SAMPLES = [
+    *QUANTIZED,
     *[
         table(name, dtype, low, high)
         for name in ("tanh", "sqrt", "rsqrt", "erf", "sigmoid", "log", "abs", "hardswish")

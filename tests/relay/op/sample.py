@@ -1,4 +1,4 @@
-"""What a sample call is; the samples are in `samples.py` and `more_samples.py`."""
+"""The class of sample calls; the samples are in `samples.py` and the files `*_samples.py`."""
 
 from __future__ import annotations
 

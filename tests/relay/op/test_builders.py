@@ -16,57 +16,7 @@ from byoc_lab.relay.op.contrib import (
     register_pattern_table,
 )
 from byoc_lab.relay.op.framework.namespace import namespace
-
-# inspect.signature of each function in TVM 0.16.
-SIGNATURES = {
-    "nn.conv2d": "(data, weight, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, "
-    "channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', "
-    "out_dtype='')",
-    "nn.batch_norm": "(data, gamma, beta, moving_mean, moving_var, axis=1, epsilon=1e-05, "
-    "center=True, scale=True)",
-    "nn.relu": "(data)",
-    "nn.leaky_relu": "(data, alpha=0.01)",
-    "nn.prelu": "(data, alpha, axis=1)",
-    "nn.bias_add": "(data, bias, axis=1)",
-    "nn.dense": "(data, weight, units=None, out_dtype='')",
-    "nn.batch_matmul": "(tensor_a, tensor_b, out_dtype='', transpose_a=False, transpose_b=True)",
-    "nn.softmax": "(data, axis=-1)",
-    "nn.log_softmax": "(data, axis=-1)",
-    "nn.batch_flatten": "(data)",
-    "nn.max_pool2d": "(data, pool_size=(1, 1), strides=(1, 1), dilation=(1, 1), padding=(0, 0), "
-    "layout='NCHW', out_layout='', ceil_mode=False)",
-    "nn.avg_pool2d": "(data, pool_size=(1, 1), strides=(1, 1), dilation=(1, 1), padding=(0, 0), "
-    "layout='NCHW', out_layout='', ceil_mode=False, count_include_pad=False)",
-    "nn.global_avg_pool2d": "(data, layout='NCHW', out_layout='')",
-    "nn.dropout": "(data, rate=0.5)",
-    "nn.layer_norm": "(data, gamma, beta, axis=-1, epsilon=1e-05, center=True, scale=True)",
-    "nn.group_norm": "(data, gamma, beta, num_groups, axis=1, epsilon=1e-05, center=True, "
-    "scale=True)",
-    "nn.instance_norm": "(data, gamma, beta, axis=1, epsilon=1e-05, center=True, scale=True)",
-    "nn.l2_normalize": "(data, eps, axis=None)",
-    "nn.pad": "(data, pad_width, pad_value=0, pad_mode='constant')",
-    "clip": "(a, a_min, a_max)",
-    "cast": "(data, dtype)",
-    "expand_dims": "(data, axis, num_newaxis=1)",
-    "reshape": "(data, newshape, allowzero=False)",
-    "squeeze": "(data, axis=None)",
-    "transpose": "(data, axes=None)",
-    "concatenate": "(data, axis)",
-    "split": "(data, indices_or_sections, axis=0)",
-    "repeat": "(data, repeats, axis)",
-    "zeros": "(shape, dtype)",
-    "ones": "(shape, dtype)",
-    "full": "(fill_value, shape=(), dtype='')",
-    "zeros_like": "(data)",
-    "sum": "(data, axis=None, keepdims=False, exclude=False)",
-    "mean": "(data, axis=None, keepdims=False, exclude=False)",
-    "variance": "(data, axis=None, keepdims=False, exclude=False, unbiased=False, with_mean=None)",
-    "std": "(data, axis=None, keepdims=False, exclude=False, unbiased=False)",
-    "add": "(lhs, rhs)",
-    "logical_not": "(data)",
-    "annotation.compiler_begin": "(data, compiler)",
-    "annotation.stop_fusion": "(data)",
-}
+from tests.relay.op.signatures import SIGNATURES
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
@@ -165,7 +115,7 @@ def test_wrong_arguments_are_named() -> None:
 def test_every_builder_has_help() -> None:
     everything = {**namespace(), **namespace("nn."), **namespace("annotation.")}
     assert all((function.__doc__ or "").strip() for function in everything.values())
-    assert "strides: steps of the window" in nn.conv2d.__doc__
+    assert "strides: step of the window" in nn.conv2d.__doc__
 
 
 def test_pattern_tables_are_registered_by_compiler() -> None:

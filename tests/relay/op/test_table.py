@@ -1,4 +1,4 @@
-"""docs/operators.md says what the definitions say."""
+"""docs/operators.md is up to date with the definitions."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ def test_check_fails_on_a_file_that_is_not(
 
 
 def test_operator_of_no_family_is_named(tool: ModuleType) -> None:
-    with pytest.raises(KeyError, match=r"sound\.echo: give the prefix 'sound' a title"):
+    with pytest.raises(KeyError, match=r"sound\.echo: add a title for prefix 'sound'"):
         tool._family("sound.echo")

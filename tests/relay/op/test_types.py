@@ -285,7 +285,7 @@ REFUSED = [  # build, arguments, what the message must say
     (reshape(-5), [(2, 3, 4)], "-5 has no meaning"),
     (reshape(0, 0, 0, 0), [(2, 3, 4)], "more dimensions"),
     (reshape(-4, 2), [(2, 3, 4)], "followed by two numbers"),
-    (reshape(-4, -1, -1, 12), [(2, 3, 4)], "one at most"),
+    (reshape(-4, -1, -1, 12), [(2, 3, 4)], "at most one of the two numbers"),
     (reshape(-4, 2, 2, 12), [(2, 3, 4)], "is not 2 \\* 2"),
     (relay.squeeze, [(1, q, 1)], "axis must be given"),
     (lambda x: relay.squeeze(x, axis=[1]), [(1, 3, 1)], "axes of length 1.*found 3"),

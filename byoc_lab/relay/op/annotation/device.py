@@ -1,4 +1,4 @@
-"""Annotations of devices: on_device and device_copy. Both are identities that hide nothing.
+"""Device annotations: on_device and device_copy. Both are identities.
 
 Source: src/relay/op/annotation/annotation.cc and memory/device_copy.cc of TVM 0.16.
 """
@@ -10,50 +10,50 @@ from typing import Any as AnyValue
 from byoc_lab.relay.ir.attrs import Attr, Attrs, AttrsType, boolean, integer, string
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, builder, define_op, identity
-from byoc_lab.relay.op.tensor.shape import no_flops
 
 DEVICE_TYPES = {"cpu": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10}
 
 
 def target(value: AnyValue) -> AnyValue:
-    """A target of TVM, or None; it is kept as it is."""
+    """A TVM target, unchanged, or None."""
     if value is not None and not hasattr(value, "kind"):
         raise TypeError
     return value
 
 
 def scope(value: AnyValue) -> str:
-    """A string that TVM stores as an object, unlike other strings of attributes."""
+    """A string attribute that TVM stores as an object, unlike others."""
     return string(value)
 
 
-def _in_words(device: Attrs) -> str:
-    words = []
+def _device_text(device: Attrs) -> str:
+    parts = []
     if device.device_type_int != -1:
-        words.append(f"device_type={device.device_type_int}")
+        parts.append(f"device_type={device.device_type_int}")
     if device.virtual_device_id != -1:
-        words.append(f"virtual_device_id={device.virtual_device_id}")
+        parts.append(f"virtual_device_id={device.virtual_device_id}")
     if device.target is not None:
         kind, keys = device.target.kind.name, set(map(str, device.target.keys))
-        words.append(f"target=Target(id={id(device.target):x}, kind='{kind}', keys={keys})")
+        parts.append(f"target=Target(id={id(device.target):x}, kind='{kind}', keys={keys})")
     if device.memory_scope:
-        words.append(f"memory_scope='{device.memory_scope}'")
-    return f"VirtualDevice({', '.join(words) or '?'})"
+        parts.append(f"memory_scope='{device.memory_scope}'")
+    return f"VirtualDevice({', '.join(parts) or '?'})"
 
 
 VIRTUAL_DEVICE = AttrsType(
     "VirtualDevice",
     (
-        Attr("device_type_int", integer, -1, "kind of device as DLPack counts them; 1: CPU"),
-        Attr("virtual_device_id", integer, -1, "which of the devices of that kind"),
-        Attr("target", target, None, "target of the code, as TVM has it"),
+        Attr("device_type_int", integer, -1, "kind of device, as in DLPack; 1: CPU"),
+        Attr("virtual_device_id", integer, -1, "number of the device among those of its kind"),
+        Attr("target", target, None, "TVM target of the code"),
         Attr("memory_scope", scope, "", "memory scope; empty: the default one"),
     ),
-    text=_in_words,
+    text=_device_text,
 )
 
-# TVM's other name for the kind of device.
+# A second name that TVM has for the kind of device.
 VIRTUAL_DEVICE.record.device_type = property(lambda self: self.device_type_int)  # type: ignore[attr-defined]
 
 
@@ -89,7 +89,7 @@ def _device(value: AnyValue) -> Attrs:
 
 
 def _devices(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
-    """Devices by name or of TVM as virtual devices. Raises ValueError for unknown ones."""
+    """Replaces device names and TVM devices by virtual devices. Raises ValueError for others."""
     is_device = {name: name.endswith("virtual_device") for name in values}
     return {n: virtual_device(v) if is_device[n] else v for n, v in values.items()}
 
@@ -119,13 +119,13 @@ ON_DEVICE = _identity(
     AttrsType(
         "relay.attrs.OnDeviceAttrs",
         (
-            Attr("virtual_device", _device, doc="where"),
-            Attr("constrain_result", boolean, False, "whether the result must be there as well"),
-            Attr("constrain_body", boolean, True, "whether body must be computed there"),
+            Attr("virtual_device", _device, doc="the device"),
+            Attr("constrain_result", boolean, False, "whether the result must be on the device"),
+            Attr("constrain_body", boolean, True, "whether body must be computed on the device"),
         ),
     ),
     "body device=virtual_device constrain_result constrain_body",
-    'out = body, which is to be computed on a device: "cpu", "cuda:1" or a device of TVM.',
+    'out = body, to be computed on a device: "cpu", "cuda:1" or a TVM device.',
 )
 _identity(
     "device_copy",
@@ -133,12 +133,12 @@ _identity(
     AttrsType(
         "relay.attrs.DeviceCopyAttrs",
         (
-            Attr("src_virtual_device", _device, doc="where data is"),
-            Attr("dst_virtual_device", _device, doc="where the result is to be"),
+            Attr("src_virtual_device", _device, doc="device of data"),
+            Attr("dst_virtual_device", _device, doc="device of the result"),
         ),
     ),
     "data src_device=src_virtual_device dst_device=dst_virtual_device",
-    "out = data, in the memory of another device.",
+    "out = data, copied to the memory of another device.",
 )
 
 on_device = builder(ON_DEVICE)

@@ -1,6 +1,6 @@
-"""The marks of BYOC: where a region for an external compiler begins and ends.
+"""Annotations of regions: compiler_begin, compiler_end, stop_fusion, checkpoint.
 
-Both are identities on any type, tuples and functions included.
+All are identities on any type, including tuples and functions.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, string
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import builder, define_op, identity
-from byoc_lab.relay.op.tensor.shape import no_flops
 
 COMPILER_ATTRS = AttrsType(
     "relay.attrs.CompilerAttrs",
@@ -17,8 +17,8 @@ COMPILER_ATTRS = AttrsType(
 )
 
 for _name, _doc in (
-    ("compiler_begin", "Marks a value that enters a region of `compiler`."),
-    ("compiler_end", "Marks a value that leaves a region of `compiler`."),
+    ("compiler_begin", "out = data, annotated as an input of a region for `compiler`."),
+    ("compiler_end", "out = data, annotated as an output of a region for `compiler`."),
 ):
     define_op(
         f"annotation.{_name}",
@@ -41,7 +41,7 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, x: x,
     layout=layout_rules.elementwise,
-    doc="An identity that operators are not fused across.",
+    doc="out = data; operators are not fused across it.",
 )
 
 define_op(
@@ -51,7 +51,7 @@ define_op(
     reference=lambda attrs, x: x,
     flops=no_flops,
     relax=lambda R, attrs, x: x,
-    doc="An identity that says that training computes data again instead of keeping it.",
+    doc="out = data, which training recomputes instead of storing.",
 )
 
 compiler_begin = builder(Op.get("annotation.compiler_begin"))

@@ -1,5 +1,5 @@
-"""What external compilers ("bring your own codegen") register: tables of fusable patterns,
-and what optimizes the functions cut out for them."""
+"""Registration for external compilers ("bring your own codegen"): pattern tables, and optimizers
+of the functions partitioned for them."""
 
 from byoc_lab.relay.op.contrib.register import (
     get_optimizer,

@@ -1,4 +1,4 @@
-"""What each external compiler registers for Relay's passes: a pattern table, an optimizer."""
+"""Registries of external compilers for the passes: pattern tables and optimizers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _OPTIMIZERS: dict[str, Optimizer] = {}
 
 
 def register_pattern_table(compiler: str, table: Table | None = None) -> Any:
-    """Register the function that makes the pattern table of `compiler`; also a decorator.
+    """Register the function that returns the pattern table of `compiler`; also a decorator.
 
-    A table is a list of (name, pattern) or (name, pattern, check), tried in this order, where
-    `check(matched expression) -> bool` refuses a match. Registering again replaces the table.
+    A table is a list of (name, pattern) or (name, pattern, check), tried in this order;
+    `check(matched expression) -> bool` may refuse a match. Registering again replaces the table.
     """
 
     def register(function: Table) -> Table:
@@ -31,7 +31,7 @@ def register_pattern_table(compiler: str, table: Table | None = None) -> Any:
 
 
 def registered_table(compiler: str) -> Table | None:
-    """The function that makes the pattern table of `compiler`, or None."""
+    """The function that returns the pattern table of `compiler`, or None."""
     return _TABLES.get(compiler)
 
 
@@ -46,8 +46,8 @@ def pattern_table_names() -> list[str]:
 
 
 def register_optimizer(compiler: str, optimizer: Optimizer | None = None) -> Any:
-    """Register what PartitionGraph puts each function that it cuts out for `compiler` through, as
-    @main of a typed module; also a decorator. TVM's name: "relay.ext.<compiler>.optimize"."""
+    """Register a pass that PartitionGraph runs on each function it partitions for `compiler`; also
+    a decorator. The function is @main of a typed module. TVM: "relay.ext.<compiler>.optimize"."""
 
     def register(function: Optimizer) -> Optimizer:
         _OPTIMIZERS[compiler] = function

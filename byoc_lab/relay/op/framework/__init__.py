@@ -1,1 +1,1 @@
-"""What defining an operator needs: definition, builder, shared relations, layouts."""
+"""The framework for operator definitions: registry, builders, shared relations, layouts, costs."""

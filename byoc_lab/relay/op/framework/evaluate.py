@@ -1,4 +1,4 @@
-"""One operator on NumPy arrays: what folding constants and the reference executor share."""
+"""Evaluation of one operator on NumPy arrays, for constant folding and the reference executor."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from byoc_lab.relay.ir.expr import Op
 def evaluate_op(op: Op, attrs: Attrs | None, args: Sequence[Any]) -> Any:
     """The value of `op` with `attrs` on `args` (arrays, or tuples of them): an array or a tuple.
 
-    Computes in the dtype of the arrays. Domain errors give nan or inf, as compiled code does.
-    Raises EvaluationError when the operator has no reference, or when it cannot take these shapes.
+    Computes in the dtype of the arrays. Domain errors give nan or inf, as in compiled code.
+    Raises EvaluationError when the operator has no reference, or does not support these values.
     """
     definition = op.definition
     if definition.reference is None:

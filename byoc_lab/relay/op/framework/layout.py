@@ -1,4 +1,4 @@
-"""Permutations of axes, and layout strings such as "NCHW" that name them.
+"""Permutations of axes, and layout strings such as "NCHW".
 
 A permutation is a tuple `axes` as in numpy.transpose: axis n of the result is axis axes[n] of the
 operand.
@@ -15,25 +15,27 @@ T = TypeVar("T")
 Axes = tuple[int, ...]
 
 
-def is_permutation(layout: str, wanted: str) -> bool:
-    """Whether `layout` has the axes of `wanted`, each once; a blocked layout ("NCHW16c") is not."""
-    return sorted(layout) == sorted(wanted)
+def is_permutation(layout: str, target: str) -> bool:
+    """Whether `layout` is a permutation of the axes of `target`; "NCHW16c" is none of "NCHW"."""
+    return sorted(layout) == sorted(target)
 
 
-def permutation(layout: str, wanted: str) -> Axes:
-    """The permutation that turns `layout` into `wanted`: for each axis of `wanted`, its position in
-    `layout`. Raises ValueError for an axis that `layout` does not have."""
-    return tuple(layout.index(axis) for axis in wanted)
+def permutation(layout: str, target: str) -> Axes:
+    """The permutation from `layout` to `target`: the position in `layout` of each axis of `target`.
 
-
-def positions(op: str, attribute: str, layout: str, wanted: str) -> Axes:
-    """`permutation` of an operator's attribute.
-
-    Raises TypeInferenceError when `layout` is not a permutation of `wanted`.
+    Raises ValueError for an axis that `layout` does not have.
     """
-    if not is_permutation(layout, wanted):
-        fail(op, f"attribute {attribute} must be a permutation of {wanted}, found {layout!r}")
-    return permutation(layout, wanted)
+    return tuple(layout.index(axis) for axis in target)
+
+
+def positions(op: str, attribute: str, layout: str, target: str) -> Axes:
+    """`permutation` for a layout that is an attribute of an operator.
+
+    Raises TypeInferenceError when `layout` is not a permutation of `target`.
+    """
+    if not is_permutation(layout, target):
+        fail(op, f"attribute {attribute} must be a permutation of {target}, found {layout!r}")
+    return permutation(layout, target)
 
 
 def permute(values: Sequence[T], axes: Sequence[int]) -> tuple[T, ...]:
@@ -42,7 +44,7 @@ def permute(values: Sequence[T], axes: Sequence[int]) -> tuple[T, ...]:
 
 
 def inverse(axes: Sequence[int]) -> Axes:
-    """The permutation that undoes `axes`."""
+    """The inverse permutation of `axes`."""
     return tuple(axes.index(n) for n in range(len(axes)))
 
 
@@ -56,8 +58,8 @@ def is_identity(axes: Axes) -> bool:
     return axes == tuple(range(len(axes)))
 
 
-def with_layout(R: Any, value: Any, layout: str, wanted: str) -> Any:
-    """A Relax expression in another layout; an empty `wanted` means as it is."""
-    if wanted in ("", layout):
+def with_layout(R: Any, value: Any, layout: str, target: str) -> Any:
+    """A Relax expression permuted from `layout` to `target`; unchanged if `target` is empty."""
+    if target in ("", layout):
         return value
-    return R.permute_dims(value, list(permutation(layout, wanted)))
+    return R.permute_dims(value, list(permutation(layout, target)))

@@ -1,8 +1,8 @@
-"""The functions that a script calls: `relay.nn.conv2d`, `relay.add`, ...
+"""The Python functions of the operators: `relay.nn.conv2d`, `relay.add`, ...
 
-They follow from the operators' definitions (`registry.builder`). Where TVM's Python function makes
+They are generated from the definitions (`registry.builder`). Where TVM's Python function creates
 several calls (`std`), chooses among operators (`nn.matmul`) or returns a part of the result
-(`nn.dropout`), a function beside the definition does so and is registered with `@builds`.
+(`nn.dropout`), a handwritten function beside the definition is registered with `@builds`.
 """
 
 from __future__ import annotations
@@ -15,24 +15,25 @@ from typing import Any
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.op.framework.registry import builder, builders
 
-_WRITTEN: dict[str, Callable[..., Any]] = {}
+_HANDWRITTEN: dict[str, Callable[..., Any]] = {}
 
 
 def builds(name: str, defaults_of: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function as `relay.<name>`, instead of the generated builder.
 
-    Its parameters have the defaults of those of the same name of operator `defaults_of`'s builder.
+    Its parameters get the defaults of the parameters of the same names in the builder of
+    `defaults_of`.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        _WRITTEN[name] = with_defaults(function, defaults_of) if defaults_of else function
-        return _WRITTEN[name]
+        _HANDWRITTEN[name] = with_defaults(function, defaults_of) if defaults_of else function
+        return _HANDWRITTEN[name]
 
     return register
 
 
 def with_defaults(function: Callable[..., Any], op_name: str) -> Callable[..., Any]:
-    """`function`, its parameters with the default values that an operator's builder has."""
+    """`function` with the default values of the builder of an operator."""
     given = inspect.signature(builder(Op.get(op_name))).parameters
     own = inspect.signature(function)
     parameters = [
@@ -52,10 +53,13 @@ def with_defaults(function: Callable[..., Any], op_name: str) -> Callable[..., A
 
 def function(name: str) -> Callable[..., Any]:
     """`relay.<name>`, for code that `relay` itself imports. Raises UnknownNameError."""
-    return _WRITTEN.get(name) or builder(Op.get(name))
+    return _HANDWRITTEN.get(name) or builder(Op.get(name))
 
 
 def namespace(prefix: str = "") -> dict[str, Callable[..., Any]]:
     """The functions named `prefix` + one plain word, by that word."""
-    written = {n[len(prefix) :]: f for n, f in _WRITTEN.items() if n.startswith(prefix)}
-    return {**builders(prefix, _WRITTEN), **{n: f for n, f in written.items() if "." not in n}}
+    handwritten = {n[len(prefix) :]: f for n, f in _HANDWRITTEN.items() if n.startswith(prefix)}
+    return {
+        **builders(prefix, _HANDWRITTEN),
+        **{n: f for n, f in handwritten.items() if "." not in n},
+    }

@@ -1,9 +1,8 @@
-"""`define_op`: the one place where an operator is defined.
+"""`define_op`: the definition of an operator.
 
-From one definition follow the operator object, its builder (`relay.nn.conv2d`, ...), how the text
-format reads and prints its attributes, type inference, the NumPy reference, the cost and the
-translation to Relax. The families of operators are the other files of this folder.
-"""
+One definition gives the operator object, its builder (`relay.nn.conv2d`, ...), its attributes in
+the text format, type inference, the NumPy reference, the cost and the translation to Relax. The
+definitions are in the folders beside this one, by family."""
 
 from __future__ import annotations
 
@@ -41,42 +40,42 @@ Relation = Callable[..., Sequence["Type | None"]]
 
 @dataclass(frozen=True, eq=False)
 class OpDef:
-    """All that byoc_lab knows about one operator.
+    """The definition of one operator.
 
-    relation(attrs, *arg_types) -> (*arg_types, result type). An argument whose type is unknown is
-        None; the relation returns what it can solve and None for what it cannot. It raises
-        TypeInferenceError when the types cannot be right.
+    relation(attrs, *arg_types) -> (*arg_types, result type). An argument of unknown type is
+        None; the relation returns the types that it can infer, and None for the others. It raises
+        TypeInferenceError for types that the operator does not support.
     reference(attrs, *arrays) -> array, or a tuple of arrays for several results. NumPy; computes
         in the dtype of its inputs, so float64 inputs give the float64 result.
     flops(attrs, arg_types, result type) -> floating point operations of one evaluation.
     relax(R, attrs, *relax_exprs) -> Relax expression, where R is the module `tvm.relax.op`.
     attrs_key: the type of attributes that TVM's operator declares, where that is not `attrs`;
-        "" for none. TVM's reader makes records of that type only, so its printer puts attributes
-        of another type into the metadata.
+        "" for none. TVM's parser creates attributes of that type only, so its printer puts
+        attributes of other types into the metadata.
     inputs: argument names; a tuple-typed one ends in "*" and its builder accepts a list.
-    layout: how the operator follows when its arguments change layout (`layout_rules`); None: it
-        does not. It is the operator's attribute "FInferCorrectLayout".
-    lacks: "reference", "relax" -> why the definition has none; the errors and the docs say it.
-    results: number of results, or a function of the call that gives it; the builder then returns a
-        TupleWrapper. None: the result is no tuple.
-    non_computational: it stands for what others compute, and is not fused (TVM:
-        TNonComputational). By default qnn's operators are.
+    layout: the layout rule (`layout_rules`); None: the operator keeps its layouts. It becomes the
+        operator's attribute "FInferCorrectLayout".
+    lacks: "reference", "relax" -> the reason why the definition has none, for errors and docs.
+    results: the number of results, or a function of the call that gives it; the builder then
+        returns a TupleWrapper. None: the result is not a tuple.
+    non_computational: a pass must lower it to other operators, and it is not fused (TVM:
+        TNonComputational). Default: true for qnn operators.
 
     The builder has the signature of TVM's Python function. By default its parameters are the
-    arguments, then the attributes, those without a default first. Where TVM's differ:
+    arguments, then the attributes, those without a default first. Where TVM differs:
 
-    python_name: its place below `relay`, where that is not `name`: "annotation.on_device".
+    python_name: its name below `relay`, if not `name`: "annotation.on_device".
     parameters: the parameters in order. "kernel=weight" is a parameter `kernel` for the argument
-        or attribute `weight`. An attribute left out has its default. A name that is neither an
-        argument nor an attribute is for `normalize` to replace.
-    defaults: the builder's default values that are not those of the attributes, by the name in the
-        definition; REQUIRED for none.
-    fixed: the attributes that are no parameters, and their values in every call from Python. One
-        may have the name of an argument.
-    constants: the arguments for which the builder accepts numbers too, and the dtype of the
-        constant that it makes of them (None: as `relay.const` chooses).
-    normalize(values) -> values: what TVM's function does to its arguments before it makes the call
-        (padding to 4 numbers); the values are by the names in the definition.
+        or attribute `weight`. An omitted attribute has its default. `normalize` must replace a name
+        that is neither an argument nor an attribute.
+    defaults: default values of the builder that differ from those of the attributes, by the name in
+        the definition; REQUIRED for no default.
+    fixed: attributes that are not parameters, and their values in calls from Python. One may have
+        the name of an argument.
+    constants: the arguments for which the builder also accepts numbers, and the dtype of the
+        resulting constant (None: as in `relay.const`).
+    normalize(values) -> values: how TVM's function changes its arguments before it creates the call
+        (padding to 4 numbers); the keys are the names in the definition.
     """
 
     name: str
@@ -112,11 +111,11 @@ class OpDef:
 
     @property
     def support_level(self) -> int:
-        """TVM's word for how widely the operator is supported; 1 is the most."""
+        """TVM's support level of the operator; 1 is the best supported."""
         return SUPPORT_LEVELS.get(self.name, DEFAULT)
 
     def why_no(self, part: str) -> str:
-        """The end of an error message about a part ("reference", "relax") that is not there."""
+        """The reason why a part ("reference", "relax") is missing, to end an error message."""
         return self.lacks.get(part) or f"give its definition (define_op) a `{part}`"
 
 
@@ -127,26 +126,26 @@ def define_op(name: str, inputs: Iterable[str] | str, relation: Relation, **opti
     op = Op(name, definition)
     op.set_attr("TOpPattern", int(definition.pattern))
     op.set_attr("TOpIsStateful", definition.stateful)
-    stands_for_others = definition.non_computational
-    if stands_for_others is None:
-        stands_for_others = name.startswith("qnn.")
-    op.set_attr("TNonComputational", stands_for_others)
+    non_computational = definition.non_computational
+    if non_computational is None:
+        non_computational = name.startswith("qnn.")
+    op.set_attr("TNonComputational", non_computational)
     if definition.layout is not None:
         op.set_attr("FInferCorrectLayout", definition.layout)
     return op
 
 
 def _wrapped(call: Call) -> Call | TupleWrapper:
-    """What a builder returns: the call, as a TupleWrapper if the operator gives a tuple."""
+    """The call, as a TupleWrapper if the operator has several results."""
     results = call.op.definition.results  # type: ignore[attr-defined]
     count = results(call) if callable(results) else results
     return call if count is None else TupleWrapper(call, count)
 
 
 def builder(op: Op) -> Callable[..., Any]:
-    """The function that makes a call of `op`, with the signature of TVM's Python function.
+    """The function that creates a call of `op`, with the signature of TVM's Python function.
 
-    Raises OperatorDefinitionError when the definition's `parameters` do not fit the operator.
+    Raises OperatorDefinitionError when `parameters` of the definition do not match the operator.
     """
     d: OpDef = op.definition
     parameters = _parameters(d)
@@ -182,9 +181,9 @@ def _parameters(d: OpDef) -> dict[str, inspect.Parameter]:
         return inspect.Parameter(shown, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
 
     if not d.parameters:
-        found = [(name, parameter(name, name)) for name in (*arguments, *fields)]
+        every = [(name, parameter(name, name)) for name in (*arguments, *fields)]
         # In TVM's print order a required attribute may follow one with a default.
-        chosen = dict(sorted(found, key=lambda f: f[1].default is not inspect.Parameter.empty))
+        chosen = dict(sorted(every, key=lambda f: f[1].default is not inspect.Parameter.empty))
         _check_options(d, chosen, arguments)
         return chosen
     pairs = [word.partition("=") for word in d.parameters.split()]
@@ -196,15 +195,16 @@ def _parameters(d: OpDef) -> dict[str, inspect.Parameter]:
 
 
 def _check_parameters(
-    d: OpDef, chosen: Mapping[str, Any], known: set[str], arguments: Iterable[str]
+    d: OpDef, chosen: Mapping[str, Any], possible: set[str], arguments: Iterable[str]
 ) -> None:
-    """Raise OperatorDefinitionError unless `chosen` are known names, all arguments among them."""
+    """Raise OperatorDefinitionError unless `chosen` are possible names and include all
+    arguments."""
     where = f"{d.name}: parameters {d.parameters!r}"
     for name in chosen:
-        if name not in known:
+        if name not in possible:
             raise OperatorDefinitionError(
                 f"{where}: {name!r} is neither an argument nor an attribute; possible: "
-                f"{', '.join(sorted(known))}, or any name that a `normalize` replaces"
+                f"{', '.join(sorted(possible))}, or any name that `normalize` replaces"
             )
     for name in arguments:
         if name not in chosen:
@@ -227,8 +227,8 @@ def _check_options(d: OpDef, chosen: Mapping[str, Any], arguments: Sequence[str]
 
 
 def _attributes(d: OpDef, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes of a call: the fixed ones, and those of `values` that are attributes. An
-    optional dtype may be None, as in TVM's calls from Python: the empty one."""
+    """The attributes of a call: the fixed ones, and those in `values`. An optional dtype may be
+    None, as in calls of TVM from Python; it is stored as the empty dtype."""
 
     def value(f: Attr) -> Any:
         is_empty = values[f.name] is None and f.default == NO_DTYPE and f.kind is dtype
@@ -242,19 +242,19 @@ def _operand(d: OpDef, name: str, value: Any) -> Expr:
     if isinstance(value, Expr):
         return value
     if name.endswith("*"):
-        return Tuple(list(value))  # of a TupleWrapper, its projections: so does TVM
+        return Tuple(list(value))  # for a TupleWrapper, its projections, as in TVM
     if isinstance(value, TupleWrapper):
         return value.tuple_value
     if name in d.constants:
         return const(value, d.constants[name])
     raise TypeError(
         f"{d.name}: argument {name!r} must be a Relay expression, found {value!r}; "
-        f"relay.const(...) makes one of numbers and arrays"
+        f"use relay.const(...) for numbers and arrays"
     )
 
 
 def documentation(d: OpDef) -> str:
-    """The text of a builder's help: what the operator computes, its attributes."""
+    """The help text of a builder: the description of the operator and its attributes."""
     lines = [d.doc or f"`{d.name}`."]
     fields = d.free_attributes
     shown = [(p, fields[own]) for own, p in _parameters(d).items() if own in fields]
@@ -266,15 +266,15 @@ def documentation(d: OpDef) -> str:
     return "\n".join(lines)
 
 
-def builders(prefix: str = "", written: Container[str] = ()) -> dict[str, Callable[..., Any]]:
-    """The builders named `prefix` + one plain word, by that word, but for those in `written`."""
-    found = {}
+def builders(prefix: str = "", handwritten: Container[str] = ()) -> dict[str, Callable[..., Any]]:
+    """The builders named `prefix` + one word, by that word, except those in `handwritten`."""
+    functions = {}
     for op in map(Op.get, Op.list_op_names()):
         name = op.definition.python_name
         word = name[len(prefix) :]
-        if name.startswith(prefix) and "." not in word and name not in written:
-            found[word] = builder(op)
-    return found
+        if name.startswith(prefix) and "." not in word and name not in handwritten:
+            functions[word] = builder(op)
+    return functions
 
 
 # Relations that many operators share -------------------------------------------------------------
@@ -288,7 +288,7 @@ def tensor(op: str, name: str, ty: Type | None) -> TensorType | None:
 
 
 def identity(attrs: Any, x: Type | None) -> Sequence[Type | None]:
-    """The result is typed as the one argument, and the argument as the result."""
+    """The argument and the result have one type."""
     return x, x
 
 

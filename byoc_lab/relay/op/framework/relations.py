@@ -1,7 +1,7 @@
-"""What the type relations of several families share: axes, broadcasting, arithmetic with `?`.
+"""Functions shared by type relations: checks, axes, broadcasting, arithmetic with `?`.
 
-A relation takes (attrs, *argument types) and gives (*argument types, result type); None stands for
-what is not known. See `registry.OpDef`.
+A relation maps (attrs, *argument types) to (*argument types, result type); None stands for an
+unknown type. See `registry.OpDef`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NoReturn
 from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay.ir.attrs import DType
 from byoc_lab.relay.ir.dims import Any, Dim, UndecidedError, Unknown
-from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 
 NO_DTYPE = DType("")  # TVM's void: "the dtype of the data"
 Types = Sequence["Type | None"]
@@ -42,8 +42,50 @@ def need_rank(op: str, name: str, ty: TensorType, rank: int) -> None:
 
 def need_length(op: str, name: str, values: Sequence[int], *lengths: int) -> None:
     if len(values) not in lengths:
-        wanted = " or ".join(map(str, lengths))
-        fail(op, f"attribute {name} must have {wanted} numbers, found {list(values)}")
+        expected = " or ".join(map(str, lengths))
+        fail(op, f"attribute {name} must have {expected} numbers, found {list(values)}")
+
+
+def need_one_of(op: str, name: str, value: AnyValue, choices: Iterable[AnyValue]) -> None:
+    """Raise TypeInferenceError unless an attribute has one of the values that the operator has."""
+    if value not in (possible := tuple(choices)):
+        shown = ", ".join(map(str, possible))
+        fail(op, f"attribute {name} must be one of {shown}, found {value!r}")
+
+
+def need_positive(op: str, attrs: AnyValue, *names: str) -> None:
+    """Raise TypeInferenceError unless attributes, numbers or lists of them, are all positive."""
+    for name in names:
+        value = attrs[name]
+        if (min(value, default=1) if isinstance(value, tuple) else value) < 1:
+            shown = list(value) if isinstance(value, tuple) else value
+            fail(op, f"attribute {name} must be positive, found {shown}")
+
+
+def need_integers(op: str, name: str, ty: TensorType | None) -> None:
+    """Raise TypeInferenceError unless the dtype of `ty` is an integer."""
+    if ty is not None and not ty.dtype.startswith(("int", "uint")):
+        fail(op, f"{name} must be of integers, found {ty}")
+
+
+def is_incomplete(ty: Type | None) -> bool:
+    """Whether a tuple argument, or one of its fields, has no type yet."""
+    return ty is None or (isinstance(ty, TupleType) and ty.has_holes)
+
+
+def tensor_fields(op: str, name: str, ty: Type | None) -> list[TensorType]:
+    """The fields of a tuple of tensors that is complete.
+
+    Raises TypeInferenceError for anything else, and for an empty tuple.
+    """
+    if not isinstance(ty, TupleType) or not ty.fields:
+        fail(op, f"{name} must be a tuple of tensors, found {ty}")
+    fields: list[TensorType] = []
+    for n, field in enumerate(ty.fields):
+        if not isinstance(field, TensorType):
+            fail(op, f"field {n} of {name} must be a tensor, found {field}")
+        fields.append(field)
+    return fields
 
 
 def axis_of(op: str, axis: int, rank: int, name: str = "axis") -> int:
@@ -54,15 +96,15 @@ def axis_of(op: str, axis: int, rank: int, name: str = "axis") -> int:
 
 
 def axes_of(op: str, axes: Iterable[int], rank: int) -> tuple[int, ...]:
-    """Several axes counted from the front. Raises TypeInferenceError for one that comes twice."""
-    found = tuple(axis_of(op, a, rank) for a in axes)
-    if len(set(found)) != len(found):
+    """Several axes counted from the front. Raises TypeInferenceError for an axis named twice."""
+    result = tuple(axis_of(op, a, rank) for a in axes)
+    if len(set(result)) != len(result):
         fail(op, f"attribute axis must not name an axis twice, found {list(axes)}")
-    return found
+    return result
 
 
 def dim(compute: Callable[..., Dim], *dims: Dim) -> Dim:
-    """`compute(*dims)`; `?` when one of them is `?`, or when symbolic ones leave it open."""
+    """`compute(*dims)`; `?` when a dimension is `?`, or when symbolic ones leave it undecided."""
     if any(isinstance(d, Any) for d in dims):
         return Any()
     try:
@@ -84,17 +126,17 @@ def product(dims: Iterable[Dim]) -> Dim:
 
 
 def differ(a: Dim, b: Dim) -> bool:
-    """Whether two dimensions cannot be the same (a `?` can be anything, `n` what `m` is)."""
+    """Whether two dimensions cannot be equal (`?` may equal anything, `n` may equal `m`)."""
     if isinstance(a, Any) or isinstance(b, Any):
         return False
-    gap = a - b
-    return not isinstance(gap, Unknown) and gap != 0
+    difference = a - b
+    return not isinstance(difference, Unknown) and difference != 0
 
 
 def broadcast(op: str, lhs: TensorType, rhs: TensorType) -> tuple[Dim, ...]:
-    """The common shape of two tensors, as NumPy lines them up; `?` with d > 1 gives d.
+    """The shape that two tensors broadcast to, aligned as in NumPy; `?` with d > 1 gives d.
 
-    Symbolic lengths broadcast when they are equal for every value: `n` and `m` do not.
+    Symbolic lengths broadcast only if they are always equal: `n` and `m` do not.
 
     Raises TypeInferenceError when a pair of dimensions differs and neither is 1.
     """
@@ -113,18 +155,18 @@ def broadcast(op: str, lhs: TensorType, rhs: TensorType) -> tuple[Dim, ...]:
     return tuple(shape[::-1])
 
 
-def check_spreads(op: str, narrow: TensorType, wide: TensorType) -> None:
-    """Raise TypeInferenceError unless `narrow` may broadcast to the shape of `wide`."""
+def check_broadcasts_to(op: str, narrow: TensorType, wide: TensorType) -> None:
+    """Raise TypeInferenceError unless `narrow` broadcasts to the shape of `wide`."""
     spare = len(wide.shape) - len(narrow.shape)
     if spare < 0:
         fail(op, f"{narrow} does not broadcast to the {len(wide.shape)} axes of {wide}")
     for n, (d, w) in enumerate(zip(narrow.shape, wide.shape[spare:], strict=True)):
         if d != 1 and differ(d, w):
-            fail(op, f"{narrow} and {wide} do not broadcast: axis {n} would have to be {w} long")
+            fail(op, f"{narrow} and {wide} do not broadcast: axis {n} must be {w} or 1, found {d}")
 
 
 def relation_of(op: str, other: AnyValue, attrs: AnyValue, *types: Type | None) -> Types:
-    """What the relation of the definition `other` says; an error bears the name of `op`."""
+    """The result of the relation of the definition `other`; errors name `op` instead."""
     try:
         return other.relation(attrs, *types)
     except TypeInferenceError as error:

@@ -1,4 +1,4 @@
-"""What a translation to Relax may ask of a Relax expression. Imports no TVM by itself."""
+"""Functions for translations to Relax. TVM is imported only inside them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from byoc_lab.errors import BuildError
 
 
 def _type_of(expr: Any) -> Any:
-    """apache-tvm 0.27 calls the type `ty`; 0.25 and 0.26 call it `struct_info`."""
+    """The type: `ty` in apache-tvm 0.27, `struct_info` in 0.25 and 0.26."""
     return expr.ty if hasattr(expr, "ty") else expr.struct_info
 
 
@@ -39,16 +39,16 @@ def scalar(value: float, dtype: str) -> Any:
 
 
 def constant_of(array: np.ndarray) -> Any:
-    """A Relax constant of an array, in its dtype (`relax.const` makes int32 of int64)."""
+    """A Relax constant of an array, in its dtype (`relax.const` turns int64 into int32)."""
     from tvm import relax
 
     return relax.const(array, array.dtype.name)
 
 
 def by_topi(path: str, *args: Any, **options: Any) -> Any:
-    """What Relax has no operator for, computed by a function of `tvm.topi` ("nn.dilate", ...).
+    """A call of a function of `tvm.topi` ("nn.dilate", ...), where Relax has no operator.
 
-    Only for use in a translation, which has a Relax function under construction.
+    Only inside a translation, while a Relax function is being built.
     """
     from functools import reduce
 
@@ -59,7 +59,7 @@ def by_topi(path: str, *args: Any, **options: Any) -> Any:
 
 
 def round_half_away(R: Any, x: Any) -> Any:
-    """The nearest integers, halves away from zero: Relax's own `round` takes the even one."""
+    """The nearest integers, halves away from zero; Relax's own `round` rounds halves to even."""
     kind = dtype_of(x)
     if "float" not in kind:
         return x
@@ -69,7 +69,7 @@ def round_half_away(R: Any, x: Any) -> Any:
 
 
 def in_wide_floats(R: Any, compute: Callable[..., Any], *values: Any) -> Any:
-    """`compute` of floats, in float32 where they have 16 bits, in their dtype again."""
+    """`compute(*values)`, computed in float32 for 16-bit floats, in the dtype of the values."""
     kind = dtype_of(values[0])
     if kind not in ("float16", "bfloat16"):
         return compute(*values)
@@ -77,8 +77,10 @@ def in_wide_floats(R: Any, compute: Callable[..., Any], *values: Any) -> Any:
 
 
 def mean_of(R: Any, x: Any, axes: Sequence[int], keepdims: bool) -> Any:
-    """R.mean, of 16-bit floats computed in float32 as in TVM 0.16; for integers what it is declared
-    to be, while what is compiled is int64."""
+    """R.mean, with 16-bit floats computed in float32 as in TVM 0.16.
+
+    For integers the result has their dtype; R.mean declares that, but computes int64 when compiled.
+    """
     kind = dtype_of(x)
     if "float" in kind:
         return in_wide_floats(R, lambda x: R.mean(x, axis=list(axes), keepdims=keepdims), x)
@@ -92,15 +94,15 @@ def mean_of(R: Any, x: Any, axes: Sequence[int], keepdims: bool) -> Any:
 
 
 def in_wide_integers(R: Any, x: Any, average: Callable[[Any], Any]) -> Any:
-    """`average` of integers, whose sum may be more than they can hold, in their dtype again."""
+    """`average` of integers, computed in at least 32 bits, in their dtype."""
     kind = dtype_of(x)
     wide = kind if kind.endswith(("32", "64")) else "int32"
-    found = typed(average(typed(R.astype(x, wide)) if wide != kind else x))
-    return found if dtype_of(found) == kind else R.astype(found, kind)
+    result = typed(average(typed(R.astype(x, wide)) if wide != kind else x))
+    return result if dtype_of(result) == kind else R.astype(result, kind)
 
 
 def typed(expr: Any) -> Any:
-    """`expr` with its type known, as `rank_of`, `shape_of` and `by_topi` need their arguments."""
+    """`expr` with its type inferred, which `rank_of`, `shape_of` and `by_topi` need."""
     from tvm import relax
 
     return relax.BlockBuilder.current().normalize(expr)
@@ -109,12 +111,12 @@ def typed(expr: Any) -> Any:
 def constant_array(expr: Any, op: str, name: str) -> Any:
     """The NumPy array that a Relax constant holds.
 
-    Raises BuildError for anything else: Relax wants this argument of `op` at compile time.
+    Raises BuildError for anything else: Relax needs this argument of `op` at compile time.
     """
     held = getattr(expr, "value", None)
     data = held if held is not None else getattr(expr, "data", None)
     if data is None or not hasattr(data, "numpy"):
-        raise BuildError(f"{op}: Relax can only take a constant as {name}, found {expr}")
+        raise BuildError(f"{op}: {name} must be a constant for Relax, found {expr}")
     return data.numpy()
 
 

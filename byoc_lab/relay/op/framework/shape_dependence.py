@@ -1,7 +1,6 @@
-"""Operators whose result has a shape that the numbers in an argument say (TShapeDataDependent).
+"""Operators with a result shape that depends on the values of arguments (TShapeDataDependent).
 
-For each argument whether that is so; one flag stands for all of them. Such a call is fused with
-nothing while its shape is not known.
+One flag per argument, or one flag for all. Such a call is not fused while its shape is unknown.
 
 Source: register_shape_func(..., data_dependent) under python/tvm/relay/op of TVM 0.16.
 """

@@ -1,4 +1,4 @@
-"""How widely TVM 0.16 supports each operator: 1 is the least that a network needs.
+"""The support level of each operator in TVM 0.16: 1 is the basic set.
 
 Source: `support_level` of TVM 0.16's operators; those not listed have 10, TVM's default.
 """

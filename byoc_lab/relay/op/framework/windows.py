@@ -1,4 +1,4 @@
-"""Sliding windows over one, two or three spatial axes: what convolution and pooling share."""
+"""Sliding windows over one, two or three spatial axes, shared by convolution and pooling."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import cast
 import numpy as np
 
 from byoc_lab.relay.ir.dims import Dim, Unknown
-from byoc_lab.relay.op.framework.relations import dim, fail, need_length
+from byoc_lab.relay.op.framework.relations import dim, fail, need_length, need_positive
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 AXIS_NAMES = {"D": "depth", "H": "height", "W": "width"}
 Pads = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def axes_in_words(rank: int) -> str:
+def spatial_axis_names(rank: int) -> str:
     """ "height, width" for rank 2."""
     return ", ".join(AXIS_NAMES[axis] for axis in SPATIAL[rank])
 
@@ -37,7 +37,7 @@ def four_pads(padding: Sequence[int]) -> tuple[int, int, int, int]:
 
 
 def padding_of_builder(padding: AnyValue, rank: int) -> AnyValue:
-    """What TVM's builders store: always 2 * `rank` numbers."""
+    """The padding that TVM's builders store: 2 * `rank` numbers."""
     if isinstance(padding, int):
         return (padding,) * (2 * rank)
     if isinstance(padding, Sequence) and len(padding) in (1, rank):
@@ -46,7 +46,7 @@ def padding_of_builder(padding: AnyValue, rank: int) -> AnyValue:
 
 
 def window_normalize(rank: int) -> Callable[[dict[str, AnyValue]], dict[str, AnyValue]]:
-    """The normalisation of TVM's window builders: one number for each axis, two pads for each."""
+    """The normalization of TVM's window builders: one number per axis, two pads per axis."""
 
     def normalize(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
         for name in ("strides", "dilation", "kernel_size", "pool_size"):
@@ -59,13 +59,11 @@ def window_normalize(rank: int) -> Callable[[dict[str, AnyValue]], dict[str, Any
 
 
 def check_window_attrs(op: str, attrs: AnyValue, rank: int) -> None:
-    """Raise TypeInferenceError unless strides, dilation and padding have usable values."""
+    """Raise TypeInferenceError unless strides, dilation and padding are valid."""
     need_length(op, "strides", attrs.strides, rank)
     need_length(op, "dilation", attrs.dilation, rank)
     need_length(op, "padding", attrs.padding, *sorted({1, rank, 2 * rank}))
-    for name in ("strides", "dilation"):
-        if min(attrs[name]) < 1:
-            fail(op, f"attribute {name} must be positive, found {list(attrs[name])}")
+    need_positive(op, attrs, "strides", "dilation")
     if min(attrs.padding) < 0:
         fail(op, f"attribute padding must not be negative, found {list(attrs.padding)}")
 
@@ -73,9 +71,9 @@ def check_window_attrs(op: str, attrs: AnyValue, rank: int) -> None:
 def spatial_result(
     op: str, size: Sequence[Dim], kernel: Sequence[Dim], attrs: AnyValue
 ) -> tuple[Dim, ...]:
-    """The spatial size of the result; `?` where the input or the kernel is.
+    """The spatial size of the result; `?` where the input or the kernel is `?`.
 
-    Raises TypeInferenceError when the window does not fit into the padded input.
+    Raises TypeInferenceError when the window is larger than the padded input.
     """
     rank = len(size)
     ceil_mode = attrs.get("ceil_mode", False)
@@ -98,12 +96,12 @@ def spatial_result(
 def static_result(
     op: str, size: Sequence[int], kernel: Sequence[int], attrs: AnyValue
 ) -> tuple[int, ...]:
-    """`spatial_result` of sizes that are all known, as those of an array are."""
+    """`spatial_result` for the shape of an array, which has no `?`."""
     return cast("tuple[int, ...]", spatial_result(op, size, kernel, attrs))
 
 
 def padded(data: np.ndarray, pads: Pads, value: AnyValue) -> np.ndarray:
-    """Data (N, C, spatial axes) with more elements of `value` around its spatial axes."""
+    """Data (N, C, spatial axes) padded with `value` around its spatial axes."""
     if not any(map(any, pads)):
         return data
     width = ((0, 0), (0, 0), *zip(*pads, strict=True))
@@ -111,9 +109,9 @@ def padded(data: np.ndarray, pads: Pads, value: AnyValue) -> np.ndarray:
 
 
 def last_axes(data: np.ndarray, index: Iterable[AnyValue]) -> np.ndarray:
-    """`data` with an index or slice for each of its last axes: a view where NumPy gives one."""
-    whole: tuple[AnyValue, ...] = (..., *index)
-    return data[whole]
+    """`data` indexed by an index or slice per last axis; a view where NumPy gives one."""
+    full_index: tuple[AnyValue, ...] = (..., *index)
+    return data[full_index]
 
 
 def taps(
@@ -123,7 +121,7 @@ def taps(
     dilation: Sequence[int],
     result: Sequence[int],
 ) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
-    """For each kernel position, the view of padded data (N, C, spatial axes) that it meets.
+    """For each kernel position, the view of padded data (N, C, spatial axes) that it multiplies.
 
     The view has the spatial size `result`; summing kernel[position] * view is the convolution.
     """

@@ -1,1 +1,1 @@
-"""Operators on images: resizing, and sampling at given places."""
+"""Operators on images: resizing, and sampling at given positions."""

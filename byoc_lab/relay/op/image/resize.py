@@ -1,4 +1,4 @@
-"""Resizing images of one, two and three spatial axes: image.resize1d, resize2d, resize3d.
+"""Resizing of images with one, two and three spatial axes: image.resize1d, resize2d, resize3d.
 
 A result pixel is a weighted sum of data pixels, and the weights of each axis are independent:
 the reference is a product with one matrix per axis. Source: `Resize1DRel`, `Resize2DRel`,
@@ -33,12 +33,13 @@ from byoc_lab.relay.op.framework.relations import (
     Types,
     fail,
     need_length,
+    need_one_of,
     need_rank,
     out_dtype,
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import by_topi, constant_of, shape_of, typed
-from byoc_lab.relay.op.framework.windows import SPATIAL, axes_in_words
+from byoc_lab.relay.op.framework.windows import SPATIAL, spatial_axis_names
 
 METHODS = ("nearest_neighbor", "linear", "cubic")
 MODES = (
@@ -57,9 +58,9 @@ AxisRange = tuple[float, float]  # first and last position, as fractions of the 
 def sample_positions(
     length: int, target: int, mode: str, region: AxisRange = (0.0, 0.0)
 ) -> np.ndarray:
-    """The position in data of `length` that each of `target` pixels of the result samples.
+    """The positions in data of `length` that the `target` pixels of the result sample.
 
-    `region` is the part that tf_crop_and_resize samples. Raises ValueError for an unknown mode.
+    `region`: the part that tf_crop_and_resize samples. Raises ValueError for an unknown mode.
     """
     x, scale = np.arange(target), length / target
     first, last = region
@@ -88,7 +89,7 @@ def nearest_index(at: np.ndarray, rounding: str, mode: str) -> np.ndarray:
         "round": lambda: np.sign(at) * np.floor(np.abs(at) + 0.5),
         "round_prefer_floor": lambda: np.ceil(at - 0.5),
         "round_prefer_ceil": lambda: np.floor(at + 0.5),
-        "floor": lambda: np.floor(at + 1e-5),  # TVM's guard against positions just below a pixel
+        "floor": lambda: np.floor(at + 1e-5),  # as in TVM, against positions just below a pixel
         "ceil": lambda: np.ceil(at - 1e-5),
     }
     rounding = rounding or ("round" if mode == "align_corners" else "floor")
@@ -111,7 +112,7 @@ def cubic_weights(t: np.ndarray, alpha: float) -> np.ndarray:
 
 
 def resize_matrix(length: int, at: np.ndarray, attrs: AnyValue) -> np.ndarray:
-    """The matrix (result, data) of the weights of data of `length` for the positions `at`."""
+    """The matrix (result, data) of the weight of each data pixel for each position in `at`."""
     target = len(at)
     mode = attrs.coordinate_transformation_mode
     first = np.floor(at).astype(np.int64)
@@ -134,7 +135,7 @@ def resize_matrix(length: int, at: np.ndarray, attrs: AnyValue) -> np.ndarray:
 
 
 def roi_range(attrs: AnyValue, axis: int, rank: int) -> AxisRange:
-    """The part of a spatial axis in `roi`. For rank 3 TVM reads it in reverse order of the axes.
+    """The part of a spatial axis in `roi`. With three axes TVM reads roi in reverse order.
 
     Raises ValueError unless roi has two numbers for each axis.
     """
@@ -149,7 +150,7 @@ def roi_range(attrs: AnyValue, axis: int, rank: int) -> AxisRange:
 def resize_positions(
     attrs: AnyValue, length: int, target: int, region: AxisRange, rank: int
 ) -> np.ndarray:
-    """As `sample_positions`; for two axes TVM may find the nearest pixel by integer division."""
+    """As `sample_positions`; with two axes TVM finds some nearest pixels by integer division."""
     mode = attrs.coordinate_transformation_mode
     if (rank, mode, attrs.method) == (2, "asymmetric", "nearest_neighbor"):
         factor, rest = divmod(target, length)
@@ -161,7 +162,7 @@ def resize_positions(
 def resized(attrs: AnyValue, x: np.ndarray, regions: Sequence[AxisRange]) -> np.ndarray:
     """`x` (N, C, spatial axes) resized to the attributes' size; pixels outside are extrapolated.
 
-    Of three axes TVM does not extrapolate the first, and neither does this.
+    As in TVM, the first of three axes is not extrapolated.
     """
     mode = attrs.coordinate_transformation_mode
     for n, (target, region) in enumerate(zip(attrs.size, regions, strict=True)):
@@ -176,9 +177,9 @@ def resized(attrs: AnyValue, x: np.ndarray, regions: Sequence[AxisRange]) -> np.
 
 
 def resize_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
-    """Two per result element and data element in its sum: 2 or 4 along each axis."""
-    along = {"nearest_neighbor": 0, "linear": 2}.get(attrs.method, 4)
-    return 2 * prod(result.concrete_shape) * along ** len(attrs.size or ())
+    """Two per result element and data element in its sum: 2 or 4 data elements per axis."""
+    terms = {"nearest_neighbor": 0, "linear": 2}.get(attrs.method, 4)
+    return 2 * prod(result.concrete_shape) * terms ** len(attrs.size or ())
 
 
 def roi_numbers(value: AnyValue) -> tuple[float, ...]:
@@ -189,7 +190,7 @@ RESIZE_ATTRS: dict[int, AttrsType] = {}
 
 
 def _define(rank: int) -> None:
-    op, spatial, axes = f"image.resize{rank}d", SPATIAL[rank], axes_in_words(rank)
+    op, spatial, axes = f"image.resize{rank}d", SPATIAL[rank], spatial_axis_names(rank)
 
     def relation(attrs: AnyValue, data: Type | None) -> Types:
         """data (N, C, spatial axes) gives (N, C, *size)."""
@@ -201,9 +202,7 @@ def _define(rank: int) -> None:
             fail(op, f"attribute size must be given: ({axes})")
         need_length(op, "size", attrs.size, rank)
         for name, possible in (("method", METHODS), ("coordinate_transformation_mode", MODES)):
-            if attrs[name] not in possible:
-                found = attrs[name]
-                fail(op, f"attribute {name} must be one of {', '.join(possible)}, found {found!r}")
+            need_one_of(op, name, attrs[name], possible)
         order = positions(op, "layout", attrs.layout, f"NC{spatial}")
         n, c, *_ = permute(x.shape, order)
         return x, TensorType(inverse_permute((n, c, *attrs.size), order), out_dtype(attrs, x))
@@ -216,10 +215,10 @@ def _define(rank: int) -> None:
         return np.ascontiguousarray(out.transpose(np.argsort(order)).astype(kind))
 
     def nearest_unlike_relax(attrs: AnyValue, x: AnyValue) -> list[tuple[int, np.ndarray]]:
-        """The axes and the indices along each, where TVM 0.16 chooses another nearest pixel than
-        Relax: halfway between two (away from zero, not the even one), and by division."""
+        """(axis, indices) of each spatial axis where TVM 0.16 chooses a different nearest pixel
+        than Relax: halfway between two (away from zero, not to even), or by integer division."""
         order = positions(op, "layout", attrs.layout, f"NC{spatial}")
-        mode, found, differs = attrs.coordinate_transformation_mode, [], False
+        mode, indices, differs = attrs.coordinate_transformation_mode, [], False
         for n, axis in enumerate(order[2:]):
             length, region = shape_of(x)[axis], roi_range(attrs, n, rank)
             at = resize_positions(attrs, length, attrs.size[n], region, rank)
@@ -227,22 +226,22 @@ def _define(rank: int) -> None:
             index = nearest_index(at, attrs.rounding_method, mode)
             differs |= bool((at % 1 == 0.5).any())
             differs |= not np.array_equal(index, nearest_index(plain, attrs.rounding_method, mode))
-            found.append((axis, index.clip(0, length - 1)))
-        return found if differs and mode != "tf_crop_and_resize" else []
+            indices.append((axis, index.clip(0, length - 1)))
+        return indices if differs and mode != "tf_crop_and_resize" else []
 
     def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
         indices = nearest_unlike_relax(attrs, x) if attrs.method == "nearest_neighbor" else []
         if indices:
-            for axis, along in indices:
-                x = typed(R.take(x, constant_of(along), axis))
+            for axis, index in indices:
+                x = typed(R.take(x, constant_of(index), axis))
             return R.astype(x, attrs.out_dtype) if attrs.out_dtype else x
-        if rank == 1:  # Relax resizes two axes or three
+        if rank == 1:  # Relax resizes only two or three axes
             more = attrs.cubic_alpha, attrs.cubic_exclude, attrs.extrapolation_value
             mode = attrs.coordinate_transformation_mode
-            words = attrs.layout, attrs.method, mode, attrs.rounding_method
+            names = attrs.layout, attrs.method, mode, attrs.rounding_method
             region = list(attrs.roi or (0.0, 0.0))
             kind = attrs.out_dtype or None
-            return by_topi("image.resize1d", x, region, list(attrs.size), *words, *more, kind)
+            return by_topi("image.resize1d", x, region, list(attrs.size), *names, *more, kind)
         names = ("layout", "method", "coordinate_transformation_mode", "rounding_method")
         numbers = ("cubic_alpha", "cubic_exclude", "extrapolation_value")
         return getattr(R.image, f"resize{rank}d")(
@@ -260,19 +259,19 @@ def _define(rank: int) -> None:
             Attr(
                 "roi", roi_numbers, None, "region for tf_crop_and_resize: all starts, then all ends"
             ),
-            Attr("layout", string, f"NC{spatial}", "order of the axes of data and result"),
+            Attr("layout", string, f"NC{spatial}", "layout of data and result"),
             Attr("method", string, "linear", ", ".join(METHODS)),
             Attr("coordinate_transformation_mode", string, "half_pixel", ", ".join(MODES)),
-            Attr("rounding_method", string, "round", "nearest_neighbor: round, floor, ..."),
+            Attr("rounding_method", string, "round", "for nearest_neighbor: round, floor, ..."),
             Attr("cubic_alpha", number, -0.5, "coefficient of the cubic spline"),
             Attr("cubic_exclude", integer, 0, "whether cubic ignores pixels outside the data"),
             Attr("extrapolation_value", number, 0.0, "value of pixels outside the data"),
-            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of the data"),
         ),
     )
 
     def normalize(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
-        """Constants as their values; a region of zeros where none is given."""
+        """Replaces constants by their values, and a missing roi by zeros."""
         roi = (0.0,) * (2 * rank) if values["roi"] is None else _values(values["roi"])
         return {**values, "size": _values(values["size"]), "roi": roi}
 
@@ -285,11 +284,10 @@ def _define(rank: int) -> None:
         flops=resize_flops,
         relax=relax,
         pattern=OpPattern.INJECTIVE,
-        layout=layout_rules.resize if rank < 3 else None,  # as TVM has it
+        layout=layout_rules.resize if rank < 3 else None,  # as in TVM
         defaults={"size": REQUIRED, "rounding_method": "", "out_dtype": None},
         normalize=normalize,
-        doc=f"Data of {rank} spatial {'axis' if rank == 1 else 'axes'} resized to ({axes}); size "
-        "and roi may be constants.",
+        doc=f"Images with {rank} spatial {'axis' if rank == 1 else 'axes'} resized to ({axes}).",
     )
 
 

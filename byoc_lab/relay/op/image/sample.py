@@ -1,4 +1,4 @@
-"""Images sampled at given positions: crop_and_resize, grid_sample, affine_grid, dilation2d.
+"""Operators that sample images: crop_and_resize, grid_sample, affine_grid, dilation2d.
 
 Source: `CropAndResizeRel`, `GridSampleRel`, `AffineGridRel`, `Dilation2DRel` of TVM 0.16.
 """
@@ -22,6 +22,7 @@ from byoc_lab.relay.ir.attrs import (
     string,
 )
 from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.layout import inverse, inverse_permute, permute, positions
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
@@ -30,6 +31,7 @@ from byoc_lab.relay.op.framework.relations import (
     differ,
     fail,
     need_length,
+    need_one_of,
     need_rank,
     out_dtype,
     tensors,
@@ -63,9 +65,7 @@ def crop_relation(
     """data (N, C, H, W), boxes (B, 4) and box_indices (B,) give (B, C, *crop_size)."""
     x, b, i = tensors(CROP, "data boxes box_indices", data, boxes, indices)
     need_length(CROP, "crop_size", attrs.crop_size, 2)
-    if attrs.method not in CROP_METHODS:
-        known = ", ".join(CROP_METHODS)
-        fail(CROP, f"attribute method must be one of {known}, found {attrs.method!r}")
+    need_one_of(CROP, "method", attrs.method, CROP_METHODS)
     if x is None or b is None:
         return x, b, i, None
     need_rank(CROP, "data", x, 4)
@@ -82,7 +82,7 @@ def crop_relation(
 def crop_reference(
     attrs: AnyValue, data: np.ndarray, boxes: np.ndarray, indices: np.ndarray
 ) -> np.ndarray:
-    """Outside the image the result is the extrapolation value; a length of 1 samples the middle."""
+    """Pixels outside the image have the extrapolation value; a length of 1 samples the middle."""
     order = positions(CROP, "layout", attrs.layout, "NCHW")
     images = data.transpose(order).astype(np.result_type(data.dtype, np.float32))
     mode, (height, width) = "tf_crop_and_resize", attrs.crop_size
@@ -116,13 +116,13 @@ define_op(
         "relay.attrs.CropAndResizeAttrs",
         (
             Attr("crop_size", integers, doc="size of the result: (height, width)"),
-            Attr("layout", string, "NCHW", "order of the axes of data and result"),
+            Attr("layout", string, "NCHW", "layout of data and result"),
             Attr("method", string, "bilinear", ", ".join(CROP_METHODS)),
             Attr("extrapolation_value", number, 0.0, "value of pixels outside the image"),
-            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of the data"),
         ),
     ),
-    flops=lambda attrs, args, result: 8 * prod(result.shape),
+    flops=per_element(8),
     relax=lambda R, attrs, x, boxes, indices: by_topi(
         "image.crop_and_resize",
         x,
@@ -136,7 +136,7 @@ define_op(
     ),
     pattern=OpPattern.INJECTIVE,
     defaults={"layout": REQUIRED, "extrapolation_value": 0, "out_dtype": None},
-    doc="Boxes (top, left, bottom, right; fractions of the image) cropped and resized.",
+    doc="Boxes (top, left, bottom, right, as fractions of the image) cropped out and resized.",
 )
 
 
@@ -149,11 +149,10 @@ PYTORCH_ALPHA = -0.75  # the cubic spline's coefficient, as in PyTorch
 
 
 def sample_relation(attrs: AnyValue, data: Type | None, grid: Type | None) -> Types:
-    """data (N, C, H, W) and grid (N, 2, H', W') give (N, C, H', W'); with depth likewise."""
+    """data (N, C, H, W) and grid (N, 2, H', W') give (N, C, H', W'); likewise with depth."""
     x, g = tensors(SAMPLE, "data grid", data, grid)
-    for name, known in (("method", SAMPLE_METHODS), ("padding_mode", PADDING_MODES)):
-        if attrs[name] not in known:
-            fail(SAMPLE, f"attribute {name} must be one of {', '.join(known)}: {attrs[name]!r}")
+    need_one_of(SAMPLE, "method", attrs.method, SAMPLE_METHODS)
+    need_one_of(SAMPLE, "padding_mode", attrs.padding_mode, PADDING_MODES)
     if attrs.layout not in ("NCHW", "NCDHW"):
         fail(SAMPLE, f"attribute layout must be NCHW or NCDHW, found {attrs.layout!r}")
     if x is None or g is None:
@@ -169,7 +168,7 @@ def sample_relation(attrs: AnyValue, data: Type | None, grid: Type | None) -> Ty
 
 
 def _reflected(at: np.ndarray, size: int, corners: bool) -> np.ndarray:
-    """Positions outside, reflected until inside, at the outermost pixels or their edges."""
+    """Positions reflected into the image at the outermost pixels (`corners`) or their edges."""
     first, span = (0.0, size - 1) if corners else (-0.5, size)
     if span == 0:
         return np.zeros_like(at)
@@ -177,8 +176,8 @@ def _reflected(at: np.ndarray, size: int, corners: bool) -> np.ndarray:
     return np.where(times % 2 == 0, extra, span - extra) + first
 
 
-def _kept(at: np.ndarray, size: int, attrs: AnyValue) -> np.ndarray:
-    """Positions as the padding mode changes them."""
+def _apply_padding_mode(at: np.ndarray, size: int, attrs: AnyValue) -> np.ndarray:
+    """Positions after the padding mode is applied."""
     if attrs.padding_mode == "reflection":
         at = _reflected(at, size, attrs.align_corners)
     return at if attrs.padding_mode == "zeros" else at.clip(0, size - 1)
@@ -188,32 +187,32 @@ def sample_reference(attrs: AnyValue, x: np.ndarray, grid: np.ndarray) -> np.nda
     """A sum over the pixels around each position, with independent weights for each axis."""
     sizes = x.shape[2:]
     rank = len(sizes)
-    taken: list[list[tuple[np.ndarray, np.ndarray]]] = []  # each axis: (index, weight) pairs
+    samples: list[list[tuple[np.ndarray, np.ndarray]]] = []  # each axis: (index, weight) pairs
     for axis, size in enumerate(sizes):
         at = grid[:, rank - 1 - axis]  # the grid holds the last axis first
         at = (at + 1) * (size - 1) / 2 if attrs.align_corners else ((at + 1) * size - 1) / 2
         if attrs.method == "bicubic":
             low = np.floor(at)
             weights = cubic_weights(at - low, PYTORCH_ALPHA)
-            pairs = [(_kept(low - 1 + n, size, attrs), weights[n]) for n in range(4)]
+            pairs = [(_apply_padding_mode(low - 1 + n, size, attrs), weights[n]) for n in range(4)]
         elif attrs.method == "nearest":
-            near = np.rint(_kept(at, size, attrs))
+            near = np.rint(_apply_padding_mode(at, size, attrs))
             pairs = [(near, np.ones_like(near))]
         else:
-            at = _kept(at, size, attrs)
+            at = _apply_padding_mode(at, size, attrs)
             low = np.floor(at)
             pairs = [(low, 1 - (at - low)), (low + 1, at - low)]
-        taken.append([(index.astype(np.int64), weight) for index, weight in pairs])
+        samples.append([(index.astype(np.int64), weight) for index, weight in pairs])
     out = np.zeros((*x.shape[:2], *grid.shape[2:]), np.result_type(x.dtype, grid.dtype))
     batch = np.arange(len(x)).reshape(-1, *[1] * rank)
-    for corner in product(*taken):
+    for corner in product(*samples):
         inside = np.ones(grid.shape[:1] + grid.shape[2:], bool)
         weight = np.ones(inside.shape, out.dtype)
         for (index, part), size in zip(corner, sizes, strict=True):
             inside &= (index >= 0) & (index < size)
             weight = weight * part
-        place = [i.clip(0, s - 1) for (i, _), s in zip(corner, sizes, strict=True)]
-        chosen: tuple[AnyValue, ...] = (batch, *place)
+        nearest = [i.clip(0, s - 1) for (i, _), s in zip(corner, sizes, strict=True)]
+        chosen: tuple[AnyValue, ...] = (batch, *nearest)
         pixels = np.moveaxis(x, 1, -1)[chosen]
         out += np.moveaxis(pixels * np.where(inside, weight, 0)[..., None], -1, 1)
     return out.astype(x.dtype, copy=False)
@@ -228,17 +227,22 @@ define_op(
         "relay.attrs.GridSampleAttrs",
         (
             Attr("method", string, "bilinear", ", ".join(SAMPLE_METHODS)),
-            Attr("layout", string, "NCHW", "NCHW or NCDHW"),
+            Attr("layout", string, "NCHW", "layout: NCHW or NCDHW"),
             Attr("padding_mode", string, "zeros", ", ".join(PADDING_MODES)),
-            Attr("align_corners", boolean, True, "whether -1 and 1 are pixels, not their edges"),
+            Attr(
+                "align_corners",
+                boolean,
+                True,
+                "whether -1 and 1 are the centers of the corner pixels, not their edges",
+            ),
         ),
     ),
-    flops=lambda attrs, args, result: 8 * prod(result.shape),
+    flops=per_element(8),
     relax=lambda R, attrs, x, grid: R.image.grid_sample(
         x, grid, attrs.method, attrs.layout, attrs.padding_mode, attrs.align_corners
     ),
     pattern=OpPattern.INJECTIVE,
-    doc="data sampled at the positions of a grid: from -1 to 1 along each axis, last axis first.",
+    doc="Data sampled at the positions in grid: from -1 to 1 along each axis, last axis first.",
 )
 
 GRID = "image.affine_grid"
@@ -251,7 +255,9 @@ def grid_relation(attrs: AnyValue, data: Type | None) -> Types:
         fail(GRID, "attribute target_shape must be given: (height, width)")
     need_length(GRID, "target_shape", attrs.target_shape, 2)
     if min(attrs.target_shape) < 2:
-        fail(GRID, f"attribute target_shape must be above 1, found {list(attrs.target_shape)}")
+        fail(
+            GRID, f"attribute target_shape must be greater than 1, found {list(attrs.target_shape)}"
+        )
     if x is None:
         return None, None
     if len(x.shape) != 3 or differ(x.shape[1], 2) or differ(x.shape[2], 3):
@@ -275,10 +281,10 @@ define_op(
         "relay.attrs.AffineGridAttrs",
         (Attr("target_shape", integers, REQUIRED, "(height, width)", may_be_none=True),),
     ),
-    flops=lambda attrs, args, result: 4 * prod(result.shape),
+    flops=per_element(4),
     relax=lambda R, attrs, x: R.image.affine_grid(x, tuple(attrs.target_shape)),
     pattern=OpPattern.INJECTIVE,
-    doc="The positions to which an affine map moves a regular grid, for image.grid_sample.",
+    doc="A regular grid transformed by an affine map, for image.grid_sample.",
 )
 
 # image.dilation2d --------------------------------------------------------------------------------
@@ -287,7 +293,7 @@ DILATION = "image.dilation2d"
 
 
 class _Window:
-    """The attributes of dilation2d under the names that `windows` uses."""
+    """The attributes of dilation2d under the names that framework/windows.py reads."""
 
     def __init__(self, attrs: AnyValue):
         self.strides, self.padding, self.dilation = attrs.strides, attrs.padding, attrs.dilations
@@ -307,7 +313,8 @@ def _dilation_orders(attrs: AnyValue) -> tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def dilation_relation(attrs: AnyValue, data: Type | None, weight: Type | None) -> Types:
-    """data (N, C, H, W) and weight (C, KH, KW) give (N, C, H', W'), sized as a convolution."""
+    """data (N, C, H, W) and weight (C, KH, KW) give (N, C, H', W'), with H' and W' as in
+    nn.conv2d."""
     x, w = tensors(DILATION, "data weight", data, weight)
     window = _Window(attrs)
     check_window_attrs(DILATION, window, 2)
@@ -360,12 +367,19 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.Dilation2DAttrs",
         (
-            Attr("strides", integers, (1, 1), "steps of the window: (height, width)"),
-            Attr("padding", integers, (0, 0), "zeros around: (height, width), or before, after"),
-            Attr("dilations", integers, (1, 1), "distance of kernel elements: (height, width)"),
-            Attr("data_layout", string, "NCHW", "order of the axes of data and result"),
-            Attr("kernel_layout", string, "IHW", "order of the axes of the weight"),
-            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
+            Attr("strides", integers, (1, 1), "step of the window: (height, width)"),
+            Attr(
+                "padding",
+                integers,
+                (0, 0),
+                "padding with zeros: (height, width), or all before, then all after",
+            ),
+            Attr(
+                "dilations", integers, (1, 1), "distance between kernel elements: (height, width)"
+            ),
+            Attr("data_layout", string, "NCHW", "layout of data and result"),
+            Attr("kernel_layout", string, "IHW", "layout of the weight"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of the data"),
         ),
     ),
     flops=lambda attrs, args, result: (
@@ -373,5 +387,5 @@ define_op(
     ),
     relax=_dilation_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    doc="The greatest of data + weight in each window, channel by channel.",
+    doc="The maximum of data + weight over each window, per channel.",
 )

@@ -5,7 +5,6 @@ Source: src/relay/op/nn/nn.cc of TVM 0.16.
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
@@ -14,19 +13,21 @@ from byoc_lab.relay.ir.attrs import Attr, AttrsType, integer, number
 from byoc_lab.relay.ir.expr import Expr, TupleGetItem
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.arrays import broadcast_along
+from byoc_lab.relay.op.framework.costs import no_flops, per_element
 from byoc_lab.relay.op.framework.namespace import builds
 from byoc_lab.relay.op.framework.registry import OpPattern, builder, define_op
 from byoc_lab.relay.op.framework.relations import Types, axis_of, tensors
-from byoc_lab.relay.op.nn.dense import broadcast_along
 
 SOFTMAX_ATTRS = AttrsType(
-    "relay.attrs.SoftmaxAttrs", (Attr("axis", integer, -1, "axis that sums to 1"),)
+    "relay.attrs.SoftmaxAttrs",
+    (Attr("axis", integer, -1, "axis along which the result sums to 1"),),
 )
 
 
 def _softmax_relation(op: str):
     def relation(attrs: AnyValue, data: Type | None) -> Types:
-        """The result is typed as data."""
+        """The result has the type of data."""
         (x,) = tensors(op, "data", data)
         if x is not None:
             axis_of(op, attrs.axis, len(x.shape))
@@ -52,7 +53,7 @@ for _name, _note in (("nn.softmax", ""), ("nn.fast_softmax", "; TVM approximates
         _softmax_relation(_name),
         reference=softmax_reference,
         attrs=SOFTMAX_ATTRS,
-        flops=lambda attrs, args, result: 5 * prod(result.shape),
+        flops=per_element(5),
         relax=lambda R, attrs, x: R.nn.softmax(x, axis=attrs.axis),
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         doc=f"out = exp(data) / sum of exp(data) over one axis{_note}.",
@@ -63,15 +64,15 @@ define_op(
     _softmax_relation("nn.log_softmax"),
     reference=log_softmax_reference,
     attrs=SOFTMAX_ATTRS,
-    flops=lambda attrs, args, result: 5 * prod(result.shape),
+    flops=per_element(5),
     relax=lambda R, attrs, x: R.nn.log_softmax(x, axis=attrs.axis),
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    doc="out = data - log of the sum of exp(data) over one axis.",
+    doc="out = data - log(sum of exp(data) over one axis).",
 )
 
 
 def prelu_relation(attrs: AnyValue, data: Type | None, alpha: Type | None) -> Types:
-    """alpha (C,) along `axis`; the result is typed as data."""
+    """alpha is a vector (C,) for `axis` of data; the result has the type of data."""
     x, a = tensors("nn.prelu", "data alpha", data, alpha)
     if x is None:
         return None, a, None
@@ -84,17 +85,20 @@ define_op(
     "data alpha",
     prelu_relation,
     reference=lambda attrs, x, a: np.where(x > 0, x, x * broadcast_along(a, attrs.axis, x.ndim)),
-    attrs=AttrsType("relay.attrs.PReluAttrs", (Attr("axis", integer, 1, "axis of alpha"),)),
-    flops=lambda attrs, args, result: 2 * prod(result.shape),
+    attrs=AttrsType(
+        "relay.attrs.PReluAttrs",
+        (Attr("axis", integer, 1, "axis of data that alpha is broadcast along"),),
+    ),
+    flops=per_element(2),
     relax=lambda R, attrs, x, a: R.nn.prelu(x, a, axis=attrs.axis),
     pattern=OpPattern.BROADCAST,
     layout=layout_rules.fixed("? C", "?"),
-    doc="out = data where data > 0, alpha * data elsewhere; one alpha for each channel.",
+    doc="out = data where data > 0, alpha * data elsewhere; one alpha per channel.",
 )
 
 
 def dropout_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """data gives (typed as data, mask typed as data)."""
+    """The results, data and mask, have the type of data."""
     (x,) = tensors("nn.dropout", "data", data)
     return x, None if x is None else TupleType((x, x))
 
@@ -111,14 +115,22 @@ DROPOUT = define_op(
     dropout_relation,
     reference=lambda attrs, x: (x, np.ones_like(x)),
     attrs=AttrsType(
-        "relay.attrs.DropoutAttrs", (Attr("rate", number, 0.5, "share dropped in training"),)
+        "relay.attrs.DropoutAttrs",
+        (
+            Attr(
+                "rate",
+                number,
+                0.5,
+                "fraction of elements dropped in training; inference ignores it",
+            ),
+        ),
     ),
-    flops=lambda attrs, args, result: 0,
+    flops=no_flops,
     relax=_dropout_relax,
     results=2,
     stateful=True,
     layout=layout_rules.elementwise_pair,
-    doc="Inference: (data as it is, a mask of ones). The builder gives the projection .0.",
+    doc="In inference (data, a mask of ones); the Python function returns field 0.",
 )
 
 

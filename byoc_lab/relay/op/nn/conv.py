@@ -1,12 +1,13 @@
 """Convolution in one, two and three spatial dimensions.
 
 Source: `Conv1DRel`, `Conv2DRel`, `Conv3DRel` of TVM 0.16 (src/relay/op/nn/convolution.h), which
-refuse to solve the weight of a grouped convolution; here it is solved from `channels`,
+do not infer the weight type of a grouped convolution; here it is inferred from `channels`,
 `kernel_size` and `groups` too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from math import prod
 from typing import Any as AnyValue
@@ -33,49 +34,54 @@ from byoc_lab.relay.op.framework.relations import (
 from byoc_lab.relay.op.framework.relax_types import shape_of, typed
 from byoc_lab.relay.op.framework.windows import (
     SPATIAL,
-    axes_in_words,
     check_window_attrs,
     last_axes,
     padded,
     pads_of,
+    spatial_axis_names,
     spatial_result,
     static_result,
     taps,
     window_normalize,
 )
-from byoc_lab.relay.op.tensor.blocks import in_blocks
+from byoc_lab.relay.op.tensor.blocks import with_blocked_layouts
 
 
 def conv_attrs(rank: int, padding: int) -> AttrsType:
-    """The attributes; `padding` is how many zeros the default has, which TVM varies."""
-    each, spatial = axes_in_words(rank), SPATIAL[rank]
+    """The attributes; `padding` is the length of the default of padding, which differs in TVM."""
+    each, spatial = spatial_axis_names(rank), SPATIAL[rank]
     return AttrsType(
         f"relay.attrs.Conv{rank}DAttrs",
         (
-            Attr("strides", integers, (1,) * rank, f"steps of the window: ({each})"),
-            Attr("padding", integers, (0,) * padding, f"zeros around: ({each}), or before, after"),
-            Attr("dilation", integers, (1,) * rank, f"distance of kernel elements: ({each})"),
+            Attr("strides", integers, (1,) * rank, f"step of the window: ({each})"),
             Attr(
-                "groups", integer, 1, "parts that channels are split into, convolved on their own"
+                "padding",
+                integers,
+                (0,) * padding,
+                f"padding with zeros: ({each}), or all before, then all after",
             ),
-            Attr("channels", integer, None, "number of output channels; None: as the weight has"),
-            Attr("kernel_size", integers, None, f"({each}); None: as the weight has"),
-            Attr("data_layout", string, f"NC{spatial}", "order of the axes of the data"),
-            Attr("kernel_layout", string, f"OI{spatial}", "order of the axes of the weight"),
-            Attr("out_layout", string, "", "order of the axes of the result; empty: data_layout"),
-            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
+            Attr("dilation", integers, (1,) * rank, f"distance between kernel elements: ({each})"),
+            Attr("groups", integer, 1, "number of groups of channels, convolved independently"),
+            Attr("channels", integer, None, "number of output channels; None: that of the weight"),
+            Attr("kernel_size", integers, None, f"({each}); None: that of the weight"),
+            Attr("data_layout", string, f"NC{spatial}", "layout of the data"),
+            Attr("kernel_layout", string, f"OI{spatial}", "layout of the weight"),
+            Attr("out_layout", string, "", "layout of the result; empty: data_layout"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of the data"),
         ),
     )
 
 
-def orders(op: str, attrs: AnyValue, rank: int) -> tuple[tuple[int, ...], ...]:
-    """Where the axes (N, C, spatial) are in data and result, and (O, I, spatial) in the weight.
+def orders(
+    op: str, attrs: AnyValue, rank: int, channels: str = "OI"
+) -> tuple[tuple[int, ...], ...]:
+    """Permutations to (N, C, spatial) for data and result, and to (O, I, spatial) for the weight.
 
-    In the order data, weight, result. A weight whose groups are an axis of its own ("GOIHW", which
-    DNNL's legalisation writes) has that axis in front. Raises TypeInferenceError for layouts that
-    are no order.
+    In the order data, weight, result. `channels`: the channel axes of the weight, "OI" or "IO". A
+    weight with an axis for the groups ("GOIHW", which DNNL's legalization writes) gets that axis
+    first. Raises TypeInferenceError for a layout that is not a permutation.
     """
-    data, kernel = f"NC{SPATIAL[rank]}", f"OI{SPATIAL[rank]}"
+    data, kernel = f"NC{SPATIAL[rank]}", f"{channels}{SPATIAL[rank]}"
     kernel = f"G{kernel}" if has_group_axis(attrs) else kernel
     return (
         positions(op, "data_layout", attrs.data_layout, data),
@@ -90,11 +96,11 @@ def has_group_axis(attrs: AnyValue) -> bool:
 
 
 def depthwise_swap(op: str, attrs: AnyValue, channels: Dim, outputs: Dim | None) -> bool:
-    """Whether the kernel is stored per input channel, O counting the input channels and I the
-    output channels made from each.
+    """Whether axis O of the weight of a depthwise convolution is the input channels, and axis I the
+    number of output channels for each of them.
 
-    It is in layout "HWOI" of a depthwise convolution. In any layout it is where attributes channels
-    and kernel_size are given and `outputs`, what the weight has along O, is as many as the groups.
+    So it is in layout "HWOI". In other layouts it is where attributes channels and kernel_size are
+    given and `outputs`, the length of axis O, equals the number of groups.
     """
     if attrs.groups <= 1 or attrs.groups != channels or has_group_axis(attrs):
         return False
@@ -109,7 +115,7 @@ def conv_relation(
 ) -> Types:
     """data (N, C, H, W) and weight (O, C / groups, KH, KW) give (N, O, H', W').
 
-    H' = (H + top + bottom - (KH - 1) * dilation - 1) // stride + 1, W' likewise; other numbers of
+    H' = (H + top + bottom - (KH - 1) * dilation - 1) // stride + 1; W' and other numbers of
     spatial axes likewise.
     """
     x, w = tensors(op, "data weight", data, weight)
@@ -121,7 +127,7 @@ def conv_relation(
     n, c, *size = permute(x.shape, order)
     groups = attrs.groups
     if groups < 1 or (not isinstance(c, Unknown) and c % groups):
-        fail(op, f"the {c} input channels of {x} do not split into groups={groups}")
+        fail(op, f"the {c} input channels of {x} are not divisible by groups={groups}")
     if w is None:
         swapped = depthwise_swap(op, attrs, c, None)
         if attrs.channels is None or attrs.kernel_size is None:
@@ -162,7 +168,7 @@ def conv_relation(
             )
         check_weight(op, attrs, w, channels, kernel)
     if not isinstance(channels, Unknown) and channels % groups:
-        fail(op, f"the {channels} output channels do not split into groups={groups}")
+        fail(op, f"the {channels} output channels are not divisible by groups={groups}")
     shape = (n, channels, *spatial_result(op, size, kernel, attrs))
     return x, w, TensorType(inverse_permute(shape, out_order), out_dtype(attrs, x))
 
@@ -183,18 +189,31 @@ def check_weight(
             fail(op, message, kind="mismatch", types=(w, fitting))
 
 
+def plain_operands(
+    attrs: AnyValue,
+    data: np.ndarray,
+    weight: np.ndarray,
+    order: Sequence[int],
+    kernel_order: Sequence[int],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Data and weight permuted as `orders` says, the weight without an axis for the groups.
+
+    Their dtype is the wider of that of the data and that of the result: computing in a wider dtype
+    is harmless, in a narrower one it is not.
+    """
+    inner = np.result_type(data.dtype, np.dtype(attrs.out_dtype or data.dtype))
+    w = weight.transpose(kernel_order).astype(inner, copy=False)
+    if has_group_axis(attrs):
+        w = w.reshape(w.shape[0] * w.shape[1], *w.shape[2:])
+    return data.transpose(order).astype(inner, copy=False), w
+
+
 def conv_reference(
     op: str, rank: int, attrs: AnyValue, data: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
     """One matrix product per kernel element; depthwise: one product per kernel element."""
-    work = np.dtype(attrs.out_dtype or data.dtype)
     order, kernel_order, out_order = orders(op, attrs, rank)
-    # Computing in a wider dtype than asked for is harmless, in a narrower one it is not.
-    inner = np.result_type(data.dtype, work)
-    x = data.transpose(order).astype(inner, copy=False)
-    w = weight.transpose(kernel_order).astype(inner, copy=False)
-    if has_group_axis(attrs):
-        w = w.reshape(w.shape[0] * w.shape[1], *w.shape[2:])
+    x, w = plain_operands(attrs, data, weight, order, kernel_order)
     n, c = x.shape[:2]
     groups = attrs.groups
     if depthwise_swap(op, attrs, c, w.shape[0]):
@@ -202,20 +221,22 @@ def conv_reference(
     o, per_group, *kernel = w.shape
     size = static_result(op, x.shape[2:], kernel, attrs)
     x = padded(x, pads_of(attrs.padding, rank), 0)
-    out = np.zeros((n, groups, o // groups, prod(size)), inner)
+    out = np.zeros((n, groups, o // groups, prod(size)), x.dtype)
     for at, view in taps(x, kernel, attrs.strides, attrs.dilation, size):
         block = view.reshape(n, groups, per_group, -1)
         factor = last_axes(w, at).reshape(groups, o // groups, per_group)
         out += block * factor if per_group == 1 else factor @ block
-    return np.ascontiguousarray(
-        out.reshape(n, o, *size).transpose(np.argsort(out_order)).astype(work, copy=False)
-    )
+    out = out.reshape(n, o, *size).transpose(np.argsort(out_order))
+    return np.ascontiguousarray(out.astype(attrs.out_dtype or data.dtype, copy=False))
 
 
 def without_group_axis(
     R: AnyValue, weight: AnyValue, attrs: AnyValue, kernel: str
 ) -> tuple[AnyValue, str]:
-    """A weight in Relax, which has no groups as an axis, and its layout; `kernel`: without them."""
+    """The weight as Relax needs it, without an axis for the groups, and its layout.
+
+    `kernel`: the layout of such a weight.
+    """
     if not has_group_axis(attrs):
         return weight, attrs.kernel_layout
     ordered = typed(with_layout(R, weight, attrs.kernel_layout, f"G{kernel}"))
@@ -224,7 +245,7 @@ def without_group_axis(
 
 
 def conv_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
-    """Two (multiply, add) per result element and weight element that it meets."""
+    """A multiplication and an addition per result element and weight element of its window."""
     channel = (attrs.out_layout or attrs.data_layout).index("C")
     per_result = prod(args[1].shape) // result.concrete_shape[channel]
     return 2 * prod(result.concrete_shape) * per_result
@@ -251,13 +272,13 @@ def _conv(rank: int, padding: int, doc: str) -> None:
             kernel_layout=kernel_layout,
             out_dtype=attrs.out_dtype or None,
         )
-        # Relax types an out_layout of its own but cannot lower it.
+        # Relax infers the type for a different out_layout but cannot lower it.
         return with_layout(R, result, attrs.data_layout, attrs.out_layout)
 
     define_op(
         op,
         "data weight",
-        **in_blocks(
+        **with_blocked_layouts(
             op,
             ("data_layout", "kernel_layout"),
             ("out_layout", "data_layout"),
@@ -277,6 +298,6 @@ def _conv(rank: int, padding: int, doc: str) -> None:
     )
 
 
-_conv(1, 2, "One-dimensional convolution (a cross-correlation: the kernel is not flipped).")
-_conv(2, 2, "Two-dimensional convolution (a cross-correlation: the kernel is not flipped).")
-_conv(3, 3, "Three-dimensional convolution (a cross-correlation: the kernel is not flipped).")
+_conv(1, 2, "Convolution with one spatial axis (a cross-correlation: the kernel is not flipped).")
+_conv(2, 2, "Convolution with two spatial axes (a cross-correlation: the kernel is not flipped).")
+_conv(3, 3, "Convolution with three spatial axes (a cross-correlation: the kernel is not flipped).")

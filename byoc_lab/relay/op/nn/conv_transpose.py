@@ -1,5 +1,5 @@
-"""Transposed convolution in one, two and three spatial dimensions: each input element is spread
-over the result by the kernel.
+"""Transposed convolution in one, two and three spatial dimensions: each input element, times the
+kernel, is added to a window of the result.
 
 Source: `Conv1DTransposeRel`, `Conv2DTransposeRel`, `Conv3DTransposeRel` of TVM 0.16.
 """
@@ -18,7 +18,7 @@ from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype, integer, integers, s
 from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
-from byoc_lab.relay.op.framework.layout import inverse_permute, permute, positions, with_layout
+from byoc_lab.relay.op.framework.layout import inverse_permute, permute, with_layout
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     NO_DTYPE,
@@ -34,28 +34,37 @@ from byoc_lab.relay.op.framework.relations import (
 from byoc_lab.relay.op.framework.windows import (
     AXIS_NAMES,
     SPATIAL,
-    axes_in_words,
     check_window_attrs,
     last_axes,
     padding_of_builder,
     pads_of,
+    spatial_axis_names,
     taps,
     window_normalize,
 )
-from byoc_lab.relay.op.nn.conv import check_weight, has_group_axis, without_group_axis
-from byoc_lab.relay.op.tensor.blocks import in_blocks
+from byoc_lab.relay.op.nn.conv import (
+    check_weight,
+    has_group_axis,
+    orders,
+    plain_operands,
+    without_group_axis,
+)
+from byoc_lab.relay.op.tensor.blocks import with_blocked_layouts
 
 
 def transpose_attrs(rank: int) -> AttrsType:
-    each, spatial = axes_in_words(rank), SPATIAL[rank]
+    each, spatial = spatial_axis_names(rank), SPATIAL[rank]
     zeros, ones = (0,) * rank, (1,) * rank
     return AttrsType(
         f"relay.attrs.Conv{rank}DTransposeAttrs",
         (
-            Attr("channels", integer, None, "number of output channels; None: as the weight has"),
-            Attr("kernel_size", integers, None, f"({each}); None: as the weight has"),
+            Attr("channels", integer, None, "number of output channels; None: that of the weight"),
+            Attr("kernel_size", integers, None, f"({each}); None: that of the weight"),
             Attr(
-                "strides", integers, ones, f"distance of the input elements in the result: ({each})"
+                "strides",
+                integers,
+                ones,
+                f"distance in the result between input elements: ({each})",
             ),
             Attr(
                 "output_padding",
@@ -67,32 +76,21 @@ def transpose_attrs(rank: int) -> AttrsType:
                 "padding",
                 integers,
                 zeros,
-                f"elements cut off the result: ({each}), or before, after",
+                f"elements cut off the result: ({each}), or all before, then all after",
             ),
-            Attr("dilation", integers, ones, f"distance of kernel elements: ({each})"),
-            Attr("groups", integer, 1, "parts that channels are split into, each on its own"),
-            Attr("data_layout", string, f"NC{spatial}", "order of the axes of the data"),
-            Attr("kernel_layout", string, f"IO{spatial}", "order of the axes of the weight"),
-            Attr("out_layout", string, "", "order of the axes of the result; empty: data_layout"),
-            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
+            Attr("dilation", integers, ones, f"distance between kernel elements: ({each})"),
+            Attr("groups", integer, 1, "number of groups of channels, convolved independently"),
+            Attr("data_layout", string, f"NC{spatial}", "layout of the data"),
+            Attr("kernel_layout", string, f"IO{spatial}", "layout of the weight"),
+            Attr("out_layout", string, "", "layout of the result; empty: data_layout"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of the data"),
         ),
     )
 
 
-def orders(op: str, attrs: AnyValue, rank: int) -> tuple[tuple[int, ...], ...]:
-    """As `nn_conv.orders`, the weight as (I, O, spatial), or (G, I, O, spatial)."""
-    data, kernel = f"NC{SPATIAL[rank]}", f"IO{SPATIAL[rank]}"
-    kernel = f"G{kernel}" if has_group_axis(attrs) else kernel
-    return (
-        positions(op, "data_layout", attrs.data_layout, data),
-        positions(op, "kernel_layout", attrs.kernel_layout, kernel),
-        positions(op, "out_layout", attrs.out_layout or attrs.data_layout, data),
-    )
-
-
 def last_padding(attrs: AnyValue, rank: int) -> tuple[int, ...]:
-    """output_padding, one number for each spatial axis. In one dimension TVM reads the first of
-    two, which its own tests give."""
+    """output_padding, one number per spatial axis. With one spatial axis TVM's own tests give two
+    numbers, and TVM reads the first."""
     return attrs.output_padding[:1] if rank == 1 else attrs.output_padding
 
 
@@ -101,7 +99,7 @@ def transposed_size(
 ) -> tuple[Dim, ...]:
     """(n - 1) * stride + (k - 1) * dilation + 1 - pads + output_padding for each spatial axis.
 
-    Raises TypeInferenceError when nothing is left.
+    Raises TypeInferenceError when a length would be negative.
     """
     result = []
     rank = len(size)
@@ -118,7 +116,10 @@ def transposed_size(
     ):
         length = dim(lambda n, k, s=s, d=d, e=more - pad: (n - 1) * s + (k - 1) * d + 1 + e, n, k)
         if not isinstance(length, Unknown) and length < 0:
-            fail(op, f"padding {list(attrs.padding)} cuts more off the {AXIS_NAMES[axis]} than is")
+            fail(
+                op,
+                f"padding {list(attrs.padding)} is more than the {AXIS_NAMES[axis]} of the result",
+            )
         result.append(length)
     return tuple(result)
 
@@ -135,18 +136,18 @@ def transpose_relation(
         return None, w, None
     check_window_attrs(op, attrs, rank)
     need_length(op, "output_padding", last_padding(attrs, rank), rank)
-    order, kernel_order, out_order = orders(op, attrs, rank)
+    order, kernel_order, out_order = orders(op, attrs, rank, "IO")
     need_rank(op, "data", x, rank + 2)
     n, c, *size = permute(x.shape, order)
     groups = attrs.groups
     if groups < 1 or (not isinstance(c, Unknown) and c % groups):
-        fail(op, f"the {c} input channels of {x} do not split into groups={groups}")
+        fail(op, f"the {c} input channels of {x} are not divisible by groups={groups}")
     if w is None:
         if attrs.channels is None or attrs.kernel_size is None:
             return x, None, None
         need_length(op, "kernel_size", attrs.kernel_size, rank)
         if attrs.channels % groups:
-            fail(op, f"channels={attrs.channels} do not split into groups={groups}")
+            fail(op, f"channels={attrs.channels} is not divisible by groups={groups}")
         shape = (c, attrs.channels // groups, *attrs.kernel_size)
         if has_group_axis(attrs):
             shape = (groups, dim(lambda n: n // groups, c), *shape[1:])
@@ -168,38 +169,34 @@ def transpose_relation(
 def transpose_reference(
     op: str, rank: int, attrs: AnyValue, data: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """One matrix product per kernel element, added at the positions of that element."""
-    work = np.dtype(attrs.out_dtype or data.dtype)
-    order, kernel_order, out_order = orders(op, attrs, rank)
-    inner = np.result_type(data.dtype, work)
-    x = data.transpose(order).astype(inner, copy=False)
-    w = weight.transpose(kernel_order).astype(inner, copy=False)
-    if has_group_axis(attrs):
-        w = w.reshape(w.shape[0] * w.shape[1], *w.shape[2:])
+    """One matrix product per kernel element, added to the positions that the element reaches."""
+    order, kernel_order, out_order = orders(op, attrs, rank, "IO")
+    x, w = plain_operands(attrs, data, weight, order, kernel_order)
     n, c, *size = x.shape
     _, per_group, *kernel = w.shape
     groups = attrs.groups
     before, after = pads_of(attrs.padding, rank)
     kept = cast("tuple[int, ...]", transposed_size(op, size, kernel, attrs))
     full = [k + a + b for k, a, b in zip(kept, before, after, strict=True)]
-    out = np.zeros((n, groups * per_group, *full), inner)
+    out = np.zeros((n, groups * per_group, *full), x.dtype)
     rows = x.reshape(n, groups, c // groups, -1)
     for at, view in taps(out, kernel, attrs.strides, attrs.dilation, size):
         factor = last_axes(w, at).reshape(groups, c // groups, per_group).swapaxes(1, 2)
         view += (factor @ rows).reshape(n, groups * per_group, *size)
     inside = [slice(b, b + k) for b, k in zip(before, kept, strict=True)]
     out = last_axes(out, inside).transpose(np.argsort(out_order))
-    return np.ascontiguousarray(out.astype(work, copy=False))
+    return np.ascontiguousarray(out.astype(attrs.out_dtype or data.dtype, copy=False))
 
 
 def transpose_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
-    """Two (multiply, add) per element of the data and weight element that spreads it."""
+    """A multiplication and an addition per data element and weight element that it meets."""
     channels = args[0].shape[attrs.data_layout.index("C")]
     return 2 * prod(args[0].shape) * (prod(args[1].shape) // channels)
 
 
 def _normalize(rank: int):
-    """1d: TVM's builder stores what it is given. 2d: it makes four pads, nothing else."""
+    """With one spatial axis TVM's builder stores its arguments unchanged; with two it expands
+    padding to four numbers and nothing else."""
 
     def normalize(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
         if rank == 2:
@@ -214,7 +211,7 @@ def _conv_transpose(rank: int, doc: str) -> None:
 
     def relax(R: AnyValue, attrs: AnyValue, data: AnyValue, weight: AnyValue) -> AnyValue:
         options = ("strides", "padding", "dilation", "groups")
-        # Relax types other layouts but can lower only these.
+        # Relax infers types for other layouts but can lower only these.
         plain, kernel = f"NC{SPATIAL[rank]}", f"IO{SPATIAL[rank]}"
         weight, kernel_layout = without_group_axis(R, weight, attrs, kernel)
         result = getattr(R.nn, f"conv{rank}d_transpose")(
@@ -231,7 +228,7 @@ def _conv_transpose(rank: int, doc: str) -> None:
     define_op(
         op,
         "data weight",
-        **in_blocks(
+        **with_blocked_layouts(
             op,
             ("data_layout", "kernel_layout"),
             ("out_layout", "data_layout"),
@@ -250,6 +247,6 @@ def _conv_transpose(rank: int, doc: str) -> None:
     )
 
 
-_conv_transpose(1, "One-dimensional transposed convolution.")
-_conv_transpose(2, "Two-dimensional transposed convolution.")
-_conv_transpose(3, "Three-dimensional transposed convolution.")
+_conv_transpose(1, "Transposed convolution with one spatial axis.")
+_conv_transpose(2, "Transposed convolution with two spatial axes.")
+_conv_transpose(3, "Transposed convolution with three spatial axes.")

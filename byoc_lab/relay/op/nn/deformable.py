@@ -1,4 +1,4 @@
-"""Windows that are moved: deformable convolution and correlation.
+"""Operators on displaced windows: deformable convolution and correlation.
 
 Source: `DeformableConv2DRel` (src/relay/op/nn/convolution.h) and `CorrelationRel`
 (correlation.cc) of TVM 0.16.
@@ -25,6 +25,7 @@ from byoc_lab.relay.op.framework.relations import (
     dim,
     fail,
     need_length,
+    need_positive,
     need_rank,
     out_dtype,
     tensors,
@@ -46,7 +47,9 @@ DEFORMABLE = "nn.deformable_conv2d"
 
 
 def _orders(attrs: AnyValue) -> tuple[tuple[int, ...], ...]:
-    """Where (N, C, H, W) are in the data, (O, I, H, W) in the weight, (N, C, H, W) in the result.
+    """Permutations to (N, C, H, W) for data and result, and to (O, I, H, W) for the weight.
+
+    In the order data, weight, result.
 
     The offset has the layout of the data.
     """
@@ -58,7 +61,7 @@ def _orders(attrs: AnyValue) -> tuple[tuple[int, ...], ...]:
 
 
 def _weight(attrs: AnyValue, w: TensorType | None, channels: AnyValue) -> TensorType | None:
-    """The weight's type: as given, or as the attributes say, in the kernel's layout."""
+    """The type of the weight, checked; without one, the type that follows from the attributes."""
     _, order, _ = _orders(attrs)
     inputs = dim(lambda c: c // attrs.groups, channels)
     if w is None:
@@ -69,24 +72,24 @@ def _weight(attrs: AnyValue, w: TensorType | None, channels: AnyValue) -> Tensor
     need_rank(DEFORMABLE, "weight", w, 4)
     outputs, own, *kernel = permute(w.shape, order)
     stated = (attrs.channels, inputs, *(attrs.kernel_size or (None, None)))
-    for name, found, wanted in zip(
+    for name, found, expected in zip(
         ("output channels", "input channels", "height", "width"),
         (outputs, own, *kernel),
         stated,
         strict=True,
     ):
-        if wanted is not None and differ(found, wanted):
-            fail(DEFORMABLE, f"weight must have {name} {wanted}, found {found} in {w}")
+        if expected is not None and differ(found, expected):
+            fail(DEFORMABLE, f"weight must have {name} {expected}, found {found} in {w}")
     return w
 
 
 def deformable_relation(
     attrs: AnyValue, data: Type | None, offset: Type | None, weight: Type | None
 ) -> Types:
-    """data (N, C, H, W) and weight (O, C / groups, KH, KW) give (N, O, H', W') as a convolution.
+    """data (N, C, H, W) and weight (O, C / groups, KH, KW) give (N, O, H', W') as in nn.conv2d.
 
-    offset is (N, 2 * KH * KW * deformable_groups, H', W'): for each group and kernel position how
-    far down and across it is moved, in pixels.
+    offset is (N, 2 * KH * KW * deformable_groups, H', W'): the displacement down
+    and across, in pixels, for each group and kernel position.
     """
     x, moves, w = tensors(DEFORMABLE, "data offset weight", data, offset, weight)
     check_window_attrs(DEFORMABLE, attrs, 2)
@@ -95,12 +98,11 @@ def deformable_relation(
         return x, moves, w, None
     need_rank(DEFORMABLE, "data", x, 4)
     n, c, *size = permute(x.shape, order)
-    for name in ("groups", "deformable_groups"):
-        parts = attrs[name]
-        if parts < 1:
-            fail(DEFORMABLE, f"attribute {name} must be positive, found {parts}")
+    need_positive(DEFORMABLE, attrs, "groups", "deformable_groups")
     if not isinstance(c, Unknown) and c % attrs.groups:
-        fail(DEFORMABLE, f"the {c} input channels of {x} do not split into groups={attrs.groups}")
+        fail(
+            DEFORMABLE, f"the {c} input channels of {x} are not divisible by groups={attrs.groups}"
+        )
     typed_weight = _weight(attrs, w, c)
     if typed_weight is None:
         return x, moves, w, None
@@ -108,19 +110,21 @@ def deformable_relation(
     outputs, _, *kernel = permute(w.shape, kernel_order)
     result = spatial_result(DEFORMABLE, size, kernel, attrs)
     each = dim(lambda h, w: 2 * h * w * attrs.deformable_groups, *kernel)
-    wanted = TensorType(inverse_permute((n, each, *result), order), x.dtype)
+    expected = TensorType(inverse_permute((n, each, *result), order), x.dtype)
     if moves is not None:
         same_rank = len(moves.shape) == 4
-        if not same_rank or any(map(differ, moves.shape, wanted.shape)):
-            fail(DEFORMABLE, f"offset must be {wanted} for data {x} and weight {w}, found {moves}")
+        if not same_rank or any(map(differ, moves.shape, expected.shape)):
+            fail(
+                DEFORMABLE, f"offset must be {expected} for data {x} and weight {w}, found {moves}"
+            )
     shape = inverse_permute((n, outputs, *result), out_order)
-    return x, moves or wanted, w, TensorType(shape, out_dtype(attrs, x))
+    return x, moves or expected, w, TensorType(shape, out_dtype(attrs, x))
 
 
 def deformable_reference(
     attrs: AnyValue, data: np.ndarray, offset: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """A place outside the image gives 0, also where it is less than a pixel above or left of it."""
+    """A position outside the image gives 0, even less than a pixel above or left of it."""
     order, kernel_order, out_order = _orders(attrs)
     kind = np.dtype(attrs.out_dtype or data.dtype)
     images, w = data.transpose(order).astype(kind), weight.transpose(kernel_order).astype(kind)
@@ -154,7 +158,7 @@ def _deformable_relax(
     R: AnyValue, attrs: AnyValue, x: AnyValue, offset: AnyValue, w: AnyValue
 ) -> AnyValue:
     if attrs.groups > 1:
-        raise BuildError(f"{DEFORMABLE}: apache-tvm takes groups=1, found {attrs.groups}")
+        raise BuildError(f"{DEFORMABLE}: apache-tvm supports only groups=1, found {attrs.groups}")
     order, kernel_order, _ = _orders(attrs)
     images, moves, kernel = (
         typed(R.permute_dims(value, list(axes)))
@@ -176,7 +180,9 @@ def _deformable_relax(
 
 
 _CONV_FIELDS = Op.get("nn.conv2d").definition.attrs.fields
-_GROUPS = Attr("deformable_groups", integer, 1, "parts of the channels that are moved alike")
+_GROUPS = Attr(
+    "deformable_groups", integer, 1, "number of groups of channels with an offset of their own"
+)
 
 define_op(
     DEFORMABLE,
@@ -187,14 +193,14 @@ define_op(
         "relay.attrs.DeformableConv2DAttrs", (*_CONV_FIELDS[:3], _GROUPS, *_CONV_FIELDS[3:])
     ),
     normalize=window_normalize(2),
-    # Each place is the weighted sum of four pixels; an offset holds two numbers for a place.
+    # Each position is a weighted sum of four pixels; an offset holds two numbers for a position.
     flops=lambda attrs, args, result: (
         conv_flops(attrs, (args[0], args[2]), result)
         + 4 * prod(args[1].shape) * permute(args[0].shape, _orders(attrs)[0])[1]
     ),
     relax=_deformable_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    doc="Two-dimensional convolution whose windows are moved, element by element, by an offset.",
+    doc="nn.conv2d that reads each element of a window displaced by an offset.",
 )
 
 # nn.correlation ----------------------------------------------------------------------------------
@@ -202,8 +208,8 @@ define_op(
 CORRELATION = "nn.correlation"
 
 
-def _neighbours(attrs: AnyValue) -> np.ndarray:
-    """How far the second window is moved along an axis, for each place of it."""
+def _displacements(attrs: AnyValue) -> np.ndarray:
+    """The displacements of the second window along one axis."""
     radius = attrs.max_displacement // attrs.stride2
     return np.arange(-radius, radius + 1) * attrs.stride2
 
@@ -215,9 +221,7 @@ def correlation_relation(attrs: AnyValue, data1: Type | None, data2: Type | None
     """
     a, b = tensors(CORRELATION, "data1 data2", data1, data2)
     need_length(CORRELATION, "padding", attrs.padding, 1, 2, 4)
-    for name in ("kernel_size", "stride1", "stride2"):
-        if attrs[name] < 1:
-            fail(CORRELATION, f"attribute {name} must be positive, found {attrs[name]}")
+    need_positive(CORRELATION, attrs, "kernel_size", "stride1", "stride2")
     if attrs.kernel_size % 2 == 0:
         fail(CORRELATION, f"attribute kernel_size must be odd, found {attrs.kernel_size}")
     if attrs.layout != "NCHW":
@@ -234,41 +238,46 @@ def correlation_relation(attrs: AnyValue, data1: Type | None, data2: Type | None
         for d, pad in zip(a.shape[2:], (top + bottom, left + right), strict=True)
     ]
     if any(not isinstance(d, Unknown) and d < 1 for d in size):
-        fail(CORRELATION, f"nothing of {a} is left between borders of {border}")
-    return a, b, TensorType((a.shape[0], len(_neighbours(attrs)) ** 2, *size), a.dtype)
+        fail(CORRELATION, f"borders of {border} leave no element of {a}")
+    return a, b, TensorType((a.shape[0], len(_displacements(attrs)) ** 2, *size), a.dtype)
 
 
 def correlation_reference(attrs: AnyValue, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The mean over channels and window of product (or distance), for each displacement."""
+    """For each displacement, the mean product (or distance) over channels and window."""
     pads, k, far = pads_of(attrs.padding, 2), attrs.kernel_size, attrs.max_displacement
     left, right = padded(a, pads, 0), padded(b, pads, 0)
     border = far + (k - 1) // 2
     rows, columns = (-(-(d - 2 * border) // attrs.stride1) for d in left.shape[2:])
-    moves = _neighbours(attrs)
+    moves = _displacements(attrs)
     out = np.zeros((len(a), len(moves) ** 2, rows, columns), a.dtype)
 
     def window(data: np.ndarray, y: int, x: int) -> np.ndarray:
         ends = (y + (rows - 1) * attrs.stride1 + 1, x + (columns - 1) * attrs.stride1 + 1)
         return data[:, :, y : ends[0] : attrs.stride1, x : ends[1] : attrs.stride1]
 
-    for place, (down, across) in enumerate(product(moves, moves)):
+    for index, (down, across) in enumerate(product(moves, moves)):
         for y, x in product(range(far, far + k), repeat=2):
-            one, other = window(left, y, x), window(right, y + down, x + across)
-            both = one * other if attrs.is_multiply else np.abs(one - other)
-            out[:, place] += both.sum(axis=1)
+            first, second = window(left, y, x), window(right, y + down, x + across)
+            terms = first * second if attrs.is_multiply else np.abs(first - second)
+            out[:, index] += terms.sum(axis=1)
     return out / np.array(k * k * a.shape[1], a.dtype)
 
 
 CORRELATION_ATTRS = AttrsType(
     "relay.attrs.CorrelationAttrs",
     (
-        Attr("kernel_size", integer, 1, "size of the windows that are compared, odd"),
-        Attr("max_displacement", integer, 1, "how far a window of data2 may be away"),
-        Attr("stride1", integer, 1, "steps of the window in data1"),
-        Attr("stride2", integer, 1, "steps of the window in data2 around it"),
-        Attr("padding", integers, (0, 0), "zeros around: (height, width), or before, after"),
-        Attr("is_multiply", boolean, True, "whether pixels are multiplied, not subtracted"),
-        Attr("layout", string, "NCHW", "order of the axes: NCHW"),
+        Attr("kernel_size", integer, 1, "size of the compared windows, odd"),
+        Attr("max_displacement", integer, 1, "largest displacement of a window of data2"),
+        Attr("stride1", integer, 1, "step of the window in data1"),
+        Attr("stride2", integer, 1, "step of the displacements in data2"),
+        Attr(
+            "padding",
+            integers,
+            (0, 0),
+            "padding with zeros: (height, width), or all before, then all after",
+        ),
+        Attr("is_multiply", boolean, True, "True: pixels are multiplied; False: subtracted"),
+        Attr("layout", string, "NCHW", "layout; only NCHW"),
     ),
 )
 
@@ -301,5 +310,5 @@ define_op(
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     defaults=dict.fromkeys(CORRELATION_ATTRS.by_name, REQUIRED),
     normalize=_two_pads,
-    doc="How alike windows of data1 are to those of data2 around the same place (FlowNet).",
+    doc="The correlation of each window of data1 with displaced windows of data2 (FlowNet).",
 )

@@ -15,6 +15,8 @@ from byoc_lab.relay.ir.dims import longest
 from byoc_lab.relay.ir.expr import Call, Expr, Op
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.arrays import broadcast_along
+from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.namespace import builds
 from byoc_lab.relay.op.framework.registry import OpPattern, builder, define_op
 from byoc_lab.relay.op.framework.relations import (
@@ -28,7 +30,6 @@ from byoc_lab.relay.op.framework.relations import (
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import rank_of
-from byoc_lab.relay.op.tensor.elementwise import one_per_element
 
 
 def dense_relation(attrs: AnyValue, data: Type | None, weight: Type | None) -> Types:
@@ -53,11 +54,15 @@ def dense_relation(attrs: AnyValue, data: Type | None, weight: Type | None) -> T
     return x, w, TensorType((*x.shape[:-1], units), out_dtype(attrs, x))
 
 
+def _product(attrs: AnyValue, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a @ b in attribute out_dtype, computed in the wider of that and the dtype of `a`."""
+    result = np.dtype(attrs.out_dtype or a.dtype)
+    inner = np.result_type(a.dtype, result)
+    return (a.astype(inner, copy=False) @ b.astype(inner, copy=False)).astype(result, copy=False)
+
+
 def dense_reference(attrs: AnyValue, data: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    work = np.dtype(attrs.out_dtype or data.dtype)
-    inner = np.result_type(data.dtype, work)
-    product = data.astype(inner, copy=False) @ weight.astype(inner, copy=False).T
-    return product.astype(work, copy=False)
+    return _product(attrs, data, weight.T)
 
 
 define_op(
@@ -68,8 +73,14 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.DenseAttrs",
         (
-            Attr("units", integer, REQUIRED, "outputs; None: as the weight has", may_be_none=True),
-            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
+            Attr(
+                "units",
+                integer,
+                REQUIRED,
+                "number of outputs; None: that of the weight",
+                may_be_none=True,
+            ),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of the data"),
         ),
     ),
     flops=lambda attrs, args, result: 2 * prod(result.shape) * args[0].shape[-1],
@@ -81,7 +92,7 @@ define_op(
 
 
 def matmul_relation(attrs: AnyValue, a: Type | None, b: Type | None) -> Types:
-    """(..., K) and (K, units), each transposed on request, give (..., units)."""
+    """(..., K) and (K, units), each optionally transposed, give (..., units)."""
     op = "nn.matmul"
     x, y = tensors(op, "tensor_a tensor_b", a, b)
     if x is None:
@@ -107,11 +118,8 @@ def matmul_relation(attrs: AnyValue, a: Type | None, b: Type | None) -> Types:
 
 
 def _matmul_reference(attrs: AnyValue, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    work = np.dtype(attrs.out_dtype or a.dtype)
-    inner = np.result_type(a.dtype, work)
     x = a.swapaxes(-1, -2) if attrs.transpose_a else a
-    y = b.T if attrs.transpose_b else b
-    return (x.astype(inner, copy=False) @ y.astype(inner, copy=False)).astype(work, copy=False)
+    return _product(attrs, x, b.T if attrs.transpose_b else b)
 
 
 def _matmul_relax(R: AnyValue, attrs: AnyValue, a: AnyValue, b: AnyValue) -> AnyValue:
@@ -130,16 +138,22 @@ MATMUL = define_op(
     attrs=AttrsType(
         "relay.attrs.MatmulAttrs",
         (
-            Attr("units", integer, REQUIRED, "columns; None: as tensor_b has", may_be_none=True),
-            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as tensor_a"),
-            Attr("transpose_a", boolean, False, "whether tensor_a is (..., K, M)"),
-            Attr("transpose_b", boolean, False, "whether tensor_b is (units, K)"),
+            Attr(
+                "units",
+                integer,
+                REQUIRED,
+                "number of columns of the result; None: that of tensor_b",
+                may_be_none=True,
+            ),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of tensor_a"),
+            Attr("transpose_a", boolean, False, "whether tensor_a is transposed: (..., K, M)"),
+            Attr("transpose_b", boolean, False, "whether tensor_b is transposed: (units, K)"),
         ),
     ),
     flops=lambda attrs, args, result: 2 * prod(result.shape) * args[1].shape[attrs.transpose_b],
     relax=_matmul_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    doc="A matrix product; nn.dense is the one with tensor_b transposed.",
+    doc="The matrix product of tensor_a and tensor_b, each optionally transposed.",
 )
 
 
@@ -159,7 +173,7 @@ def matmul(
 
 
 def batch_matmul_relation(attrs: AnyValue, a: Type | None, b: Type | None) -> Types:
-    """(B, M, K) and (B, K, N), each transposed on request, give (B, M, N); a B of 1 repeats."""
+    """(B, M, K) and (B, K, N), each optionally transposed, give (B, M, N); a B of 1 broadcasts."""
     op = "nn.batch_matmul"
     x, y = tensors(op, "tensor_a tensor_b", a, b)
     if x is None or y is None:
@@ -167,21 +181,18 @@ def batch_matmul_relation(attrs: AnyValue, a: Type | None, b: Type | None) -> Ty
     need_rank(op, "tensor_a", x, 3)
     need_rank(op, "tensor_b", y, 3)
     batch, m, k = x.shape if not attrs.transpose_a else (x.shape[0], x.shape[2], x.shape[1])
-    other, k2, n = y.shape if not attrs.transpose_b else (y.shape[0], y.shape[2], y.shape[1])
-    if differ(batch, other) and 1 not in (batch, other):
+    batch2, k2, n = y.shape if not attrs.transpose_b else (y.shape[0], y.shape[2], y.shape[1])
+    if differ(batch, batch2) and 1 not in (batch, batch2):
         fail(op, f"the batches of tensor_a and tensor_b must agree or be 1, found {x} and {y}")
     if differ(k, k2):
         fail(op, f"tensor_a has {k} columns and tensor_b {k2} rows to sum over: {x} and {y}")
-    wider = longest(batch, other)  # TVM gives `?` for a `?` beside any length
+    wider = longest(batch, batch2)  # TVM gives `?` for a `?` beside any length
     return x, y, TensorType((wider, m, n), out_dtype(attrs, x))
 
 
 def batch_matmul_reference(attrs: AnyValue, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    work = np.dtype(attrs.out_dtype or a.dtype)
-    inner = np.result_type(a.dtype, work)
     x = a.swapaxes(1, 2) if attrs.transpose_a else a
-    y = b.swapaxes(1, 2) if attrs.transpose_b else b
-    return (x.astype(inner, copy=False) @ y.astype(inner, copy=False)).astype(work, copy=False)
+    return _product(attrs, x, b.swapaxes(1, 2) if attrs.transpose_b else b)
 
 
 def _batch_matmul_relax(R: AnyValue, attrs: AnyValue, a: AnyValue, b: AnyValue) -> AnyValue:
@@ -198,9 +209,9 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.BatchMatmulAttrs",
         (
-            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as tensor_a"),
-            Attr("transpose_a", boolean, False, "whether tensor_a is (B, K, M)"),
-            Attr("transpose_b", boolean, False, "whether tensor_b is (B, N, K)"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of tensor_a"),
+            Attr("transpose_a", boolean, False, "whether tensor_a is transposed: (B, K, M)"),
+            Attr("transpose_b", boolean, False, "whether tensor_b is transposed: (B, N, K)"),
         ),
     ),
     defaults={"transpose_b": True},
@@ -209,23 +220,18 @@ define_op(
     ),
     relax=_batch_matmul_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    doc="One matrix product for each element of a batch.",
+    doc="The matrix product of tensor_a and tensor_b for each element of a batch.",
 )
 
 
 def bias_add_relation(attrs: AnyValue, data: Type | None, bias: Type | None) -> Types:
-    """data (d0, ..., dn) and bias (d_axis,) give a result typed as data."""
+    """data (d0, ..., dn) and bias (d_axis,) give a result of the type of data."""
     op = "nn.bias_add"
     x, b = tensors(op, "data bias", data, bias)
     if x is None:
         return None, b, None
     axis = axis_of(op, attrs.axis, len(x.shape))
     return x, TensorType((x.shape[axis],), x.dtype), x
-
-
-def broadcast_along(vector: np.ndarray, axis: int, rank: int) -> np.ndarray:
-    """A vector reshaped to `rank` dimensions, so that it broadcasts along `axis`."""
-    return vector.reshape(-1, *[1] * (rank - 1 - axis % rank))
 
 
 define_op(
@@ -237,7 +243,7 @@ define_op(
         "relay.attrs.BiasAddAttrs",
         (Attr("axis", integer, 1, "axis that the bias is broadcast along"),),
     ),
-    flops=one_per_element,
+    flops=per_element(1),
     relax=lambda R, attrs, x, b: R.add(
         x, R.expand_dims(b, list(range(1, rank_of(x) - attrs.axis % rank_of(x))))
     ),

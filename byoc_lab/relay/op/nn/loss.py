@@ -5,17 +5,24 @@ Source: `CrossEntropyRel`, `NLLLossRel` of TVM 0.16.
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
 
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, integer, string
 from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework.costs import per_input_element
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, differ, fail, need_rank, tensors
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    differ,
+    fail,
+    need_integers,
+    need_one_of,
+    need_rank,
+    tensors,
+)
 from byoc_lab.relay.op.framework.relax_types import dtype_of, scalar, shape_of
-from byoc_lab.relay.op.tensor.scatter import need_integers
 
 
 def _cross_entropy(op: str, doc: str) -> None:
@@ -46,7 +53,7 @@ def _cross_entropy(op: str, doc: str) -> None:
         "predictions targets",
         relation,
         reference=reference,
-        flops=lambda attrs, args, result: 3 * prod(args[0].shape),
+        flops=per_input_element(3),
         relax=relax,
         pattern=OpPattern.OPAQUE,
         doc=doc,
@@ -68,9 +75,7 @@ def nll_relation(
 ) -> Types:
     """(N, C, d...), classes (N, d...) and weights (C,) give a scalar, or (N, d...) unreduced."""
     x, t, w = tensors(NLL, "predictions targets weights", predictions, targets, weights)
-    if attrs.reduction not in REDUCTIONS:
-        known = ", ".join(REDUCTIONS)
-        fail(NLL, f"attribute reduction must be one of {known}, found {attrs.reduction!r}")
+    need_one_of(NLL, "reduction", attrs.reduction, REDUCTIONS)
     need_integers(NLL, "targets", t)
     if x is None or t is None or w is None:
         return x, t, w, None
@@ -87,7 +92,7 @@ def nll_relation(
 def nll_reference(
     attrs: AnyValue, x: np.ndarray, targets: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
-    """A target that is ignore_index weighs nothing."""
+    """A target equal to ignore_index has weight 0."""
     counted = targets != attrs.ignore_index
     chosen = np.where(counted, targets, 0).astype(np.int64)
     picked = np.take_along_axis(x, chosen[:, None], 1)[:, 0]
@@ -107,15 +112,17 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.NLLLossAttrs",
         (
-            Attr("reduction", string, "mean", f"{', '.join(REDUCTIONS)}: what is made of all"),
-            Attr("ignore_index", integer, doc="the target that does not count"),
+            Attr(
+                "reduction", string, "mean", f"{', '.join(REDUCTIONS)}: how the losses are combined"
+            ),
+            Attr("ignore_index", integer, doc="target class that is ignored"),
         ),
     ),
     defaults={"ignore_index": -100},
-    flops=lambda attrs, args, result: 3 * prod(args[1].shape),
+    flops=per_input_element(3, argument=1),
     relax=lambda R, attrs, x, targets, weights: R.nn.nll_loss(
         x, targets, weights, attrs.reduction, attrs.ignore_index
     ),
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    doc="The negative log-likelihood of the target classes, weighted.",
+    doc="The negative log-likelihood of the target classes, weighted by class.",
 )

@@ -1,4 +1,4 @@
-"""Normalisations. Each scales by `gamma` and shifts by `beta`, vectors along `axis`.
+"""Normalizations: most multiply by `gamma` and add `beta`, vectors broadcast along `axis`.
 
 Source: `BatchNormRel`, `LayerNormRel`, `GroupNormRel`, `InstanceNormRel` of TVM 0.16.
 """
@@ -23,15 +23,23 @@ from byoc_lab.relay.ir.attrs import (
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.arrays import broadcast_along
+from byoc_lab.relay.op.framework.costs import per_element, per_input_element
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, axes_of, axis_of, fail, tensors
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    axes_of,
+    axis_of,
+    fail,
+    need_positive,
+    tensors,
+)
 from byoc_lab.relay.op.framework.relax_types import dtype_of, rank_of, scalar, shape_of
-from byoc_lab.relay.op.nn.dense import broadcast_along
 
-CENTER = Attr("center", boolean, True, "whether beta is added")
-SCALE = Attr("scale", boolean, True, "whether gamma is multiplied")
-EPSILON = Attr("epsilon", number, 1e-05, "added to the variance against division by zero")
-CHANNEL_AXIS = Attr("axis", integer, 1, "axis of the channels")
+CENTER = Attr("center", boolean, True, "whether to add beta")
+SCALE = Attr("scale", boolean, True, "whether to multiply by gamma")
+EPSILON = Attr("epsilon", number, 1e-05, "added to the variance, against division by zero")
+CHANNEL_AXIS = Attr("axis", integer, 1, "channel axis")
 
 
 def _vector_along(op: str, axis: int, x: TensorType) -> TensorType:
@@ -54,7 +62,8 @@ def _standardized(x: np.ndarray, axes: tuple[int, ...], epsilon: float) -> np.nd
 
 
 def _affine(R: AnyValue, attrs: AnyValue, gamma: AnyValue, beta: AnyValue) -> AnyValue:
-    """(gamma, beta) that do what scale and center say; Relax's own flags are not always obeyed."""
+    """gamma and beta with attributes scale and center applied: Relax ignores its own flags in
+    places."""
     return (
         gamma if attrs.scale else R.ones_like(gamma),
         beta if attrs.center else R.zeros_like(beta),
@@ -62,7 +71,8 @@ def _affine(R: AnyValue, attrs: AnyValue, gamma: AnyValue, beta: AnyValue) -> An
 
 
 def batch_norm_relation(attrs: AnyValue, data: Type | None, *vectors: Type | None) -> Types:
-    """data gives (typed as data, (C,), (C,)); gamma, beta, mean and variance are (C,)."""
+    """gamma, beta, mean and variance are (C,); the results are of the type of data, (C,) and
+    (C,)."""
     op = "nn.batch_norm"
     x, *_ = tensors(op, "data gamma beta moving_mean moving_var", data, *vectors)
     if x is None:
@@ -81,7 +91,7 @@ def batch_norm_reference(
     mean: np.ndarray,
     variance: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Inference: the moving statistics are used and given back as they are."""
+    """Inference: the moving statistics are used, and returned unchanged."""
     deviation = np.sqrt(variance + data.dtype.type(attrs.epsilon))
     centered = data - broadcast_along(mean, attrs.axis, data.ndim)
     normal = centered / broadcast_along(deviation, attrs.axis, data.ndim)
@@ -94,7 +104,7 @@ define_op(
     batch_norm_relation,
     reference=batch_norm_reference,
     attrs=AttrsType("relay.attrs.BatchNormAttrs", (CHANNEL_AXIS, EPSILON, CENTER, SCALE)),
-    flops=lambda attrs, args, result: 4 * prod(args[0].shape),
+    flops=per_input_element(4),
     relax=lambda R, attrs, x, gamma, beta, mean, variance: R.nn.batch_norm(
         x,
         gamma,
@@ -119,7 +129,8 @@ def _affine_relation(op: str):
     def relation(
         attrs: AnyValue, data: Type | None, gamma: Type | None, beta: Type | None
     ) -> Types:
-        """The result is typed as data; gamma and beta are vectors as long as its `axis`."""
+        """The result has the type of data; gamma and beta are vectors of the length of its
+        `axis`."""
         x, g, b = tensors(op, "data gamma beta", data, gamma, beta)
         if x is None:
             return None, g, b, None
@@ -127,14 +138,14 @@ def _affine_relation(op: str):
         groups = attrs.get("num_groups", 1)
         channels = v.shape[0]
         if groups < 1 or (not isinstance(channels, Unknown) and channels % groups):
-            fail(op, f"the {channels} channels of {x} do not split into num_groups={groups}")
+            fail(op, f"the {channels} channels of {x} are not divisible by num_groups={groups}")
         return x, v, v, x
 
     return relation
 
 
 def _norm_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
-    """Mean (1), variance (3), normalisation (2), scale and shift (2) for each element."""
+    """Per element: mean (1), variance (3), normalization (2), scale and shift (2)."""
     return 8 * prod(result.concrete_shape)
 
 
@@ -152,7 +163,7 @@ define_op(
     reference=layer_norm_reference,
     attrs=AttrsType(
         "relay.attrs.LayerNormAttrs",
-        (Attr("axis", integer, -1, "axis that is normalised"), EPSILON, CENTER, SCALE),
+        (Attr("axis", integer, -1, "axis that is normalized"), EPSILON, CENTER, SCALE),
     ),
     flops=_norm_flops,
     relax=lambda R, attrs, x, gamma, beta: R.nn.layer_norm(
@@ -162,12 +173,13 @@ define_op(
         epsilon=attrs.epsilon,
     ),
     layout=layout_rules.along_axis(vectors=2),
-    doc="Normalisation over one axis to mean 0 and variance 1, then gamma and beta.",
+    doc="Data normalized over one axis to mean 0 and variance 1, times gamma plus beta.",
 )
 
 
 def _group_axes(rank: int, axis: int) -> tuple[int, ...]:
-    """In data whose channel axis is split in two: the inner half and every axis after it."""
+    """The axes to normalize when the channel axis is split in two: its inner part and all after
+    it."""
     return tuple(range(axis % rank + 1, rank + 1))
 
 
@@ -188,7 +200,13 @@ define_op(
     reference=group_norm_reference,
     attrs=AttrsType(
         "relay.attrs.GroupNormAttrs",
-        (Attr("num_groups", integer, 0, "how many"), CHANNEL_AXIS, EPSILON, CENTER, SCALE),
+        (
+            Attr("num_groups", integer, 0, "number of groups of channels"),
+            CHANNEL_AXIS,
+            EPSILON,
+            CENTER,
+            SCALE,
+        ),
     ),
     defaults={"num_groups": REQUIRED},
     flops=_norm_flops,
@@ -200,7 +218,7 @@ define_op(
         axes=list(range(attrs.axis % rank_of(x) + 1, rank_of(x))),
         epsilon=attrs.epsilon,
     ),
-    doc="Normalisation over groups of channels and all axes after them, then gamma and beta.",
+    doc="Data normalized over each group of channels and all later axes, times gamma plus beta.",
 )
 
 
@@ -230,12 +248,12 @@ define_op(
         epsilon=attrs.epsilon,
     ),
     layout=layout_rules.along_axis(vectors=2),
-    doc="Normalisation over all axes but the batch and the channels, then gamma and beta.",
+    doc="Data normalized over all axes except batch and channels, times gamma plus beta.",
 )
 
 
 def l2_normalize_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """The result is typed as data."""
+    """The result has the type of data."""
     (x,) = tensors("nn.l2_normalize", "data", data)
     if x is not None:
         axes_of("nn.l2_normalize", attrs.axis or (), len(x.shape))
@@ -261,11 +279,11 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.L2NormalizeAttrs",
         (
-            Attr("eps", number, doc="least sum of squares that is divided by"),
-            Attr("axis", integers, REQUIRED, "axes summed over; None: all", may_be_none=True),
+            Attr("eps", number, doc="lower limit of the sum of squares"),
+            Attr("axis", integers, REQUIRED, "axes of the sum; None: all", may_be_none=True),
         ),
     ),
-    flops=lambda attrs, args, result: 3 * prod(result.shape),
+    flops=per_element(3),
     relax=_l2_normalize_relax,
     layout=layout_rules.along_axis(),
     doc="out = data / sqrt(max(sum of squares over axis, eps)).",
@@ -276,19 +294,18 @@ NORM_REGIONS = ("ACROSS_CHANNELS", "WITHIN_CHANNEL")
 
 
 def lrn_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """The result is typed as data."""
+    """The result has the type of data."""
     op = "nn.lrn"
     (x,) = tensors(op, "data", data)
     if x is not None:
         axis_of(op, attrs.axis, len(x.shape))
-        if attrs.size < 1:
-            fail(op, f"attribute size must be positive, found {attrs.size}")
+        need_positive(op, attrs, "size")
     return x, x
 
 
 def _lrn_reach(attrs: AnyValue) -> tuple[int, int]:
-    """How many channels before and behind each count. Of an even number one more lies behind, as in
-    ONNX; TVM 0.16 types such a call and compiles odd sizes only."""
+    """The number of channels before and after each that count. For an even size one more comes
+    after, as in ONNX; TVM 0.16 infers the type of such a call but compiles only odd sizes."""
     return (attrs.size - 1) // 2, attrs.size // 2
 
 
@@ -322,12 +339,17 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.LRNAttrs",
         (
-            Attr("size", integer, 5, "how many neighbouring channels count"),
-            Attr("axis", integer, 1, "axis of the channels"),
-            Attr("bias", number, 2.0, "what is added to the sum of squares"),
+            Attr("size", integer, 5, "number of neighbouring channels in the mean"),
+            Attr("axis", integer, 1, "channel axis"),
+            Attr("bias", number, 2.0, "added to the scaled mean square"),
             Attr("alpha", number, 0.0001, "factor of the mean square"),
             Attr("beta", number, 0.75, "exponent"),
-            Attr("norm_region", string, NORM_REGIONS[0], "kept, but TVM computes across channels"),
+            Attr(
+                "norm_region",
+                string,
+                NORM_REGIONS[0],
+                "ignored, as in TVM, which always computes across channels",
+            ),
         ),
     ),
     # The builder's defaults differ from those of the record, as in TVM.

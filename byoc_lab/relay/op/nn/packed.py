@@ -1,5 +1,5 @@
 """Convolution and dense on blocked layouts: contrib_conv2d_NCHWc, contrib_depthwise_conv2d_NCHWc,
-contrib_dense_pack. They compute what the plain operators do, with layouts in blocks.
+contrib_dense_pack. They compute what nn.conv2d and nn.dense do, on blocked layouts.
 
 Source: `Conv2DNCHWcRel`, `DensePackRel` of TVM 0.16.
 """
@@ -18,7 +18,12 @@ from byoc_lab.relay.op.framework.registry import OpDef, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, relation_of, tensors
 from byoc_lab.relay.op.framework.relax_types import typed
 from byoc_lab.relay.op.framework.windows import window_normalize
-from byoc_lab.relay.op.tensor.blocks import plain_layout, relaid_array, relaid_relax, relaid_type
+from byoc_lab.relay.op.tensor.blocks import (
+    plain_layout,
+    relayout_array,
+    relayout_relax,
+    relayout_type,
+)
 
 CONV: OpDef = Op.get("nn.conv2d").definition
 
@@ -32,40 +37,40 @@ def _plain(attrs: AnyValue) -> tuple[Attrs, str]:
 
 def _conv(op: str, word: str, doc: str) -> None:
     def relation(attrs: AnyValue, data: Type | None, weight: Type | None) -> Types:
-        """data (N, C / c, H, W, c) and a weight in blocks give the result in blocks."""
+        """data (N, C / c, H, W, c) and a blocked weight give a blocked result."""
         x, w = tensors(op, "data weight", data, weight)
         if x is None or w is None:
             return x, w, None
         plain, result = _plain(attrs)
-        flat = relaid_type(op, x, attrs.data_layout, plain.data_layout)
-        kernel = relaid_type(op, w, attrs.kernel_layout, plain.kernel_layout)
+        flat = relayout_type(op, x, attrs.data_layout, plain.data_layout)
+        kernel = relayout_type(op, w, attrs.kernel_layout, plain.kernel_layout)
         *_, out = relation_of(op, CONV, plain, flat, kernel)
         assert isinstance(out, TensorType)
-        return x, w, relaid_type(op, out, plain.data_layout, result)
+        return x, w, relayout_type(op, out, plain.data_layout, result)
 
     def reference(attrs: AnyValue, x: np.ndarray, w: np.ndarray) -> np.ndarray:
         plain, result = _plain(attrs)
         assert CONV.reference is not None
-        flat = relaid_array(op, x, attrs.data_layout, plain.data_layout)
-        kernel = relaid_array(op, w, attrs.kernel_layout, plain.kernel_layout)
-        return relaid_array(op, CONV.reference(plain, flat, kernel), plain.data_layout, result)
+        flat = relayout_array(op, x, attrs.data_layout, plain.data_layout)
+        kernel = relayout_array(op, w, attrs.kernel_layout, plain.kernel_layout)
+        return relayout_array(op, CONV.reference(plain, flat, kernel), plain.data_layout, result)
 
     def relax(R: AnyValue, attrs: AnyValue, x: AnyValue, w: AnyValue) -> AnyValue:
         plain, result = _plain(attrs)
         assert CONV.relax is not None
-        flat = relaid_relax(R, op, x, attrs.data_layout, plain.data_layout)
-        kernel = relaid_relax(R, op, w, attrs.kernel_layout, plain.kernel_layout)
+        flat = relayout_relax(R, op, x, attrs.data_layout, plain.data_layout)
+        kernel = relayout_relax(R, op, w, attrs.kernel_layout, plain.kernel_layout)
         out = typed(CONV.relax(R, plain, flat, kernel))
-        return relaid_relax(R, op, out, plain.data_layout, result)
+        return relayout_relax(R, op, out, plain.data_layout, result)
 
     def flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
         plain, blocked = _plain(attrs)
         assert CONV.flops is not None
         types = [
-            relaid_type(op, args[0], attrs.data_layout, plain.data_layout),
-            relaid_type(op, args[1], attrs.kernel_layout, plain.kernel_layout),
+            relayout_type(op, args[0], attrs.data_layout, plain.data_layout),
+            relayout_type(op, args[1], attrs.kernel_layout, plain.kernel_layout),
         ]
-        return CONV.flops(plain, types, relaid_type(op, result, blocked, plain.data_layout))
+        return CONV.flops(plain, types, relayout_type(op, result, blocked, plain.data_layout))
 
     define_op(
         op,
@@ -89,12 +94,12 @@ def _conv(op: str, word: str, doc: str) -> None:
 _conv(
     "nn.contrib_conv2d_NCHWc",
     "contrib_conv2d_nchwc",
-    "Convolution of data and weight in blocked layouts, such as NCHW8c and OIHW8i8o.",
+    "nn.conv2d of data and weight in blocked layouts, such as NCHW8c and OIHW8i8o.",
 )
 _conv(
     "nn.contrib_depthwise_conv2d_NCHWc",
     "contrib_depthwise_conv2d_nchwc",
-    "Depthwise convolution of data and weight in blocked layouts, such as NCHW8c and OIHW1i8o.",
+    "Depthwise nn.conv2d of data and weight in blocked layouts, such as NCHW8c and OIHW1i8o.",
 )
 
 # nn.contrib_dense_pack ---------------------------------------------------------------------------
@@ -109,29 +114,31 @@ def _dense_attrs(attrs: AnyValue) -> Attrs:
 
 
 def pack_relation(attrs: AnyValue, data: Type | None, weight: Type | None) -> Types:
-    """data (M, K) and a weight (units, K) in blocks, such as NC8n, give (M, units)."""
+    """data (M, K) and a blocked weight (units, K), such as NC8n, give (M, units)."""
     x, w = tensors(PACK, "data weight", data, weight)
     if x is None or w is None:
         return x, w, None
-    flat = relaid_type(PACK, w, attrs.weight_layout, "NC")
+    flat = relayout_type(PACK, w, attrs.weight_layout, "NC")
     *_, result = relation_of(PACK, DENSE, _dense_attrs(attrs), x, flat)
     return x, w, result
 
 
 def pack_reference(attrs: AnyValue, x: np.ndarray, w: np.ndarray) -> np.ndarray:
     assert DENSE.reference is not None
-    return DENSE.reference(_dense_attrs(attrs), x, relaid_array(PACK, w, attrs.weight_layout, "NC"))
+    return DENSE.reference(
+        _dense_attrs(attrs), x, relayout_array(PACK, w, attrs.weight_layout, "NC")
+    )
 
 
 def _pack_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, w: AnyValue) -> AnyValue:
     assert DENSE.relax is not None
-    flat = relaid_relax(R, PACK, typed(w), attrs.weight_layout, "NC")
+    flat = relayout_relax(R, PACK, typed(w), attrs.weight_layout, "NC")
     return DENSE.relax(R, _dense_attrs(attrs), x, flat)
 
 
 def _pack_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
     assert DENSE.flops is not None
-    flat = relaid_type(PACK, args[1], attrs.weight_layout, "NC")
+    flat = relayout_type(PACK, args[1], attrs.weight_layout, "NC")
     return DENSE.flops(_dense_attrs(attrs), [args[0], flat], result)
 
 
@@ -146,11 +153,11 @@ define_op(
             Attr(
                 "units",
                 integer,
-                doc="number of output units; None: as the weight has",
+                doc="number of outputs; None: that of the weight",
                 may_be_none=True,
             ),
-            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
-            Attr("weight_layout", string, "NC", "order and blocks of the axes of the weight"),
+            Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of the data"),
+            Attr("weight_layout", string, "NC", "layout of the weight"),
         ),
     ),
     attrs_key="relay.attrs.DenseAttrs",
@@ -159,5 +166,5 @@ define_op(
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     layout=layout_rules.packed_weight,
     parameters="data weight weight_layout units out_dtype",
-    doc="The product of data (M, K) and a weight in blocks, such as NC8n; see nn.dense.",
+    doc="nn.dense with the weight in a blocked layout, such as NC8n.",
 )

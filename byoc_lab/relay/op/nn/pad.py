@@ -1,4 +1,4 @@
-"""Elements added around a tensor, or between its elements: pad, mirror_pad, dilate.
+"""Operators that add elements around a tensor, or between its elements: pad, mirror_pad, dilate.
 
 Source: `PadRel`, `MirrorPadRel`, `DilateRel` of TVM 0.16.
 """
@@ -18,31 +18,48 @@ from byoc_lab.relay.ir.attrs import (
     number,
     string,
 )
-from byoc_lab.relay.ir.dims import Unknown
+from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, dim, fail, need_length, tensors
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    dim,
+    fail,
+    need_length,
+    need_one_of,
+    need_positive,
+    tensors,
+)
 from byoc_lab.relay.op.framework.relax_types import by_topi, constant_value
-from byoc_lab.relay.op.tensor.shape import no_flops
 
 PAD_MODES = ("constant", "edge", "reflect")
 
 
+def _checked_widths(op: str, attrs: AnyValue, x: TensorType) -> AnyValue:
+    """Attribute pad_width. Raises TypeInferenceError unless it has a pair for each axis of `x`."""
+    widths = attrs.pad_width
+    if len(widths) != len(x.shape) or any(len(w) != 2 for w in widths):
+        fail(op, f"attribute pad_width must be a (before, after) for each axis of {x}: {widths}")
+    return widths
+
+
+def _padded_shape(x: TensorType, widths: AnyValue) -> list[Dim]:
+    return [dim(lambda n, w=w: n + sum(w), d) for d, w in zip(x.shape, widths, strict=True)]
+
+
 def pad_relation(attrs: AnyValue, data: Type | None, value: Type | None) -> Types:
-    """Each axis grows by its two numbers (negative ones cut); the pad value is a scalar."""
+    """Each axis grows by its two numbers (negative ones crop); the pad value is a scalar."""
     op = "nn.pad"
     x, v = tensors(op, "data pad_value", data, value)
     if x is None:
         return None, v, None
-    widths = attrs.pad_width
-    if len(widths) != len(x.shape) or any(len(w) != 2 for w in widths):
-        fail(op, f"attribute pad_width must be a (before, after) for each axis of {x}: {widths}")
-    shape = [dim(lambda n, w=w: n + sum(w), d) for d, w in zip(x.shape, widths, strict=True)]
+    widths = _checked_widths(op, attrs, x)
+    shape = _padded_shape(x, widths)
     if any(not isinstance(d, Unknown) and d < 0 for d in shape):
-        fail(op, f"pad_width {widths} cuts more than the lengths of {x}")
-    if attrs.pad_mode not in PAD_MODES:
-        fail(op, f"attribute pad_mode must be one of {', '.join(PAD_MODES)}: {attrs.pad_mode!r}")
+        fail(op, f"pad_width {widths} crops more elements than {x} has")
+    need_one_of(op, "pad_mode", attrs.pad_mode, PAD_MODES)
     return x, v, TensorType(shape, x.dtype)
 
 
@@ -81,7 +98,7 @@ define_op(
     parameters="data pad_width pad_value pad_mode",
     defaults={"pad_value": 0},
     constants={"pad_value": None},
-    doc="Elements added around a tensor: the pad value, or those at the edge.",
+    doc="Data padded with pad_value, or with copies of its elements (edge, reflect).",
 )
 
 # nn.mirror_pad -----------------------------------------------------------------------------------
@@ -93,19 +110,16 @@ MIRRORS: dict[str, AnyValue] = {
 
 
 def mirror_pad_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """Each axis grows by its two numbers, which are not negative."""
+    """Each axis grows by its two numbers, which must not be negative."""
     op = "nn.mirror_pad"
     (x,) = tensors(op, "data", data)
     if x is None:
         return None, None
-    widths = attrs.pad_width
-    if len(widths) != len(x.shape) or any(len(w) != 2 for w in widths):
-        fail(op, f"attribute pad_width must be a (before, after) for each axis of {x}: {widths}")
+    widths = _checked_widths(op, attrs, x)
     if any(min(w) < 0 for w in widths):
         fail(op, f"attribute pad_width must not be negative, found {widths}")
-    if attrs.mode not in MIRRORS:
-        fail(op, f"attribute mode must be one of {', '.join(MIRRORS)}, found {attrs.mode!r}")
-    shape = [dim(lambda n, w=w: n + sum(w), d) for d, w in zip(x.shape, widths, strict=True)]
+    need_one_of(op, "mode", attrs.mode, MIRRORS)
+    shape = _padded_shape(x, widths)
     return x, TensorType(shape, x.dtype)
 
 
@@ -130,21 +144,20 @@ define_op(
     relax=_mirror_pad_relax,
     pattern=OpPattern.INJECTIVE,
     parameters="data pad_width mode",
-    doc="A tensor continued by its mirror image on each side.",
+    doc="Data padded with its mirror image on each side.",
 )
 
 # nn.dilate ---------------------------------------------------------------------------------------
 
 
 def dilate_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """An axis of n elements gets (n - 1) * stride + 1."""
+    """An axis of n elements becomes one of (n - 1) * stride + 1."""
     op = "nn.dilate"
     (x,) = tensors(op, "data", data)
     if x is None:
         return None, None
     need_length(op, "strides", attrs.strides, len(x.shape))
-    if attrs.strides and min(attrs.strides) < 1:
-        fail(op, f"attribute strides must be positive, found {list(attrs.strides)}")
+    need_positive(op, attrs, "strides")
     pairs = zip(x.shape, attrs.strides, strict=True)
     return x, TensorType([dim(lambda n, s=s: (n - 1) * s + 1, d) for d, s in pairs], x.dtype)
 
@@ -165,9 +178,9 @@ define_op(
         "relay.attrs.DilateAttrs",
         (
             Attr(
-                "strides", integers, (1, 1), "distance of neighbours in the result, along each axis"
+                "strides", integers, (1, 1), "distance in the result between neighbours, per axis"
             ),
-            Attr("dilation_value", number, 0.0, "value between them"),
+            Attr("dilation_value", number, 0.0, "inserted value"),
         ),
     ),
     attrs_key="",
@@ -175,5 +188,5 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, x: by_topi("nn.dilate", x, list(attrs.strides), attrs.dilation_value),
     pattern=OpPattern.INJECTIVE,
-    doc="A tensor with a value inserted between its elements.",
+    doc="Data with dilation_value inserted between its elements.",
 )

@@ -1,6 +1,6 @@
 """Pooling over one, two or three spatial axes.
 
-Source: `Pool1DRel`, `Pool2DRel`, `Pool3DRel`, `GlobalPool2DRel`, `AdaptivePoolRel` of TVM 0.16.
+Source: `Pool1DRel`, `Pool2DRel`, `Pool3DRel`, `GlobalPool2DRel` of TVM 0.16.
 """
 
 from __future__ import annotations
@@ -8,90 +8,90 @@ from __future__ import annotations
 from functools import partial
 from math import prod
 from typing import Any as AnyValue
-from typing import cast
 
 import numpy as np
 
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integers, string
-from byoc_lab.relay.ir.dims import Dim
-from byoc_lab.relay.ir.expr import Call, Expr
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.costs import per_input_element
 from byoc_lab.relay.op.framework.layout import inverse_permute, permute, positions
-from byoc_lab.relay.op.framework.namespace import builds, function
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, fail, need_length, need_rank, tensors
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    need_length,
+    need_positive,
+    need_rank,
+    tensors,
+)
 from byoc_lab.relay.op.framework.relax_types import (
     by_topi,
     dtype_of,
     in_wide_integers,
     mean_of,
-    shape_of,
     typed,
 )
 from byoc_lab.relay.op.framework.windows import (
     SPATIAL,
     Pads,
-    axes_in_words,
     check_window_attrs,
-    last_axes,
     padded,
     pads_of,
+    spatial_axis_names,
     spatial_result,
     static_result,
     taps,
     window_normalize,
 )
-from byoc_lab.relay.op.tensor.blocks import in_blocks
-from byoc_lab.relay.op.tensor.shape import listed
+from byoc_lab.relay.op.tensor.blocks import with_blocked_layouts
 
 RANKS = (1, 2, 3)
-COUNT_PADDING = Attr(
-    "count_include_pad", boolean, False, "whether padding counts in the divisor of the average"
-)
+COUNT_PADDING = Attr("count_include_pad", boolean, False, "whether padding counts in the average")
 
 
 def layouts(rank: int) -> tuple[Attr, Attr]:
+    """The layout attributes of pooling."""
     return (
-        Attr("layout", string, f"NC{SPATIAL[rank]}", "order of the axes of the data"),
+        Attr("layout", string, f"NC{SPATIAL[rank]}", "layout of the data"),
         Attr(
             "out_layout",
             string,
             "",
-            "layout of the result; ignored, as in TVM: it is in layout",
+            "ignored, as in TVM: the result has the layout of the data",
         ),
     )
 
 
 def window(rank: int) -> tuple[Attr, ...]:
     """The attributes of a pooling window."""
-    each, ones = axes_in_words(rank), (1,) * rank
+    each, ones = spatial_axis_names(rank), (1,) * rank
     return (
-        Attr("pool_size", integers, doc=f"window: ({each})"),
-        Attr("strides", integers, ones, f"steps of the window: ({each})"),
+        Attr("pool_size", integers, doc=f"size of the window: ({each})"),
+        Attr("strides", integers, ones, f"step of the window: ({each})"),
         Attr("dilation", integers, ones, f"distance between window elements: ({each})"),
-        Attr("padding", integers, (0,) * rank, f"elements around: ({each}), or before, after"),
+        Attr("padding", integers, (0,) * rank, f"padding: ({each}), or all before, then all after"),
         *layouts(rank),
-        Attr("ceil_mode", boolean, False, "whether a last window may extend beyond the end"),
+        Attr(
+            "ceil_mode", boolean, False, "whether the last window may extend beyond the padded data"
+        ),
     )
 
 
-def _order(op: str, attrs: AnyValue, rank: int) -> tuple[int, ...]:
-    """Where the axes (N, C, spatial) are in data and result."""
+def pool_order(op: str, attrs: AnyValue, rank: int) -> tuple[int, ...]:
+    """The permutation to (N, C, spatial) of data and result."""
     return positions(op, "layout", attrs.layout, f"NC{SPATIAL[rank]}")
 
 
 def _pool_relation(op: str, rank: int):
     def relation(attrs: AnyValue, data: Type | None) -> Types:
-        """data (N, C, H, W) gives (N, C, H', W'), with the H' and W' of a convolution."""
+        """data (N, C, H, W) gives (N, C, H', W'), with H' and W' as in nn.conv2d."""
         (x,) = tensors(op, "data", data)
         if x is None:
             return None, None
         check_window_attrs(op, attrs, rank)
         need_length(op, "pool_size", attrs.pool_size, rank)
-        if min(attrs.pool_size) < 1:
-            fail(op, f"attribute pool_size must be positive, found {list(attrs.pool_size)}")
-        order = _order(op, attrs, rank)
+        need_positive(op, attrs, "pool_size")
+        order = pool_order(op, attrs, rank)
         need_rank(op, "data", x, rank + 2)
         n, c, *size = permute(x.shape, order)
         shape = (n, c, *spatial_result(op, size, attrs.pool_size, attrs))
@@ -104,17 +104,17 @@ def _pool_reference(op: str, rank: int, pool):
     """`pool(attrs, data (N, C, spatial), pads, result size)` in the layouts of the attributes."""
 
     def reference(attrs: AnyValue, data: np.ndarray) -> np.ndarray:
-        order = _order(op, attrs, rank)
+        order = pool_order(op, attrs, rank)
         x = data.transpose(order)
         size = static_result(op, x.shape[2:], attrs.pool_size, attrs)
-        pads = overhanging(attrs, x.shape[2:], size)
+        pads = pads_with_overhang(attrs, x.shape[2:], size)
         return np.ascontiguousarray(pool(attrs, x, pads, size).transpose(np.argsort(order)))
 
     return reference
 
 
-def overhanging(attrs: AnyValue, data: AnyValue, size: AnyValue) -> Pads:
-    """The pads, with the part of the last windows of ceil_mode that extends beyond the end."""
+def pads_with_overhang(attrs: AnyValue, data: AnyValue, size: AnyValue) -> Pads:
+    """The padding, extended by the part of the last windows of ceil_mode beyond the end."""
     before, after = pads_of(attrs.padding, len(size))
     ends = [
         (n - 1) * stride + (k - 1) * dilation + 1
@@ -132,7 +132,7 @@ def _windows(attrs: AnyValue, x: np.ndarray, pads: Pads, value: AnyValue, size: 
 
 
 def lowest(kind: np.dtype) -> AnyValue:
-    """What TVM pads with for a maximum: the least finite value, also where nothing else is."""
+    """The value that TVM pads with for a maximum: the least finite one, not -infinity."""
     if kind.name == "bfloat16":
         import ml_dtypes  # NumPy has no bfloat16 of its own, and does not know its limits
 
@@ -151,13 +151,13 @@ def _max(attrs: AnyValue, x: np.ndarray, pads: Pads, size: AnyValue) -> np.ndarr
 def window_divisor(
     attrs: AnyValue, data: AnyValue, pads: Pads, size: AnyValue, kind: AnyValue
 ) -> np.ndarray:
-    """How many elements count in each window over spatial axes `data`; 1 at least."""
-    # Data counts, with count_include_pad padding too, but never what extends beyond it.
+    """The number of elements that count in each window, at least 1. `data`: the spatial axes."""
+    # Data counts; padding only with count_include_pad; what extends beyond the padding never.
     none = (0,) * len(size)
     before, after = pads_of(attrs.padding, len(size))
     counted = np.ones((1, 1, *data), kind)
     counted = padded(counted, (before, after), 1 if attrs.count_include_pad else 0)
-    overhang = tuple(all_of - a for all_of, a in zip(pads[1], after, strict=True))
+    overhang = tuple(total - a for total, a in zip(pads[1], after, strict=True))
     counted = padded(counted, (none, overhang), 0)
     divisor = np.zeros((1, 1, *size), kind)
     for view in _windows(attrs, counted, (none, none), 0, size):
@@ -175,8 +175,8 @@ def _average(attrs: AnyValue, x: np.ndarray, pads: Pads, size: AnyValue) -> np.n
     return (total / divisor).astype(x.dtype, copy=False)
 
 
-def integers_averaged(rank: int, options: dict[str, AnyValue], x: AnyValue) -> AnyValue:
-    """Relax's avg_pool declares the dtype of x, but its compiled function computes int64."""
+def average_of_integers(rank: int, options: dict[str, AnyValue], x: AnyValue) -> AnyValue:
+    """avg_pool by TOPI: Relax's own declares the dtype of x, but computes int64 when compiled."""
     o = options
     sizes = [list(o[name]) for name in ("pool_size", "strides", "dilation")]
     before, after = pads_of(o["padding"], rank)
@@ -198,12 +198,12 @@ def _pool(kind: str, rank: int, more: tuple[Attr, ...], compute, doc: str) -> No
         x = typed(x)
         if kind == "max" or "float" in dtype_of(x):
             return getattr(R.nn, f"{kind}_pool{rank}d")(x, **options)
-        return in_wide_integers(R, x, partial(integers_averaged, rank, options))
+        return in_wide_integers(R, x, partial(average_of_integers, rank, options))
 
     define_op(
         name,
         "data",
-        **in_blocks(
+        **with_blocked_layouts(
             name,
             ("layout",),
             ("layout",),
@@ -222,13 +222,13 @@ def _pool(kind: str, rank: int, more: tuple[Attr, ...], compute, doc: str) -> No
 
 
 for _rank in RANKS:
-    _pool("max", _rank, (), _max, "The greatest element of each window; padding never wins.")
+    _pool("max", _rank, (), _max, "The maximum of each window; padding is ignored.")
     _pool(
         "avg",
         _rank,
         (COUNT_PADDING,),
         _average,
-        "The average of each window; only data counts, unless count_include_pad is set.",
+        "The average of each window; padding counts only with count_include_pad.",
     )
 
 
@@ -240,13 +240,13 @@ def _global(kind: str, compute, doc: str) -> None:
         (x,) = tensors(name, "data", data)
         if x is None:
             return None, None
-        order = _order(name, attrs, 2)
+        order = pool_order(name, attrs, 2)
         need_rank(name, "data", x, 4)
         n, c, _, _ = permute(x.shape, order)
         return x, TensorType(inverse_permute((n, c, 1, 1), order), x.dtype)
 
     def reference(attrs: AnyValue, data: np.ndarray) -> np.ndarray:
-        order = _order(name, attrs, 2)
+        order = pool_order(name, attrs, 2)
         out = compute(data.transpose(order), axis=(2, 3), keepdims=True)
         return out.transpose(np.argsort(order)).astype(data.dtype, copy=False)
 
@@ -257,13 +257,13 @@ def _global(kind: str, compute, doc: str) -> None:
     define_op(
         name,
         "data",
-        **in_blocks(
+        **with_blocked_layouts(
             name,
             ("layout",),
             ("layout",),
             relation=relation,
             reference=reference,
-            flops=lambda attrs, args, result: prod(args[0].shape),
+            flops=per_input_element(1),
             relax=relax,
         ),
         attrs=GLOBAL_ATTRS,
@@ -274,124 +274,5 @@ def _global(kind: str, compute, doc: str) -> None:
 
 
 GLOBAL_ATTRS = AttrsType("relay.attrs.GlobalPool2DAttrs", layouts(2))
-_global("avg", np.mean, "The average over height and width.")
-_global("max", np.max, "The greatest element over height and width.")
-
-
-def _bins(length: int, count: int) -> list[tuple[int, int]]:
-    """(first, past the last) element of each of `count` parts of an axis; they may overlap."""
-    return [(i * length // count, -(-(i + 1) * length // count)) for i in range(count)]
-
-
-def _adaptive_size(attrs: AnyValue, size: AnyValue) -> tuple[Dim, ...]:
-    """The spatial size of the result: none is that of the data, one number is for every axis."""
-    asked = attrs.output_size
-    if not asked:
-        return tuple(size)
-    return tuple(asked) * len(size) if len(asked) == 1 else tuple(asked)
-
-
-def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) -> None:
-    name = f"nn.adaptive_{kind}_pool{rank}d"
-
-    def relation(attrs: AnyValue, data: Type | None) -> Types:
-        """data (N, C, H, W) gives (N, C, *output_size)."""
-        (x,) = tensors(name, "data", data)
-        if x is None:
-            return None, None
-        order = _order(name, attrs, rank)
-        need_rank(name, "data", x, rank + 2)
-        n, c, *size = permute(x.shape, order)
-        if attrs.output_size:
-            need_length(name, "output_size", attrs.output_size, *sorted({1, rank}))
-        shape = (n, c, *_adaptive_size(attrs, size))
-        return x, TensorType(inverse_permute(shape, order), x.dtype)
-
-    def reference(attrs: AnyValue, data: np.ndarray) -> np.ndarray:
-        order = _order(name, attrs, rank)
-        x = data.transpose(order)
-        size = cast("tuple[int, ...]", _adaptive_size(attrs, x.shape[2:]))
-        parts = [_bins(n, count) for n, count in zip(x.shape[2:], size, strict=True)]
-        out = np.empty((*x.shape[:2], *size), x.dtype)
-        for at in np.ndindex(*size):
-            inside = [slice(*part[i]) for part, i in zip(parts, at, strict=True)]
-            place: tuple[AnyValue, ...] = (..., *at)
-            out[place] = compute(last_axes(x, inside), axis=tuple(range(2, rank + 2)))
-        return np.ascontiguousarray(out.transpose(np.argsort(order)))
-
-    def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-        places = [attrs.layout.index(axis) for axis in SPATIAL[rank]]
-        whole = shape_of(x)
-        size = _adaptive_size(attrs, [whole[p] for p in places])
-        if all(count == 1 for count in size):
-            if kind == "avg":
-                return mean_of(R, x, places, True)
-            return R.max(x, axis=places, keepdims=True)
-        function = "nn.adaptive_pool" if rank == 2 else f"nn.adaptive_pool{rank}d"
-        if kind == "max":
-            return by_topi(function, x, list(size), kind, attrs.layout)
-        if "float" in dtype_of(x):
-            return getattr(R.nn, f"adaptive_avg_pool{rank}d")(x, size, attrs.layout)
-        return in_wide_integers(
-            R, x, lambda x: by_topi(function, x, list(size), kind, attrs.layout)
-        )
-
-    define_op(
-        name,
-        "data",
-        **in_blocks(
-            name,
-            ("layout",),
-            ("layout",),
-            relation=relation,
-            reference=reference,
-            flops=lambda attrs, args, result: max(prod(args[0].shape), prod(result.shape)),
-            relax=relax,
-        ),
-        attrs=attrs_type,
-        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-        normalize=listed("output_size") if rank == 1 else None,
-        defaults={"output_size": None},
-        layout=layout_rules.pooling,
-        doc=doc,
-    )
-
-
-def _global_builder(kind: str, rank: int) -> None:
-    """TVM has a global pooling operator for two axes only; for others it adapts to length 1."""
-    adaptive, word = f"nn.adaptive_{kind}_pool{rank}d", f"global_{kind}_pool{rank}d"
-
-    def build(data: Expr, layout: str, out_layout: str) -> Call:
-        return function(adaptive)(data, (1,) * rank, layout, out_layout)
-
-    build.__name__ = build.__qualname__ = word
-    build.__doc__ = f"`{adaptive}` with an output_size of 1: {KINDS[kind][1]}"
-    builds(f"nn.{word}", defaults_of=adaptive)(build)
-
-
-KINDS = {
-    "avg": (np.mean, "the average of all elements of a channel."),
-    "max": (np.max, "the greatest of all elements of a channel."),
-}
-PARTS = {
-    "avg": "The average of each of output_size parts, about equally long, of the spatial axes.",
-    "max": "The greatest of each of output_size parts, about equally long, of the spatial axes.",
-}
-for _rank in RANKS:
-    _attrs = AttrsType(
-        f"relay.attrs.AdaptivePool{_rank}DAttrs",
-        (
-            Attr(
-                "output_size",
-                integers,
-                (),
-                f"({axes_in_words(_rank)}), or one for all; None: as the data",
-                may_be_none=True,
-            ),
-            *layouts(_rank),
-        ),
-    )
-    for _kind, (_compute, _) in KINDS.items():
-        _adaptive(_kind, _rank, _compute, _attrs, PARTS[_kind])
-        if _rank != 2:
-            _global_builder(_kind, _rank)
+_global("avg", np.mean, "The average over height and width of each channel.")
+_global("max", np.max, "The maximum over height and width of each channel.")

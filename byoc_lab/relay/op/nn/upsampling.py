@@ -1,4 +1,4 @@
-"""Images enlarged by factors: nn.upsampling and nn.upsampling3d, resizes under another name.
+"""Images enlarged by a factor: nn.upsampling and nn.upsampling3d, defined by image.resize*.
 
 Source: `UpSamplingRel`, `UpSampling3DRel` of TVM 0.16.
 """
@@ -16,11 +16,11 @@ from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.layout import inverse_permute, permute, positions
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, dim, fail, need_rank, tensors
+from byoc_lab.relay.op.framework.relations import Types, dim, need_one_of, need_rank, tensors
 from byoc_lab.relay.op.framework.relax_types import shape_of
 from byoc_lab.relay.op.framework.windows import AXIS_NAMES, SPATIAL
 from byoc_lab.relay.op.image.resize import MODES
-from byoc_lab.relay.op.tensor.blocks import in_blocks
+from byoc_lab.relay.op.tensor.blocks import with_blocked_layouts
 
 METHODS = {
     2: ("nearest_neighbor", "bilinear", "bicubic"),
@@ -39,18 +39,14 @@ def _define(op: str, rank: int, more: Attr) -> None:
     resize = Op.get(f"image.resize{rank}d").definition
 
     def relation(attrs: AnyValue, data: Type | None) -> Types:
-        """data (N, C, spatial axes) gives each spatial axis times its scale, rounded."""
+        """data (N, C, spatial axes); each spatial axis is multiplied by its scale and rounded."""
         (x,) = tensors(op, "data", data)
         if x is None:
             return None, None
         need_rank(op, "data", x, rank + 2)
-        if attrs.method not in METHODS[rank]:
-            known = ", ".join(METHODS[rank])
-            fail(op, f"attribute method must be one of {known}, found {attrs.method!r}")
+        need_one_of(op, "method", attrs.method, METHODS[rank])
         mode = attrs.get("coordinate_transformation_mode", MODES[0])
-        if mode not in MODES:
-            known = ", ".join(MODES)
-            fail(op, f"attribute {more.name} must be one of {known}, found {mode!r}")
+        need_one_of(op, more.name, mode, MODES)
         order = positions(op, "layout", attrs.layout, f"NC{spatial}")
         n, c, *size = permute(x.shape, order)
         return x, TensorType(inverse_permute((n, c, *upsampled(size, attrs, rank)), order), x.dtype)
@@ -78,16 +74,16 @@ def _define(op: str, rank: int, more: Attr) -> None:
         return resize.relax(R, as_resize(attrs, shape_of(x)), x)
 
     scales = [
-        Attr(f"scale_{axis.lower()}", number, doc=f"result {name} / data {name}")
+        Attr(f"scale_{axis.lower()}", number, doc=f"factor of the {name}")
         for axis, name in ((a, AXIS_NAMES[a]) for a in spatial)
     ]
     name = f"relay.attrs.UpSampling{'3D' if rank == 3 else ''}Attrs"
-    layout = Attr("layout", string, f"NC{spatial}", "order of the axes of data and result")
+    layout = Attr("layout", string, f"NC{spatial}", "layout of data and result")
     method = Attr("method", string, "nearest_neighbor", ", ".join(METHODS[rank]))
     define_op(
         op,
         "data",
-        **in_blocks(
+        **with_blocked_layouts(
             op,
             ("layout",),
             ("layout",),
@@ -100,20 +96,20 @@ def _define(op: str, rank: int, more: Attr) -> None:
         defaults={f"scale_{axis.lower()}": 1 for axis in spatial},
         pattern=OpPattern.INJECTIVE,
         layout=layout_rules.upsampling,
-        doc="Data enlarged by a factor along each spatial axis.",
+        doc="Images enlarged by a factor along each spatial axis.",
     )
 
 
 def upsampling_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
-    """Two per result element and data element that it is made of: 0, 4, 8 or 16 of them."""
-    made_of = {"nearest_neighbor": 0, "bilinear": 4, "trilinear": 8, "bicubic": 16}
-    return 2 * prod(result.concrete_shape) * made_of[attrs.method]
+    """Two per result element and data element that it is computed from."""
+    terms = {"nearest_neighbor": 0, "bilinear": 4, "trilinear": 8, "bicubic": 16}
+    return 2 * prod(result.concrete_shape) * terms[attrs.method]
 
 
 _define(
     "nn.upsampling",
     2,
-    Attr("align_corners", boolean, False, "whether the corner pixels stay where they are"),
+    Attr("align_corners", boolean, False, "whether the corner pixels of data and result coincide"),
 )
 _define(
     "nn.upsampling3d",

@@ -1,4 +1,4 @@
-"""qnn.add, qnn.subtract, qnn.mul, qnn.concatenate: quantized operands of different scales.
+"""Operators on quantized operands of different scales: qnn.add, subtract, mul, concatenate.
 
 Source: src/relay/qnn/op/add.cc, subtract.cc, mul.cc and concatenate.cc of TVM 0.16.
 """
@@ -13,17 +13,17 @@ from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, attrs_type, integer
 from byoc_lab.relay.ir.expr import TupleWrapper
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
-from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework import broadcast_layouts, layout_rules
+from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, broadcast, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of, rank_of
 from byoc_lab.relay.op.qnn.math import (
-    along,
+    broadcast_scales,
     check_dtype,
     check_scalar,
     check_vector,
     constants,
-    elements,
     relax_constant,
     relax_requantized,
     relax_saturated,
@@ -36,8 +36,8 @@ NAMES = "lhs rhs lhs_scale lhs_zero_point rhs_scale rhs_zero_point output_scale 
 BROADCAST_ATTRS = AttrsType(
     "relay.attrs.BroadcastAttrs",
     (
-        Attr("lhs_axis", integer, -1, "axis that vectors of lhs_scale lie along"),
-        Attr("rhs_axis", integer, -1, "axis that vectors of rhs_scale lie along"),
+        Attr("lhs_axis", integer, -1, "channel axis of lhs, for a lhs_scale per channel"),
+        Attr("rhs_axis", integer, -1, "channel axis of rhs, for a rhs_scale per channel"),
     ),
 )
 
@@ -48,14 +48,14 @@ def _length(ty: TensorType, axis: int) -> AnyValue:
 
 def _relation(op: str):
     def relation(attrs: AnyValue, *types: Type | None) -> Types:
-        """lhs and rhs of one dtype broadcast; the result has their dtype. As in TVM, float32 has a
-        type too; it cannot be computed."""
-        known = tensors(op, NAMES, *types)
-        a, b, a_scale, a_zero, b_scale, b_zero, scale, zero = known
+        """lhs and rhs of one dtype broadcast; the result has their dtype. As in TVM, float32 is
+        typed too, but cannot be computed."""
+        operands = tensors(op, NAMES, *types)
+        a, b, a_scale, a_zero, b_scale, b_zero, scale, zero = operands
         check_scalar(op, "output_scale", scale, "float32")
         check_scalar(op, "output_zero_point", zero, "int32")
         if a is None or b is None:
-            return *known, None
+            return *operands, None
         if a.dtype != b.dtype:
             fail(op, f"lhs and rhs must have one dtype, found {a} and {b}; requantize one of them")
         check_dtype(op, "lhs", a.dtype, "int8", "uint8", "int16", "int32", "float32")
@@ -63,14 +63,14 @@ def _relation(op: str):
             channels = _length(ty, attrs[f"{side}_axis"])
             check_vector(op, f"{side}_scale", s, "float32", channels)
             check_vector(op, f"{side}_zero_point", z, "int32", channels)
-        return *known, TensorType(broadcast(op, a, b), a.dtype)
+        return *operands, TensorType(broadcast(op, a, b), a.dtype)
 
     return relation
 
 
 def _sum_reference(sign: int):
     def reference(attrs: AnyValue, *args: np.ndarray) -> np.ndarray:
-        """Both operands in the scale of the result, int32; then the sum, less a zero point."""
+        """Requantizes both operands to the scale of the result, int32, and adds them."""
         a, b, a_scale, a_zero, b_scale, b_zero, scale, zero = args
         lhs = requantized(a, (a_scale, scale), (a_zero, zero), "int32", attrs.lhs_axis)
         rhs = requantized(b, (b_scale, scale), (b_zero, zero), "int32", attrs.rhs_axis)
@@ -107,20 +107,20 @@ for _op, _sign, _doc in (
         _relation(_op),
         reference=_sum_reference(_sign),
         attrs=BROADCAST_ATTRS,
-        flops=lambda attrs, args, result: 9 * elements(result),
+        flops=per_element(9),
         relax=_sum_relax(_op, _sign),
         pattern=OpPattern.BROADCAST,
-        layout=layout_rules.quantized(layout_rules.broadcast),
+        layout=layout_rules.quantized(broadcast_layouts.broadcast),
         doc=_doc,
     )
 
 
 def _product_scale(attrs: AnyValue, a_scale: np.ndarray, b_scale: np.ndarray) -> AnyValue:
-    """(scale of the product, the axis that it lies along). Raises ValueError for two axes."""
+    """The scale of the product and its channel axis. Raises ValueError for two different axes."""
     both = a_scale.size > 1 and b_scale.size > 1
     if both and attrs.lhs_axis != attrs.rhs_axis:
         raise ValueError(
-            f"qnn.mul: vectors of scales must lie along one axis, found lhs_axis={attrs.lhs_axis} "
+            f"qnn.mul: scales per channel must share an axis, found lhs_axis={attrs.lhs_axis} "
             f"and rhs_axis={attrs.rhs_axis}"
         )
     product = a_scale.reshape(-1) * b_scale.reshape(-1)
@@ -128,10 +128,10 @@ def _product_scale(attrs: AnyValue, a_scale: np.ndarray, b_scale: np.ndarray) ->
 
 
 def mul_reference(attrs: AnyValue, *args: np.ndarray) -> np.ndarray:
-    """The product without zero points, int32, is in the product of the scales."""
+    """The int32 product without zero points has the product of the scales as its scale."""
     a, b, a_scale, a_zero, b_scale, b_zero, scale, zero = args
-    lhs = a.astype(np.int32) - along(a_zero, attrs.lhs_axis, a.ndim)
-    rhs = b.astype(np.int32) - along(b_zero, attrs.rhs_axis, b.ndim)
+    lhs = a.astype(np.int32) - broadcast_scales(a_zero, attrs.lhs_axis, a.ndim)
+    rhs = b.astype(np.int32) - broadcast_scales(b_zero, attrs.rhs_axis, b.ndim)
     both, axis = _product_scale(attrs, a_scale, b_scale)
     return requantized(lhs * rhs, (both, scale), (0, zero), a.dtype.name, axis)
 
@@ -139,8 +139,8 @@ def mul_reference(attrs: AnyValue, *args: np.ndarray) -> np.ndarray:
 def _mul_relax(R: AnyValue, attrs: AnyValue, a: AnyValue, b: AnyValue, *rest: AnyValue) -> AnyValue:
     op, names = "qnn.mul", NAMES.split(" ", 2)[2]
     a_scale, a_zero, b_scale, b_zero, scale, zero = constants(op, names, *rest)
-    a_across = along(a_zero, attrs.lhs_axis, rank_of(a))
-    b_across = along(b_zero, attrs.rhs_axis, rank_of(b))
+    a_across = broadcast_scales(a_zero, attrs.lhs_axis, rank_of(a))
+    b_across = broadcast_scales(b_zero, attrs.rhs_axis, rank_of(b))
     lhs = R.subtract(R.astype(a, "int32"), relax_constant(a_across, "int32"))
     rhs = R.subtract(R.astype(b, "int32"), relax_constant(b_across, "int32"))
     try:
@@ -159,10 +159,10 @@ define_op(
     _relation("qnn.mul"),
     reference=mul_reference,
     attrs=BROADCAST_ATTRS,
-    flops=lambda attrs, args, result: 7 * elements(result),
+    flops=per_element(7),
     relax=_mul_relax,
     pattern=OpPattern.BROADCAST,
-    layout=layout_rules.quantized(layout_rules.broadcast),
+    layout=layout_rules.quantized(broadcast_layouts.broadcast),
     doc="The product of two quantized tensors.",
 )
 
@@ -172,7 +172,7 @@ CONCATENATE = "qnn.concatenate"
 
 
 def qnn_concatenate_relation(attrs: AnyValue, *types: Type | None) -> Types:
-    """As concatenate; a float32 scale and an int32 zero point for each tensor, scalars."""
+    """As concatenate, with a scalar float32 scale and int32 zero point for each tensor."""
     data, scales, zeros, scale, zero = types
     data, result = concatenate_relation(attrs, data)
     if result is None:
@@ -215,9 +215,9 @@ def _qnn_concatenate_relax(R: AnyValue, attrs: AnyValue, *args: AnyValue) -> Any
     return R.concat(parts, axis=attrs.axis)
 
 
-def _tuple_behind(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
-    """The tuple of a TupleWrapper as it is, as in TVM; `relay.concatenate` makes one of its
-    projections."""
+def _unwrap_tuple(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+    """Replaces a TupleWrapper by its tuple, as TVM does (`relay.concatenate` makes a new tuple of
+    its projections)."""
     data = values["data"]
     return {**values, "data": data.tuple_value if isinstance(data, TupleWrapper) else data}
 
@@ -228,12 +228,12 @@ define_op(
     qnn_concatenate_relation,
     reference=qnn_concatenate_reference,
     attrs=attrs_type("relay.attrs.ConcatenateAttrs"),
-    flops=lambda attrs, args, result: 4 * elements(result),
+    flops=per_element(4),
     relax=_qnn_concatenate_relax,
     pattern=OpPattern.INJECTIVE,
     defaults={"axis": REQUIRED},
     layout=layout_rules.quantized(layout_rules.concatenate),
-    normalize=_tuple_behind,
-    doc="Quantized tensors (a list, or something of tuple type) brought to one scale and joined "
-    "along one axis.",
+    normalize=_unwrap_tuple,
+    doc="Quantized tensors (a list, or an expression of tuple type) requantized to one scale and "
+    "joined along one axis.",
 )

@@ -1,4 +1,4 @@
-"""qnn.quantize, qnn.dequantize, qnn.requantize: real numbers and quantized ones.
+"""Conversion between real and quantized numbers: qnn.quantize, qnn.dequantize, qnn.requantize.
 
 Source: `QuantizeRel`, `DequantizeRel`, `RequantizeRel` of TVM 0.16.
 """
@@ -12,35 +12,36 @@ import numpy as np
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype, integer, string
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules, relax_types
+from byoc_lab.relay.op.framework.arrays import round_half_away
+from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, fail, tensors
+from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, need_one_of, tensors
 from byoc_lab.relay.op.framework.relax_types import rank_of, typed
 from byoc_lab.relay.op.qnn.math import (
     ROUNDINGS,
-    along,
+    broadcast_scales,
     channels_of,
     check_dtype,
     check_scalar,
     check_vector,
     constants,
-    elements,
     relax_constant,
     relax_requantized,
     relax_saturated,
     requantized,
     saturated,
 )
-from byoc_lab.relay.op.tensor.elementwise import round_half_away
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32")
-AXIS = Attr("axis", integer, -1, "axis that vectors of scales lie along")
+AXIS = Attr("axis", integer, -1, "channel axis, for scales per channel")
 OUT_DTYPE = Attr("out_dtype", dtype, doc="dtype of the result")
 
 
 def quantize_relation(
     attrs: AnyValue, data: Type | None, scale: Type | None, zero_point: Type | None
 ) -> Types:
-    """float32 to integers of out_dtype; scale float32, zero point int32, one or per channel."""
+    """float32 gives integers of out_dtype; scale float32, zero point int32, scalar or per
+    channel."""
     op = "qnn.quantize"
     x, s, z = tensors(op, "data output_scale output_zero_point", data, scale, zero_point)
     check_dtype(op, "the result", attrs.out_dtype, *INTEGERS)
@@ -56,11 +57,11 @@ def quantize_relation(
 def quantize_reference(
     attrs: AnyValue, x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray
 ) -> np.ndarray:
-    limits = np.iinfo(np.int32)  # what is beyond them has no integer, and saturates all the same
+    limits = np.iinfo(np.int32)  # values beyond have no integer and saturate anyway
     with np.errstate(over="ignore"):
-        quotient = x / along(scale, attrs.axis, x.ndim)
+        quotient = x / broadcast_scales(scale, attrs.axis, x.ndim)
     whole = round_half_away(quotient.clip(2.0 * limits.min, 2.0 * limits.max)).astype(np.int64)
-    return saturated(whole + along(zero_point, attrs.axis, x.ndim), attrs.out_dtype)
+    return saturated(whole + broadcast_scales(zero_point, attrs.axis, x.ndim), attrs.out_dtype)
 
 
 def _quantize_relax(
@@ -69,9 +70,9 @@ def _quantize_relax(
     names = "output_scale output_zero_point"
     by, zero = constants("qnn.quantize", names, scale, zero_point)
     rank = rank_of(x)
-    quotient = R.divide(x, relax_constant(along(by, attrs.axis, rank), "float32"))
+    quotient = R.divide(x, relax_constant(broadcast_scales(by, attrs.axis, rank), "float32"))
     whole = relax_types.round_half_away(R, typed(quotient))
-    offset = relax_constant(along(zero, attrs.axis, rank), "int64")
+    offset = relax_constant(broadcast_scales(zero, attrs.axis, rank), "int64")
     return relax_saturated(R, R.add(R.astype(whole, "int64"), offset), attrs.out_dtype)
 
 
@@ -83,17 +84,17 @@ QUANTIZE = define_op(
     attrs=AttrsType("relay.attrs.QuantizeAttrs", (OUT_DTYPE, AXIS)),
     parameters="data output_scale output_zero_point axis out_dtype",
     defaults={"out_dtype": "int8"},
-    flops=lambda attrs, args, result: 3 * elements(result),
+    flops=per_element(3),
     relax=_quantize_relax,
     pattern=OpPattern.ELEMWISE,
-    doc="out = data / scale, rounded (halves away from zero), + zero point, within the range.",
+    doc="out = round(data / scale) + zero point, saturated; halves are rounded away from zero.",
 )
 
 
 def dequantize_relation(
     attrs: AnyValue, data: Type | None, scale: Type | None, zero_point: Type | None
 ) -> Types:
-    """Integers to numbers of out_dtype; scale float32, zero point int32, one or per channel."""
+    """Integers give floats of out_dtype; scale float32, zero point int32, scalar or per channel."""
     op = "qnn.dequantize"
     x, s, z = tensors(op, "data input_scale input_zero_point", data, scale, zero_point)
     check_dtype(op, "the result", attrs.out_dtype, "float32", "float16")
@@ -109,9 +110,9 @@ def dequantize_relation(
 def dequantize_reference(
     attrs: AnyValue, x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray
 ) -> np.ndarray:
-    whole = x.astype(np.int32) - along(zero_point, attrs.axis, x.ndim)
-    real = whole.astype(scale.dtype) * along(scale, attrs.axis, x.ndim)
-    # A float64 scale asks for the more exact value that checks compare with.
+    whole = x.astype(np.int32) - broadcast_scales(zero_point, attrs.axis, x.ndim)
+    real = whole.astype(scale.dtype) * broadcast_scales(scale, attrs.axis, x.ndim)
+    # A float64 scale keeps the more exact value, which checks compare with.
     return real if scale.dtype == np.float64 else real.astype(attrs.out_dtype)
 
 
@@ -121,9 +122,9 @@ def _dequantize_relax(
     names = "input_scale input_zero_point"
     by, zero = constants("qnn.dequantize", names, scale, zero_point)
     rank = rank_of(x)
-    offset = relax_constant(along(zero, attrs.axis, rank), "int32")
+    offset = relax_constant(broadcast_scales(zero, attrs.axis, rank), "int32")
     whole = R.astype(R.subtract(R.astype(x, "int32"), offset), "float32")
-    real = R.multiply(whole, relax_constant(along(by, attrs.axis, rank), "float32"))
+    real = R.multiply(whole, relax_constant(broadcast_scales(by, attrs.axis, rank), "float32"))
     return R.astype(real, attrs.out_dtype)
 
 
@@ -135,22 +136,20 @@ DEQUANTIZE = define_op(
     attrs=AttrsType("relay.attrs.DequantizeAttrs", (OUT_DTYPE, AXIS)),
     parameters="data input_scale input_zero_point axis out_dtype",
     defaults={"out_dtype": "float32"},
-    flops=lambda attrs, args, result: 2 * elements(result),
+    flops=per_element(2),
     relax=_dequantize_relax,
     pattern=OpPattern.ELEMWISE,
-    doc="out = scale * (data - zero point).",
+    doc="out = (data - zero point) * scale.",
 )
 
 REQUANTIZE_NAMES = "data input_scale input_zero_point output_scale output_zero_point"
 
 
 def requantize_relation(attrs: AnyValue, *types: Type | None) -> Types:
-    """Integers to integers of out_dtype; the input's scale and zero point may be per channel."""
+    """Integers give integers of out_dtype; scale and zero point of the input may be per channel."""
     op = "qnn.requantize"
     x, s, z, out_scale, out_zero = tensors(op, REQUANTIZE_NAMES, *types)
-    if attrs.rounding not in ROUNDINGS:
-        known = ", ".join(ROUNDINGS)
-        fail(op, f"attribute rounding must be one of {known}, found {attrs.rounding!r}")
+    need_one_of(op, "rounding", attrs.rounding, ROUNDINGS)
     check_dtype(op, "the result", attrs.out_dtype, "int8", "uint8", "int16", "int32")
     check_scalar(op, "output_scale", out_scale, "float32")
     check_scalar(op, "output_zero_point", out_zero, "int32")
@@ -188,15 +187,20 @@ define_op(
         "relay.attrs.RequantizeAttrs",
         (
             AXIS,
-            Attr("rounding", string, "None", "of halves: UPWARD or TONEAREST; None: as configured"),
+            Attr(
+                "rounding",
+                string,
+                "None",
+                "rounding of halves: UPWARD or TONEAREST; None: as configured",
+            ),
             Attr("compute_dtype", string, "None", "int64, float32 or float64; None: as configured"),
             Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result"),
         ),
     ),
     defaults={"out_dtype": "int8"},
-    flops=lambda attrs, args, result: 4 * elements(result),
+    flops=per_element(4),
     relax=_requantize_relax,
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.requantize,
-    doc="The same real numbers in another scale and zero point, by integer arithmetic.",
+    doc="The same real numbers in another scale and zero point, in integer arithmetic.",
 )

@@ -1,5 +1,5 @@
-"""qnn.conv2d, conv2d_transpose, dense, batch_matmul, contrib_dense_pack: sums of products of
-quantized numbers, exact in int32.
+"""Sums of products of quantized numbers, exact in int32: qnn.conv2d, conv2d_transpose, dense,
+batch_matmul, contrib_dense_pack.
 
 The result has scale input_scale * kernel_scale and zero point 0. Source: `QnnConv2DRel`,
 `QnnConv2DTransposeRel`, `QnnDenseRel`, `QnnBatchMatmulRel` of TVM 0.16.
@@ -20,7 +20,7 @@ from byoc_lab.relay.op.framework.registry import OpDef, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, relation_of, tensors
 from byoc_lab.relay.op.framework.relax_types import rank_of
 from byoc_lab.relay.op.qnn.math import (
-    along,
+    broadcast_scales,
     check_dtype,
     check_scalar,
     check_vector,
@@ -42,16 +42,17 @@ def _linear(
     fixed: Mapping[str, AnyValue] | None = None,
     names: str = NAMES,
 ) -> None:
-    """An operator that is `op` without its "q" on (data - zero point) and (weight - zero point).
+    """Define `op`, which applies the operator named without the "q" to (data - zero point) and
+    (weight - zero point).
 
-    outputs(attrs) is the axis of the weight that holds the output channels, None when scales and
-    zero points are scalars.
+    outputs(attrs): the axis of the output channels in the weight; None when scales and zero points
+    are scalars.
     """
     plain: OpDef = Op.get(op.removeprefix("q")).definition
     words = names.split()
 
     def relation(attrs: AnyValue, *types: Type | None) -> Types:
-        """As without quantization; kernel scale and zero point may be one per output channel."""
+        """As without quantization; kernel scale and zero point may be per output channel."""
         x, w, zero, kernel_zero, scale, kernel_scale = tensors(op, names, *types)
         rest = (zero, kernel_zero, scale, kernel_scale)
         check_dtype(op, "the result", attrs.out_dtype, "int16", "int32", "int64")
@@ -61,7 +62,7 @@ def _linear(
             return x, w, *rest, None
         check_dtype(op, words[0], x.dtype, *NARROW)
         check_dtype(op, words[1], w.dtype, *NARROW)
-        # The two need not have the same dtype, so the plain operator is asked about one.
+        # Data and weight may differ in dtype; the relation of the plain operator gets one dtype.
         *_, result = relation_of(op, plain, attrs, x, TensorType(w.shape, x.dtype))
         axis = outputs(attrs)
         channels = 1 if axis is None else w.shape[axis]
@@ -72,15 +73,15 @@ def _linear(
     def reference(attrs: AnyValue, *args: np.ndarray) -> np.ndarray:
         x, w, zero, kernel_zero = args[:4]
         moved = x.astype(np.int32) - zero.reshape(())
-        weight = w.astype(np.int32) - along(kernel_zero, outputs(attrs) or 0, w.ndim)
+        weight = w.astype(np.int32) - broadcast_scales(kernel_zero, outputs(attrs) or 0, w.ndim)
         assert plain.reference is not None
         return plain.reference(attrs, moved, weight)
 
     def relax(R: AnyValue, attrs: AnyValue, x: AnyValue, w: AnyValue, *rest: AnyValue) -> AnyValue:
         zero, kernel_zero = constants(op, f"{words[2]} {words[3]}", *rest[:2])
-        across = along(kernel_zero, outputs(attrs) or 0, rank_of(w))
+        offset = broadcast_scales(kernel_zero, outputs(attrs) or 0, rank_of(w))
         moved = R.subtract(R.astype(x, "int32"), relax_constant(zero.reshape(()), "int32"))
-        weight = R.subtract(R.astype(w, "int32"), relax_constant(across, "int32"))
+        weight = R.subtract(R.astype(w, "int32"), relax_constant(offset, "int32"))
         assert plain.relax is not None
         return plain.relax(R, attrs, moved, weight)
 
@@ -96,7 +97,7 @@ def _linear(
         attrs=plain.attrs,
         flops=flops,
         relax=relax,
-        # TVM gives the transposed convolution no class.
+        # TVM gives the transposed convolution no pattern.
         pattern=OpPattern.OPAQUE if "transpose" in op else OpPattern.OUT_ELEMWISE_FUSABLE,
         layout=layout_rules.quantized(plain.layout) if plain.layout else None,
         parameters=parameters,
@@ -110,7 +111,7 @@ def _linear(
 _linear(
     "qnn.conv2d",
     lambda attrs: attrs.kernel_layout.index("O"),
-    "Convolution of data and weight without their zero points; see nn.conv2d.",
+    "nn.conv2d of data and weight, each without its zero point.",
     f"{NAMES.replace('weight', 'kernel=weight')} kernel_size channels strides padding dilation "
     "groups data_layout kernel_layout out_layout out_dtype",
     required="kernel_size channels",
@@ -118,21 +119,21 @@ _linear(
 _linear(
     "qnn.conv2d_transpose",
     lambda attrs: attrs.kernel_layout.index("O"),
-    "Transposed convolution of data and weight without their zero points; see nn.conv2d_transpose.",
+    "nn.conv2d_transpose of data and weight, each without its zero point.",
     f"{NAMES} strides padding dilation groups channels kernel_size data_layout kernel_layout "
     "out_layout output_padding out_dtype",
 )
 _linear(
     "qnn.dense",
     lambda attrs: 0,
-    "out[..., u] = sum over k of data[..., k] * weight[u, k], both without their zero points.",
+    "nn.dense of data and weight, each without its zero point.",
     f"{NAMES} units out_dtype",
     required="units",
 )
 _linear(
     "qnn.batch_matmul",
     lambda attrs: None,
-    "The products of x (B, M, K) and transposed y (B, N, K), both without their zero points.",
+    "nn.batch_matmul of x (B, M, K) and y (B, N, K) transposed, each without its zero point.",
     f"{MATMUL_NAMES} out_dtype",
     fixed={"transpose_b": True},
     names=MATMUL_NAMES,
@@ -140,6 +141,6 @@ _linear(
 _linear(
     "qnn.contrib_dense_pack",
     lambda attrs: None,
-    "As qnn.dense, the weight in blocks, such as NC16n4c.",
+    "qnn.dense with the weight in a blocked layout, such as NC16n4c.",
     f"{NAMES} kernel_layout=weight_layout units out_dtype",
 )

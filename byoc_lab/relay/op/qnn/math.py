@@ -1,5 +1,7 @@
-"""Quantized numbers: real value = scale * (integer - zero point). Scales change by integer
-arithmetic (unless a compute_dtype is asked for), so that every machine gives the same bits.
+"""Arithmetic of quantized numbers: real value = scale * (integer - zero point).
+
+Requantization uses integer arithmetic (unless compute_dtype is a float), so that every machine
+gives the same bits.
 
 Source: src/relay/qnn/op/requantize.cc and qnn/utils.cc of TVM 0.16.
 """
@@ -7,7 +9,6 @@ Source: src/relay/qnn/op/requantize.cc and qnn/utils.cc of TVM 0.16.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
@@ -15,15 +16,14 @@ import numpy as np
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.dims import Dim
 from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.op.framework.arrays import broadcast_along
 from byoc_lab.relay.op.framework.relations import axis_of, differ, fail
 from byoc_lab.relay.op.framework.relax_types import constant_array, rank_of
-from byoc_lab.relay.op.nn.dense import broadcast_along
-from byoc_lab.relay.op.qnn.requantize_config import ROUNDINGS as SET_ROUNDINGS
+from byoc_lab.relay.op.qnn.requantize_config import ROUNDINGS as CONFIG_ROUNDINGS
 from byoc_lab.relay.op.qnn.requantize_config import settled
+from byoc_lab.relay.op.tensor.bits import FRACTION_BITS
 
-ROUNDINGS = ("None", *SET_ROUNDINGS)
-
-FRACTION_BITS = 31
+ROUNDINGS = ("None", *CONFIG_ROUNDINGS)
 
 
 def check_vector(op: str, name: str, ty: TensorType | None, dtype: str, length: Dim) -> None:
@@ -42,19 +42,19 @@ def check_scalar(op: str, name: str, ty: TensorType | None, dtype: str) -> None:
         fail(op, f"{name} must be a scalar of {dtype}, found {ty}")
 
 
-def check_dtype(op: str, name: str, found: str, *known: str) -> None:
-    """Raise TypeInferenceError for a dtype that the operator does not take."""
-    if found not in known:
-        fail(op, f"{name} must be of {', '.join(known)}, found {found}")
+def check_dtype(op: str, name: str, found: str, *supported: str) -> None:
+    """Raise TypeInferenceError for a dtype that the operator does not support."""
+    if found not in supported:
+        fail(op, f"{name} must be of {', '.join(supported)}, found {found}")
 
 
 def channels_of(op: str, ty: TensorType, axis: int) -> Dim:
-    """The length of the axis that vectors of scales lie along; 1 for a scalar."""
+    """The number of channels for scales per channel; 1 when data is a scalar."""
     return ty.shape[axis_of(op, axis, len(ty.shape))] if ty.shape else 1
 
 
-def along(vector: AnyValue, axis: int, rank: int) -> np.ndarray:
-    """A scalar as it is; a vector laid along `axis` of `rank`."""
+def broadcast_scales(vector: AnyValue, axis: int, rank: int) -> np.ndarray:
+    """A vector broadcast along `axis` of `rank` dimensions; one number as a scalar."""
     array = np.asarray(vector)
     return broadcast_along(array, axis, rank) if array.size > 1 else array.reshape(())
 
@@ -66,8 +66,8 @@ def fixed_point(ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     fraction, shift = np.frexp(ratio.astype(np.float64))
     multiplier = np.floor(fraction * (1 << FRACTION_BITS) + 0.5).astype(np.int64)
-    carried = multiplier == 1 << FRACTION_BITS
-    return np.where(carried, multiplier >> 1, multiplier), (shift + carried).astype(np.int64)
+    overflow = multiplier == 1 << FRACTION_BITS
+    return np.where(overflow, multiplier >> 1, multiplier), (shift + overflow).astype(np.int64)
 
 
 def requantized(
@@ -79,20 +79,20 @@ def requantized(
     rounding: str = "None",
     compute_dtype: str = "None",
 ) -> np.ndarray:
-    """Integers `x` of scale scales[0] and zero point zero_points[0] in those of index 1.
+    """Integers `x` converted from scales[0] and zero_points[0] to scales[1] and zero_points[1].
 
-    Vectors lie along `axis`. Halves go up with UPWARD, away from zero with TONEAREST; float
-    compute_dtypes multiply and round real numbers. "None" is what the current
-    `requantize_config` says. The result keeps to the range of `dtype`.
+    Vectors are broadcast along `axis`. Halves are rounded up with UPWARD, away from zero with
+    TONEAREST. A float compute_dtype multiplies and rounds in floating point. "None": as the current
+    `requantize_config`. The result is saturated to the range of `dtype`.
     """
     rounding, compute_dtype = settled(rounding, compute_dtype)
     if compute_dtype != "int64":
         return _requantized_real(x, scales, zero_points, dtype, axis, rounding, compute_dtype)
     rank = x.ndim
     ratio = np.asarray(scales[0], np.float64) / np.asarray(scales[1], np.float64)
-    moved = x.astype(np.int64) - along(zero_points[0], axis, rank).astype(np.int64)
+    moved = x.astype(np.int64) - broadcast_scales(zero_points[0], axis, rank).astype(np.int64)
     if not (ratio == 1).all():
-        multiplier, shift = (along(part, axis, rank) for part in fixed_point(ratio))
+        multiplier, shift = (broadcast_scales(part, axis, rank) for part in fixed_point(ratio))
         wide = (moved << np.maximum(shift, 0)) * multiplier
         down = FRACTION_BITS - np.minimum(shift, 0)
         half = np.left_shift(1, down - 1)
@@ -112,8 +112,10 @@ def _requantized_real(
     compute_dtype: str,
 ) -> np.ndarray:
     ratio = np.asarray(scales[0], np.float64) / np.asarray(scales[1], np.float64)
-    moved = x.astype(compute_dtype) - along(zero_points[0], axis, x.ndim).astype(compute_dtype)
-    moved = moved * along(ratio.astype(compute_dtype), axis, x.ndim)
+    moved = x.astype(compute_dtype) - broadcast_scales(zero_points[0], axis, x.ndim).astype(
+        compute_dtype
+    )
+    moved = moved * broadcast_scales(ratio.astype(compute_dtype), axis, x.ndim)
     moved = moved + np.asarray(zero_points[1], compute_dtype).reshape(())
     half = np.asarray(0.5, compute_dtype)
     if rounding == "TONEAREST":
@@ -124,7 +126,7 @@ def _requantized_real(
 
 
 def saturated(x: np.ndarray, dtype: str) -> np.ndarray:
-    """`x` cut to the range of an integer dtype. Raises ValueError for another."""
+    """`x` saturated to the range of an integer dtype. Raises ValueError for any other dtype."""
     limits = np.iinfo(dtype)
     return np.clip(x, limits.min, limits.max).astype(dtype)
 
@@ -139,7 +141,7 @@ def relax_constant(array: AnyValue, dtype: str) -> AnyValue:
 
 
 def relax_saturated(R: AnyValue, x: AnyValue, dtype: str) -> AnyValue:
-    """`saturated` of an int64 Relax expression. Raises BuildError for a dtype of no integers."""
+    """`saturated` of an int64 Relax expression. Raises BuildError unless `dtype` is an integer."""
     if "int" not in dtype:
         raise BuildError(f"a quantized result must be of an integer dtype, found {dtype}")
     limits = np.iinfo(dtype)
@@ -159,21 +161,21 @@ def relax_requantized(
     compute_dtype: str = "None",
     rank: int | None = None,
 ) -> AnyValue:
-    """`requantized` as a Relax expression. `rank` is that of `x`, when its type is not known yet.
+    """`requantized` as a Relax expression. `rank`: that of `x`, when `x` has no type yet.
 
-    Raises BuildError for a product that may overflow, and for a compute_dtype that is no integer.
+    Raises BuildError for a product that may overflow, and for a float compute_dtype.
     """
     rounding, compute_dtype = settled(rounding, compute_dtype)
     if compute_dtype != "int64":
         raise BuildError(
-            f"{op}: only whole numbers are translated, found compute_dtype {compute_dtype}; "
-            f"relay.qnn.transform.CanonicalizeOps() takes the operator apart"
+            f"{op}: Relax gets only compute_dtype int64, found {compute_dtype}; run "
+            f"relay.qnn.transform.CanonicalizeOps() first"
         )
     rank = rank_of(x) if rank is None else rank
     ratio = np.asarray(scales[0], np.float64) / np.asarray(scales[1], np.float64)
 
     def constant(array: AnyValue) -> AnyValue:
-        return relax_constant(along(array, axis, rank), "int64")
+        return relax_constant(broadcast_scales(array, axis, rank), "int64")
 
     moved = R.subtract(R.astype(x, "int64"), constant(zero_points[0]))
     if not (ratio == 1).all():
@@ -192,10 +194,5 @@ def relax_requantized(
 
 
 def constants(op: str, names: str, *values: AnyValue) -> list[np.ndarray]:
-    """The arrays that Relax constants hold. Raises BuildError, naming what is no constant."""
+    """The arrays of Relax constants. Raises BuildError naming an argument that is not constant."""
     return [constant_array(v, op, n) for n, v in zip(names.split(), values, strict=True)]
-
-
-def elements(result: TensorType) -> int:
-    """How many elements a result has."""
-    return prod(result.concrete_shape)

@@ -13,18 +13,18 @@ COMPUTE_DTYPES = ("int64", "float32", "float64")
 
 
 class RequantizeConfig:
-    """What a requantize operator takes for its rounding and compute_dtype when it names none.
+    """The rounding and compute_dtype of requantize operators that do not specify them.
 
-    Raises ValueError for an option, or a value, that there is not.
+    Raises ValueError for a value that does not exist.
     """
 
     def __init__(self, rounding: str = "UPWARD", compute_dtype: str = "int64"):
-        for name, value, known in (
+        for name, value, choices in (
             ("rounding", rounding, ROUNDINGS),
             ("compute_dtype", compute_dtype, COMPUTE_DTYPES),
         ):
-            if value not in known:
-                raise ValueError(f"{name} must be one of {', '.join(known)}, found {value!r}")
+            if value not in choices:
+                raise ValueError(f"{name} must be one of {', '.join(choices)}, found {value!r}")
         self.rounding, self.compute_dtype = rounding, compute_dtype
         self._tokens: list[Token[RequantizeConfig]] = []
 
@@ -45,17 +45,17 @@ _current: ContextVar[RequantizeConfig] = ContextVar("byoc_lab_requantize_config"
 
 
 def requantize_config(rounding: str = "UPWARD", compute_dtype: str = "int64") -> RequantizeConfig:
-    """A configuration to enter by `with`; see RequantizeConfig."""
+    """A configuration for a `with` statement; see RequantizeConfig."""
     return RequantizeConfig(rounding, compute_dtype)
 
 
 def current_requantize_config() -> RequantizeConfig:
-    """The innermost configuration that was entered, or the default one."""
+    """The innermost active configuration, or the default one."""
     return _current.get(None) or RequantizeConfig()
 
 
 def settled(rounding: str, compute_dtype: str) -> tuple[str, str]:
-    """Both as an operator has them, or for "None" as the current configuration does."""
+    """Both values of an operator, with "None" replaced by that of the current configuration."""
     config = current_requantize_config()
     return (
         config.rounding if rounding == "None" else rounding,

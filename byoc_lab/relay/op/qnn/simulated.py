@@ -1,4 +1,4 @@
-"""Quantization in floating point, of a dtype that is an argument: qnn.simulated_quantize and
+"""Quantization in floating point to a dtype given at run time: qnn.simulated_quantize and
 qnn.simulated_dequantize.
 
 Source: src/relay/qnn/op/simulated_quantize.cc and simulated_dequantize.cc of TVM 0.16,
@@ -15,14 +15,14 @@ from byoc_lab.relay.ir.attrs import AttrsType, attrs_type
 from byoc_lab.relay.ir.expr import Expr, const
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.op.framework import relax_types
+from byoc_lab.relay.op.framework.arrays import round_half_away
+from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.namespace import function
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, axis_of, differ, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import constant_value, dtype_of, rank_of, typed
-from byoc_lab.relay.op.nn.dense import broadcast_along
 from byoc_lab.relay.op.qnn.convert import AXIS
-from byoc_lab.relay.op.qnn.math import elements
-from byoc_lab.relay.op.tensor.elementwise import round_half_away
+from byoc_lab.relay.op.qnn.math import broadcast_scales
 
 CODES = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
 KINDS = {code: kind for kind, code in CODES.items() if code}
@@ -34,13 +34,13 @@ ATTRS = {
 }
 
 
-def _along(R: AnyValue, vector: AnyValue, axis: int, rank: int) -> AnyValue:
-    """A Relax vector broadcast along one axis; one of length 1 broadcasts with everything."""
+def _broadcast_vector(R: AnyValue, vector: AnyValue, axis: int, rank: int) -> AnyValue:
+    """A Relax vector reshaped to broadcast along one axis; one of length 1 broadcasts anyway."""
     return R.reshape(vector, [-1 if n == axis % rank else 1 for n in range(rank)])
 
 
 def _code(kind: AnyValue) -> Expr:
-    """The code of a dtype as a constant. Raises ValueError for one that has none."""
+    """The code of a dtype as a constant. Raises ValueError for a dtype without a code."""
     if isinstance(kind, Expr):
         return kind
     if kind not in CODES:
@@ -50,13 +50,13 @@ def _code(kind: AnyValue) -> Expr:
 
 def _simulated(name: str, direction: str, doc: str) -> None:
     op = f"qnn.simulated_{name}"
-    other = "output" if direction == "out" else "input"
-    names = f"data {direction}_dtype {other}_scale {other}_zero_point"
+    side = "output" if direction == "out" else "input"
+    names = f"data {direction}_dtype {side}_scale {side}_zero_point"
 
     def relation(attrs: AnyValue, *types: Type | None) -> Types:
-        """float32 data, the code of a dtype, vectors of one element or one per channel."""
-        known = tensors(op, names, *types)
-        x, code, *vectors = known
+        """float32 data, the code of a dtype, vectors of one element or one element per channel."""
+        operands = tensors(op, names, *types)
+        x, code, *vectors = operands
         if code is not None and (code.shape or code.dtype != "int32"):
             fail(op, f"{direction}_dtype must be a scalar of int32, found {code}")
         if x is not None and x.dtype != "float32":
@@ -69,12 +69,7 @@ def _simulated(name: str, direction: str, doc: str) -> None:
                     or (ty.shape and ty.shape[0] != 1 and differ(ty.shape[0], channels))
                 ):
                     fail(op, f"{word} must be a vector of {channels}, or of 1, found {ty}")
-        return *known, x
-
-    def along_axis(attrs: AnyValue, x: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        return (
-            broadcast_along(vector.reshape(-1), attrs.axis, x.ndim) if vector.size > 1 else vector
-        )
+        return *operands, x
 
     def reference(
         attrs: AnyValue, x: np.ndarray, code: np.ndarray, scale: np.ndarray, zero: np.ndarray
@@ -83,7 +78,7 @@ def _simulated(name: str, direction: str, doc: str) -> None:
         kind = KINDS.get(int(code))
         if kind is None:
             return x
-        scale, zero = along_axis(attrs, x, scale), along_axis(attrs, x, zero)
+        scale, zero = (broadcast_scales(v, attrs.axis, x.ndim) for v in (scale, zero))
         if name == "quantize":
             limits = np.iinfo(kind)
             moved = round_half_away(x / scale) + zero
@@ -102,8 +97,8 @@ def _simulated(name: str, direction: str, doc: str) -> None:
         if kind is None:
             return x
         rank = rank_of(x)
-        scale = _along(R, scale, attrs.axis, rank)
-        zero = R.astype(_along(R, zero, attrs.axis, rank), dtype_of(x))
+        scale = _broadcast_vector(R, scale, attrs.axis, rank)
+        zero = R.astype(_broadcast_vector(R, zero, attrs.axis, rank), dtype_of(x))
         if name == "dequantize":
             return R.multiply(R.subtract(x, zero), scale)
         limits = np.iinfo(kind)
@@ -111,7 +106,7 @@ def _simulated(name: str, direction: str, doc: str) -> None:
         return R.clip(moved, float(limits.min), float(limits.max))
 
     def normalize(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
-        """The dtype as its code, scale and zero point as vectors."""
+        """Replaces the dtype by its code, and scale and zero point by vectors."""
         code, *vectors = names.split()[1:]
         flat = {vector: function("reshape")(values[vector], [-1]) for vector in vectors}
         return {**values, **flat, code: _code(values[code])}
@@ -122,17 +117,19 @@ def _simulated(name: str, direction: str, doc: str) -> None:
         relation,
         reference=reference,
         attrs=ATTRS[name],
-        flops=lambda attrs, args, result: 3 * elements(result),
+        flops=per_element(3),
         relax=relax,
         pattern=OpPattern.ELEMWISE,
         non_computational=False,
-        parameters=f"data {other}_scale {other}_zero_point axis {direction}_dtype",
+        parameters=f"data {side}_scale {side}_zero_point axis {direction}_dtype",
         defaults={f"{direction}_dtype": "int8"},
         fixed={} if direction == "out" else {"out_dtype": NO_DTYPE},
         normalize=normalize,
-        doc=f"{doc} {direction}_dtype may be an expression: the code of a dtype.",
+        doc=f"{doc} {direction}_dtype: a name, or an expression for the code of a dtype.",
     )
 
 
-_simulated("quantize", "out", "Data on the grid of a quantized dtype, still in floating point.")
-_simulated("dequantize", "in", "The real numbers of the result of simulated_quantize.")
+_simulated(
+    "quantize", "out", "Data rounded to the values of a quantized dtype, still in floating point."
+)
+_simulated("dequantize", "in", "The real numbers for a result of qnn.simulated_quantize.")

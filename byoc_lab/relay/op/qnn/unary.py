@@ -1,9 +1,10 @@
-"""Functions of one quantized tensor of 8 bits: qnn.tanh and its like, qnn.leaky_relu, qnn.softmax,
-qnn.avg_pool2d.
+"""Functions of one quantized 8-bit tensor: qnn.tanh and other tables, leaky_relu, softmax,
+avg_pool2d.
 
-The first ones are tables: the function of every dequantized 8 bit number, quantized. The others
-compute in integers. Source: src/relay/qnn/op/unary_elementwise_op.h, leaky_relu.cc,
-softmax.cc and avg_pool2d.cc of TVM 0.16, qnn/op/canonicalizations.py.
+A table holds the quantized result for every 8-bit number. The others compute in integers.
+
+Source: src/relay/qnn/op/unary_elementwise_op.h, leaky_relu.cc, softmax.cc and avg_pool2d.cc of TVM
+0.16, qnn/op/canonicalizations.py.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from byoc_lab.relay.ir.attrs import REQUIRED, attrs_type
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.registry import OpDef, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, axis_of, relation_of, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of
@@ -26,7 +28,6 @@ from byoc_lab.relay.op.qnn.math import (
     check_dtype,
     check_scalar,
     constants,
-    elements,
     relax_constant,
     relax_requantized,
     relax_saturated,
@@ -38,22 +39,23 @@ from byoc_lab.relay.op.tensor.elementwise import error_function
 NAMES = "scale zero_point output_scale output_zero_point"
 
 
-def _check(op: str, names: str, kinds: tuple[str, ...], *types: Type | None) -> AnyValue:
-    """The types as tensors, the first of one of `kinds`, the others scales and zero points."""
-    known = tensors(op, names, *types)
+def checked_operands(op: str, names: str, kinds: tuple[str, ...], *types: Type | None) -> AnyValue:
+    """The types as tensors: the first must have a dtype in `kinds`, the others be scalar scales and
+    zero points."""
+    operands = tensors(op, names, *types)
     words = names.split()
-    for name, ty in zip(words[1:], known[1:], strict=True):
+    for name, ty in zip(words[1:], operands[1:], strict=True):
         check_scalar(op, name, ty, "int32" if name.endswith("zero_point") else "float32")
-    if known[0] is not None:
-        check_dtype(op, words[0], known[0].dtype, *kinds)
-    return known
+    if operands[0] is not None:
+        check_dtype(op, words[0], operands[0].dtype, *kinds)
+    return operands
 
 
 # Tables ------------------------------------------------------------------------------------------
 
 
 class _Axis:
-    """The attributes of qnn.quantize and qnn.dequantize that a table asks for."""
+    """The attributes that the references of qnn.quantize and qnn.dequantize read."""
 
     axis = -1
 
@@ -65,9 +67,10 @@ def _table(name: str, function: Callable[[np.ndarray], np.ndarray], doc: str) ->
     op, names = f"qnn.{name}", f"x {NAMES}"
 
     def relation(attrs: AnyValue, *types: Type | None) -> Types:
-        """x int8 or uint8, scales float32 and zero points int32, scalars; typed as x."""
-        known = _check(op, names, ("int8", "uint8"), *types)
-        return *known, known[0]
+        """x int8 or uint8, scales float32 and zero points int32, scalars; the result has the type
+        of x."""
+        operands = checked_operands(op, names, ("int8", "uint8"), *types)
+        return *operands, operands[0]
 
     def reference(attrs: AnyValue, x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
         scale, zero, out_scale, out_zero = rest
@@ -89,9 +92,9 @@ def _table(name: str, function: Callable[[np.ndarray], np.ndarray], doc: str) ->
         names,
         relation,
         reference=reference,
-        flops=lambda attrs, args, result: 5 * elements(result),
+        flops=per_element(5),
         relax=relax,
-        # Only qnn.tanh has a class in TVM.
+        # Only qnn.tanh has a pattern in TVM.
         pattern=OpPattern.ELEMWISE if name == "tanh" else OpPattern.OPAQUE,
         doc=doc,
     )
@@ -119,9 +122,10 @@ PARAMETERS = INPUTS.removeprefix("x ")
 
 
 def leaky_relation(attrs: AnyValue, *types: Type | None) -> Types:
-    """x int8 or uint8, scales float32 and zero points int32, scalars; typed as x."""
-    known = _check(LEAKY, INPUTS, ("int8", "uint8"), *types)
-    return *known, known[0]
+    """x int8 or uint8, scales float32 and zero points int32, scalars; the result has the type of
+    x."""
+    operands = checked_operands(LEAKY, INPUTS, ("int8", "uint8"), *types)
+    return *operands, operands[0]
 
 
 def leaky_reference(attrs: AnyValue, x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
@@ -150,36 +154,36 @@ define_op(
     leaky_relation,
     reference=leaky_reference,
     attrs=attrs_type("relay.attrs.LeakyReluAttrs"),
-    flops=lambda attrs, args, result: 12 * elements(result),
+    flops=per_element(12),
     relax=_leaky_relax,
     pattern=OpPattern.OPAQUE,
     parameters=f"x alpha {PARAMETERS}",
     defaults={"alpha": REQUIRED},
-    doc="x where it is above the zero point, alpha times as far from it below.",
+    doc="nn.leaky_relu of a quantized tensor.",
 )
 
 # qnn.softmax -------------------------------------------------------------------------------------
 
 SOFTMAX = "qnn.softmax"
-FRACTION, RESULT_BITS, LARGEST_QUOTIENT = 30, 7, 20
+FRACTION, RESULT_BITS, MAX_QUOTIENT = 30, 7, 20
 
 
 def softmax_relation(attrs: AnyValue, *types: Type | None) -> Types:
-    """x int8, scales float32 and zero points int32, scalars; typed as x."""
-    known = _check(SOFTMAX, f"x {NAMES}", ("int8",), *types)
-    if known[0] is not None:
-        axis_of(SOFTMAX, attrs.axis, len(known[0].shape))
-    return *known, known[0]
+    """x int8, scales float32 and zero points int32, scalars; the result has the type of x."""
+    operands = checked_operands(SOFTMAX, f"x {NAMES}", ("int8",), *types)
+    if operands[0] is not None:
+        axis_of(SOFTMAX, attrs.axis, len(operands[0].shape))
+    return *operands, operands[0]
 
 
 def softmax_reference(attrs: AnyValue, x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
-    """exp as a power of 2 with a linear fraction, all of it int32 (arXiv:2207.01405)."""
+    """exp as a power of 2 with a linear fraction, in int32 (arXiv:2207.01405)."""
     scale, zero, out_scale, out_zero = (r.reshape(()) for r in rest)
     unit = np.round(1 / scale).astype(np.int32)
     moved = x.astype(np.int32) - zero
     moved = moved - moved.max(axis=attrs.axis, keepdims=True)
-    moved = moved + (moved >> 1) - (moved >> 4)  # about times log2(e)
-    quotient = np.clip(-moved // unit, 0, LARGEST_QUOTIENT)
+    moved = moved + (moved >> 1) - (moved >> 4)  # approximately times log2(e)
+    quotient = np.clip(-moved // unit, 0, MAX_QUOTIENT)
     fraction = moved + quotient * unit
     powers = ((fraction >> 1) + unit) << (quotient.max(axis=attrs.axis, keepdims=True) - quotient)
     sums = powers.sum(axis=attrs.axis, keepdims=True, dtype=np.int32)
@@ -201,7 +205,7 @@ def _softmax_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, *rest: AnyValue) -
     up, down = R.right_shift(moved, whole(1)), R.right_shift(moved, whole(4))
     moved = R.subtract(R.add(moved, up), down)
     quotient = R.floor_divide(R.negative(moved), unit)
-    quotient = R.minimum(R.maximum(quotient, whole(0)), whole(LARGEST_QUOTIENT))
+    quotient = R.minimum(R.maximum(quotient, whole(0)), whole(MAX_QUOTIENT))
     fraction = R.add(moved, R.multiply(quotient, unit))
     left = R.subtract(R.max(quotient, axis=attrs.axis, keepdims=True), quotient)
     powers = R.left_shift(R.add(R.right_shift(fraction, whole(1)), unit), left)
@@ -219,11 +223,11 @@ define_op(
     softmax_relation,
     reference=softmax_reference,
     attrs=attrs_type("relay.attrs.SoftmaxAttrs"),
-    flops=lambda attrs, args, result: 20 * elements(result),
+    flops=per_element(20),
     relax=_softmax_relax,
     pattern=OpPattern.OPAQUE,
     parameters=f"x {NAMES} axis",
-    doc="The softmax of a quantized tensor, in integer arithmetic.",
+    doc="nn.softmax of a quantized tensor, in integer arithmetic.",
 )
 
 # qnn.avg_pool2d ----------------------------------------------------------------------------------
@@ -235,9 +239,9 @@ PLAIN: OpDef = Op.get("nn.avg_pool2d").definition
 
 def pool_relation(attrs: AnyValue, *types: Type | None) -> Types:
     """As nn.avg_pool2d of int8 or uint8; scales float32 and zero points int32, scalars."""
-    known = _check(POOL, POOL_INPUTS, ("int8", "uint8"), *types)
-    _, result = relation_of(POOL, PLAIN, attrs, known[0])
-    return *known, result
+    operands = checked_operands(POOL, POOL_INPUTS, ("int8", "uint8"), *types)
+    _, result = relation_of(POOL, PLAIN, attrs, operands[0])
+    return *operands, result
 
 
 def pool_reference(attrs: AnyValue, x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
@@ -250,7 +254,7 @@ def pool_reference(attrs: AnyValue, x: np.ndarray, *rest: np.ndarray) -> np.ndar
 def _pool_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, *rest: AnyValue) -> AnyValue:
     scale, zero, out_scale, out_zero = constants(POOL, PARAMETERS, *rest)
     if attrs.out_layout not in ("", attrs.layout):
-        raise BuildError(f"{POOL}: an out_layout of its own is not translated to Relax")
+        raise BuildError(f"{POOL}: Relax has no out_layout, found {attrs.out_layout}")
     moved = relax_requantized(R, POOL, x, (scale, out_scale), (zero, out_zero), "int32")
     assert PLAIN.relax is not None
     return relax_saturated(R, R.astype(PLAIN.relax(R, attrs, moved), "int64"), dtype_of(x))
@@ -274,5 +278,5 @@ define_op(
         "count_include_pad": True,
         "layout": "NHWC",
     },
-    doc="The average of each window of a quantized tensor, brought to another scale first.",
+    doc="nn.avg_pool2d of a quantized tensor, requantized first.",
 )

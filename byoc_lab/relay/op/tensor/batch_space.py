@@ -1,4 +1,4 @@
-"""Blocks of space made batch and back: nn.space_to_batch_nd, nn.batch_to_space_nd.
+"""Spatial blocks moved into the batch and back: nn.space_to_batch_nd, nn.batch_to_space_nd.
 
 Source: `SpaceToBatchNDRel`, `BatchToSpaceNDRel` of TVM 0.16.
 """
@@ -13,12 +13,12 @@ import numpy as np
 from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, integers, nested_integers, number
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, dim, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import rank_of, shape_of
-from byoc_lab.relay.op.tensor.shape import no_flops
 
-BLOCKS = Attr("block_shape", integers, (1, 1), "length of the blocks along each spatial axis")
+BLOCKS = Attr("block_shape", integers, (1, 1), "length of the blocks, per spatial axis")
 TO_BATCH, TO_SPACE = "nn.space_to_batch_nd", "nn.batch_to_space_nd"
 
 
@@ -28,7 +28,7 @@ def _check(op: str, attrs: AnyValue, x: TensorType, name: str) -> None:
     if len(attrs.block_shape) != len(pairs) or any(len(p) != 2 for p in pairs):
         fail(op, f"attribute {name} must be a (before, after) for each block: {pairs}")
     if len(x.shape) <= len(pairs):
-        fail(op, f"data must have an axis more than the {len(pairs)} of blocks, found {x}")
+        fail(op, f"data must have more than {len(pairs)} axes, found {x}")
     if min(attrs.block_shape) < 1 or any(min(p) < 0 for p in pairs):
         fail(op, f"block_shape {attrs.block_shape} and {name} {pairs} must not be negative, nor 0")
 
@@ -91,14 +91,14 @@ define_op(
         (
             BLOCKS,
             Attr("paddings", nested_integers, doc="(before, after) for each spatial axis"),
-            Attr("pad_value", number, 0.0, "what stands there"),
+            Attr("pad_value", number, 0.0, "value of the padding"),
         ),
     ),
     defaults={"block_shape": REQUIRED, "pad_value": 0},
     flops=no_flops,
     relax=_to_batch_relax,
     pattern=OpPattern.INJECTIVE,
-    doc="The elements of each block of the spatial axes, padded, along the batch.",
+    doc="Blocks of the padded spatial axes moved into the batch axis.",
 )
 
 
@@ -116,7 +116,7 @@ def to_space_relation(attrs: AnyValue, data: Type | None) -> Types:
     for d, block, crops in zip(x.shape[1:], attrs.block_shape, attrs.crops, strict=False):
         left = dim(lambda n, b=block, c=crops: n * b - sum(c), d)
         if not isinstance(left, Unknown) and left < 0:
-            fail(TO_SPACE, f"crops {list(crops)} are more than an axis of {x} has")
+            fail(TO_SPACE, f"crops {list(crops)} are more than the length of an axis of {x}")
         shape.append(left)
     return x, TensorType((*shape, *x.shape[1 + count :]), x.dtype)
 
@@ -159,12 +159,12 @@ define_op(
         "relay.attrs.BatchToSpaceNDAttrs",
         (
             BLOCKS,
-            Attr("crops", nested_integers, doc="(before, after) cut off each spatial axis"),
+            Attr("crops", nested_integers, doc="(before, after) cropped from each spatial axis"),
         ),
     ),
     defaults={"block_shape": REQUIRED},
     flops=no_flops,
     relax=_to_space_relax,
     pattern=OpPattern.INJECTIVE,
-    doc="Parts of the batch made blocks of the spatial axes, which are then cut.",
+    doc="Parts of the batch axis moved into blocks of the spatial axes, which are then cropped.",
 )

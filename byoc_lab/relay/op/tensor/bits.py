@@ -1,23 +1,23 @@
-"""Numbers as bits: reinterpret, fixed_point_multiply, fixed_point_multiply_per_axis.
+"""Operators on the bits of numbers: reinterpret and multiplication in fixed point.
 
 Source: src/relay/op/tensor/transform.cc and unary.cc of TVM 0.16, topi/math.py.
 """
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.relay.ir.attrs import Attr, AttrsType, attrs_type, boolean, integer, integers
+from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integer, integers
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.arrays import broadcast_along
+from byoc_lab.relay.op.framework.costs import no_flops, per_element
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op, identity
 from byoc_lab.relay.op.framework.relations import Types, axis_of, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import by_topi, dtype_of, rank_of
-from byoc_lab.relay.op.nn.dense import broadcast_along
-from byoc_lab.relay.op.tensor.shape import no_flops
+from byoc_lab.relay.op.tensor.elementwise import CAST_ATTRS
 
 
 def reinterpret_relation(attrs: AnyValue, data: Type | None) -> Types:
@@ -31,7 +31,7 @@ def reinterpret_relation(attrs: AnyValue, data: Type | None) -> Types:
 
 
 def reinterpret_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
-    """Data that is computed more exactly is rounded to the width that is asked for first."""
+    """Data in a wider dtype is rounded to the width of the attribute first."""
     width = np.dtype(attrs.dtype).itemsize
     if x.dtype.itemsize != width:
         x = x.astype(f"{x.dtype.kind}{width}")
@@ -43,7 +43,7 @@ define_op(
     "data",
     reinterpret_relation,
     reference=reinterpret_reference,
-    attrs=attrs_type("relay.attrs.CastAttrs"),
+    attrs=CAST_ATTRS,
     flops=no_flops,
     relax=lambda R, attrs, x: by_topi("reinterpret", x, attrs.dtype),
     pattern=OpPattern.ELEMWISE,
@@ -69,31 +69,31 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.FixedPointMultiplyAttrs",
         (
-            Attr("multiplier", integer, doc="fraction of 31 bits"),
-            Attr("shift", integer, doc="power of 2"),
+            Attr("multiplier", integer, doc="factor with 31 fractional bits"),
+            Attr("shift", integer, doc="exponent of a further factor 2 ** shift"),
         ),
     ),
-    flops=lambda attrs, args, result: 4 * prod(result.shape),
+    flops=per_element(4),
     relax=lambda R, attrs, x: by_topi("fixed_point_multiply", x, attrs.multiplier, attrs.shift),
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
-    doc="out = data * multiplier * 2 ** (shift - 31) in whole numbers, int32.",
+    doc="out = data * multiplier * 2 ** (shift - 31) in int32, rounded; halves are rounded up.",
 )
 
 PER_AXIS = "fixed_point_multiply_per_axis"
 
 
 def per_axis_relation(attrs: AnyValue, *types: Type | None) -> Types:
-    """int32 data and vectors along the axes named; typed as data."""
-    known = tensors(PER_AXIS, "x m lshift rshift", *types)
-    x = known[0]
+    """int32 data and vectors for the named axis; the result has the type of data."""
+    operands = tensors(PER_AXIS, "x m lshift rshift", *types)
+    x = operands[0]
     if x is not None:
         for axis in attrs.axes:
             axis_of(PER_AXIS, axis, len(x.shape), "axes")
-    return *known, x
+    return *operands, x
 
 
-def _laid(attrs: AnyValue, rank: int, vector: np.ndarray) -> np.ndarray:
+def _vector_along_axis(attrs: AnyValue, rank: int, vector: np.ndarray) -> np.ndarray:
     return broadcast_along(vector.reshape(-1), attrs.axes[0], rank).astype(np.int64)
 
 
@@ -101,7 +101,7 @@ def per_axis_reference(
     attrs: AnyValue, x: np.ndarray, m: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
     """Halves are rounded up. TVM shifts to the right whatever is_rshift_required says."""
-    m, left, right = (_laid(attrs, x.ndim, v) for v in (m, left, right))
+    m, left, right = (_vector_along_axis(attrs, x.ndim, v) for v in (m, left, right))
     up = left if attrs.is_lshift_required else 0
     down = FRACTION_BITS + right
     wide = (x.astype(np.int64) << up) * m
@@ -132,18 +132,22 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.FixedPointMultiplyPerAxisAttrs",
         (
-            Attr("is_lshift_required", boolean, False, "whether lshift counts"),
+            Attr("is_lshift_required", boolean, False, "whether lshift is applied"),
             Attr(
                 "is_rshift_required",
                 boolean,
                 False,
-                "whether rshift is not 0; it counts in any case",
+                "ignored, as in TVM: rshift is always applied",
             ),
-            Attr("axes", integers, doc="the axis that the vectors lie along, as a list of one"),
+            Attr(
+                "axes",
+                integers,
+                doc="the axis of the vectors m, lshift and rshift, as a list of one",
+            ),
         ),
     ),
-    flops=lambda attrs, args, result: 5 * prod(result.shape),
+    flops=per_element(5),
     relax=_per_axis_relax,
     pattern=OpPattern.BROADCAST,
-    doc="out = x * m * 2 ** (lshift - rshift - 31) in whole numbers, int32, channel by channel.",
+    doc="out = x * m * 2 ** (lshift - rshift - 31) in int32, per channel.",
 )

@@ -1,9 +1,9 @@
-"""Operators whose attributes name layouts, where these have blocks: "NCHW16c", "OIHW16i16o".
+"""Blocked layouts ("NCHW16c", "OIHW16i16o") for operators with layout attributes.
 
-Such a call is what the call in the same order of axes without blocks is, with the blocks undone
-before and made again behind it.
+Such a call is defined by the call with the unblocked layouts: its arguments are converted before
+and its result after.
 
-Source: the relations of TVM 0.16 go through `BijectiveLayout` in the same way.
+Source: the relations of TVM 0.16 use `BijectiveLayout` in the same way.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ def plain_layout(layout: str) -> str:
     return re.sub(r"\d+[a-z]", "", layout)
 
 
-def relaid_type(op: str, ty: AnyValue, source: str, target: str) -> AnyValue:
+def relayout_type(op: str, ty: AnyValue, source: str, target: str) -> AnyValue:
     """A tensor type in another layout; None stays None."""
     if not isinstance(ty, TensorType) or source == target:
         return ty
     return TensorType(relaid(op, ty.shape, source, target)[2], ty.dtype)
 
 
-def relaid_array(op: str, x: np.ndarray, source: str, target: str) -> np.ndarray:
+def relayout_array(op: str, x: np.ndarray, source: str, target: str) -> np.ndarray:
     """An array in another layout."""
     if source == target:
         return x
@@ -40,7 +40,7 @@ def relaid_array(op: str, x: np.ndarray, source: str, target: str) -> np.ndarray
     return np.ascontiguousarray(x.reshape(parts).transpose(order).reshape(result))
 
 
-def relaid_relax(R: AnyValue, op: str, x: AnyValue, source: str, target: str) -> AnyValue:
+def relayout_relax(R: AnyValue, op: str, x: AnyValue, source: str, target: str) -> AnyValue:
     """A typed Relax expression in another layout."""
     if source == target:
         return x
@@ -48,7 +48,7 @@ def relaid_relax(R: AnyValue, op: str, x: AnyValue, source: str, target: str) ->
     return typed(R.reshape(R.permute_dims(R.reshape(x, parts), list(order)), result))
 
 
-def in_blocks(
+def with_blocked_layouts(
     op: str,
     names: Sequence[str],
     results: Sequence[str],
@@ -58,18 +58,18 @@ def in_blocks(
     flops: Callable[..., int],
     relax: Callable[..., AnyValue],
 ) -> dict[str, AnyValue]:
-    """These parts of an operator's definition, for layouts with blocks too.
+    """These parts of a definition, extended to blocked layouts.
 
-    names: for each argument the attribute that names its layout.
-    results: attributes that name the layout of the result; the first one that is not empty does.
+    names: for each argument the attribute with its layout.
+    results: the attributes with the layout of the result; the first non-empty one counts.
     """
     every = tuple(dict.fromkeys([*names, *results]))
 
     def plain_of(attrs: AnyValue) -> AnyValue:
-        """The attributes without blocks; `attrs` itself where there are none."""
+        """The attributes with unblocked layouts; `attrs` itself if no layout has blocks."""
         blocked = {n: attrs[n] for n in every if any(map(str.islower, attrs[n]))}
         for layout in blocked.values():
-            axes_of_layout(op, layout)  # or the error that says what is wrong with it
+            axes_of_layout(op, layout)  # raises an error for an invalid layout
         return (
             attrs.replace(**{n: plain_layout(v) for n, v in blocked.items()}) if blocked else attrs
         )
@@ -85,32 +85,32 @@ def in_blocks(
         if plain is attrs:
             return relation(attrs, *types)
         layouts = pairs(attrs, plain)
-        flat = [relaid_type(op, t, *each) for t, each in zip(types, layouts, strict=True)]
+        flat = [relayout_type(op, t, *each) for t, each in zip(types, layouts, strict=True)]
         *solved, result = relation(plain, *flat)
-        back = [relaid_type(op, t, b, a) for t, (a, b) in zip(solved, layouts, strict=True)]
-        return (*back, relaid_type(op, result, of_result(plain), of_result(attrs)))
+        back = [relayout_type(op, t, b, a) for t, (a, b) in zip(solved, layouts, strict=True)]
+        return (*back, relayout_type(op, result, of_result(plain), of_result(attrs)))
 
     def typed_reference(attrs: AnyValue, *values: np.ndarray) -> np.ndarray:
         plain = plain_of(attrs)
         layouts = pairs(attrs, plain)
-        flat = [relaid_array(op, x, *each) for x, each in zip(values, layouts, strict=True)]
+        flat = [relayout_array(op, x, *each) for x, each in zip(values, layouts, strict=True)]
         result = reference(plain, *flat)
-        return relaid_array(op, result, of_result(plain), of_result(attrs))
+        return relayout_array(op, result, of_result(plain), of_result(attrs))
 
     def typed_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
         plain = plain_of(attrs)
         layouts = pairs(attrs, plain)
-        flat = [relaid_type(op, t, *each) for t, each in zip(args, layouts, strict=True)]
-        return flops(plain, flat, relaid_type(op, result, of_result(attrs), of_result(plain)))
+        flat = [relayout_type(op, t, *each) for t, each in zip(args, layouts, strict=True)]
+        return flops(plain, flat, relayout_type(op, result, of_result(attrs), of_result(plain)))
 
     def typed_relax(R: AnyValue, attrs: AnyValue, *values: AnyValue) -> AnyValue:
         plain = plain_of(attrs)
         if plain is attrs:
             return relax(R, attrs, *values)
         layouts = pairs(attrs, plain)
-        flat = [relaid_relax(R, op, x, *each) for x, each in zip(values, layouts, strict=True)]
+        flat = [relayout_relax(R, op, x, *each) for x, each in zip(values, layouts, strict=True)]
         result = typed(relax(R, plain, *flat))
-        return relaid_relax(R, op, result, of_result(plain), of_result(attrs))
+        return relayout_relax(R, op, result, of_result(plain), of_result(attrs))
 
     return {
         "relation": typed_relation,

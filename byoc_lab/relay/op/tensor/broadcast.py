@@ -1,4 +1,4 @@
-"""Binary operators that broadcast: shapes line up from the right, as in NumPy.
+"""Binary operators that broadcast as in NumPy, aligned from the last axis.
 
 Both arguments have one dtype; comparisons give bool. A dimension `?` beside d > 1 gives d, beside 1
 gives `?`. Source: `BroadcastRel` and `BroadcastCompRel` of TVM 0.16.
@@ -13,13 +13,19 @@ import numpy as np
 
 from byoc_lab.relay.ir.attrs import REQUIRED
 from byoc_lab.relay.ir.types import TensorType, Type
-from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework import broadcast_layouts
+from byoc_lab.relay.op.framework.costs import no_flops, per_element
+from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op, same_result
-from byoc_lab.relay.op.framework.relations import Types, broadcast, check_spreads, fail, tensors
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    broadcast,
+    check_broadcasts_to,
+    fail,
+    tensors,
+)
 from byoc_lab.relay.op.framework.relax_types import dtype_of, shape_of
 from byoc_lab.relay.op.tensor.create import INIT_ATTRS
-from byoc_lab.relay.op.tensor.elementwise import one_per_element
-from byoc_lab.relay.op.tensor.shape import listed, no_flops
 
 
 def _relation(op: str, dtype: str | None) -> Callable[..., Types]:
@@ -48,16 +54,16 @@ def _binary(
         "lhs rhs",
         _relation(name, dtype),
         reference=reference if dtype else same_result(function),
-        flops=one_per_element,
+        flops=per_element(1),
         relax=lambda R, attrs, lhs, rhs: getattr(R, relax)(lhs, rhs),
         pattern=OpPattern.BROADCAST,
-        layout=layout_rules.broadcast,
+        layout=broadcast_layouts.broadcast,
         doc=doc,
     )
 
 
 def divide(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """True division for floats; for integers the quotient is cut towards zero, as in C."""
+    """True division for floats; for integers the quotient is rounded towards zero, as in C."""
     if lhs.dtype.kind not in "iub":  # bfloat16 is no floating-point dtype to NumPy
         return np.divide(lhs, rhs)
     quotient = np.abs(lhs) // np.abs(rhs)
@@ -67,9 +73,9 @@ def divide(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
 _binary("add", np.add, "add", "out = lhs + rhs.")
 _binary("subtract", np.subtract, "subtract", "out = lhs - rhs.")
 _binary("multiply", np.multiply, "multiply", "out = lhs * rhs.")
-_binary("divide", divide, "divide", "out = lhs / rhs; integers are cut towards zero.")
-_binary("maximum", np.maximum, "maximum", "out = the greater of lhs and rhs.")
-_binary("minimum", np.minimum, "minimum", "out = the smaller of lhs and rhs.")
+_binary("divide", divide, "divide", "out = lhs / rhs; for integers rounded towards zero.")
+_binary("maximum", np.maximum, "maximum", "out = maximum of lhs and rhs.")
+_binary("minimum", np.minimum, "minimum", "out = minimum of lhs and rhs.")
 _binary("power", np.power, "power", "out = lhs to the power of rhs.")
 _binary("logical_and", np.logical_and, "logical_and", "out = lhs and rhs.")
 _binary("logical_or", np.logical_or, "logical_or", "out = lhs or rhs.")
@@ -77,29 +83,31 @@ _binary("less", np.less, "less", "out = lhs < rhs.", "bool")
 _binary("less_equal", np.less_equal, "less_equal", "out = lhs <= rhs.", "bool")
 _binary("greater", np.greater, "greater", "out = lhs > rhs.", "bool")
 _binary("greater_equal", np.greater_equal, "greater_equal", "out = lhs >= rhs.", "bool")
-_binary("equal", np.equal, "equal", "out = whether lhs and rhs are the same.", "bool")
-_binary("not_equal", np.not_equal, "not_equal", "out = whether lhs and rhs differ.", "bool")
+_binary("equal", np.equal, "equal", "out = lhs == rhs.", "bool")
+_binary("not_equal", np.not_equal, "not_equal", "out = lhs != rhs.", "bool")
 
 
 def floor_mod(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """What is left of lhs / rhs rounded down; it has the sign of rhs."""
+    """The remainder of the division rounded down; it has the sign of rhs."""
     return np.mod(lhs, rhs)
 
 
 _binary("floor_divide", np.floor_divide, "floor_divide", "out = lhs / rhs, rounded down.")
-_binary("floor_mod", floor_mod, "floor_mod", "out = rest of floor_divide; signed as rhs.")
+_binary(
+    "floor_mod", floor_mod, "floor_mod", "out = remainder of floor_divide; has the sign of rhs."
+)
 for _name in ("mod", "trunc_mod"):
-    _binary(_name, np.fmod, "mod", "out = rest of the division cut towards zero; signed as lhs.")
-_binary("logical_xor", np.logical_xor, "logical_xor", "out = either lhs or rhs, not both.")
-_binary("bitwise_and", np.bitwise_and, "bitwise_and", "out = the bits set in both lhs and rhs.")
-_binary("bitwise_or", np.bitwise_or, "bitwise_or", "out = the bits set in lhs or rhs.")
-_binary("bitwise_xor", np.bitwise_xor, "bitwise_xor", "out = the bits that differ in lhs and rhs.")
-_binary("left_shift", np.left_shift, "left_shift", "out = lhs * 2 to the power of rhs.")
-_binary("right_shift", np.right_shift, "right_shift", "out = lhs / 2 to the power of rhs.")
+    _binary(_name, np.fmod, "mod", "out = remainder of trunc_divide; has the sign of lhs.")
+_binary("logical_xor", np.logical_xor, "logical_xor", "out = lhs xor rhs.")
+_binary("bitwise_and", np.bitwise_and, "bitwise_and", "out = lhs & rhs, bit by bit.")
+_binary("bitwise_or", np.bitwise_or, "bitwise_or", "out = lhs | rhs, bit by bit.")
+_binary("bitwise_xor", np.bitwise_xor, "bitwise_xor", "out = lhs ^ rhs, bit by bit.")
+_binary("left_shift", np.left_shift, "left_shift", "out = lhs << rhs.")
+_binary("right_shift", np.right_shift, "right_shift", "out = lhs >> rhs.")
 
 
 def trunc_divide(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """The quotient cut towards zero."""
+    """The quotient rounded towards zero."""
     return np.trunc(divide(lhs, rhs))
 
 
@@ -108,13 +116,13 @@ define_op(
     "lhs rhs",
     _relation("trunc_divide", None),
     reference=same_result(trunc_divide),
-    flops=one_per_element,
+    flops=per_element(1),
     relax=lambda R, attrs, lhs, rhs: (
         R.trunc(R.divide(lhs, rhs)) if "float" in dtype_of(lhs) else R.divide(lhs, rhs)
     ),
     pattern=OpPattern.BROADCAST,
-    layout=layout_rules.broadcast,
-    doc="out = lhs / rhs, cut towards zero.",
+    layout=broadcast_layouts.broadcast,
+    doc="out = lhs / rhs, rounded towards zero.",
 )
 
 
@@ -133,12 +141,12 @@ def _where(attrs: Any, condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> n
     try:
         return np.where(condition, x, y)
     except ValueError as error:
-        raise ValueError(f"Invalid broadcast shapes: {error}") from None  # TVM's words come first
+        raise ValueError(f"Invalid broadcast shapes: {error}") from None  # begins as TVM's message
 
 
 def _where_relax(R: Any, attrs: Any, condition: Any, x: Any, y: Any) -> Any:
-    known = dtype_of(condition) == "bool"
-    return R.where(condition if known else R.astype(condition, "bool"), x, y)
+    is_bool = dtype_of(condition) == "bool"
+    return R.where(condition if is_bool else R.astype(condition, "bool"), x, y)
 
 
 define_op(
@@ -146,7 +154,7 @@ define_op(
     "condition x y",
     where_relation,
     reference=_where,
-    flops=one_per_element,
+    flops=per_element(1),
     relax=_where_relax,
     pattern=OpPattern.BROADCAST,
     doc="out = x where condition is not 0, y elsewhere; the three broadcast.",
@@ -161,7 +169,7 @@ def broadcast_to_relation(attrs: Any, data: Type | None) -> Types:
     if attrs.shape is None:
         fail("broadcast_to", "attribute shape must be given")
     wide = TensorType(attrs.shape, x.dtype)
-    check_spreads("broadcast_to", x, wide)
+    check_broadcasts_to("broadcast_to", x, wide)
     return x, wide
 
 
@@ -176,8 +184,8 @@ define_op(
     pattern=OpPattern.BROADCAST,
     parameters="data shape",
     defaults={"shape": REQUIRED},
-    normalize=listed("shape"),
-    doc="data repeated along axes of length 1, and along new ones in front.",
+    normalize=numbers_to_lists("shape"),
+    doc="data broadcast to a given shape.",
 )
 
 
@@ -186,7 +194,7 @@ def broadcast_to_like_relation(attrs: Any, data: Type | None, like: Type | None)
     x, wide = tensors("broadcast_to_like", "data broadcast_type", data, like)
     if x is None or wide is None:
         return x, wide, None
-    check_spreads("broadcast_to_like", x, wide)
+    check_broadcasts_to("broadcast_to_like", x, wide)
     return x, wide, TensorType(wide.shape, x.dtype)
 
 
@@ -198,5 +206,5 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, x, like: R.broadcast_to(x, shape_of(like)),
     pattern=OpPattern.BROADCAST,
-    doc="data repeated to the shape of another tensor.",
+    doc="data broadcast to the shape of another tensor.",
 )

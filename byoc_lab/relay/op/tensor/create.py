@@ -1,4 +1,4 @@
-"""Operators that make tensors of given values.
+"""Operators that create tensors of given values.
 
 Source: `InitOpRel`, `FullRel`, `ArangeRel` of TVM 0.16.
 """
@@ -16,10 +16,11 @@ from byoc_lab.relay.ir.dims import Any
 from byoc_lab.relay.ir.expr import Constant, Expr, const
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op, identity
 from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of, scalar
-from byoc_lab.relay.op.tensor.shape import listed, no_flops
 
 INIT_ATTRS = AttrsType(
     "relay.attrs.InitOpAttrs",
@@ -30,7 +31,7 @@ INIT_ATTRS = AttrsType(
 )
 
 
-def _filled(op: str, make, doc: str) -> None:
+def _constant_value(op: str, make, doc: str) -> None:
     def relation(attrs: AnyValue) -> Types:
         """A tensor of the attributes' shape and dtype."""
         if not attrs.dtype or attrs.shape is None:
@@ -47,17 +48,17 @@ def _filled(op: str, make, doc: str) -> None:
         relax=lambda R, attrs: getattr(R, op)(attrs.shape, attrs.dtype),
         pattern=OpPattern.ELEMWISE,
         defaults={"shape": REQUIRED, "dtype": REQUIRED},
-        normalize=listed("shape"),
+        normalize=numbers_to_lists("shape"),
         doc=doc,
     )
 
 
-_filled("zeros", np.zeros, "A tensor of zeros.")
-_filled("ones", np.ones, "A tensor of ones.")
+_constant_value("zeros", np.zeros, "A tensor of zeros.")
+_constant_value("ones", np.ones, "A tensor of ones.")
 
 
 def full_relation(attrs: AnyValue, fill_value: Type | None) -> Types:
-    """A scalar gives a tensor of the attributes' shape and dtype; without one, of its own dtype."""
+    """A scalar gives a tensor of the attributes' shape and dtype (default: that of the scalar)."""
     (v,) = tensors("full", "fill_value", fill_value)
     if v is None:
         return None, None
@@ -75,11 +76,11 @@ define_op(
     reference=lambda attrs, v: np.full(attrs.shape, v, attrs.dtype or v.dtype),
     attrs=INIT_ATTRS,
     defaults={"shape": ()},
-    normalize=listed("shape"),
+    normalize=numbers_to_lists("shape"),
     flops=no_flops,
     relax=lambda R, attrs, v: R.full(attrs.shape, v, attrs.dtype or None),
     pattern=OpPattern.ELEMWISE,
-    doc="A tensor filled with one value.",
+    doc="A tensor with all elements equal to fill_value.",
 )
 
 
@@ -97,8 +98,8 @@ def _like(op: str, make, doc: str) -> None:
     )
 
 
-_like("zeros_like", np.zeros_like, "Zeros, in the shape and dtype of data.")
-_like("ones_like", np.ones_like, "Ones, in the shape and dtype of data.")
+_like("zeros_like", np.zeros_like, "A tensor of zeros of the shape and dtype of data.")
+_like("ones_like", np.ones_like, "A tensor of ones of the shape and dtype of data.")
 
 
 def full_like_relation(attrs: AnyValue, data: Type | None, fill_value: Type | None) -> Types:
@@ -117,19 +118,19 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, x, v: R.full_like(x, v, dtype_of(x)),
     pattern=OpPattern.ELEMWISE,
-    doc="One value, in the shape and dtype of data.",
+    doc="A tensor of the shape and dtype of data with all elements equal to fill_value.",
 )
 
 
 def scalar_expr(value: AnyValue) -> Expr:
-    """A Relay expression: the kind of the bounds of `arange`."""
+    """A Relay expression; the kind of the attributes of `arange`."""
     if not isinstance(value, Expr):
         raise TypeError
     return value
 
 
 def _bound(attrs: AnyValue, name: str) -> AnyValue:
-    """The number that a bound of `arange` is, or None when it is known only at run time."""
+    """The value of a bound of `arange`, or None if it is known only at run time."""
     value = attrs[name]
     return value.numpy().item() if isinstance(value, Constant) else None
 
@@ -137,7 +138,7 @@ def _bound(attrs: AnyValue, name: str) -> AnyValue:
 def arange_relation(
     attrs: AnyValue, start: Type | None, stop: Type | None, step: Type | None
 ) -> Types:
-    """ceil((stop - start) / step) elements of the attribute's dtype; `?` of unknown bounds."""
+    """ceil((stop - start) / step) elements of the attribute's dtype; `?` for unknown bounds."""
     op = "arange"
     for name, ty in zip(("start", "stop", "step"), (start, stop, step), strict=True):
         if isinstance(ty, TensorType) and ty.shape:
@@ -170,7 +171,7 @@ def _arange_relax(
 
 
 def _bounds(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
-    """The arguments of TVM's function, as arguments and as attributes."""
+    """Sets the arguments of TVM's function both as arguments and as attributes."""
     start, stop, step, kind = (values[n] for n in ("start", "stop", "step", "dtype"))
     start, stop = (const(0, kind), start) if stop is None else (start, stop)
     step = const(1, kind) if step is None else step
@@ -180,7 +181,7 @@ def _bounds(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
 
 define_op(
     "arange",
-    "first last by",  # not the names of the attributes: a builder has one parameter for each
+    "first last by",  # a builder has one parameter per name, so these differ from the attributes
     arange_relation,
     reference=arange_reference,
     attrs=AttrsType(
@@ -198,5 +199,5 @@ define_op(
     parameters="start stop step dtype",
     defaults={"stop": None, "step": None, "dtype": "float32"},
     normalize=_bounds,
-    doc="start, start + step, start + 2 * step, ... before stop; start alone is the stop, after 0.",
+    doc="start, start + step, ... before stop; arange(n) is 0, 1, ... before n.",
 )

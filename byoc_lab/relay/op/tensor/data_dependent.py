@@ -1,11 +1,11 @@
-"""Operators whose results depend on the data: argwhere, unique.
+"""Operators whose result size depends on the data: argwhere, unique.
 
 Source: `ArgWhereRel`, `UniqueRel` of TVM 0.16.
 """
 
 from __future__ import annotations
 
-from math import log2, prod
+from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
@@ -13,14 +13,14 @@ import numpy as np
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean
 from byoc_lab.relay.ir.dims import Any
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.op.framework.costs import comparisons, no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, need_rank, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of, shape_of
-from byoc_lab.relay.op.tensor.shape import no_flops
 
 
 def argwhere_relation(attrs: AnyValue, condition: Type | None) -> Types:
-    """int32, a row of as many indices as condition has axes for each element that is not 0."""
+    """int32; for each element that is not 0 a row with its index on every axis."""
     (x,) = tensors("argwhere", "condition", condition)
     return x, None if x is None else TensorType((Any(), len(x.shape)), "int32")
 
@@ -38,21 +38,21 @@ define_op(
 
 
 def unique_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """data (n,) gives values, first indices and inverse, all (n,), their number (1,), counts.
+    """data (n,) gives values, first indices, inverse (all (n,)), number of values (1,), counts.
 
-    Only the first elements of values, first indices and counts have a meaning: one per value.
+    values, first indices and counts are valid only up to the number of values.
     """
     (x,) = tensors("unique", "data", data)
     if x is None:
         return None, None
     need_rank("unique", "data", x, 1)
-    places = TensorType(x.shape, "int32")
-    counts = [places] if attrs.return_counts else []
-    return x, TupleType((x, places, places, TensorType((1,), "int32"), *counts))
+    indices = TensorType(x.shape, "int32")
+    counts = [indices] if attrs.return_counts else []
+    return x, TupleType((x, indices, indices, TensorType((1,), "int32"), *counts))
 
 
 def unique_reference(attrs: AnyValue, x: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The rest of the result, behind the distinct values, is 0."""
+    """Elements after the distinct values are 0."""
     values, first, inverse, counts = np.unique(
         x, return_index=True, return_inverse=True, return_counts=True
     )
@@ -61,27 +61,27 @@ def unique_reference(attrs: AnyValue, x: np.ndarray) -> tuple[np.ndarray, ...]:
         values, first, counts = values[order], first[order], counts[order]
         inverse = np.argsort(order)[inverse]
 
-    def filled(part: np.ndarray, kind: AnyValue = np.int32) -> np.ndarray:
+    def zero_padded(part: np.ndarray, kind: AnyValue = np.int32) -> np.ndarray:
         out = np.zeros(len(x), kind)
         out[: len(part)] = part
         return out
 
-    found = np.array([len(values)], np.int32)
-    more = (filled(counts),) if attrs.return_counts else ()
-    return filled(values, x.dtype), filled(first), inverse.astype(np.int32), found, *more
+    number = np.array([len(values)], np.int32)
+    more = (zero_padded(counts),) if attrs.return_counts else ()
+    return zero_padded(values, x.dtype), zero_padded(first), inverse.astype(np.int32), number, *more
 
 
 def _unique_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-    """Of one length n throughout, by comparing all pairs: Relax's own result has as many rows as
-    there are values, which no later operator could know."""
+    """Compares all pairs, with every result of length n: the result of R.unique has as many rows as
+    values, a length that later operators could not know."""
     from tvm import relax
 
     (n,) = shape_of(x)
     rows, columns = R.reshape(x, (n, 1)), R.reshape(x, (1, n))
     same = R.astype(R.equal(rows, columns), "int32")
-    places = relax.const(np.arange(n, dtype=np.int32))
+    positions = relax.const(np.arange(n, dtype=np.int32))
     first = R.astype(R.argmax(same, axis=1), "int32")  # the first index with the same value
-    is_first = R.astype(R.equal(first, places), "int32")
+    is_first = R.astype(R.equal(first, positions), "int32")
     if attrs.sorted:
         before = R.astype(R.less(columns, rows), "int32")
     else:
@@ -90,16 +90,16 @@ def _unique_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
             "int32",
         )
     inverse = R.sum(R.multiply(before, R.reshape(is_first, (1, n))), axis=1)
-    found = R.sum(is_first, axis=0, keepdims=True)
+    number = R.sum(is_first, axis=0, keepdims=True)
     # Row r of `chosen` is 1 at the first index of the r-th value.
-    hits = R.astype(R.equal(R.reshape(inverse, (1, n)), R.reshape(places, (n, 1))), "int32")
+    hits = R.astype(R.equal(R.reshape(inverse, (1, n)), R.reshape(positions, (n, 1))), "int32")
     chosen = R.multiply(hits, R.reshape(is_first, (1, n)))
-    at = R.sum(R.multiply(chosen, R.reshape(places, (1, n))), axis=1)
-    real = R.less(places, found)
+    at = R.sum(R.multiply(chosen, R.reshape(positions, (1, n))), axis=1)
+    real = R.less(positions, number)
     zero = relax.const(np.zeros((), dtype_of(x)))
     values = R.where(real, R.take(x, at, 0), zero)
     counts = (R.sum(hits, axis=1),) if attrs.return_counts else ()
-    return relax.Tuple([values, at, inverse, found, *counts])
+    return relax.Tuple([values, at, inverse, number, *counts])
 
 
 define_op(
@@ -114,24 +114,22 @@ define_op(
                 "sorted",
                 boolean,
                 True,
-                "whether the values are sorted, or in order of first occurrence",
+                "True: values are sorted; False: in order of first occurrence",
             ),
             Attr(
                 "return_counts",
                 boolean,
                 False,
-                "whether there is a fifth result: how often each value occurs",
+                "whether to return the count of each value as a fifth result",
             ),
         ),
     ),
     attrs_key="",
-    flops=lambda attrs, args, result: int(
-        prod(args[0].shape) * max(1.0, log2(max(2, prod(args[0].shape))))
-    ),
+    flops=lambda attrs, args, result: comparisons(prod(args[0].shape), prod(args[0].shape)),
     relax=_unique_relax,
     pattern=OpPattern.OPAQUE,
     results=lambda call: 5 if call.attrs.return_counts else 4,
     parameters="data is_sorted=sorted return_counts",
-    doc="The distinct values, the first index of each, the value of each element (inverse), the "
-    "number of values, how often each occurs.",
+    doc="The distinct values, the first index of each, the index of its value for each element, "
+    "the number of values, the count of each.",
 )

@@ -1,8 +1,7 @@
-"""Operators with an argument where others have an attribute: dyn.reshape, dyn.tile, ...
+"""Dynamic operators, with arguments instead of attributes: dyn.reshape, dyn.tile, ...
 
-They compute what the operator with the attribute computes, once the argument is known. So each
-is defined by the other one, and `relay.reshape` and its like make whichever fits: the one with
-the attribute for numbers and constants, this one for any other expression.
+Each is defined by the static operator, which has the attribute. `relay.reshape` and similar
+functions create the static one for numbers and constants, the dynamic one for other expressions.
 
 Source: src/relay/op/dyn of TVM 0.16.
 """
@@ -10,7 +9,7 @@ Source: src/relay/op/dyn of TVM 0.16.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any as AnyValue
 
 import numpy as np
@@ -23,15 +22,22 @@ from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework.layout import positions
 from byoc_lab.relay.op.framework.namespace import builds, function
 from byoc_lab.relay.op.framework.registry import OpPattern, builder, define_op
-from byoc_lab.relay.op.framework.relations import Types, axis_of, fail, need_rank, tensors
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    axis_of,
+    fail,
+    need_one_of,
+    need_rank,
+    tensors,
+)
 from byoc_lab.relay.op.framework.relax_types import constant_array
 from byoc_lab.relay.op.framework.windows import SPATIAL
 
-# Classes for fusion that differ from those of the operators with attributes.
+# Fusion patterns that differ from those of the static operators.
 INJECTIVE_HERE = dict.fromkeys(("tile", "expand_dims"), OpPattern.INJECTIVE)
 SCALAR = 0  # the rank of an argument; None: any
 Shape = Callable[..., "Type | None"]
-# The dtypes of the constants made of numbers beside an expression, where `const` has others.
+# The dtypes of constants created from numbers beside an expression, where `const` differs.
 KINDS = {
     **dict.fromkeys(("scale_d", "scale_h", "scale_w"), "float64"),
     "size": "int64",
@@ -47,15 +53,18 @@ def _dynamic(
     empty: Mapping[str, AnyValue] | None = None,
     attrs: AttrsType | None = None,
 ) -> Op:
-    """Define dyn.<name>. `given`: the arguments that are attributes elsewhere, and their ranks;
-    `result(attrs, *types)`: the type of the result, all arguments known; `empty`: the
-    values that TVM gives the attributes of the same names."""
+    """Define dyn.<name>.
+
+    given: the arguments that are attributes of the static operator, and their ranks.
+    result(attrs, *types): the type of the result for complete argument types.
+    empty: the values that TVM gives the attributes of the same names.
+    """
     op, static = f"dyn.{name}", Op.get(name).definition
     names = inputs.split()
 
     def relation(attrs: AnyValue, *types: Type | None) -> Types:
-        known = tensors(op, inputs, *types)
-        for argument, ty in zip(names, known, strict=True):
+        operands = tensors(op, inputs, *types)
+        for argument, ty in zip(names, operands, strict=True):
             rank = given.get(argument)
             if ty is None:
                 continue
@@ -66,12 +75,12 @@ def _dynamic(
                 need_rank(op, argument, ty, rank)
                 if isinstance(ty.shape[0], Unknown):
                     fail(op, f"{argument} must be of a known length, found {ty}")
-        if any(ty is None for ty in known):
-            return *known, None
-        return *known, result(attrs, *known)
+        if any(ty is None for ty in operands):
+            return *operands, None
+        return *operands, result(attrs, *operands)
 
     def split(args: tuple[AnyValue, ...], array: Callable[..., np.ndarray]) -> AnyValue:
-        """(the arguments that stay, the arrays that become attributes)."""
+        """(remaining arguments, arrays that become attributes)."""
         pairs = list(zip(names, args, strict=True))
         arrays = {n: array(a, op, n) for n, a in pairs if n in given}
         return [a for n, a in pairs if n not in given], arrays
@@ -87,7 +96,7 @@ def _dynamic(
         return static.relax(R, _attributes(op, attrs, arrays), *stay)
 
     def flops(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
-        """Like the operator with attributes, 0 while the size of the result is unknown."""
+        """The cost of the static operator; 0 while the size of the result is unknown."""
         if not _is_static(result):
             return 0
         kept = [t for n, t in zip(names, args, strict=True) if n not in given]
@@ -101,14 +110,14 @@ def _dynamic(
         relation,
         reference=reference,
         attrs=schema,
-        attrs_key=None if attrs is None else "",  # TVM does not declare those of its own
+        attrs_key=None if attrs is None else "",  # TVM does not declare these
         flops=flops,
         relax=relax,
         pattern=INJECTIVE_HERE.get(name, static.pattern),
         results=static.results,
         fixed=empty or {},
         constants={**static.constants, **{argument: KINDS.get(argument) for argument in given}},
-        doc=f"`{name}`, with {' and '.join(given)} known only at run time.",
+        doc=f"`{name}` with {_enumeration(given)} given at run time.",
     )
 
 
@@ -116,7 +125,7 @@ DYNAMIC: dict[str, Mapping[str, int | None]] = {}  # the arguments that are attr
 
 
 def _attributes(op: str, attrs: AnyValue, arrays: Mapping[str, np.ndarray]) -> Attrs:
-    """The record of the operator that has attributes instead of arguments."""
+    """The attributes of the static operator."""
     given, schema = DYNAMIC[op], Op.get(op.removeprefix("dyn.")).definition.attrs
     values = {f.name: attrs[f.name] for f in schema.fields if attrs and f.name in attrs}
     kinds = {f.name: f.kind for f in schema.fields}
@@ -132,13 +141,13 @@ def _attributes(op: str, attrs: AnyValue, arrays: Mapping[str, np.ndarray]) -> A
 
 
 def has_static_form(expr: Expr) -> bool:
-    """Whether `expr` calls an operator whose arguments may become attributes. As in TVM that is
-    every dynamic one but dyn.expand_dims."""
+    """Whether `expr` calls a dynamic operator that has a static form: all but dyn.expand_dims, as
+    in TVM."""
     return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name in WITH_STATIC_FORM
 
 
 def static_form(call: Call) -> Call | None:
-    """The static form of a call that has one; None where an argument is no constant."""
+    """The static form of a call that has one; None if an argument is not constant."""
     op = call.op
     assert isinstance(op, Op)
     given = DYNAMIC[op.name]
@@ -152,29 +161,35 @@ def static_form(call: Call) -> Call | None:
     return Call(Op.get(op.name.removeprefix("dyn.")), stay, attrs, span=span)
 
 
+def _enumeration(names: Iterable[str]) -> str:
+    """ "a, b and c"."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def _is_static(ty: AnyValue) -> bool:
     fields = ty.fields if isinstance(ty, TupleType) else (ty,)
     return all(isinstance(t, TensorType) and t.is_static for t in fields)
 
 
-def unknown(rank: Dim, dtype: str) -> TensorType:
+def of_rank(rank: Dim, dtype: str) -> TensorType:
     """A tensor of `rank` axes of unknown lengths."""
     if isinstance(rank, Unknown):
-        raise TypeInferenceError("the number of dimensions must be known")
+        raise TypeInferenceError("the number of dimensions of the result must be known")
     return TensorType([Any()] * rank, dtype)
 
 
 def _as_shape(data: int, shape: int) -> Shape:
-    """A result with as many axes as argument `shape` has elements, of the dtype of `data`."""
-    return lambda attrs, *types: unknown(
+    """A result with one axis per element of argument `shape`, in the dtype of `data`."""
+    return lambda attrs, *types: of_rank(
         types[shape].shape[0], (attrs and attrs.get("dtype")) or types[data].dtype
     )
 
 
 def _sized(attrs: AnyValue, data: TensorType, *rest: AnyValue) -> TensorType:
-    """data, its spatial axes of unknown lengths."""
-    wanted = f"NC{SPATIAL[len(data.shape) - 2]}" if 3 <= len(data.shape) <= 5 else "NCHW"
-    order = positions("dyn", "layout", attrs.layout, wanted)
+    """data with spatial axes of unknown lengths."""
+    target = f"NC{SPATIAL[len(data.shape) - 2]}" if 3 <= len(data.shape) <= 5 else "NCHW"
+    order = positions("dyn", "layout", attrs.layout, target)
     kept = order[:2]
     return TensorType([d if n in kept else Any() for n, d in enumerate(data.shape)], data.dtype)
 
@@ -185,17 +200,19 @@ def _topk(attrs: AnyValue, data: TensorType, k: TensorType) -> Type:
     values, indices = TensorType(shape, data.dtype), TensorType(shape, attrs.dtype)
     both = TupleType((values, indices))
     results: dict[str, Type] = {"both": both, "values": values, "indices": indices}
-    if attrs.ret_type not in results:
-        fail("dyn.topk", f"ret_type must be one of {', '.join(results)}, found {attrs.ret_type!r}")
+    need_one_of("dyn.topk", "ret_type", attrs.ret_type, results)
     return results[attrs.ret_type]
 
 
 def _sliced(attrs: AnyValue, data: TensorType, begin: TensorType, *rest: TensorType) -> TensorType:
-    """data, its first axes, of which there is a begin, of unknown lengths."""
+    """data, with unknown lengths of the axes that have a begin."""
     count = begin.shape[0]
     assert isinstance(count, int)  # _dynamic has checked it
     if count > len(data.shape):
-        fail("dyn.strided_slice", f"begin is for up to {len(data.shape)} axes, found {begin}")
+        fail(
+            "dyn.strided_slice",
+            f"begin must have at most {len(data.shape)} elements, found {begin}",
+        )
     return TensorType((*[Any()] * count, *data.shape[count:]), data.dtype)
 
 
@@ -213,7 +230,7 @@ _dynamic(
     "tile",
     "data reps",
     {"reps": 1},
-    lambda attrs, x, reps: unknown(max(len(x.shape), reps.shape[0]), x.dtype),
+    lambda attrs, x, reps: of_rank(max(len(x.shape), reps.shape[0]), x.dtype),
     {"reps": ()},
 )
 _dynamic(
@@ -228,14 +245,14 @@ _dynamic(
     "squeeze",
     "data axis",
     {"axis": 1},
-    lambda attrs, x, axis: unknown(len(x.shape) - axis.shape[0], x.dtype),
+    lambda attrs, x, axis: of_rank(len(x.shape) - axis.shape[0], x.dtype),
     {"axis": ()},
 )
 _dynamic(
     "expand_dims",
     "data axis",
     {"axis": SCALAR},
-    lambda attrs, x, axis: unknown(len(x.shape) + attrs.num_newaxis, x.dtype),
+    lambda attrs, x, axis: of_rank(len(x.shape) + attrs.num_newaxis, x.dtype),
     attrs=AttrsType(
         "relay.attrs.DynExpandDimsAttrs", (Attr("num_newaxis", integer, 1, "how many new axes"),)
     ),
@@ -244,7 +261,7 @@ _dynamic(
     "nn.pad",
     "data pad_width pad_value",
     {"pad_width": 2},
-    lambda attrs, x, width, value: unknown(len(x.shape), x.dtype),
+    lambda attrs, x, width, value: of_rank(len(x.shape), x.dtype),
     {"pad_width": ()},
 )
 _dynamic(
@@ -278,11 +295,11 @@ _dynamic(
 
 WITH_STATIC_FORM = frozenset(DYNAMIC) - {"dyn.expand_dims"}
 
-# The functions that choose -----------------------------------------------------------------------
+# Functions that choose the static or the dynamic operator ----------------------------------------
 
 
 def _number(value: AnyValue, rank: int | None) -> AnyValue:
-    """What a constant holds: a number or a list."""
+    """The value of a constant: a number or a list."""
     array = value.numpy()
     return array.reshape(()).item() if rank == SCALAR else array.tolist()
 
@@ -290,8 +307,8 @@ def _number(value: AnyValue, rank: int | None) -> AnyValue:
 def _chooser(name: str, fold: bool = True, prepare: Callable[..., None] | None = None) -> None:
     """Make `relay.<name>` choose: the dynamic operator for expressions, the static one for numbers.
 
-    fold: whether a constant counts as its numbers, not as an expression.
-    prepare(values): what TVM does to the arguments of the dynamic operator.
+    fold: whether a constant counts as numbers, not as an expression.
+    prepare(values): how TVM changes the arguments of the dynamic operator.
     """
     given = DYNAMIC[f"dyn.{name}"]
     static, dynamic = function(name), builder(Op.get(f"dyn.{name}"))
@@ -318,7 +335,7 @@ def _chooser(name: str, fold: bool = True, prepare: Callable[..., None] | None =
 
 
 def _slice_bounds(values: dict[str, AnyValue]) -> None:
-    """A begin below 0 counts from the end, one beyond the end stops there.
+    """Makes a negative begin count from the end, and limits it to the end.
 
     Raises ValueError for axes, which the dynamic operator does not have.
     """
@@ -352,9 +369,9 @@ _chooser("strided_slice", prepare=_slice_bounds)
 
 @builds("segment_sum")
 def segment_sum(data: Expr, segment_ids: Expr, num_segments: AnyValue = None) -> Expr:
-    """The sums of the rows of `data` that have one id; `num_segments` of them, or as many as ids.
+    """The sum of the rows of `data` for each id, for `num_segments` or all ids.
 
-    It is a scatter, into zeros of a shape that is computed.
+    Created from a scatter into zeros of a computed shape.
     """
     call = function
     one = call("cast_like")(const([1]), segment_ids)
@@ -369,6 +386,6 @@ def segment_sum(data: Expr, segment_ids: Expr, num_segments: AnyValue = None) ->
     rest = call("cast_like")(rest, count)
     shape = call("concatenate")([count, rest], 0)
     ids_shape = call("concatenate")([call("reverse")(rest, 0), one], 0)
-    places = call("transpose")(call("tile")(segment_ids, ids_shape))
+    positions = call("transpose")(call("tile")(segment_ids, ids_shape))
     zeros = call("cast_like")(call("zeros")(shape, "float64"), data)
-    return call("scatter_elements")(zeros, places, data, axis=0, reduction="add")
+    return call("scatter_elements")(zeros, positions, data, axis=0, reduction="add")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import erf, log, prod
+from math import erf, log
 from operator import attrgetter
 from typing import Any
 
@@ -13,20 +13,17 @@ from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype, number
 from byoc_lab.relay.ir.ndarray import numpy_dtype
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules, relax_types
+from byoc_lab.relay.op.framework.arrays import round_half_away
+from byoc_lab.relay.op.framework.costs import no_flops, per_element
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op, identity, same_result
 from byoc_lab.relay.op.framework.relations import Types, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of, scalar
 
 
-def one_per_element(attrs: Any, args: Any, result: Any) -> int:
-    """One operation for each element of the result."""
-    return prod(result.shape)
-
-
 def _unary(
     name: str, function: Callable[..., Any], relax: str | Callable[[Any, Any], Any], doc: str
 ) -> None:
-    """relax: the name of Relax's operator, or what makes the expression of (R, data)."""
+    """relax: the name of the Relax operator, or a function of (R, data) that returns it applied."""
 
     def translated(R: Any, attrs: Any, x: Any) -> Any:
         return attrgetter(relax)(R)(x) if isinstance(relax, str) else relax(R, x)
@@ -36,7 +33,7 @@ def _unary(
         "data",
         identity,
         reference=same_result(function),
-        flops=one_per_element,
+        flops=per_element(1),
         relax=translated,
         pattern=OpPattern.ELEMWISE,
         layout=layout_rules.elementwise,
@@ -50,12 +47,6 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
     return np.where(x >= 0, 1, small) / (1 + small)
 
 
-def round_half_away(x: np.ndarray) -> np.ndarray:
-    """Nearest integer, halves away from zero, as C's round()."""
-    whole = np.trunc(x)
-    return whole + np.sign(x) * (np.abs(x - whole) >= 0.5)
-
-
 # NumPy has no error function. math.erf is exact to the last digit and quick enough for checking.
 _erf = np.frompyfunc(erf, 1, 1)
 
@@ -65,7 +56,7 @@ def error_function(x: np.ndarray) -> np.ndarray:
     return np.asarray(_erf(x), np.float64)
 
 
-_unary("abs", np.abs, "abs", "out = |data|, element by element.")
+_unary("abs", np.abs, "abs", "out = |data|.")
 _unary("exp", np.exp, "exp", "out = e to the power of data.")
 _unary("log", np.log, "log", "out = natural logarithm of data.")
 _unary("sqrt", np.sqrt, "sqrt", "out = square root of data.")
@@ -74,29 +65,29 @@ _unary("negative", np.negative, "negative", "out = -data.")
 _unary("tanh", np.tanh, "tanh", "out = hyperbolic tangent of data.")
 _unary("sigmoid", sigmoid, "sigmoid", "out = 1 / (1 + exp(-data)).")
 _unary("erf", error_function, "erf", "out = error function of data.")
-_unary("floor", np.floor, "floor", "out = greatest integer that is not above data.")
-_unary("ceil", np.ceil, "ceil", "out = least integer that is not below data.")
+_unary("floor", np.floor, "floor", "out = data rounded down.")
+_unary("ceil", np.ceil, "ceil", "out = data rounded up.")
 _unary(
     "round",
     round_half_away,
     relax_types.round_half_away,
-    "out = nearest integer; halves go away from zero.",
+    "out = data rounded to the nearest integer, halves away from zero.",
 )
 _unary("sin", np.sin, "sin", "out = sine of data, in radians.")
 _unary("cos", np.cos, "cos", "out = cosine of data, in radians.")
 _unary("sign", np.sign, "sign", "out = -1, 0 or 1, the sign of data.")
 _unary("logical_not", np.logical_not, "logical_not", "out = not data.")
 _unary("tan", np.tan, "tan", "out = tangent of data, in radians.")
-_unary("asin", np.arcsin, "asin", "out = the angle in radians whose sine is data.")
-_unary("acos", np.arccos, "acos", "out = the angle in radians whose cosine is data.")
-_unary("atan", np.arctan, "atan", "out = the angle in radians whose tangent is data.")
+_unary("asin", np.arcsin, "asin", "out = arc sine of data, in radians.")
+_unary("acos", np.arccos, "acos", "out = arc cosine of data, in radians.")
+_unary("atan", np.arctan, "atan", "out = arc tangent of data, in radians.")
 _unary("sinh", np.sinh, "sinh", "out = hyperbolic sine of data.")
 _unary("cosh", np.cosh, "cosh", "out = hyperbolic cosine of data.")
-_unary("asinh", np.arcsinh, "asinh", "out = the number whose hyperbolic sine is data.")
-_unary("acosh", np.arccosh, "acosh", "out = the number whose hyperbolic cosine is data.")
-_unary("atanh", np.arctanh, "atanh", "out = the number whose hyperbolic tangent is data.")
-_unary("trunc", np.trunc, "trunc", "out = data without its fraction.")
-_unary("bitwise_not", np.invert, "bitwise_not", "out = data with every bit turned over.")
+_unary("asinh", np.arcsinh, "asinh", "out = inverse hyperbolic sine of data.")
+_unary("acosh", np.arccosh, "acosh", "out = inverse hyperbolic cosine of data.")
+_unary("atanh", np.arctanh, "atanh", "out = inverse hyperbolic tangent of data.")
+_unary("trunc", np.trunc, "trunc", "out = data rounded towards zero.")
+_unary("bitwise_not", np.invert, "bitwise_not", "out = data with every bit inverted.")
 _unary("fast_exp", np.exp, "exp", "out = e to the power of data; TVM approximates it.")
 _unary("fast_tanh", np.tanh, "tanh", "out = hyperbolic tangent of data; TVM approximates it.")
 _unary(
@@ -108,28 +99,16 @@ _unary(
 _unary("nn.relu", lambda x: np.maximum(x, 0), "nn.relu", "out = max(data, 0).")
 
 
-def _logarithm(name: str, function: Callable[..., Any], base: float, doc: str) -> None:
-    def relax(R: Any, attrs: Any, x: Any) -> Any:
-        return R.divide(R.log(x), scalar(log(base), dtype_of(x)))
-
-    define_op(
-        name,
-        "data",
-        identity,
-        reference=same_result(function),
-        flops=one_per_element,
-        relax=relax,
-        pattern=OpPattern.ELEMWISE,
-        layout=layout_rules.elementwise,
-        doc=doc,
-    )
+def _logarithm(base: float) -> Callable[[Any, Any], Any]:
+    """The Relax expression of a logarithm to `base`."""
+    return lambda R, x: R.divide(R.log(x), scalar(log(base), dtype_of(x)))
 
 
-_logarithm("log2", np.log2, 2, "out = logarithm of data to base 2.")
-_logarithm("log10", np.log10, 10, "out = logarithm of data to base 10.")
+_unary("log2", np.log2, _logarithm(2), "out = logarithm of data to base 2.")
+_unary("log10", np.log10, _logarithm(10), "out = logarithm of data to base 10.")
 
 
-def _test(name: str, function: Callable[..., Any], doc: str) -> None:
+def _predicate(name: str, function: Callable[..., Any], doc: str) -> None:
     def relation(attrs: Any, data: Type | None) -> Types:
         """The shape of data, bool."""
         (x,) = tensors(name, "data", data)
@@ -140,7 +119,7 @@ def _test(name: str, function: Callable[..., Any], doc: str) -> None:
         "data",
         relation,
         reference=lambda attrs, x: function(x),
-        flops=one_per_element,
+        flops=per_element(1),
         relax=lambda R, attrs, x: getattr(R, name)(x),
         pattern=OpPattern.ELEMWISE,
         layout=layout_rules.elementwise,
@@ -148,9 +127,9 @@ def _test(name: str, function: Callable[..., Any], doc: str) -> None:
     )
 
 
-_test("isnan", np.isnan, "out = whether data is not a number.")
-_test("isinf", np.isinf, "out = whether data is infinite.")
-_test("isfinite", np.isfinite, "out = whether data is neither infinite nor not a number.")
+_predicate("isnan", np.isnan, "out = whether data is NaN.")
+_predicate("isinf", np.isinf, "out = whether data is infinite.")
+_predicate("isfinite", np.isfinite, "out = whether data is neither infinite nor NaN.")
 
 
 def cast_relation(attrs: Any, data: Type | None) -> Types:
@@ -159,13 +138,15 @@ def cast_relation(attrs: Any, data: Type | None) -> Types:
     return x, None if x is None else TensorType(x.shape, attrs.dtype)
 
 
+CAST_ATTRS = AttrsType("relay.attrs.CastAttrs", (Attr("dtype", dtype, doc="dtype of the result"),))
+
 define_op(
     "cast",
     "data",
     cast_relation,
-    attrs=AttrsType("relay.attrs.CastAttrs", (Attr("dtype", dtype, doc="dtype of the result"),)),
+    attrs=CAST_ATTRS,
     reference=lambda attrs, x: x.astype(numpy_dtype(attrs.dtype)),
-    flops=one_per_element,
+    flops=per_element(1),
     relax=lambda R, attrs, x: R.astype(x, attrs.dtype),
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
@@ -178,10 +159,10 @@ define_op(
     identity,
     attrs=AttrsType(
         "relay.attrs.ClipAttrs",
-        (Attr("a_min", number, doc="least value"), Attr("a_max", number, doc="greatest value")),
+        (Attr("a_min", number, doc="minimum"), Attr("a_max", number, doc="maximum")),
     ),
     reference=lambda attrs, x: np.clip(x, attrs.a_min, attrs.a_max).astype(x.dtype, copy=False),
-    flops=lambda attrs, args, result: 2 * prod(result.shape),
+    flops=per_element(2),
     relax=lambda R, attrs, x: R.clip(x, attrs.a_min, attrs.a_max),
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
@@ -198,7 +179,7 @@ define_op(
     # The builder's default differs from that of the record, as in TVM.
     defaults={"alpha": 0.01},
     reference=lambda attrs, x: np.where(x > 0, x, x * x.dtype.type(attrs.alpha)),
-    flops=lambda attrs, args, result: 2 * prod(result.shape),
+    flops=per_element(2),
     relax=lambda R, attrs, x: R.nn.leakyrelu(x, attrs.alpha),
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
@@ -210,7 +191,7 @@ define_op(
     "data",
     identity,
     reference=lambda attrs, x: x,
-    flops=lambda attrs, args, result: 0,
+    flops=no_flops,
     relax=lambda R, attrs, x: x,
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
@@ -229,7 +210,7 @@ define_op(
     "data dtype_like",
     cast_like_relation,
     reference=lambda attrs, x, like: x.astype(like.dtype),
-    flops=one_per_element,
+    flops=per_element(1),
     relax=lambda R, attrs, x, like: R.astype(x, dtype_of(like)),
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,

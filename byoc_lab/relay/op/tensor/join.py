@@ -1,4 +1,4 @@
-"""Operators that join, cut and repeat along an axis.
+"""Operators that join, split and repeat tensors along an axis.
 
 Source: `ConcatenateRel`, `SplitRel`, `RepeatRel` of TVM 0.16.
 """
@@ -20,6 +20,7 @@ from byoc_lab.relay.ir.attrs import (
 from byoc_lab.relay.ir.dims import Any, Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -27,15 +28,17 @@ from byoc_lab.relay.op.framework.relations import (
     differ,
     dim,
     fail,
+    is_incomplete,
+    need_positive,
     product,
+    tensor_fields,
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import rank_of, shape_of
-from byoc_lab.relay.op.tensor.shape import no_flops
 
 
-def _goes_with(ty: TensorType, dtype: str, shape: list[Dim], axis: int) -> bool:
-    """Whether `ty` differs from a tensor of `dtype` and `shape` along `axis` at most."""
+def _differs_only_along(ty: TensorType, dtype: str, shape: list[Dim], axis: int) -> bool:
+    """Whether `ty` has this dtype and shape, except the length of `axis`."""
     if ty.dtype != dtype or len(ty.shape) != len(shape):
         return False
     return not any(
@@ -44,30 +47,27 @@ def _goes_with(ty: TensorType, dtype: str, shape: list[Dim], axis: int) -> bool:
 
 
 def concatenate_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """A tuple of tensors that differ along `axis` at most gives one tensor."""
+    """A tuple of tensors that differ only on `axis` gives one tensor."""
     op = "concatenate"
-    if data is None or (isinstance(data, TupleType) and data.has_holes):
+    if is_incomplete(data):
         return data, None
-    if not isinstance(data, TupleType) or not data.fields:
-        fail(op, f"data must be a tuple of tensors, found {data}")
-    fields: list[TensorType] = []
-    for n, ty in enumerate(data.fields):
-        if not isinstance(ty, TensorType):
-            fail(op, f"field {n} of data must be a tensor, found {ty}")
-        fields.append(ty)
+    fields = tensor_fields(op, "data", data)
     first = fields[0]
     axis = axis_of(op, attrs.axis, len(first.shape))
     shape = list(first.shape)
     for n, ty in enumerate(fields[1:], start=1):
-        if not _goes_with(ty, first.dtype, shape, axis):
-            fail(op, f"field {n} is {ty}, which does not go with {first} along axis {axis}")
+        if not _differs_only_along(ty, first.dtype, shape, axis):
+            fail(
+                op,
+                f"field {n} is {ty}; it must be like field 0, {first}, except axis {axis}",
+            )
         for i, d in enumerate(ty.shape):
             if i == axis:
                 shape[i] = dim(lambda a, b: a + b, shape[i], d)
             elif isinstance(shape[i], Any):
                 shape[i] = d
     if not isinstance(shape[axis], Any):
-        # As in TVM, a length that one of them leaves open is known only if the joined one is not.
+        # As in TVM, a length that is `?` in one field is kept only if the joined axis is `?`.
         open_axes = [any(isinstance(ty.shape[i], Any) for ty in fields) for i in range(len(shape))]
         shape = [Any() if is_open else d for d, is_open in zip(shape, open_axes, strict=True)]
     return data, TensorType(shape, first.dtype)
@@ -79,7 +79,7 @@ define_op(
     concatenate_relation,
     reference=lambda attrs, tensors: np.concatenate(tensors, attrs.axis),
     attrs=AttrsType(
-        "relay.attrs.ConcatenateAttrs", (Attr("axis", integer, 0, "axis that is joined"),)
+        "relay.attrs.ConcatenateAttrs", (Attr("axis", integer, 0, "axis to join along"),)
     ),
     defaults={"axis": REQUIRED},
     flops=no_flops,
@@ -118,7 +118,7 @@ def _parts(cuts: AnyValue) -> int:
 
 def _split_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
     cuts = attrs.indices_or_sections
-    if _parts(cuts) == 1:  # for which Relax gives no tuple
+    if _parts(cuts) == 1:  # Relax returns no tuple then
         from tvm import relax
 
         return relax.Tuple([x])
@@ -133,8 +133,12 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.SplitAttrs",
         (
-            Attr("indices_or_sections", integer_or_integers, doc="number of parts, or the cuts"),
-            Attr("axis", integer, 0, "axis that is cut"),
+            Attr(
+                "indices_or_sections",
+                integer_or_integers,
+                doc="number of equal parts, or the indices to split at",
+            ),
+            Attr("axis", integer, 0, "axis to split"),
         ),
     ),
     flops=no_flops,
@@ -142,18 +146,17 @@ define_op(
     pattern=OpPattern.INJECTIVE,
     results=lambda call: _parts(call.attrs.indices_or_sections),
     layout=layout_rules.split,
-    doc="A tensor cut along one axis; a tuple of the parts.",
+    doc="data split along one axis; a tuple of the parts.",
 )
 
 
 def repeat_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """Each element `repeats` times in a row along `axis`; without axis the data is flat."""
+    """Each element `repeats` times along `axis`; without axis the data is flattened."""
     op = "repeat"
     (x,) = tensors(op, "data", data)
     if x is None:
         return None, None
-    if attrs.repeats < 1:
-        fail(op, f"attribute repeats must be positive, found {attrs.repeats}")
+    need_positive(op, attrs, "repeats")
     if attrs.axis is None:
         return x, TensorType((product((*x.shape, attrs.repeats)),), x.dtype)
     axis = axis_of(op, attrs.axis, len(x.shape))
@@ -169,33 +172,29 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.RepeatAttrs",
         (
-            Attr("repeats", integer, doc="how often each element comes"),
-            Attr("axis", integer, None, "axis that grows; None: the data is made flat first"),
+            Attr("repeats", integer, doc="number of copies of each element"),
+            Attr("axis", integer, None, "axis to repeat along; None: the flattened data"),
         ),
     ),
     defaults={"axis": REQUIRED},
     flops=no_flops,
     relax=lambda R, attrs, x: R.repeat(x, attrs.repeats, attrs.axis),
     pattern=OpPattern.BROADCAST,
-    doc="Each element several times in a row.",
+    doc="data with each element repeated along one axis.",
 )
 
 
 def stack_relation(attrs: AnyValue, data: Type | None) -> Types:
     """n tensors of one type give one with a new axis of length n."""
     op = "stack"
-    if data is None or (isinstance(data, TupleType) and data.has_holes):
+    if is_incomplete(data):
         return data, None
-    if not isinstance(data, TupleType) or not data.fields:
-        fail(op, f"data must be a tuple of tensors, found {data}")
-    first = data.fields[0]
-    if not isinstance(first, TensorType):
-        fail(op, f"field 0 of data must be a tensor, found {first}")
-    for n, ty in enumerate(data.fields[1:], start=1):
-        if not isinstance(ty, TensorType) or not _goes_with(ty, first.dtype, list(first.shape), -1):
-            fail(op, f"field {n} is {ty}, which does not go with {first}")
+    first, *others = fields = tensor_fields(op, "data", data)
+    for n, ty in enumerate(others, start=1):
+        if not _differs_only_along(ty, first.dtype, list(first.shape), -1):
+            fail(op, f"field {n} is {ty}; it must be like field 0, {first}")
     at = axis_of(op, attrs.axis, len(first.shape) + 1)
-    shape = (*first.shape[:at], len(data.fields), *first.shape[at:])
+    shape = (*first.shape[:at], len(fields), *first.shape[at:])
     return data, TensorType(shape, first.dtype)
 
 
@@ -205,29 +204,29 @@ define_op(
     stack_relation,
     reference=lambda attrs, tensors: np.stack(tensors, attrs.axis),
     attrs=AttrsType(
-        "relay.attrs.StackAttrs", (Attr("axis", integer, 0, "where the new axis goes"),)
+        "relay.attrs.StackAttrs", (Attr("axis", integer, 0, "position of the new axis"),)
     ),
     defaults={"axis": REQUIRED},
     flops=no_flops,
     relax=lambda R, attrs, tensors: R.stack(tensors, axis=attrs.axis),
     pattern=OpPattern.INJECTIVE,
-    doc="Tensors of one type laid along a new axis.",
+    doc="Tensors of one type joined along a new axis.",
 )
 
 
 def _tiled(shape: AnyValue, reps: AnyValue) -> tuple[tuple[Dim, ...], tuple[int, ...]]:
-    """`shape` and `reps` made equally long by ones in front."""
+    """`shape` and `reps` extended to one length by leading ones."""
     rank = max(len(shape), len(reps))
     return (1,) * (rank - len(shape)) + tuple(shape), (1,) * (rank - len(reps)) + tuple(reps)
 
 
 def _times(length: Dim, reps: int) -> Dim:
-    """As in TVM, also a symbolic length that is repeated is `?`."""
+    """The repeated length; `?` also for a symbolic one, as in TVM."""
     return Any() if isinstance(length, Unknown) else length * reps
 
 
 def tile_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """Each axis `reps` times as long; the shorter of the two lists gets ones in front."""
+    """Each axis times `reps`; the shorter of the two lists gets leading ones."""
     op = "tile"
     (x,) = tensors(op, "data", data)
     if x is None:
@@ -244,17 +243,17 @@ define_op(
     tile_relation,
     reference=lambda attrs, x: np.tile(x, attrs.reps),
     attrs=AttrsType(
-        "relay.attrs.TileAttrs", (Attr("reps", integers, doc="how often, for each axis"),)
+        "relay.attrs.TileAttrs", (Attr("reps", integers, doc="number of copies, per axis"),)
     ),
     flops=no_flops,
     relax=lambda R, attrs, x: R.tile(x, list(attrs.reps)),
     pattern=OpPattern.BROADCAST,
-    doc="A tensor several times side by side.",
+    doc="data repeated as a whole along each axis.",
 )
 
 
 def reverse_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """The result is typed as data."""
+    """The result has the type of data."""
     (x,) = tensors("reverse", "data", data)
     if x is not None:
         axis_of("reverse", attrs.axis, len(x.shape))
@@ -266,24 +265,22 @@ define_op(
     "data",
     reverse_relation,
     reference=lambda attrs, x: np.flip(x, attrs.axis).copy(),
-    attrs=AttrsType(
-        "relay.attrs.ReverseAttrs", (Attr("axis", integer, doc="axis that is turned round"),)
-    ),
+    attrs=AttrsType("relay.attrs.ReverseAttrs", (Attr("axis", integer, doc="axis to reverse"),)),
     flops=no_flops,
     relax=lambda R, attrs, x: R.flip(x, attrs.axis),
     pattern=OpPattern.INJECTIVE,
-    doc="The elements in the opposite order along one axis.",
+    doc="data in reverse order along one axis.",
 )
 
 
 def fifo_relation(attrs: AnyValue, data: Type | None, buffer: Type | None) -> Types:
-    """data and buffer differ along `axis` at most; typed as the buffer."""
+    """data and buffer differ only on `axis`; the result has the type of buffer."""
     op = "nn.fifo_buffer"
     x, b = tensors(op, "data buffer", data, buffer)
     if b is not None:
         axis = axis_of(op, attrs.axis, len(b.shape))
-        if x is not None and not _goes_with(x, b.dtype, list(b.shape), axis):
-            fail(op, f"data {x} must be as buffer {b}, but for axis {axis}")
+        if x is not None and not _differs_only_along(x, b.dtype, list(b.shape), axis):
+            fail(op, f"data {x} must be like buffer {b} except on axis {axis}")
         if x is not None and dim(lambda a, b: a > b, x.shape[axis], b.shape[axis]) is True:
             fail(op, f"data {x} is longer than buffer {b} along axis {axis}")
     return x, b, b
@@ -308,11 +305,12 @@ define_op(
     fifo_relation,
     reference=fifo_reference,
     attrs=AttrsType(
-        "relay.attrs.FIFOBufferAttrs", (Attr("axis", integer, 0, "axis that is moved along"),)
+        "relay.attrs.FIFOBufferAttrs",
+        (Attr("axis", integer, 0, "axis along which data is appended"),),
     ),
     defaults={"axis": REQUIRED},
     flops=no_flops,
     relax=_fifo_relax,
     pattern=OpPattern.OPAQUE,
-    doc="The buffer, moved on by data: the oldest elements go, data is the newest.",
+    doc="buffer with data appended and as many of its oldest elements dropped.",
 )

@@ -11,7 +11,9 @@ from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integers
 from byoc_lab.relay.ir.expr import Call, Expr, Tuple, TupleWrapper
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.costs import per_input_element
 from byoc_lab.relay.op.framework.namespace import builds, function
+from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, axes_of, tensors
 from byoc_lab.relay.op.framework.relax_types import (
@@ -22,12 +24,11 @@ from byoc_lab.relay.op.framework.relax_types import (
     scalar,
     shape_of,
 )
-from byoc_lab.relay.op.tensor.shape import listed
 
 AXES = (
-    Attr("axis", integers, None, "axes reduced; None or empty: all"),
+    Attr("axis", integers, None, "axes to reduce; None or empty: all"),
     Attr("keepdims", boolean, False, "whether reduced axes are kept with length 1"),
-    Attr("exclude", boolean, False, "whether `axis` names the axes that are not reduced"),
+    Attr("exclude", boolean, False, "whether `axis` lists the axes to keep instead"),
 )
 REDUCE_ATTRS = AttrsType("relay.attrs.ReduceAttrs", AXES)
 VARIANCE_ATTRS = AttrsType(
@@ -75,8 +76,8 @@ def _reduction(op: str, compute, doc: str) -> None:
         relation,
         reference=reference,
         attrs=REDUCE_ATTRS,
-        normalize=listed("axis"),
-        flops=lambda attrs, args, result: prod(args[0].shape),
+        normalize=numbers_to_lists("axis"),
+        flops=per_input_element(1),
         relax=relax,
         pattern=OpPattern.COMM_REDUCE,
         layout=layout_rules.reduction,
@@ -86,8 +87,8 @@ def _reduction(op: str, compute, doc: str) -> None:
 
 _reduction("sum", np.sum, "The sum over some axes.")
 _reduction("mean", np.mean, "The arithmetic mean over some axes.")
-_reduction("max", np.max, "The greatest element over some axes.")
-_reduction("min", np.min, "The smallest element over some axes.")
+_reduction("max", np.max, "The maximum over some axes.")
+_reduction("min", np.min, "The minimum over some axes.")
 _reduction("prod", np.prod, "The product over some axes.")
 
 
@@ -132,7 +133,7 @@ def _with_mean(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
     if values["mean"] is None:
         mean = function("mean")(values["data"], values["axis"], True, values["exclude"])
         values = {**values, "mean": mean}
-    return listed("axis")(values)
+    return numbers_to_lists("axis")(values)
 
 
 define_op(
@@ -141,15 +142,15 @@ define_op(
     variance_relation,
     reference=variance_reference,
     attrs=VARIANCE_ATTRS,
-    flops=lambda attrs, args, result: 3 * prod(args[0].shape),
+    flops=per_input_element(3),
     relax=_variance_relax,
     pattern=OpPattern.COMM_REDUCE,
     layout=layout_rules.reduction,
     parameters="data axis keepdims exclude unbiased with_mean=mean",
     defaults={"mean": None},
     normalize=_with_mean,
-    doc="The mean square distance from the mean over some axes; with_mean, where it is given, is "
-    "that mean, with its reduced axes kept.",
+    doc="The mean square distance from the mean over some axes; with_mean may give that mean, "
+    "with its reduced axes kept.",
 )
 
 
@@ -199,8 +200,8 @@ def _logical(op: str, compute, doc: str) -> None:
         axes = list(reduced_axes(op, attrs, rank_of(x)))
         # Relax has no such reduction; of 0 and 1, all are set when the least is, any when one is.
         ones = R.astype(R.astype(x, "bool"), "int8")
-        pick = {"all": R.min, "any": R.max}[op]
-        return R.astype(pick(ones, axis=axes, keepdims=attrs.keepdims), dtype_of(x))
+        reduce = {"all": R.min, "any": R.max}[op]
+        return R.astype(reduce(ones, axis=axes, keepdims=attrs.keepdims), dtype_of(x))
 
     define_op(
         op,
@@ -208,8 +209,8 @@ def _logical(op: str, compute, doc: str) -> None:
         relation,
         reference=reference,
         attrs=REDUCE_ATTRS,
-        normalize=listed("axis"),
-        flops=lambda attrs, args, result: prod(args[0].shape),
+        normalize=numbers_to_lists("axis"),
+        flops=per_input_element(1),
         relax=relax,
         pattern=OpPattern.COMM_REDUCE,
         layout=layout_rules.reduction if op == "all" else None,  # as in TVM
@@ -217,8 +218,8 @@ def _logical(op: str, compute, doc: str) -> None:
     )
 
 
-_logical("all", np.all, "Whether no element along some axes is 0.")
-_logical("any", np.any, "Whether some element along some axes is not 0.")
+_logical("all", np.all, "Whether all elements over some axes are not 0.")
+_logical("any", np.any, "Whether any element over some axes is not 0.")
 
 # argmax, argmin ----------------------------------------------------------------------------------
 
@@ -231,7 +232,7 @@ ARG_ATTRS = AttrsType(
             "select_last_index",
             boolean,
             False,
-            "whether the last of equal elements is chosen, not the first",
+            "True: the last of equal elements; False: the first",
         ),
         AXES[2],
     ),
@@ -240,7 +241,8 @@ ARG_ATTRS = AttrsType(
 
 def _arg_reduction(op: str, compute, doc: str) -> None:
     def relation(attrs: AnyValue, data: Type | None) -> Types:
-        """int32, data without the reduced axes; of several axes the index is that of all, flat."""
+        """int32, data without the reduced axes; over several axes the index is into them
+        flattened."""
         (x,) = tensors(op, "data", data)
         if x is None:
             return None, None
@@ -281,8 +283,8 @@ def _arg_reduction(op: str, compute, doc: str) -> None:
         reference=reference,
         attrs=ARG_ATTRS,
         parameters="data axis keepdims exclude select_last_index",
-        normalize=listed("axis"),
-        flops=lambda attrs, args, result: prod(args[0].shape),
+        normalize=numbers_to_lists("axis"),
+        flops=per_input_element(1),
         relax=relax,
         pattern=OpPattern.COMM_REDUCE,
         layout=layout_rules.reduction,
@@ -290,8 +292,8 @@ def _arg_reduction(op: str, compute, doc: str) -> None:
     )
 
 
-_arg_reduction("argmax", np.argmax, "The index of the greatest element over some axes.")
-_arg_reduction("argmin", np.argmin, "The index of the smallest element over some axes.")
+_arg_reduction("argmax", np.argmax, "The index of the maximum over some axes.")
+_arg_reduction("argmin", np.argmin, "The index of the minimum over some axes.")
 
 
 @builds("logsumexp", defaults_of="sum")

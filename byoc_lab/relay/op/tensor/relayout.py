@@ -17,6 +17,7 @@ from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, integer, string
 from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.layout import Axis, Layout
 from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.layout import inverse, inverse_permute, permute, positions
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
@@ -24,12 +25,13 @@ from byoc_lab.relay.op.framework.relations import (
     differ,
     dim,
     fail,
+    need_one_of,
+    need_positive,
     need_rank,
     product,
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import shape_of
-from byoc_lab.relay.op.tensor.shape import no_flops
 
 # layout_transform --------------------------------------------------------------------------------
 
@@ -46,10 +48,10 @@ def axes_of_layout(op: str, layout: str) -> tuple[Axis, ...]:
 
 
 def relaid(op: str, shape: Sequence[Dim], source: str, target: str) -> AnyValue:
-    """How to change a layout: (shape in parts, order of the parts, shape of the result).
+    """The steps of a layout change: (shape in parts, order of the parts, shape of the result).
 
-    Each axis is taken apart into blocks, the parts are permuted to the order of `target`, and those
-    of one result axis made one. A result axis `?` comes from a data axis `?`.
+    Each axis is split into blocks, the parts are permuted to the order of `target`, and the parts
+    of one result axis are merged. A result axis `?` comes from a data axis `?`.
     """
     have, want = axes_of_layout(op, source), axes_of_layout(op, target)
     if len(have) != len(shape):
@@ -69,7 +71,10 @@ def relaid(op: str, shape: Sequence[Dim], source: str, target: str) -> AnyValue:
         cut[letter] = sorted(ends | {1})
         for small, large in pairwise(cut[letter]):
             if large % small:
-                fail(op, f"blocks of {large} and of {small} along {letter} do not divide")
+                fail(
+                    op,
+                    f"blocks of {large} and {small} along {letter} are not multiples",
+                )
             lengths[letter, small] = large // small
         more = cut[letter][-1] // inner
         if not isinstance(length, Unknown) and length % more:
@@ -111,17 +116,17 @@ def _parts(
     ]
 
 
-def filled(op: str, shape: Sequence[Dim], source: str, target: str) -> list[AnyValue]:
+def padding_steps(op: str, shape: Sequence[Dim], source: str, target: str) -> list[AnyValue]:
     """The steps from one layout to another where the last block of an axis need not be full.
 
-    Each is (how many zeros every axis gets at its end, what `relaid` says of the data then).
+    Each is (how many zeros every axis gets at its end, the result of `relaid` for the padded data).
     """
     old, new = axes_of_layout(op, source), axes_of_layout(op, target)
     blocks = {a: (_block(old, a), _block(new, a)) for a, _ in old if a.isupper()}
     if any(one % other and other % one for one, other in blocks.values()):
         plain = Layout(source).plain.name
         first = relaid(op, shape, source, plain)
-        return [([0] * len(shape), first), *filled(op, first[2], plain, target)]
+        return [([0] * len(shape), first), *padding_steps(op, first[2], plain, target)]
     pads = []
     for (axis, _), length in zip(old, shape, strict=False):
         inner, block = blocks.get(axis, (1, 1))
@@ -136,24 +141,24 @@ def _block(axes: Sequence[Axis], letter: str) -> int:
 
 
 def pads_blocks(shape: Sequence[Dim], source: str, target: str) -> bool:
-    """Whether a layout_transform adds elements: 6 channels in blocks of 4 are 8 then."""
-    return any(any(pads) for pads, _ in filled("layout_transform", shape, source, target))
+    """Whether a layout_transform pads: 6 channels in blocks of 4 become 8."""
+    return any(any(pads) for pads, _ in padding_steps("layout_transform", shape, source, target))
 
 
 def layout_transform_relation(attrs: AnyValue, data: Type | None) -> Types:
     """data in src_layout gives the same elements in dst_layout.
 
-    A block that they do not fill is filled with zeros, which stay when the blocks are undone.
+    An incomplete block is padded with zeros, which remain when the blocks are undone.
     """
     (x,) = tensors("layout_transform", "data", data)
     if x is None:
         return None, None
-    steps = filled("layout_transform", x.shape, attrs.src_layout, attrs.dst_layout)
+    steps = padding_steps("layout_transform", x.shape, attrs.src_layout, attrs.dst_layout)
     return x, TensorType(steps[-1][1][2], x.dtype)
 
 
 def _layout_transform_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
-    steps = filled("layout_transform", x.shape, attrs.src_layout, attrs.dst_layout)
+    steps = padding_steps("layout_transform", x.shape, attrs.src_layout, attrs.dst_layout)
     for pads, (parts, order, shape) in steps:
         x = np.pad(x, [(0, n) for n in pads])
         x = x.reshape(parts).transpose(order).reshape(shape)
@@ -161,7 +166,7 @@ def _layout_transform_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
 
 
 def _layout_transform_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-    steps = filled("layout_transform", shape_of(x), attrs.src_layout, attrs.dst_layout)
+    steps = padding_steps("layout_transform", shape_of(x), attrs.src_layout, attrs.dst_layout)
     for pads, (parts, order, shape) in steps:
         if any(pads):
             x = R.nn.pad(x, [n for pad in pads for n in (0, pad)])
@@ -184,8 +189,7 @@ define_op(
     flops=no_flops,
     relax=_layout_transform_relax,
     pattern=OpPattern.INJECTIVE,
-    doc="The same elements in another layout; 16c are blocks of 16 channels, the last one filled "
-    "with zeros.",
+    doc="data in another layout; 16c are blocks of 16 channels, the last one padded with zeros.",
 )
 
 # depth_to_space, space_to_depth ------------------------------------------------------------------
@@ -194,9 +198,9 @@ DEPTH_MODES = ("DCR", "CRD")
 SUBPIXEL_ATTRS = AttrsType(
     "relay.attrs.SubPixelAttrs",
     (
-        Attr("block_size", integer, 1, "rows and columns of a block"),
-        Attr("layout", string, "NCHW", "order of the axes of data and result"),
-        Attr("mode", string, "DCR", "where the block is in the channels: DCR outside, CRD inside"),
+        Attr("block_size", integer, 1, "height and width of a block"),
+        Attr("layout", string, "NCHW", "layout of data and result"),
+        Attr("mode", string, "DCR", "position of the block in the channels: DCR first, CRD last"),
     ),
 )
 
@@ -205,18 +209,16 @@ def _steps(op: str, attrs: AnyValue, shape: AnyValue) -> AnyValue:
     """(shape in parts, order of the parts, shape of the result), all of it as NCHW."""
     n, c, h, w = shape
     b = attrs.block_size
-    if b < 1:
-        fail(op, f"attribute block_size must be positive, found {b}")
+    need_positive(op, attrs, "block_size")
     if op == "nn.space_to_depth":
         if any(not isinstance(d, Unknown) and d % b for d in (h, w)):
-            fail(op, f"height {h} and width {w} do not split into blocks of {b}")
+            fail(op, f"height {h} and width {w} are not divisible into blocks of {b}")
         high, wide = (dim(lambda n: n // b, d) for d in (h, w))
         result = (n, dim(lambda c: c * b * b, c), high, wide)
         return (n, c, high, b, wide, b), (0, 3, 5, 1, 2, 4), result
     if not isinstance(c, Unknown) and c % (b * b):
-        fail(op, f"{c} channels do not split into blocks of {b} x {b}")
-    if attrs.mode not in DEPTH_MODES:
-        fail(op, f"attribute mode must be one of {', '.join(DEPTH_MODES)}, found {attrs.mode!r}")
+        fail(op, f"{c} channels are not divisible into blocks of {b} x {b}")
+    need_one_of(op, "mode", attrs.mode, DEPTH_MODES)
     few = dim(lambda c: c // (b * b), c)
     result = (n, few, *(dim(lambda n: n * b, d) for d in (h, w)))
     if attrs.mode == "DCR":

@@ -15,16 +15,25 @@ import numpy as np
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integer, string
 from byoc_lab.relay.ir.dims import Unknown
-from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.ir.types import Type
+from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, axis_of, differ, dim, fail, tensors
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    axis_of,
+    differ,
+    dim,
+    fail,
+    need_integers,
+    need_one_of,
+    tensors,
+)
 from byoc_lab.relay.op.framework.relax_types import (
     by_topi,
     constant_array,
     constant_value,
     shape_of,
 )
-from byoc_lab.relay.op.tensor.shape import no_flops
 
 # scatter_elements, scatter_nd --------------------------------------------------------------------
 
@@ -38,14 +47,8 @@ REDUCTIONS = {
 }
 
 
-def need_integers(op: str, name: str, ty: TensorType | None) -> None:
-    """Raise TypeInferenceError unless `ty` is of whole numbers."""
-    if ty is not None and not ty.dtype.startswith(("int", "uint")):
-        fail(op, f"{name} must be of integers, found {ty}")
-
-
 def _written(out: np.ndarray, place: AnyValue, updates: np.ndarray, reduction: str) -> np.ndarray:
-    """`out` with `updates` written at `place`, one after the other where indices repeat."""
+    """`out` with `updates` written at `place`, in order where indices repeat."""
     function = REDUCTIONS[reduction]
     if function is None:
         out[place] = updates
@@ -61,13 +64,11 @@ def _written(out: np.ndarray, place: AnyValue, updates: np.ndarray, reduction: s
 def scatter_elements_relation(
     attrs: AnyValue, data: Type | None, indices: Type | None, updates: Type | None
 ) -> Types:
-    """indices no longer than data but along the axis, updates no shorter; typed as data."""
+    """indices and updates have the rank of data; the result has the type of data."""
     op = "scatter_elements"
     x, i, u = tensors(op, "data indices updates", data, indices, updates)
     need_integers(op, "indices", i)
-    if attrs.reduction not in REDUCTIONS:
-        known = ", ".join(REDUCTIONS)
-        fail(op, f"attribute reduction must be one of {known}, found {attrs.reduction!r}")
+    need_one_of(op, "reduction", attrs.reduction, REDUCTIONS)
     if x is not None:
         axis_of(op, attrs.axis, len(x.shape))
         for name, ty in (("indices", i), ("updates", u)):
@@ -80,7 +81,9 @@ def scatter_elements_reference(
     attrs: AnyValue, x: np.ndarray, indices: np.ndarray, updates: np.ndarray
 ) -> np.ndarray:
     axis = attrs.axis % x.ndim
-    updates = updates[tuple(slice(n) for n in indices.shape)]  # TVM goes through the indices
+    updates = updates[
+        tuple(slice(n) for n in indices.shape)
+    ]  # as in TVM, indices determine the range
     place: list[np.ndarray] = list(np.indices(indices.shape, sparse=True))
     whole = indices.astype(np.int64)
     place[axis] = np.where(whole < 0, whole + x.shape[axis], whole)
@@ -95,7 +98,7 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.ScatterElementsAttrs",
         (
-            Attr("axis", integer, 0, "axis that indices count along"),
+            Attr("axis", integer, 0, "axis of the indices"),
             Attr("reduction", string, "update", f"for repeated indices: {', '.join(REDUCTIONS)}"),
         ),
     ),
@@ -105,19 +108,19 @@ define_op(
         "scatter_elements", x, indices, updates, attrs.axis, attrs.reduction
     ),
     pattern=OpPattern.OPAQUE,
-    doc="data, with updates written at indices along one axis.",
+    doc="data with updates written at indices along one axis.",
 )
 
 
 def scatter_nd_relation(
     attrs: AnyValue, data: Type | None, indices: Type | None, updates: Type | None
 ) -> Types:
-    """data (X0, X1, ...), indices (M, Y...) and updates (Y..., XM, ...); typed as data."""
+    """data (X0, X1, ...), indices (M, Y...) and updates (Y..., XM, ...); the result has the type of
+    data."""
     op = "scatter_nd"
     x, i, u = tensors(op, "data indices updates", data, indices, updates)
     need_integers(op, "indices", i)
-    if attrs.mode not in REDUCTIONS:
-        fail(op, f"attribute mode must be one of {', '.join(REDUCTIONS)}, found {attrs.mode!r}")
+    need_one_of(op, "mode", attrs.mode, REDUCTIONS)
     if x is None or i is None:
         return x, i, u, x
     if not i.shape or isinstance(i.shape[0], Unknown):
@@ -145,7 +148,7 @@ def _scatter_nd_relax(
     R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue, updates: AnyValue
 ) -> AnyValue:
     if attrs.mode == "mean":
-        raise BuildError("scatter_nd: mode mean is not translated to Relax")
+        raise BuildError("scatter_nd: Relax has no mode mean")
     return by_topi("scatter_nd", x, indices, updates, attrs.mode)
 
 
@@ -162,7 +165,7 @@ define_op(
     flops=lambda attrs, args, result: 0 if attrs.mode == "update" else prod(args[2].shape),
     relax=_scatter_nd_relax,
     pattern=OpPattern.OPAQUE,
-    doc="data, with updates written at the positions that the first axis of indices holds.",
+    doc="data with updates written at the positions on the first axis of indices.",
 )
 
 # strided_set -------------------------------------------------------------------------------------
@@ -176,22 +179,24 @@ def strided_set_relation(
     end: Type | None,
     strides: Type | None,
 ) -> Types:
-    """begin, end and strides are vectors with a number for each axis; typed as data."""
+    """begin, end and strides are vectors with a number per axis; the result has the type of
+    data."""
     op = "strided_set"
-    known = tensors(op, "data v begin end strides", data, value, begin, end, strides)
-    x, v, *bounds = known
+    operands = tensors(op, "data v begin end strides", data, value, begin, end, strides)
+    x, v, *bounds = operands
     for name, ty in zip(("begin", "end", "strides"), bounds, strict=True):
         if ty is not None and len(ty.shape) != 1:
             fail(op, f"{name} must be a vector, found {ty}")
     if x is not None and v is not None and (x.dtype, len(x.shape)) != (v.dtype, len(v.shape)):
         fail(op, f"v must have the dtype and rank of data {x}, found {v}")
-    return *known, x
+    return *operands, x
 
 
 def _cuts(
     shape: AnyValue, begin: np.ndarray, end: np.ndarray, strides: np.ndarray
 ) -> tuple[slice, ...]:
-    """The part of each axis that is set; a missing end is the whole axis, a missing step 1."""
+    """The slice of each axis that is set; a missing end is the end of the axis, a missing step
+    1."""
     cuts = []
     for n, length in enumerate(shape):
         step = int(strides[n]) if n < len(strides) else 1
@@ -215,7 +220,8 @@ def strided_set_reference(
 
 
 def _strided_set_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, v: AnyValue, *bounds: AnyValue):
-    """For every element of data, the index of the element of v that replaces it, or -1."""
+    """Selects for every element of data the element of v that replaces it, or the element
+    itself."""
     shape, op = shape_of(x), "strided_set"
     names = ("begin", "end", "strides")
     arrays = [constant_array(b, op, n) for b, n in zip(bounds, names, strict=True)]
@@ -243,7 +249,7 @@ define_op(
         **values,
         "strides": [1] if values["strides"] is None else values["strides"],
     },
-    doc="data with v at [begin:end:strides], which are lists or expressions.",
+    doc="data with data[begin:end:strides] replaced by v.",
 )
 
 
@@ -251,7 +257,7 @@ define_op(
 
 
 def trilu_relation(attrs: AnyValue, data: Type | None, k: Type | None) -> Types:
-    """data of at least two axes and a scalar; typed as data."""
+    """data has at least two axes, k is a scalar; the result has the type of data."""
     x, diagonal = tensors("trilu", "data k", data, k)
     if x is not None and len(x.shape) < 2:
         fail("trilu", f"data must have at least two dimensions, found {x}")
@@ -272,14 +278,14 @@ define_op(
     reference=lambda attrs, x, k: (np.triu if attrs.upper else np.tril)(x, int(k)),
     attrs=AttrsType(
         "relay.attrs.TriluAttrs",
-        (Attr("upper", boolean, True, "whether the upper triangle is kept, not the lower"),),
+        (Attr("upper", boolean, True, "True: the upper triangle; False: the lower one"),),
     ),
     attrs_key="",
     flops=no_flops,
     relax=_trilu_relax,
     pattern=OpPattern.ELEMWISE,
     constants={"k": "int32"},
-    doc="The upper or lower triangle of matrices, from diagonal k on; 0 elsewhere.",
+    doc="The upper or lower triangle of matrices, starting at diagonal k; 0 elsewhere.",
 )
 
 
@@ -301,7 +307,7 @@ def set_diagonal_relation(attrs: AnyValue, data: Type | None, diagonal: Type | N
         for name in ("k1", "k2"):
             if height and width and not -height < attrs[name] < width:
                 wrong = attrs[name]
-                fail(DIAGONAL, f"attribute {name}={wrong} names no diagonal of {height} x {width}")
+                fail(DIAGONAL, f"attribute {name}={wrong} is not a diagonal of {height} x {width}")
     longest = dim(lambda h, w: min(h + min(attrs.k2, 0), w - max(attrs.k1, 0)), height, width)
     wanted = (*x.shape[:-2], *([] if attrs.k1 == attrs.k2 else [attrs.k2 - attrs.k1 + 1]), longest)
     if any(differ(a, b) for a, b in zip(d.shape, wanted, strict=True)):
@@ -324,7 +330,7 @@ def set_diagonal_reference(attrs: AnyValue, x: np.ndarray, diagonal: np.ndarray)
 
 
 def _diagonals(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
-    """The attributes that follow from `k` and `align`."""
+    """Sets the attributes that follow from `k` and `align`."""
     k, align = values["k"], values["align"]
     ends = (k,) if isinstance(k, int) else k
     return {
@@ -373,6 +379,6 @@ define_op(
     parameters="data diagonal k align",
     defaults={"k": 0, "align": "RIGHT_LEFT"},
     normalize=_diagonals,
-    doc="Matrices with some of their diagonals replaced: k is one, or the lowest and the highest; "
-    "align is the alignment of short upper and lower ones: RIGHT_LEFT, LEFT_LEFT, ...",
+    doc="Matrices with diagonals k (one, or the lowest and highest) replaced by diagonal; align "
+    "aligns short upper and lower ones: RIGHT_LEFT, LEFT_LEFT, ...",
 )

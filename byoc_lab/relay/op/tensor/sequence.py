@@ -7,7 +7,7 @@ Source: `SequenceMaskRel`, `ReverseSequenceRel`, `SlidingWindowRel`, `MeshgridRe
 
 from __future__ import annotations
 
-from math import log2, prod
+from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
@@ -24,6 +24,7 @@ from byoc_lab.relay.ir.attrs import (
 )
 from byoc_lab.relay.ir.expr import Call, Tuple
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.op.framework.costs import comparisons, no_flops, per_element
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -32,19 +33,20 @@ from byoc_lab.relay.op.framework.relations import (
     differ,
     dim,
     fail,
+    is_incomplete,
+    need_integers,
     need_length,
     need_rank,
+    tensor_fields,
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import by_topi, constant_array, dtype_of, rank_of
-from byoc_lab.relay.op.tensor.scatter import need_integers
-from byoc_lab.relay.op.tensor.shape import no_flops
 
 # sequence_mask, reverse_sequence -----------------------------------------------------------------
 
 
 def mask_relation(attrs: AnyValue, data: Type | None, lengths: Type | None) -> Types:
-    """data with time along `axis` (0 or 1), batch along the other; a length for each of a batch."""
+    """data with time along `axis` (0 or 1), batch on the other; one length per batch element."""
     op = "sequence_mask"
     x, n = tensors(op, "data valid_length", data, lengths)
     if attrs.axis not in (0, 1):
@@ -73,20 +75,20 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.SequenceMaskAttrs",
         (
-            Attr("mask_value", number, 0.0, "what stands behind the end"),
-            Attr("axis", integer, 0, "axis of the time, 0 or 1; the other one is the batch"),
+            Attr("mask_value", number, 0.0, "value after the end of a sequence"),
+            Attr("axis", integer, 0, "time axis, 0 or 1; the other one is the batch"),
         ),
     ),
     defaults={"mask_value": 0},
     flops=no_flops,
     relax=lambda R, attrs, x, n: by_topi("sequence_mask", x, n, attrs.mask_value, attrs.axis),
     pattern=OpPattern.INJECTIVE,
-    doc="Sequences of different lengths: whatever comes after the end made one value.",
+    doc="data with all elements after the end of each sequence replaced by mask_value.",
 )
 
 
 def reverse_sequence_relation(attrs: AnyValue, data: Type | None, lengths: Type | None) -> Types:
-    """A whole number for each along batch_axis; typed as data."""
+    """One integer length per element of batch_axis; the result has the type of data."""
     op = "reverse_sequence"
     x, n = tensors(op, "data seq_lengths", data, lengths)
     need_integers(op, "seq_lengths", n)
@@ -94,19 +96,19 @@ def reverse_sequence_relation(attrs: AnyValue, data: Type | None, lengths: Type 
         axis_of(op, attrs.seq_axis, len(x.shape), "seq_axis")
         batch = x.shape[axis_of(op, attrs.batch_axis, len(x.shape), "batch_axis")]
         if n is not None and (len(n.shape) != 1 or differ(n.shape[0], batch)):
-            # A known length is told in TVM's words, which its own tests look for.
-            told = (
+            # TVM's own tests match this part of the message.
+            detail = (
                 f"For reverse_sequnece seq_lengths size should match with dimension of batch axis, "
                 f"but got dimension of batch_axis = {batch}, and seq_length size = {n.shape[0]}"
                 if len(n.shape) == 1
                 else f"found {n}"
             )
-            fail(op, f"seq_lengths must be a vector of {batch}, as data {x} has; {told}")
+            fail(op, f"seq_lengths must be a vector of {batch}, as data {x} has; {detail}")
     return x, n, x
 
 
 def reverse_sequence_reference(attrs: AnyValue, x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """A length below 1 reverses one element, one beyond the end everything."""
+    """Lengths are limited to the axis; below 2 nothing is reversed."""
     axis, batch = attrs.seq_axis % x.ndim, attrs.batch_axis % x.ndim
     out = x.copy()
     for n, length in enumerate(lengths.clip(0, x.shape[axis])):
@@ -131,8 +133,8 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.ReverseSequenceAttrs",
         (
-            Attr("seq_axis", integer, 1, "axis that is turned round"),
-            Attr("batch_axis", integer, 0, "axis that seq_lengths counts along"),
+            Attr("seq_axis", integer, 1, "axis to reverse"),
+            Attr("batch_axis", integer, 0, "batch axis, with one length per element"),
         ),
     ),
     flops=no_flops,
@@ -140,7 +142,7 @@ define_op(
         "reverse_sequence", x, n, attrs.seq_axis, attrs.batch_axis
     ),
     pattern=OpPattern.INJECTIVE,
-    doc="The first elements of each sequence in the opposite order, as many as its length.",
+    doc="data with the first seq_lengths elements of each sequence reversed.",
 )
 
 # sliding_window, meshgrid ------------------------------------------------------------------------
@@ -185,9 +187,9 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.SlidingWindowAttrs",
         (
-            Attr("axis", integer, doc="first axis of the window, which goes on to the last"),
-            Attr("window_shape", integers, doc="lengths of the window"),
-            Attr("strides", integers, doc="steps of the window"),
+            Attr("axis", integer, doc="first axis of the window, which covers all later axes"),
+            Attr("window_shape", integers, doc="size of the window"),
+            Attr("strides", integers, doc="step of the window"),
         ),
     ),
     flops=no_flops,
@@ -199,22 +201,20 @@ define_op(
         list(attrs.strides),
     ),
     pattern=OpPattern.OPAQUE,
-    doc="The windows over the last axes, as axes of their own.",
+    doc="All windows over the last axes of data, as new axes.",
 )
 
 
 def meshgrid_relation(attrs: AnyValue, data: Type | None) -> Types:
     """n vectors or scalars give n tensors with the lengths of all; "xy" swaps the first two."""
     op = "meshgrid"
-    if data is None or (isinstance(data, TupleType) and data.has_holes):
+    if is_incomplete(data):
         return data, None
-    if not isinstance(data, TupleType) or not data.fields:
-        fail(op, f"data must be a tuple of vectors, found {data}")
     if attrs.indexing not in ("ij", "xy"):
         fail(op, f"attribute indexing must be ij or xy, found {attrs.indexing!r}")
     lengths, kinds = [], []
-    for n, field in enumerate(data.fields):
-        if not isinstance(field, TensorType) or len(field.shape) > 1:
+    for n, field in enumerate(tensor_fields(op, "data", data)):
+        if len(field.shape) > 1:
             fail(op, f"field {n} of data must be a vector or a scalar, found {field}")
         lengths.append(field.shape[0] if field.shape else 1)
         kinds.append(field.dtype)
@@ -226,7 +226,7 @@ def meshgrid_relation(attrs: AnyValue, data: Type | None) -> Types:
 
 
 def _meshgrid_results(call: Call) -> int | None:
-    """One for each vector; None when the operand is not written as a tuple of them."""
+    """One per vector; None if the operand is not a tuple expression."""
     vectors = call.args[0]
     return len(vectors.fields) if isinstance(vectors, Tuple) else None
 
@@ -246,7 +246,7 @@ define_op(
     relax=lambda R, attrs, data: by_topi("meshgrid", list(data), attrs.indexing),
     pattern=OpPattern.INJECTIVE,
     results=_meshgrid_results,
-    doc="Vectors made coordinates of a grid, a tensor for each.",
+    doc="The coordinates of a grid spanned by vectors, one tensor per vector.",
 )
 
 # searchsorted ------------------------------------------------------------------------------------
@@ -275,9 +275,9 @@ def search_reference(attrs: AnyValue, ordered: np.ndarray, values: np.ndarray) -
     if ordered.ndim == 1:
         return np.searchsorted(ordered, values, side).astype(attrs.dtype)
     rows = ordered.reshape(-1, ordered.shape[-1])
-    asked = values.reshape(len(rows), -1)
-    found = [np.searchsorted(r, v, side) for r, v in zip(rows, asked, strict=True)]
-    return np.stack(found).reshape(values.shape).astype(attrs.dtype)
+    searched = values.reshape(len(rows), -1)
+    indices = [np.searchsorted(r, v, side) for r, v in zip(rows, searched, strict=True)]
+    return np.stack(indices).reshape(values.shape).astype(attrs.dtype)
 
 
 define_op(
@@ -288,16 +288,14 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.SearchSortedAttrs",
         (
-            Attr("right", boolean, False, "of equal elements: behind the last"),
+            Attr("right", boolean, False, "True: index after equal elements; False: before"),
             Attr("dtype", dtype, dtype("int32"), "dtype of the result: int32 or int64"),
         ),
     ),
-    flops=lambda attrs, args, result: int(
-        prod(result.shape) * max(1.0, log2(max(2, args[0].shape[-1])))
-    ),
+    flops=lambda attrs, args, result: comparisons(prod(result.shape), args[0].shape[-1]),
     relax=lambda R, attrs, s, v: by_topi("searchsorted", s, v, attrs.right, attrs.dtype),
     pattern=OpPattern.OPAQUE,
-    doc="Where each value belongs in a sorted sequence.",
+    doc="The index in sorted_sequence at which each value would be inserted.",
 )
 
 # unravel_index, invert_permutation, adv_index ----------------------------------------------------
@@ -338,15 +336,15 @@ define_op(
     reference=lambda attrs, i, shape: np.stack(
         np.unravel_index(i.astype(np.int64), tuple(shape.astype(np.int64)))
     ).astype(i.dtype),
-    flops=lambda attrs, args, result: 2 * prod(result.shape),
+    flops=per_element(2),
     relax=_unravel_relax,
     pattern=OpPattern.INJECTIVE,
-    doc="Indices into a flat tensor made indices along each axis of a shape.",
+    doc="Indices into a flattened tensor converted to indices per axis of shape.",
 )
 
 
 def invert_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """A vector of whole numbers; the result is typed as data."""
+    """A vector of integers; the result has the type of data."""
     (x,) = tensors("invert_permutation", "data", data)
     if x is not None:
         need_rank("invert_permutation", "data", x, 1)
@@ -362,23 +360,18 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, x: R.argsort(x, dtype=dtype_of(x)),
     pattern=OpPattern.INJECTIVE,
-    doc="Where each number from 0 on stands in a permutation of them.",
+    doc="The inverse of a permutation: out[data[i]] = i.",
 )
 
 
 def adv_index_relation(attrs: AnyValue, inputs: Type | None) -> Types:
     """(data, indices...): the indices broadcast together and replace the first axes of data."""
     op = "adv_index"
-    if inputs is None or (isinstance(inputs, TupleType) and inputs.has_holes):
+    if is_incomplete(inputs):
         return inputs, None
-    if not isinstance(inputs, TupleType) or len(inputs.fields) < 2:
+    data, *indices = tensor_fields(op, "inputs", inputs)
+    if not indices:
         fail(op, f"inputs must be a tuple of data and at least one tensor of indices: {inputs}")
-    fields: list[TensorType] = []
-    for n, field in enumerate(inputs.fields):
-        if not isinstance(field, TensorType):
-            fail(op, f"field {n} of inputs must be a tensor, found {field}")
-        fields.append(field)
-    data, *indices = fields
     if len(indices) > len(data.shape):
         fail(op, f"{len(indices)} tensors of indices are too many for data {data}")
     common = indices[0]
@@ -396,5 +389,5 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, inputs: by_topi("adv_index", inputs[0], list(inputs)[1:]),
     pattern=OpPattern.INJECTIVE,
-    doc="The elements of the first tensor at places that the others name, an axis each.",
+    doc="data[i, j, ...] for inputs (data, i, j, ...), as in NumPy.",
 )

@@ -1,4 +1,4 @@
-"""Operators that move elements and compute nothing: reshape, transpose, concatenate, ...
+"""Operators that change only the shape: expand_dims, squeeze, reshape, transpose, ...
 
 Source: src/relay/op/tensor/transform.cc of TVM 0.16.
 """
@@ -23,6 +23,8 @@ from byoc_lab.relay.ir.attrs import (
 from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -35,24 +37,6 @@ from byoc_lab.relay.op.framework.relations import (
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import rank_of, shape_of
-
-
-def no_flops(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
-    """Moving elements costs no floating point operation."""
-    return 0
-
-
-def listed(*names: str):
-    """The normalisation that makes one number a list of one, as TVM's builders do."""
-
-    def normalize(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
-        for name in names:
-            if isinstance(values[name], int):
-                values[name] = (values[name],)
-        return values
-
-    return normalize
-
 
 # expand_dims, squeeze -----------------------------------------------------------------------------
 
@@ -87,19 +71,19 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.ExpandDimsAttrs",
         (
-            Attr("axis", integer, doc="position of the new axes; -1: after the last"),
-            Attr("num_newaxis", integer, 1, "how many"),
+            Attr("axis", integer, doc="position of the new axes; -1: last"),
+            Attr("num_newaxis", integer, 1, "number of new axes"),
         ),
     ),
     flops=no_flops,
     relax=_expand_dims_relax,
     pattern=OpPattern.BROADCAST,
-    doc="New axes of length 1.",
+    doc="data with new axes of length 1.",
 )
 
 
 def squeeze_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """Without the axes named, or without all of length 1 when none is."""
+    """data without the given axes, or without all axes of length 1."""
     op = "squeeze"
     (x,) = tensors(op, "data", data)
     if x is None:
@@ -124,12 +108,12 @@ define_op(
         "relay.attrs.SqueezeAttrs",
         (Attr("axis", integers, None, "axes to drop; None: all of length 1"),),
     ),
-    normalize=listed("axis"),
+    normalize=numbers_to_lists("axis"),
     flops=no_flops,
     relax=lambda R, attrs, x: R.squeeze(x, None if attrs.axis is None else list(attrs.axis)),
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.squeeze,
-    doc="Drops axes of length 1.",
+    doc="data without axes of length 1.",
 )
 
 # reshape, batch_flatten, transpose ----------------------------------------------------------------
@@ -138,30 +122,31 @@ define_op(
 def reshaped(
     shape: Sequence[Dim], newshape: Sequence[int], allowzero: bool = False
 ) -> tuple[Dim, ...]:
-    """The shape that `newshape` means for data of `shape`. Its special values:
+    """The result shape for `newshape` and data of `shape`. Special values in newshape:
 
-    0: the dimension of the data at this place (a true 0 when `allowzero`);
-    -1: whatever is left, once at most; -2: all dimensions that are left;
+    0: the dimension of the data at this position (a real 0 with `allowzero`);
+    -1: the remaining elements (at most once); -2: all remaining dimensions;
     -3: the product of the next two; -4, a, b: the next one split into a and b (one may be -1).
+
     Raises TypeInferenceError when the numbers of elements differ.
     """
     op = "reshape"
     out: list[Dim] = []
-    source, asked = list(shape), list(newshape)
-    used: set[int] = set()  # dimensions of the data that are kept: they cancel out
+    source, target = list(shape), list(newshape)
+    used: set[int] = set()  # dimensions of the data that are copied: they cancel
     explicit: list[int] = []
     at, n, inferred = 0, 0, None
 
     def take() -> Dim:
         nonlocal at
         if at >= len(source):
-            fail(op, f"newshape={asked} has more dimensions than {tuple(shape)} has")
+            fail(op, f"newshape={target} has more dimensions than {tuple(shape)} has")
         used.add(at)
         at += 1
         return source[at - 1]
 
-    while n < len(asked):
-        value = asked[n]
+    while n < len(target):
+        value = target[n]
         if value > 0 or (value == 0 and allowzero):
             out.append(value)
             explicit.append(value)
@@ -170,7 +155,7 @@ def reshaped(
             out.append(take())
         elif value == -1:
             if inferred is not None:
-                fail(op, f"newshape={asked} has more than one -1")
+                fail(op, f"newshape={target} has more than one -1")
             inferred = len(out)
             out.append(1)
             at += 1
@@ -180,39 +165,41 @@ def reshaped(
         elif value == -3:
             out.append(product((take(), take())))
         elif value == -4:
-            if n + 2 >= len(asked):
-                fail(op, f"newshape={asked}: -4 must be followed by two numbers")
-            out += _split_dim(take(), asked[n + 1], asked[n + 2], asked)
+            if n + 2 >= len(target):
+                fail(op, f"newshape={target}: -4 must be followed by two numbers")
+            out += _split_dim(take(), target[n + 1], target[n + 2], target)
             n += 2
         else:
-            fail(op, f"newshape={asked}: {value} has no meaning")
+            fail(op, f"newshape={target}: {value} has no meaning")
         n += 1
     left = product(d for i, d in enumerate(source) if i not in used)
     given = prod(explicit)
     if inferred is not None:
         if not isinstance(left, Unknown) and (given == 0 or left % given):
-            fail(op, f"{tuple(shape)} cannot be reshaped to {asked}: {left} elements do not divide")
+            fail(
+                op, f"{tuple(shape)} cannot be reshaped to {target}: {left} elements do not divide"
+            )
         out[inferred] = dim(lambda total: total // given, left)
     elif differ(left, given):
-        fail(op, f"{tuple(shape)} cannot be reshaped to {asked}: the numbers of elements differ")
+        fail(op, f"{tuple(shape)} cannot be reshaped to {target}: the numbers of elements differ")
     return tuple(out)
 
 
-def _split_dim(whole: Dim, a: int, b: int, asked: list[int]) -> list[Dim]:
-    """What -4, a, b makes of the dimension `whole`."""
+def _split_dim(whole: Dim, a: int, b: int, target: list[int]) -> list[Dim]:
+    """The two dimensions that -4, a, b split `whole` into."""
     if a == -1 and b == -1:
-        fail("reshape", f"newshape={asked}: of the two numbers after -4 one at most may be -1")
-    known = b if a == -1 else a
-    if known < 1 or (not isinstance(whole, Unknown) and whole % known):
-        fail("reshape", f"newshape={asked}: {whole} does not split by {known}")
-    other = dim(lambda total: total // known, whole)
+        fail("reshape", f"newshape={target}: at most one of the two numbers after -4 may be -1")
+    factor = b if a == -1 else a
+    if factor < 1 or (not isinstance(whole, Unknown) and whole % factor):
+        fail("reshape", f"newshape={target}: {whole} is not divisible by {factor}")
+    other = dim(lambda total: total // factor, whole)
     if -1 not in (a, b) and differ(other, b):
-        fail("reshape", f"newshape={asked}: {whole} is not {a} * {b}")
+        fail("reshape", f"newshape={target}: {whole} is not {a} * {b}")
     return [other, b] if a == -1 else [a, other if b == -1 else b]
 
 
 def reshape_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """As `reshaped` says."""
+    """The shape `reshaped`, the dtype of data."""
     (x,) = tensors("reshape", "data", data)
     if x is None:
         return None, None
@@ -227,15 +214,16 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.ReshapeAttrs",
         (
-            Attr("newshape", integers, doc="dimensions; 0, -1, -2, -3 and -4 have meanings"),
-            Attr("allowzero", boolean, False, "whether 0 means an empty dimension"),
+            Attr("newshape", integers, doc="dimensions of the result"),
+            Attr("allowzero", boolean, False, "whether 0 is a dimension of length 0"),
         ),
     ),
-    normalize=listed("newshape"),
+    normalize=numbers_to_lists("newshape"),
     flops=no_flops,
     relax=lambda R, attrs, x: R.reshape(x, reshaped(shape_of(x), attrs.newshape, attrs.allowzero)),
     pattern=OpPattern.INJECTIVE,
-    doc="The same elements in another shape. " + " ".join((reshaped.__doc__ or "").split()),
+    doc="The same elements in another shape. In newshape 0 copies a dimension, -1 is inferred, -2 "
+    "copies all remaining dimensions, -3 merges two, and -4, a, b splits one into a and b.",
 )
 
 
@@ -257,7 +245,7 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, x: R.reshape(x, (shape_of(x)[0], -1)),
     pattern=OpPattern.INJECTIVE,
-    doc="All axes but the first flattened into one.",
+    doc="data with all axes except the first flattened into one.",
 )
 
 
@@ -286,13 +274,13 @@ define_op(
     relax=lambda R, attrs, x: R.permute_dims(x, list(attrs.axes) if attrs.axes else None),
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.transpose,
-    doc="The axes permuted.",
+    doc="data with its axes permuted.",
 )
 
 # reshape_like -------------------------------------------------------------------------------------
 
 
-def liked(attrs: AnyValue, shape: Sequence[Dim], like: Sequence[Dim]):
+def reshaped_like(attrs: AnyValue, shape: Sequence[Dim], like: Sequence[Dim]):
     """`shape` with axes lhs_begin to lhs_end replaced by axes rhs_begin to rhs_end of `like`."""
 
     def part(rank: int, begin: int, end: int | None) -> tuple[int, int]:
@@ -304,45 +292,48 @@ def liked(attrs: AnyValue, shape: Sequence[Dim], like: Sequence[Dim]):
 
     first, last = part(len(shape), attrs.lhs_begin, attrs.lhs_end)
     begin, end = part(len(like), attrs.rhs_begin, attrs.rhs_end)
-    wanted = (*shape[:first], *like[begin:end], *shape[last:])
-    if differ(product(shape), product(wanted)):
-        fail("reshape_like", f"{tuple(shape)} cannot be reshaped to {wanted}: elements differ")
-    return wanted
+    result = (*shape[:first], *like[begin:end], *shape[last:])
+    if differ(product(shape), product(result)):
+        fail(
+            "reshape_like",
+            f"{tuple(shape)} cannot be reshaped to {result}: the numbers of elements differ",
+        )
+    return result
 
 
 def reshape_like_relation(attrs: AnyValue, data: Type | None, shape_like: Type | None) -> Types:
-    """As `liked` says, in the dtype of data."""
+    """The shape `reshaped_like`, the dtype of data."""
     x, like = tensors("reshape_like", "data shape_like", data, shape_like)
     if x is None or like is None:
         return x, like, None
-    return x, like, TensorType(liked(attrs, x.shape, like.shape), x.dtype)
+    return x, like, TensorType(reshaped_like(attrs, x.shape, like.shape), x.dtype)
 
 
 define_op(
     "reshape_like",
     "data shape_like",
     reshape_like_relation,
-    reference=lambda attrs, x, like: x.reshape(liked(attrs, x.shape, like.shape)),
+    reference=lambda attrs, x, like: x.reshape(reshaped_like(attrs, x.shape, like.shape)),
     attrs=AttrsType(
         "relay.attrs.ReshapeLikeAttrs",
         (
             Attr("lhs_begin", integer, 0, "first axis of data that is replaced"),
-            Attr("lhs_end", integer, None, "past the last one; None: all"),
+            Attr("lhs_end", integer, None, "end of these axes; None: all later ones"),
             Attr("rhs_begin", integer, 0, "first axis of shape_like that replaces it"),
-            Attr("rhs_end", integer, None, "past the last one; None: all"),
+            Attr("rhs_end", integer, None, "end of these axes; None: all later ones"),
         ),
     ),
     flops=no_flops,
-    relax=lambda R, attrs, x, like: R.reshape(x, liked(attrs, shape_of(x), shape_of(like))),
+    relax=lambda R, attrs, x, like: R.reshape(x, reshaped_like(attrs, shape_of(x), shape_of(like))),
     pattern=OpPattern.INJECTIVE,
-    doc="The same elements in the shape, or part of it, of another tensor.",
+    doc="The same elements in the shape of another tensor, or with some axes of it.",
 )
 
 # contrib_reverse_reshape --------------------------------------------------------------------------
 
 
 def reversed_reshape(shape: Sequence[Dim], newshape: Sequence[int]) -> tuple[Dim, ...]:
-    """As `reshaped`, both lists read from the right; only 0, -1 and -3 have a meaning."""
+    """As `reshaped`, with both lists read from the right; supports only 0, -1 and -3."""
     other = [n for n in newshape if n < 0 and n not in (-1, -3)]
     if other:
         fail("contrib_reverse_reshape", f"newshape={list(newshape)}: {other[0]} has no meaning")
@@ -350,7 +341,7 @@ def reversed_reshape(shape: Sequence[Dim], newshape: Sequence[int]) -> tuple[Dim
 
 
 def reverse_reshape_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """As `reversed_reshape` says."""
+    """The shape `reversed_reshape`, the dtype of data."""
     (x,) = tensors("contrib_reverse_reshape", "data", data)
     if x is None:
         return None, None
@@ -363,11 +354,11 @@ define_op(
     reverse_reshape_relation,
     reference=lambda attrs, x: x.reshape(reversed_reshape(x.shape, attrs.newshape)),
     attrs=attrs_type("relay.attrs.ReshapeAttrs"),
-    normalize=listed("newshape"),
+    normalize=numbers_to_lists("newshape"),
     flops=no_flops,
     relax=lambda R, attrs, x: R.reshape(x, reversed_reshape(shape_of(x), attrs.newshape)),
     pattern=OpPattern.INJECTIVE,
     python_name="reverse_reshape",
     parameters="data newshape",
-    doc="The same elements in another shape; 0, -1 and -3 count from the right.",
+    doc="As reshape, with 0, -1 and -3 in newshape matched from the right.",
 )

@@ -15,7 +15,16 @@ from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework.namespace import function
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, broadcast, dim, fail, need_rank, tensors
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    broadcast,
+    dim,
+    fail,
+    is_incomplete,
+    need_rank,
+    tensor_fields,
+    tensors,
+)
 from byoc_lab.relay.op.framework.relax_types import constant_of, dtype_of, rank_of, shape_of
 
 # dft, stft ---------------------------------------------------------------------------------------
@@ -26,10 +35,10 @@ def dft_relation(attrs: AnyValue, real: Type | None, imaginary: Type | None) -> 
     re, im = tensors("dft", "re_data im_data", real, imaginary)
     if re is not None and im is not None and re != im:
         fail("dft", f"re_data and im_data must have one type, found {re} and {im}")
-    known = re or im
-    if known is not None and not known.shape:
-        fail("dft", f"re_data must have at least one dimension, found {known}")
-    return known, known, None if known is None else TupleType((known, known))
+    ty = re or im
+    if ty is not None and not ty.shape:
+        fail("dft", f"re_data must have at least one dimension, found {ty}")
+    return ty, ty, None if ty is None else TupleType((ty, ty))
 
 
 def dft_reference(
@@ -73,7 +82,7 @@ define_op(
     reference=dft_reference,
     attrs=AttrsType(
         "relay.attrs.DFTAttrs",
-        (Attr("inverse", boolean, False, "whether the inverse is computed"),),
+        (Attr("inverse", boolean, False, "whether to compute the inverse transform"),),
     ),
     attrs_key="",
     flops=_dft_flops,
@@ -92,7 +101,7 @@ def _frames(op: str, attrs: AnyValue, length: Dim) -> Dim:
 
 
 def _starts(attrs: AnyValue, length: int) -> np.ndarray:
-    """Where each frame begins."""
+    """The start of each frame."""
     return np.arange(0, length - attrs.n_fft + 1, attrs.hop_length)
 
 
@@ -130,9 +139,9 @@ def _stft_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, window: AnyValue) -> 
     length, kind, rank = attrs.win_length, dtype_of(x), rank_of(x)
     bins = attrs.n_fft // 2 + 1 if attrs.onesided else attrs.n_fft
     starts = _starts(attrs, shape_of(x)[-1])
-    places = starts[:, None] + np.arange(length)
+    positions = starts[:, None] + np.arange(length)
     part = R.strided_slice(window, [0], [0], [length])
-    frames = R.multiply(R.take(x, constant_of(places), rank - 1), R.astype(part, kind))
+    frames = R.multiply(R.take(x, constant_of(positions), rank - 1), R.astype(part, kind))
     factor = attrs.n_fft**-0.5 if attrs.normalized else 1.0
     cosine, sine = (constant_of((wave * factor).astype(kind)) for wave in waves(bins, length, kind))
     parts = [R.matmul(frames, cosine), R.negative(R.matmul(frames, sine))]
@@ -219,15 +228,9 @@ def _result_term(equation: str) -> str:
 def einsum_relation(attrs: AnyValue, data: Type | None) -> Types:
     """Tensors of one dtype give the axes that the equation names after "->"."""
     op = "einsum"
-    if data is None or (isinstance(data, TupleType) and data.has_holes):
+    if is_incomplete(data):
         return data, None
-    if not isinstance(data, TupleType) or not data.fields:
-        fail(op, f"data must be a tuple of tensors, found {data}")
-    types: list[TensorType] = []
-    for n, field in enumerate(data.fields):
-        if not isinstance(field, TensorType):
-            fail(op, f"field {n} of data must be a tensor, found {field}")
-        types.append(field)
+    types = tensor_fields(op, "data", data)
     if len({t.dtype for t in types}) > 1:
         fail(op, f"the tensors of data must have one dtype, found {data}")
     lengths = _lengths(op, attrs.equation, types)
@@ -270,5 +273,5 @@ define_op(
     relax=lambda R, attrs, data: R.einsum(list(data), attrs.equation),
     pattern=OpPattern.INJECTIVE,
     normalize=_checked_tensors,
-    doc="Sums of products of tensors, in Einstein's notation.",
+    doc="Sums of products of tensors, in Einstein notation.",
 )

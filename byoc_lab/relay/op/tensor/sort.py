@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log2, prod
+from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
@@ -11,23 +11,31 @@ from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, boolean, dtype, i
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.costs import comparisons, per_element
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, axis_of, fail, product, tensors
+from byoc_lab.relay.op.framework.relations import (
+    NO_DTYPE,
+    Types,
+    axis_of,
+    fail,
+    need_one_of,
+    product,
+    tensors,
+)
 from byoc_lab.relay.op.framework.relax_types import dtype_of, rank_of, shape_of
 
-AXIS = Attr("axis", integer, -1, "axis that is sorted along")
+AXIS = Attr("axis", integer, -1, "axis to sort along")
 DTYPE = Attr("dtype", dtype, NO_DTYPE, "dtype of the indices")
 SORT_ATTRS = AttrsType(
     "relay.attrs.ArgsortAttrs",
-    (AXIS, Attr("is_ascend", boolean, True, "whether the smallest comes first"), DTYPE),
+    (AXIS, Attr("is_ascend", boolean, True, "True: ascending order; False: descending"), DTYPE),
 )
 
 
 def sorting_flops(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
     """n log2 n comparisons for each row that is sorted."""
     shape = args[0].shape
-    rows = prod(shape)
-    return int(rows * max(1.0, log2(max(2, shape[attrs.axis] if shape else 1))))
+    return comparisons(prod(shape), shape[attrs.axis] if shape else 1)
 
 
 def _order(x: np.ndarray, axis: int, ascending: bool) -> np.ndarray:
@@ -97,9 +105,7 @@ def topk_relation(attrs: AnyValue, data: Type | None) -> Types:
     (x,) = tensors(op, "data", data)
     if x is None:
         return None, None
-    if attrs.ret_type not in RETURNS:
-        wanted = ", ".join(RETURNS)
-        fail(op, f"attribute ret_type must be one of {wanted}, found {attrs.ret_type!r}")
+    need_one_of(op, "ret_type", attrs.ret_type, RETURNS)
     if attrs.k is None:
         fail(op, "attribute k must be given")
     axis = axis_of(op, attrs.axis, len(x.shape))
@@ -134,10 +140,10 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.TopkAttrs",
         (
-            Attr("k", integer, REQUIRED, "how many; 0: all", may_be_none=True),
+            Attr("k", integer, REQUIRED, "number of elements; 0: all", may_be_none=True),
             AXIS,
-            Attr("ret_type", string, "both", "the result: values, indices, or both"),
-            Attr("is_ascend", boolean, False, "whether the smallest elements are chosen"),
+            Attr("ret_type", string, "both", "result: values, indices or both"),
+            Attr("is_ascend", boolean, False, "True: the smallest elements; False: the largest"),
             DTYPE,
         ),
     ),
@@ -147,7 +153,7 @@ define_op(
     pattern=OpPattern.OPAQUE,
     results=lambda call: 2 if call.attrs.ret_type == "both" else None,
     layout=layout_rules.along_axis(results=lambda attrs: 2 if attrs.ret_type == "both" else 1),
-    doc="The k greatest elements along one axis, in order.",
+    doc="The k largest elements along one axis, in descending order.",
 )
 
 
@@ -187,7 +193,7 @@ def _scan(op: str, function, doc: str) -> None:
         attrs=SCAN_ATTRS,
         attrs_key="",
         defaults={"dtype": None, "exclusive": None},
-        flops=lambda attrs, args, result: prod(result.shape),
+        flops=per_element(1),
         relax=relax,
         pattern=OpPattern.OPAQUE,
         doc=doc,
@@ -195,7 +201,7 @@ def _scan(op: str, function, doc: str) -> None:
 
 
 def flag(value: AnyValue) -> bool:
-    """A bool that TVM stores as an object, unlike other bools of attributes."""
+    """A bool attribute that TVM stores as an object, unlike others."""
     return boolean(value)
 
 
@@ -203,15 +209,15 @@ SCAN_ATTRS = AttrsType(
     "relay.attrs.ScanopAttrs",
     (
         Attr("axis", integer, None, "axis to accumulate along; None: the flattened data"),
-        Attr("dtype", dtype, NO_DTYPE, "dtype of the result; empty: as the data"),
+        Attr("dtype", dtype, NO_DTYPE, "dtype of the result; empty: that of the data"),
         Attr(
             "exclusive",
             flag,
             False,
-            "whether an element itself is excluded; None: no",
+            "whether to exclude the element itself; None: no",
             may_be_none=True,
         ),
     ),
 )
-_scan("cumsum", np.cumsum, "The sums of all elements up to each one, along an axis.")
-_scan("cumprod", np.cumprod, "The products of all elements up to each one, along an axis.")
+_scan("cumsum", np.cumsum, "The cumulative sum along one axis.")
+_scan("cumprod", np.cumprod, "The cumulative product along one axis.")

@@ -1,1 +1,1 @@
-"""Operators of detection networks: boxes, suppression, regions of interest."""
+"""Operators of detection networks: boxes, non-maximum suppression, regions of interest."""

@@ -1,5 +1,5 @@
-"""Boxes from grids of anchors: the SSD's multibox operators, the R-CNN's proposal, and TFLite's
-choice among boxes.
+"""Boxes from anchors: the multibox operators of SSD, the proposals of R-CNN, and non-maximum
+suppression as in TFLite.
 
 Source: src/relay/op/vision/multibox_op.cc, rcnn_op.cc and nms.cc of TVM 0.16, with topi's
 vision/ssd/multibox.py, rcnn/proposal.py and nms.py.
@@ -26,7 +26,7 @@ from byoc_lab.relay.op.framework.relations import (
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import constant_of, shape_of
-from byoc_lab.relay.op.vision.nms import IOU_FLOPS, overlaps
+from byoc_lab.relay.op.vision.nms import IOU_FLOPS, far_boxes
 
 # vision.multibox_prior ---------------------------------------------------------------------------
 
@@ -49,8 +49,8 @@ def prior_relation(attrs: AnyValue, data: Type | None) -> Types:
 
 
 def _priors(attrs: AnyValue, height: int, width: int) -> np.ndarray:
-    """Around the middle of each pixel: one box for each size with the first ratio as a square, then
-    one for each further ratio with the first size."""
+    """Boxes around the middle of each pixel: a square for each size, then the first size with each
+    ratio but the first."""
     rows, columns = (
         (np.arange(n) + offset) * (step if step > 0 else 1 / n)
         for n, offset, step in zip((height, width), attrs.offsets, attrs.steps, strict=True)
@@ -75,17 +75,24 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.MultiBoxPriorAttrs",
         (
-            Attr("sizes", numbers, (1.0,), "sizes of the boxes, as parts of the height"),
-            Attr("ratios", numbers, (1.0,), "widths of the boxes divided by their heights"),
-            Attr("steps", numbers, (-1.0, -1.0), "distance of pixels, down and across; -1: 1 / n"),
-            Attr("offsets", numbers, (0.5, 0.5), "where in a pixel its middle is, down and across"),
-            Attr("clip", boolean, False, "whether the boxes are cut at the edges"),
+            Attr("sizes", numbers, (1.0,), "sizes of the boxes, as fractions of the height"),
+            Attr("ratios", numbers, (1.0,), "width / height of the boxes"),
+            Attr(
+                "steps",
+                numbers,
+                (-1.0, -1.0),
+                "distance between pixels, down and across; -1: 1 / n",
+            ),
+            Attr(
+                "offsets", numbers, (0.5, 0.5), "position of the middle in a pixel, down and across"
+            ),
+            Attr("clip", boolean, False, "whether the boxes are clipped to the image"),
         ),
     ),
     flops=lambda attrs, args, result: 4 * result.shape[1],
     relax=lambda R, attrs, x: constant_of(_priors(attrs, *shape_of(x)[2:]).astype("float32")),
     pattern=OpPattern.OPAQUE,
-    doc="Boxes (left, top, right, bottom; parts of the image) around each pixel of data.",
+    doc="Anchor boxes (left, top, right, bottom, as fractions of the image) around each pixel.",
 )
 
 # vision.multibox_transform_loc -------------------------------------------------------------------
@@ -115,7 +122,8 @@ def transform_relation(
 
 
 def _decoded(attrs: AnyValue, loc: np.ndarray, anchor: np.ndarray) -> np.ndarray:
-    """loc (N, B, 4): shift of the middle and logarithm of the growth of each anchor (B, 4)."""
+    """The boxes for loc (N, B, 4): shift of the middle and log of the scaling of each anchor (B,
+    4)."""
     size, middle = anchor[:, 2:] - anchor[:, :2], (anchor[:, 2:] + anchor[:, :2]) / 2
     scaled = loc * np.array(attrs.variances, loc.dtype)
     center = scaled[..., :2] * size + middle
@@ -127,7 +135,7 @@ def _decoded(attrs: AnyValue, loc: np.ndarray, anchor: np.ndarray) -> np.ndarray
 def transform_reference(
     attrs: AnyValue, prob: np.ndarray, loc: np.ndarray, anchor: np.ndarray
 ) -> tuple:
-    """Rows behind the last box are 0."""
+    """Rows after the last box are 0."""
     batch, _, count = prob.shape
     boxes = _decoded(attrs, loc.reshape(batch, count, 4), anchor[0])
     out, counts = np.zeros((batch, count, 6), prob.dtype), np.zeros(batch, "int32")
@@ -144,7 +152,7 @@ def transform_reference(
     return out, counts
 
 
-F32_TENTH, F32_FIFTH = float(np.float32(0.1)), float(np.float32(0.2))  # as TVM's C++ has them
+F32_TENTH, F32_FIFTH = float(np.float32(0.1)), float(np.float32(0.2))  # as in TVM's C++
 
 define_op(
     TRANSFORM,
@@ -154,24 +162,24 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.MultiBoxTransformLocAttrs",
         (
-            Attr("clip", boolean, True, "whether the boxes are cut at the edges"),
-            Attr("threshold", number, 0.01, "the least probability of a class"),
+            Attr("clip", boolean, True, "whether the boxes are clipped to the image"),
+            Attr("threshold", number, 0.01, "smallest probability of a class"),
             Attr(
                 "variances",
                 numbers,
                 (F32_TENTH, F32_TENTH, F32_FIFTH, F32_FIFTH),
-                "factors of the predictions: across, down, width, height",
+                "factors of the predictions: x, y, width, height",
             ),
-            Attr("keep_background", boolean, False, "whether class 0, the background, is a result"),
+            Attr("keep_background", boolean, False, "whether class 0, the background, is kept"),
         ),
     ),
     defaults={"variances": (0.1, 0.1, 0.2, 0.2)},
     flops=lambda attrs, args, result: (args[0].shape[1] + 20) * product(args[2].shape[:2]),
     pattern=OpPattern.OPAQUE,
     results=2,
-    lacks={"relax": "apache-tvm has no operator that packs a number of boxes known at run time"},
-    doc="Anchors moved as predicted, with class and probability, those of the background left out: "
-    "(class, probability, left, top, right, bottom), and how many there are.",
+    lacks={"relax": "apache-tvm cannot compact boxes whose number is known only at run time"},
+    doc="Anchors transformed as predicted: (class, probability, left, top, right, bottom), and the "
+    "number of boxes that are not background.",
 )
 
 # vision.proposal ---------------------------------------------------------------------------------
@@ -200,7 +208,7 @@ def proposal_relation(
 
 
 def _anchor(ratio: float, scale: float, base: float) -> tuple[float, float, float, float]:
-    """The anchor at the first pixel; its sides are rounded before they are scaled."""
+    """The anchor of the first pixel; its sides are rounded before they are scaled."""
     middle = (base - 1) / 2
     width = floor(sqrt(floor(base * base / ratio)) + 0.5) * scale
     height = floor(width / scale * ratio + 0.5) * scale
@@ -213,7 +221,7 @@ def _proposed(
 ) -> tuple[np.ndarray, np.ndarray]:
     """scores (A, H, W), deltas (A, 4, H, W) -> boxes (H * W * A, 4) and their scores.
 
-    A box that is too small or outside the image has the score -1, and the small one is enlarged.
+    Boxes that are too small or outside the image get the score -1; small ones are enlarged.
     """
     _, height, width = scores.shape
     stride = attrs.feature_stride
@@ -231,9 +239,9 @@ def _proposed(
         boxes = np.concatenate([center - half, center + half], axis=-1)
     limit = info[[1, 0, 1, 0]] - 1
     boxes = np.maximum(np.minimum(boxes, limit), 0)
-    least = info[2] * attrs.rpn_min_size
-    small = (boxes[..., 2:] - boxes[..., :2] + 1 < least).any(axis=-1)
-    boxes[small] += np.array([-1, -1, 1, 1], boxes.dtype) * least / 2
+    minimum = info[2] * attrs.rpn_min_size
+    small = (boxes[..., 2:] - boxes[..., :2] + 1 < minimum).any(axis=-1)
+    boxes[small] += np.array([-1, -1, 1, 1], boxes.dtype) * minimum / 2
     real = (info[:2] / stride).astype(int)
     outside = ((down >= real[0]) | (across >= real[1]))[:, :, None]
     scored = np.where(outside | small, -1, scores.transpose(1, 2, 0))
@@ -243,36 +251,36 @@ def _proposed(
 def proposal_reference(
     attrs: AnyValue, prob: np.ndarray, delta: np.ndarray, info: np.ndarray
 ) -> np.ndarray:
-    """Where fewer boxes are left than wanted, they come again from the best on."""
+    """If too few boxes are left they are repeated, starting with the best."""
     batch, channels, height, width = prob.shape
-    wanted = attrs.rpn_post_nms_top_n
-    out = np.zeros((batch, wanted, 5), prob.dtype)
+    count = attrs.rpn_post_nms_top_n
+    out = np.zeros((batch, count, 5), prob.dtype)
     deltas = delta.reshape(batch, channels // 2, 4, height, width)
     for n in range(batch):
         boxes, scores = _proposed(attrs, prob[n, channels // 2 :], deltas[n], info[n])
         order = np.argsort(-scores, kind="stable")
         if attrs.rpn_pre_nms_top_n > 0:
             order = order[: attrs.rpn_pre_nms_top_n]
-        kept: list[int] = []
-        while len(order):
-            kept.append(order[0])
-            far = overlaps(boxes[order[0]], boxes[order[1:]], extra=1) <= attrs.threshold
-            order = order[1:][far]
-        out[n, :, 0], out[n, :, 1:] = n, boxes[np.resize(kept, wanted)]
+        kept = far_boxes(boxes, order, attrs.threshold, extra=1)
+        out[n, :, 0], out[n, :, 1:] = n, boxes[np.resize(kept, count)]
     return out.reshape(-1, 5)
 
 
 PROPOSAL_ATTRS = AttrsType(
     "relay.attrs.ProposalAttrs",
     (
-        Attr("scales", numbers, (4.0, 8.0, 16.0, 32.0), "sizes of the anchors, in strides"),
-        Attr("ratios", numbers, (0.5, 1.0, 2.0), "heights of anchors divided by their widths"),
-        Attr("feature_stride", integer, 16, "how many pixels of the image one of data is"),
-        Attr("threshold", number, 0.7, "boxes that overlap by more are one"),
-        Attr("rpn_pre_nms_top_n", integer, 6000, "how many of the best are looked at; -1: all"),
-        Attr("rpn_post_nms_top_n", integer, 300, "how many boxes each image gives"),
-        Attr("rpn_min_size", integer, 16, "least width and height, times the image's scale"),
-        Attr("iou_loss", boolean, False, "whether predictions are added to the corners"),
+        Attr("scales", numbers, (4.0, 8.0, 16.0, 32.0), "sizes of the anchors, in feature_strides"),
+        Attr("ratios", numbers, (0.5, 1.0, 2.0), "height / width of the anchors"),
+        Attr("feature_stride", integer, 16, "pixels of the image per pixel of data"),
+        Attr(
+            "threshold", number, 0.7, "largest intersection over union of two boxes that are kept"
+        ),
+        Attr("rpn_pre_nms_top_n", integer, 6000, "number of best boxes considered; -1: all"),
+        Attr("rpn_post_nms_top_n", integer, 300, "number of boxes per image"),
+        Attr(
+            "rpn_min_size", integer, 16, "smallest width and height, times the scale of the image"
+        ),
+        Attr("iou_loss", boolean, False, "whether predictions are offsets of the corners"),
     ),
 )
 
@@ -288,8 +296,8 @@ define_op(
         IOU_FLOPS * args[0].shape[0] * (prod(args[0].shape[1:]) // 2) ** 2
     ),
     pattern=OpPattern.OPAQUE,
-    lacks={"relax": "apache-tvm has no region proposals any more"},
-    doc="Regions (image, left, top, right, bottom) where a region proposal network sees an object.",
+    lacks={"relax": "apache-tvm has no region proposals"},
+    doc="Regions (image, left, top, right, bottom) proposed by a region proposal network.",
 )
 
 # vision.regular_non_max_suppression --------------------------------------------------------------
@@ -311,31 +319,28 @@ def regular_relation(attrs: AnyValue, boxes: Type | None, scores: Type | None) -
 
 
 def regular_reference(attrs: AnyValue, boxes: np.ndarray, scores: np.ndarray) -> tuple:
-    """Rows behind the last box are 0."""
+    """Rows after the last box are 0."""
     batch, _, kinds = scores.shape
     most, background = attrs.max_detections, kinds - attrs.num_classes
-    places = np.zeros((batch, most, 4), boxes.dtype)
+    chosen_boxes = np.zeros((batch, most, 4), boxes.dtype)
     classes, best = np.zeros((batch, most), boxes.dtype), np.zeros((batch, most), boxes.dtype)
     counts = np.zeros(batch, "int32")
     for n in range(batch):
-        found: list[tuple[int, int]] = []  # (box, class), by falling score
+        found: list[tuple[int, int]] = []  # (box, class), by descending score
         for c in range(attrs.num_classes):
             own = scores[n, :, c + background]
             (order,) = np.nonzero(own >= attrs.score_threshold)
             order = order[np.argsort(-own[order], kind="stable")]
-            chosen: list[int] = []
-            while len(order) and len(chosen) < attrs.max_detections_per_class:
-                chosen.append(order[0])
-                far = overlaps(boxes[n, order[0]], boxes[n, order[1:]]) <= attrs.iou_threshold
-                order = order[1:][far]
+            limit = attrs.max_detections_per_class
+            chosen = far_boxes(boxes[n], order, attrs.iou_threshold, limit)
             found += [(i, c) for i in chosen]
             found.sort(key=lambda pair: -scores[n, pair[0], pair[1] + background])
             found = found[:most]
         counts[n] = len(found)
-        for place, (i, c) in enumerate(found):
-            places[n, place], classes[n, place] = boxes[n, i], c
-            best[n, place] = scores[n, i, c + background]
-    return places, classes, best, counts
+        for row, (i, c) in enumerate(found):
+            chosen_boxes[n, row], classes[n, row] = boxes[n, i], c
+            best[n, row] = scores[n, i, c + background]
+    return chosen_boxes, classes, best, counts
 
 
 define_op(
@@ -346,11 +351,15 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.RegularNonMaximumSuppressionAttrs",
         (
-            Attr("max_detections_per_class", integer, doc="the most boxes of one class"),
-            Attr("max_detections", integer, doc="the most boxes"),
-            Attr("num_classes", integer, doc="how many classes there are without the background"),
-            Attr("iou_threshold", number, doc="boxes that overlap by more are one"),
-            Attr("score_threshold", number, doc="the least score"),
+            Attr("max_detections_per_class", integer, doc="largest number of boxes per class"),
+            Attr("max_detections", integer, doc="largest number of boxes"),
+            Attr("num_classes", integer, doc="number of classes without the background"),
+            Attr(
+                "iou_threshold",
+                number,
+                doc="largest intersection over union of two boxes that are kept",
+            ),
+            Attr("score_threshold", number, doc="smallest score"),
         ),
     ),
     attrs_key="",
@@ -359,7 +368,7 @@ define_op(
     ),
     pattern=OpPattern.OPAQUE,
     results=4,
-    lacks={"relax": "apache-tvm has no non-maximum suppression in TFLite's form"},
-    doc="The best boxes of all classes after non-maximum suppression in each: boxes, classes, "
-    "scores and how many, as TFLite has it.",
+    lacks={"relax": "apache-tvm has no non-maximum suppression as in TFLite"},
+    doc="The best boxes after non-maximum suppression within each class, as in TFLite: boxes, "
+    "classes, scores and their number.",
 )

@@ -1,8 +1,9 @@
-"""Choosing among overlapping boxes: vision.get_valid_counts, non_max_suppression and
+"""Non-maximum suppression: vision.get_valid_counts, non_max_suppression,
 all_class_non_max_suppression.
 
-A result has room for every box; where fewer are chosen, the rest is filled with a value of the
-operator. Source: src/relay/op/vision/nms.cc and topi/vision/nms.py of TVM 0.16.
+A result has a row for every box; where fewer are chosen, the other rows have a fill value.
+
+Source: src/relay/op/vision/nms.cc and topi/vision/nms.py of TVM 0.16.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ import numpy as np
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integer, string
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, fail, need_rank, product, tensors
+from byoc_lab.relay.op.framework.relations import Types, need_one_of, need_rank, product, tensors
 from byoc_lab.relay.op.framework.relax_types import by_topi, constant_value, shape_of, typed
 
-IOU_FLOPS = 15  # of comparing two boxes
+IOU_FLOPS = 15  # of the comparison of two boxes
 
 
 def overlaps(box: np.ndarray, others: np.ndarray, extra: float = 0) -> np.ndarray:
-    """Intersection over union of a box (4,), low corner and high corner, with each of (N, 4).
+    """Intersection over union of a box (4,) (low corner, high corner) with each of `others` (N, 4).
 
-    0 for a box without area. `extra` is added to each length: 1 where corners are pixels.
+    0 for a box without area. `extra` is added to each side: 1 where corners are pixels.
     """
     low, high = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
     common = (high - low + extra).clip(0).prod(axis=1)
@@ -33,6 +34,23 @@ def overlaps(box: np.ndarray, others: np.ndarray, extra: float = 0) -> np.ndarra
     return np.divide(common, own + their - common, out=np.zeros_like(common), where=solid)
 
 
+def far_boxes(
+    boxes: np.ndarray,
+    order: np.ndarray,
+    threshold: float,
+    limit: int | None = None,
+    extra: float = 0,
+) -> list[int]:
+    """The indices in `order`, best first, without those that overlap a better one by more than
+    `threshold`; `limit` of them at most. `extra` is as in `overlaps`."""
+    kept: list[int] = []
+    while len(order) and (limit is None or len(kept) < limit):
+        best, rest = order[0], order[1:]
+        kept.append(best)
+        order = rest[overlaps(boxes[best], boxes[rest], extra) <= threshold]
+    return kept
+
+
 def corners(boxes: np.ndarray) -> np.ndarray:
     """Boxes (N, 4) between any two opposite corners, as low corner and high corner."""
     ends = boxes.reshape(-1, 2, 2)
@@ -40,7 +58,7 @@ def corners(boxes: np.ndarray) -> np.ndarray:
 
 
 def _quadratic(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
-    """An upper bound: each box is compared with each other one."""
+    """An upper bound: each box is compared with every other one."""
     batch, boxes, _ = args[0].shape
     return IOU_FLOPS * batch * boxes * boxes
 
@@ -51,13 +69,13 @@ COUNTS = "vision.get_valid_counts"
 
 
 def _nothing(value: AnyValue) -> None:
-    """The one value of a field that is always empty."""
+    """The kind of an attribute that is always None."""
     if value is not None:
         raise TypeError
 
 
 def counts_relation(attrs: AnyValue, data: Type | None, score_threshold: Type | None) -> Types:
-    """data (N, boxes, fields) gives ((N,) int32, as data, (N, boxes) int32)."""
+    """data (N, boxes, fields) gives ((N,) int32, type of data, (N, boxes) int32)."""
     x, threshold = tensors(COUNTS, "data score_threshold", data, score_threshold)
     if x is None:
         return x, threshold, None
@@ -86,9 +104,9 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.GetValidCountsAttrs",
         (
-            Attr("score_threshold", _nothing, doc="empty: the threshold is an argument"),
-            Attr("id_index", integer, 0, "which field of a box is its class; -1: none"),
-            Attr("score_index", integer, 1, "which field of a box is its score"),
+            Attr("score_threshold", _nothing, doc="always None: the threshold is an argument"),
+            Attr("id_index", integer, 0, "field of a box that is its class; -1: none"),
+            Attr("score_index", integer, 1, "field of a box that is its score"),
         ),
     ),
     attrs_key="",
@@ -100,8 +118,8 @@ define_op(
     results=3,
     fixed={"score_threshold": None},
     constants={"score_threshold": "float32"},
-    doc="How many boxes have a score above the threshold, those boxes in front (-1 behind them), "
-    "and their indices.",
+    doc="The number of boxes with a score above the threshold, those boxes first (then -1), and "
+    "their indices.",
 )
 
 
@@ -122,7 +140,8 @@ def nms_relation(
     max_output_size: Type | None,
     iou_threshold: Type | None,
 ) -> Types:
-    """data (N, boxes, fields) and valid_count (N,) give ((N, boxes), (N, 1)) int32, or as data."""
+    """data (N, boxes, fields) and valid_count (N,) give ((N, boxes), (N, 1)) int32, or type of
+    data."""
     names = "data valid_count indices max_output_size iou_threshold"
     types = tensors(NMS, names, data, valid_count, indices, max_output_size, iou_threshold)
     x, count, *_ = types
@@ -138,7 +157,7 @@ def nms_relation(
 def _suppressed(
     attrs: AnyValue, boxes: np.ndarray, count: int, limit: int, threshold: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The boxes in descending order of score, and their indices in the data; -1 where none is."""
+    """The boxes in descending order of score, and their indices in the data; -1 elsewhere."""
     rows, chosen = np.full_like(boxes, -1), np.full(len(boxes), -1, "int32")
     if threshold <= 0:
         rows[:count], chosen[:count] = boxes[:count], np.arange(count)
@@ -147,10 +166,10 @@ def _suppressed(
     ends = corners(boxes[:, attrs.coord_start : attrs.coord_start + 4])
     order = np.argsort(-scores[:count], kind="stable")
     kept: list[int] = []
-    for place, n in enumerate(order[: attrs.top_k] if attrs.top_k > 0 else order):
+    for row, n in enumerate(order[: attrs.top_k] if attrs.top_k > 0 else order):
         if len(kept) == limit:
             break
-        if scores[n] > 0:  # a box without a score is let through and suppresses nothing
+        if scores[n] > 0:  # a box without a positive score is kept and suppresses nothing
             rivals = np.array(kept, int)
             if attrs.id_index >= 0:
                 rivals = rivals[kinds[rivals] >= 0]
@@ -158,12 +177,12 @@ def _suppressed(
             if np.any(overlaps(ends[n], ends[rivals]) >= threshold):
                 continue
             kept.append(n)
-        rows[place], chosen[place] = boxes[n], n
+        rows[row], chosen[row] = boxes[n], n
     return rows, chosen
 
 
-def _in_front(values: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """The valid ones first, -1 behind them."""
+def _valid_first(values: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    """The valid values first, then -1."""
     out = np.full_like(values, -1)
     out[: valid.sum()] = values[valid]
     return out
@@ -184,9 +203,9 @@ def nms_reference(
         if attrs.return_indices:
             valid = chosen[n] >= 0
             chosen[n][valid] = indices[n][chosen[n][valid]]
-            chosen[n] = _in_front(chosen[n], chosen[n] >= 0)
+            chosen[n] = _valid_first(chosen[n], chosen[n] >= 0)
         elif attrs.invalid_to_bottom:
-            rows[n] = _in_front(rows[n], rows[n][:, 0] >= 0)
+            rows[n] = _valid_first(rows[n], rows[n][:, 0] >= 0)
     if attrs.return_indices:
         return chosen, (chosen >= 0).sum(axis=1, keepdims=True).astype("int32")
     return rows
@@ -204,27 +223,34 @@ define_op(
                 "force_suppress",
                 boolean,
                 False,
-                "whether boxes suppress those of other classes too",
+                "whether boxes also suppress those of other classes",
             ),
-            Attr("top_k", integer, -1, "how many of the best boxes are considered; -1: all"),
-            Attr("coord_start", integer, 2, "which field of a box is the first of its four ends"),
-            Attr("score_index", integer, 1, "which field of a box is its score"),
-            Attr("id_index", integer, 0, "which field of a box is its class; -1: none"),
-            Attr("return_indices", boolean, True, "whether indices are the result, not boxes"),
-            Attr("invalid_to_bottom", boolean, False, "whether the chosen boxes are in front"),
+            Attr("top_k", integer, -1, "number of best boxes considered; -1: all"),
+            Attr(
+                "coord_start",
+                integer,
+                2,
+                "first of the four fields of a box that are its coordinates",
+            ),
+            Attr("score_index", integer, 1, "field of a box that is its score"),
+            Attr("id_index", integer, 0, "field of a box that is its class; -1: none"),
+            Attr("return_indices", boolean, True, "whether the result is indices, not boxes"),
+            Attr("invalid_to_bottom", boolean, False, "whether the chosen boxes come first"),
         ),
     ),
     attrs_key="",
     flops=_quadratic,
     pattern=OpPattern.OPAQUE,
-    lacks={"relax": "apache-tvm's drops boxes without a positive score, which TVM 0.16 keeps"},
+    lacks={
+        "relax": "that of apache-tvm drops boxes without a positive score, which TVM 0.16 keeps"
+    },
     results=lambda call: 2 if call.attrs.return_indices else None,
     parameters="data valid_count indices max_output_size iou_threshold force_suppress top_k "
     "coord_start score_index id_index return_indices invalid_to_bottom",
     defaults={"max_output_size": -1, "iou_threshold": 0.5},
     constants={"max_output_size": "int32", "iou_threshold": "float32"},
-    doc="Of boxes that overlap by iou_threshold or more, the one with the best score; -1 is in the "
-    "place of the others.",
+    doc="Of boxes that overlap by iou_threshold or more, only the one with the best score; the "
+    "others are -1.",
 )
 
 # vision.all_class_non_max_suppression ------------------------------------------------------------
@@ -241,9 +267,7 @@ def all_class_relation(
     For "tensorflow" ((N, C * B, 2) int64, (N, C * B) float32, (N,) int64).
     """
     b, s = tensors(ALL_CLASS, "boxes scores", boxes, scores)
-    if attrs.output_format not in FORMATS:
-        known = ", ".join(FORMATS)
-        fail(ALL_CLASS, f"attribute output_format must be {known}, found {attrs.output_format!r}")
+    need_one_of(ALL_CLASS, "output_format", attrs.output_format, FORMATS)
     if b is None or s is None:
         return (b, s, *limits, None)
     need_rank(ALL_CLASS, "boxes", b, 3)
@@ -266,14 +290,15 @@ def all_class_relation(
 def _selected(
     ends: np.ndarray, scores: np.ndarray, limit: int, threshold: float, least: float
 ) -> list[int]:
-    """The indices of the boxes chosen for one class, in descending order of score."""
+    """The indices of the boxes chosen for one class, in descending order of score.
+
+    A box without a positive score suppresses none."""
     order = [int(n) for n in np.argsort(-scores, kind="stable") if scores[n] > least]
     found: list[int] = []
     while order and threshold > 0 and (limit <= 0 or len(found) < limit):
         best, *rest = order
         found.append(best)
         far = overlaps(ends[best], ends[rest]) < threshold
-        # A box whose score is not positive suppresses none.
         order = [n for n, apart in zip(rest, far, strict=True) if apart or scores[n] <= 0]
     return found
 
@@ -286,7 +311,7 @@ def all_class_reference(
     iou_threshold: np.ndarray,
     score_threshold: np.ndarray,
 ) -> tuple:
-    """Rows behind the chosen boxes are 0."""
+    """Rows after the chosen boxes are 0."""
     batch, classes, count = scores.shape
     limits = int(max_output_boxes_per_class), float(iou_threshold), float(score_threshold)
     found: list[list[tuple[int, int, int]]] = [[] for _ in range(batch)]
@@ -301,8 +326,8 @@ def all_class_reference(
     pairs = np.zeros((batch, classes * count, 2), "int64")
     best = np.zeros((batch, classes * count), np.result_type(scores.dtype, "float32"))
     for n, rows in enumerate(found):
-        for place, (_, c, i) in enumerate(rows):
-            pairs[n, place], best[n, place] = (c, i), scores[n, c, i]
+        for row, (_, c, i) in enumerate(rows):
+            pairs[n, row], best[n, row] = (c, i), scores[n, c, i]
     return pairs, best, np.array([len(rows) for rows in found])
 
 
@@ -315,7 +340,7 @@ def _all_class_relax(
     iou_threshold: AnyValue,
     score_threshold: AnyValue,
 ) -> AnyValue:
-    """Relax has no "all boxes", and for ONNX rows for as many as there may be of each class."""
+    """TOPI has no limit "all boxes", and in ONNX's format as many rows per class as the limit."""
     batch, classes, count = shape_of(scores)
     limit = int(constant_value(max_output_boxes_per_class, ALL_CLASS, "max_output_boxes_per_class"))
     limit = limit if 0 < limit < count else count
@@ -355,5 +380,5 @@ define_op(
         "iou_threshold": "float32",
         "score_threshold": "float32",
     },
-    doc="Non-maximum suppression within each class: the chosen boxes, and their number.",
+    doc="Non-maximum suppression within each class: the indices of the chosen boxes, their number.",
 )

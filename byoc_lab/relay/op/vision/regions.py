@@ -1,4 +1,4 @@
-"""Regions of an image as tensors of one size: roi_align and roi_pool; and yolo_reorg.
+"""Regions of an image as tensors of one size: roi_align, roi_pool; and yolo_reorg.
 
 Source: src/relay/op/vision/rcnn_op.cc and yolo.cc of TVM 0.16, with topi's vision/rcnn/roi_align.py
 and roi_pool.py.
@@ -17,28 +17,38 @@ import numpy as np
 from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, integer, integers, number, string
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework.costs import no_flops, per_element
 from byoc_lab.relay.op.framework.layout import inverse, inverse_permute
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, dim, fail, need_length, need_rank, tensors
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    dim,
+    fail,
+    need_length,
+    need_one_of,
+    need_positive,
+    need_rank,
+    tensors,
+)
 from byoc_lab.relay.op.framework.relax_types import by_topi, shape_of, typed
 
 ALIGN, POOL = "vision.roi_align", "vision.roi_pool"
 MODES: dict[str, Callable[..., np.ndarray]] = {"avg": np.mean, "max": np.max}
-_ORDERS = {"NCHW": (0, 1, 2, 3), "NHWC": (0, 3, 1, 2)}  # where N, C, H and W are
+_ORDERS = {"NCHW": (0, 1, 2, 3), "NHWC": (0, 3, 1, 2)}  # permutation to N, C, H, W
 
 
 def bilinear(image: np.ndarray, down: np.ndarray, across: np.ndarray) -> np.ndarray:
-    """image (C, H, W) at places between its pixels (any shape): (C, *shape).
+    """`image` (C, H, W) interpolated at positions of any shape: (C, *shape).
 
-    A pixel that is not there counts as 0.
+    Pixels outside the image count as 0.
     """
     height, width = image.shape[1:]
     top, left = np.floor(down).astype(int), np.floor(across).astype(int)
     out = np.zeros((len(image), *down.shape), np.result_type(image.dtype, down.dtype))
     for row, column in pairs((top, top + 1), (left, left + 1)):
         weight = (1 - np.abs(down - row)) * (1 - np.abs(across - column))
-        there = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-        out += image[:, row.clip(0, height - 1), column.clip(0, width - 1)] * (weight * there)
+        exists = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+        out += image[:, row.clip(0, height - 1), column.clip(0, width - 1)] * (weight * exists)
     return out
 
 
@@ -46,12 +56,9 @@ def regions_relation(op: str, attrs: AnyValue, data: Type | None, rois: Type | N
     """data (N, C, H, W) and rois (R, 5) give (R, C, *pooled_size); NHWC likewise."""
     x, r = tensors(op, "data rois", data, rois)
     need_length(op, "pooled_size", attrs.pooled_size, 2)
-    if min(attrs.pooled_size) < 1:
-        fail(op, f"attribute pooled_size must be positive, found {list(attrs.pooled_size)}")
-    if attrs.layout not in _ORDERS:
-        fail(op, f"attribute layout must be NCHW or NHWC, found {attrs.layout!r}")
-    if attrs.get("mode", "avg") not in MODES:
-        fail(op, f"attribute mode must be avg or max, found {attrs.mode!r}")
+    need_positive(op, attrs, "pooled_size")
+    need_one_of(op, "layout", attrs.layout, _ORDERS)
+    need_one_of(op, "mode", attrs.get("mode", "avg"), MODES)
     if x is None or r is None:
         return x, r, None
     need_rank(op, "data", x, 4)
@@ -68,7 +75,7 @@ def regions_relation(op: str, attrs: AnyValue, data: Type | None, rois: Type | N
 
 
 def _by_region(attrs: AnyValue, data: np.ndarray, rois: np.ndarray, pooled: AnyValue) -> np.ndarray:
-    """`pooled(attrs, image (C, H, W), region (4,))` of every region, in the data's layout."""
+    """`pooled(attrs, image (C, H, W), region (4,))` of every region, in the layout of the data."""
     order = _ORDERS[attrs.layout]
     images = data.transpose(order)
     out = np.empty((len(rois), images.shape[1], *attrs.pooled_size), data.dtype)
@@ -78,17 +85,17 @@ def _by_region(attrs: AnyValue, data: np.ndarray, rois: np.ndarray, pooled: AnyV
 
 
 def _aligned(attrs: AnyValue, image: np.ndarray, region: list[float]) -> np.ndarray:
-    """Samples between pixels, evenly spread over each bin; a region is at least one pixel wide."""
+    """Interpolates samples evenly spread over each bin; a region is at least one pixel wide."""
     left, top, right, bottom = (v * attrs.spatial_scale for v in region)
     ends = [(top, bottom, image.shape[1]), (left, right, image.shape[2])]
-    places = []
+    samples_of = []
     for (low, high, size), bins in zip(ends, attrs.pooled_size, strict=True):
         each = max(high - low, 1.0) / bins
         samples = attrs.sample_ratio if attrs.sample_ratio > 0 else ceil(each)
         steps = (np.arange(samples) + 0.5) / samples
         at = low + (np.arange(bins)[:, None] + steps) * each  # (bins, samples)
-        places.append((at.clip(0, size - 1), (at >= -1) & (at <= size)))
-    (down, in_height), (across, in_width) = places
+        samples_of.append((at.clip(0, size - 1), (at >= -1) & (at <= size)))
+    (down, in_height), (across, in_width) = samples_of
     grid = np.broadcast_arrays(down[:, None, :, None], across[None, :, None, :])
     inside = in_height[:, None, :, None] & in_width[None, :, None, :]
     values = bilinear(image, *(g.astype(image.dtype) for g in grid)) * inside
@@ -96,7 +103,7 @@ def _aligned(attrs: AnyValue, image: np.ndarray, region: list[float]) -> np.ndar
 
 
 def _pooled(attrs: AnyValue, image: np.ndarray, region: list[float]) -> np.ndarray:
-    """The greatest pixel of each bin, whose ends are rounded outwards; 0 for an empty one."""
+    """The maximum of each bin, with its ends rounded outwards; 0 for an empty bin."""
     left, top, right, bottom = (_rounded(v * attrs.spatial_scale) for v in region)
     slices = []
     for low, high, size, bins in (
@@ -104,7 +111,7 @@ def _pooled(attrs: AnyValue, image: np.ndarray, region: list[float]) -> np.ndarr
         (left, right, image.shape[2], attrs.pooled_size[1]),
     ):
         each, at = max(high - low + 1, 1) / bins, np.arange(bins)
-        # 1e-5 as in TVM, against bins that grow by a pixel through rounding.
+        # 1e-5 as in TVM: rounding must not enlarge a bin by a pixel.
         first = np.floor(at * each + 1e-5).astype(int) + low
         last = np.ceil((at + 1) * each - 1e-5).astype(int) + low
         slices.append(
@@ -138,8 +145,8 @@ def _pool_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, rois: AnyValue) -> An
 
 
 POOLED_SIZE = Attr("pooled_size", integers, doc="size of the result: (height, width)")
-SCALE = Attr("spatial_scale", number, doc="pixels of data for one unit of the regions' corners")
-LAYOUT = Attr("layout", string, "NCHW", "order of the axes of data and result: NCHW or NHWC")
+SCALE = Attr("spatial_scale", number, doc="pixels of data per unit of the coordinates of regions")
+LAYOUT = Attr("layout", string, "NCHW", "layout of data and result: NCHW or NHWC")
 
 define_op(
     ALIGN,
@@ -151,16 +158,16 @@ define_op(
         (
             POOLED_SIZE,
             SCALE,
-            Attr("sample_ratio", integer, -1, "samples along each side of a bin; -1: its pixels"),
+            Attr("sample_ratio", integer, -1, "samples per side of a bin; -1: one per pixel"),
             LAYOUT,
-            Attr("mode", string, "avg", "what a bin is of its samples: avg or max"),
+            Attr("mode", string, "avg", "how the samples of a bin are combined: avg or max"),
         ),
     ),
     attrs_key="",
     flops=lambda attrs, args, result: 10 * prod(result.shape) * max(attrs.sample_ratio, 1) ** 2,
     relax=_align_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    doc="Regions (image, left, top, right, bottom) of data in bins, sampled between the pixels.",
+    doc="Each region (image, left, top, right, bottom) of data divided into bins of samples.",
 )
 define_op(
     POOL,
@@ -169,10 +176,10 @@ define_op(
     reference=lambda attrs, x, rois: _by_region(attrs, x, rois, _pooled),
     attrs=AttrsType("relay.attrs.ROIPoolAttrs", (POOLED_SIZE, SCALE, LAYOUT)),
     attrs_key="",
-    flops=lambda attrs, args, result: prod(result.shape),
+    flops=per_element(1),
     relax=_pool_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    doc="Regions (image, left, top, right, bottom) of data in bins: the greatest pixel of each.",
+    doc="Each region (image, left, top, right, bottom) of data divided into bins: their maxima.",
 )
 
 # vision.yolo_reorg -------------------------------------------------------------------------------
@@ -184,8 +191,7 @@ def reorg_relation(attrs: AnyValue, data: Type | None) -> Types:
     """data (N, C, H, W) gives (N, C * stride * stride, H / stride, W / stride)."""
     (x,) = tensors(REORG, "data", data)
     stride = attrs.stride
-    if stride < 1:
-        fail(REORG, f"attribute stride must be positive, found {stride}")
+    need_positive(REORG, attrs, "stride")
     if x is None:
         return None, None
     need_rank(REORG, "data", x, 4)
@@ -202,10 +208,10 @@ def reorg_relation(attrs: AnyValue, data: Type | None) -> Types:
 
 
 def _reorg_steps(stride: int, shape: AnyValue) -> tuple[tuple[int, ...], ...]:
-    """Two shapes, the order of axes between them, and the shape of the result.
+    """(shape in parts, order of the parts, shape of the result).
 
-    Darknet takes the data, without moving it, for C / stride**2 channels that are larger by stride
-    each way, and gathers every stride-th pixel of those into a channel of its own.
+    Darknet reads the data in place as C / stride**2 channels that are `stride` times as high and
+    wide, and gathers every stride-th pixel of these into a channel of its own.
     """
     n, c, h, w = shape
     large = (n, c // stride**2, h, stride, w, stride)
@@ -229,11 +235,11 @@ define_op(
     reference=reorg_reference,
     attrs=AttrsType(
         "relay.attrs.YoloReorgAttrs",
-        (Attr("stride", integer, 1, "how much smaller the result is"),),
+        (Attr("stride", integer, 1, "factor by which height and width shrink"),),
     ),
     defaults={"stride": REQUIRED},
-    flops=lambda attrs, args, result: 0,
+    flops=no_flops,
     relax=_reorg_relax,
     pattern=OpPattern.INJECTIVE,
-    doc="Pixels moved into channels as Darknet's layer reorg moves them.",
+    doc="Pixels moved into channels, as in the reorg layer of Darknet.",
 )

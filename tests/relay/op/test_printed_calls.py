@@ -1,33 +1,13 @@
-"""More of TVM's functions: signatures, and what the calls they make print as."""
+"""Calls print as in TVM 0.16."""
 
 from __future__ import annotations
 
-import inspect
-from itertools import count
-
-import numpy as np
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.errors import AttributeValueError, OperatorDefinitionError
 from byoc_lab.relay import image, nn
-from byoc_lab.relay.ir.attrs import REQUIRED
-from byoc_lab.relay.op.annotation.device import on_device, virtual_device
-from byoc_lab.relay.op.framework.registry import builder, define_op, identity
 from byoc_lab.relay.qnn import op as qnn
-from tests.relay.op.more_signatures import SIGNATURES
-from tests.relay.op.onnx_runs import numbers, run
 from tests.relay.op.test_builders import text
-
-HOMES = {"qnn": qnn, "image": image, "nn": nn}
-
-
-@pytest.mark.parametrize("name", SIGNATURES)
-def test_signature_is_that_of_tvm(name: str) -> None:
-    home, _, word = name.replace("qnn.op", "qnn").rpartition(".")
-    signature = inspect.signature(getattr(HOMES.get(home, relay), word))
-    bare = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
-    assert str(inspect.Signature(bare)) == SIGNATURES[name]
 
 
 def var(name: str, *shape: int, dtype: str = "float32") -> relay.Var:
@@ -35,10 +15,19 @@ def var(name: str, *shape: int, dtype: str = "float32") -> relay.Var:
 
 
 w = relay.var("w")
+
+
 x, m = var("x", 1, 4, 8, 8), var("m", 3, 4)
+
+
 line, cube = var("line", 1, 4, 9), var("cube", 1, 4, 9, 8, 7)
+
+
 i = var("i", 2, dtype="int32")
+
+
 half, three = relay.const(0.5), relay.const(3)
+
 
 # What TVM 0.16 prints for the same calls.
 PRINTED = [
@@ -137,96 +126,3 @@ PRINTED = [
 )
 def test_call_prints_as_in_tvm(call: relay.Expr, printed: str) -> None:
     assert text(call) == printed
-
-
-def test_logsumexp_does_not_overflow() -> None:
-    data = numbers((3, 4), 0) * 500
-    found = run(lambda a: relay.logsumexp(a, 1), data)
-    np.testing.assert_allclose(found, np.logaddexp.reduce(data, axis=1), rtol=1e-5)
-    assert run(lambda a: relay.logsumexp(a, (0, 1), True), data).shape == (1, 1)
-
-
-def test_devices_are_told_by_name_or_by_tvm() -> None:
-    attrs = on_device(x, "cuda:1").attrs
-    device = attrs.virtual_device
-    assert (device.device_type_int, device.virtual_device_id) == (2, 1)
-    assert attrs.constrain_body and not attrs.constrain_result
-    tvm = pytest.importorskip("tvm")
-    assert virtual_device(tvm.cpu(0)) == virtual_device("cpu")
-    with pytest.raises(ValueError, match=r"one of cpu, cuda.*found 'abacus'"):
-        on_device(x, "abacus")
-
-
-NUMBERS = count()
-
-
-def operator(name: str, inputs: str = "data", **options: object) -> relay.Op:
-    """A new operator with the attributes of `take`."""
-    name = f"test.{name}{next(NUMBERS)}"
-    return define_op(name, inputs, identity, attrs=relay.Op.get("take").definition.attrs, **options)
-
-
-def signature(op: relay.Op) -> str:
-    return str(inspect.signature(builder(op)))
-
-
-def test_a_definition_gives_order_names_and_defaults_of_its_builder() -> None:
-    assert signature(operator("plain")) == "(data, batch_dims=0, axis=None, mode='clip')"
-    given = operator(
-        "given",
-        parameters="mode x=data axis",
-        defaults={"axis": 1, "mode": REQUIRED, "data": None},
-        normalize=lambda values: {**values, "data": values["data"] or m},
-    )
-    assert signature(given) == "(mode, x=None, axis=1)"
-    call = builder(given)("wrap")
-    assert call.args[0] is m
-    assert call.attrs.items() == [("batch_dims", 0), ("axis", 1), ("mode", "wrap")]
-
-
-def test_a_fixed_attribute_is_no_parameter_and_may_be_called_as_an_argument() -> None:
-    op = operator("fixed", "data axis", fixed={"axis": 7, "mode": "wrap"})
-    assert signature(op) == "(data, axis, batch_dims=0)"
-    call = builder(op)(m, i)
-    assert call.args[1] is i and call.attrs.axis == 7 and call.attrs.mode == "wrap"
-
-
-def test_numbers_become_constants_where_the_definition_says_so() -> None:
-    op = operator("constants", "data limit", constants={"limit": "float64"})
-    assert builder(op)(m, 2).args[1].data.dtype == "float64"
-    assert builder(op)(m, i).args[1] is i
-    with pytest.raises(TypeError, match="'data' must be a Relay expression"):
-        builder(op)(2, 2)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        (
-            "data axes",
-            "'axes' is neither an argument nor an attribute; possible: axis, batch_dims, data",
-        ),
-        ("axis mode", "'data' is missing"),
-    ],
-)
-def test_parameters_that_do_not_fit_are_named(parameters: str, message: str) -> None:
-    with pytest.raises(OperatorDefinitionError, match=message):
-        builder(operator("wrong", parameters=parameters))
-
-
-@pytest.mark.parametrize("option", ["defaults", "constants"])
-def test_an_option_of_no_parameter_is_named(option: str) -> None:
-    with pytest.raises(OperatorDefinitionError, match=f"{option}: 'axes' does not exist; possible"):
-        builder(operator("wrong", **{option: {"axes": None}}))
-
-
-def test_an_optional_dtype_may_be_none() -> None:
-    """As in TVM, which prints these calls without it."""
-    assert text(nn.conv2d(x, w, out_dtype=None)) == "nn.conv2d(%x, %w, padding=[0, 0, 0, 0])"
-    with pytest.raises(AttributeValueError, match="'dtype' must be dtype, found None"):
-        relay.cast(x, None)
-
-
-def test_a_written_function_has_the_defaults_of_the_definition() -> None:
-    assert inspect.signature(nn.dropout_raw).parameters["rate"].default == 0.5
-    assert nn.dropout(x).tuple_value.attrs.rate == 0.5

@@ -1,0 +1,198 @@
+"""Operators that cut slices: strided_slice, slice_like.
+
+Source: `StridedSliceRel`, `SliceLikeRel` of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+from byoc_lab.relay.ir.attrs import (
+    REQUIRED,
+    Attr,
+    AttrsType,
+    integers,
+    string,
+)
+from byoc_lab.relay.ir.dims import Any, Dim, Unknown
+from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    axes_of,
+    fail,
+    tensors,
+)
+from byoc_lab.relay.op.framework.relax_types import (
+    rank_of,
+    shape_of,
+)
+
+
+def slices_of(attrs: AnyValue, shape: AnyValue) -> dict[int, slice]:
+    """The slice that `strided_slice` applies to each axis, for data of a static `shape`.
+
+    Negative numbers count from the end; all are limited to the axis. With slice_mode "size", `end`
+    holds lengths (-1: up to the end) and the strides are 1. Without axes, a missing begin or end of
+    an axis is the respective end of the axis.
+    """
+    op = "strided_slice"
+    if attrs.begin is None or attrs.end is None:
+        fail(op, "attributes begin and end must be given")
+    begin, end, strides = attrs.begin, attrs.end, tuple(attrs.strides or ())
+    if attrs.slice_mode == "size":
+        strides = ()
+    elif attrs.slice_mode != "end":
+        fail(op, f"attribute slice_mode must be end or size, found {attrs.slice_mode!r}")
+    count = max(len(begin), len(end), len(strides))
+    axes = axes_of(op, range(count) if attrs.axes is None else attrs.axes, len(shape))
+    if len(strides) == 1:
+        strides *= len(axes)
+    strides += (1,) * (len(axes) - len(strides))
+    if attrs.axes is None:
+        begin += tuple(0 if step > 0 else -1 for step in strides[len(begin) :])
+        rest = zip(strides[len(end) :], shape[len(end) : len(axes)], strict=True)
+        whole = attrs.slice_mode == "end"
+        end += tuple((length if whole else -1) if step > 0 else 0 for step, length in rest)
+    if len(begin) != len(axes) or len(end) != len(axes):
+        fail(op, f"begin {list(begin)} and end {list(end)} must be {len(axes)} long")
+    if 0 in strides:
+        fail(op, "attribute strides must not hold a 0")
+    slices = {}
+    for axis, first, last, step in zip(axes, begin, end, strides, strict=False):
+        length = shape[axis]
+        low, high = (0, length) if step > 0 else (-1, length - 1)
+        first = min(max(first + length if first < 0 else first, low), high)
+        if attrs.slice_mode == "size":
+            last = length if last < 0 else first + last
+        last = min(max(last + length if last < 0 else last, low), high)
+        slices[axis] = slice(first, None if last < 0 else last, step)
+    return slices
+
+
+def slice_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """The shape after `slices_of`; a cut dimension that is unknown stays `?`."""
+    (x,) = tensors("strided_slice", "data", data)
+    if x is None:
+        return None, None
+    cuts = slices_of(attrs, [1 if isinstance(d, Unknown) else d for d in x.shape])
+    shape = [_cut(d, cuts[n]) if n in cuts else d for n, d in enumerate(x.shape)]
+    return x, TensorType(shape, x.dtype)
+
+
+def _cut(length: Dim, cut: slice) -> Dim:
+    return Any() if isinstance(length, Unknown) else len(range(*cut.indices(length)))
+
+
+def slice_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
+    cuts = slices_of(attrs, x.shape)
+    return x[tuple(cuts.get(n, slice(None)) for n in range(x.ndim))].copy()
+
+
+def _slice_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+    shape = shape_of(x)
+    cuts = slices_of(attrs, shape)
+    ends = []
+    for n, cut in cuts.items():
+        if cut.stop is None:
+            ends.append(-shape[n] - 1)  # in front of the first element
+        else:  # Relax needs an empty slice to end where it begins
+            least = cut.step > 0
+            ends.append(max(cut.start, cut.stop) if least else min(cut.start, cut.stop))
+    return R.strided_slice(
+        x, list(cuts), [c.start for c in cuts.values()], ends, [c.step for c in cuts.values()]
+    )
+
+
+define_op(
+    "strided_slice",
+    "data",
+    slice_relation,
+    reference=slice_reference,
+    attrs=AttrsType(
+        "relay.attrs.StridedSliceAttrs",
+        (
+            Attr("begin", integers, REQUIRED, "first index, per axis", may_be_none=True),
+            Attr(
+                "end",
+                integers,
+                REQUIRED,
+                "index past the last one, per axis; or length",
+                may_be_none=True,
+            ),
+            Attr(
+                "strides",
+                integers,
+                REQUIRED,
+                "step, per axis; one number: for all axes",
+                may_be_none=True,
+            ),
+            Attr(
+                "slice_mode", string, "end", "whether `end` holds indices (end) or lengths (size)"
+            ),
+            Attr("axes", integers, REQUIRED, "axes; None: the first ones", may_be_none=True),
+        ),
+    ),
+    flops=no_flops,
+    relax=_slice_relax,
+    pattern=OpPattern.INJECTIVE,
+    layout=layout_rules.strided_slice,
+    parameters="data begin end strides axes slice_mode",
+    defaults={"begin": REQUIRED, "end": REQUIRED},
+    normalize=lambda values: {**values, "strides": values["strides"] or [1]},
+    doc="data[begin:end:strides] on the given axes.",
+)
+
+
+def _axes_to_cut(attrs: AnyValue, rank: int, like: int) -> tuple[int, ...]:
+    return axes_of("slice_like", attrs.axes or range(like), rank)
+
+
+def slice_like_relation(attrs: AnyValue, data: Type | None, shape_like: Type | None) -> Types:
+    """data with the lengths of shape_like on the given axes, or on all axes."""
+    op = "slice_like"
+    x, like = tensors(op, "data shape_like", data, shape_like)
+    if x is None or like is None:
+        return x, like, None
+    shape = list(x.shape)
+    for axis in _axes_to_cut(attrs, len(shape), len(like.shape)):
+        if axis >= len(like.shape):
+            fail(op, f"shape_like {like} has no axis {axis}")
+        own, target = shape[axis], like.shape[axis]
+        if not isinstance(own, Unknown) and not isinstance(target, Unknown) and target > own:
+            fail(op, f"axis {axis} of {x} is shorter than that of {like}")
+        shape[axis] = target
+    return x, like, TensorType(shape, x.dtype)
+
+
+def slice_like_reference(attrs: AnyValue, x: np.ndarray, like: np.ndarray) -> np.ndarray:
+    axes = _axes_to_cut(attrs, x.ndim, like.ndim)
+    return x[tuple(slice(like.shape[n] if n in axes else None) for n in range(x.ndim))].copy()
+
+
+def _slice_like_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, like: AnyValue) -> AnyValue:
+    axes = list(_axes_to_cut(attrs, rank_of(x), rank_of(like)))
+    ends = [shape_of(like)[n] for n in axes]
+    return R.strided_slice(x, axes, [0] * len(axes), ends, [1] * len(axes))
+
+
+define_op(
+    "slice_like",
+    "data shape_like",
+    slice_like_relation,
+    reference=slice_like_reference,
+    attrs=AttrsType(
+        "relay.attrs.SliceLikeAttrs",
+        (Attr("axes", integers, (), "axes that are cut; None or empty: all", may_be_none=True),),
+    ),
+    defaults={"axes": None},
+    flops=no_flops,
+    relax=_slice_like_relax,
+    pattern=OpPattern.INJECTIVE,
+    layout=layout_rules.slice_like,
+    doc="data cut to the lengths of another tensor.",
+)

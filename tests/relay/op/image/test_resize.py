@@ -1,0 +1,58 @@
+"""Resizing against ONNX Runtime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from byoc_lab.relay.image import resize2d
+from tests.relay.op.onnx_runs import numbers, run, run_onnx
+
+
+def close(found: np.ndarray, wanted: np.ndarray) -> None:
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+RESIZES = [  # ONNX coordinates, mode, more options of ONNX, our options
+    ("half_pixel", "linear", {}, {}),
+    ("align_corners", "linear", {}, {"coordinate_transformation_mode": "align_corners"}),
+    ("asymmetric", "linear", {}, {"coordinate_transformation_mode": "asymmetric"}),
+    ("pytorch_half_pixel", "linear", {}, {"coordinate_transformation_mode": "pytorch_half_pixel"}),
+    (
+        "asymmetric",
+        "nearest",
+        {"nearest_mode": "floor"},
+        {"coordinate_transformation_mode": "asymmetric", "method": "nearest_neighbor"},
+    ),
+    (
+        "half_pixel",
+        "nearest",
+        {"nearest_mode": "round_prefer_floor"},
+        {"method": "nearest_neighbor", "rounding_method": "round_prefer_floor"},
+    ),
+    ("half_pixel", "cubic", {"cubic_coeff_a": -0.75}, {"method": "cubic", "cubic_alpha": -0.75}),
+    (
+        "half_pixel",
+        "cubic",
+        {"cubic_coeff_a": -0.5, "exclude_outside": 1},
+        {"method": "cubic", "cubic_exclude": 1},
+    ),
+]
+
+
+@pytest.mark.parametrize(("coordinates", "mode", "theirs", "ours"), RESIZES)
+@pytest.mark.parametrize("size", [(7, 9), (3, 4)])
+def test_resize(coordinates, mode, theirs, ours, size) -> None:
+    x = numbers((1, 2, 4, 6), 0)
+    wanted = run_onnx(
+        "Resize",
+        x,
+        None,
+        None,
+        np.array([1, 2, *size]),
+        coordinate_transformation_mode=coordinates,
+        mode=mode,
+        **theirs,
+    )
+    close(run(lambda a: resize2d(a, size, **ours), x), wanted)

@@ -1,0 +1,116 @@
+"""Convolution against ONNX Runtime and against its other layouts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from byoc_lab.relay import nn
+from tests.relay.op.onnx_runs import numbers, run, run_onnx
+
+few = settings(max_examples=40)
+
+
+pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))
+
+
+@few
+@given(
+    groups=st.integers(1, 3),
+    per_group=st.integers(1, 3),
+    outputs=st.integers(1, 3),
+    kernel=pairs,
+    strides=pairs,
+    dilation=pairs,
+    pads=st.tuples(*[st.integers(0, 2)] * 4),
+    size=st.tuples(st.integers(7, 9), st.integers(7, 9)),
+    seed=st.integers(0, 9),
+)
+def test_conv2d_is_that_of_onnx_runtime(
+    groups, per_group, outputs, kernel, strides, dilation, pads, size, seed
+) -> None:
+    x = numbers((2, groups * per_group, *size), seed)
+    w = numbers((groups * outputs, per_group, *kernel), seed + 1)
+    attrs = {"strides": strides, "dilation": dilation, "groups": groups}
+    found = run(lambda a, b: nn.conv2d(a, b, padding=pads, **attrs), x, w)
+    wanted = run_onnx("Conv", x, w, strides=strides, dilations=dilation, group=groups, pads=pads)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+@few
+@given(
+    data_layout=st.permutations("NCHW").map("".join),
+    kernel_layout=st.permutations("OIHW").map("".join),
+    out_layout=st.permutations("NCHW").map("".join),
+    groups=st.sampled_from([1, 2]),
+)
+def test_layouts_only_move_axes(data_layout, kernel_layout, out_layout, groups) -> None:
+    x, w = numbers((2, 4, 6, 7), 0), numbers((6, 4 // groups, 3, 2), 1)
+    plain = run(lambda a, b: nn.conv2d(a, b, groups=groups), x, w)
+    moved = run(
+        lambda a, b: nn.conv2d(
+            a,
+            b,
+            groups=groups,
+            data_layout=data_layout,
+            kernel_layout=kernel_layout,
+            out_layout=out_layout,
+        ),
+        x.transpose(["NCHW".index(c) for c in data_layout]),
+        w.transpose(["OIHW".index(c) for c in kernel_layout]),
+    )
+    # float32 sums in another order: HWOI of a grouped convolution, for one, copies differently.
+    np.testing.assert_allclose(
+        moved, plain.transpose(["NCHW".index(c) for c in out_layout]), rtol=1e-5, atol=1e-5
+    )
+
+
+def test_hwoi_of_a_depthwise_convolution_has_inputs_first() -> None:
+    """In TVM the O of HWOI counts the input channels of a depthwise convolution."""
+    x, w = numbers((1, 3, 5, 5), 0), numbers((6, 1, 3, 3), 1)
+    plain = run(lambda a, b: nn.conv2d(a, b, groups=3), x, w)
+    stored = w.reshape(3, 2, 3, 3).transpose(2, 3, 0, 1)  # (KH, KW, inputs, outputs of each)
+    found = run(
+        lambda a, b: nn.conv2d(a, b, groups=3, data_layout="NHWC", kernel_layout="HWOI"),
+        x.transpose(0, 2, 3, 1),
+        stored,
+    )
+    np.testing.assert_allclose(found, plain.transpose(0, 2, 3, 1), rtol=1e-6, atol=1e-6)
+
+
+def test_integer_convolution_adds_up_in_out_dtype() -> None:
+    x, w = np.full((1, 64, 1, 1), 127, np.int8), np.full((1, 64, 1, 1), 127, np.int8)
+    found = run(lambda a, b: nn.conv2d(a, b, out_dtype="int32"), x, w)
+    assert found.dtype == np.int32 and found.item() == 64 * 127 * 127
+
+
+fewer = settings(max_examples=12)
+
+
+LENGTHS = (9, 8, 7)
+
+
+def each(rank: int, low: int, high: int) -> st.SearchStrategy[tuple[int, ...]]:
+    return st.tuples(*[st.integers(low, high)] * rank)
+
+
+def close(found: np.ndarray, wanted: np.ndarray) -> None:
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+@fewer
+@given(data=st.data())
+def test_convolution(rank, data) -> None:
+    groups, inputs, outputs = (data.draw(st.integers(1, 2)) for _ in range(3))
+    kernel, strides, dilation = (data.draw(each(rank, 1, 3)) for _ in range(3))
+    pads = data.draw(each(2 * rank, 0, 2))
+    x = numbers((2, groups * inputs, *LENGTHS[:rank]), 0)
+    w = numbers((groups * outputs, inputs, *kernel), 1)
+    attrs = {"strides": strides, "dilation": dilation, "groups": groups, "padding": pads}
+    found = run(lambda a, b: getattr(nn, f"conv{rank}d")(a, b, **attrs), x, w)
+    options = {"strides": strides, "dilations": dilation, "group": groups, "pads": pads}
+    close(found, run_onnx("Conv", x, w, **options))

@@ -1,0 +1,142 @@
+"""Pooling against ONNX Runtime, and in ceil mode against loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from byoc_lab import relay
+from byoc_lab.relay import nn
+from byoc_lab.run.reference import evaluate
+from tests.relay.op.onnx_runs import numbers, run, run_onnx
+
+few = settings(max_examples=40)
+
+
+pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))
+
+
+window = {
+    "kernel": pairs,
+    "strides": pairs,
+    "pads": st.tuples(*[st.integers(0, 1)] * 4),
+    "size": st.tuples(st.integers(4, 8), st.integers(4, 8)),
+}
+
+
+@few
+@given(**window, count=st.booleans())
+def test_pooling_is_that_of_onnx_runtime(kernel, strides, pads, size, count) -> None:
+    kernel = tuple(max(k, 1 + max(pads)) for k in kernel)  # ONNX Runtime wants pads < kernel
+    x = numbers((1, 2, *size), 0)
+    options = {"kernel_shape": kernel, "strides": strides, "pads": pads}
+    greatest = run(lambda a: nn.max_pool2d(a, kernel, strides, padding=pads), x)
+    np.testing.assert_array_equal(greatest, run_onnx("MaxPool", x, **options))
+    average = run(
+        lambda a: nn.avg_pool2d(a, kernel, strides, padding=pads, count_include_pad=count), x
+    )
+    wanted = run_onnx("AveragePool", x, count_include_pad=int(count), **options)
+    np.testing.assert_allclose(average, wanted, rtol=1e-5, atol=1e-6)
+
+
+def pooled_by_loops(x, kernel, strides, dilation, pads, count) -> tuple[np.ndarray, np.ndarray]:
+    """(maximum, average) of each window in ceil_mode, element by element.
+
+    Source: pool_impl_nd in include/tvm/topi/nn/pooling.h of TVM 0.16: what hangs over the padding
+    at the end is never counted. Padding is the least finite value, `min_value` there.
+    """
+    spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
+    room = [x.shape[2] + pads[0] + pads[2], x.shape[3] + pads[1] + pads[3]]
+    size = [
+        -((span - r) // s) + 1 for r, span, s in zip(room, spans, strides, strict=True)
+    ]  # 1 + the ceiling of (room - span) / stride
+    least = np.finfo(x.dtype).min
+    greatest = np.full((*x.shape[:2], *size), least, x.dtype)
+    average = np.zeros_like(greatest)
+    for at in np.ndindex(*greatest.shape):
+        n, c, i, j = at
+        inside, counted = [], 0
+        for a in range(kernel[0]):
+            for b in range(kernel[1]):
+                y = i * strides[0] - pads[0] + a * dilation[0]
+                z = j * strides[1] - pads[1] + b * dilation[1]
+                if 0 <= y < x.shape[2] and 0 <= z < x.shape[3]:
+                    inside.append(x[n, c, y, z])
+                counted += y < x.shape[2] + pads[2] and z < x.shape[3] + pads[3]
+        greatest[at] = max(inside, default=least)
+        average[at] = sum(inside) / max(counted if count else len(inside), 1)
+    return greatest, average
+
+
+@few
+@given(**window, dilation=pairs, count=st.booleans())
+def test_pooling_in_ceil_mode(kernel, strides, dilation, pads, size, count) -> None:
+    x = numbers((1, 2, size[0] + 3, size[1] + 3), 0)  # room for 3 elements 3 apart
+    args = (kernel, strides, dilation, pads)
+    greatest = run(lambda a: nn.max_pool2d(a, *args, ceil_mode=True), x)
+    average = run(lambda a: nn.avg_pool2d(a, *args, ceil_mode=True, count_include_pad=count), x)
+    wanted = pooled_by_loops(x, *args, count)
+    np.testing.assert_array_equal(greatest, wanted[0])
+    np.testing.assert_allclose(average, wanted[1], rtol=1e-5, atol=1e-6)
+
+
+def test_a_window_wholly_in_padding_gives_the_least_finite_value() -> None:
+    x = relay.var("x", shape=(1, 1, 2, 2))
+    call = relay.nn.max_pool2d(x, (2, 2), (2, 2), padding=(2, 0, 0, 0))
+    found = evaluate(relay.Function([x], call), [np.ones((1, 1, 2, 2), "float32")]).value
+    np.testing.assert_array_equal(found.ravel(), [np.finfo("float32").min, 1])
+    x = relay.var("x", shape=(1, 1, 2, 2), dtype="int8")
+    call = relay.nn.max_pool2d(x, (2, 2), (2, 2), padding=(2, 0, 0, 0))
+    found = evaluate(relay.Function([x], call), [np.ones((1, 1, 2, 2), "int8")]).value
+    np.testing.assert_array_equal(found.ravel(), [-128, 1])
+
+
+fewer = settings(max_examples=12)
+
+
+LENGTHS = (9, 8, 7)
+
+
+def each(rank: int, low: int, high: int) -> st.SearchStrategy[tuple[int, ...]]:
+    return st.tuples(*[st.integers(low, high)] * rank)
+
+
+def close(found: np.ndarray, wanted: np.ndarray) -> None:
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+@fewer
+@given(data=st.data(), count=st.booleans())
+def test_pooling(rank, data, count) -> None:
+    pads = data.draw(each(2 * rank, 0, 1))
+    kernel, strides = data.draw(each(rank, 2, 3)), data.draw(each(rank, 1, 3))
+    x = numbers((1, 2, *LENGTHS[:rank]), 0)
+    options = {"kernel_shape": kernel, "strides": strides, "pads": pads}
+    greatest = run(lambda a: getattr(nn, f"max_pool{rank}d")(a, kernel, strides, padding=pads), x)
+    np.testing.assert_array_equal(greatest, run_onnx("MaxPool", x, **options))
+    average = run(
+        lambda a: getattr(nn, f"avg_pool{rank}d")(
+            a, kernel, strides, padding=pads, count_include_pad=count
+        ),
+        x,
+    )
+    close(average, window_means(x, kernel, strides, pads, count))
+
+
+def window_means(x: np.ndarray, kernel, strides, pads, count: bool) -> np.ndarray:
+    """Average pooling in float64. ONNX Runtime up to 1.23 miscounts padding at the far ends."""
+    rank = len(kernel)
+    axes = tuple(range(2, 2 + rank))
+    widths = [(0, 0), (0, 0), *zip(pads[:rank], pads[rank:], strict=True)]
+
+    def sums(values: np.ndarray) -> np.ndarray:
+        padded = np.pad(values.astype("float64"), widths)
+        windows = np.lib.stride_tricks.sliding_window_view(padded, kernel, axes)
+        steps = tuple(slice(None, None, s) for s in strides)
+        return windows[(slice(None), slice(None), *steps)].sum(tuple(range(-rank, 0)))
+
+    return sums(x) / (np.prod(kernel) if count else sums(np.ones_like(x)))

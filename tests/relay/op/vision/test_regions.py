@@ -1,0 +1,60 @@
+"""roi_align and roi_pool against ONNX Runtime, yolo_reorg against Darknet."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from byoc_lab.relay import vision
+from tests.relay.op.onnx_runs import numbers, run, run_onnx
+
+few = settings(max_examples=15)
+
+
+seeds = st.integers(0, 10_000)
+
+
+def close(found: np.ndarray, wanted: np.ndarray) -> None:
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def regions(rng: np.random.Generator, count: int, size: float) -> np.ndarray:
+    """Regions with their ends in order, all of the first image."""
+    ends = np.sort(rng.uniform(0, size, (count, 2, 2)), axis=1).reshape(count, 4)
+    return np.concatenate([np.zeros((count, 1)), ends], axis=1).astype("float32")
+
+
+@few
+@given(seed=seeds, samples=st.integers(0, 3))
+def test_roi_align(seed, samples) -> None:
+    x, rois = numbers((2, 3, 8, 9), seed), regions(np.random.default_rng(seed), 5, 12)
+    found = run(lambda a, r: vision.roi_align(a, r, (3, 2), 0.75, samples), x, rois)
+    wanted = run_onnx(
+        "RoiAlign",
+        x,
+        rois[:, 1:],
+        rois[:, 0].astype("int64"),
+        coordinate_transformation_mode="output_half_pixel",
+        output_height=3,
+        output_width=2,
+        sampling_ratio=samples,
+        spatial_scale=0.75,
+    )
+    close(found, wanted)
+
+
+@few
+@given(seed=seeds)
+def test_roi_pool(seed) -> None:
+    x, rois = numbers((2, 3, 8, 9), seed), regions(np.random.default_rng(seed), 5, 10)
+    found = run(lambda a, r: vision.roi_pool(a, r, (3, 2), 0.75), x, rois)
+    close(found, run_onnx("MaxRoiPool", x, rois, pooled_shape=(3, 2), spatial_scale=0.75))
+
+
+def test_reorg_is_that_of_darknet() -> None:
+    x = np.arange(1 * 4 * 2 * 2, dtype="float32").reshape(1, 4, 2, 2)
+    found = run(lambda a: vision.yolo_reorg(a, 2), x)
+    large = x.reshape(4, 4)  # the same memory as one channel, twice as high and wide
+    corners = [large[i::2, j::2] for i in range(2) for j in range(2)]
+    assert np.array_equal(found.reshape(4, 2, 2), corners)
