@@ -19,7 +19,7 @@ OK, NO, USAGE = 0, 1, 2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
         return options.run(options)
     except ByocLabError as error:
@@ -30,11 +30,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USAGE
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The parser of the command line; `run` is the function of the chosen command."""
+    root = argparse.ArgumentParser(
         prog="byoc-lab", description="A laboratory for BYOC graph partitioning on TVM Relay."
     )
-    commands = parser.add_subparsers(required=True, metavar="command")
+    commands = root.add_subparsers(required=True, metavar="command")
 
     demo = commands.add_parser(
         "demo", help="MobileNet through the DNNL pipeline, checked and timed"
@@ -56,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("--pipeline", default="dnnl", help="its name (default: dnnl)")
     trace.add_argument("--html", type=Path, help="write the trace as one HTML file")
     trace.set_defaults(run=_trace)
-    return parser
+    return root
 
 
 def _demo(options: argparse.Namespace) -> int:
