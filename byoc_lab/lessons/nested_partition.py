@@ -1,10 +1,10 @@
-"""The chain whose partition came out nested: blocks of conv2d, batch norm and relu, annotated by
-hand with one mark too few.
+"""Case "nested partition": a chain annotated by hand with one `compiler_begin` missing.
 
-The case of the TVM forum thread "[External codegen] A possible bug in partitioning" (January
-2020). `network` is the chain, `annotate` its author's idea: walk back from each relu, begin on
-what comes in, end at the relu. With `begins_on_conv_data=False` it wraps variables only, as the
-first version did, and so forgets the value that comes from the block before.
+This is the case of the TVM forum thread "[External codegen] A possible bug in partitioning"
+(January 2020). `network` builds the chain of blocks of conv2d, batch norm and relu. `annotate` is
+the annotator of the thread: it walks back from each relu, puts a begin on what enters the block and
+an end on the relu. With `begins_on_conv_data=False` it puts begins on variables only, as the first
+version in the thread did, and so omits the begin on the result of the block before.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from byoc_lab import relay
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Var
 from byoc_lab.relay.ir.expr_functor import ExprMutator
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.op.annotation.regions import compiler_begin, compiler_end
 from byoc_lab.relay.typing.infer import infer_module
 
@@ -35,7 +36,7 @@ def _block(prefix: str, data: Expr) -> Expr:
 
 
 def annotate(mod: IRModule, begins_on_conv_data: bool = True, compiler: str = "dnnl") -> IRModule:
-    """`mod` with every block between begins and an end; see the module's text for the option."""
+    """`mod` with every block annotated as a region; the module docstring explains the option."""
     out = mod.copy()
     annotator = _ConvBatchNormRelu(compiler, begins_on_conv_data)
     out["main"] = annotator.visit(mod["main"])
@@ -43,7 +44,7 @@ def annotate(mod: IRModule, begins_on_conv_data: bool = True, compiler: str = "d
 
 
 class _ConvBatchNormRelu(ExprMutator):
-    """Inside a block from its relu down to its conv2d, begins go on what comes from outside."""
+    """Puts begins on the values that enter a block, from its relu back to its conv2d."""
 
     def __init__(self, compiler: str, begins_on_conv_data: bool):
         super().__init__()
@@ -54,17 +55,17 @@ class _ConvBatchNormRelu(ExprMutator):
     def visit_call(self, call: Call) -> Expr:
         if call.is_op("nn.relu"):
             self.inside = True
-            closed = compiler_end(self._begun(call), self.compiler)
+            closed = compiler_end(self._with_begins(call), self.compiler)
             self.inside = False
             return closed
         if call.is_op("nn.conv2d") and self.inside:
-            self.inside = False  # what is below belongs to another block
-            return self._begun(call)
+            self.inside = False  # the operands belong to another block
+            return self._with_begins(call)
         if call.is_op("nn.batch_norm") and self.inside:
-            return self._begun(call)
+            return self._with_begins(call)
         return super().visit_call(call)
 
-    def _begun(self, call: Call) -> Call:
+    def _with_begins(self, call: Call) -> Call:
         args = []
         for arg in call.args:
             new = self.visit(arg)
@@ -76,5 +77,5 @@ class _ConvBatchNormRelu(ExprMutator):
 
 
 def functions_inside(func: Function) -> list[Function]:
-    """The function literals inside `func`, innermost first: what the old partitioner made."""
-    return [n for n in relay.visit.post_order(func) if isinstance(n, Function) and n is not func]
+    """The function literals inside `func`, innermost first."""
+    return [n for n in post_order(func) if isinstance(n, Function) and n is not func]

@@ -1,8 +1,9 @@
-"""Traces as bytes: each node, each type and each constant once, whatever shares it.
+"""Serialization of traces, in which each node, type and constant is stored once.
 
-Stages share nearly all of their nodes, and a node's own pickle holds everything below it. Here the
-nodes of all stages come first, operands before users, so that each finds its operands written
-already: the size is that of the nodes, and the depth of the graph does not matter.
+Stages share nearly all of their nodes, but the pickle of a node contains its operands as text. So
+the nodes of all stages are stored first, operands before users: each node refers to operands that
+are already stored. The size is linear in the number of nodes, and the depth of the graph does not
+matter.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def to_bytes(trace: Trace) -> bytes:
-    """All of a trace but what is computed on demand."""
+    """A trace as bytes, without the values that are computed on demand."""
     buffer = io.BytesIO()
     nodes = list(post_order(*_roots(trace.stages)))
     _Pickler(buffer, protocol=5).dump((nodes, trace.stages, trace.title, trace.error))
@@ -32,7 +33,7 @@ def to_bytes(trace: Trace) -> bytes:
 
 
 def from_bytes(data: bytes) -> Trace:
-    """The trace that `to_bytes` was given."""
+    """The trace that `to_bytes` stored."""
     from byoc_lab.lab.tracing.stages import Trace
 
     _, stages, title, error = pickle.loads(data)
@@ -40,7 +41,7 @@ def from_bytes(data: bytes) -> Trace:
 
 
 class _Pickler(pickle.Pickler):
-    """Writes a node as its fields, which are written before it, and not as the text below it."""
+    """Stores a node as its fields, which are stored before it."""
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, Op):
@@ -48,19 +49,19 @@ class _Pickler(pickle.Pickler):
         if isinstance(obj, (Expr, Clause, Pattern)):
             cls: Any = type(obj)
             fields = {name: getattr(obj, name) for name in all_slots(cls) if hasattr(obj, name)}
-            return _made, (cls, fields)
-        if isinstance(obj, Type):  # made anew: its hash may be that of an object
+            return _node, (cls, fields)
+        if isinstance(obj, Type):  # constructed again, because its hash may depend on an object id
             kind: Any = type(obj)
             return _type, (kind, {name: getattr(obj, name) for name in kind.__slots__})
         if isinstance(obj, IRModule):
-            # What defines functions when they are asked for is code; those there are defined.
+            # `_define`, which defines functions on demand, is code. Defined functions are stored.
             return _module, (type(obj), {**vars(obj), "_define": None})
-        if isinstance(obj, Exception):  # whatever its class takes when it is made
+        if isinstance(obj, Exception):  # without calling its constructor
             return _error, (type(obj), obj.args, vars(obj))
         return NotImplemented
 
 
-def _made(cls: type, fields: dict[str, Any]) -> Any:
+def _node(cls: type, fields: dict[str, Any]) -> Any:
     node: Any = object.__new__(cls)
     for name, value in fields.items():
         set_field(node, name, value)
@@ -84,7 +85,7 @@ def _error(cls: type[Exception], args: tuple[Any, ...], state: dict[str, Any]) -
 
 
 def _roots(stages: Iterable[Stage]) -> Iterator[Expr]:
-    """Whatever a trace holds nodes by."""
+    """The expressions from which all nodes of a trace are reachable."""
     for stage in stages:
         for mod in (stage.before, stage.after):
             if mod is not None:
