@@ -133,9 +133,8 @@ def _softmax(step: Step) -> Array:
     (x,) = step.args
     axis = step.attrs.axis
     depth = x.max(axis=axis, keepdims=True) - x  # exp magnifies the rounding of this difference
-    rounding_count: Array = depth + FUNCTION_ULPS + sqrt(x.shape[axis])
-    magnitudes: Array = np.abs(step.value)
-    return rounding_count * magnitudes
+    deviation: Array = np.abs(step.value) * (depth + FUNCTION_ULPS + sqrt(x.shape[axis]))
+    return deviation
 
 
 def _log(step: Step) -> Array:

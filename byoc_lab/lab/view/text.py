@@ -81,7 +81,9 @@ def trace_text(trace: Trace, colour: bool = False) -> str:
         known = {f.message for f in stage.findings_before} if n else set()
         new = [f for f in stage.findings_after if f.message not in known]
         if new:
-            lines += ["", paint(f"The linter on the module after {stage.name}:", "bold", colour)]
+            when = "before" if stage.after is None else "after"
+            head = f"Findings in the module {when} {stage.name}:"
+            lines += ["", paint(head, "bold", colour)]
             lines += [f"  {line}" for f in new for line in str(f).splitlines()]
     return "\n".join(lines)
 
