@@ -55,7 +55,7 @@ export function drawEvents(pane, stage) {
     group.count.textContent = String(group.children.length - 1);
   }
   const more = stage.events_total - stage.events.length;
-  if (more > 0) pane.append(empty(`… and ${more.toLocaleString("en")} more; the trace has them in `events`.`));
+  if (more > 0) pane.append(empty(`… and ${more.toLocaleString("en")} more; the trace has all of them.`));
   if (!stage.events.length) pane.append(empty(stage.changed ? "This pass reports no individual rewrites." : "No rewrites."));
 }
 
