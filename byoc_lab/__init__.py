@@ -7,13 +7,14 @@
     mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
     byoc_lab.trace(mod, pipeline="dnnl")
 
-Look: `trace` (every stage and rewrite of a pipeline), `diff` (what differs between two modules),
-`lint` (malformed annotations, why, and how to fix them). Run: `build` (regions by their back ends,
-the rest by TVM), `evaluate` (the NumPy reference), `validate` (are the numbers right?). The
-language is `relay`, its passes `transform`, back ends `backends` and `dnnl`.
+Functions to inspect modules: `trace` (every stage and rewrite of a pipeline), `diff` (structural
+differences between two modules), `lint` (malformed annotations and how to fix them). Functions to
+run them: `build` (regions with their back ends, the rest with TVM), `evaluate` (the NumPy
+reference), `validate` (compares a build with the reference). `relay` is the language, `transform`
+has its passes, `backends` and `dnnl` are the back ends.
 
-The import loads nothing heavy: apache-tvm, the compiled extension and the notebook packages are
-loaded when they are used.
+`import byoc_lab` is fast: apache-tvm, the compiled extension and the notebook packages are imported
+on first use.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any as _Any
 import byoc_lab.backends.ccompiler
 import byoc_lab.relay.op.contrib.dnnl
 import byoc_lab.relay.qnn.transform
-import byoc_lab.relay.transform  # noqa: F401 (these four become attributes under TVM's names)
+import byoc_lab.relay.transform  # noqa: F401 (these four are attributes under TVM's names)
 from byoc_lab import backends, display, errors, ir, passes, relay, transform
 from byoc_lab.backends import dnnl
 from byoc_lab.lab.diffing import Diff, diff
@@ -49,13 +50,13 @@ __all__ = [
     "lint", "passes", "relay", "structural_equal", "trace", "transform", "validate",
 ]  # fmt: skip
 
-# The view needs notebook packages, so it is loaded when something is shown.
+# The view needs notebook packages, so it is imported when an object is first shown.
 display.provide(lambda: _import_module("byoc_lab.lab.view"))
 
-if "tvm_ffi" in _sys.modules:  # a user of TVM, who gets DNNL for Relax by this import alone
+if "tvm_ffi" in _sys.modules:  # TVM is in use: this import registers DNNL for Relax
     _import_module("byoc_lab.relax")
 
-# Running things needs more than looking at them does, so it is loaded when it is used.
+# Functions that run modules import more packages, so they are imported on first use.
 _LAZY = {
     "build": "byoc_lab.run.build",
     "evaluate": "byoc_lab.run.reference",

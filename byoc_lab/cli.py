@@ -1,7 +1,7 @@
-"""`byoc-lab ...`: the objects of the package for a terminal and for CI.
+"""The command line `byoc-lab`, for terminals and CI.
 
-Exit codes: 0 all is well; 1 the answer is no (findings, wrong numbers, a pass that failed); 2 the
-question could not be understood (a file that is no Relay, an unknown pipeline).
+Exit codes: 0 for success; 1 for a negative result (findings, wrong numbers, a pass that failed); 2
+for wrong usage (a file that is not Relay, an unknown pipeline).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OK, NO, USAGE = 0, 1, 2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
         return options.run(options)
     except ByocLabError as error:
@@ -30,33 +30,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USAGE
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The parser of the command line; `run` is the function of the chosen command."""
+    root = argparse.ArgumentParser(
         prog="byoc-lab", description="A laboratory for BYOC graph partitioning on TVM Relay."
     )
-    commands = parser.add_subparsers(required=True, metavar="command")
+    commands = root.add_subparsers(required=True, metavar="command")
 
     demo = commands.add_parser(
-        "demo", help="MobileNet through the DNNL pipeline, checked and timed"
+        "demo", help="run MobileNet through the DNNL pipeline, validate and time it"
     )
     demo.add_argument(
         "--html", type=Path, default=Path("mobilenet_dnnl.html"), help="where to write the report"
     )
     demo.set_defaults(run=_demo)
 
-    doctor = commands.add_parser("doctor", help="is everything there that byoc_lab needs?")
+    doctor = commands.add_parser("doctor", help="check the installation")
     doctor.set_defaults(run=_doctor)
 
-    lint = commands.add_parser("lint", help="what is wrong with the annotations of a module")
-    lint.add_argument("file", type=Path, help="Relay text")
+    lint = commands.add_parser("lint", help="find malformed annotations in a module")
+    lint.add_argument("file", type=Path, help="a file of Relay text")
     lint.set_defaults(run=_lint)
 
     trace = commands.add_parser("trace", help="run a pipeline on a module and show every stage")
-    trace.add_argument("file", type=Path, help="Relay text")
-    trace.add_argument("--pipeline", default="dnnl", help="its name (default: dnnl)")
+    trace.add_argument("file", type=Path, help="a file of Relay text")
+    trace.add_argument(
+        "--pipeline", default="dnnl", help="the name of the pipeline (default: dnnl)"
+    )
     trace.add_argument("--html", type=Path, help="write the trace as one HTML file")
     trace.set_defaults(run=_trace)
-    return parser
+    return root
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -93,9 +96,9 @@ def _doctor(options: argparse.Namespace) -> int:
     from byoc_lab.doctor import examine
 
     complete = True
-    for answer in examine():
-        print(answer)
-        complete = complete and not answer.missing
+    for check in examine():
+        print(check)
+        complete = complete and not check.missing
     return OK if complete else NO
 
 

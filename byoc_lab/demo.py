@@ -1,4 +1,4 @@
-"""The main job without a screen: MobileNet through the DNNL pipeline, checked and timed."""
+"""`byoc-lab demo`: MobileNet through the DNNL pipeline, validated and timed."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Say = Callable[[str], object]
 def run_demo(html: Path, say: Say = print, *, image_size: int = 224, repeat: int = REPEAT) -> bool:
     """Trace, lint, build, run, validate and time MobileNet v1; write the trace to `html`.
 
-    `say` gets the lines; `repeat` times are taken of each build. Returns whether the results are
-    right. Raises OffloadError when a region did not run on DNNL, and what tracing and building
-    raise.
+    `say` is called with each line of output; `repeat` is the number of timed runs of each build.
+    Returns whether the results are correct. Raises OffloadError if a region did not run on DNNL,
+    and the errors of tracing and building.
     """
     started = time.perf_counter()
 
@@ -37,16 +37,16 @@ def run_demo(html: Path, say: Say = print, *, image_size: int = 224, repeat: int
     after = recorded.result
     step(f"pipeline dnnl: {', '.join(_stage_words(recorded))}")
     findings = lint(recorded["PartitionGraph"].before)
-    step(f"linted before partitioning: {findings}")
+    step(f"linter before partitioning: {findings}")
     offloaded = build(after)
     host = build(after, offload=False)
-    step("built: regions with DNNL, the rest with Relax and LLVM; and all of it with LLVM alone")
+    step("built twice: regions with DNNL and the rest with LLVM; everything with LLVM")
     report = validate(before, offloaded, [image])
     offloaded.assert_offloaded()
-    step("validated against the float64 NumPy reference of the module before the pipeline")
+    step("validated against the original module, evaluated with NumPy in float64")
     times = compare_times({DNNL: offloaded, HOST: host}, [image], repeat=repeat)
     recorded.save_html(html)
-    step(f"timed; every stage is in {html}")
+    step(f"timed; the trace is written to {html}")
     say("")
     for card in offloaded.cards():
         say(_card_line(card.symbol, card.operators, [op.impl for op in card.ops]))
@@ -71,7 +71,7 @@ def _table(exe: Executable, report: Report, times: dict[str, Timing]) -> str:
     total = sum(c.operators for c in cards) + exe.host_operators
     worst = max((*report.regions, *report.outputs), key=lambda c: c.share)
     (output,) = report.outputs
-    speedup = times[HOST].median / times[DNNL].median
+    ratio = times[HOST].median / times[DNNL].median
     rows = [
         ("regions", f"{len(cards)}, all run on DNNL with {native.get_num_threads()} threads"),
         ("operators offloaded", f"{sum(c.operators for c in cards)} of {total}"),
@@ -81,8 +81,8 @@ def _table(exe: Executable, report: Report, times: dict[str, Timing]) -> str:
             f"{worst.name}: {worst.error:.2e}, tolerance {worst.tolerance:.2e}",
         ),
         (f"time per inference, {DNNL}", str(times[DNNL])),
-        (f"time per inference, {HOST}", f"{times[HOST]}, {speedup:.1f} times as long"),
-        ("verdict", "right" if report.ok else "WRONG"),
+        (f"time per inference, {HOST}", f"{times[HOST]}, {ratio:.1f} times as long"),
+        ("verdict", "correct" if report.ok else "WRONG"),
     ]
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"  {name:<{width}}  {value}" for name, value in rows)

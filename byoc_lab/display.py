@@ -1,8 +1,8 @@
-"""How objects show themselves without knowing who draws.
+"""Displays of objects, provided by the view without an import of it.
 
-Traces, diffs, findings and reports stand below the view, which needs notebook packages. What they
-ask of it goes through here, to whoever `provide` was told of; `byoc_lab` tells of its own view,
-which is then loaded when something is shown for the first time.
+Traces, diffs and findings cannot import the view, which imports them and needs notebook packages.
+They call the functions of this module, which call the view that was registered with `provide`.
+`byoc_lab` registers `byoc_lab.lab.view`, which is imported when an object is first shown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _load: list[Callable[[], Any]] = []
 
 
 def provide(load: Callable[[], Any]) -> None:
-    """Say who draws: `load()` gives an object with `mimebundle`, `render_text`, `export_html`."""
+    """Register a view: `load()` returns it, with `mimebundle`, `render_text`, `export_html`."""
     _load[:] = [load]
 
 
@@ -24,7 +24,7 @@ def _view() -> Any:
 
 
 def mimebundle(obj: Any) -> dict[str, Any]:
-    """What Jupyter shows: a widget where there is one, HTML and plain text besides."""
+    """The display in Jupyter: a widget if possible, HTML, and plain text."""
     return _view().mimebundle(obj)
 
 

@@ -1,4 +1,4 @@
-"""`byoc-lab doctor`: what is installed, on which processor, what is missing, how to get it."""
+"""`byoc-lab doctor`: checks the installation and says how to get what is missing."""
 
 from __future__ import annotations
 
@@ -32,8 +32,11 @@ COMPILERS = ("cc", "gcc", "clang")
 
 
 @dataclass(frozen=True)
-class Answer:
-    """One line of the report. advice: how to get what is missing; needed: whether it matters."""
+class Check:
+    """One line of the report.
+
+    found: the version or place, None if missing. advice: how to get it. needed: False if optional.
+    """
 
     name: str
     found: str | None
@@ -50,38 +53,38 @@ class Answer:
         return f"{'MISSING' if self.needed else 'optional':8}  {self.name}: {self.advice}"
 
 
-def examine() -> Iterator[Answer]:
-    """What there is to say, line by line."""
-    yield Answer("Python", f"{platform.python_version()}, {sys.executable}")
-    yield Answer("byoc_lab", _byoc_lab())
+def examine() -> Iterator[Check]:
+    """Run the checks, one line of the report each."""
+    yield Check("Python", f"{platform.python_version()}, {sys.executable}")
+    yield Check("byoc_lab", _byoc_lab())
     yield _package("numpy", "numpy")
-    yield _asked("apache-tvm", _tvm)
+    yield _checked("apache-tvm", _tvm)
     yield _package("apache-tvm-ffi", "'apache-tvm-ffi>=0.1.15,<0.2'")
-    yield _asked("DNNL extension", _extension)
-    yield _asked("instruction set", _instruction_set)
-    yield _asked("threads", _threads)
+    yield _checked("DNNL extension", _extension)
+    yield _checked("instruction set", _instruction_set)
+    yield _checked("threads", _threads)
     for name in ("anywidget", "ipywidgets", "jupyterlab"):
         yield _package(name, name)
-    yield _asked("graph layout", _layout)
-    yield _asked("C compiler", _compiler, needed=False)
+    yield _checked("graph layout", _layout)
+    yield _checked("C compiler", _compiler, needed=False)
     for name in ("onnx", "torch"):
         yield _package(name, name, needed=False)
 
 
-def _package(name: str, wanted: str, needed: bool = True) -> Answer:
+def _package(name: str, wanted: str, needed: bool = True) -> Check:
     advice = f"not installed; pip install {wanted}"
     try:
-        return Answer(name, importlib.metadata.version(name), advice, needed)
+        return Check(name, importlib.metadata.version(name), advice, needed)
     except importlib.metadata.PackageNotFoundError:
-        return Answer(name, None, advice, needed)
+        return Check(name, None, advice, needed)
 
 
-def _asked(name: str, ask: Callable[[], str], needed: bool = True) -> Answer:
-    """The answer of a function that raises what is missing, with advice in the message."""
+def _checked(name: str, ask: Callable[[], str], needed: bool = True) -> Check:
+    """The result of `ask`, which raises an error with advice if something is missing."""
     try:
-        return Answer(name, ask(), needed=needed)
+        return Check(name, ask(), needed=needed)
     except (ByocLabError, ImportError) as error:
-        return Answer(name, None, str(error), needed)
+        return Check(name, None, str(error), needed)
 
 
 def _byoc_lab() -> str:
@@ -103,13 +106,13 @@ def _tvm() -> str:
 
 
 class _Version(ctypes.Structure):
-    """The head of oneDNN's dnnl_version_t."""
+    """The first fields of oneDNN's dnnl_version_t."""
 
     _fields_ = [(name, ctypes.c_int) for name in ("major", "minor", "patch")]
 
 
 def _onednn() -> ctypes.CDLL:
-    """The oneDNN that the extension brought into the process."""
+    """The oneDNN that the extension loaded into the process."""
     from byoc_lab.backends.dnnl import native
 
     native.load()
@@ -134,7 +137,7 @@ def _threads() -> str:
     from byoc_lab.backends.dnnl import native
 
     used = native.get_num_threads()
-    processors = len(os.sched_getaffinity(0))  # the extension is for Linux alone
+    processors = len(os.sched_getaffinity(0))  # the extension exists on Linux only
     settings = ", ".join(f"{name}={os.environ.get(name, 'unset')}" for name in THREAD_VARIABLES)
     return f"DNNL uses {used} on {processors} processors; {settings}"
 

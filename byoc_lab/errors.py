@@ -1,8 +1,8 @@
-"""Every error that byoc_lab raises on purpose, in one place.
+"""Errors and warnings of byoc_lab.
 
-Each message says what was found, what was expected, where, and what to do next. All of them derive
-from `ByocLabError`, and also from the built-in exception that a caller would try first
-(`ValueError`, `TypeError`, ...), so that a script needs no knowledge of this module.
+Each message says what was found, what was expected, where, and what to do next. Every error derives
+from `ByocLabError` and from the built-in exception that callers expect (`ValueError`, `TypeError`,
+...), so that a script can handle it without this module.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def nearest(name: object, known: Iterable[str], most: int = 3) -> str:
-    """The sentence for a name that is not known: the nearest known ones, or all of a few."""
+    """A hint for an unknown name: the nearest known names, or all of them if there are few."""
     names = sorted(known)
     by_lower = {n.lower(): n for n in names}
     close = [by_lower[n] for n in difflib.get_close_matches(str(name).lower(), by_lower, n=most)]
@@ -40,10 +40,10 @@ class DiagnosticError(ByocLabError):
 
 
 class ParseError(DiagnosticError, ValueError):
-    """Text that is no Relay. Carries the place; the message shows the line with a caret.
+    """A text is not Relay. The message shows the line with a caret.
 
-    Attributes: `source` (file or name), `line` and `column` (from 1), `reason` (no place in it),
-    `span` (the token at fault, when it is known).
+    Attributes: `source` (file or name), `line` and `column` (from 1), `reason` (without the place),
+    `span` (the token at fault, if known).
     """
 
     span: object = None
@@ -56,7 +56,7 @@ class ParseError(DiagnosticError, ValueError):
 
 
 def _clip(line: str, column: int, width: int = 100) -> tuple[str, int]:
-    """The part of a long line around `column`, and where the caret goes in it."""
+    """The part of a long line around `column`, and the position of the caret in it."""
     start = max(0, min(column - 1 - width // 2, len(line) - width))
     head, tail = "..." if start else "", "..." if len(line) > start + width else ""
     return head + line[start : start + width] + tail, column - 1 - start + len(head)
@@ -65,7 +65,7 @@ def _clip(line: str, column: int, width: int = 100) -> tuple[str, int]:
 class TypeInferenceError(DiagnosticError, TypeError):
     """An expression has no type: operand types disagree, or are under-constrained.
 
-    `node` is the expression at fault when known, `span` its place in a text (or that of a part).
+    `node` is the expression at fault, if known; `span` is its place in a text, or that of a part.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class TypeInferenceError(DiagnosticError, TypeError):
 
 
 class UntypedError(TypeInferenceError, ValueError):
-    """The type of an expression was asked for before type inference gave it one."""
+    """An expression has no type because type inference has not run on it."""
 
 
 class AttributeValueError(ByocLabError, ValueError):
@@ -94,34 +94,34 @@ class OperatorDefinitionError(ByocLabError, ValueError):
 
 
 class WellFormedError(ByocLabError, ValueError):
-    """A function or module breaks a rule of the IR (free variables, a name bound twice, ...)."""
+    """A function or module violates a rule of the IR (free variables, a name bound twice, ...)."""
 
 
 class FreeVariableError(WellFormedError):
-    """A global function mentions variables that nothing binds. `variables` holds them."""
+    """A global function uses variables that nothing binds; `variables` has them."""
 
-    def __init__(self, message: str, variables: tuple = ()):
+    def __init__(self, message: str, variables: tuple[Any, ...] = ()):
         super().__init__(message)
         self.variables = variables
 
 
 class StructuralEqualError(ByocLabError, ValueError):
-    """Two values that were to be structurally equal differ; the message says where."""
+    """Two values are not structurally equal; the message says where they differ."""
 
 
 class UnknownNameError(ByocLabError, KeyError):
-    """A name (operator, global function, pass, rule, pattern table, ...) that nobody registered."""
+    """A name (of an operator, global function, pass, rule, pattern table, ...) does not exist."""
 
     def __str__(self) -> str:  # KeyError would show the repr of the message
         return str(self.args[0]) if self.args else ""
 
 
 class UnknownAttributeError(UnknownNameError, AttributeError):
-    """A name that an attributes record does not have."""
+    """An attribute that the attributes of an operator do not have."""
 
 
 class UnknownFunctionError(UnknownNameError, ValueError):
-    """A name under which no function is registered."""
+    """No function is registered under a name."""
 
 
 class DuplicateNameError(ByocLabError, ValueError):
@@ -129,28 +129,28 @@ class DuplicateNameError(ByocLabError, ValueError):
 
 
 class PassError(ByocLabError, RuntimeError):
-    """A pass cannot run on this module; the module it was given is unchanged."""
+    """A pass cannot run on a module; the module is unchanged."""
 
 
 class ArgumentError(ByocLabError, TypeError):
-    """An argument of a function is of the wrong kind; the message says which kind is expected."""
+    """An argument of a function has the wrong type; the message says which is expected."""
 
 
 class StageIndexError(ByocLabError, IndexError):
-    """A stage, or a number of rewrites in a stage, that a trace does not have."""
+    """A trace does not have a stage, or a stage does not have a rewrite."""
 
 
 class ConfigError(ByocLabError, AttributeError):
-    """A setting of a PassContext that no pass has, or of the wrong kind."""
+    """A setting of a PassContext is unknown to all passes, or has the wrong type."""
 
 
 class PredicateError(PassError):
-    """A back end's predicate, or the check of one of its patterns, raised an exception of its own;
-    that is the `__cause__`."""
+    """A predicate of a back end, or the check of one of its patterns, raised an exception, which is
+    the `__cause__`."""
 
 
 class PartitionError(PassError):
-    """Region annotations are malformed: what PartitionGraph or MergeCompilerRegions stopped at.
+    """PartitionGraph or MergeCompilerRegions stopped at malformed region annotations.
 
     `node` is the expression at fault, or None.
     """
@@ -161,23 +161,23 @@ class PartitionError(PassError):
 
 
 class EvaluationError(ByocLabError, RuntimeError):
-    """An expression cannot be evaluated: an operator without a reference, a wrong input."""
+    """An expression cannot be evaluated: an operator has no reference, or an input is wrong."""
 
 
 class InputError(ByocLabError, ValueError):
-    """A run-time input is missing, surplus, or of the wrong shape or dtype."""
+    """An input is missing, superfluous, or has the wrong value, shape or dtype."""
 
 
 class BuildError(ByocLabError, RuntimeError):
-    """A module cannot be built or run: no translation, no codegen, a tool that is missing."""
+    """A module cannot be built or run: no translation, no code generator, a missing tool."""
 
 
 class OffloadError(ByocLabError, AssertionError):
-    """Something that should have run on a back end did not."""
+    """A region that should have run on a back end did not."""
 
 
 class ValidationError(ByocLabError, AssertionError):
-    """A result is further from the reference than its error bound allows."""
+    """A result differs from the reference by more than its tolerance."""
 
 
 class NativeExtensionError(ByocLabError, ImportError):
@@ -197,20 +197,20 @@ class UnreadableFileError(ImporterError, OSError):
 
 
 class UnsupportedNameError(ByocLabError, AttributeError):
-    """A name of TVM that scripts of its Relay years use and byoc_lab does not carry."""
+    """A name of TVM that byoc_lab does not support."""
 
 
 class UnsupportedModuleError(ByocLabError, ImportError):
-    """A module of TVM, or a name imported from one, that byoc_lab does not carry."""
+    """A module of TVM, or a name imported from one, that byoc_lab does not support."""
 
 
 class InterpretedWarning(UserWarning):
-    """A program that cannot be compiled is computed by the NumPy reference instead."""
+    """A program cannot be compiled and is evaluated by the NumPy reference instead."""
 
 
 class UnsetInputWarning(UserWarning):
-    """A graph module was run before all its inputs were set."""
+    """A graph module runs before all its inputs are set."""
 
 
 class ElidedMetadataWarning(UserWarning):
-    """Text without its metadata section was read; stand-ins took the place of what is missing."""
+    """A text has no metadata section; placeholders replace the missing values."""

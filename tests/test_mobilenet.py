@@ -178,7 +178,7 @@ def test_the_demo(tmp_path: Path) -> None:
     text = "\n".join(lines)
     for part in (
         "MobileNet v1, 1x3x32x32", "clean: no findings", "85 of 86", "2, all run on DNNL",
-        "largest error of the output", "time per inference, LLVM only", "right",
+        "largest error of the output", "time per inference, LLVM only", "correct",
     ):  # fmt: skip
         assert part in text
     assert page.stat().st_size > 10_000

@@ -1,4 +1,4 @@
-"""What the README shows is so."""
+"""The README: its example runs, and the paths and commands it names exist."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 
 
-def test_the_example_runs_and_prints_what_it_says(
+def test_the_example_runs_and_prints_what_its_comments_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, re.S)
@@ -25,14 +25,21 @@ def test_the_example_runs_and_prints_what_it_says(
     assert (tmp_path / "trace.html").stat().st_size > 10_000
 
 
-def test_what_it_names_is_there() -> None:
-    for path in re.findall(r"`((?:byoc_lab|notebooks|native|tests)/[\w./]*)`", README):
+def test_the_paths_it_names_exist() -> None:
+    for path in re.findall(r"`((?:byoc_lab|docs|notebooks|native|tests)/[\w./]*)`", README):
         assert (ROOT / path).exists(), path
     for picture in re.findall(r"!\[.*?\]\((.*?)\)", README):
         assert (ROOT / picture).exists(), picture
 
 
-def test_make_explains_itself() -> None:
+def test_the_layout_names_every_folder_of_the_laboratory_and_of_passes() -> None:
+    for row, folder in (("lab", "lab"), ("passes", "passes")):
+        (line,) = re.findall(rf"^\| `byoc_lab/{row}/` \|.*$", README, re.M)
+        packages = {p.parent.name for p in (ROOT / "byoc_lab" / folder).glob("*/__init__.py")}
+        assert set(re.findall(r"`(\w+)/`", line)) == packages
+
+
+def test_make_help_lists_the_targets_it_names() -> None:
     done = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
     for target in set(re.findall(r"`make (\w+)`|^make (\w+)", README, re.M)):
         assert f"make {''.join(target)}" in done.stdout

@@ -1,1 +1,1 @@
-"""The laboratory: traces, differences, findings, checks and views of what passes do."""
+"""The laboratory: traces, diffs, findings, numerical checks and views."""

@@ -1,9 +1,9 @@
-"""MobileNet v1 with weights that make it a fair test: fixed, random, and of every kind.
+"""MobileNet v1 with fixed random weights and batch norm statistics.
 
-The network is `relay.testing.mobilenet`, whose own initial values make every batch norm the
-identity and every output 0.001, so that a wrong fold would not show. Here the statistics are random
-as well, and the weights sized so that activations keep their magnitude (He et al.,
-arXiv:1502.01852) and the scores differ.
+The network is `relay.testing.mobilenet`. Its own initial values make every batch norm the identity
+and every output 0.001, which hides an error in folding. Here the statistics are random as well, and
+the weights are scaled so that activations keep their magnitude (He et al., arXiv:1502.01852) and
+the outputs differ.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CLASSES = 1000
 
 
 class RandomStatistics(Initializer):
-    """Weights normal with variance 2 / inputs; batch norms that shift and scale each channel."""
+    """Normal weights with variance 2 / inputs; batch norms that shift and scale each channel."""
 
     def __call__(self, name: str, array: np.ndarray) -> None:
         random = self.random
@@ -52,7 +52,7 @@ def workload(
 
 
 def module(image_size: int = 224, classes: int = CLASSES, seed: int = SEED) -> IRModule:
-    """The network with its parameters as constants: %data is what is left to give."""
+    """The network with its parameters as constants; its only input is %data."""
     mod, params = workload(image_size, classes, seed)
     return infer_module(IRModule.from_expr(bind_params_by_name(mod["main"], params)))
 

@@ -1,17 +1,16 @@
-"""Post-training quantization, the simplest one that works: float32 in, qnn operators out.
+"""Post-training quantization in its simplest form, from float32 to qnn operators.
 
-Three questions, one function each:
+It has three steps:
 
-1. `calibrate`: how large does each value get? The network runs on a few samples; what it computes
-   on the way is looked at.
-2. `quantized_weight`: which integers are the weights? One scale for each output channel, as the
+1. `calibrate` runs the network on a few samples and records the largest magnitude of each value.
+2. `quantized_weight` quantizes the weights, with one scale for each output channel, because the
    channels of one convolution differ by orders of magnitude.
-3. `Quantizer`: what becomes of each operator? Products are computed on integers and stay int32
-   sums; the bias is added in their scale; the next reader decides whether they become uint8 again
-   (qnn.requantize) or real numbers (qnn.dequantize). A relu costs nothing: uint8 ends at 0.
+3. `Quantizer` rewrites each operator. Products are computed on integers as int32 sums, and the bias
+   is added in their scale. The next user of a sum converts it to 8 bits (qnn.requantize) or to real
+   numbers (qnn.dequantize). A relu costs nothing, because uint8 has no negative values.
 
-Real numbers are scale * (integer - zero point). Values that a relu made are uint8 with zero point
-0, others int8 with zero point 0, weights int8.
+A real number is scale * (integer - zero point). Results of relu are uint8 with zero point 0, other
+values int8 with zero point 0, and weights int8.
 """
 
 from __future__ import annotations
@@ -43,9 +42,11 @@ def quantize(
 ) -> IRModule:
     """`mod` with its nn.conv2d and nn.dense computed on int8.
 
-    params: of @main, by name; samples: arrays for the one parameter that is left, from which the
-    ranges of all values are learned. Only constant weights, in OIHW and (units, columns), are
-    quantized; everything else stays float32.
+    params: parameters of @main by name. samples: arrays for the one remaining parameter, which
+        determine the range of every value.
+
+    Only constant weights in the layouts OIHW and (units, columns) are quantized; everything else
+    stays float32.
     """
     mod = mod.copy()
     mod["main"] = bind_params_by_name(mod["main"], params or {})
@@ -56,7 +57,7 @@ def quantize(
 
 
 def calibrate(main: Function, samples: Sequence[np.ndarray]) -> dict[Expr, float]:
-    """The largest magnitude of every tensor of numbers that `main` computes on the samples."""
+    """The largest magnitude of every float32 tensor that `main` computes on the samples."""
     largest: dict[Expr, float] = {}
     for sample in samples:
         values = evaluate(main, [sample], keep=True).values
@@ -67,7 +68,7 @@ def calibrate(main: Function, samples: Sequence[np.ndarray]) -> dict[Expr, float
 
 
 def quantized_weight(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(int8 weight, float32 scale of each output channel); channels lie along the first axis."""
+    """(int8 weight, float32 scale of each output channel); the first axis is the channels."""
     rows = np.abs(weight.reshape(weight.shape[0], -1)).max(1)
     scale = (np.maximum(rows, 1e-8) / 127).astype(np.float32)
     across = scale.reshape(-1, *[1] * (weight.ndim - 1))
@@ -76,9 +77,9 @@ def quantized_weight(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class Sums:
-    """What a product of integers computes: expr (int32), where 1 means scale[channel].
+    """The result of a product of integers: expr is int32, and 1 represents scale[channel].
 
-    bias: real numbers still to be added. positive: a relu is still to be applied.
+    bias: real numbers that are not added yet. positive: whether a relu is not applied yet.
     """
 
     expr: Expr
@@ -89,7 +90,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class Narrow:
-    """uint8 or int8 with zero point 0."""
+    """A uint8 or int8 value with zero point 0."""
 
     expr: Expr
     scale: float
@@ -109,7 +110,7 @@ class Quantizer:
         self.main = main
         self.largest = largest
         self.made: dict[Expr, Expr | Narrow | Sums] = {}
-        self.narrowed: dict[Expr, Narrow] = {}  # by the node, so that readers share one
+        self.narrowed: dict[Expr, Narrow] = {}  # by node, so that its users share one value
 
     def run(self) -> IRModule:
         for node in post_order(self.main.body):
@@ -193,7 +194,7 @@ def _is_plain(conv: Call) -> bool:
 
 
 def _bias(call: Call) -> np.ndarray | None:
-    """The numbers that a call adds to each channel; None when it does something else."""
+    """The numbers that a call adds to each channel, or None if it does anything else."""
     result = call.checked_type
     if len(call.args) != 2 or not isinstance(call.args[1], Constant):
         return None

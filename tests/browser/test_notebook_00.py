@@ -45,7 +45,7 @@ def test_the_first_notebook_shows_what_it_promises(
     assert "@tvmgen_default_dnnl_main_0" in mobilenet.text_content()
     assert mobilenet.locator("svg").count() > 0
 
-    # The chain with one mark too few: found, shown nested as it was, and mended.
+    # The chain with a missing annotation: found, shown nested, and fixed.
     notebook = page.locator(".jp-Notebook").inner_text()
     assert jupyterlab.ask(page, "print([f.code for f in byoc_lab.lint(wrong)])") == "['BYL001']\n"
     assert 'ExternalSymbol="dnnl_1"' in jupyterlab.ask(page, "print(nested['main'])")

@@ -1,4 +1,4 @@
-"""Every notebook runs from a clean kernel, without an error, within its promised time."""
+"""Every notebook runs from a clean kernel without an error, within the time limit."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class Oracle:
         """Start the server and wait until TVM is loaded; its version."""
         self._answers = queue.Queue()
         self._process = subprocess.Popen(
-            [str(self.python), "-m", "oracle.server"],
+            [str(self.python), "-m", "parity.server"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -1,6 +1,6 @@
 """The oracle's side: runs cases through a real TVM 0.16, JSON lines in, JSON lines out.
 
-Run by `client.py` under the oracle's Python, as `python -m oracle.server` with the `tests`
+Run by `client.py` under the oracle's Python, as `python -m parity.server` with the `tests`
 folder on the path; never imports byoc_lab. After a first line {"ready": version}, each request
 
     {"case": name}, {"text": relay text} or {"recipe": see recipe.py},

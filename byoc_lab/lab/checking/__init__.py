@@ -1,1 +1,1 @@
-"""Are the numbers right, and if not, where: validation with derived tolerances."""
+"""Checks of the numbers: validation of a build with derived tolerances."""

@@ -1,14 +1,14 @@
-"""The rounding errors of operators: derived from what they compute, not guessed.
+"""Rounding errors of operators, derived from the computation of each operator.
 
-Each operator has a rule for the rounding error of one correct evaluation, whatever the order of
-its sums: a standard deviation for each element of the result, from the length of the reduction and
-the magnitudes met on the way. One rounding is off by at most u = 2 ** -24 (of float32) relative to
-the result, evenly spread, so its standard deviation is u / sqrt(3) at most. A sum of k products p_j
-rounds k times, each time relative to the sum so far:
+Each operator has a rule for the rounding error of one correct evaluation, independent of the order
+of its sums: a standard deviation for each element of the result, computed from the length of the
+reduction and the magnitudes of the intermediate values. The relative error of one rounding is
+uniformly distributed and at most u = 2 ** -24 (for float32), so its standard deviation is at most
+u / sqrt(3). A sum of k products p_j rounds k times, each time relative to the partial sum:
     u / sqrt(3) * sqrt(k) * max(|partial sums|, sqrt(sum of p_j ** 2)),
 the probabilistic form of the running error bound (Higham and Mary, "A new approach to probabilistic
-rounding error analysis", SIAM J. Sci. Comput. 41, 2019). The worst case, with k for sqrt(k), is
-right as well and of no use: after the 27 layers of MobileNet it is larger than the result.
+rounding error analysis", SIAM J. Sci. Comput. 41, 2019). The worst case, with k in place of
+sqrt(k), is also correct but useless: after the 27 layers of MobileNet it exceeds the result.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from byoc_lab.run.reference import widened_attrs
 
 # Half the distance from 1 to the next number of a dtype.
 UNIT_ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
-CHUNKS = 8  # places at which partial sums are looked at
-FUNCTION_ULPS = 4.0  # error of exp, tanh, ...: a few units in the last place
+CHUNKS = 8  # the number of partial sums that are computed
+FUNCTION_ULPS = 4.0  # error of exp, tanh, ... in units in the last place
 
 Array = np.ndarray
 
 
 @dataclass(frozen=True)
 class Step:
-    """One call of an operator, evaluated in float64: what a rule looks at."""
+    """One call of an operator, evaluated in float64: the argument of a rule."""
 
     op: Op
     attrs: Any
@@ -44,12 +44,12 @@ class Step:
     value: Any
 
     def again(self, *args: Any) -> Any:
-        """The operator on other arguments."""
+        """The result of the operator for other arguments."""
         return evaluate_op(self.op, self.attrs, args)
 
 
-# Rules: for a step, the standard deviation of its rounding error in units of u / sqrt(3). A number
-# or an array; for several results a tuple of these.
+# A rule returns the standard deviation of the rounding error of a step in units of u / sqrt(3): a
+# number or an array, or a tuple of these for several results.
 RoundingRule = Callable[[Step], Any]
 
 
@@ -58,13 +58,14 @@ def _exact(step: Step) -> Any:
 
 
 def _rounded(times: float) -> RoundingRule:
-    """As many roundings of the result as `times` squared."""
+    """`times` squared roundings of the result."""
     return lambda step: times * np.abs(step.value)
 
 
 def _sum_of_products(k: int, value: Array, squares: Array, partial: Any = 0.0) -> Array:
     """k: number of products; squares: the sum of their squares; partial: largest partial sum."""
-    return sqrt(k) * np.maximum(np.maximum(np.abs(value), np.sqrt(squares)), partial)
+    largest: Array = np.maximum(np.maximum(np.abs(value), np.sqrt(squares)), partial)
+    return sqrt(k) * largest
 
 
 def _largest_partial(terms: Iterator[Array]) -> Array:
@@ -81,7 +82,7 @@ def _slices(length: int) -> Iterator[slice]:
     return (slice(a, b) for a, b in pairwise(edges))
 
 
-def _along(array: Array, axis: int, part: slice) -> Array:
+def _slice_of(array: Array, axis: int, part: slice) -> Array:
     return array[(slice(None),) * axis + (part,)]
 
 
@@ -94,10 +95,10 @@ def _conv2d(step: Step) -> Array:
     if step.attrs.groups > 1:
         return _sum_of_products(k, step.value, squares)
     channel, inner = data.index_of("C"), kernel.index_of("I")
-    # Channels that only one of the two has in blocks are not cut.
-    alike = x.shape[channel] == w.shape[inner]
-    cuts = _slices(x.shape[channel]) if alike else iter([slice(None)])
-    parts = (step.again(_along(x, channel, s), _along(w, inner, s)) for s in cuts)
+    # If only one of the two has its channels in blocks, the channels are not sliced.
+    same = x.shape[channel] == w.shape[inner]
+    slices = _slices(x.shape[channel]) if same else iter([slice(None)])
+    parts = (step.again(_slice_of(x, channel, s), _slice_of(w, inner, s)) for s in slices)
     return _sum_of_products(k, step.value, squares, _largest_partial(parts))
 
 
@@ -120,23 +121,26 @@ def _matrix_product(x: Array, y: Array, value: Array) -> Array:
 
 
 def _positive_sum(step: Step) -> Array:
-    """Sums and means of elements: no partial sum exceeds that of the magnitudes."""
+    """Sums and means of elements. No partial sum exceeds the sum of the magnitudes."""
     (x,) = step.args
     window = step.attrs.get("pool_size")
     k = prod(window) if window else x.size // max(1, step.value.size)
-    return (sqrt(k) + 1) * step.again(np.abs(x))
+    magnitudes: Array = step.again(np.abs(x))
+    return (sqrt(k) + 1) * magnitudes
 
 
 def _softmax(step: Step) -> Array:
     (x,) = step.args
     axis = step.attrs.axis
     depth = x.max(axis=axis, keepdims=True) - x  # exp magnifies the rounding of this difference
-    return np.abs(step.value) * (depth + FUNCTION_ULPS + sqrt(x.shape[axis]))
+    deviation: Array = np.abs(step.value) * (depth + FUNCTION_ULPS + sqrt(x.shape[axis]))
+    return deviation
 
 
 def _log(step: Step) -> Array:
-    """Kernels add log(mantissa) to exponent * log(2): two terms of about 1 that may cancel."""
-    return FUNCTION_ULPS * (np.abs(step.value) + 2)
+    """Kernels add log(mantissa) and exponent * log(2), two terms of about 1 that may cancel."""
+    magnitudes: Array = np.abs(step.value)
+    return FUNCTION_ULPS * (magnitudes + 2)
 
 
 def _batch_norm(step: Step) -> Any:
@@ -151,28 +155,28 @@ def _batch_norm(step: Step) -> Any:
 
 
 def _backward_stable(step: Step) -> Any:
-    """An operator without a rule: its result is the exact one of slightly other arguments.
+    """An operator without a rule: its result is exact for slightly perturbed arguments.
 
-    They are off by a rounding for each element that enters an element of the result.
+    The perturbation is one rounding for each element that contributes to an element of the result.
     """
-    entered = sum(a.size for a in flat(tuple(step.args)))
-    produced = sum(v.size for v in flat(step.value))
-    roundings = sqrt(entered / max(1, produced)) + FUNCTION_ULPS
-    random, small = np.random.default_rng(0), UNIT_ROUNDOFF["float32"]
+    inputs = sum(a.size for a in flat(tuple(step.args)))
+    outputs = sum(v.size for v in flat(step.value))
+    roundings = sqrt(inputs / max(1, outputs)) + FUNCTION_ULPS
+    random, unit = np.random.default_rng(0), UNIT_ROUNDOFF["float32"]
 
-    def other(value: Any) -> Any:
+    def perturbed(value: Any) -> Any:
         if isinstance(value, tuple):
-            return tuple(map(other, value))
+            return tuple(map(perturbed, value))
         if value.dtype.kind != "f":
             return value
-        return value * (1 + small * random.standard_normal(value.shape))
+        return value * (1 + unit * random.standard_normal(value.shape))
 
-    moved = flat(step.again(*map(other, step.args)))
+    results = flat(step.again(*map(perturbed, step.args)))
     found = tuple(
-        roundings * (float(np.max(np.abs(m - v), initial=0)) / small + np.abs(v))
+        roundings * (float(np.max(np.abs(m - v), initial=0)) / unit + np.abs(v))
         if v.dtype.kind == "f"
         else 0.0
-        for m, v in zip(moved, flat(step.value), strict=True)
+        for m, v in zip(results, flat(step.value), strict=True)
     )
     return found if isinstance(step.value, tuple) else found[0]
 
@@ -209,8 +213,8 @@ RULES: dict[str, RoundingRule] = {
 def rounding(call: Call, args: Sequence[Any], value: Any) -> Any:
     """The standard deviation of the rounding error of one operator call.
 
-    args, value: in float64. The result has the structure of `value`; numbers stand for arrays.
-    The call's type tells the dtype that is computed in; float32 when it has none.
+    args, value: in float64. The result has the structure of `value`, with numbers or arrays. The
+    dtype of the computation is that of the call's type, or float32 if the call has no type.
     """
     op = call.op
     assert isinstance(op, Op)

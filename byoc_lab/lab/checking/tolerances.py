@@ -1,10 +1,10 @@
-"""How far a float32 result may be from the exact one.
+"""Tolerances: how far a float32 result may be from the exact one.
 
-`rounding.py` says how large the rounding errors of each operator are. How they add up through a
-network is measured instead of bounded: the float64 reference is run some times more with random
-errors of just that size added to every operator's result (stochastic arithmetic: Parker, "Monte
-Carlo arithmetic", 1997), and the spread of the results is multiplied by a factor for which an
-outlier among n elements has a probability of 1e-9.
+`rounding.py` estimates the rounding error of each operator. How these errors accumulate through a
+network is measured: the float64 reference is run several times with random errors of that size
+added to the result of every operator (stochastic arithmetic: Parker, "Monte Carlo arithmetic",
+1997). The standard deviation of the results is multiplied by a factor that a correct result of n
+elements exceeds with a probability of 1e-9.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from byoc_lab.errors import InputError
 from byoc_lab.lab.checking.rounding import Array, flat, rounding, rounding_deviation
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Var
 from byoc_lab.relay.ir.module import IRModule
@@ -23,10 +24,10 @@ from byoc_lab.run.inputs import widened
 from byoc_lab.run.interpreter import Observer, ScopeFrame, Steps
 from byoc_lab.run.reference import Keep, Reference
 
-FAILURE = 1e-9  # probability that a correct result is called wrong
-FOLDING_ROUNDINGS = 4  # that a weight goes through when a batch norm is folded into it
+FAILURE = 1e-9  # probability that a correct result is reported as wrong
+FOLDING_ROUNDINGS = 4  # of a weight that a batch norm is folded into
 MIN_SAMPLES, MAX_SAMPLES = 4, 32
-SAMPLED_ELEMENTS = 1 << 24  # that the runs with errors may compute in all: seconds of NumPy
+SAMPLED_ELEMENTS = 1 << 24  # limit for all runs with errors: seconds of NumPy
 
 
 @dataclass(frozen=True)
@@ -57,17 +58,18 @@ def bounded(
     samples: int | None = None,
     seed: int = 0,
 ) -> Bounded:
-    """Evaluate `function` in float64 and say how far a float32 evaluation may be from that.
+    """Evaluate `function` in float64, with tolerances for a float32 evaluation.
 
     function: flat (see `inline.inlined`).
-    exact_constants: the constants are the numbers that the float32 code was given. Otherwise that
-        code may have computed its own from them (folded weights).
-    samples: how many runs with random errors; None: from 4 for a large network to 32 for a small
-        one, whose few results tell less about their spread.
-    Raises EvaluationError for what has no value.
+    exact_constants: whether the float32 code has exactly these constants. If not, it may have
+        computed its own from them (folded weights).
+    samples: the number of runs with random errors. By default 4 for a large network, up to 32 for
+        a small one, whose results say less about their standard deviation.
+    Raises InputError for fewer than one sample, and EvaluationError for an expression that has
+    no value.
     """
     if samples is not None and samples < 1:
-        raise ValueError(f"samples must be at least 1, found {samples}")
+        raise InputError(f"samples must be at least 1, found {samples}")
     wide = _wide_inputs(inputs)
 
     def run(observer: Observer) -> Sequence[Array]:
@@ -85,7 +87,7 @@ def bounded(
         if output.dtype.kind != "f" or not output.size:
             tolerances.append(0.0)
             continue
-        # Where the reference is infinite or nan, nothing else will do (see `validate.compare`).
+        # Infinite and nan elements of the reference have no tolerance (see `validation.compare`).
         finite = np.isfinite(output)
         spread = sum(np.square(run[n][finite] - output[finite]) for run in runs) / samples
         sigma = sqrt(float(np.max(spread, initial=0)))
@@ -94,12 +96,13 @@ def bounded(
 
 
 def outlier_factor(n: int) -> float:
-    """Among n normal numbers one is farther out, in standard deviations, with probability 1e-9."""
+    """The number of standard deviations that one of n normal numbers exceeds with probability
+    1e-9."""
     return sqrt(2 * log(2 * n / FAILURE))
 
 
 class _Recorder(Observer):
-    """Keeps the size of each call's rounding error, and counts elements."""
+    """Records the rounding error of each call, and counts elements."""
 
     def __init__(self) -> None:
         self.roundings: dict[Expr, Any] = {}
@@ -116,7 +119,7 @@ class _Recorder(Observer):
 
 
 class _Noise(Observer):
-    """Random errors of one run: of the results of calls, and of constants."""
+    """Adds the random errors of one run to the results of calls and to constants."""
 
     def __init__(self, roundings: Mapping[Expr, Any], exact_constants: bool, seed: list[int]):
         self.roundings = roundings
@@ -141,8 +144,10 @@ class _Noise(Observer):
 
 
 class _Flat(Reference):
-    """Evaluates flat functions in float64. Operators have no effects, so both branches of an `if`
-    are evaluated: what is only computed in one of them has a value too."""
+    """Evaluates flat functions in float64.
+
+    Evaluates both branches of an `if`, so that every node has a value; operators have no effects.
+    """
 
     def __init__(self, functions: Mapping[GlobalVar, Function], observer: Observer | None = None):
         super().__init__(IRModule(dict(functions)), wide=True, observer=observer)

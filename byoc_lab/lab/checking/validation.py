@@ -1,4 +1,4 @@
-"""Is the result right? Regions one by one and the whole, against a float64 reference."""
+"""`validate`: compares regions and outputs with a float64 reference."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import ArgumentError, ValidationError
-from byoc_lab.lab.checking.rounding import flat
+from byoc_lab.lab.checking.rounding import Array, flat
 from byoc_lab.lab.checking.tolerances import bounded, node_values
 from byoc_lab.relay.ir.expr import Call, Function, GlobalVar
 from byoc_lab.relay.ir.module import IRModule
@@ -27,7 +27,7 @@ from byoc_lab.run.inputs import bind_inputs, checked_module
 class Comparison:
     """One array against its reference.
 
-    error: the largest absolute difference, at index `place`. tolerance: what it was held to.
+    error: the largest absolute difference, at index `place`. tolerance: the largest error allowed.
     scale: the largest absolute value of the reference.
     """
 
@@ -39,11 +39,11 @@ class Comparison:
 
     @property
     def ok(self) -> bool:
-        return self.error <= self.tolerance  # False when the error is nan
+        return self.error <= self.tolerance  # False if the error is nan
 
     @property
     def share(self) -> float:
-        """The error as a part of the tolerance."""
+        """The error divided by the tolerance."""
         return 0.0 if not self.error else self.error / self.tolerance if self.tolerance else inf
 
     def __str__(self) -> str:
@@ -56,8 +56,11 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Report:
-    """What `validate` found. Regions are compared on their own inputs: errors that they inherit
-    are not counted. Outputs are those of @main."""
+    """The report of `validate`.
+
+    regions: each region on the reference's values of its inputs, so without inherited errors.
+    outputs: those of @main.
+    """
 
     regions: tuple[Comparison, ...]
     outputs: tuple[Comparison, ...]
@@ -67,7 +70,7 @@ class Report:
         return all(c.ok for c in (*self.regions, *self.outputs))
 
     def check(self) -> Report:
-        """This report; raises ValidationError when something is wrong."""
+        """Returns this report; raises ValidationError if a comparison failed."""
         if not self.ok:
             raise ValidationError(str(self))
         return self
@@ -99,23 +102,24 @@ def validate(
     samples: int | None = None,
     seed: int = 0,
 ) -> Report:
-    """Run `after` (built when it is a module) and compare it with `before`, on `inputs`.
+    """Run `after` and compare its outputs and regions with the reference, on `inputs`.
 
-    before: the module as it was before any pass, computed with NumPy in float64.
-    after: what the pipeline made of it; both have the same parameters.
-    samples, seed: of the random errors that tolerances are derived from (see `tolerance`).
+    before: the module before any pass; it is computed with NumPy in float64.
+    after: the result of the pipeline, as a module (which is built) or an executable. It has the
+        same parameters as `before`.
+    samples, seed: of the random errors that the tolerances are derived from (see `bounded`).
 
-    Every region that its back end compiled is run once more by itself, on the reference's values
-    of its inputs. Raises InputError, EvaluationError, and what `build` raises.
+    Every region that a back end compiled runs once more by itself, on the reference's values of
+    its inputs. Raises InputError, EvaluationError, and the errors of `build`.
     """
     if isinstance(before, Executable):
         raise ArgumentError(
-            "validate takes first the module as it was before the pipeline, found an Executable; "
+            "validate takes the module before the pipeline first, found an Executable; "
             "write validate(module, executable, inputs)"
         )
     before = infer_module(checked_module(before, "validate"))
     if not isinstance(after, Executable):
-        checked_module(after, "validate, as what the pipeline made,")
+        checked_module(after, "validate, as the result of the pipeline,")
     exe = after if isinstance(after, Executable) else build(after)
     wanted = bounded(
         inlined(before["main"], before),
@@ -126,7 +130,8 @@ def validate(
     got = exe.run(inputs)
     if len(got) != len(wanted.outputs):
         raise ValidationError(
-            f"the module has {len(wanted.outputs)} outputs before and {len(got)} after"
+            f"the module has {len(wanted.outputs)} outputs before the pipeline, and {len(got)} "
+            f"after it; both must compute the same outputs"
         )
     outputs = [
         compare(f"output {n}" if len(got) > 1 else "output", *group)
@@ -135,15 +140,15 @@ def validate(
     return Report(tuple(_regions(exe, inputs, samples, seed)), tuple(outputs))
 
 
-def compare(name: str, got: np.ndarray, wanted: np.ndarray, tolerance: float) -> Comparison:
-    """A Comparison of two arrays. Raises ValidationError when their shapes differ."""
+def compare(name: str, got: Array, wanted: Array, tolerance: float) -> Comparison:
+    """Compare two arrays. Raises ValidationError if their shapes differ."""
     if got.shape != wanted.shape:
         raise ValidationError(f"{name}: expected shape {wanted.shape}, found {got.shape}")
     if not got.size:
         return Comparison(name, 0.0, tolerance, 0.0, ())
     with np.errstate(invalid="ignore"):
         difference = np.abs(got.astype(np.float64) - wanted)
-    # Infinities agree when they are equal, nan with nan.
+    # Equal infinities agree, and nan agrees with nan.
     difference[(got == wanted) | (np.isnan(got) & np.isnan(wanted))] = 0
     worst = int(np.argmax(np.where(np.isnan(difference), np.inf, difference)))
     place = tuple(int(i) for i in np.unravel_index(worst, difference.shape))
@@ -154,7 +159,7 @@ def compare(name: str, got: np.ndarray, wanted: np.ndarray, tolerance: float) ->
 def _regions(
     exe: Executable, inputs: Mapping[str, Any] | Sequence[Any], samples: int | None, seed: int
 ) -> list[Comparison]:
-    """Each compiled region on the reference's values of its inputs."""
+    """Compare each compiled region, on the reference's values of its inputs."""
     linked = {r.symbol: r for r in exe.linked if r.compiled is not None}
     functions = {r.function for r in linked.values()}
     main = inlined(exe.mod["main"], exe.mod, keep=lambda function: function in functions)
@@ -197,7 +202,7 @@ def _compare_region(
 
 
 def _narrowed(value: Any) -> Any:
-    """float64 values of the reference as the float32 that a region takes."""
+    """float64 values of the reference as float32, the dtype that regions expect."""
     if isinstance(value, tuple):
         return tuple(map(_narrowed, value))
     return value.astype(np.float32) if value.dtype == np.float64 else value

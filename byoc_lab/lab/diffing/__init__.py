@@ -1,4 +1,4 @@
-"""What changed between two modules, by structure: renumbering is no change."""
+"""Structural differences between two modules; renumbering is not a difference."""
 
 from byoc_lab.lab.diffing.changes import Change
 from byoc_lab.lab.diffing.result import Diff, diff

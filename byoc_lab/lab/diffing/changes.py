@@ -1,5 +1,4 @@
-"""What each difference is: added, removed, moved, outlined, annotated, or another attribute, type
-or operand."""
+"""Classification of differences: added, removed, moved, outlined, annotated, and so on."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from byoc_lab.lab.diffing.rows import Row
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, describe
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.text.printer import Line
+from byoc_lab.relay.text.printer_lines import Line
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,17 +29,17 @@ class Change:
 
 
 def changes_of(rows: Sequence[Row], after: IRModule) -> list[Change]:
-    """The differences that the rows show, in their order."""
-    homeless = defaultdict(list)  # removed lines by what they compute: they may turn up elsewhere
+    """The differences that the rows show, in order."""
+    removed = defaultdict(list)  # removed lines by what they compute; they may be added elsewhere
     for row in rows:
         if row.kind == "removed" and row.before and row.before.node is not None:
-            homeless[_identity(row.before.node)].append(row.before)
+            removed[_identity(row.before.node)].append(row.before)
     arrived: dict[int, Change] = {}
     gone: set[int] = set()
     for row in rows:
         line = row.after
         if row.kind == "added" and line and line.node is not None:
-            source = _take(homeless[_identity(line.node)], line)
+            source = _take(removed[_identity(line.node)], line)
             if source is not None:
                 gone.add(id(source))
                 arrived[id(line)] = _move(source, line, after)
@@ -53,7 +52,7 @@ def changes_of(rows: Sequence[Row], after: IRModule) -> list[Change]:
 
 
 def _take(lines: list[Line], line: Line) -> Line | None:
-    """A removed line that computes the same, from another function first."""
+    """Take a removed line from `lines`, preferably from another function than `line`."""
     if not lines:
         return None
     other = next((x for x in lines if x.function != line.function), lines[0])
@@ -94,7 +93,7 @@ def _change(row: Row, arrived: dict[int, Change], gone: set[int]) -> Change | No
 
 
 def _whole_function(kind: str, line: Line | None) -> Change | None:
-    """A global function that came or went; its closing lines are no change of their own."""
+    """A global function that was added or removed; its closing line is not a change."""
     if line is None or not isinstance(line.node, Function) or not line.text.startswith("def @"):
         return None
     node = line.node
@@ -129,7 +128,7 @@ def _type(node: Expr) -> Any:
 
 
 def _identity(node: Expr) -> Any:
-    """What a node computes, whatever its operands are called."""
+    """A key of what a node computes, independent of its operands."""
     if isinstance(node, Call) and isinstance(node.op, Op):
         return (node.op.name, repr(node.attrs), str(_type(node)))
     if isinstance(node, Call) and isinstance(node.op, Function):

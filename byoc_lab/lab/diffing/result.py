@@ -1,4 +1,4 @@
-"""`diff(a, b)` and what it gives."""
+"""`diff` and its result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GLYPHS = {"same": " ", "added": "+", "removed": "-", "changed": "~"}
 
 
 class Diff:
-    """The difference between two modules; displays itself, `print` gives it as text.
+    """The difference between two modules; displays itself, as text in a terminal.
 
     Attributes: `before`, `after`, `equal` (structurally), `changes`, `summary`.
     """
@@ -33,7 +33,7 @@ class Diff:
         return structural_equal(self.before, self.after)
 
     def rows(self, show_types: bool = False) -> list[Row]:
-        """Both texts, lined up; with the type comments, if asked for."""
+        """The aligned lines of both texts, with type comments if `show_types`."""
         options: dict[str, Any] = {
             "show_meta_data": False,
             "show_types": show_types,
@@ -43,12 +43,12 @@ class Diff:
 
     @cached_property
     def changes(self) -> list[Change]:
-        """Each difference with its class, in the order of the text."""
+        """The classified differences, in the order of the text."""
         return [] if self.equal else changes_of(self.rows(), self.after)
 
     @property
     def summary(self) -> str:
-        """The number of changes of each kind, in words."""
+        """The number of changes of each kind, such as "58 outlined, 2 added"."""
         counts = Counter(c.kind for c in self.changes)
         return ", ".join(f"{n} {kind}" for kind, n in counts.items()) or "no change"
 
@@ -73,7 +73,7 @@ class Diff:
 
 
 def diff(before: IRModule | Function, after: IRModule | Function) -> Diff:
-    """What changed from one module (or function) to the other, blind to renumbering."""
+    """The structural difference between two modules or functions, ignoring renumbering."""
     return Diff(_module(before), _module(after))
 
 

@@ -1,8 +1,8 @@
-"""Lining up the lines of two printed modules.
+"""Alignment of the lines of two printed modules.
 
 Lines are compared without their numbers (`%3`, `meta[...][1]`), function by function. Two lines
-that read the same are still different when a number on them stands for something else, or when a
-constant on them has another value; so what is shown as the same is the same.
+with equal text still differ if a number on them denotes another node, or if a constant on them has
+another value; so lines that are shown as the same are the same.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from byoc_lab.relay.ir.expr import Constant, Expr, Op
-from byoc_lab.relay.text.printer import Line
+from byoc_lab.relay.text.printer_lines import Line
 
 _NUMBER = re.compile(r"%\d+\b|(?<=\])\[\d+\]")
 _REFERENCE = re.compile(r"%\d+\b")
@@ -30,8 +30,10 @@ class Row:
 
 
 def rows_of(before: Sequence[Line], after: Sequence[Line]) -> list[Row]:
-    """The two texts lined up, functions of the same name against each other, in the order of
-    names: the order in which a module prints its functions."""
+    """The aligned lines of two texts.
+
+    Functions of the same name are aligned, in the order of names, in which a module prints them.
+    """
     left, right = _by_function(before), _by_function(after)
     rows: list[Row] = []
     for name in sorted({*left, *right}, key=str):
@@ -73,7 +75,7 @@ def _common_prefix(a: Sequence[Any], b: Sequence[Any]) -> int:
 
 
 def _key(line: Line) -> Any:
-    """What a line says, whatever its numbers are."""
+    """A key of what a line says, independent of its numbers."""
     text = _NUMBER.sub(lambda number: number[0][0], line.text)
     constants = [p for p in line.node.parts() if isinstance(p, Constant)] if line.node else []
     return (text, tuple(_value_key(c) for c in constants)) if constants else text
@@ -85,7 +87,7 @@ def _value_key(constant: Constant) -> Any:
 
 
 def _pair_up(a: list[Line], b: list[Line]) -> Iterator[Row]:
-    """Lines that differ: those of the same operator are one line that changed."""
+    """Rows of lines that differ; two lines of the same operator are one changed line."""
     matcher = SequenceMatcher(None, [_kind(x) for x in a], [_kind(y) for y in b], autojunk=False)
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():
         if tag == "equal":
@@ -104,7 +106,7 @@ def _kind(line: Line) -> Any:
 
 
 def _checked(rows: list[Row]) -> list[Row]:
-    """Lines that read the same, but whose numbers stand for other lines, are changed."""
+    """The rows, where lines with equal text but other operands are changed lines."""
     partner: dict[Expr, Expr] = {}
     for row in rows:
         if row.before and row.after and row.before.node is not None and row.after.node is not None:

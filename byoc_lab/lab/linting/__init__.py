@@ -1,4 +1,4 @@
-"""Finding what is wrong with annotations, why, and what to do about it."""
+"""The linter: malformed annotations, why they are malformed, and how to fix them."""
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
 from byoc_lab.lab.linting.linter import Findings, all_rules, lint

@@ -1,7 +1,7 @@
-"""What a lint rule is, and what it finds.
+"""Base classes of the linter: rules, findings, and the function under examination.
 
 A rule is one file in `rules/`: a class with a code that is never reused, its page (the docstring),
-samples of good and bad modules that serve as its tests, and `check`, which gives findings.
+samples of valid and invalid modules that serve as its tests, and `check`, which yields findings.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from itertools import accumulate
 from typing import Any, ClassVar
 
 from byoc_lab.relay.analysis.regions import Region, RegionSet
-from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Span
+from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Op, Span
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 
 
 class Severity(str, Enum):
-    """How bad a finding is: does PartitionGraph fail or build the wrong thing (error), is it
-    suspicious (warning), or just worth knowing (info)."""
+    """How serious a finding is.
+
+    error: PartitionGraph fails or builds the wrong module. warning: suspicious. info: a hint.
+    """
 
     ERROR = "error"
     WARNING = "warning"
@@ -33,10 +35,10 @@ class Severity(str, Enum):
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """One thing a rule found.
+    """One problem that a rule found.
 
-    node: the expression at fault; argument: which of its arguments, when it is about one edge.
-    place: function and line of the printed module. what_to_do: the way to mend it.
+    node: the expression at fault. argument: the position of the argument, when the finding is about
+    one edge. place: the line of the printed module. what_to_do: how to fix it.
     """
 
     code: str
@@ -51,7 +53,7 @@ class Finding:
 
     @property
     def span(self) -> Span | None:
-        """Where the node was read from a text, if it was."""
+        """The place in the source text that the node was parsed from; None if it was not parsed."""
         return self.node.span if self.node is not None else None
 
     def __str__(self) -> str:
@@ -60,13 +62,13 @@ class Finding:
         source = f"\n    in  {self.span}" if self.span else ""
         return (
             f"{self.code} {self.severity} {where}: {self.message}{at}{source}\n"
-            f"    do  {self.what_to_do}"
+            f"    fix {self.what_to_do}"
         )
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What the region analysis stumbled over (see `RegionSet.problem` for the kinds)."""
+    """A problem that the region analysis reported (`RegionSet.problem` lists the kinds)."""
 
     kind: str
     node: Expr
@@ -75,7 +77,7 @@ class Problem:
 
 @dataclass(eq=False)
 class Subject:
-    """One function under examination; what several rules need is computed once."""
+    """The function under examination. Analyses that several rules need are computed once."""
 
     func: Function
     name: str
@@ -84,7 +86,8 @@ class Subject:
 
     @cached_property
     def regions(self) -> RegionSet:
-        problems = self.problems  # and not `self`: that would be a cycle, left to the collector
+        # Captures the list instead of `self`, which would be a reference cycle.
+        problems = self.problems
 
         def note(kind: str, node: Expr, details: dict[str, Any]) -> None:
             problems.append(Problem(kind, node, details))
@@ -97,7 +100,7 @@ class Subject:
 
     @cached_property
     def place(self) -> dict[Expr, int]:
-        """Where each node stands in `nodes`."""
+        """The position of each node in `nodes`."""
         return {n: i for i, n in enumerate(self.nodes)}
 
     def in_order(self, region: Region) -> list[Expr]:
@@ -106,20 +109,20 @@ class Subject:
 
     @cached_property
     def let_values(self) -> set[Expr]:
-        """What is bound by let."""
+        """The values that `let` binds."""
         return {n.value for n in self.nodes if isinstance(n, Let)}
 
     def problems_of(self, kind: str) -> Iterator[Problem]:
-        _ = self.regions  # finds the problems on the way
+        _ = self.regions  # computing the regions reports the problems
         return (p for p in self.problems if p.kind == kind)
 
     def number(self, region: Region) -> int:
-        """The id that a region has when PartitionGraph has removed the default marks."""
+        """The id of a region once PartitionGraph has removed the annotations of "default"."""
         return self._offloaded_before[region.id]
 
     @cached_property
     def _offloaded_before(self) -> list[int]:
-        """For each begin, how many of those before it are no default marks."""
+        """For each begin, the number of begins before it whose compiler is not "default"."""
         return list(accumulate((t != "default" for t in self.regions.opened), initial=0))
 
     @cached_property
@@ -129,7 +132,10 @@ class Subject:
 
 @dataclass(frozen=True)
 class Sample:
-    """A module in Relay text. For a bad one: which call (by operator) and argument it points at."""
+    """A module in Relay text.
+
+    points_at, argument: for an invalid module, the operator and the argument of the finding.
+    """
 
     text: str
     points_at: str = ""
@@ -137,7 +143,7 @@ class Sample:
 
 
 class LintRule:
-    """Base of rules. The docstring is the rule's page."""
+    """Base class of rules. The docstring of a rule is its page."""
 
     code: ClassVar[str]
     name: ClassVar[str]
@@ -162,12 +168,12 @@ class LintRule:
 
 
 def called(node: Expr) -> str:
-    """What a node is called in a message: the operator, or the kind of node."""
+    """The name of a node in messages: its operator, or the kind of node."""
     if isinstance(node, Call):
         callee = node.op
         if isinstance(callee, Function):
             return str(callee.attrs.get("Composite", "a function"))
         if isinstance(callee, GlobalVar):
             return f"@{callee.name_hint}"
-        return getattr(callee, "name", None) or "a call"
+        return callee.name if isinstance(callee, Op) else "a call"
     return type(node).__name__.lower()

@@ -1,4 +1,4 @@
-"""`lint`: run every rule over a module and collect all that they find."""
+"""`lint`: run every rule on a module and collect the findings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from byoc_lab.relay.text.printer import print_lines
 
 
 class Findings(Sequence[Finding]):
-    """All findings of one run, in the order of the module's text; displays itself."""
+    """The findings of one run, in the order of the module's text; displays itself."""
 
     def __init__(self, found: Sequence[Finding], mod: IRModule):
         self._found = list(found)
@@ -52,10 +52,13 @@ class Findings(Sequence[Finding]):
 
 
 def lint(mod: IRModule | Function, rules: Sequence[str] | None = None) -> Findings:
-    """Everything that is wrong with the annotations of `mod`, at once, before partitioning.
+    """Find all malformed annotations of `mod` at once, before partitioning.
 
-    mod: a module, or a function, which may be malformed in ways that a module refuses (free
-    variables). rules: codes or names to run, all by default. Raises UnknownNameError for others.
+    mod: a module, or a function. A function may be malformed in ways that a module does not allow,
+        for example have free variables.
+    rules: the codes or names of the rules to run; by default all.
+
+    Raises UnknownNameError for a rule that does not exist.
     """
     if isinstance(mod, Function):
         mod = IRModule.unchecked(mod)
@@ -72,7 +75,7 @@ def lint(mod: IRModule | Function, rules: Sequence[str] | None = None) -> Findin
 
 @cache
 def all_rules() -> tuple[LintRule, ...]:
-    """Every rule in `byoc_lab/lab/linting/rules`, by code."""
+    """Every rule in `byoc_lab/lab/linting/rules`, sorted by code."""
     from byoc_lab.lab.linting import rules as package
 
     found: dict[str, LintRule] = {}
@@ -101,12 +104,12 @@ def _choose(wanted: Sequence[str] | None) -> Sequence[LintRule]:
     unknown = [w for w in wanted if w not in by_name]
     if unknown:
         known = ", ".join(f"{r.code} ({r.name})" for r in all_rules())
-        raise UnknownNameError(f"no rule is called {', '.join(unknown)}; there are {known}")
+        raise UnknownNameError(f"unknown lint rule {', '.join(unknown)}; the rules are {known}")
     return [by_name[w] for w in wanted]
 
 
 def _in_text_order(found: list[Finding], mod: IRModule) -> list[Finding]:
-    """The findings with their lines, from the top of the printed module to its end."""
+    """The findings with their lines, in the order of the printed module."""
     line_of: dict[Any, tuple[int, str]] = {}
     for number, line in enumerate(print_lines(mod, show_meta_data=False, show_types=False)):
         if line.node is not None:

@@ -1,4 +1,4 @@
-"""Recording what a pipeline does to a module, stage by stage."""
+"""Traces: the record of what a pipeline does to a module, stage by stage."""
 
 from byoc_lab.lab.tracing.recorder import trace
 from byoc_lab.lab.tracing.stages import Stage, Trace

@@ -1,4 +1,4 @@
-"""The rewrites of one stage, as a sequence that prints short."""
+"""`Events`: the rewrites of one stage as a sequence with a short display."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ SHOWN = 12
 
 
 class Events(Sequence[Event]):
-    """Rewrites in their order. Printed, it has one line for each of the first ones, and says how
-    many more there are; `for event in events: print(event)` prints all."""
+    """Rewrites in order. Its text shows the first ones and the number of the rest;
+    `for event in events: print(event)` prints all of them."""
 
     def __init__(self, events: Iterable[Event] = ()):
         self._events = tuple(events)

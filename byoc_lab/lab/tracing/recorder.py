@@ -1,7 +1,7 @@
-"""`trace`: run a pipeline and keep every stage.
+"""`trace`: runs a pipeline and records every stage.
 
-The pass framework runs the pipeline; the recorder only listens (`passes.hook.StageObserver`), so
-that a traced pipeline cannot do anything else than the same pipeline without a trace.
+The pass framework runs the pipeline; the recorder only observes it (`StageObserver` in
+`byoc_lab/passes/framework/hook.py`), so a traced pipeline does the same as one without a trace.
 """
 
 from __future__ import annotations
@@ -31,25 +31,24 @@ def trace(
 ) -> Trace:
     """Run `pipeline` on `mod` and record each stage.
 
-    pipeline: the name of one ("dnnl"), a pass or Sequential, or a list of passes, names of passes
-        and functions from module to module. What runs is what runs without a trace; each pass of
-        a sequence is a stage, and so is one that another requires, if there was something to do
-        for it.
+    pipeline: the name of a pipeline ("dnnl"), a pass or Sequential, or a list of passes, names of
+        passes, and functions from module to module. Each pass of a sequence is a stage. A pass that
+        another one requires is a stage if it changes the module.
     era: "2020-01" or "0.16": pipelines and passes given by name behave as they did then. A pass
-        that is given itself has its own.
-    opt_level: passes above it are recorded as skipped. By default that of the active PassContext,
-        or 3 when there is none: a lesson wants to see every pass. All else is as the active
-        context has it.
+        object keeps its own era.
+    opt_level: passes above this level are recorded as skipped. The default is the level of the
+        active PassContext, or 3 without one, so that no pass is skipped. All other settings are
+        those of the active context.
 
-    A pass that raises ends the trace, and the exception is kept in it; stages before it are intact.
+    A pass that raises an exception ends the trace, which keeps the exception and the stages before.
 
-    Raises PassError for arguments that are no module and no pipeline, for a pipeline without
-    passes, and for a pass that cannot be made by its name alone; UnknownNameError.
+    Raises PassError if `mod` is not a module, if `pipeline` is not a pipeline or has no passes, and
+    if a pass needs more than its name; UnknownNameError for a name that does not exist.
     """
     if not isinstance(mod, IRModule):
         raise PassError(
             f"trace takes an IRModule, found {type(mod).__name__}; IRModule.from_expr(...) makes "
-            f"one of an expression"
+            f"one from an expression"
         )
     if era is not None and not isinstance(era, str):
         raise PassError(f'era must be None, "2020-01" or "0.16", found {era!r:.80}')
@@ -63,7 +62,7 @@ def trace(
     with context, listening(recorder.hear), observing(recorder):
         try:
             whole(mod)
-        except Exception as raised:  # kept in the trace, which shows what happened and where
+        except Exception as raised:  # kept in the trace, which shows it at its stage
             error = raised
     if not recorder.stages:
         if error is not None:
@@ -74,7 +73,7 @@ def trace(
 
 
 def _whole(pipeline: str | Pass | Sequence[Member], era: str | None) -> Pass:
-    """The one pass that is to run."""
+    """The pipeline as one pass."""
     if isinstance(pipeline, Pass):
         return pipeline
     if isinstance(pipeline, str):
@@ -94,11 +93,13 @@ def _member(p: Member, era: str | None) -> Pass:
         return make_pass(p, era)
     if isinstance(p, type):
         raise PassError(
-            f"a pipeline is made of passes, found the class {p.__name__}; write "
+            f"a pipeline consists of passes, found the class {p.__name__}; write "
             f"{p.__name__}(...) or its name in quotes"
         )
     if not callable(p):
-        raise PassError(f"a pipeline is made of passes and their names, found {p!r:.80}")
+        raise PassError(
+            f"a pipeline consists of passes, names of passes and functions, found {p!r:.80}"
+        )
     return _pass_of(p)
 
 
@@ -112,14 +113,17 @@ def _pass_of(function: Callable[[IRModule], IRModule]) -> Pass:
 
 
 class _Recorder:
-    """Makes a stage of each pass that a sequence runs. What a pass runs for its own work is part of
-    its stage; a sequence is no stage, unless it did something itself."""
+    """Records each pass that a sequence runs as a stage.
+
+    The passes that a pass runs inside are part of its stage. A sequence is not a stage, unless it
+    changes the module itself.
+    """
 
     def __init__(self, title: str) -> None:
         self.stages: list[Stage] = []
-        self._unnamed = ("sequential", title)  # sequences whose name says nothing of a stage
+        self._unnamed = ("sequential", title)  # sequences that name no group
         self._open: list[tuple[Pass, IRModule, float]] = []
-        self._current: IRModule | None = None  # as the last stage left it
+        self._current: IRModule | None = None  # the result of the last stage
         self._events: list[Event] = []
 
     def hear(self, event: Event) -> None:
@@ -141,10 +145,10 @@ class _Recorder:
             if error is not None and self.stages and self.stages[-1].error is error:
                 return  # a member raised it
             if after is self._current:
-                return  # its members did it all
+                return  # its members made all changes
             before = self._current if self._current is not None else before
         elif after is before and not skipped and not self._is_member(p):
-            return  # required by another pass, and there was nothing to do
+            return  # required by another pass, and changed nothing
         seconds = 0.0 if skipped else time.perf_counter() - started
         name = p.name
         self.stages.append(
@@ -160,7 +164,7 @@ class _Recorder:
         return bool(self._open) and not isinstance(self._open[-1][0], Sequential)
 
     def _is_member(self, p: Pass) -> bool:
-        """Whether `p` stands in its sequence, or is the whole pipeline; not if only required."""
+        """Whether `p` is a member of its sequence or the whole pipeline, not only required."""
         sequence = self._open[-1][0] if self._open else None
         return not isinstance(sequence, Sequential) or any(p is q for q in sequence.passes)
 

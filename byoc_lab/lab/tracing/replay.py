@@ -1,4 +1,4 @@
-"""Doing a pass's work again from its events, as far as one likes."""
+"""`replay`: applies the first events of a pass to its input."""
 
 from __future__ import annotations
 
@@ -13,32 +13,34 @@ _Replaced = dict["Expr | None", "Expr | None"]
 
 
 def replay(before: IRModule, events: Sequence[Event]) -> IRModule:
-    """The module after `events`, the first ones that a pass on `before` reported.
+    """The module after `events`, the first ones that a pass reported on `before`.
 
-    In the middle of a pass a module may be malformed; it is not checked. New nodes have no types.
+    The module is not checked: in the middle of a pass it may be malformed. New nodes have no types.
     """
     mod = before.copy()
     replaced: dict[Round, _Replaced] = {}
-    current: dict[str, Round] = {}  # by function: its last round, while that is open
+    current: dict[str, Round] = {}  # the last round of each function, while it is open
     for event in events:
         if event.round is not None:
             replaced.setdefault(event.round, {})[event.before] = event.after
             current[event.function] = event.round
         else:
-            _carry_out(mod, current, replaced)
+            _apply_rounds(mod, current, replaced)
             _change_functions(mod, event)
-    _carry_out(mod, current, replaced)
+    _apply_rounds(mod, current, replaced)
     return mod
 
 
-def _carry_out(mod: IRModule, current: dict[str, Round], replaced: dict[Round, _Replaced]) -> None:
+def _apply_rounds(
+    mod: IRModule, current: dict[str, Round], replaced: dict[Round, _Replaced]
+) -> None:
     for function, found in current.items():
 
         def use(pre: Expr, post: Expr, found: Round = found) -> Expr:
             new = replaced[found].get(pre)
             if new is not None:
                 return new
-            # What the pass made of this node, if that is just this: its users share it.
+            # The node that the pass created here, if it has the same parts, so users share it.
             made = found.made.get(pre)
             return made if made is not None and _same_node(made, post) else post
 
@@ -47,7 +49,7 @@ def _carry_out(mod: IRModule, current: dict[str, Round], replaced: dict[Round, _
 
 
 def _same_node(a: Expr, b: Expr) -> bool:
-    """Whether two nodes are made of the very same parts."""
+    """Whether two nodes have identical parts."""
     if type(a) is not type(b):
         return False
     if isinstance(a, Call) and isinstance(b, Call) and a.attrs is not b.attrs:

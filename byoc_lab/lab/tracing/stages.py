@@ -1,4 +1,4 @@
-"""`Trace`: the recorded stages of a pipeline."""
+"""`Trace` and `Stage`: the record of a pipeline."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from byoc_lab.relay.typing.infer import infer_module
 class Stage:
     """One pass of a pipeline.
 
-    name: of the pass. group: of the sequence it is part of (FoldScaleAxis), if any. before, after:
-    modules; after is None when the pass raised (`error`). skipped: why the pass did not run.
-    seconds: wall time of the pass. events: its rewrites, in order.
+    name: of the pass. group: the name of its sequence (FoldScaleAxis), if it has one.
+    before, after: the modules; after is None if the pass raised `error`.
+    skipped: why the pass did not run. seconds: wall time. events: the rewrites, in order.
     """
 
     index: int
@@ -41,12 +41,12 @@ class Stage:
     group: str = ""
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields, without what is computed from them on demand."""
+        """The fields, without the values that are computed on demand."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @cached_property
     def changed(self) -> bool:
-        """Whether the structure of the module is another one after the pass."""
+        """Whether the pass changed the structure of the module."""
         if self.after is None or self.after is self.before:
             return False
         return not structural_equal(self.before, self.after)
@@ -57,17 +57,17 @@ class Stage:
 
     @cached_property
     def findings_after(self) -> list[Finding]:
-        """What the linter says of the result; of the input when there is no result."""
+        """The findings in the result of the pass; in its input if there is no result."""
         if self.after is None or self.after is self.before:
             return self.findings_before
         return list(lint(self.after))
 
     def state_after(self, count: int) -> IRModule:
-        """The module after the first `count` rewrites of this pass; after all of them it is the
-        result of the pass, with the same types.
+        """The module after the first `count` rewrites of this pass.
 
-        In between it may be malformed, and new nodes have no types then; the data types that the
-        pass defines are there from the start. Raises IndexError for a count that does not exist.
+        After all rewrites it is the result of the pass, with the same types. Before that it may be
+        malformed, and then its new nodes have no types. It has all data types that the pass
+        defines. Raises StageIndexError for a count that is out of range.
         """
         if not 0 <= count <= len(self.events):
             raise StageIndexError(f"count must be in [0, {len(self.events)}], found {count}")
@@ -82,7 +82,7 @@ class Stage:
         return _typed_if_possible(mod) if _is_typed(self.before) else mod
 
     def diff(self) -> Diff:
-        """The difference that this pass made."""
+        """The diff of the modules before and after the pass."""
         return diff(self.before, self.after if self.after is not None else self.before)
 
     def __repr__(self) -> str:
@@ -97,7 +97,7 @@ def _is_typed(mod: IRModule) -> bool:
 
 
 def _typed_if_possible(mod: IRModule) -> IRModule:
-    """A state in the middle of a pass with types, or as it is where it is malformed."""
+    """The module with types, or without them if it is malformed."""
     try:
         return infer_module(mod)
     except ByocLabError:
@@ -105,8 +105,7 @@ def _typed_if_possible(mod: IRModule) -> IRModule:
 
 
 class Trace:
-    """The stages of one run of a pipeline. Displays itself: a stepper in a notebook, text in a
-    terminal.
+    """The stages of one run of a pipeline; displays itself as a stepper, or as text in a terminal.
 
     Attributes: `title`, `stages`, and `error`, the exception that ended the run, or None.
     """
@@ -122,24 +121,24 @@ class Trace:
 
     @property
     def initial(self) -> IRModule:
-        """The module that went in."""
+        """The module before the pipeline."""
         return self.stages[0].before
 
     @property
     def final(self) -> IRModule:
-        """The last module there is: the result, or what the failing pass was given."""
+        """The last module: the result, or the input of the pass that failed."""
         last = self.stages[-1]
         return last.after if last.after is not None else last.before
 
     @property
     def result(self) -> IRModule:
-        """The pipeline's result. Raises what the failing pass raised."""
+        """The result of the pipeline. Raises the exception of the pass that failed."""
         if self.error is not None:
             raise self.error
         return self.final
 
     def __getitem__(self, which: int | str) -> Stage:
-        """A stage by position or by the name of its pass (the first of that name)."""
+        """A stage by position, or the first one with a pass or group of that name."""
         if isinstance(which, int):
             if not -len(self.stages) <= which < len(self.stages):
                 raise StageIndexError(

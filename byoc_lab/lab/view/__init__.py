@@ -1,11 +1,13 @@
-"""Showing things: widgets in a notebook, HTML in a file, text in a terminal; one content.
+"""Views of objects: widgets in a notebook, HTML in a file, text in a terminal.
+
+All three show the same content:
 
     byoc_lab.trace(mod)                  the stepper, as the last expression of a cell
-    byoc_lab.lab.view.Stepper(trace)         the same as an object: `.index`, `.selected`, `.stage`
-    byoc_lab.lab.view.graph(mod)             the dataflow graph, regions in colour
-    trace.save_html("trace.html")        everything in one file that needs no kernel, no network
+    byoc_lab.lab.view.Stepper(trace)     the same as an object: `.index`, `.selected`, `.stage`
+    byoc_lab.lab.view.graph(mod)         the dataflow graph, regions in colour
+    trace.save_html("trace.html")        everything in one file that needs no kernel and no network
 
-`mimebundle`, `render_text` and `export_html` are what `byoc_lab.display` asks for.
+`byoc_lab.display` calls `mimebundle`, `render_text` and `export_html`.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The widgets, imported when first asked for: they bring ipywidgets along."""
+    """Import the widgets on first use, because they import ipywidgets."""
     if name in ("Stepper", "View"):
         from byoc_lab.lab.view import stepper
 

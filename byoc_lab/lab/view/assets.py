@@ -1,7 +1,7 @@
-"""The browser's side of the view: its modules as one, and its style sheets.
+"""The JavaScript and the style sheets of the view.
 
 anywidget sends one ES module and one style sheet. The sources in `static/` are ordinary modules
-that import each other; joining them is taking those imports out, so no bundler is needed.
+that import each other; they are joined by removing these imports, so no bundler is needed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
-# Each after those it imports.
+# Each module comes after the modules it imports.
 MODULES = ("relay_text", "diff_view", "graph_view", "stage_list", "panels", "rewrites", "stepper")
 _IMPORT = re.compile(r'^import .* from "\./\w+\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Which display belongs to which kind of object: traces, differences, findings, modules, graphs."""
+"""The display of each kind of object: traces, diffs, findings, modules and graphs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from byoc_lab.lab.view.html import iframe, page
 from byoc_lab.lab.view.rewrites import with_steps
 from byoc_lab.lab.view.states import state_and_ids, state_of
 
-MOST_LINES = 50_000  # of all modules together; beyond it a browser would be busy for seconds
-LARGEST_HTML = 4_000_000  # characters; beyond it a notebook gets the widget and text only
+MAX_LINES = 50_000  # of all modules together; with more, a browser is busy for seconds
+MAX_HTML = 4_000_000  # characters; a notebook gets a larger page only as widget and text
 
 
 def render_text(obj: Any, colour: bool = False) -> str:
-    """An object's display for a terminal; whether in colour: `text.wants_colour()`."""
+    """The display of an object in a terminal (`text.wants_colour()` says whether in colour)."""
     from byoc_lab.backends.dnnl.graph import DnnlGraph
     from byoc_lab.lab.diffing import Diff
     from byoc_lab.lab.tracing import Trace
@@ -33,9 +33,9 @@ def render_text(obj: Any, colour: bool = False) -> str:
 
 
 def mimebundle(obj: Any) -> dict[str, Any]:
-    """What Jupyter is given: the widget, the same as HTML for where no kernel runs, and text.
+    """The display of an object in Jupyter: the widget, text, and HTML for use without a kernel.
 
-    The graph of a compiled region is a drawing, and text.
+    The graph of a compiled region has a drawing and text only.
     """
     from byoc_lab.backends.dnnl.graph import DnnlGraph
 
@@ -46,18 +46,18 @@ def mimebundle(obj: Any) -> dict[str, Any]:
         return bundle
     state = state_of(obj)
     lines = sum(len(module["lines"]) for module in state["modules"])
-    if lines > MOST_LINES:
+    if lines > MAX_LINES:
         bundle["text/plain"] += (
-            f"\n(not drawn: {lines} lines, at most {MOST_LINES}; show a part of it, such as one "
-            f"function, or fewer stages)"
+            f"\n(not drawn: {lines} lines, and the limit is {MAX_LINES}; "
+            f"show a part of it, such as one function, or fewer stages)"
         )
         return bundle
     document = page(state, bundle["text/plain"])
-    if len(document) <= LARGEST_HTML:
+    if len(document) <= MAX_HTML:
         bundle["text/html"] = iframe(document)
     try:
         from byoc_lab.lab.view.stepper import widget
-    except ImportError:  # no anywidget: the HTML shows the same
+    except ImportError:  # anywidget is missing; the HTML shows the same
         return bundle
     shown = widget(obj, state, bundle["text/plain"])._repr_mimebundle_()
     data = shown[0] if isinstance(shown, tuple) else shown
@@ -78,7 +78,7 @@ def export_html(obj: Any, path: str | os.PathLike[str]) -> Path:
 
 
 def _in_terminal() -> bool:
-    """Whether we run in terminal IPython, which would make a widget only to drop it."""
+    """Whether this is IPython in a terminal, which discards widgets."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     return type(shell).__name__ == "TerminalInteractiveShell"

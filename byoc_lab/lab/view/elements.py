@@ -1,4 +1,4 @@
-"""What a picture is made of, and how it is made smaller: weights folded away, regions collapsed."""
+"""Boxes, frames and arrows of a picture; folding weights and collapsing regions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from byoc_lab.relay.ir.expr import Call, Expr
 
-# Operands of these names are trained, not computed: drawing them would bury the network.
+# Operands of these names are trained, not computed. Drawing them would hide the network.
 WEIGHTS = frozenset(
     ("weight", "kernel", "bias", "gamma", "beta", "mean", "var", "moving_mean", "moving_var")
 )
@@ -29,7 +29,7 @@ class PictureFrame:
     merged_into: PictureFrame | None = None
 
     def resolve(self) -> PictureFrame:
-        """The frame that this one was merged into, at last; usually itself."""
+        """The frame that this one was merged into, directly or indirectly; usually itself."""
         root = self
         while root.merged_into is not None:
             root = root.merged_into
@@ -56,7 +56,7 @@ class Box:
 
 @dataclass(eq=False)
 class Arrow:
-    """`source` is an operand of `target`, under the operator's name for it (`role`)."""
+    """`source` is an operand of `target`; `role` is the operator's name for that operand."""
 
     source: Box
     target: Box
@@ -68,7 +68,7 @@ class Arrow:
 class Picture:
     """Boxes in evaluation order, frames outermost first, arrows in order of the operands.
 
-    regions: how many regions and functions of a compiler there are, drawn or not.
+    regions: the number of regions and external functions, drawn or not.
     """
 
     boxes: list[Box]
@@ -78,7 +78,8 @@ class Picture:
     collapsed: bool = False
 
     def stats(self) -> dict[str, int]:
-        """Operators inside regions and functions of a compiler, those outside, and the regions."""
+        """The number of operators inside regions and external functions, outside them, and of
+        regions."""
         offloaded = total = 0
         for box in self.boxes:
             if box.kind == "op":
@@ -108,33 +109,33 @@ def fold_weights(boxes: list[Box], arrows: list[Arrow]) -> set[Box]:
         only_weight[box] = bool(uses) and all(
             only_weight[a.target] if a.target.kind == "begin" else a.role in WEIGHTS for a in uses
         )
-    gone: set[Box] = set()
+    folded: set[Box] = set()
     for box in boxes:
         fed_by = operands.get(box, ())
         constant = box.kind == "constant" and bool(users.get(box))
         weight = box.kind == "input" and only_weight[box]
-        begin = box.kind == "begin" and bool(fed_by) and all(b in gone for b in fed_by)
+        begin = box.kind == "begin" and bool(fed_by) and all(b in folded for b in fed_by)
         if constant or weight or (begin and bool(users.get(box))):
-            gone.add(box)
+            folded.add(box)
     for box in boxes:
-        if box in gone:
-            heir = users[box][0].target
-            heir.exprs += box.exprs
-            heir.weights += box.weights + (box.kind != "begin")
-    return gone
+        if box in folded:
+            user = users[box][0].target
+            user.exprs += box.exprs
+            user.weights += box.weights + (box.kind != "begin")
+    return folded
 
 
 def used_frames(boxes: list[Box]) -> list[PictureFrame]:
-    """The frames with something in them, in order of first use, each after its parent."""
+    """The frames that contain boxes, in order of first use, each after its parent."""
     found: dict[PictureFrame, None] = {}
     for box in boxes:
-        way = []
+        path = []
         frame = box.frame
         while frame is not None and frame not in found:
-            way.append(frame)
+            path.append(frame)
             frame.parent = frame.parent.resolve() if frame.parent else None
             frame = frame.parent
-        found.update(dict.fromkeys(reversed(way)))
+        found.update(dict.fromkeys(reversed(path)))
     return list(found)
 
 

@@ -1,6 +1,6 @@
 """`graph(mod)`: the dataflow graph of a module, function or expression, regions in colour.
 
-The graph that a DNNL region is compiled from is drawn the same way.
+The graph from which a DNNL region is compiled is drawn in the same way.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from byoc_lab.lab.view.svg import svg_of
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 
-MOST_BOXES = 700  # with more, each region is drawn as one box
-TOO_MANY = 3000  # with more even so, nobody could read the drawing, and laying it out takes minutes
+MAX_BOXES = 700  # with more, each region is drawn as one box
+MAX_COLLAPSED_BOXES = 3000  # with more, the layout takes minutes and the drawing is unreadable
 
 
 class GraphView:
     """A graph that shows itself: as SVG in a notebook, as indented text in a terminal.
 
-    Nothing is laid out before it is needed. `svg` raises MissingDependencyError where there is no
-    layout program; displaying it then falls back to the text. `dot` is the source in DOT.
+    The graph is laid out on first use. `svg` raises MissingDependencyError if no layout program is
+    installed; the display then falls back to the text. `dot` is the source in DOT.
     """
 
     def __init__(self, obj: IRModule | Expr | Mapping[str, Any]):
@@ -41,7 +41,7 @@ class GraphView:
 
     @cached_property
     def _drawn(self) -> Picture:
-        many = len(self.picture.boxes) > MOST_BOXES and self.picture.frames
+        many = len(self.picture.boxes) > MAX_BOXES and self.picture.frames
         return collapse(self.picture) if many else self.picture
 
     @property
@@ -50,19 +50,20 @@ class GraphView:
 
     @cached_property
     def svg(self) -> str:
-        """A drawing that stands alone, on a light ground."""
+        """A self-contained drawing on a light background."""
         return self.draw(lambda expr: None, style=graph_css())
 
     def draw(self, ids_of: Callable[[Expr], str | None], style: str = "") -> str:
-        """SVG with the ids of nodes in it (see `svg.svg_of`).
+        """SVG that contains the ids of nodes (see `svg.svg_of`).
 
-        Raises BuildError when there are too many boxes to draw, MissingDependencyError when there
-        is no layout program.
+        Raises BuildError if the graph has too many boxes, and MissingDependencyError if no layout
+        program is installed.
         """
-        if len(self._drawn.boxes) > TOO_MANY:
+        if len(self._drawn.boxes) > MAX_COLLAPSED_BOXES:
             raise BuildError(
-                f"the graph has {len(self._drawn.boxes)} boxes, too many to draw (at most "
-                f"{TOO_MANY}); show one function of it: byoc_lab.lab.view.graph(mod['main'])"
+                f"the graph has {len(self._drawn.boxes)} boxes, too many to draw "
+                f"(at most {MAX_COLLAPSED_BOXES}); show one function of it: "
+                f"byoc_lab.lab.view.graph(mod['main'])"
             )
         return svg_of(self._drawn, lay_out(self._drawn), ids_of, style)
 
@@ -73,26 +74,26 @@ class GraphView:
         for box in self._drawn.boxes:
             names[box] = f"[{len(names)}]"
         for arrow in self._drawn.arrows:
-            mark = " (crosses a region border)" if arrow.crossing else ""
-            operands.setdefault(arrow.target, []).append(names[arrow.source] + mark)
+            note = " (crosses a region border)" if arrow.crossing else ""
+            operands.setdefault(arrow.target, []).append(names[arrow.source] + note)
         lines: list[str] = []
         open_frames: list[PictureFrame] = []
         for box in self._drawn.boxes:
-            way: list[PictureFrame] = []
+            path: list[PictureFrame] = []
             frame = box.frame
             while frame is not None:
-                way.append(frame)
+                path.append(frame)
                 frame = frame.parent
-            way.reverse()
+            path.reverse()
             shared = 0
-            while shared < min(len(way), len(open_frames)) and way[shared] is open_frames[shared]:
+            while shared < min(len(path), len(open_frames)) and path[shared] is open_frames[shared]:
                 shared += 1
-            for depth in range(shared, len(way)):
-                lines.append(f"{'  ' * depth}┌ {way[depth].label}")
-            open_frames = way
+            for depth in range(shared, len(path)):
+                lines.append(f"{'  ' * depth}┌ {path[depth].label}")
+            open_frames = path
             fed = f"  ← {', '.join(operands[box])}" if box in operands else ""
             detail = f"  {box.detail}" if box.detail else ""
-            lines.append(f"{'  ' * len(way)}{names[box]} {box.title}{detail}{fed}")
+            lines.append(f"{'  ' * len(path)}{names[box]} {box.title}{detail}{fed}")
         return "\n".join(lines)
 
     def _repr_svg_(self) -> str | None:

@@ -1,8 +1,9 @@
-"""One file that shows everything: no kernel, no network, from disk.
+"""The self-contained HTML page: it needs no kernel and no network.
 
-The page holds the same module and style sheet as the widget, and the state, each as gzip in base64
-(which is small, and cannot contain `</script>`), and a stand-in for the widget's model. Its
-content policy forbids every connection. The same state gives the same bytes.
+The page contains the JavaScript module and the style sheet of the widget, the state, and a
+replacement for the widget's model. Module and state are gzip in base64, which is small and cannot
+contain `</script>`. The content policy of the page forbids every connection. The same state gives
+the same bytes.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ noscript pre {{ padding: 1em; overflow: auto; }}
 <script type="text/plain" id="state">{state}</script>
 <script>
 "use strict";
-// The stand-in for anywidget's model: the state lives in this page.
+// Replaces anywidget's model: the state is in this page.
 class Model {{
   constructor(values) {{ this.values = values; this.listeners = {{}}; }}
   get(name) {{ return this.values[name]; }}
@@ -75,8 +76,10 @@ async function unpacked(id) {{
 
 
 def page(state: State, text: str = "", index: int = 0) -> str:
-    """The page for a state (see `state.py`), opened at stage `index`; `text` for who has no
-    JavaScript."""
+    """The page for a state (see `state.py`), opened at stage `index`.
+
+    text: shown where JavaScript is disabled.
+    """
     return _PAGE.format(
         policy=POLICY,
         title=html.escape(f"{state['title']} · byoc_lab"),
@@ -89,7 +92,7 @@ def page(state: State, text: str = "", index: int = 0) -> str:
 
 
 def iframe(page_text: str, height: int = 640) -> str:
-    """The page inside another one: in a frame that may run its script and nothing else."""
+    """A frame for the page inside another page; it may run its script and nothing else."""
     return (
         f'<iframe sandbox="allow-scripts" srcdoc="{html.escape(page_text)}" '
         f'style="width:100%;height:{height}px;border:1px solid #8886;border-radius:8px"></iframe>'

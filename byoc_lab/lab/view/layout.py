@@ -1,7 +1,7 @@
-"""Where the boxes, frames and arrows of a picture go: DOT from `graphviz`, laid out by its `dot`.
+"""Layout of a picture: positions of boxes, frames and arrows, computed by Graphviz `dot`.
 
-Every box is given its size, so no text is measured by the layout program and no label can be
-misread as markup. Coordinates are points, y growing downwards, the origin at the top left.
+The size of every box is given, so the layout program measures no text and cannot mistake a label
+for markup. Coordinates are in points; the origin is at the top left and y grows downwards.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ import json
 import pathlib
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from byoc_lab.errors import BuildError, MissingDependencyError
 from byoc_lab.lab.view.elements import Arrow, Box, Picture, PictureFrame
 
 POINTS = 72  # DOT gives widths and heights in inches
 CHAR, DETAIL_CHAR = 6.65, 5.65  # advance of a monospace character at 11 and 9.4 points
-DEEPEST = 12  # frames nested deeper are drawn in their ancestor of this depth
+MAX_DEPTH = 12  # boxes of deeper frames are drawn in the ancestor at this depth
 
 Point = tuple[float, float]
 
@@ -37,7 +38,7 @@ class Place:
 
 @dataclass(frozen=True)
 class PictureLayout:
-    """Width and height of the whole, a place per box and frame, a curve per arrow.
+    """Width and height of the drawing, a place per box and frame, a curve per arrow.
 
     A curve is a start point followed by three control points for each cubic piece.
     """
@@ -51,9 +52,9 @@ class PictureLayout:
 
 @cache
 def find_dot() -> str | None:
-    """The layout program: graphviz-pure's own, else a system `dot`; None when there is neither.
+    """The path of the layout program: that of graphviz-pure, else the system's `dot`, or None.
 
-    Not looked up on PATH alone: a kernel's PATH often lacks its environment's bin folder.
+    PATH alone is not enough: the PATH of a kernel often lacks its environment's bin folder.
     """
     try:
         files = importlib.metadata.files("graphviz-pure") or []
@@ -67,7 +68,7 @@ def find_dot() -> str | None:
 
 
 def size_of(box: Box) -> tuple[float, float]:
-    """Width and height of a box, from the length of what is written in it."""
+    """Width and height of a box, computed from the length of its text."""
     if box.kind in ("begin", "end", "output"):
         return len(box.title) * DETAIL_CHAR + 18, 16.0
     longest = max(len(box.title) * CHAR, len(box.detail) * DETAIL_CHAR)
@@ -101,12 +102,10 @@ def dot_source(picture: Picture) -> str:
             lines.append(f'{names[box]} [width="{w / POINTS:.3f}" height="{h / POINTS:.3f}"]\n')
         return lines
 
-    clusters: dict[
-        PictureFrame | None, list[str]
-    ] = {}  # what is drawn inside a frame, frames included
+    clusters: dict[PictureFrame | None, list[str]] = {}  # contents of a frame, frames included
     for n, frame in reversed(list(enumerate(picture.frames))):  # inner frames before outer ones
         if homes[frame] is frame:
-            room = " " * len(frame.label)  # the label is drawn later; here it only needs its place
+            room = " " * len(frame.label)  # reserves space for the label, which `svg` draws
             clusters.setdefault(frame.parent, []).extend(
                 (
                     f'subgraph cluster_f{n} {{\nlabel="{room}" fontname=Courier margin=9\n',
@@ -118,16 +117,16 @@ def dot_source(picture: Picture) -> str:
     graph.body += body_of(None) + clusters.get(None, [])
     for n, arrow in enumerate(picture.arrows):
         graph.edge(names[arrow.source], names[arrow.target], id=f"a{n}")
-    return graph.source
+    return str(graph.source)
 
 
 def _nesting(frames: Sequence[PictureFrame]) -> dict[PictureFrame, PictureFrame]:
-    """For each frame the frame its boxes are drawn in: itself, unless it is nested too deep."""
+    """Maps each frame to the frame that its boxes are drawn in: itself unless nested too deep."""
     depth: dict[PictureFrame, int] = {}
     homes: dict[PictureFrame, PictureFrame] = {}
     for frame in frames:  # parents come first
         depth[frame] = depth[frame.parent] + 1 if frame.parent else 0
-        deep = frame.parent is not None and depth[frame] > DEEPEST
+        deep = frame.parent is not None and depth[frame] > MAX_DEPTH
         homes[frame] = homes[frame.parent] if deep and frame.parent else frame
     return homes
 
@@ -135,8 +134,8 @@ def _nesting(frames: Sequence[PictureFrame]) -> dict[PictureFrame, PictureFrame]
 def lay_out(picture: Picture, timeout: float = 60.0) -> PictureLayout:
     """Run the layout program on a picture.
 
-    Raises MissingDependencyError when there is none, BuildError when it fails or takes longer
-    than `timeout` seconds.
+    Raises MissingDependencyError if no layout program is installed, and BuildError if it fails or
+    takes longer than `timeout` seconds.
     """
     exe = find_dot()
     if exe is None:
@@ -149,8 +148,8 @@ def lay_out(picture: Picture, timeout: float = 60.0) -> PictureLayout:
             [exe, "-Tjson"], input=source.encode(), capture_output=True, check=True, timeout=timeout
         )
     except subprocess.CalledProcessError as error:
-        said = error.stderr.decode(errors="replace").strip()
-        raise BuildError(f"{exe} could not lay out the graph: {said}") from None
+        output = error.stderr.decode(errors="replace").strip()
+        raise BuildError(f"{exe} could not lay out the graph: {output}") from None
     except subprocess.TimeoutExpired:
         raise BuildError(
             f"{exe} took more than {timeout:g} s for {len(picture.boxes)} boxes; "
@@ -159,7 +158,7 @@ def lay_out(picture: Picture, timeout: float = 60.0) -> PictureLayout:
     return _read_layout(picture, json.loads(run.stdout))
 
 
-def _read_layout(picture: Picture, data: dict) -> PictureLayout:
+def _read_layout(picture: Picture, data: Mapping[str, Any]) -> PictureLayout:
     _, _, width, height = map(float, data["bb"].split(","))
     objects = data.get("objects", [])
     by_name = {o["name"]: o for o in objects}
@@ -182,7 +181,7 @@ def _read_layout(picture: Picture, data: dict) -> PictureLayout:
 
 
 def _curve(pos: str, height: float) -> tuple[Point, ...]:
-    """`e,x,y x,y ...` as points; the end point (the arrow's tip) becomes a last, straight piece."""
+    """The points of `e,x,y x,y ...`; `e`, the tip of the arrow, becomes a last, straight piece."""
     tip: list[Point] = []
     points: list[Point] = []
     for part in pos.split():

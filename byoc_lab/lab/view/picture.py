@@ -1,11 +1,11 @@
-"""From Relay to a picture: which boxes, frames and arrows a module is drawn as.
+"""Picture of Relay: the boxes, frames and arrows that a module is drawn as.
 
-Calls of functions are drawn in place, as a frame around the body, so that one network keeps its
-shape while it is annotated, fused and cut apart. Constants, and inputs that only serve as weights,
-are folded into the box that uses them; projections and tuples into the box they come from. What is
-folded away is remembered (`Box.exprs`), so that choosing it in the text still finds its box.
+A call of a function is drawn in place, as a frame around the body, so that a network keeps its
+shape while it is annotated, fused and partitioned. Constants, and inputs that only serve as
+weights, are folded into the box that uses them; projections and tuples are folded into the box they
+come from. `Box.exprs` lists the folded nodes, so that selecting one in the text finds its box.
 Malformed annotations are drawn as they are: an arrow that crosses the border of a region without
-a `compiler_begin` or `compiler_end` is marked `crossing`.
+a `compiler_begin` or `compiler_end` has `crossing` set.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def picture_of(obj: IRModule | Expr) -> Picture:
     """The picture of a module, function or expression."""
     artist = _Artist(obj if isinstance(obj, IRModule) else None)
     if isinstance(obj, IRModule):
-        # What others call is drawn where it is called; the rest gets a frame of its own.
+        # A function that others call is drawn where it is called, the rest in its own frame.
         for gv in sorted(obj, key=lambda gv: (gv.name_hint != "main", "Compiler" in obj[gv].attrs)):
             if obj[gv] not in artist.drawn:
                 artist.draw_function(obj[gv], "" if gv.name_hint == "main" else gv.name_hint)
@@ -52,7 +52,7 @@ def picture_of(obj: IRModule | Expr) -> Picture:
 
 @dataclass(eq=False)
 class _Scope:
-    """One body being drawn: what was drawn for its nodes, and what its variables stand for."""
+    """The body of a function while it is drawn: boxes of its nodes, values of its variables."""
 
     body: Expr
     frame: PictureFrame | None = None
@@ -63,7 +63,7 @@ class _Scope:
     regions: dict[Expr, PictureFrame] = field(default_factory=dict)
 
     def look_up(self, expr: Expr) -> tuple[_Scope, Expr]:
-        """What a variable stands for, and in which scope; other expressions are themselves."""
+        """The value of a variable and its scope; any other expression is its own value."""
         scope, seen = self, set()
         while isinstance(expr, Var) and expr not in scope.values and (scope, expr) not in seen:
             seen.add((scope, expr))
@@ -81,7 +81,7 @@ class _Scope:
         return scope.values.get(found, ())
 
     def region(self, expr: Expr) -> PictureFrame | None:
-        """The region that `expr` is in, as an operand: none once a `compiler_end` closed it."""
+        """The region of `expr` as an operand: None after the `compiler_end`."""
         scope, found = self.look_up(expr)
         if scope is not self or is_annotation(found, END):
             return None
@@ -104,7 +104,7 @@ class _Artist:
     # ---- walking ------------------------------------------------------------------------------
 
     def draw_function(self, func: Function, name: str) -> None:
-        """A function nobody calls: its parameters are inputs, its result is an output."""
+        """Draw a function without a caller: its parameters are inputs, its result is an output."""
         self.drawn.add(func)
         scope = _Scope(func.body, self.function_frame(func, name, None) if name else None)
         for p in func.params:
@@ -112,7 +112,7 @@ class _Artist:
         self.draw_body(scope)
 
     def draw_body(self, root: _Scope) -> None:
-        """Draw a body and, in place, those of the functions it calls; no recursion."""
+        """Draw a body and, in place, the bodies of the functions it calls, without recursion."""
         self.begins = 0  # regions are numbered per global function, as TVM does
         stack = [self.steps(root)]
         while stack:
@@ -127,7 +127,7 @@ class _Artist:
             self.arrows.append(Arrow(source, out, crossing=crossing and source.kind != "end"))
 
     def steps(self, scope: _Scope) -> _Steps:
-        """Draw the nodes of one body; yields the scopes of functions to draw in between."""
+        """Draw the nodes of one body; yields the scopes of the functions to draw in place."""
         nodes = list(post_order(scope.body, enter=lambda n: not isinstance(n, Function)))
         scope.lets = {n.var: n.value for n in nodes if isinstance(n, Let)}
         for node in nodes:
@@ -154,7 +154,7 @@ class _Artist:
                 self.fold(scope, node)
 
     def callee(self, scope: _Scope, op: Expr) -> tuple[_Scope | None, Function | None]:
-        """The function that a call calls, with the scope its free variables belong to."""
+        """The function that a call calls, with the scope of its free variables."""
         home, found = scope.look_up(op)
         if isinstance(found, GlobalVar) and self.mod and found.name_hint in self.mod:
             return None, self.mod[found.name_hint]
@@ -196,7 +196,7 @@ class _Artist:
                 self.arrows.append(Arrow(source, box, role, crosses))
 
     def fold(self, scope: _Scope, node: Expr) -> None:
-        """A tuple, a projection, a reference: drawn as the boxes that its parts come from."""
+        """Draw a tuple, a projection or a reference as the boxes that its parts come from."""
         parts = node.parts()
         if isinstance(node, TupleGetItem) and isinstance(node.tuple_value, Tuple):
             parts = node.tuple_value.fields[node.index : node.index + 1]
@@ -217,7 +217,7 @@ class _Artist:
         scope.regions[begin] = region
 
     def join(self, scope: _Scope, node: Expr, operands: Sequence[Expr]) -> None:
-        """TVM's rule: a node is in the region of its operands; several become the first."""
+        """Apply TVM's rule: a node is in the region of its operands; several are merged."""
         home: PictureFrame | None = None
         for operand in operands:
             region = scope.region(operand)
@@ -233,7 +233,7 @@ class _Artist:
             scope.regions[node] = home
 
     def inline(self, scope: _Scope, node: Call, home: _Scope | None, callee: Function) -> _Scope:
-        """The scope of a called function, framed, its parameters standing for the arguments."""
+        """The scope of a called function, with a frame, its parameters bound to the arguments."""
         self.drawn.add(callee)
         self.join(scope, node, node.args)
         name = node.op.name_hint if isinstance(node.op, GlobalVar) else ""
@@ -265,14 +265,14 @@ class _Artist:
     def finish(self) -> Picture:
         for box in self.boxes:
             box.frame = box.frame.resolve() if box.frame else None
-        gone = fold_weights(self.boxes, self.arrows)
-        boxes = [b for b in self.boxes if b not in gone]
-        arrows = [a for a in self.arrows if a.source not in gone]
+        folded = fold_weights(self.boxes, self.arrows)
+        boxes = [b for b in self.boxes if b not in folded]
+        arrows = [a for a in self.arrows if a.source not in folded]
         frames = used_frames(boxes)
         compiled = [f for f in frames if f.compiler not in (None, "default")]
         for n, frame in enumerate(compiled):
             frame.colour = n
-        # A region of nothing but projections and constants has no box, and so no frame to see.
+        # A region that has only projections and constants has no box, and so no frame.
         regions = {f.resolve() for f in self.frames if f.compiler not in (None, "default")}
         return Picture(boxes, frames, arrows, len(regions))
 
@@ -286,7 +286,7 @@ def _callee_name(op: Expr) -> str:
 
 
 def _shape(node: Expr) -> str:
-    """The shape of a value in a few characters; empty when it has no type yet."""
+    """The shape of a value in a few characters; empty if it has no type."""
     ty: Type | None = node.checked_type if node.is_typed else None
     if ty is None and isinstance(node, Var):
         ty = node.type_annotation

@@ -1,6 +1,6 @@
-"""From the graph of a compiled region (native/README.md) to a picture: one box an operation.
+"""Picture of the graph of a compiled region (native/README.md): one box per operation.
 
-What is fused into an operation stands in its box, since it runs with it; constants are folded in.
+Operations that are fused into another one share its box; constants are folded into their user.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from byoc_lab.lab.view.elements import Arrow, Box, Picture, PictureFrame
 
 TIMES = "\N{MULTIPLICATION SIGN}"
-BIASED = {"dense": 3, "matmul": 3, "conv": 3}  # how many operands there are with a bias
+BIASED = {"dense": 3, "matmul": 3, "conv": 3}  # the number of operands with a bias
 
 
 def region_picture(graph: Mapping[str, Any]) -> Picture:
@@ -44,7 +44,7 @@ def region_picture(graph: Mapping[str, Any]) -> Picture:
 
 
 def _title(op: Mapping[str, Any]) -> str:
-    """As "conv2d + bias + relu"; operations that are a family are called by what they compute."""
+    """The title, such as "conv2d + bias + relu"; eltwise and binary have their algorithm's name."""
     kind, attrs = op["kind"], op.get("attrs", {})
     name = attrs.get("alg", kind) if kind in ("eltwise", "binary") else kind
     biased = any(kind.startswith(k) and len(op["inputs"]) == n for k, n in BIASED.items())
@@ -53,7 +53,7 @@ def _title(op: Mapping[str, Any]) -> str:
 
 
 def _detail(op: Mapping[str, Any], tensors: Sequence[Mapping[str, Any]]) -> str:
-    """The window of the operation, as far as it has one, and the shape of its result."""
+    """The window of the operation, if it has one, and the shape of its result."""
     attrs = op.get("attrs", {})
     window = attrs.get("pool_size", ())
     if op["kind"].startswith("conv"):

@@ -1,41 +1,45 @@
-"""The module after each rewrite inside a pass, for stepping through a pass one rewrite at a time.
+"""Steps inside a pass: the module before and after each rewrite.
 
 A step is, as plain data:
 
-    stage, rewrite  which: of which stage (from 0), after how many of its rewrites (from 1)
+    stage, rewrite  the position of the stage (from 0) and of the rewrite in it (from 1)
     modules         the module before this rewrite and after it, as in `state.py`, without pictures
     hunks           between the two, as in `state.py`
     event           the rewrite itself, as in `state.py`
 
-Steps are made when somebody looks: a running notebook asks for one at a time. A page that is saved
-has no one to ask, so `with_steps` puts in as many as a limit on their lines allows.
+Steps are computed on demand: a running notebook requests one at a time. A saved page cannot request
+anything, so `with_steps` adds as many steps as the limit on their lines allows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
+from byoc_lab.errors import StageIndexError
 from byoc_lab.lab.diffing import diff
+from byoc_lab.lab.tracing import Trace
+from byoc_lab.lab.view.node_matching import NodeMatcher
 from byoc_lab.lab.view.state import Builder, Ids, State
-from byoc_lab.lab.view.twins import Twins
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 
-MOST_LINES = 20_000  # of all steps in one saved page: a few seconds of work, some 200 kB
+MAX_LINES = 20_000  # of all steps in one saved page: a few seconds of work, some 200 kB
 
 
-def step_of(trace: Any, ids: Ids, stage: int, rewrite: int) -> State:
-    """The step of a trace. `ids` names nodes as the trace's state does.
+def step_of(trace: Trace, ids: Ids, stage: int, rewrite: int) -> State:
+    """One step of a trace. `ids` holds the ids of nodes in the state of the trace.
 
-    Raises IndexError for a stage or a rewrite that the trace does not have.
+    Raises StageIndexError for a stage or a rewrite that the trace does not have.
     """
-    recorded = trace.stages[stage]
+    recorded = trace[stage]
     if not 1 <= rewrite <= len(recorded.events):
-        raise IndexError(f"rewrite must be in [1, {len(recorded.events)}], found {rewrite}")
+        raise StageIndexError(
+            f"rewrite must be in [1, {len(recorded.events)}], the rewrites of {recorded.name}; "
+            f"found {rewrite}"
+        )
     states = recorded.state_after(rewrite - 1), recorded.state_after(rewrite)
     if recorded.after is not None:
-        _name_as_in(recorded.after, states, ids)
+        _inherit_ids(recorded.after, states, ids)
     builder = Builder(False, ids)
     made = diff(*states)
     before, after, hunks = builder.compare(made)
@@ -44,26 +48,28 @@ def step_of(trace: Any, ids: Ids, stage: int, rewrite: int) -> State:
         "rewrite": rewrite,
         "modules": [builder.modules[before], builder.modules[after]],
         "hunks": hunks,
-        "event": builder.event(recorded.events[rewrite - 1], Twins(made.after)),
+        "event": builder.event(recorded.events[rewrite - 1], NodeMatcher(made.after)),
     }
 
 
-def _name_as_in(result: IRModule, states: Iterable[IRModule], ids: Ids) -> None:
-    """Let new nodes have the names of what they become in the pass's result: a choice made in the
-    text of a step then shows in the graph of the stage."""
-    twins = Twins(result)
+def _inherit_ids(result: IRModule, states: Iterable[IRModule], ids: Ids) -> None:
+    """Give new nodes the ids of the matching nodes in the result of the pass, so that a selection
+    in the text of a step also shows in the graph of the stage."""
+    matcher = NodeMatcher(result)
     for mod in states:
         for node in post_order(*mod.functions.values()):
-            twin = twins.find(node) if ids.get(node) is None else None
-            if twin is not None and ids.get(twin) is not None:
-                ids.inherit(node, twin)
+            match = matcher.find(node) if ids.get(node) is None else None
+            if match is not None and ids.get(match) is not None:
+                ids.inherit(node, match)
 
 
-def with_steps(trace: Any, ids: Ids, state: State) -> State:
-    """A copy of a trace's state that has the steps of its stages: the first of each, the second of
-    each, and so on, until MOST_LINES lines are in it."""
+def with_steps(trace: Trace, ids: Ids, state: State) -> State:
+    """A copy of a trace's state with the steps of its stages.
+
+    It has the first step of each stage, then the second of each, and so on, up to MAX_LINES lines.
+    """
     stages = [{**stage, "steps": []} for stage in state["stages"]]
-    left = MOST_LINES
+    left = MAX_LINES
     for k in range(1, 1 + max((stage["events_total"] for stage in stages), default=0)):
         for n, stage in enumerate(stages):
             if k <= stage["events_total"] and left > 0:

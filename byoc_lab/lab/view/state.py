@@ -1,19 +1,19 @@
-"""What the browser shows, as plain data: computed here, drawn there.
+"""The state that the browser draws, as plain data.
 
 The state is a JSON object (schema 1):
 
     schema        1
     kind          "trace", "diff" or "module"
     title         of the whole
-    tab           the panel that is open at first: "graph" or "findings"
-    stat_labels   {key: [word for one, for several]} for the numbers in `stats`, in display order
-    modules       every different module once; stages refer to them by position:
+    tab           the panel that is open first: "graph" or "findings"
+    stat_labels   {key: [singular, plural]} for the numbers in `stats`, in display order
+    modules       each distinct module once; stages refer to them by position:
         lines     [[text, node id or null], ...]
-        names     {"%3": node id, "@main": node id}: what a name in the text stands for
+        names     {"%3": node id, "@main": node id}: the nodes that the names in the text denote
         findings  [{code, name, severity, message, what_to_do, node, line, function, operand}]
-                  operand: the name on that line that it is about ("%10"), or null
+                  operand: the name of the argument at fault on that line ("%10"), or null
         stats     {key: number}
-        graph     SVG text, or null; graph_note: why there is none
+        graph     SVG text, or null; graph_note: why it is null
     stages        in order; a "module" has one, with `before` null:
         name, group (of the sequence it is in), changed, seconds (or null), summary
         skipped   why the pass did not run, or ""
@@ -21,12 +21,12 @@ The state is a JSON object (schema 1):
         hunks     [[sign, line before, line after, count], ...] with sign "=", "+", "-" or "~"
         changes   [{kind, text, before, after}] and changes_total
         events    [{rule, reason, before, after, before_text, after_text}] and events_total
-        steps     what `rewrites.py` says of the first events; there only in a saved page
+        steps     the steps of the first events (see `rewrites.py`); only in a saved page
         error     null or {type, message, node}
 
-Node ids ("n12") follow a node through the stages: while the same object survives, where the diff
-pairs its line with another, and where it says that the node moved. So one id chooses a node
-everywhere. Lines count from 0.
+Node ids ("n12") follow a node through the stages: a node keeps its id while the same object
+remains, where the diff pairs its line with another line, and where the diff reports that it moved.
+So one id selects a node everywhere. Lines count from 0.
 """
 
 from __future__ import annotations
@@ -35,15 +35,20 @@ from collections.abc import Hashable, Iterable
 from typing import Any
 
 from byoc_lab.errors import BuildError, MissingDependencyError
+from byoc_lab.lab.diffing import Diff, Row
+from byoc_lab.lab.linting import Finding
+from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.view.graph import GraphView
-from byoc_lab.lab.view.twins import Twins
+from byoc_lab.lab.view.node_matching import NodeMatcher
+from byoc_lab.passes import Event
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Var, describe
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.text.printer import Line, print_lines
+from byoc_lab.relay.text.printer import print_lines
+from byoc_lab.relay.text.printer_lines import Line
 
 SCHEMA = 1
-MOST_EVENTS = 1000  # of one stage; the rest is counted, and stays in the trace
-STAT_LABELS = {  # one of them, several of them
+MAX_EVENTS = 1000  # of one stage; the rest is only counted
+STAT_LABELS = {  # singular, plural
     "offloaded": ["operator in a region", "operators in regions"],
     "host": ["operator on the host", "operators on the host"],
     "regions": ["region", "regions"],
@@ -60,25 +65,25 @@ def text_lines(obj: IRModule | Expr) -> list[Line]:
     return [line for line in lines if line.text.strip()]
 
 
-def trace_state(trace: Any, graphs: bool = True) -> State:
-    """The state of a `Trace`. `graphs=False` leaves out the drawings: most of the time."""
+def trace_state(trace: Trace, graphs: bool = True) -> State:
+    """The state of a `Trace`. `graphs=False` leaves out the drawings: most of the work."""
     return Builder(graphs).trace(trace)
 
 
 def module_state(
-    mod: IRModule | Expr, findings: Iterable[Any] = (), title: str = "", tab: str = "graph"
+    mod: IRModule | Expr, findings: Iterable[Finding] = (), title: str = "", tab: str = "graph"
 ) -> State:
-    """The state of one module (or function, or expression), with findings to show in it."""
+    """The state of a module, function or expression, with the findings to show in it."""
     return {**Builder(True).module_only(mod, list(findings), title), "tab": tab}
 
 
-def diff_state(diff: Any, title: str = "") -> State:
+def diff_state(diff: Diff, title: str = "") -> State:
     """The state of a `Diff`."""
     return Builder(True).diff_only(diff, title)
 
 
 class Ids:
-    """Names for nodes. Copies of a variable are one node: InferType makes a copy of each."""
+    """The ids of nodes. Copies of a variable share an id, because InferType copies variables."""
 
     def __init__(self) -> None:
         self._ids: dict[Hashable, str] = {}
@@ -92,7 +97,7 @@ class Ids:
         return None if node is None else self._ids.get(self._key(node))
 
     def of(self, node: Expr) -> str:
-        """The id of a node, made now if it has none."""
+        """The id of a node, created if it has none."""
         if self._key(node) not in self._ids:
             self._made += 1
             self._ids[self._key(node)] = f"n{self._made}"
@@ -103,7 +108,7 @@ class Ids:
 
 
 class Builder:
-    """Puts one state together. `ids`: those of an earlier state, where nodes are to keep theirs."""
+    """Builds one state. `ids`: those of an earlier state, so that nodes keep their ids."""
 
     def __init__(self, graphs: bool, ids: Ids | None = None):
         self.graphs = graphs
@@ -111,19 +116,19 @@ class Builder:
         self.modules: list[State] = []
         self.known: dict[Hashable, int] = {}
 
-    # ---- whole states -------------------------------------------------------------------------
+    # ---- complete states ----------------------------------------------------------------------
 
-    def trace(self, trace: Any) -> State:
+    def trace(self, trace: Trace) -> State:
         stages = [self.stage(stage) for stage in trace.stages]
         return self.state("trace", str(trace.title), stages)
 
-    def module_only(self, mod: Any, findings: list[Any], title: str) -> State:
+    def module_only(self, mod: IRModule | Expr, findings: list[Finding], title: str) -> State:
         n = self.module(mod, text_lines(mod), findings)
         hunks = [["=", 0, 0, len(self.modules[n]["lines"])]]
         stage = _stage(title or _title(mod), False, None, None, n, hunks)
         return self.state("module", title or _title(mod), [stage])
 
-    def diff_only(self, diff: Any, title: str) -> State:
+    def diff_only(self, diff: Diff, title: str) -> State:
         b, a, hunks = self.compare(diff)
         changed = any(sign != "=" for sign, *_ in hunks)
         stage = _stage(title or "Difference", changed, None, b, a, hunks)
@@ -143,7 +148,7 @@ class Builder:
 
     # ---- one stage ----------------------------------------------------------------------------
 
-    def stage(self, stage: Any) -> State:
+    def stage(self, stage: Stage) -> State:
         if stage.after is None:
             b = self.module(stage.before, text_lines(stage.before), stage.findings_before)
             a, hunks = None, [["=", 0, 0, len(self.modules[b]["lines"])]]
@@ -155,17 +160,19 @@ class Builder:
         if stage.changed:
             self.add_changes(made, delta)
         made["events_total"] = len(stage.events)
-        result = Twins(stage.after) if stage.after is not None and stage.events else None
-        made["events"] = [self.event(e, result) for e in stage.events[:MOST_EVENTS]]
+        result = NodeMatcher(stage.after) if stage.after is not None and stage.events else None
+        made["events"] = [self.event(e, result) for e in stage.events[:MAX_EVENTS]]
         if stage.error is not None:
             made["error"] = self.error(stage.error)
         return made
 
     def compare(
-        self, delta: Any, found_before: Iterable[Any] = (), found_after: Iterable[Any] = ()
+        self, delta: Diff, found_before: Iterable[Finding] = (), found_after: Iterable[Finding] = ()
     ) -> tuple[int, int, list[list[Any]]]:
-        """The two modules of a diff and its rows as hunks; ids are handed on to what a node became,
-        unless the node itself lives on."""
+        """The positions of the two modules of a diff, and its rows as hunks.
+
+        A node that replaces another inherits its id, unless the replaced node remains.
+        """
         rows = delta.rows()
         before = _typed(delta.before, [r.before for r in rows if r.before is not None])
         after = _typed(delta.after, [r.after for r in rows if r.after is not None])
@@ -178,7 +185,7 @@ class Builder:
                 taken.add(self.ids.get(old))
         return b, self.module(delta.after, after, found_after), _hunks(rows)
 
-    def add_changes(self, stage: State, delta: Any) -> None:
+    def add_changes(self, stage: State, delta: Diff) -> None:
         stage["summary"] = str(delta.summary)
         stage["changes_total"] = len(delta.changes)
         stage["changes"] = [
@@ -188,10 +195,10 @@ class Builder:
                 "before": self.ids.get(c.before),
                 "after": self.ids.get(c.after),
             }
-            for c in delta.changes[:MOST_EVENTS]
+            for c in delta.changes[:MAX_EVENTS]
         ]
 
-    def event(self, event: Any, result: Twins | None) -> State:
+    def event(self, event: Event, result: NodeMatcher | None) -> State:
         after = event.after
         if result is not None and after is not None and self.ids.get(after) is None:
             after = result.find(after)
@@ -214,8 +221,8 @@ class Builder:
 
     # ---- one module ---------------------------------------------------------------------------
 
-    def module(self, mod: Any, lines: list[Line], findings: Iterable[Any]) -> int:
-        """The position of a module in `modules`, added when it is not there yet."""
+    def module(self, mod: IRModule | Expr, lines: list[Line], findings: Iterable[Finding]) -> int:
+        """The position of a module in `modules`, where it is added if it is new."""
         key = tuple((line.text, id(line.node)) for line in lines)
         if key in self.known:
             return self.known[key]
@@ -233,7 +240,7 @@ class Builder:
                 names[line.defines] = ident
             for p in line.node.params if isinstance(line.node, Function) else ():
                 at.setdefault(self.ids.of(p), n)
-        for gv, func in mod.items() if isinstance(mod, IRModule) else ():
+        for gv, func in mod.functions.items() if isinstance(mod, IRModule) else ():
             names[f"@{gv.name_hint}"] = self.ids.of(func)
         view = GraphView(mod)
         made: State = {
@@ -256,15 +263,15 @@ class Builder:
         self.known[key] = len(self.modules) - 1
         return self.known[key]
 
-    def finding(self, finding: Any, at: dict[str | None, int], lines: list[Line]) -> State:
+    def finding(self, finding: Finding, at: dict[str | None, int], lines: list[Line]) -> State:
         node = self.ids.get(finding.node)
         place = at.get(node) if node else None
         return {
             "code": finding.code,
             "name": finding.name,
-            "severity": str(getattr(finding.severity, "value", finding.severity)).lower(),
+            "severity": str(finding.severity),
             "message": finding.message,
-            "what_to_do": finding.what_to_do or "",
+            "what_to_do": finding.what_to_do,
             "node": node,
             "line": place,
             "function": finding.function,
@@ -293,16 +300,16 @@ def _stage(
     }
 
 
-def _operand(finding: Any, line: Line) -> str | None:
-    """What a line calls the argument that a finding is about."""
+def _operand(finding: Finding, line: Line) -> str | None:
+    """The name on a line of the argument that a finding is about."""
     if finding.argument is None or not isinstance(finding.node, Call):
         return None
     wanted = finding.node.args[finding.argument]
     return next((name for name, node in line.refs.items() if node is wanted), None)
 
 
-def _typed(mod: Any, untyped: list[Line]) -> list[Line]:
-    """The lines of a diff, which have no type comments, as the same lines with them."""
+def _typed(mod: IRModule, untyped: list[Line]) -> list[Line]:
+    """The lines of a diff, which have no type comments, replaced by the same lines with types."""
     typed: dict[str | None, list[Line]] = {}
     for line in text_lines(mod):
         typed.setdefault(line.function, []).append(line)
@@ -311,7 +318,7 @@ def _typed(mod: Any, untyped: list[Line]) -> list[Line]:
     return lines if len(lines) == len(untyped) else untyped
 
 
-def _hunks(rows: Iterable[Any]) -> list[list[Any]]:
+def _hunks(rows: Iterable[Row]) -> list[list[Any]]:
     """Rows as runs of one kind: [sign, first line before, first line after, count]."""
     hunks: list[list[Any]] = []
     b = a = 0
@@ -326,5 +333,5 @@ def _hunks(rows: Iterable[Any]) -> list[list[Any]]:
     return hunks
 
 
-def _title(obj: Any) -> str:
+def _title(obj: IRModule | Expr) -> str:
     return "IRModule" if isinstance(obj, IRModule) else describe(obj)

@@ -1,4 +1,4 @@
-"""The state (see `state.py`) of each kind of object: traces, differences, findings, modules."""
+"""The state (see `state.py`) of each kind of object: traces, diffs, findings and modules."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from byoc_lab.lab.view.state import Builder, Ids, State, diff_state, module_stat
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 
-# A trace never changes, and is often shown and then saved: its state, and the names of its nodes.
-_states: WeakKeyDictionary[Any, tuple[State, Ids]] = WeakKeyDictionary()
+# A trace never changes and is often shown and then saved, so its state is computed once.
+_states: WeakKeyDictionary[Trace, tuple[State, Ids]] = WeakKeyDictionary()
 
 
 def state_of(obj: Any) -> State:
-    """The state (see `state.py`) of anything that can be shown.
+    """The state (see `state.py`) of an object that the view can show.
 
-    Raises PassError for other objects.
+    Raises PassError for any other object.
     """
     if isinstance(obj, Trace):
         return state_and_ids(obj)[0]
@@ -32,19 +32,19 @@ def state_of(obj: Any) -> State:
     if isinstance(obj, (IRModule, Expr)):
         return module_state(obj)
     raise PassError(
-        f"byoc_lab.lab.view shows traces, differences, findings, modules and functions; "
+        f"byoc_lab.lab.view shows traces, diffs, findings, modules and expressions; "
         f"found {type(obj).__name__}"
     )
 
 
-def state_and_ids(trace: Any) -> tuple[State, Ids]:
-    """The state of a trace, and the ids in it of the nodes."""
+def state_and_ids(trace: Trace) -> tuple[State, Ids]:
+    """The state of a trace, and the ids of nodes in it."""
     if trace not in _states:
         builder = Builder(True)
         _states[trace] = builder.trace(trace), builder.ids
     return _states[trace]
 
 
-def step_state(trace: Any, stage: int, rewrite: int) -> State:
+def step_state(trace: Trace, stage: int, rewrite: int) -> State:
     """The module before and after one rewrite inside a stage (see `rewrites.py`)."""
     return step_of(trace, state_and_ids(trace)[1], stage, rewrite)

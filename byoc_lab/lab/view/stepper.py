@@ -1,4 +1,4 @@
-"""The widget: `Stepper(trace)`, as the last expression of a cell."""
+"""The stepper and other widgets: `Stepper(trace)`, as the last expression of a cell."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.view.assets import css, esm
 from byoc_lab.lab.view.state import State
 from byoc_lab.lab.view.states import state_of, step_state
@@ -14,14 +15,14 @@ from byoc_lab.lab.view.text import stage_text, trace_text
 
 
 class View(anywidget.AnyWidget):
-    """Draws a state (see `state.py`): the stages of a trace, a difference, or one module.
+    """Draws a state (see `state.py`): the stages of a trace, a diff, or one module.
 
-    Synced with the browser, and nothing else is:
-        state: what to draw, sent once.
-        index: the stage shown, from 0; set by both sides. TraitError when out of range.
-        selected: id of the node that is chosen, "" for none; set by both sides.
-        rewrite: of the stage shown, after how many rewrites it is shown; 0 for the whole pass.
-            Set by both sides. TraitError when the stage has not so many.
+    These traits, and no others, are synchronized with the browser:
+        state: the data to draw, sent once.
+        index: the stage shown, from 0; set by both sides. TraitError if out of range.
+        selected: the id of the selected node, or ""; set by both sides.
+        rewrite: the rewrite of the stage that is shown, from 1, or 0 for the whole pass; set by
+            both sides. TraitError if out of range.
         step: the module around that rewrite (see `rewrites.py`), sent when `rewrite` is set.
     """
 
@@ -42,20 +43,23 @@ class View(anywidget.AnyWidget):
         count = len(self.state.get("stages", ()))
         if not 0 <= proposal["value"] < max(count, 1):
             raise traitlets.TraitError(
-                f"index must be in [0, {count}), the stages of this trace; got {proposal['value']}"
+                f"index must be in [0, {count}), the stages of this trace; "
+                f"found {proposal['value']}"
             )
-        return proposal["value"]
+        value: int = proposal["value"]
+        return value
 
     @traitlets.validate("rewrite")
-    def _there(self, proposal: Any) -> int:
+    def _in_range_of_stage(self, proposal: Any) -> int:
         stages = self.state.get("stages", ())
         count = stages[self.index]["events_total"] if stages else 0
         if not 0 <= proposal["value"] <= count:
             raise traitlets.TraitError(
                 f"rewrite must be in [0, {count}], the rewrites of this stage; "
-                f"got {proposal['value']}"
+                f"found {proposal['value']}"
             )
-        return proposal["value"]
+        value: int = proposal["value"]
+        return value
 
     def __str__(self) -> str:
         return self._text
@@ -65,20 +69,18 @@ class View(anywidget.AnyWidget):
 
 
 def widget(obj: Any, state: State, text: str) -> View:
-    """What shows `obj`, whose state and text these are."""
-    from byoc_lab.lab.tracing import Trace
-
+    """The widget that shows `obj`, which has this state and text."""
     return Stepper(obj) if isinstance(obj, Trace) else View(state, text)
 
 
 class Stepper(View):
-    """Step through a `Trace`: by button, by key, or `stepper.index = 3`; through the rewrites
-    inside the stage: `stepper.rewrite = 5`. `print` it for text.
+    """Steps through a `Trace` with buttons, keys, or `stepper.index = 3`, and through the rewrites
+    inside a stage with `stepper.rewrite = 5`. `print` shows it as text.
 
-    `stepper.stage` is the recorded stage that is shown. The synced state is that of `View`.
+    `stepper.stage` is the recorded stage that is shown.
     """
 
-    def __init__(self, trace: Any, index: int = 0):
+    def __init__(self, trace: Trace, index: int = 0):
         self.trace = trace
         super().__init__(state_of(trace), index=index)
 
@@ -91,11 +93,11 @@ class Stepper(View):
         self.step = step_state(self.trace, self.index, self.rewrite) if self.rewrite else {}
 
     @property
-    def stage(self) -> Any:
-        """The `Stage` of the trace that is shown; None when nothing was recorded."""
+    def stage(self) -> Stage | None:
+        """The `Stage` of the trace that is shown; None if the trace has no stages."""
         return self.trace.stages[self.index] if self.trace.stages else None
 
     def __str__(self) -> str:
-        """The table of stages, then the shown stage's differences."""
+        """The table of stages, then the changes of the stage that is shown."""
         table = trace_text(self.trace)
         return f"{table}\n\n{stage_text(self.trace, self.index)}" if self.trace.stages else table

@@ -1,8 +1,8 @@
-"""A laid-out picture as SVG text.
+"""Renders a picture with its layout as SVG.
 
-Colours are classes, styled by `static/graph.css` with the same variables as the rest of the view,
-so one drawing serves light and dark. A region is told by its label and by its pattern as well as by
-its colour. All text that comes from a module is escaped here, in `_text`.
+Colours are CSS classes, styled by `static/graph.css` with the same variables as the rest of the
+view, so one drawing serves the light and the dark theme. The label and the pattern of a region
+identify it as well as its colour. `_text` escapes all text that comes from a module.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from byoc_lab.relay.ir.expr import Expr
 COLOURS = 6  # a colour-blind-safe set (Okabe and Ito, 2008), in graph.css
 PAD = 6.0
 
-# One pattern a colour: lines that lean, stand, lie, cross, and dots. Drawn in the region's colour.
+# One pattern per colour, drawn in the colour of the region: lines in various directions, and dots.
 _PATTERNS = (
     '<path d="M-1 9L9-1M-1 1L1-1M7 9L9 7"/>',
     '<circle cx="2" cy="2" r=".9"/><circle cx="6" cy="6" r=".9"/>',
@@ -34,10 +34,10 @@ def svg_of(
     ids_of: Callable[[Expr], str | None],
     style: str = "",
 ) -> str:
-    """SVG text. Each box is `<g class="byl-box" data-ids="n1 n2">`: the nodes it stands for.
+    """SVG text. Each box is `<g class="byl-box" data-ids="n1 n2">`, with the ids of its nodes.
 
-    `ids_of` gives the id of a node (None: leave it out); `style` is CSS to put inside, for a
-    drawing that has to stand alone.
+    `ids_of` returns the id of a node, or None to leave it out; `style` is the CSS to include, for a
+    self-contained drawing.
     """
     w, h = layout.width + 2 * PAD, layout.height + 2 * PAD
     parts = [
@@ -63,7 +63,7 @@ def svg_of(
             if arrow.crossing
             else f'<path class="{classes}" d="{path}"/>'
         )
-    for frame in picture.frames:  # over the arrows, which would cross them out
+    for frame in picture.frames:  # after the arrows, which would cross them out
         if frame in layout.frames:
             parts.append(_label(frame, layout.frames[frame]))
     for box in picture.boxes:
@@ -136,7 +136,7 @@ def _ids(ids: list[str]) -> str:
 
 
 def _fit(label: str, room: int) -> str:
-    """A label cut in the middle, where a name says least."""
+    """A label shortened in the middle, the least informative part of a name."""
     if len(label) <= room or room < 8:
         return label if len(label) <= room else label[: max(room, 1)]
     head = room // 3

@@ -1,17 +1,25 @@
-"""The stepper's content for a terminal: a table of stages, and a stage's differences.
+"""The content of the stepper as text: a table of stages, and the changes of one stage.
 
-Colour is an addition, never the only sign: outcomes are words, changed lines start with + or -.
+Colour is never the only sign: outcomes are words, and changed lines start with + or -.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import Any, TextIO
+from collections.abc import Iterable, Sequence
+from typing import TextIO
 
+from byoc_lab.lab.diffing import Diff, Row
+from byoc_lab.lab.linting import Finding
+from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.view.picture import picture_of
 from byoc_lab.lab.view.state import text_lines
+from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.text.printer_lines import Line
+
+_FindingsByNode = dict[Expr | None, list[Finding]]
 
 _ANSI = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1", "dim": "2"}
 _SIGNS = {"error": "✖", "warning": "▲", "info": "●"}
@@ -19,7 +27,7 @@ _SEVERITY_COLOUR = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
 def wants_colour(stream: TextIO | None = None) -> bool:
-    """Whether to colour what goes to `stream` (stdout): a terminal, and NO_COLOR is not set."""
+    """Whether to colour output to `stream` (default: stdout): a terminal, NO_COLOR not set."""
     stream = sys.stdout if stream is None else stream
     return not os.environ.get("NO_COLOR") and stream.isatty() and os.environ.get("TERM") != "dumb"
 
@@ -29,8 +37,9 @@ def paint(text: str, colour: str, on: bool) -> str:
     return f"\x1b[{_ANSI[colour]}m{text}\x1b[0m" if on and text else text
 
 
-def trace_text(trace: Any, colour: bool = False) -> str:
-    """One line a stage: outcome, time, operators offloaded and left, findings; then the error."""
+def trace_text(trace: Trace, colour: bool = False) -> str:
+    """One line per stage: outcome, time, operators offloaded and on the host, findings; then the
+    error and the new findings of each stage."""
     rows = [("index", "stage", "outcome", "time", "offloaded", "host", "regions", "findings")]
     paints: list[dict[int, str]] = [dict.fromkeys(range(8), "bold")]
     for n, stage in enumerate(trace.stages):
@@ -50,7 +59,7 @@ def trace_text(trace: Any, colour: bool = False) -> str:
                 findings_tally(found),
             )
         )
-        worst = next((s for s in _SIGNS if any(severity(f) == s for f in found)), None)
+        worst = next((s for s in _SIGNS if any(str(f.severity) == s for f in found)), None)
         paints.append(
             {
                 2: "red" if stage.error else "cyan" if stage.changed else "dim",
@@ -68,16 +77,18 @@ def trace_text(trace: Any, colour: bool = False) -> str:
             name = type(stage.error).__name__
             lines += ["", paint(f"✖ {stage.name} raised {name}:", "red", colour)]
             lines += [f"  {line}" for line in str(stage.error).splitlines()]
-        # What a stage inherits from the one before it was listed there.
+        # Findings that the stage before already had are listed there.
         known = {f.message for f in stage.findings_before} if n else set()
         new = [f for f in stage.findings_after if f.message not in known]
         if new:
-            lines += ["", paint(f"The linter on the module after {stage.name}:", "bold", colour)]
+            when = "before" if stage.after is None else "after"
+            head = f"Findings in the module {when} {stage.name}:"
+            lines += ["", paint(head, "bold", colour)]
             lines += [f"  {line}" for f in new for line in str(f).splitlines()]
     return "\n".join(lines)
 
 
-def _outcome(stage: Any) -> str:
+def _outcome(stage: Stage) -> str:
     if stage.error is not None:
         return "✖ failed"
     if stage.skipped:
@@ -88,7 +99,7 @@ def _outcome(stage: Any) -> str:
 def _table(
     rows: Sequence[tuple[str, ...]], paints: list[dict[int, str]], colour: bool
 ) -> list[str]:
-    """Columns as wide as their widest cell; numbers to the right."""
+    """Columns as wide as their widest cell, numbers aligned to the right."""
     widths = [max(len(r[c]) for r in rows) for c in range(len(rows[0]))]
     right = {0, 3, 4, 5, 6}
     lines = []
@@ -103,30 +114,32 @@ def _table(
     return lines
 
 
-def stage_text(trace: Any, index: int, context: int = 3, colour: bool = False) -> str:
-    """What one stage changed, as a unified diff, with its findings under the lines they point at.
+def stage_text(trace: Trace, index: int, context: int = 3, colour: bool = False) -> str:
+    """The changes of one stage as a unified diff, with its findings under the lines they point at.
 
-    `context` unchanged lines are kept around each change. Raises IndexError for a stage that the
-    trace does not have.
+    `context`: the number of unchanged lines around each change. Raises StageIndexError for a stage
+    that the trace does not have.
     """
-    stage = trace.stages[index]
+    stage = trace[index]
     title = paint(f"[{index}] {stage.name}", "bold", colour)
     if stage.after is None:
         return f"{title}: failed\n" + module_text(stage.before, stage.findings_before, colour)
     if not stage.changed:
-        return f"{title}: " + (f"not run, {stage.skipped}" if stage.skipped else "changed nothing")
+        return f"{title}: " + (f"not run, {stage.skipped}" if stage.skipped else "no change")
     delta = stage.diff()
     body = _unified(delta.rows(), context, colour, stage.findings_after)
     return "\n".join([f"{title}: {delta.summary}", *body])
 
 
-def diff_text(delta: Any, context: int = 3, colour: bool = False) -> str:
+def diff_text(delta: Diff, context: int = 3, colour: bool = False) -> str:
     """A `Diff` as its summary and a unified diff."""
     return "\n".join([str(delta.summary), *_unified(delta.rows(), context, colour, ())])
 
 
-def module_text(mod: Any, findings: Any = (), colour: bool = False) -> str:
-    """A module's text with its findings under the lines they point at."""
+def module_text(
+    mod: IRModule | Expr, findings: Iterable[Finding] = (), colour: bool = False
+) -> str:
+    """The text of a module with its findings under the lines they point at."""
     lines: list[str] = []
     under = _by_node(findings)
     for line in text_lines(mod):
@@ -136,8 +149,10 @@ def module_text(mod: Any, findings: Any = (), colour: bool = False) -> str:
     return "\n".join(lines)
 
 
-def _unified(rows: list[Any], context: int, colour: bool, findings: Any) -> list[str]:
-    """Rows as lines with + and -, unchanged runs cut down to `context` lines at each change."""
+def _unified(
+    rows: Sequence[Row], context: int, colour: bool, findings: Iterable[Finding]
+) -> list[str]:
+    """Rows as lines with + and -, with `context` unchanged lines around each change."""
     near = [False] * len(rows)
     for n, row in enumerate(rows):
         if row.kind != "same":
@@ -151,54 +166,53 @@ def _unified(rows: list[Any], context: int, colour: bool, findings: Any) -> list
             skipped += 1
             continue
         if skipped:
-            lines.append(paint(f"  ⋯ {skipped} unchanged lines", "dim", colour))
+            lines.append(paint(_skipped_text(skipped), "dim", colour))
             skipped = 0
-        if row.kind == "same":
+        if row.after is not None and row.kind == "same":
             lines.append(f"  {row.after.text}")
-        if row.kind in ("removed", "changed"):
+        if row.before is not None and row.kind in ("removed", "changed"):
             lines.append(paint(f"- {row.before.text}", "red", colour))
-        if row.kind in ("added", "changed"):
+        if row.after is not None and row.kind in ("added", "changed"):
             lines.append(paint(f"+ {row.after.text}", "green", colour))
         if row.after is not None:
             lines += _notes(row.after, under, colour)
     if skipped:
-        lines.append(paint(f"  ⋯ {skipped} unchanged lines", "dim", colour))
+        lines.append(paint(_skipped_text(skipped), "dim", colour))
     return lines
 
 
-def _by_node(findings: Any) -> dict[Any, list[Any]]:
-    under: dict[Any, list[Any]] = {}
+def _skipped_text(count: int) -> str:
+    return f"  ⋯ {count} unchanged line{'s' if count != 1 else ''}"
+
+
+def _by_node(findings: Iterable[Finding]) -> _FindingsByNode:
+    under: _FindingsByNode = {}
     for finding in findings:
         under.setdefault(finding.node, []).append(finding)
     return under
 
 
-def _notes(line: Any, under: dict[Any, list[Any]], colour: bool) -> list[str]:
+def _notes(line: Line, under: _FindingsByNode, colour: bool) -> list[str]:
     found = under.pop(line.node, []) if line.node is not None else []
     return [_note(f, colour) for f in found]
 
 
-def _note(finding: Any, colour: bool) -> str:
-    level = severity(finding)
-    text = f"    {_SIGNS.get(level, '●')} {finding.code} {finding.message}"
-    remedy = f"\n      {finding.what_to_do}" if finding.what_to_do else ""
-    return paint(text, _SEVERITY_COLOUR.get(level, "cyan"), colour) + remedy
+def _note(finding: Finding, colour: bool) -> str:
+    level = str(finding.severity)
+    text = f"    {_SIGNS[level]} {finding.code} {finding.message}"
+    fix = f"\n      fix: {finding.what_to_do}" if finding.what_to_do else ""
+    return paint(text, _SEVERITY_COLOUR[level], colour) + fix
 
 
-def severity(finding: Any) -> str:
-    """ "error", "warning" or "info", whether kept as text or as an enumeration."""
-    return str(getattr(finding.severity, "value", finding.severity)).lower()
-
-
-def findings_tally(findings: Any) -> str:
-    """How many findings of each severity, "✖ 1  ▲ 2"; "-" for none."""
-    levels = [severity(f) for f in findings]
+def findings_tally(findings: Iterable[Finding]) -> str:
+    """The number of findings of each severity, "✖ 1  ▲ 2"; "-" for none."""
+    levels = [str(f.severity) for f in findings]
     parts = [f"{sign} {levels.count(level)}" for level, sign in _SIGNS.items() if level in levels]
     return "  ".join(parts) or "-"
 
 
 def seconds_text(seconds: float | None) -> str:
-    """A time for people: "1.2 ms", "340 ms", "2.1 s"."""
+    """A time with two or three digits: "1.2 ms", "340 ms", "2.1 s"."""
     if seconds is None:
         return ""
     if seconds < 0.0995:

@@ -124,7 +124,7 @@ def test_a_pass_must_give_a_module() -> None:
             "no pipeline is named 'no such'; there are ccompiler, dnnl, partition_for_dnnl",
         ),
         (IRModule(), ["NoPass"], UnknownNameError, "no pass is named 'NoPass'"),
-        (IRModule(), [3], PassError, "made of passes and their names, found 3"),
+        (IRModule(), [3], PassError, "consists of passes, names of passes and functions, found 3"),
         (IRModule(), [], PassError, "has no passes"),
     ],
 )

@@ -113,7 +113,7 @@ def test_other_objects_are_refused() -> None:
 
 
 def test_a_page_too_large_for_a_notebook_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(displays, "LARGEST_HTML", 1000)
+    monkeypatch.setattr(displays, "MAX_HTML", 1000)
     assert {WIDGET, "text/plain"} == set(mimebundle(chain()))
 
 
@@ -134,7 +134,7 @@ def test_text_and_graphs_need_no_widget_packages() -> None:
 
 
 def test_what_no_browser_could_draw_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(displays, "MOST_LINES", 10)
+    monkeypatch.setattr(displays, "MAX_LINES", 10)
     bundle = mimebundle(chain())
     assert set(bundle) == {"text/plain"}
     assert "not drawn" in bundle["text/plain"]

@@ -12,7 +12,7 @@ import pytest
 from byoc_lab import relay
 from byoc_lab.errors import BuildError, MissingDependencyError
 from byoc_lab.lab.view import graph, layout
-from byoc_lab.lab.view.graph import TOO_MANY
+from byoc_lab.lab.view.graph import MAX_COLLAPSED_BOXES
 from byoc_lab.lab.view.layout import find_dot, lay_out
 from byoc_lab.lab.view.picture import TIMES, picture_of
 from byoc_lab.lab.view.svg import svg_of
@@ -118,7 +118,7 @@ def test_without_a_layout_program_the_text_remains(monkeypatch: pytest.MonkeyPat
 
 def test_a_graph_that_nobody_could_read_is_refused() -> None:
     x: relay.Expr = relay.var("x", shape=(2, 2))
-    for _ in range(TOO_MANY + 1):
+    for _ in range(MAX_COLLAPSED_BOXES + 1):
         x = nn.relu(x)
     view = graph(relay.Function(relay.analysis.free_vars(x), x))
     with pytest.raises(BuildError, match="too many to draw"):
@@ -141,7 +141,7 @@ def test_frames_nested_beyond_what_is_drawn() -> None:
     picture = picture_of(relay.Function([x], call))
     plan = lay_out(picture)
     assert len(plan.boxes) == len(picture.boxes)
-    assert len(plan.frames) <= layout.DEEPEST + 1
+    assert len(plan.frames) <= layout.MAX_DEPTH + 1
 
 
 def test_dot_source_is_dot() -> None:

@@ -76,9 +76,9 @@ def test_a_saved_page_holds_steps_up_to_a_limit(
     trace: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = export_html(trace, tmp_path / "whole.html").stat().st_size
-    monkeypatch.setattr(rewrites, "MOST_LINES", 0)
+    monkeypatch.setattr(rewrites, "MAX_LINES", 0)
     assert export_html(trace, tmp_path / "none.html").stat().st_size < whole
-    monkeypatch.setattr(rewrites, "MOST_LINES", 1000)
+    monkeypatch.setattr(rewrites, "MAX_LINES", 1000)
     saved = rewrites.with_steps(trace, Ids(), state_of(trace))
     steps = [len(stage["steps"]) for stage in saved["stages"]]
     wanted = [stage["events_total"] for stage in saved["stages"]]

@@ -1,4 +1,4 @@
-"""Operators and functions of TVM 0.16 that byoc_lab does not have, with reasons, and stricter checks."""
+"""What of TVM 0.16 byoc_lab does not have, with reasons, and where its checks are stricter."""
 
 from __future__ import annotations
 

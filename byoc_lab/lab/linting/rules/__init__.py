@@ -1,1 +1,1 @@
-"""The rules, one a file; found by discovery."""
+"""The lint rules, one per file; found by discovery."""

@@ -1,4 +1,4 @@
-"""BYL008 captured-callee."""
+"""Lint rule BYL008 captured-callee: a call inside a region calls a local function."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _HEAD = f"def @main(%x: {_T}) {{\n"
 
 
 class CapturedCallee(LintRule):
-    """A call inside a region calls a local variable, or something behind a mark.
+    """A call inside a region calls a local variable, or a function behind an annotation.
 
     ## Why is this bad?
-    Region membership looks at arguments, never at what is called. The region's function would use
-    the callee's variable without having it as a parameter: a free variable.
+    Whether a call belongs to a region depends on its arguments, never on its callee. The region's
+    function would use the callee without having it as a parameter: a free variable.
 
     ## What to do instead
     Inline the callee, make it a global function, or pass it as an argument (a function-typed
@@ -53,7 +53,7 @@ class CapturedCallee(LintRule):
             if region is not None:
                 yield self.finding(
                     f"a call in region {subject.number(region)} of {region.target} calls "
-                    f"{describe(node.op)}, which the region's function will not have",
+                    f"{describe(node.op)}, which is not a parameter of the region's function",
                     "inline the callee, make it a global function, or pass it as an argument",
                     node,
                     subject,

@@ -1,4 +1,4 @@
-"""BYL004 free-variable."""
+"""Lint rule BYL004 free-variable: a global function uses a variable that nothing binds."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _X = 'annotation.compiler_begin(%x, compiler="A")'
 
 
 class FreeVariable(LintRule):
-    """A global function uses a variable that nothing binds, or will after PartitionGraph.
+    """A global function uses a variable that nothing binds, or will do so after PartitionGraph.
 
     ## Why is this bad?
-    A global function has no outside to take a free variable from, so the module refuses it ("Check
-    failed: fv.size() == 0"). Partitioning makes one wherever a begin has no end. AnnotateTarget of
-    TVM 0.8 to 0.19 does so for every `let` whose value it offloads: it puts a begin around the
-    value, to which no end ever comes, because the variable it is bound to is never closed.
+    A global function has no enclosing scope that could bind a free variable, so the module rejects
+    it ("Check failed: fv.size() == 0"). Partitioning creates a free variable wherever a begin has
+    no end. AnnotateTarget of TVM 0.8 to 0.19 creates such a begin for every `let` whose value it
+    offloads: it puts a begin around the value and never an end on the variable.
 
     ## What to do instead
-    For a let: keep the end on its value and drop the begin around it, so that the region lies
-    within the value (our AnnotateTarget does), or run ToGraphNormalForm before annotating. For
-    other variables: make it a parameter, or bind it.
+    For a let: keep the end on its value and remove the begin around it, so that the region ends
+    inside the value (byoc_lab's AnnotateTarget does this), or run ToGraphNormalForm before
+    annotating. For other variables: make the variable a parameter, or bind it.
 
     ## References
     The thread "Confusing Behavior with Graph Partitioning" (TVM forum, January 2021).
@@ -63,12 +63,12 @@ class FreeVariable(LintRule):
         region = subject.regions.of(begin)
         compiler = compiler_of(begin)
         if region is None or region.outputs or compiler == "default":
-            return  # closed after all; marks of the default compiler are removed
+            return  # it is closed, or PartitionGraph removes it: an annotation of "default"
         variable: Var = let.var
         yield self.finding(
             f"compiler_begin[{compiler}] on the value of let %{variable.name_hint} has no end: "
             f"PartitionGraph will leave %{compiler}_{subject.number(region)}_i0 free",
-            f"drop this begin and keep the compiler_end inside it: %{variable.name_hint} itself "
+            f"remove this begin and keep the compiler_end inside it: %{variable.name_hint} itself "
             f"belongs to no region",
             begin,
             subject,

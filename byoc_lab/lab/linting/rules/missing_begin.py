@@ -1,4 +1,4 @@
-"""BYL001 missing-begin."""
+"""Lint rule BYL001 missing-begin: a value enters a region without `compiler_begin`."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class MissingBegin(LintRule):
     """A value enters a region without `compiler_begin`.
 
     ## Why is this bad?
-    A begin is the only thing that says "this comes from outside". Without one, PartitionGraph
-    takes the producer for a part of the region: on a variable or constant it stops with "Arg
-    regions are inconsistent"; behind another region's end it builds that region's call into this
-    one and is left with free variables. The partitioner of January 2020 nested the first region
+    Only a begin tells PartitionGraph that a value comes from outside. Without one, PartitionGraph
+    treats the producer as a part of the region: on a variable or constant it stops with "Arg
+    regions are inconsistent"; on the end of another region it puts the call of that region into
+    this one, which leaves free variables. The partitioner of January 2020 nested the first region
     inside the second. An end says where a value leaves one region, not where it enters the next.
 
     ## What to do instead
@@ -76,7 +76,7 @@ class MissingBegin(LintRule):
             yield from self._closes_nothing(problem.node, subject)
 
     def _closes_nothing(self, end: Any, subject: Subject) -> Iterator[Finding]:
-        """An end whose value was never begun: every edge on which its inputs come in."""
+        """Report every edge on which inputs enter, for an end whose region was never begun."""
         compiler = compiler_of(end)
         value = end.args[0]
         edges = list(_entering_edges(value))
@@ -84,8 +84,9 @@ class MissingBegin(LintRule):
             yield self._edge(user, outside, compiler, subject)
         if not edges:
             yield self.finding(
-                f"compiler_end[{compiler}] closes nothing: {describe(value)} is in no region",
-                f"remove this end, or begin a region of {compiler} on the inputs of what it closes",
+                f"compiler_end[{compiler}] closes no region: {describe(value)} is not in one",
+                f'remove this end, or put compiler_begin(..., "{compiler}") on the inputs of the '
+                f"call that it closes",
                 end,
                 subject,
                 0,
@@ -95,7 +96,7 @@ class MissingBegin(LintRule):
         position = list(_operands(user)).index(value)
         origin = describe(value)
         if is_annotation(value, END):
-            origin = f"a value that has left its region ({origin})"
+            origin = f"a value that left its own region ({origin})"
         constant = ", constants included" if isinstance(value, Constant) else ""
         return self.finding(
             f"{called(user)} is inside a region of {compiler}, and its argument {position} comes "
@@ -113,7 +114,7 @@ def _operands(node: Expr) -> tuple[Expr, ...]:
 
 
 def _entering_edges(value: Expr) -> Iterator[tuple[Expr, Expr]]:
-    """The edges (user, operand) on which dataflow above an end comes from outside."""
+    """The edges (user, operand) on which values enter the dataflow above an end."""
     seen: set[Expr] = set()
     todo = [value]
     while todo:

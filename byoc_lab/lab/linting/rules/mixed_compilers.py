@@ -1,4 +1,4 @@
-"""BYL006 mixed-compilers."""
+"""Lint rule BYL006 mixed-compilers: one region names two compilers."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ class MixedCompilers(LintRule):
     """One region names two compilers.
 
     ## Why is this bad?
-    A region goes to one back end. PartitionGraph refuses an end that names another compiler than
-    the begin ("region->GetTarget() == target"); two begins of different compilers that meet in one
-    operator it accepts in silence, and the operator goes to whichever began first.
+    A region goes to one back end. PartitionGraph rejects an end that names another compiler than
+    the begin ("region->GetTarget() == target"). It silently accepts two begins of different
+    compilers on the arguments of one operator, and the operator goes to the compiler that the first
+    one names.
 
     ## What to do instead
-    Use one compiler for all begins and ends of a region; to change compilers, end and begin anew.
-    Was the module annotated twice? Annotate once, with a list of targets.
+    Use one compiler for all begins and ends of a region. To change the compiler, end the region and
+    begin another. If the module was annotated twice, annotate it once with a list of targets.
 
     ## References
     TVM 0.16, src/relay/analysis/annotated_region_set.cc.
@@ -54,7 +55,7 @@ class MixedCompilers(LintRule):
             region, end = problem.details["region"], compiler_of(problem.node)
             hint = ""
             if "default" in (end, region.target):
-                hint = "; was the module annotated twice? One run with a list of targets does it"
+                hint = "; annotate a module once, with a list of targets, not once per target"
             yield self.finding(
                 f"region {subject.number(region)} was opened for {region.target} and is closed "
                 f"for {end}",
@@ -65,8 +66,8 @@ class MixedCompilers(LintRule):
         for problem in subject.problems_of("mixed-targets"):
             first, other = problem.details["opened_for"]
             yield self.finding(
-                f"{called(problem.node)} takes values begun for {first} and for {other}",
-                f"rewrite the begins of {other} to {first}, or end one region before it",
+                f"{called(problem.node)} has arguments of regions of {first} and of {other}",
+                f"change the begins of {other} to {first}, or end one of the regions here",
                 problem.node,
                 subject,
             )

@@ -1,4 +1,4 @@
-"""BYL009 name-taken."""
+"""Lint rule BYL009 name-taken: the name of a region's function is taken."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _MAIN = (
 
 
 class NameTaken(LintRule):
-    """The module has a function already under the name that a region's function is to get.
+    """The module already has a function with the name that a region's function will get.
 
     ## Why is this bad?
     PartitionGraph names functions `tvmgen_<mod_name>_<compiler>_<function>_<region>` and stops when
-    that name is there.
+    the module already has a function of that name.
 
     ## What to do instead
-    Rename the function, or give PartitionGraph another `mod_name`. Partitioning a module twice
-    needs another `mod_name` for the second time.
+    Rename the function, or give PartitionGraph another `mod_name`. Partitioning a module a second
+    time also needs another `mod_name`.
 
     ## References
     TVM 0.16, src/relay/transforms/partition_graph.cc.
@@ -39,8 +39,8 @@ class NameTaken(LintRule):
             name = re.sub(r"[^0-9a-zA-Z]", "_", plain)
             if region.outputs and name in subject.mod:
                 yield self.finding(
-                    f"region {subject.number(region)} is to become @{name}, which the module "
-                    f"has already",
+                    f"region {subject.number(region)} will become @{name}, a name that another "
+                    f"function of the module already has",
                     f'rename @{name}, or use PartitionGraph(mod_name="...")',
                     region.inputs[0] if region.inputs else region.outputs[0],
                     subject,

@@ -1,13 +1,12 @@
-"""BYL003 nested-partition."""
+"""Lint rule BYL003 nested-partition: a region or external function inside another."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject
 from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
-from byoc_lab.relay.ir.expr import Expr, Function
+from byoc_lab.relay.ir.expr import Call, Expr, Function
 from byoc_lab.relay.ir.visit import post_order
 
 _T = "Tensor[(10, 10), float32]"
@@ -16,13 +15,14 @@ _X = 'annotation.compiler_begin(%x, compiler="A")'
 
 
 class NestedPartition(LintRule):
-    """A region begins inside another, or an external function is made inside another.
+    """A region begins inside another, or an external function is defined inside another.
 
     ## Why is this bad?
-    Regions cannot nest: a back end gets one flat function. A begin on an open value opens a second
-    region inside the first, and neither can be closed properly; two begins or two ends in a row
-    are the smallest case. The partitioner of January 2020 produced functions inside functions when
-    a begin was missing between two regions; a back end then sees a call it cannot make.
+    Regions cannot nest: a back end gets one flat function. A begin on a value of an open region
+    opens a second region inside the first, and neither can be closed properly; two begins or two
+    ends in a row are the smallest case. The partitioner of January 2020 produced functions inside
+    functions when a begin was missing between two regions; a back end then gets a call to a
+    function that it cannot see.
 
     ## What to do instead
     Close the outer region before the inner one begins, and begin it again after the inner end.
@@ -69,7 +69,7 @@ class NestedPartition(LintRule):
             elif is_annotation(node, END) and is_annotation(_value(node), END):
                 yield self.finding(
                     "compiler_end directly on compiler_end: the value is closed twice",
-                    "keep one of the two, the one that names the compiler of the region",
+                    "remove one of the two; keep the one that names the compiler of the region",
                     node,
                     subject,
                     0,
@@ -85,7 +85,7 @@ class NestedPartition(LintRule):
         if outer is None:
             return
         if is_annotation(value, BEGIN):
-            what, todo = "directly on another begin", "keep the begin that the end names"
+            what, todo = "directly on another begin", "keep the begin whose compiler the end names"
         else:
             what = f"inside the open region {subject.number(outer)} of {outer.target}"
             todo = f'close that region first: compiler_end(..., "{outer.target}") on this argument'
@@ -102,7 +102,7 @@ class NestedPartition(LintRule):
             yield from self._inside_external(func, subject)
 
     def _inside_external(self, outer: Function, subject: Subject) -> Iterator[Finding]:
-        """External functions made directly inside the external function `outer`."""
+        """Report the external functions defined directly inside the external function `outer`."""
 
         def enter(node: Expr) -> bool:
             return node is outer or not _is_external(node)
@@ -110,7 +110,7 @@ class NestedPartition(LintRule):
         for node in post_order(outer, enter=enter):
             if node is not outer and _is_external(node):
                 yield self.finding(
-                    f"external function {_label(node)} is made inside external function "
+                    f"external function {_label(node)} is defined inside external function "
                     f"{_label(outer)}",
                     "find the edge between the two regions that has no compiler_begin (lint the "
                     "annotated module: BYL001), wrap it, and partition again",
@@ -119,14 +119,17 @@ class NestedPartition(LintRule):
                 )
 
 
-def _value(mark: Any) -> Expr:
-    return mark.args[0]
+def _value(annotation: Expr) -> Expr:
+    """The value that a `compiler_begin` or `compiler_end` is put on."""
+    assert isinstance(annotation, Call)
+    return annotation.args[0]
 
 
 def _is_external(node: Expr) -> bool:
     return isinstance(node, Function) and "Compiler" in node.attrs
 
 
-def _label(func: Any) -> str:
+def _label(func: Expr) -> str:
+    assert isinstance(func, Function)
     attrs = func.attrs
     return str(attrs.get("global_symbol") or attrs.get("ExternalSymbol") or attrs["Compiler"])

@@ -1,4 +1,4 @@
-"""BYL007 non-convex-region."""
+"""Lint rule BYL007 non-convex-region: a region needs its own result."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _HEAD = "def @main(%x: Tensor[(10, 10), float32]) {\n"
 
 
 class NonConvexRegion(LintRule):
-    """A value leaves a region, is used outside, and comes back into the same region.
+    """A value leaves a region, is used outside, and the result enters the same region again.
 
     ## Why is this bad?
-    The region would have to run before what it waits for. TVM's PartitionGraph recurses on it
-    until the process dies; ours refuses it.
+    The region would have to finish before one of its own inputs is available. TVM's PartitionGraph
+    recurses until the process crashes; byoc_lab's raises an error.
 
     ## What to do instead
-    End the region at the value that leaves and begin a new region there: two functions result.
-    If MergeCompilerRegions is to run, put the code in between into a `default` region, else the
-    merge makes the same region again.
+    End the region at the value that leaves it and begin a new region there: the result is two
+    functions. If MergeCompilerRegions runs afterwards, put the operators in between into a
+    `default` region; otherwise it merges the two regions again.
 
     ## References
     TVM 0.16, src/relay/transforms/partition_graph.cc.
@@ -54,10 +54,11 @@ class NonConvexRegion(LintRule):
             if path:
                 shown = " -> ".join(called(n) for n in path)
                 yield self.finding(
-                    f"region {subject.number(region)} of {region.target} needs its own result: "
-                    f"{shown}",
-                    "end the region where the value leaves and begin a new one at its use there; "
-                    "with MergeCompilerRegions, wrap what is in between in default marks",
+                    f"region {subject.number(region)} of {region.target} depends on its own "
+                    f"result: {shown}",
+                    "end the region where the value leaves it, and begin a new one where the value "
+                    "is used; with MergeCompilerRegions, also annotate the operators in between "
+                    'with "default"',
                     path[-1],
                     subject,
                     0,
@@ -65,10 +66,10 @@ class NonConvexRegion(LintRule):
 
 
 def _way_back(region: Region, subject: Subject) -> list[Expr]:
-    """From an end of the region over nodes outside it to one of its begins; [] if there is none."""
+    """A path from an end of the region over nodes outside it to one of its begins, or []."""
     place, members, ends = subject.place, region.nodes, set(region.outputs)
     first = min((place[e] for e in ends), default=len(place))
-    # Backwards, from what a begin lets in: for each node, the one it is an operand of.
+    # Searches backwards from the begins: maps each node to the one that it is an operand of.
     goes_to: dict[Expr, Expr | None] = {b: None for b in region.inputs if place[b] > first}
     todo: list[Expr] = list(goes_to)
     while todo:

@@ -1,4 +1,4 @@
-"""BYL010 region-across-clauses."""
+"""Lint rule BYL010 region-across-clauses: a region reaches out of a clause of a match."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _SOME = (
 
 
 class RegionAcrossClauses(LintRule):
-    """A region reads what one clause of a `match` binds, and gives values outside that clause.
+    """A region reads a variable of one clause of a `match` and has an output outside that clause.
 
     ## Why is this bad?
-    A region becomes one call, which is made wherever one of its values is used. Its argument, a
-    variable of a pattern, has a value in its own clause alone: in another clause, or behind the
-    match, the call uses a variable that nothing binds. PartitionGraph says nothing of it (TVM 0.16
-    may not come to an end), and the module fails when it runs.
+    A region becomes one call, which is evaluated wherever one of its outputs is used. Its argument,
+    a variable of a pattern, has a value only in its own clause: in another clause, or after the
+    match, the call uses a variable that nothing binds. PartitionGraph reports nothing (in TVM 0.16
+    it may not terminate), and the module fails when it runs.
 
     ## What to do instead
-    End the region before the match, and begin another one inside of the clause.
+    End the region before the match, and begin another region inside the clause.
 
     ## References
-    TVM 0.16, src/relay/transforms/partition_graph.cc, `GetRegion` and the calls it makes.
+    TVM 0.16, src/relay/transforms/partition_graph.cc, `GetRegion` and the calls it creates.
     """
 
     code, name = "BYL010", "region-across-clauses"
@@ -80,16 +80,16 @@ class RegionAcrossClauses(LintRule):
     def _leaves(self, variable: Var, end: Call, region: Region, subject: Subject) -> Finding:
         where = f"region {subject.number(region)} of {region.target}"
         return self.finding(
-            f"{where} reads %{variable.name_hint}, bound by one clause of a match, and gives "
-            f"{describe(end.args[0])} outside that clause",
-            "end the region before the match, and begin another one inside of the clause",
+            f"{where} reads %{variable.name_hint}, bound by one clause of a match, and its output "
+            f"{describe(end.args[0])} is used outside that clause",
+            "end the region before the match, and begin another region inside the clause",
             end,
             subject,
         )
 
 
 def _outside(root: Expr, match: Match, clause: Clause) -> set[Expr]:
-    """What is used by way of anything but that clause of the match."""
+    """The nodes that are reachable without going through that clause of the match."""
     seen: set[Expr] = set()
     todo = [root]
     while todo:

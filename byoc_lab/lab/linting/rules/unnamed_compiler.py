@@ -1,4 +1,4 @@
-"""BYL005 unnamed-compiler."""
+"""Lint rule BYL005 unnamed-compiler: an annotation names no compiler."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class UnnamedCompiler(LintRule):
     """A `compiler_begin` or `compiler_end` has no attributes, so it names no compiler.
 
     ## Why is this bad?
-    Such a begin is no mark at all but an ordinary operator that nothing implements, and at such an
-    end TVM's PartitionGraph dies (it reads attributes that are not there).
+    Such a begin is not an annotation but an ordinary operator that nothing implements. At such an
+    end TVM's PartitionGraph crashes, because it reads attributes that do not exist.
 
     ## What to do instead
-    Name the compiler: `compiler_begin(x, "dnnl")`. In a text, `compiler="dnnl"`.
+    Name the compiler: `compiler_begin(x, "dnnl")`. In Relay text: `compiler="dnnl"`.
 
     ## References
     TVM 0.16, src/relay/transforms/partition_graph.cc.
@@ -42,11 +42,11 @@ class UnnamedCompiler(LintRule):
 
     def check(self, subject: Subject) -> Iterator[Finding]:
         for node in subject.nodes:
-            marks = isinstance(node, Call) and (node.is_op(BEGIN) or node.is_op(END))
-            if marks and not is_annotation(node):
+            named_so = isinstance(node, Call) and (node.is_op(BEGIN) or node.is_op(END))
+            if named_so and not is_annotation(node):
                 yield self.finding(
                     f"{called(node)} names no compiler",
-                    'give it one, compiler="...", or remove it',
+                    'add compiler="..." to it, or remove it',
                     node,
                     subject,
                 )

@@ -1,4 +1,4 @@
-// The centre: one stage's module before and after, row by row.
+// The diff in the centre: the module before and after one stage, row by row.
 import { differing, make, tokens, withoutTypes, writeLine } from "./relay_text.js";
 
 const CONTEXT = 3; // unchanged lines kept on each side of a change
@@ -10,7 +10,7 @@ const HEAD = 140; // characters kept at the beginning of a line that is cut; as 
 const KIND = { "=": "same", "+": "added", "-": "removed", "~": "changed" };
 export const ICON = { error: "✖", warning: "▲", info: "●" };
 
-/** The rows of a stage: {kind, b, a} with line numbers from 0, or null on the side left empty. */
+/** The rows of a stage: {kind, b, a} with line numbers from 0, or null on an empty side. */
 export function rowsOf(stage) {
   return stage.hunks.flatMap(([sign, b, a, n]) =>
     Array.from({ length: n }, (_, i) => ({
@@ -21,7 +21,7 @@ export function rowsOf(stage) {
   );
 }
 
-/** Draw `stage` into `pane`. `options`: {split, types}. Choosing is left to the caller. */
+/** Draw `stage` into `pane`. `options`: {split, types}. The caller handles selection. */
 export function drawDiff(pane, state, stage, options) {
   const before = stage.before === null ? null : state.modules[stage.before];
   const after = stage.after === null ? null : state.modules[stage.after];
@@ -54,15 +54,15 @@ export function drawDiff(pane, state, stage, options) {
   flush(first, true);
 }
 
-/** A run of unchanged rows: shown when short, else its middle behind a button. */
+/** A run of unchanged rows; the middle of a long run is behind a button. */
 function folded(run, atStart, atEnd, draw) {
   const head = atStart ? 0 : CONTEXT;
   const tail = atEnd ? 0 : CONTEXT;
   const hidden = run.slice(head, run.length - tail);
   if (hidden.length < SHORTEST_FOLD) return run.flatMap(draw);
   const label = `${hidden.length} unchanged lines`;
-  const button = make("button", { class: "byl-fold", type: "button", title: "Show them" }, `⋯ ${label}`);
-  // Rows that are folded away are only made when asked for; `unfold` also serves a jump to a line.
+  const button = make("button", { class: "byl-fold", type: "button", title: "Show these lines" }, `⋯ ${label}`);
+  // Folded rows are created on demand; `unfold` also serves a jump to a line.
   button.unfold = () => button.replaceWith(...hidden.flatMap(draw));
   button.dataset.lines = hidden.map((r) => `${r.b ?? ""}:${r.a ?? ""}`).join(" ");
   button.addEventListener("click", () => button.unfold());
@@ -81,7 +81,7 @@ function marksOf(module) {
 
 function drawRow(row, sides, split, options) {
   const { before, after, marks } = sides;
-  // A line that is gone here and new there moved: into another function, or within its own.
+  // A line that is removed and added elsewhere moved, within its function or into another.
   const came = row.kind === "added" && sides.had.has(after.lines[row.a][1]);
   const went = row.kind === "removed" && sides.has.has(before.lines[row.b][1]);
   const moved = came ? "came" : went ? "went" : "";
@@ -134,7 +134,7 @@ function cells(parts, module, number, which, kind, marked, findings) {
   return [make("span", { class: "byl-number" }, String(number + 1), mark), sign, code];
 }
 
-/** A very long line (a function with a hundred parameters): both its ends, and a button. */
+/** A very long line (a function with a hundred parameters): both ends, and a button. */
 function writeCut(code, parts, write) {
   const fitting = (tokens, room) => {
     let n = 0;
@@ -155,7 +155,7 @@ function writeCut(code, parts, write) {
   write(tail);
 }
 
-/** Mark everything in `pane` that shows node `id`; scroll there when `reveal` and out of sight. */
+/** Highlight everything in `pane` that shows node `id`; with `reveal`, scroll to it if needed. */
 export function chooseInDiff(pane, state, stage, id, reveal) {
   if (id && reveal && !pane.querySelector(`code[data-id="${CSS.escape(id)}"]`)) unfoldFor(pane, state, stage, id);
   for (const element of pane.querySelectorAll(".byl-chosen")) element.classList.remove("byl-chosen");

@@ -12,7 +12,7 @@ const LEGEND = [
   [".byl-crossing", "crossing", "crosses a border unannotated"],
 ];
 
-/** Parse an SVG drawing; null when it is not one. Whatever is not a plain drawing is left out. */
+/** Parse an SVG drawing, without anything that is not a plain drawing; null if it is not SVG. */
 export function parseDrawing(text) {
   const root = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   if (root.namespaceURI !== SVG || root.localName !== "svg") return null;
@@ -24,7 +24,7 @@ export function parseDrawing(text) {
   return document.importNode(root, true);
 }
 
-/** Rename what a drawing defines: arrows that point to another drawing's heads lose them with it. */
+/** Rename the definitions of a drawing, so that arrow heads do not depend on another drawing. */
 function ownNames(root) {
   const own = `byl${Math.random().toString(36).slice(2, 8)}`;
   for (const defined of root.querySelectorAll("defs > [id]")) {
@@ -65,7 +65,7 @@ export class GraphView {
     signal.addEventListener("abort", () => this.sized.disconnect());
   }
 
-  /** Show a module's drawing; `fresh` are ids that this stage made, `findings` its findings. */
+  /** Show the drawing of a module; `fresh`: the ids of new nodes, `findings`: its findings. */
   show(module, fresh, findings) {
     const drawing = module?.graph ? parseDrawing(module.graph) : null;
     this.canvas.replaceChildren();
@@ -109,7 +109,7 @@ export class GraphView {
     }
   }
 
-  /** Mark the box of node `id`; bring it into sight when `reveal`. */
+  /** Highlight the box of node `id`; with `reveal`, make it visible. */
   mark(id, reveal) {
     for (const old of this.canvas.querySelectorAll(".byl-chosen")) old.classList.remove("byl-chosen");
     const box = id && this.boxes?.get(id);

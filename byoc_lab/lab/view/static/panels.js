@@ -1,15 +1,15 @@
-// The lists beside the diff: findings, rewrites inside the pass, and what changed.
+// The panels beside the diff: findings, rewrites inside the pass, and changes.
 import { ICON } from "./diff_view.js";
 import { make } from "./relay_text.js";
 
-/** A card that chooses a node when clicked; a plain card when there is no node. */
+/** A card that selects a node when clicked; without a node it is not a button. */
 function card(kind, node, ...content) {
   return make(node ? "button" : "div", { class: `byl-card byl-${kind}`, type: node ? "button" : null, "data-node": node }, ...content);
 }
 
 const line = (kind, text) => make("span", { class: `byl-${kind}` }, text);
 
-/** Findings after the stage, new ones marked, then those it resolved. */
+/** The findings after the stage, with a note on new ones, then those that it resolved. */
 export function drawFindings(pane, state, stage) {
   const before = stage.before === null ? [] : state.modules[stage.before].findings;
   const after = stage.after === null ? null : state.modules[stage.after].findings;
@@ -32,7 +32,7 @@ function findingCard(f, n, note, extra = "") {
   const made = card(`finding byl-${f.severity} ${extra ? `byl-${extra}` : ""}`, f.node,
     make("span", { class: "byl-card-head" }, line("icon", ICON[f.severity] ?? "●"), line("code-name", `${f.code} ${f.name}`), note && line("note", note)),
     line("message", f.message),
-    f.what_to_do && make("span", { class: "byl-remedy" }, make("b", {}, "What to do: "), f.what_to_do),
+    f.what_to_do && make("span", { class: "byl-remedy" }, make("b", {}, "How to fix: "), f.what_to_do),
     line("where", [f.severity, f.function && `in @${f.function}`, f.line !== null && `line ${f.line + 1}`].filter(Boolean).join(" · ")));
   if (n !== null) made.dataset.finding = n;
   return made;
@@ -55,8 +55,8 @@ export function drawEvents(pane, stage) {
     group.count.textContent = String(group.children.length - 1);
   }
   const more = stage.events_total - stage.events.length;
-  if (more > 0) pane.append(empty(`… and ${more.toLocaleString("en")} more; they are in the trace's events.`));
-  if (!stage.events.length) pane.append(empty(stage.changed ? "This pass reported no single rewrites." : "No rewrites."));
+  if (more > 0) pane.append(empty(`… and ${more.toLocaleString("en")} more; the trace has all of them.`));
+  if (!stage.events.length) pane.append(empty(stage.changed ? "This pass reports no individual rewrites." : "No rewrites."));
 }
 
 /** Clicking it shows the module before and after this rewrite. */
@@ -71,7 +71,7 @@ export function drawChanges(pane, stage) {
   const cards = stage.changes.map((c) => card("change", c.after ?? c.before, line("kind", c.kind), line("message", c.text)));
   const more = stage.changes_total - stage.changes.length;
   if (more > 0) cards.push(empty(`… and ${more.toLocaleString("en")} more.`));
-  pane.replaceChildren(...(cards.length ? cards : [empty("Nothing changed.")]));
+  pane.replaceChildren(...(cards.length ? cards : [empty("No changes.")]));
 }
 
 const empty = (text) => make("p", { class: "byl-empty" }, text);

@@ -1,5 +1,5 @@
-// Relay text on the page: tokens, colours, and which words differ between two lines.
-// Text from a module only ever becomes text nodes; nothing here writes HTML.
+// Relay text: tokens, colours, and the words that differ between two lines.
+// Text of a module becomes text nodes only; nothing here writes HTML.
 
 const TOKEN = new RegExp(
   [
@@ -19,7 +19,7 @@ const TOKEN = new RegExp(
   "g",
 );
 
-/** The tokens of a line, nothing left out: [{kind, text}]. */
+/** All tokens of a line: [{kind, text}]. */
 export function tokens(text) {
   const found = [];
   for (const match of text.matchAll(TOKEN)) {
@@ -29,7 +29,7 @@ export function tokens(text) {
   return found;
 }
 
-/** A line without its type comments: what is compared when types are not shown. */
+/** A line without its type comments, for the comparison when types are hidden. */
 export function withoutTypes(text) {
   return tokens(text)
     .filter((t) => t.kind !== "type")
@@ -38,7 +38,7 @@ export function withoutTypes(text) {
     .trim();
 }
 
-/** Positions of tokens, white space left out: how far a line is indented is no change of words. */
+/** Positions of tokens except white space, since indentation is not a change. */
 class Words extends Set {
   constructor(parts) {
     super();
@@ -51,7 +51,7 @@ class Words extends Set {
 
 const LARGEST = 60000; // cells of the table below; beyond it only the ends are compared
 
-/** Which tokens of `a` and of `b` have no counterpart: two Sets of positions. %3 counts as %4. */
+/** The tokens of `a` and `b` without a counterpart, as two Sets of positions. %3 equals %4. */
 export function differing(a, b) {
   const key = (t) => t.text.replace(/^%\d+$/, "%");
   const x = a.map(key);
@@ -89,7 +89,7 @@ export function differing(a, b) {
   return [inA, inB];
 }
 
-/** An element with class, text and children; the only way this package makes elements. */
+/** An element with class, text and children; the only way to create elements here. */
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -104,8 +104,8 @@ export function make(tag, attributes = {}, ...children) {
 const CALLS = new Set(["op", "mark", "var", "global"]);
 
 /**
- * Append tokens to `code`, coloured. `names` (%3 -> node id) makes variables choosable, `marked` are
- * positions of words that changed, `wrong` names that a finding is about.
+ * Append tokens to `code`, coloured. `names` (%3 -> node id) makes variables selectable, `marked` are
+ * positions of changed words, `wrong` are names that a finding is about.
  */
 export function writeLine(code, parts, names, marked = new Set(), wrong = new Set(), from = 0) {
   parts.forEach((token, at) => {

@@ -1,10 +1,10 @@
-// Stepping through the rewrites inside one pass: which step is shown, and the bar that moves it.
+// Steps through the rewrites inside one pass: the displayed step, and its bar of buttons.
 import { make } from "./relay_text.js";
 
 const PATIENCE = 4000; // ms to wait for a step from the kernel before saying that none may come
 
 export class Rewrites {
-  /** `changed()` is called when the bar's own text has to be drawn again, `goTo(k)` by its buttons. */
+  /** Calls `changed()` to redraw the text of the bar, and `goTo(k)` when a button is pressed. */
   constructor(model, state, { stage, index, goTo, changed, button, signal }) {
     Object.assign(this, { model, state, stage, index, changed });
     this.waited = null;
@@ -51,13 +51,13 @@ export class Rewrites {
     const saved = this.stage().steps;
     if (saved) {
       const held = saved.length ? `the first ${saved.length} of these rewrites` : "none of these rewrites";
-      this.words.replaceChildren(`This page holds the text of ${held}: open the trace in a running notebook to see the others.`);
+      this.words.replaceChildren(`This page has the text of ${held}; open the trace in a running notebook to see the others.`);
       return;
     }
     this.words.replaceChildren("…");
     this.waited = setTimeout(() => {
       if (this.at !== at || this.step) return;
-      this.words.replaceChildren("This page holds no text for this rewrite: open the trace in a running notebook to see it.");
+      this.words.replaceChildren("This page does not have the text of this rewrite; open the trace in a running notebook to see it.");
       this.changed();
     }, PATIENCE);
   }

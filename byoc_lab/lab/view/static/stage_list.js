@@ -2,14 +2,14 @@
 import { ICON } from "./diff_view.js";
 import { make } from "./relay_text.js";
 
-/** "12 ms"; nothing for a time that was not measured. */
+/** "12 ms"; empty for a time that was not measured. */
 export function time(seconds) {
   if (seconds === null || seconds === undefined) return "";
   if (seconds < 0.0995) return `${(seconds * 1000).toFixed(seconds < 0.00995 ? 1 : 0)} ms`;
   return `${seconds.toFixed(seconds < 9.95 ? 2 : 0)} s`;
 }
 
-/** How a stage went, as a sign and a word. */
+/** The outcome of a stage, as a sign and a word. */
 export function outcome(stage) {
   if (stage.error) return { sign: "✖", word: "failed" };
   if (stage.skipped) return { sign: "⤼", word: "skipped" };
@@ -20,7 +20,7 @@ export function outcome(stage) {
 const breakable = (name) => name.split(/(?=[A-Z])/).flatMap((word) => [make("wbr"), word]);
 
 export class StageList {
-  /** `go(index)` is called when a stage is picked. */
+  /** Calls `go(index)` when a stage is selected. */
   constructor(pane, state, go, signal) {
     this.state = state;
     this.filter = make("input", { type: "search", class: "byl-filter", placeholder: "Filter passes  ( / )", "aria-label": "Filter passes by name" });
@@ -64,7 +64,7 @@ export class StageList {
     this.none.hidden = this.options.some((o) => !o.hidden);
   }
 
-  /** The nearest stage that is shown, `step` away from `index`; `index` itself at the end. */
+  /** The next visible stage from `index` in direction `step`; `index` at the end. */
   next(index, step) {
     for (let n = index + step; n >= 0 && n < this.options.length; n += step) {
       if (!this.options[n].hidden) return n;
@@ -89,7 +89,7 @@ export class StageList {
   }
 }
 
-/** [severity, how many] of a module's findings, worst first. */
+/** [severity, count] of the findings of a module, worst first. */
 export function tally(module) {
   return ["error", "warning", "info"]
     .map((severity) => [severity, module.findings.filter((f) => f.severity === severity).length])

@@ -17,7 +17,7 @@ const KEYS = [
   ["t", "show / hide types"],
   ["w", "wrap long lines"],
   ["1 2 3 4", "graph, findings, rewrites, changes"],
-  ["Esc", "back to the whole pass, let go of the chosen node, close this"],
+  ["Esc", "back to the whole pass, deselect the node, close this"],
   ["?", "this help"],
 ];
 const SPLIT_FROM = 1340; // narrower than this, before and after go below each other
@@ -43,7 +43,7 @@ function render({ model, el }) {
   const toggles = { split: toggle("split", "Split", "Before and after side by side (s)"), types: toggle("types", "Types", "Show type comments (t)"), wrap: toggle("wrap", "Wrap", "Wrap long lines (w)") };
   const help = make("div", { class: "byl-help", role: "dialog", "aria-label": "Keys", hidden: true },
     make("h3", {}, "Keys"), make("dl", {}, ...KEYS.flatMap(([k, what]) => [make("dt", {}, k), make("dd", {}, what)])),
-    make("p", {}, "Click a line, a %variable, a graph node, a finding or a rewrite to choose its node everywhere."));
+    make("p", {}, "Click a line, a %variable, a graph node, a finding or a rewrite to select its node everywhere."));
   const helpButton = button("byl-toggle", "?", "Keys (?)", () => showHelp(help.hidden), { "aria-label": "Keys" });
   const top = make("header", { class: "byl-top" }, make("span", { class: "byl-title", title: state.title }, state.title),
     several && make("nav", { class: "byl-nav", "aria-label": "Stages" }, previous, position, next),
@@ -69,7 +69,7 @@ function render({ model, el }) {
   if (state.tab === "findings") tabs.show("Findings");
   const rewrites = new Rewrites(model, state, { stage: () => stage(), index: () => index(), goTo: (k) => goToRewrite(k), changed: () => say(), button, signal });
 
-  // ---- what is shown --------------------------------------------------------------------------
+  // ---- the display ----------------------------------------------------------------------------
   const index = () => Math.max(0, Math.min(model.get("index"), state.stages.length - 1));
   const stage = () => state.stages[index()];
   const moduleOf = (which) => (stage()[which] === null ? null : state.modules[stage()[which]]);
@@ -126,7 +126,7 @@ function render({ model, el }) {
     root.dataset.ready = "true";
   }
 
-  /** Tell who cannot see it what is shown now. */
+  /** Announce the displayed stage to screen readers. */
   function say() {
     const now = stage();
     const shown = moduleOf("after") ?? moduleOf("before");
@@ -151,7 +151,7 @@ function render({ model, el }) {
     say();
   }
 
-  /** Not `disabled`: that would drop the focus, and with it the keys, at the last stage. */
+  /** Not `disabled`, which would lose the focus, and the keys with it, at the last stage. */
   function drawEnds() {
     previous.setAttribute("aria-disabled", String(stages.next(index(), -1) === index()));
     next.setAttribute("aria-disabled", String(stages.next(index(), 1) === index()));
@@ -248,7 +248,7 @@ function render({ model, el }) {
     pane.scrollTop += target.getBoundingClientRect().top - pane.getBoundingClientRect().top - 60;
   }
 
-  // ---- what the user does ---------------------------------------------------------------------
+  // ---- user input -----------------------------------------------------------------------------
   pane.addEventListener("click", (event) => {
     const mark = event.target.closest(".byl-mark");
     if (mark) showFinding(mark.dataset.finding);
@@ -358,7 +358,7 @@ function render({ model, el }) {
   };
 }
 
-/** Whether the page around is dark: by the colour behind it, or else by the system's setting. */
+/** Whether the surrounding page is dark: by its background colour, else by the system setting. */
 function isDark(system) {
   const behind = getComputedStyle(document.body).backgroundColor.match(/[\d.]+/g)?.map(Number);
   if (!behind || behind[3] === 0) return system.matches;

@@ -1,8 +1,8 @@
-"""Finding a node again in a module that holds a copy of it.
+"""Node matching: finds the copy of a node in a module.
 
-A pass reports the nodes it makes; inferring types afterwards copies them. A copy computes the same
-from the same variables and constants, so both get the same number in a bottom-up numbering (global
-value numbering).
+A pass reports the nodes it creates; type inference afterwards copies them. A copy computes the same
+value from the same variables and constants, so both get the same number in a bottom-up numbering
+(global value numbering).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order_new
 
 
-class Twins:
-    """`Twins(mod).find(node)`: the node of `mod` that computes what `node` computes, or None."""
+class NodeMatcher:
+    """`NodeMatcher(mod).find(node)`: the node of `mod` that computes the same value, or None."""
 
     def __init__(self, mod: IRModule | Expr):
         self._number: dict[Expr, int] = {}
@@ -30,12 +30,12 @@ class Twins:
         return self._node.get(self._number[node])
 
     def _numbered(self, root: Expr) -> list[Expr]:
-        """Number what is new at and below `root`; the nodes that were, in post-order."""
-        fresh = []
+        """Number the new nodes at and below `root`; returns them in post-order."""
+        new = []
         for node in post_order_new(root, self._number, None):
             self._number[node] = self._table.setdefault(self._key(node), len(self._table))
-            fresh.append(node)
-        return fresh
+            new.append(node)
+        return new
 
     def _key(self, node: Expr) -> Hashable:
         if isinstance(node, Var):

@@ -1,0 +1,37 @@
+"""`byoc-lab doctor`."""
+
+from __future__ import annotations
+
+import pytest
+
+from byoc_lab import cli, doctor
+from byoc_lab.backends.dnnl import native
+from byoc_lab.errors import NativeExtensionError
+
+
+@pytest.mark.native
+@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
+def test_a_complete_installation(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["doctor"]) == cli.OK
+    out = capsys.readouterr().out
+    for found in ("Python: 3.", "byoc_lab: 0.", "apache-tvm: 0.", "DNNL extension: oneDNN 3.2"):
+        assert f"ok        {found}" in out
+    assert "instruction set: " in out and "unknown" not in out
+    assert f"DNNL uses {native.get_num_threads()} on " in out and "OMP_NUM_THREADS=" in out
+
+
+def test_it_names_what_is_missing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing() -> str:
+        raise NativeExtensionError("the library does not exist; pip install .")
+
+    monkeypatch.setattr(native, "load", missing)
+    monkeypatch.setattr(doctor, "_tvm", lambda: "0.27")
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    monkeypatch.delenv("CC", raising=False)
+    assert cli.main(["doctor"]) == cli.NO
+    out = capsys.readouterr().out
+    assert "MISSING   DNNL extension: the library does not exist; pip install ." in out
+    assert "optional  C compiler: none found" in out and "apt-get install gcc" in out
+    assert "ok        Python" in out

@@ -1,0 +1,19 @@
+"""Lint rule BYL008 captured-callee."""
+
+from __future__ import annotations
+
+from byoc_lab.lab.linting.rules.captured_callee import CapturedCallee
+from tests.lab.linting.samples import TENSOR, RuleChecks, begin, end, main
+
+FUNCTION = f"fn (%p: {TENSOR}) {{\n    nn.relu(%p)\n  }}"
+
+
+class TestCapturedCallee(RuleChecks):
+    rule = CapturedCallee
+
+    def test_a_call_outside_of_regions_is_allowed(self) -> None:
+        assert self.found_in(main(f"let %f = {FUNCTION};\n  %f(%x)")) == []
+
+    def test_a_callee_behind_an_annotation_is_reported(self) -> None:
+        found = self.only_finding(main(FUNCTION, begin("%0"), begin("%x"), "%1(%2)", end("%3")))
+        assert found.message.startswith("a call in region 1 of A calls ")

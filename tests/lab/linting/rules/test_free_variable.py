@@ -1,0 +1,29 @@
+"""Lint rule BYL004 free-variable."""
+
+from __future__ import annotations
+
+import pytest
+
+from byoc_lab.errors import FreeVariableError
+from byoc_lab.lab.linting.rules.free_variable import FreeVariable
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.transform import InferType, PartitionGraph
+from tests.lab.linting.samples import RuleChecks, begin, main, read
+
+LET = main(f"let %a = {begin('%x')};\n  nn.relu(%a)")
+
+
+class TestFreeVariable(RuleChecks):
+    rule = FreeVariable
+
+    def test_the_variable_named_for_a_let_is_the_one_that_partitioning_leaves_free(self) -> None:
+        found = self.only_finding(LET)
+        mod = read(LET)
+        assert isinstance(mod, IRModule)
+        with pytest.raises(FreeVariableError) as raised:
+            PartitionGraph()(InferType()(mod))
+        (variable,) = raised.value.variables
+        assert f"%{variable.name_hint} free" in found.message
+
+    def test_a_begin_of_default_on_a_let_value_is_removed_and_not_reported(self) -> None:
+        assert self.found_in(LET.replace('"A"', '"default"')) == []

@@ -1,0 +1,30 @@
+"""Lint rule BYL001 missing-begin."""
+
+from __future__ import annotations
+
+from byoc_lab.lab.linting.rules.missing_begin import MissingBegin
+from tests.lab.linting.samples import RuleChecks, begin, end, main
+
+
+class TestMissingBegin(RuleChecks):
+    rule = MissingBegin
+
+    def test_the_fix_names_the_argument_and_the_compiler(self) -> None:
+        found = self.only_finding(main(begin("%x"), "add(%0, %x)", end("%1")))
+        assert found.argument == 1
+        assert found.what_to_do.startswith('wrap argument 1 of add in compiler_begin(..., "A")')
+
+    def test_a_constant_needs_a_begin_too(self) -> None:
+        found = self.only_finding(main(begin("%x"), "add(%0, 1f)", end("%1")))
+        assert found.what_to_do.endswith("constants included")
+
+    def test_every_edge_into_a_region_without_any_begin_is_reported(self) -> None:
+        found = self.found_in(main("nn.relu(%x)", "add(%0, %x)", end("%1")))
+        assert sorted((f.message.split()[0], f.argument) for f in found) == [
+            ("add", 1),
+            ("nn.relu", 0),
+        ]
+
+    def test_an_end_without_any_operator_closes_no_region(self) -> None:
+        found = self.only_finding(main(end("%x")))
+        assert found.message.startswith("compiler_end[A] closes no region")

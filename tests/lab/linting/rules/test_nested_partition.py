@@ -1,0 +1,45 @@
+"""Lint rule BYL003 nested-partition."""
+
+from __future__ import annotations
+
+import pytest
+
+from byoc_lab.lab.linting.rules.nested_partition import NestedPartition
+from tests.lab.linting.samples import TENSOR, RuleChecks, begin, end, main
+
+
+class TestNestedPartition(RuleChecks):
+    rule = NestedPartition
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            (
+                main(begin("%x"), "nn.relu(%0)", begin("%1", "B"), "abs(%2)", end("%3", "B")),
+                "compiler_begin[B] inside the open region 0 of A",
+            ),
+            (
+                main(begin("%x"), begin("%0", "B"), "nn.relu(%1)", end("%2", "B")),
+                "compiler_begin[B] directly on another begin",
+            ),
+            (
+                main(begin("%x"), "nn.relu(%0)", end("%1"), end("%2")),
+                "compiler_end directly on compiler_end",
+            ),
+        ],
+        ids=["begin in a region", "two begins", "two ends"],
+    )
+    def test_the_message_says_what_is_nested(self, text: str, message: str) -> None:
+        assert self.only_finding(text).message.startswith(message)
+
+    def test_each_level_of_external_functions_is_reported_once(self) -> None:
+        text = "nn.relu(%x2)"
+        for n in (2, 1, 0):
+            attrs = f'Compiler="A", global_symbol="f{n}"'
+            outer = f"%x{n - 1}" if n else "%x"
+            text = f"%{n} = fn (%x{n}: {TENSOR}, {attrs}) {{\n{text}\n}};\n%{n}({outer})"
+        found = self.found_in(main(text))
+        assert [f.message for f in found] == [
+            "external function f1 is defined inside external function f0",
+            "external function f2 is defined inside external function f1",
+        ]

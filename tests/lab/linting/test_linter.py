@@ -1,0 +1,53 @@
+"""The linter on the catalogue of annotations, and the selection of rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from byoc_lab import lint, relay
+from byoc_lab.errors import ByocLabError, UnknownNameError
+from byoc_lab.lab.linting import all_rules
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.transform import InferType, PartitionGraph
+
+CATALOGUE = Path(__file__).parents[2] / "parity" / "cases" / "annotations"
+
+
+def test_rules_are_found_in_order_of_their_codes() -> None:
+    codes = [rule.code for rule in all_rules()]
+    assert len(codes) >= 10
+    assert codes == sorted(codes)
+    assert len({rule.name for rule in all_rules()}) == len(codes)
+
+
+def _catalogue(prefix: str) -> list[Path]:
+    found = sorted(CATALOGUE.glob(f"{prefix}*.relay"))
+    assert found, f"no file {prefix}*.relay in {CATALOGUE}"
+    return found
+
+
+@pytest.mark.parametrize("path", _catalogue("G"), ids=lambda p: p.stem)
+def test_well_formed_annotations_are_clean(path: Path) -> None:
+    assert list(lint(relay.parse_file(path))) == []
+
+
+@pytest.mark.parametrize("path", _catalogue("M"), ids=lambda p: p.stem)
+def test_the_linter_finds_what_partitioning_rejects(path: Path) -> None:
+    """If PartitionGraph fails there is a finding, and the linter itself never fails."""
+    mod = relay.parse_file(path)
+    found = lint(mod)
+    try:
+        PartitionGraph()(InferType()(mod))
+    except ByocLabError:
+        rejected = True
+    else:
+        rejected = False
+    if rejected:
+        assert found.errors, f"PartitionGraph rejects {path.stem} and the linter finds nothing"
+
+
+def test_an_unknown_rule_is_named_in_the_error() -> None:
+    with pytest.raises(UnknownNameError, match="unknown lint rule BYL999; the rules are BYL001"):
+        lint(IRModule(), rules=["BYL999"])
