@@ -8,7 +8,7 @@ EXPLORE = $(if $(SEED),--hypothesis-seed=$(SEED),$(if $(CI),,--hypothesis-profil
 
 # One process a core; tests of one file stay in one process, since files share what they prepare.
 PYTEST = $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile
-SMOKE  = tests/test_layers.py tests/lab tests/lessons tests/passes/byoc tests/run/test_build.py
+SMOKE  = tests/test_imports.py tests/lab tests/lessons tests/passes/byoc tests/run/test_build.py
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lab test smoke demo check coverage browser notebooks slow fuzz sanitize bench oracle \
@@ -19,7 +19,7 @@ help:  ## show this list
 	@echo
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
-setup:  ## make .venv and install the package with its extras, what is missing of it
+setup:  ## create .venv, and install what is missing of the package and its extras
 	@tools/setup.sh $(VENV)
 
 lab: setup  ## open JupyterLab at the first notebook
@@ -31,7 +31,7 @@ test: setup  ## run the tests (under 4 minutes on 2 cores)
 smoke: setup  ## the quickest tests of each part (under 20 seconds on 2 cores)
 	$(PYTEST) -m "not slow and not browser" $(SMOKE)
 
-coverage: setup  ## run the tests and say how much of each folder they reach
+coverage: setup  ## run the tests and print the coverage of each folder
 	$(PYTEST) -m "not slow" --cov=byoc_lab --cov-report=
 	$(BIN)/python tools/coverage_table.py
 
@@ -72,5 +72,5 @@ golden: setup  ## write the golden files again from the real TVM 0.16
 wheel: setup  ## build the manylinux wheel and the pure one into dist/
 	@tools/wheel.sh $(BIN)/python dist
 
-clean:  ## remove what make made
+clean:  ## remove what make created
 	rm -rf $(VENV) $(ORACLE) build dist

@@ -84,9 +84,9 @@ def _trace(options: argparse.Namespace) -> int:
 
 
 def _read(path: Path) -> IRModule:
-    from byoc_lab import relay
+    from byoc_lab.importers import load
 
-    return relay.parse_file(path)
+    return load(path)[0]
 
 
 def _doctor(options: argparse.Namespace) -> int:

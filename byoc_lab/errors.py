@@ -188,6 +188,14 @@ class MissingDependencyError(ByocLabError, ImportError):
     """An optional package is not installed; the message names the command that installs it."""
 
 
+class ImporterError(ByocLabError, ValueError):
+    """A file cannot be imported: no importer reads its kind, or its importer gave no module."""
+
+
+class UnreadableFileError(ImporterError, OSError):
+    """A file is missing or cannot be opened; the operating system's error is the `__cause__`."""
+
+
 class UnsupportedNameError(ByocLabError, AttributeError):
     """A name of TVM that scripts of its Relay years use and byoc_lab does not carry."""
 

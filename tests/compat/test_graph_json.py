@@ -17,9 +17,9 @@ from byoc_lab.errors import BuildError, InputError, UnknownNameError
 from byoc_lab.passes import InferType, PassContext
 from tests import image_strategies
 from tests.parity import cases, graph_facts
-from tests.parity.golden_files import GOLDEN
+from tests.parity.golden_files import golden_path
 
-FACTS = json.loads((GOLDEN / graph_facts.GRAPHS).read_text(encoding="utf-8"))
+FACTS = json.loads(golden_path(graph_facts.GRAPHS).read_text(encoding="utf-8"))
 
 
 def _of_case(name: str, level: int) -> dict[str, Any]:

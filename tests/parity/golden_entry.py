@@ -25,7 +25,7 @@ class Golden:
 
     @property
     def path(self) -> str:
-        """Where the file lies below `tests/golden`."""
+        """The name of the file (see `golden_files.golden_path`)."""
         if self.step is None:
             folder = "print"
         elif isinstance(self.step, str):

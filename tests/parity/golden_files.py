@@ -21,10 +21,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+from byoc_lab import passes
+
+TESTS = Path(__file__).resolve().parents[1]
 WRITER = "python -m tests.parity.write_golden"
 MARK = "// ---- after"
 ERROR = "// error: "
@@ -99,9 +102,39 @@ class GoldenFile:
         )
 
 
+@cache
+def golden_folders() -> dict[str, Path]:
+    """Every golden folder and table by its name: each lies in a folder `golden` beside the tests
+    of what it is about."""
+    return {path.name: path for home in sorted(TESTS.rglob("golden")) for path in home.iterdir()}
+
+
+def golden_path(name: str) -> Path:
+    """Where the golden file or table `name` is ("FoldConstant/adt_fold.relay", "operators.json"),
+    or is to be written: with the tests of its pass where the pass is known."""
+    folder, _, file = name.partition("/")
+    home = golden_folders().get(folder)
+    if home is None:
+        cls = getattr(passes, folder, None)
+        group = f"passes/{cls.__module__.split('.')[2]}" if cls else "parity"
+        home = TESTS / group / "golden" / folder
+    return home / file if file else home
+
+
+def golden_name(path: Path) -> str:
+    """The name of a golden file or table: its path below its folder `golden`."""
+    return str(path)[str(path).rindex("/golden/") + len("/golden/") :]
+
+
+def all_golden_files() -> list[Path]:
+    """All golden files, sorted by name."""
+    folders = (path for path in golden_folders().values() if path.is_dir())
+    return sorted((file for path in folders for file in path.glob("*.relay")), key=golden_name)
+
+
 def golden_files(folder: str) -> list[Path]:
     """The golden files of a pass (or of `print`), sorted. Raises ValueError if there is none."""
-    paths = sorted((GOLDEN / folder).glob("*.relay"))
+    paths = sorted(golden_path(folder).glob("*.relay"))
     if not paths:
-        raise ValueError(f"no golden file in {GOLDEN / folder}; `{WRITER}` writes them")
+        raise ValueError(f"no golden file is named {folder}/...; `{WRITER}` writes them")
     return paths

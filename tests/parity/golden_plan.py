@@ -1,6 +1,6 @@
 """Which golden files there are: one line each, case, what ran before, the pass.
 
-Files lie at `tests/golden/<pass>/<case><suffix>.relay` and `tests/golden/print/...`.
+Files are named `<pass>/<case><suffix>.relay` and `print/...`; `golden_files` says where they lie.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The graphs that TVM 0.16 makes of cases: what it computes, in which order, where it keeps it.
 
 `graph_facts()` asks the oracle; the same file runs there. The answer is the golden file
-tests/golden/graphs.json. Layouts are left as they are: which ones TVM likes depends on the target.
+graphs.json. Layouts are left as they are: which ones TVM likes depends on the target.
 """
 
 from __future__ import annotations

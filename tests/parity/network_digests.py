@@ -1,6 +1,6 @@
 """The networks of `relay.testing`, as short digests of what TVM 0.16 makes of them.
 
-`python -m tests.parity.network_digests` asks the oracle and writes `tests/golden/networks.json`;
+`python -m tests.parity.network_digests` asks the oracle and writes `networks.json`;
 `--check` writes nothing and says what would change. The same file runs under TVM's Python, where
 it prints the digests.
 """
@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "networks.json"
+GOLDEN = Path(__file__).resolve().parents[1] / "relay" / "testing" / "golden" / "networks.json"
 SMALL = {"num_classes": 10, "image_shape": (3, 32, 32)}
 CIFAR = {"num_classes": 10, "image_shape": (3, 28, 28)}
 NHWC = {"image_shape": (64, 64, 3), "layout": "NHWC"}

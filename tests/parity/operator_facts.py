@@ -2,7 +2,7 @@
 and what it makes of the calls in tests/relay/op/calls.py.
 
 `operator_facts()` asks the oracle; the same file runs there. The answer is the golden file
-tests/golden/operators.json.
+operators.json.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the pass manager calls, and when: scenarios that write down every call they hear of.
 
-`python -m tests.parity.pass_calls` asks the oracle and writes `tests/golden/pass_calls.json`;
+`python -m tests.parity.pass_calls` asks the oracle and writes `pass_calls.json`;
 `--check` writes nothing and says what would change. The same file runs under TVM's Python, where
 it prints what was heard.
 """
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "pass_calls.json"
+GOLDEN = Path(__file__).resolve().parents[1] / "passes" / "framework" / "golden" / "pass_calls.json"
 HOOKS = ("enter_pass_ctx", "exit_pass_ctx", "should_run", "run_before_pass", "run_after_pass")
 
 Scenario = Callable[[Any, Any, list[str]], None]

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from .golden_files import GOLDEN, GoldenFile
+from .golden_files import GoldenFile, all_golden_files, golden_files, golden_path
 from .golden_plan import longest_runs, plan
 from .write_golden import is_named, main
 
-FILES = sorted(GOLDEN.rglob("*.relay"))
+FILES = all_golden_files()
 
 
 @pytest.mark.parametrize("folder", sorted({path.parent.name for path in FILES}))
 def test_round_trip(folder: str) -> None:
-    for path in (GOLDEN / folder).glob("*.relay"):
+    for path in golden_files(folder):
         assert str(GoldenFile.read(path)) == path.read_text(encoding="utf-8"), path.name
 
 
@@ -27,7 +27,7 @@ def test_an_incomplete_head_is_an_error(tmp_path: Path) -> None:
 
 
 def test_every_entry_of_the_plan_has_its_file() -> None:
-    missing = [entry.path for entry in plan() if not (GOLDEN / entry.path).exists()]
+    missing = [entry.path for entry in plan() if not golden_path(entry.path).exists()]
     assert not missing
 
 

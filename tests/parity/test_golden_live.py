@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from .client import Oracle, skip_reason
-from .golden_files import GOLDEN, WRITER
+from .golden_files import WRITER, all_golden_files, golden_name, golden_path
 from .write_golden import TABLES, expected_files
 
 pytestmark = [
@@ -14,14 +14,15 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 def test_golden_files_are_what_the_oracle_writes() -> None:
     """Every file of the plan is there with the oracle's text, and there is no other."""
     oracle = Oracle.find()
     assert oracle is not None
     with oracle:
         expected = dict(expected_files(oracle))
-    paths = [*GOLDEN.rglob("*.relay"), *(GOLDEN / name for name in TABLES)]
-    found = {str(p.relative_to(GOLDEN)): p.read_text(encoding="utf-8") for p in paths}
+    paths = [*all_golden_files(), *map(golden_path, TABLES)]
+    found = {golden_name(p): p.read_text(encoding="utf-8") for p in paths}
     changed = sorted(name for name in expected if found.get(name) != expected[name])
     stale = sorted(found.keys() - expected.keys())
     assert not changed and not stale, f"run `{WRITER}`: changed {changed}, stale {stale}"

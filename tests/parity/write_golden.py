@@ -1,7 +1,7 @@
 """Write the golden files from the oracle: `python -m tests.parity.write_golden [NAME...]`.
 
-A NAME is a file below tests/golden, or a folder of it, as FuseOps; without names every file is
-written. `--check` writes nothing and lists the files that would change. The result depends on
+A NAME is a golden file, as FuseOps/chain.relay, or a folder of them, as FuseOps; without names
+every file is written. `--check` writes nothing and lists the files that would change. The result depends on
 nothing but the cases, the plan and TVM.
 """
 
@@ -23,7 +23,7 @@ from tests.relay.op.vision_calls import VISION_CALLS
 from . import cases, graph_facts
 from .client import Oracle, StepResult, skip_reason
 from .fork import TUPLE_TARGETS
-from .golden_files import GOLDEN, GoldenFile
+from .golden_files import GoldenFile, all_golden_files, golden_name, golden_path
 from .golden_plan import Golden, longest_runs, plan
 from .operator_facts import OPERATORS, golden_text, operator_facts
 
@@ -44,7 +44,7 @@ def is_named(path: str, names: Collection[str]) -> bool:
 
 
 def expected_files(oracle: Oracle, names: Collection[str] = ()) -> Iterator[tuple[str, str]]:
-    """(path below tests/golden, text) of every golden file named, as the oracle has it today.
+    """(name, text) of every golden file named, as the oracle has it today.
 
     Raises ValueError when a step before the pass fails, or when `fork.py` names a difference
     that is none.
@@ -156,7 +156,7 @@ def _sentence(text: str) -> str:
 
 def main(arguments: list[str]) -> int:
     names = [a.rstrip("/") for a in arguments if a != "--check"]
-    present = [str(path.relative_to(GOLDEN)) for path in GOLDEN.rglob("*.relay")]
+    present = [golden_name(path) for path in all_golden_files()]
     known = [*TABLES, *present, *(entry.path for entry in plan())]
     for name in names:
         if not any(is_named(path, [name]) for path in known):
@@ -170,15 +170,15 @@ def main(arguments: list[str]) -> int:
     assert oracle is not None
     with oracle:
         files = dict(expected_files(oracle, names))
-    changed = [name for name, text in files.items() if _content(GOLDEN / name) != text]
+    changed = [name for name, text in files.items() if _content(golden_path(name)) != text]
     stale = sorted(path for path in present if path not in files and is_named(path, names))
     if "--check" in arguments:
         print("\n".join(changed + stale) or f"all {len(files)} golden files are up to date")
         return 1 if changed or stale else 0
     for name in stale:
-        (GOLDEN / name).unlink()
+        golden_path(name).unlink()
     for name in changed:
-        path = GOLDEN / name
+        path = golden_path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(files[name], encoding="utf-8")
     print(f"{len(files)} golden files, {len(changed)} written, {len(stale)} removed")

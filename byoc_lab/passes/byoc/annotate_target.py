@@ -1,15 +1,4 @@
-"""AnnotateTarget: mark what each compiler takes with `compiler_begin` and `compiler_end`.
-
-A call is taken by the first listed target whose predicate (`target.<name>` of the operator)
-accepts it, or whose name stands before the first dot of a composite function's name; all else is
-"default". Every edge into a call gets a begin, every edge out of one an end.
-
-Source: src/relay/transforms/annotate_target.cc of TVM 0.16. Three of its faults are mended unless
-compat="0.16" asks for them: the value of a `let` is closed but not opened again (a begin there has
-no end, and its region leaves a free variable); begins that are there already keep their place
-among the arguments; and where a second run gives a call to a target, every "default" end of the
-first run goes over to that target (TVM: only at the end of a scope).
-"""
+"""AnnotateTarget: mark what each compiler takes with `compiler_begin` and `compiler_end`."""
 
 from __future__ import annotations
 
@@ -43,13 +32,22 @@ BEYOND_TVM = "beyond_tvm"
 
 
 class AnnotateTarget(ModulePass):
-    """Annotate for one target or several, in order of preference.
+    """Annotate what each compiler supports with `compiler_begin` and `compiler_end`.
+
+    A call is taken by the first listed target whose predicate (`target.<name>` of the operator)
+    accepts it, or whose name stands before the first dot of a composite function's name; all else
+    is "default". Every edge into a call gets a begin, every edge out of one an end.
 
     include_non_call_ops: tuples, projections and references go along with the calls around them
     when those agree. compat="0.16": as TVM 0.16 does, faults included. beyond_tvm: also offload the
     operators that a back end registers as `beyond_tvm`; TVM's back end of that name leaves them to
     the host, and so does compat="0.16".
-    """
+
+    Source: src/relay/transforms/annotate_target.cc of TVM 0.16. Three of its faults are fixed
+    unless compat="0.16" asks for them: the value of a `let` is closed but not opened again (a begin
+    there has no end, and its region leaves a free variable); begins that are there already keep
+    their place among the arguments; and where a second run gives a call to a target, every
+    "default" end of the first run goes over to that target (TVM: only at the end of a scope)."""
 
     def __init__(
         self,

@@ -1,10 +1,4 @@
-"""InlineCompilerFunctionsBoundTo: chosen external functions go back to where they are called.
-
-`@a_0(%x)` -> the body of `@a_0` over `%x`, in which the calls of composite functions have become
-what these compute as well: nothing is left of the partition. The functions leave the module.
-
-Source: src/relay/transforms/compiler_function_utils.cc of TVM 0.16.
-"""
+"""InlineCompilerFunctionsBoundTo: chosen external functions go back to where they are called."""
 
 from __future__ import annotations
 
@@ -21,7 +15,14 @@ from byoc_lab.relay.ir.visit import applied, rebuild, substitute
 
 
 class InlineCompilerFunctionsBoundTo(ModulePass):
-    """Undo the partitioning of some regions. global_vars: of their functions, or their names."""
+    """Chosen external functions go back to where they are called.
+
+    `@a_0(%x)` -> the body of `@a_0` over `%x`, in which the calls of composite functions have
+    become what these compute as well: nothing is left of the partition. The functions leave the
+    module.
+
+    Source: src/relay/transforms/compiler_function_utils.cc of TVM 0.16.
+    """
 
     def __init__(self, global_vars: Sequence[GlobalVar | str] = ()):
         self.names = [g if isinstance(g, str) else g.name_hint for g in global_vars]

@@ -1,11 +1,4 @@
-"""MarkCompilerFunctionsAsExtern: functions that were compiled elsewhere are only declared here.
-
-`def @a_0(%p, Compiler="A", global_symbol="a_0", ...)` -> `def @a_0(%p, Extern=1)`. The body stays,
-but nobody looks at it any more. For custom code generators that run as a pass, and leave behind
-what calls them.
-
-Source: src/relay/transforms/compiler_function_utils.cc of TVM 0.16.
-"""
+"""MarkCompilerFunctionsAsExtern: functions that were compiled elsewhere are only declared here."""
 
 from __future__ import annotations
 
@@ -17,7 +10,14 @@ from byoc_lab.relay.ir.module import IRModule
 
 
 class MarkCompilerFunctionsAsExtern(ModulePass):
-    """Mark global functions; `compiler_filter`: only those of this compiler."""
+    """Functions that were compiled elsewhere are only declared here.
+
+    `def @a_0(%p, Compiler="A", global_symbol="a_0", ...)` -> `def @a_0(%p, Extern=1)`. The body
+    stays, but nobody looks at it any more. For custom code generators that run as a pass, and leave
+    behind what calls them.
+
+    Source: src/relay/transforms/compiler_function_utils.cc of TVM 0.16.
+    """
 
     def __init__(self, compiler_filter: str = ""):
         self.compiler_filter = compiler_filter

@@ -1,14 +1,4 @@
-"""MergeCompilerRegions: neighbouring regions of one compiler become one region.
-
-`end[A]` directly into `begin[A]` -> neither, where that makes no cycle: a region is not merged with
-a parent that it also depends on through a region of another compiler. Only annotated nodes are
-looked at; un-annotated code between two regions does not prevent a merge (AnnotateTarget leaves
-none).
-
-Source: src/relay/transforms/merge_compiler_regions.cc of TVM 0.16. TVM keeps for each region the
-set of regions it must not be merged with; these sets grow with the square of a chain, so here the
-question is answered by a search when it comes up.
-"""
+"""MergeCompilerRegions: neighbouring regions of one compiler become one region."""
 
 from __future__ import annotations
 
@@ -26,7 +16,17 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class MergeCompilerRegions(FunctionPass):
-    """Join regions of the same compiler where that makes no cycle."""
+    """Neighbouring regions of one compiler become one region.
+
+    `end[A]` directly into `begin[A]` -> neither, where that makes no cycle: a region is not merged
+    with a parent that it also depends on through a region of another compiler. Only annotated nodes
+    are looked at; un-annotated code between two regions does not prevent a merge (AnnotateTarget
+    leaves none).
+
+    Source: src/relay/transforms/merge_compiler_regions.cc of TVM 0.16. TVM keeps for each region
+    the set of regions it must not be merged with; these sets grow with the square of a chain, so
+    here the question is answered by a search when it comes up.
+    """
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         regions = RegionSet(func)

@@ -1,11 +1,4 @@
-"""MergeComposite: each match of a pattern becomes a call of a function named after the pattern.
-
-`nn.relu(add(nn.conv2d(%x, %w), %b))` -> `fn (..., Composite="dnnl.conv2d_bias_relu") {...}(%x, %w,
-%b)`. The entries of the table are tried in order, each over what the earlier ones left; nodes
-inside a composite function are not matched again.
-
-Source: src/relay/transforms/merge_composite.cc of TVM 0.16.
-"""
+"""MergeComposite: each match of a pattern becomes a call of a function named after the pattern."""
 
 from __future__ import annotations
 
@@ -26,10 +19,16 @@ from byoc_lab.relay.typing.infer import infer_module
 
 
 class MergeComposite(FunctionPass):
-    """Wrap what a pattern table matches into composite functions.
+    """Each match of a pattern becomes a call of a function named after the pattern.
+
+    `nn.relu(add(nn.conv2d(%x, %w), %b))` -> `fn (..., Composite="dnnl.conv2d_bias_relu") {...}(%x,
+    %w, %b)`. The entries of the table are tried in order, each over what the earlier ones left;
+    nodes inside a composite function are not matched again.
 
     pattern_table: entries (name, pattern) or (name, pattern, check); `check(expr)` gets the typed
     root of a match and may refuse it.
+
+    Source: src/relay/transforms/merge_composite.cc of TVM 0.16.
     """
 
     def __init__(self, pattern_table: Sequence[tuple[Any, ...]]):

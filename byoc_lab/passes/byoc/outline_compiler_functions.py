@@ -1,11 +1,4 @@
-"""OutlineCompilerFunctionsWithExistingGlobalSymbols: closures of other compilers become global.
-
-`fn (%p, Compiler="A", global_symbol="a_0") { abs(%p) }(%x)` -> `@a_0(%x)`. A closure that a `let`
-names is treated as if it stood wherever the name does. Functions of one symbol are taken for one.
-The reverse of Inline, for functions that have a symbol.
-
-Source: src/relay/transforms/compiler_function_utils.cc of TVM 0.16.
-"""
+"""OutlineCompilerFunctionsWithExistingGlobalSymbols: closures of other compilers become global."""
 
 from __future__ import annotations
 
@@ -21,7 +14,14 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
-    """Make global functions of closures; `compiler_filter`: only of those of this compiler."""
+    """Closures of other compilers become global.
+
+    `fn (%p, Compiler="A", global_symbol="a_0") { abs(%p) }(%x)` -> `@a_0(%x)`. A closure that a
+    `let` names is treated as if it stood wherever the name does. Functions of one symbol are taken
+    for one. The reverse of Inline, for functions that have a symbol.
+
+    Source: src/relay/transforms/compiler_function_utils.cc of TVM 0.16.
+    """
 
     def __init__(self, compiler_filter: str = ""):
         self.compiler_filter = compiler_filter

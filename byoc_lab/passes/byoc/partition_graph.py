@@ -1,17 +1,4 @@
-"""PartitionGraph: every region becomes an external function of its own, called from where it was.
-
-    %0 = begin[A](%x); %1 = nn.relu(%0); end[A](%1)  ->  @tvmgen_default_A_main_0(%x)
-
-1. An end around a tuple moves onto its fields; `default` marks are removed.
-2. Each begin becomes a parameter; begins over the same value share one.
-3. The first end of a region makes the function: its body is what the region computes, a tuple when
-   several values leave. The end becomes the call, or a projection of it. What the compiler has
-   registered as its optimizer (`relay.op.contrib.register_optimizer`) is applied to the function.
-4. The functions get the names that the runtime links by.
-
-Source: src/relay/transforms/partition_graph.cc of TVM 0.16. A region that needs its own result,
-on which TVM's recursion never ends, is refused here with the way the value takes.
-"""
+"""PartitionGraph: every region becomes an external function of its own."""
 
 from __future__ import annotations
 
@@ -55,11 +42,24 @@ DEFAULT = "default"
 
 
 class PartitionGraph(ModulePass):
-    """Move annotated regions into external functions.
+    """Every region becomes an external function of its own, called from where it was.
+
+    %0 = begin[A](%x); %1 = nn.relu(%0); end[A](%1)  ->  @tvmgen_default_A_main_0(%x)
+
+    1. An end around a tuple moves onto its fields; `default` marks are removed.
+    2. Each begin becomes a parameter; begins over the same value share one.
+    3. The first end of a region makes the function: its body is what the region computes, a tuple
+       when several values leave. The end becomes the call, or a projection of it. What the compiler
+       has registered as its optimizer (`relay.op.contrib.register_optimizer`) is applied to the
+       function.
+    4. The functions get the names that the runtime links by.
 
     mod_name: goes into the functions' names; None leaves it out. bind_constants: constants become
     part of the function instead of arguments. era="2020-01": the algorithm of January 2020, which
     makes closures and, on malformed annotations, nests them.
+
+    Source: src/relay/transforms/partition_graph.cc of TVM 0.16. A region that needs its own result,
+    on which TVM's recursion never ends, is refused here with the way the value takes.
     """
 
     def __init__(
@@ -270,7 +270,8 @@ def _cycle(node: Expr, active: dict[Expr, None]) -> str:
 
 def mangle_module_name(mod_name: str | None) -> str:
     """What the names of a module's functions begin with in a library. Raises InputError for a name
-    that is not ASCII."""
+    that is not ASCII.
+    """
     if mod_name and not mod_name.isascii():
         raise InputError(f"{mod_name!r} contains invalid characters: names in a library are ASCII")
     return f"tvmgen_{mod_name}" if mod_name else "tvmgen"

@@ -1,8 +1,4 @@
-"""RemoveUnusedFunctions: global functions that no entry function reaches are dropped.
-
-Source: `relay.transform.RemoveUnusedFunctions` of TVM 0.16 (which edits its module in place; ours
-makes a new one).
-"""
+"""RemoveUnusedFunctions: global functions that no entry function reaches are dropped."""
 
 from __future__ import annotations
 
@@ -16,7 +12,11 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class RemoveUnusedFunctions(ModulePass):
-    """Keep the entry functions and what they mention, directly or not."""
+    """Global functions that no entry function reaches are dropped.
+
+    Source: `relay.transform.RemoveUnusedFunctions` of TVM 0.16 (which edits its module in place;
+    ours makes a new one).
+    """
 
     opt_level = 1
 

@@ -1,12 +1,4 @@
-"""BackwardFoldScaleAxis: a scale after a convolution or dense moves into its weight.
-
-`multiply(nn.conv2d(%x, %w), %s)` -> `nn.conv2d(%x, multiply(%w, %s'))`, also through relu,
-leaky_relu, add, subtract and bias_add in between. Left alone: where a value in between is used
-twice, grouped convolutions that are not depthwise, layouts that mix plain and blocked channels, and
-a scale that may be negative with a relu in between.
-
-Source: src/relay/transforms/fold_scale_axis.cc of TVM 0.16.
-"""
+"""BackwardFoldScaleAxis: a scale after a convolution or dense moves into its weight."""
 
 from __future__ import annotations
 
@@ -32,7 +24,15 @@ from byoc_lab.relay.ir.visit import post_order, rebuild, users
 
 
 class BackwardFoldScaleAxis(FunctionPass):
-    """Fold scales into the weights of what comes before them."""
+    """A scale after a convolution or dense moves into its weight.
+
+    `multiply(nn.conv2d(%x, %w), %s)` -> `nn.conv2d(%x, multiply(%w, %s'))`, also through relu,
+    leaky_relu, add, subtract and bias_add in between. Left alone: where a value in between is used
+    twice, grouped convolutions that are not depthwise, layouts that mix plain and blocked channels,
+    and a scale that may be negative with a relu in between.
+
+    Source: src/relay/transforms/fold_scale_axis.cc of TVM 0.16.
+    """
 
     opt_level = 3
     required = ("InferType",)

@@ -1,15 +1,4 @@
-"""FoldConstant: what depends on constants alone is computed now.
-
-A call of an operator whose arguments are all constants (or tuples of them) becomes the constant
-that it evaluates to; so do projections of literal tuples, ifs with a constant condition, and lets
-of a constant value. `shape_of` and `ndarray_size` become constants where the shape is known. An
-`on_device` stays around its constant, which counts as a constant all the same. Left alone: calls
-without arguments (`zeros`), calls of functions, stateful and opaque operators, quantised
-arithmetic unless `fold_qnn`, and whatever is inside a Primitive function, which belongs to
-somebody else.
-
-Source: src/relay/transforms/fold_constant.cc of TVM 0.16.
-"""
+"""FoldConstant: what depends on constants alone is computed now."""
 
 from __future__ import annotations
 
@@ -45,10 +34,20 @@ SHAPES = ("shape_of", "ndarray_size")
 
 
 class FoldConstant(FunctionPass):
-    """Evaluate constant expressions.
+    """What depends on constants alone is computed now.
+
+    A call of an operator whose arguments are all constants (or tuples of them) becomes the constant
+    that it evaluates to; so do projections of literal tuples, ifs with a constant condition, and
+    lets of a constant value. `shape_of` and `ndarray_size` become constants where the shape is
+    known. An `on_device` stays around its constant, which counts as a constant all the same. Left
+    alone: calls without arguments (`zeros`), calls of functions, stateful and opaque operators,
+    quantised arithmetic unless `fold_qnn`, and whatever is inside a Primitive function, which
+    belongs to somebody else.
 
     fold_qnn: also fold quantised operators. era="2020-01": go into Primitive functions too, as the
     pass did before September 2020.
+
+    Source: src/relay/transforms/fold_constant.cc of TVM 0.16.
     """
 
     opt_level = 2
@@ -103,7 +102,8 @@ def evaluated(
     op: Op, attrs: Attrs | None, args: Sequence[Expr], fold_qnn: bool = False
 ) -> Expr | None:
     """What an operator gives for constants and tuples of them; None when that is not to be known:
-    for operators that are more than their value, or have none, and without arguments."""
+    for operators that are more than their value, or have none, and without arguments.
+    """
     if not args or op.name in (ON_DEVICE, *ANNOTATIONS) or op.get_attr("TOpIsStateful"):
         return None
     if (op.name.startswith("qnn.") and not fold_qnn) or op.definition.reference is None:

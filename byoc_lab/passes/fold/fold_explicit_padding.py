@@ -1,11 +1,4 @@
-"""FoldExplicitPadding: an `nn.pad` before a convolution or pool becomes that operator's padding.
-
-`nn.conv2d(nn.pad(%x, 0), %w)` -> `nn.conv2d(%x, %w, padding=...)`, where only spatial axes are
-padded, with what the operator itself pads with: zeros, the zero point of quantized data, the least
-number for a maximum. Left alone: a pad whose result somebody else uses too.
-
-Source: src/relay/transforms/fold_explicit_padding.cc of TVM 0.16.
-"""
+"""FoldExplicitPadding: an `nn.pad` before a convolution or pool becomes that operator's padding."""
 
 from __future__ import annotations
 
@@ -25,7 +18,14 @@ QUANTIZED = "qnn.conv2d"
 
 
 class FoldExplicitPadding(PatternRewrite):
-    """Fold pads into the operators behind them."""
+    """An `nn.pad` before a convolution or pool becomes that operator's padding.
+
+    `nn.conv2d(nn.pad(%x, 0), %w)` -> `nn.conv2d(%x, %w, padding=...)`, where only spatial axes are
+    padded, with what the operator itself pads with: zeros, the zero point of quantized data, the
+    least number for a maximum. Left alone: a pad whose result somebody else uses too.
+
+    Source: src/relay/transforms/fold_explicit_padding.cc of TVM 0.16.
+    """
 
     def callbacks(self) -> Sequence[DFPatternCallback]:
         kinds = ((CONVOLUTIONS, 1), ((QUANTIZED,), 5), (MAX_POOLS + AVG_POOLS, 0))
@@ -81,7 +81,8 @@ def _scalar(expr: Expr) -> np.ndarray | None:
 
 def _spatial(widths: Sequence[Sequence[int]], attrs: Attrs) -> list[int] | None:
     """The widths along spatial axes, those before and then those after; None if others are
-    padded."""
+    padded.
+    """
     layout = attrs.get("data_layout") or attrs.layout
     named = list(zip(layout, widths, strict=True))
     if any(any(width) for letter, width in named if letter not in "DHW"):

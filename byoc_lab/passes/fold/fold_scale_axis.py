@@ -1,8 +1,4 @@
-"""FoldScaleAxis: scales along one axis move into the weights around them, and are computed there.
-
-Both directions, then FoldConstant. As in TVM it is a sequence whose first two members are of level
-3: at the default level 2 only FoldConstant runs, and every multiply is still there.
-"""
+"""FoldScaleAxis: scales along one axis move into the weights around them."""
 
 from __future__ import annotations
 
@@ -13,7 +9,11 @@ from byoc_lab.passes.framework.passes import Sequential
 
 
 class FoldScaleAxis(Sequential):
-    """Fold scales backwards, then forwards, then fold constants."""
+    """Scales along one axis move into the weights around them, and are computed there.
+
+    Both directions, then FoldConstant. As in TVM it is a sequence whose first two members are of
+    level 3: at the default level 2 only FoldConstant runs, and every multiply is still there.
+    """
 
     def __init__(self) -> None:
         passes = [BackwardFoldScaleAxis(), ForwardFoldScaleAxis(), FoldConstant()]

@@ -1,12 +1,4 @@
-"""ForwardFoldScaleAxis: a scale before a convolution or dense moves into its weight.
-
-`nn.conv2d(multiply(%x, %s), %w)` -> `nn.conv2d(%x, multiply(%w, %s'))`, also through relu,
-leaky_relu, add and subtract in between (whose other operand is divided by the scale). Left alone:
-where any user of the scaled value cannot take the scale, and what BackwardFoldScaleAxis leaves.
-Where anything could take a scale, projections of tuples that are written out go, too, as in TVM.
-
-Source: src/relay/transforms/fold_scale_axis.cc of TVM 0.16.
-"""
+"""ForwardFoldScaleAxis: a scale before a convolution or dense moves into its weight."""
 
 from __future__ import annotations
 
@@ -32,7 +24,16 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class ForwardFoldScaleAxis(FunctionPass):
-    """Fold scales into the weights of what comes after them."""
+    """A scale before a convolution or dense moves into its weight.
+
+    `nn.conv2d(multiply(%x, %s), %w)` -> `nn.conv2d(%x, multiply(%w, %s'))`, also through relu,
+    leaky_relu, add and subtract in between (whose other operand is divided by the scale). Left
+    alone: where any user of the scaled value cannot take the scale, and what BackwardFoldScaleAxis
+    leaves. Where anything could take a scale, projections of tuples that are written out go, too,
+    as in TVM.
+
+    Source: src/relay/transforms/fold_scale_axis.cc of TVM 0.16.
+    """
 
     opt_level = 3
     required = ("InferType",)

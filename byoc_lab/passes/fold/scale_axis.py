@@ -114,7 +114,8 @@ def output_axes(call: Call) -> ConvAxes | None:
 
 def _conv_axes(call: Call, layout: str, letter: str) -> ConvAxes | None:
     """None for layouts that mix plain and blocked channels, or have blocks in blocks, and for
-    grouped convolutions that are not depthwise. For a depthwise one the I axis is that of O."""
+    grouped convolutions that are not depthwise. For a depthwise one the I axis is that of O.
+    """
     kernel = call.attrs.kernel_layout
     is_blocked = {"c" in layout, "o" in kernel, "i" in kernel}
     outer, inner = Layout(layout), Layout(kernel)

@@ -1,8 +1,4 @@
-"""AnnotateSpans: every node gets its place in the text of the module as its span.
-
-What a node knew of its origin before is lost.
-Source: apache/tvm, `AnnotateSpans` of python/tvm/relay/transform/transform.py.
-"""
+"""AnnotateSpans: every node gets its place in the text of the module as its span."""
 
 from __future__ import annotations
 
@@ -13,8 +9,14 @@ from byoc_lab.relay.text.parser import parse
 
 
 class AnnotateSpans(ModulePass):
-    """Print the module and read it again: the result is equal, typed, and its spans are places in
-    `mod.astext()`, which they call "GeneratedSource"."""
+    """Every node gets its place in the text of the module as its span.
+
+    What a node knew of its origin before is lost.
+    Source: apache/tvm, `AnnotateSpans` of python/tvm/relay/transform/transform.py.
+
+    Print the module and read it again: the result is equal, typed, and its spans are places in
+    `mod.astext()`, which they call "GeneratedSource".
+    """
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         return parse(mod.astext(), "GeneratedSource").with_attrs(mod.attrs)

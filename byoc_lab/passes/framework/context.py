@@ -1,8 +1,4 @@
-"""PassContext: what the passes of a `with` block go by, and who listens to them.
-
-Source: src/ir/transform.cc and src/ir/instrument.cc of TVM 0.16 (what runs when, and what happens
-when an instrument raises).
-"""
+"""PassContext: what the passes of a `with` block go by, and who listens to them."""
 
 from __future__ import annotations
 
@@ -103,7 +99,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 class PassContext:
-    """What passes of a `with` block go by.
+    """What the passes of a `with` block go by, and who listens to them.
 
     opt_level: a Sequential skips members of a higher level (2 by default: FoldScaleAxis, of level
         3, is then skipped silently). required_pass, disabled_pass: names that run, or do not,
@@ -111,6 +107,9 @@ class PassContext:
         context inside another has its own, and the outer ones hear nothing meanwhile. config:
         settings by name. trace: a function `(mod, info, is_before)`, as before there were
         instruments.
+
+    Source: src/ir/transform.cc and src/ir/instrument.cc of TVM 0.16 (what runs when, and what
+    happens when an instrument raises).
     """
 
     register_config = staticmethod(register_config)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 @dataclass(eq=False)
 class Round:
     """One walk over a function: `root` as it was when the walk began, and what was `made` of its
-    nodes, those included that only got rewritten parts (so that sharing can be told)."""
+    nodes, those included that only got rewritten parts (so that sharing can be told).
+    """
 
     function: str
     root: Expr
@@ -73,7 +74,8 @@ def listening(listener: Listener) -> Iterator[None]:
 
 class StageObserver(Protocol):
     """Is told of every pass that the framework comes to, sequences and the passes inside other
-    passes included. It only listens: what runs does not depend on it."""
+    passes included. It only listens: what runs does not depend on it.
+    """
 
     def begin(self, p: Pass, mod: IRModule) -> None:
         """The framework comes to pass `p` with module `mod`."""
@@ -106,7 +108,8 @@ def stage_observer() -> StageObserver | None:
 @contextmanager
 def rewriting(root: Expr, function: str | None = None) -> Iterator[None]:
     """What is reported inside is a round of rewriting `root`, of the global `function` (the one
-    being rewritten already, when not given)."""
+    being rewritten already, when not given).
+    """
     outer = _round.get()
     name = function if function is not None else outer.function if outer else ""
     token = _round.set(Round(name, root))

@@ -1,7 +1,4 @@
-"""InferType: every expression gets its `checked_type`; missing annotations are filled in.
-
-The work is done by `relay/infer.py`, which other passes call after they changed something.
-"""
+"""InferType: every expression gets its `checked_type`; missing annotations are filled in."""
 
 from __future__ import annotations
 
@@ -14,7 +11,10 @@ from byoc_lab.relay.typing.infer import infer_module
 
 
 class InferType(ModulePass):
-    """Infer the types of a whole module."""
+    """Every expression gets its `checked_type`; missing annotations are filled in.
+
+    The work is done by `relay/infer.py`, which other passes call after they changed something.
+    """
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         return infer_module(mod)

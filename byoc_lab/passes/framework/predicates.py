@@ -15,7 +15,8 @@ Checked = tuple[str, DFPattern, "Callable[[Expr], bool] | None"]
 
 def ask(predicate: Callable[[Any], Answer], expr: Expr, who: str) -> Answer:
     """What `predicate` says of `expr`. who: the predicate in words, for the PredicateError that is
-    raised when it raises."""
+    raised when it raises.
+    """
     try:
         return predicate(expr)
     except Exception as error:

@@ -1,7 +1,4 @@
-"""PrintIR: writes the module to standard error, and leaves it as it is.
-
-Source: `tvm.transform.PrintIR` of TVM 0.16.
-"""
+"""PrintIR: writes the module to standard error, and leaves it as it is."""
 
 from __future__ import annotations
 
@@ -13,9 +10,11 @@ from byoc_lab.relay.ir.module import IRModule
 
 
 class PrintIR(ModulePass):
-    """Show the module between two passes.
+    """Writes the module to standard error, and leaves it as it is.
 
     header: goes before it. show_meta_data: whether constants are written out.
+
+    Source: `tvm.transform.PrintIR` of TVM 0.16.
     """
 
     def __init__(self, header: str = "", show_meta_data: bool = False):

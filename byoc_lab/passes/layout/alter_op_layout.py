@@ -1,13 +1,4 @@
-"""AlterOpLayout: operators take the layouts that somebody registered for them.
-
-The function that `relay.op.register_alter_op_layout("nn.conv2d")` sets (an operator's attribute
-"FTVMAlterOpLayout") is called as `function(attrs, args, arg_types, out_type)` and gives a call in
-another layout, of the same or another operator, or None. Operators around it follow, or get
-`layout_transform`s.
-
-Source: src/relay/transforms/alter_op_layout.cc of TVM 0.16. TVM brings such functions for its
-targets; byoc_lab brings none.
-"""
+"""AlterOpLayout: operators take the layouts that somebody registered for them."""
 
 from __future__ import annotations
 
@@ -23,7 +14,16 @@ from byoc_lab.relay.ir.types import TupleType, Type
 
 
 class AlterOpLayout(FunctionPass):
-    """Put operators into the layouts that are registered for them."""
+    """Operators take the layouts that somebody registered for them.
+
+    The function that `relay.op.register_alter_op_layout("nn.conv2d")` sets (an operator's attribute
+    "FTVMAlterOpLayout") is called as `function(attrs, args, arg_types, out_type)` and gives a call
+    in another layout, of the same or another operator, or None. Operators around it follow, or get
+    `layout_transform`s.
+
+    Source: src/relay/transforms/alter_op_layout.cc of TVM 0.16. TVM brings such functions for its
+    targets; byoc_lab brings none.
+    """
 
     opt_level = 3
     required = ("InferType",)

@@ -1,17 +1,4 @@
-"""ConvertLayout: convolutions, pools and resizes into the layouts that are wanted.
-
-`ConvertLayout({"nn.conv2d": ["NHWC", "default"]})` names for each operator the layouts of its data
-and, where it has one, of its weight; "default" is the weight layout that goes with the data.
-Operators around it follow, or get `layout_transform`s.
-
-Which attributes hold the layouts, and what the defaults are, is the table below; for any other
-operator, `relay.op.register_convert_op_layout` sets a function of one's own (the operator's
-attribute "FTVMConvertOpLayout"): `function(attrs, args, arg_types, desired_layouts)` gives a call,
-or None.
-
-Source: src/relay/transforms/convert_layout.cc and the `register_convert_op_layout` functions of
-python/tvm/relay of TVM 0.16.
-"""
+"""ConvertLayout: convolutions, pools and resizes into the layouts that are wanted."""
 
 from __future__ import annotations
 
@@ -62,8 +49,23 @@ class LayoutConfig:
 
 
 class ConvertLayout(FunctionPass):
-    """Put operators into the layouts of `desired_layouts`: by operator, one for each of its
-    arguments that has one."""
+    """Convolutions, pools and resizes into the layouts that are wanted.
+
+    `ConvertLayout({"nn.conv2d": ["NHWC", "default"]})` names for each operator the layouts of its
+    data and, where it has one, of its weight; "default" is the weight layout that goes with the
+    data. Operators around it follow, or get `layout_transform`s.
+
+    Which attributes hold the layouts, and what the defaults are, is the table below; for any other
+    operator, `relay.op.register_convert_op_layout` sets a function of one's own (the operator's
+    attribute "FTVMConvertOpLayout"): `function(attrs, args, arg_types, desired_layouts)` gives a
+    call, or None.
+
+    Put operators into the layouts of `desired_layouts`: by operator, one for each of its
+    arguments that has one.
+
+    Source: src/relay/transforms/convert_layout.cc and the `register_convert_op_layout` functions of
+    python/tvm/relay of TVM 0.16.
+    """
 
     opt_level = 3
     required = ("InferType", "CanonicalizeOps")

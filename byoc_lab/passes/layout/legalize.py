@@ -1,13 +1,4 @@
-"""Legalize: operators become what somebody registered for them.
-
-The function that `relay.op.register_legalize("nn.dense")` sets (an operator's attribute
-"FTVMLegalize") is called as `function(attrs, args, types)`, with the types of the arguments and,
-last, of the result, and gives the call to put there, or None to leave the operator as it is.
-
-Source: src/relay/transforms/legalize.cc of TVM 0.16. TVM brings such functions for its targets;
-byoc_lab brings none of them: what is legal is for a back end to say. One is for all targets, that
-of clip.
-"""
+"""Legalize: operators become what somebody registered for them."""
 
 from __future__ import annotations
 
@@ -23,7 +14,16 @@ from byoc_lab.relay.ir.module import IRModule
 
 
 class Legalize(FunctionPass):
-    """Replace operators by what their attribute `legalize_map_attr_name` gives."""
+    """Operators become what somebody registered for them.
+
+    The function that `relay.op.register_legalize("nn.dense")` sets (an operator's attribute
+    "FTVMLegalize") is called as `function(attrs, args, types)`, with the types of the arguments
+    and, last, of the result, and gives the call to put there, or None to leave the operator as it
+    is.
+
+    Source: src/relay/transforms/legalize.cc of TVM 0.16. TVM brings such functions for its targets;
+    byoc_lab brings none of them: what is legal is for a back end to say. One is for all targets,
+    that of clip."""
 
     opt_level = 1
     required = ("InferType",)

@@ -1,11 +1,4 @@
-"""DefuseOps: calls of inline functions become the functions' bodies.
-
-`fn (%p) { nn.relu(%p) }(%x)` -> `nn.relu(%x)`, whatever attributes the function has. Calls of
-global functions are left alone. The reverse of fusing, and of MergeComposite.
-
-Source: src/relay/transforms/defuse_ops.cc of TVM 0.16 (which replaces parameters by name, and
-refuses functions in which two share one; here they are told apart by identity).
-"""
+"""DefuseOps: calls of inline functions become the functions' bodies."""
 
 from __future__ import annotations
 
@@ -19,7 +12,14 @@ from byoc_lab.relay.ir.visit import applied
 
 
 class DefuseOps(FunctionPass):
-    """Inline every call of a function literal."""
+    """Calls of inline functions become the functions' bodies.
+
+    `fn (%p) { nn.relu(%p) }(%x)` -> `nn.relu(%x)`, whatever attributes the function has. Calls of
+    global functions are left alone. The reverse of fusing, and of MergeComposite.
+
+    Source: src/relay/transforms/defuse_ops.cc of TVM 0.16 (which replaces parameters by name, and
+    refuses functions in which two share one; here they are told apart by identity).
+    """
 
     opt_level = 3
     required = ("InferType",)

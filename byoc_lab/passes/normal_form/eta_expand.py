@@ -1,10 +1,4 @@
-"""EtaExpand: constructors and global functions that stand as values become functions.
-
-`@map(Cons, %xs)` -> `@map(fn [A](%p: A, %q: List[A]) { Cons(%p, %q) }, %xs)`. A constructor that is
-called stays as it is; of global functions also the called ones are wrapped, as in TVM.
-
-Source: src/relay/transforms/eta_expand.cc of TVM 0.16.
-"""
+"""EtaExpand: constructors and global functions that stand as values become functions."""
 
 from __future__ import annotations
 
@@ -24,9 +18,14 @@ PARAMETER = "eta_expand_param"
 
 
 class EtaExpand(ModulePass):
-    """Wrap constructors (`expand_constructor`), global functions (`expand_global_var`), or both.
+    """Constructors and global functions that stand as values become functions.
+
+    `@map(Cons, %xs)` -> `@map(fn [A](%p: A, %q: List[A]) { Cons(%p, %q) }, %xs)`. A constructor
+    that is called stays as it is; of global functions also the called ones are wrapped, as in TVM.
 
     Raises PassError when it is neither. What is new in the result has no types yet.
+
+    Source: src/relay/transforms/eta_expand.cc of TVM 0.16.
     """
 
     opt_level = 1

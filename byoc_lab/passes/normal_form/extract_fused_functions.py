@@ -1,10 +1,4 @@
-"""ExtractFusedFunctions: a module of nothing but the functions that FuseOps makes of @main.
-
-Each is named after its structural hash, so that equal ones are one. For tuning and for counting:
-what different kernels does a network need?
-
-Source: src/relay/analysis/extract_fused_functions.cc of TVM 0.16.
-"""
+"""ExtractFusedFunctions: a module of nothing but the functions that FuseOps makes of @main."""
 
 from __future__ import annotations
 
@@ -19,7 +13,13 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class ExtractFusedFunctions(Sequential):
-    """Simplify, fuse at level 3, and keep the functions."""
+    """A module of nothing but the functions that FuseOps makes of @main.
+
+    Each is named after its structural hash, so that equal ones are one. For tuning and for
+    counting: what different kernels does a network need?
+
+    Source: src/relay/analysis/extract_fused_functions.cc of TVM 0.16.
+    """
 
     def __init__(self) -> None:
         super().__init__([SimplifyInference(), FuseOps(3), _Extract()], name=type(self).__name__)

@@ -1,13 +1,4 @@
-"""FuseOps: operators that run as one become a function that is called in their place.
-
-`nn.relu(add(%x, %y))` -> `fn (%p0, %p1, Primitive=1) { nn.relu(add(%p0, %p1)) }(%x, %y)`. Every
-operator ends up in such a function, if only by itself, qnn's too; which go together is in
-`fusion_groups.py`. Left alone: what is Primitive already, functions of other compilers, operators
-that compute nothing (on_device), tuples that nothing is fused with, calls of functions.
-`annotation.stop_fusion` keeps what it marks apart from its users, and goes.
-
-Source: src/relay/transforms/fuse_ops.cc of TVM 0.16.
-"""
+"""FuseOps: operators that run as one become a function that is called in their place."""
 
 from __future__ import annotations
 
@@ -32,11 +23,19 @@ MOST_NODES = 256
 
 
 class FuseOps(FunctionPass):
-    """Make functions of operators that run as one.
+    """Operators that run as one become a function that is called in their place.
+
+    `nn.relu(add(%x, %y))` -> `fn (%p0, %p1, Primitive=1) { nn.relu(add(%p0, %p1)) }(%x, %y)`. Every
+    operator ends up in such a function, if only by itself, qnn's too; which go together is in
+    `fusion_groups.py`. Left alone: what is Primitive already, functions of other compilers,
+    operators that compute nothing (on_device), tuples that nothing is fused with, calls of
+    functions. `annotation.stop_fusion` keeps what it marks apart from its users, and goes.
 
     fuse_opt_level: 0 fuses nothing, so that every operator is a function; -1 takes the level of the
     PassContext. Its settings "relay.FuseOps.max_depth" (most nodes in a function, 256) and
     "relay.FuseOps.link_params" (whether constants stay inside) count as well.
+
+    Source: src/relay/transforms/fuse_ops.cc of TVM 0.16.
     """
 
     required = ("InferType",)

@@ -1,13 +1,4 @@
-"""Inline: functions marked `Inline=1` go where they are called, and leave the module.
-
-`@f(%x)` with `def @f(%p, Inline=1) { abs(%p) }` -> `abs(%x)`. A function of another compiler
-becomes a closure that is called in place, `fn (%p, Compiler="A", ...) { abs(%p) }(%x)`, and so does
-one that is used as a value. Only functions that mention no global function themselves are inlined,
-after what they call was inlined into them; recursive ones, and those that nobody calls, stay.
-
-Source: src/relay/transforms/inline.cc of TVM 0.16, which fails on a function that one other calls
-twice, or uses as a value; here both are inlined.
-"""
+"""Inline: functions marked `Inline=1` go where they are called, and leave the module."""
 
 from __future__ import annotations
 
@@ -24,7 +15,16 @@ from byoc_lab.relay.ir.visit import post_order, substitute
 
 
 class Inline(ModulePass):
-    """Inline the functions that are marked."""
+    """Functions marked `Inline=1` go where they are called, and leave the module.
+
+    `@f(%x)` with `def @f(%p, Inline=1) { abs(%p) }` -> `abs(%x)`. A function of another compiler
+    becomes a closure that is called in place, `fn (%p, Compiler="A", ...) { abs(%p) }(%x)`, and so
+    does one that is used as a value. Only functions that mention no global function themselves are
+    inlined, after what they call was inlined into them; recursive ones, and those that nobody
+    calls, stay.
+
+    Source: src/relay/transforms/inline.cc of TVM 0.16, which fails on a function that one other
+    calls twice, or uses as a value; here both are inlined."""
 
     opt_level = 1
 

@@ -1,15 +1,4 @@
-"""LambdaLift: closures become global functions.
-
-A function that uses no variables from outside takes the place of a global one, `let %f = fn (%x)
-{ abs(%x) }` -> `let %f = @lifted_name0`. One that does is wrapped in a function of these variables,
-which is marked `Closure=1` and called where the closure was: `@lifted_name1(%a)`, with
-`def @lifted_name1(%a, Closure=1) { fn (%x) { add(%x, %a) } }`. Where a closure calls itself by the
-name that a let gave it, it calls the global function then. Equal closures are lifted once.
-
-Source: src/relay/backend/vm/lambda_lift.cc of TVM 0.16, which numbers the names by a hash, leaves a
-recursive closure that is also used as a value with a free variable, and one that only has type
-variables from outside uncalled, which is ill-typed; here both are called.
-"""
+"""LambdaLift: closures become global functions."""
 
 from __future__ import annotations
 
@@ -30,7 +19,19 @@ from byoc_lab.relay.typing.infer import infer_module
 
 
 class LambdaLift(ModulePass):
-    """Make closures global; those marked `Primitive` stay. What is new has no types yet."""
+    """Closures become global functions.
+
+    A function that uses no variables from outside takes the place of a global one, `let %f = fn
+    (%x) { abs(%x) }` -> `let %f = @lifted_name0`. One that does is wrapped in a function of these
+    variables, which is marked `Closure=1` and called where the closure was: `@lifted_name1(%a)`,
+    with `def @lifted_name1(%a, Closure=1) { fn (%x) { add(%x, %a) } }`. Where a closure calls
+    itself by the name that a let gave it, it calls the global function then. Equal closures are
+    lifted once.
+
+    Source: src/relay/backend/vm/lambda_lift.cc of TVM 0.16, which numbers the names by a hash,
+    leaves a recursive closure that is also used as a value with a free variable, and one that only
+    has type variables from outside uncalled, which is ill-typed; here both are called.
+    """
 
     opt_level = 1
 

@@ -1,14 +1,4 @@
-"""ToANormalForm: every intermediate value gets a name of its own.
-
-`add(abs(%x), %y)` -> `let %x_0 = abs(%x); let %x_1 = add(%x_0, %y); %x_1`, constants included.
-A value that several branches share is bound in the innermost scope around all its uses. Lets that
-are there keep their variables; each also yields one more name for its own result, as in TVM. The
-parts of an if and of ref_write come from the last to the first, as there: what both branches share
-is before the condition. Primitive functions are bound whole, and external functions left alone. An
-`on_device` that fixes its result has no name of its own: values inside are bound with its device.
-
-Source: src/relay/transforms/to_a_normal_form.cc of TVM 0.16. New nodes have no types yet.
-"""
+"""ToANormalForm: every intermediate value gets a name of its own."""
 
 from __future__ import annotations
 
@@ -34,7 +24,18 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class ToANormalForm(ModulePass):
-    """Bind every value with let."""
+    """Every intermediate value gets a name of its own.
+
+    `add(abs(%x), %y)` -> `let %x_0 = abs(%x); let %x_1 = add(%x_0, %y); %x_1`, constants included.
+    A value that several branches share is bound in the innermost scope around all its uses. Lets
+    that are there keep their variables; each also yields one more name for its own result, as in
+    TVM. The parts of an if and of ref_write come from the last to the first, as there: what both
+    branches share is before the condition. Primitive functions are bound whole, and external
+    functions left alone. An `on_device` that fixes its result has no name of its own: values inside
+    are bound with its device.
+
+    Source: src/relay/transforms/to_a_normal_form.cc of TVM 0.16. New nodes have no types yet.
+    """
 
     opt_level = 1
 

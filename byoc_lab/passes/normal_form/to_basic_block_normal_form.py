@@ -1,13 +1,4 @@
-"""ToBasicBlockNormalForm: what several branches or functions share gets a name around them.
-
-`if (%c) { add(abs(%x), %y) } else { abs(%x) }`, where both calls of abs are one node, ->
-`let %x_0 = abs(%x); if (%c) { add(%x_0, %y) } else { %x_0 }`. Everything else stays the graph it
-was: inside one scope, sharing needs no name. So each scope is a basic block, and it is plain what
-is computed before a branch.
-
-Source: src/relay/transforms/to_basic_block_normal_form.cc of TVM 0.16. As there, a value that is
-first met outside of the branches that use it has its place there, and gets no name.
-"""
+"""ToBasicBlockNormalForm: what several branches or functions share gets a name around them."""
 
 from __future__ import annotations
 
@@ -22,7 +13,16 @@ from byoc_lab.relay.ir.visit import is_dataflow
 
 
 class ToBasicBlockNormalForm(ModulePass):
-    """Bind what crosses the boundary of a scope with let."""
+    """What several branches or functions share gets a name around them.
+
+    `if (%c) { add(abs(%x), %y) } else { abs(%x) }`, where both calls of abs are one node, -> `let
+    %x_0 = abs(%x); if (%c) { add(%x_0, %y) } else { %x_0 }`. Everything else stays the graph it
+    was: inside one scope, sharing needs no name. So each scope is a basic block, and it is plain
+    what is computed before a branch.
+
+    Source: src/relay/transforms/to_basic_block_normal_form.cc of TVM 0.16. As there, a value that
+    is first met outside of the branches that use it has its place there, and gets no name.
+    """
 
     opt_level = 1
 
@@ -37,7 +37,8 @@ class ToBasicBlockNormalForm(ModulePass):
 
 def find_lifted(expr: Expr) -> Iterator[Expr]:
     """What is used in several scopes of an expression and computed, or first met, in one of them;
-    operators and global functions belong to none."""
+    operators and global functions belong to none.
+    """
     normaliser = _BlockNormaliser(Function([], expr))
     normaliser._place(Scope(None))
     return (e for e in normaliser._find_lifted() if not isinstance(e, (Op, GlobalVar)))

@@ -1,11 +1,4 @@
-"""ToGraphNormalForm: every let goes, and its value stands wherever its variable stood.
-
-`let %a = abs(%x); add(%a, %a)` -> `%0 = abs(%x); add(%0, %0)`: the value is shared, not copied. A
-recursive let of a function stays. Effects are not respected, as in TVM: a `ref_write` bound to an
-unused variable is gone.
-
-Source: src/relay/transforms/to_graph_normal_form.cc of TVM 0.16.
-"""
+"""ToGraphNormalForm: every let goes, and its value stands wherever its variable stood."""
 
 from __future__ import annotations
 
@@ -19,7 +12,14 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class ToGraphNormalForm(FunctionPass):
-    """Replace let-bound variables by their values."""
+    """Every let goes, and its value stands wherever its variable stood.
+
+    `let %a = abs(%x); add(%a, %a)` -> `%0 = abs(%x); add(%0, %0)`: the value is shared, not copied.
+    A recursive let of a function stays. Effects are not respected, as in TVM: a `ref_write` bound
+    to an unused variable is gone.
+
+    Source: src/relay/transforms/to_graph_normal_form.cc of TVM 0.16.
+    """
 
     opt_level = 1
 

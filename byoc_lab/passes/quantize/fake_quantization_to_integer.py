@@ -1,18 +1,4 @@
-"""FakeQuantizationToInteger: what is computed between dequantizing and quantizing goes whole.
-
-qnn.quantize(nn.relu(nn.conv2d(qnn.dequantize(%x), qnn.dequantize(%w)))) ->
-qnn.requantize(maximum(qnn.conv2d(%x, %w), 0))
-
-A region is all that leads from dequantized tensors (and constants) to a quantize. It is replaced
-where each of its operators has a rule, which is told what the integers stand for (an affine type)
-and says what its result's do; `fake_quantized_ops.py` has the rules. The function that
-`relay.op.register_fake_quantization_to_integer` sets is a rule too: `function(call, types)` gives
-the call in integers and its affine type.
-
-With `use_qat`, single operators whose operands are all dequantized follow, where no quantize is.
-
-Source: src/relay/transforms/fake_quantization_to_integer.cc of TVM 0.16.
-"""
+"""FakeQuantizationToInteger: what is computed between dequantizing and quantizing goes whole."""
 
 from __future__ import annotations
 
@@ -49,12 +35,26 @@ _log = logging.getLogger(__name__)
 
 
 class FakeQuantizationToInteger(FunctionPass):
-    """Compute in integers.
+    """What is computed between dequantizing and quantizing goes whole.
+
+    qnn.quantize(nn.relu(nn.conv2d(qnn.dequantize(%x), qnn.dequantize(%w)))) ->
+    qnn.requantize(maximum(qnn.conv2d(%x, %w), 0))
+
+    A region is all that leads from dequantized tensors (and constants) to a quantize. It is
+    replaced where each of its operators has a rule, which is told what the integers stand for (an
+    affine type) and says what its result's do; `fake_quantized_ops.py` has the rules. The function
+    that `relay.op.register_fake_quantization_to_integer` sets is a rule too: `function(call,
+    types)` gives the call in integers and its affine type.
+
+    With `use_qat`, single operators whose operands are all dequantized follow, where no quantize
+    is.
 
     hard_fail: raise PassError where an operator has no rule, or its rule fails; otherwise what it
         is part of stays as it is (logged at level DEBUG).
     use_qat: take single operators too. optional_qnn_ops: operators whose rules are to be asked for
         by name, such as nn.softmax.
+
+    Source: src/relay/transforms/fake_quantization_to_integer.cc of TVM 0.16.
     """
 
     required = ("InferType", "DivToMul")

@@ -252,7 +252,8 @@ def avg_pool(call: AnyValue, types: AffineTypes) -> Made:
 
 def _ends_region(call: Call, root: Expr | None) -> bool:
     """Whether a pool such as `call` is what the region's quantize takes; it is, in a region
-    without such a pool on its first operands."""
+    without such a pool on its first operands.
+    """
     above, node = None, root
     while isinstance(node, Call):
         if node.op is call.op and node.attrs == call.attrs:

@@ -24,7 +24,8 @@ CANONICALIZE = "FTVMQnnCanonicalize"
 
 def lowers(*names: str) -> Callable[[Lowering], Lowering]:
     """Make a function (attributes, arguments, types of them and of the result) -> Expr what
-    CanonicalizeOps puts for the operators named."""
+    CanonicalizeOps puts for the operators named.
+    """
 
     def register(function: Lowering) -> Lowering:
         for name in names:

@@ -1,14 +1,4 @@
-"""ToMixedPrecision: a network of float32 computes in float16 or bfloat16 where that does no harm.
-
-Operators have three colours. Those that gain (ALWAYS: convolutions, products of matrices) get their
-floating-point operands cast to the narrow dtype; those that would lose (NEVER: softmax, sums) get
-them cast to float32; the others (FOLLOW) are narrow if all that they are made of is, where
-parameters and constants count as either. An operator's colour is its attribute
-"FTVMMixedPrecisionConversionType", see `relay.op.register_mixed_precision_conversion`.
-
-Source: src/relay/transforms/to_mixed_precision.cc and
-python/tvm/relay/transform/mixed_precision.py of TVM 0.16.
-"""
+"""ToMixedPrecision: a float32 network computes in float16 or bfloat16 where that is safe."""
 
 from __future__ import annotations
 
@@ -114,7 +104,13 @@ register_mixed_precision_conversion("clip", _clip)
 
 
 class ToMixedPrecision(FunctionPass):
-    """Compute in `mixed_precision_type` (a float dtype or bfloat16) where that does no harm.
+    """A network of float32 computes in float16 or bfloat16 where that does no harm.
+
+    Operators have three colours. Those that gain (ALWAYS: convolutions, products of matrices) get
+    their floating-point operands cast to the narrow dtype; those that would lose (NEVER: softmax,
+    sums) get them cast to float32; the others (FOLLOW) are narrow if all that they are made of is,
+    where parameters and constants count as either. An operator's colour is its attribute
+    "FTVMMixedPrecisionConversionType", see `relay.op.register_mixed_precision_conversion`.
 
     missing_op_mode: what becomes of an operator that has no colour. 1: it follows its operands,
         with a warning; 2: without one; 0: PassError.
@@ -122,6 +118,9 @@ class ToMixedPrecision(FunctionPass):
     With the setting "relay.ToMixedPrecision.keep_orig_output_dtype" the results keep their dtypes.
     Functions that passes leave alone (those of other compilers) are called with what they take.
     Raises PassError for calls of other global functions and of constructors as well.
+
+    Source: src/relay/transforms/to_mixed_precision.cc and
+    python/tvm/relay/transform/mixed_precision.py of TVM 0.16.
     """
 
     def __init__(self, mixed_precision_type: str = "float16", missing_op_mode: int = 1):

@@ -1,12 +1,4 @@
-"""CanonicalizeCast: a cast to wider numbers that several operators read becomes one for each.
-
-%1 = cast(%x, "float32"); exp(%1), log(%1)  ->  exp(cast(%x, "float32")), log(cast(%x, "float32"))
-
-When operators are fused, each then reads the narrow tensor. Only elementwise and broadcasting
-operators get casts of their own.
-
-Source: src/relay/transforms/canonicalize_cast.cc of TVM 0.16.
-"""
+"""CanonicalizeCast: a cast to wider numbers that several operators read becomes one for each."""
 
 from __future__ import annotations
 
@@ -24,7 +16,16 @@ from byoc_lab.relay.op.framework.registry import OpPattern
 
 
 class CanonicalizeCast(FunctionPass):
-    """Give every reader a cast of its own."""
+    """A cast to wider numbers that several operators read becomes one for each.
+
+    %1 = cast(%x, "float32"); exp(%1), log(%1)  ->  exp(cast(%x, "float32")), log(cast(%x,
+    "float32"))
+
+    When operators are fused, each then reads the narrow tensor. Only elementwise and broadcasting
+    operators get casts of their own.
+
+    Source: src/relay/transforms/canonicalize_cast.cc of TVM 0.16.
+    """
 
     opt_level = 3
     required = ("InferType",)

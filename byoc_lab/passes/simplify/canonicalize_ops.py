@@ -1,10 +1,4 @@
-"""CanonicalizeOps: `nn.bias_add(%x, %b, axis=a)` -> `add(%x, expand_dims(%b, ...))`.
-
-The bias gets new axes behind it, as many as follow axis a; along the last axis it is added as it
-is, since broadcasting lines it up already. What comes after then has one operation to know.
-
-Source: src/relay/transforms/canonicalize_ops.cc of TVM 0.16.
-"""
+"""CanonicalizeOps: `nn.bias_add(%x, %b, axis=a)` -> `add(%x, expand_dims(%b, ...))`."""
 
 from __future__ import annotations
 
@@ -18,7 +12,13 @@ from byoc_lab.relay.op.framework.namespace import function
 
 
 class CanonicalizeOps(FunctionPass):
-    """Write every bias_add as an addition."""
+    """`nn.bias_add(%x, %b, axis=a)` -> `add(%x, expand_dims(%b, ...))`.
+
+    The bias gets new axes behind it, as many as follow axis a; along the last axis it is added as
+    it is, since broadcasting lines it up already. What comes after then has one operation to know.
+
+    Source: src/relay/transforms/canonicalize_ops.cc of TVM 0.16.
+    """
 
     opt_level = 3
     required = ("InferType",)

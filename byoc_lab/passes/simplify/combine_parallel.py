@@ -47,7 +47,8 @@ def concatenated(parts: Sequence[Expr], axis: int) -> Expr:
 
 def cut(whole: Expr, axis: int, lengths: Sequence[int], rank: int) -> list[Expr]:
     """`whole` in pieces of these lengths along `axis`, one behind the other; rank: as many axes
-    as the slices name."""
+    as the slices name.
+    """
     pieces, begin = [], 0
     for length in lengths:
         starts, sizes, strides = [0] * rank, [-1] * rank, (1,) * rank
@@ -61,7 +62,8 @@ def cut(whole: Expr, axis: int, lengths: Sequence[int], rank: int) -> list[Expr]
 
 def axis_behind(branch: Branch, axis: int) -> int | None:
     """Where `axis` of the first operator's result is in the last one's; None where combining
-    that axis, one branch behind the other, would give the followers another shape or meaning."""
+    that axis, one branch behind the other, would give the followers another shape or meaning.
+    """
     for before, call in pairwise(branch):
         old, new = shape_of(before), shape_of(call)
         if call.op_name in ("broadcast_to", "trilu"):

@@ -1,11 +1,4 @@
-"""CombineParallelBatchMatmul: batches of matrix products with one left side become one batch.
-
-nn.batch_matmul(x, y1), nn.batch_matmul(x, y2) -> slices of nn.batch_matmul(x, y1 and y2), where the
-right sides are transposed, which is the default.
-
-Source: src/relay/transforms/combine_parallel_batch_matmul.cc of TVM 0.16. Where TVM makes something
-ill-typed (a follower's operand that is no tensor of the products' width), the follower is left.
-"""
+"""CombineParallelBatchMatmul: batches of matrix products with one left side become one batch."""
 
 from __future__ import annotations
 
@@ -26,7 +19,15 @@ BATCH = 3  # axes of an operand
 
 
 class CombineParallelBatchMatmul(CombineParallel):
-    """Combine batches of matrix products; `min_num_branches` (3) of them or more."""
+    """Batches of matrix products with one left side become one batch.
+
+    nn.batch_matmul(x, y1), nn.batch_matmul(x, y2) -> slices of nn.batch_matmul(x, y1 and y2), where
+    the right sides are transposed, which is the default.
+
+    Source: src/relay/transforms/combine_parallel_batch_matmul.cc of TVM 0.16. Where TVM makes
+    something ill-typed (a follower's operand that is no tensor of the products' width), the
+    follower is left.
+    """
 
     def combiner(self) -> Combiner:
         return _Products()

@@ -1,10 +1,4 @@
-"""CombineParallelConv2D: 2d convolutions of one value become one, with all their channels.
-
-The convolutions have the same attributes and window; the number of channels may differ. Left alone:
-groups, and layouts in blocks (TVM combines those too).
-
-Source: src/relay/transforms/combine_parallel_conv2d.cc of TVM 0.16.
-"""
+"""CombineParallelConv2D: 2d convolutions of one value become one, with all their channels."""
 
 from __future__ import annotations
 
@@ -24,7 +18,13 @@ PLAIN = 4  # letters of a layout without blocks
 
 
 class CombineParallelConv2D(CombineParallel):
-    """Combine 2d convolutions; `min_num_branches` (3) of them or more."""
+    """2d convolutions of one value become one, with all their channels.
+
+    The convolutions have the same attributes and window; the number of channels may differ. Left
+    alone: groups, and layouts in blocks (TVM combines those too).
+
+    Source: src/relay/transforms/combine_parallel_conv2d.cc of TVM 0.16.
+    """
 
     def combiner(self) -> Combiner:
         return _Convolutions()

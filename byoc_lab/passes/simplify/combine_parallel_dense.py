@@ -1,14 +1,4 @@
-"""CombineParallelDense: dense layers of one value become one batch_matmul, or one dense layer.
-
-to_batch: layers of the same width are stacked, nn.dense(x, w1), nn.dense(x, w2) ->
-nn.batch_matmul(stack(x, x), stack(w1, w2)). Else their weights are joined, and the widths may
-differ.
-
-Source: src/relay/transforms/combine_parallel_dense.cc and combine_parallel_op_batch.cc of TVM 0.16.
-Where that makes something ill-typed (layers on data of three axes, biases that are scalars or go by
-nn.bias_add, stacked, and followers that change the shape otherwise), the operators are left as they
-are. The units are found where the followers moved them; TVM takes the last axis that is as long.
-"""
+"""CombineParallelDense: dense layers of one value become one batch_matmul, or one dense layer."""
 
 from __future__ import annotations
 
@@ -31,7 +21,18 @@ MATRIX = 2  # axes of data that can be stacked
 
 
 class CombineParallelDense(CombineParallel):
-    """Combine dense layers; `min_num_branches` (3) of them or more."""
+    """Dense layers of one value become one batch_matmul, or one dense layer.
+
+    to_batch: layers of the same width are stacked, nn.dense(x, w1), nn.dense(x, w2) ->
+    nn.batch_matmul(stack(x, x), stack(w1, w2)). Else their weights are joined, and the widths may
+    differ.
+
+    Source: src/relay/transforms/combine_parallel_dense.cc and combine_parallel_op_batch.cc of TVM
+    0.16. Where that makes something ill-typed (layers on data of three axes, biases that are
+    scalars or go by nn.bias_add, stacked, and followers that change the shape otherwise), the
+    operators are left as they are. The units are found where the followers moved them; TVM takes
+    the last axis that is as long.
+    """
 
     def __init__(self, min_num_branches: int = 3, to_batch: bool = True):
         super().__init__(min_num_branches)

@@ -1,11 +1,4 @@
-"""DeadCodeElimination: lets whose variable nobody uses are dropped, if their value has no effect.
-
-`let %a = abs(%x); %x` -> `%x`. With `inline_once`, a variable that is used once gives way to its
-value. Uses inside values that are dropped themselves do not count; a use inside a nested function
-counts twice, so that nothing is moved into a closure. Dead code without a let cannot exist.
-
-Source: src/relay/transforms/dead_code.cc of TVM 0.16.
-"""
+"""DeadCodeElimination: unused lets are dropped, if their value has no effect."""
 
 from __future__ import annotations
 
@@ -23,10 +16,17 @@ from byoc_lab.relay.typing.infer import infer_module
 
 
 class DeadCodeElimination(ModulePass):
-    """Drop lets without use or effect.
+    """Lets whose variable nobody uses are dropped, if their value has no effect.
+
+    `let %a = abs(%x); %x` -> `%x`. With `inline_once`, a variable that is used once gives way to
+    its value. Uses inside values that are dropped themselves do not count; a use inside a nested
+    function counts twice, so that nothing is moved into a closure. Dead code without a let cannot
+    exist.
 
     inline_once: also replace variables that are used once. ignore_impurity: take every value for
     one without effects.
+
+    Source: src/relay/transforms/dead_code.cc of TVM 0.16.
     """
 
     opt_level = 1

@@ -1,10 +1,4 @@
-"""DivToMul: a quotient by a constant becomes a product with its inverse.
-
-divide(%x, 4f) -> multiply(%x, 0.25f)
-
-Not of integers, and not by zero. Source: src/relay/transforms/div_to_mul.cc of TVM 0.16, which of
-a vector inverts the first number only.
-"""
+"""DivToMul: a quotient by a constant becomes a product with its inverse."""
 
 from __future__ import annotations
 
@@ -18,7 +12,13 @@ FLOATS = ("float16", "float32", "float64")
 
 
 class DivToMul(FunctionPass):
-    """Multiply by inverses instead of dividing."""
+    """A quotient by a constant becomes a product with its inverse.
+
+    divide(%x, 4f) -> multiply(%x, 0.25f)
+
+    Not of integers, and not by zero. Source: src/relay/transforms/div_to_mul.cc of TVM 0.16, which
+    of a vector inverts the first number only.
+    """
 
     required = ("InferType",)
 

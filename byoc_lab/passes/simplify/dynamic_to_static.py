@@ -1,12 +1,4 @@
-"""DynamicToStatic: operators whose shapes are arguments take them as attributes, where known.
-
-dyn.reshape(%x, shape_of(%y)) -> reshape(%x, newshape=[2, 3]), where %y is 2 x 3
-
-FoldConstant makes constants of what is known, and each operator that becomes static lets more be
-known; so the two take turns until nothing changes.
-
-Source: src/relay/transforms/dynamic_to_static.cc of TVM 0.16.
-"""
+"""DynamicToStatic: operators whose shapes are arguments take them as attributes, where known."""
 
 from __future__ import annotations
 
@@ -22,7 +14,15 @@ from byoc_lab.relay.typing.infer import infer_module
 
 
 class DynamicToStatic(ModulePass):
-    """Make dynamic operators static, and fold constants."""
+    """Operators whose shapes are arguments take them as attributes, where known.
+
+    dyn.reshape(%x, shape_of(%y)) -> reshape(%x, newshape=[2, 3]), where %y is 2 x 3
+
+    FoldConstant makes constants of what is known, and each operator that becomes static lets more
+    be known; so the two take turns until nothing changes.
+
+    Source: src/relay/transforms/dynamic_to_static.cc of TVM 0.16.
+    """
 
     opt_level = 2
 

@@ -1,12 +1,4 @@
-"""EliminateCommonSubexpr: what is computed twice from the same values is computed once.
-
-`add(abs(%x), abs(%x))` with two calls of abs -> one call, used twice. Two calls are the same when
-operator, attributes and arguments are: the same nodes, equal scalars, or tuples of such.
-Projections of one tuple are, too. Left alone: calls without arguments, of functions, of stateful
-operators, and of tuples in tuples.
-
-Source: src/relay/transforms/eliminate_common_subexpr.cc of TVM 0.16.
-"""
+"""EliminateCommonSubexpr: what is computed twice from the same values is computed once."""
 
 from __future__ import annotations
 
@@ -20,7 +12,15 @@ from byoc_lab.relay.ir.module import IRModule
 
 
 class EliminateCommonSubexpr(FunctionPass):
-    """Share equal calls. fskip: a function that says of a call to leave it alone."""
+    """What is computed twice from the same values is computed once.
+
+    `add(abs(%x), abs(%x))` with two calls of abs -> one call, used twice. Two calls are the same
+    when operator, attributes and arguments are: the same nodes, equal scalars, or tuples of such.
+    Projections of one tuple are, too. Left alone: calls without arguments, of functions, of
+    stateful operators, and of tuples in tuples.
+
+    Source: src/relay/transforms/eliminate_common_subexpr.cc of TVM 0.16.
+    """
 
     opt_level = 3
     required = ("InferType",)

@@ -1,9 +1,4 @@
-"""FastMath: exp, tanh, erf and softmax become the approximations that TVM computes faster.
-
-byoc_lab evaluates both alike; the names matter to back ends.
-
-Source: src/relay/transforms/fast_math.cc of TVM 0.16.
-"""
+"""FastMath: exp, tanh, erf and softmax become the approximations that TVM computes faster."""
 
 from __future__ import annotations
 
@@ -23,7 +18,12 @@ FAST = {
 
 
 class FastMath(FunctionPass):
-    """Replace costly functions by approximations."""
+    """Exp, tanh, erf and softmax become the approximations that TVM computes faster.
+
+    byoc_lab evaluates both alike; the names matter to back ends.
+
+    Source: src/relay/transforms/fast_math.cc of TVM 0.16.
+    """
 
     opt_level = 4
     required = ("InferType",)

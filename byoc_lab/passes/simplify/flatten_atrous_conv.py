@@ -1,15 +1,4 @@
-"""FlattenAtrousConv: a convolution of an image in pieces becomes a dilated one of the whole.
-
-nn.batch_to_space_nd(nn.conv2d(nn.space_to_batch_nd(%x), %w)) -> nn.conv2d(%x, %w, dilation=...)
-
-The padding is what the pieces were padded with, less what was cropped. Left alone: convolutions
-that stride, pad or dilate by themselves; blocks of another size on the way back; pads with another
-number than the convolution would take, which is 0, or the zero point of quantized data; other
-layouts than NHWC.
-
-Source: src/relay/transforms/flatten_atrous_conv.cc of TVM 0.16, which does not look at the
-paddings: where they are not those that keep the image's size, its result is another one.
-"""
+"""FlattenAtrousConv: a convolution of an image in pieces becomes a dilated one of the whole."""
 
 from __future__ import annotations
 
@@ -24,7 +13,18 @@ PLAIN = (1, 1)
 
 
 class FlattenAtrousConv(PatternRewrite):
-    """Flatten atrous convolutions."""
+    """A convolution of an image in pieces becomes a dilated one of the whole.
+
+    nn.batch_to_space_nd(nn.conv2d(nn.space_to_batch_nd(%x), %w)) -> nn.conv2d(%x, %w, dilation=...)
+
+    The padding is what the pieces were padded with, less what was cropped. Left alone: convolutions
+    that stride, pad or dilate by themselves; blocks of another size on the way back; pads with
+    another number than the convolution would take, which is 0, or the zero point of quantized data;
+    other layouts than NHWC.
+
+    Source: src/relay/transforms/flatten_atrous_conv.cc of TVM 0.16, which does not look at the
+    paddings: where they are not those that keep the image's size, its result is another one.
+    """
 
     def callbacks(self) -> Sequence[DFPatternCallback]:
         return [_Flatten("nn.conv2d", 1), _Flatten("qnn.conv2d", 5)]

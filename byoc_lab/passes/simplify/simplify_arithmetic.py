@@ -51,7 +51,8 @@ class SimplifyRSqrt(DFPatternCallback):
 
 class EliminateIdentity(DFPatternCallback):
     """`add(%x, 0)`, `multiply(%x, 1)`, `subtract(%x, 0)`, `divide(%x, 1)` -> `%x`, where the shape
-    stays; zeros and ones may also be the operators of these names."""
+    stays; zeros and ones may also be the operators of these names.
+    """
 
     reason = "it does not change anything"
 

@@ -1,12 +1,4 @@
-"""SimplifyExpr: expressions that can be written with less are.
-
-Two dozen small rewrites take turns until none of them finds anything: `*_like` operators get their
-shapes and dtypes written out, neutral elements go, neighbours of one kind (reshapes, transposes,
-casts, additions or multiplications of constants) become one. They are in three files:
-`simplify_shapes.py`, `simplify_dtypes.py` and `simplify_arithmetic.py`.
-
-Source: src/relay/transforms/simplify_expr.cc of TVM 0.16.
-"""
+"""SimplifyExpr: expressions that can be written with less are."""
 
 from __future__ import annotations
 
@@ -20,7 +12,15 @@ from byoc_lab.relay.patterns import DFPatternCallback
 
 
 class SimplifyExpr(PatternRewrite):
-    """All simplifications, in TVM's order."""
+    """Expressions that can be written with less are.
+
+    Two dozen small rewrites take turns until none of them finds anything: `*_like` operators get
+    their shapes and dtypes written out, neutral elements go, neighbours of one kind (reshapes,
+    transposes, casts, additions or multiplications of constants) become one. They are in three
+    files: `simplify_shapes.py`, `simplify_dtypes.py` and `simplify_arithmetic.py`.
+
+    Source: src/relay/transforms/simplify_expr.cc of TVM 0.16.
+    """
 
     def callbacks(self) -> Sequence[DFPatternCallback]:
         return (

@@ -1,10 +1,4 @@
-"""SimplifyFCTranspose: `nn.dense(%x, transpose(%w))` -> `nn.dense(%x, %w.T)`.
-
-The parameter "w.T" is to be given the weight transposed already; parameters that nothing needs any
-more go. `search_fc_transpose` names the weights.
-
-Source: src/relay/transforms/simplify_fc_transpose.cc of TVM 0.16.
-"""
+"""SimplifyFCTranspose: `nn.dense(%x, transpose(%w))` -> `nn.dense(%x, %w.T)`."""
 
 from __future__ import annotations
 
@@ -22,9 +16,14 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class SimplifyFCTranspose(FunctionPass):
-    """Take parameters transposed instead of transposing them; each use, as in TVM, one of its own.
+    """`nn.dense(%x, transpose(%w))` -> `nn.dense(%x, %w.T)`.
+
+    The parameter "w.T" is to be given the weight transposed already; parameters that nothing needs
+    any more go. `search_fc_transpose` names the weights.
 
     target_weight_name: the names of the weights; PassError for another one that is transposed.
+
+    Source: src/relay/transforms/simplify_fc_transpose.cc of TVM 0.16.
     """
 
     opt_level = 4

@@ -1,12 +1,4 @@
-"""SimplifyInference: operators that only training needs become plain arithmetic.
-
-`nn.batch_norm(x, ...).0` -> `x * scale + shift`; `nn.dropout(x).0` -> `x`; layer, instance and
-group norm and l2 normalisation -> the arithmetic that defines them. The first two are looked for
-through their projection: when `.1`, or the whole tuple, is used too, the call stays beside it.
-
-Source: src/relay/transforms/simplify_inference.cc of TVM 0.16 (the order of operations is kept, as
-back ends look for it).
-"""
+"""SimplifyInference: operators that only training needs become plain arithmetic."""
 
 from __future__ import annotations
 
@@ -20,7 +12,16 @@ from byoc_lab.relay.ir.types import TensorType
 
 
 class SimplifyInference(FunctionPass):
-    """Replace batch norm, dropout and the other norms by arithmetic."""
+    """Operators that only training needs become plain arithmetic.
+
+    `nn.batch_norm(x, ...).0` -> `x * scale + shift`; `nn.dropout(x).0` -> `x`; layer, instance and
+    group norm and l2 normalisation -> the arithmetic that defines them. The first two are looked
+    for through their projection: when `.1`, or the whole tuple, is used too, the call stays beside
+    it.
+
+    Source: src/relay/transforms/simplify_inference.cc of TVM 0.16 (the order of operations is kept,
+    as back ends look for it).
+    """
 
     required = ("InferType",)
 

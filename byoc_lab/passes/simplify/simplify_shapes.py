@@ -133,7 +133,8 @@ class SimplifyTranspose(DFPatternCallback):
 
 def _through_blocks(first: Any, second: Any) -> tuple[str, str] | None:
     """The layouts of one layout_transform that does both, where one of them makes or undoes blocks
-    such as 16c; None where neither does."""
+    such as 16c; None where neither does.
+    """
     blocked = _blocked(first, second)
     if not blocked:
         return None

@@ -10,7 +10,8 @@ import byoc_lab
 from byoc_lab import relay
 from byoc_lab.errors import FreeVariableError, ParseError
 from byoc_lab.lab.tracing import Trace
-from byoc_lab.lessons import mobilenet, nested_partition
+from byoc_lab.lessons import mobilenet
+from byoc_lab.lessons.cases import nested_partition
 from byoc_lab.passes import PassContext, module_pass
 from byoc_lab.relay import Constant, IRModule, structural_equal
 from byoc_lab.relay.ir.visit import post_order

@@ -9,6 +9,7 @@ import pytest
 from byoc_lab import relay
 from byoc_lab.passes import AnnotateTarget, MergeCompilerRegions, PartitionGraph
 from byoc_lab.relay import IRModule, structural_equal
+from tests.parity.golden import golden_test
 
 
 @pytest.fixture(autouse=True)
@@ -58,3 +59,8 @@ def test_tvm_gives_over_the_end_of_a_scope_alone(net: Any, left: int) -> None:
         and n.args[0].is_op("add")
     ]
     assert len(wrong) == left
+
+
+# Golden files
+
+test_golden = golden_test("AnnotateTarget")

@@ -6,6 +6,7 @@ import pytest
 
 from byoc_lab import relay
 from byoc_lab.errors import InputError
+from tests.parity.golden import golden_test
 
 
 @pytest.mark.parametrize(
@@ -25,3 +26,8 @@ def test_the_module_name_begins_the_names_of_functions(mod_name: str | None, nam
 def test_a_library_has_ascii_names() -> None:
     with pytest.raises(InputError, match="contains invalid characters"):
         relay.transform.PartitionGraph("café")
+
+
+# Golden files
+
+test_golden = golden_test("PartitionGraph")

@@ -12,6 +12,7 @@ from byoc_lab.relay import Constant, Expr, Function, IRModule
 from byoc_lab.relay.analysis.queries import free_vars
 from byoc_lab.relay.op.annotation.device import on_device
 from byoc_lab.relay.typing.infer import infer_module
+from tests.parity.golden import golden_test
 
 x = relay.var("x", shape=(2, 3))
 three = relay.const(1.0) + relay.const(2.0)
@@ -62,3 +63,8 @@ def test_expressions_outside_a_module() -> None:
     assert not isinstance(FoldConstantExpr(quantized, IRModule()), Constant)
     found = FoldConstantExpr(quantized, IRModule(), fold_qnn=True)
     assert found.numpy().tolist() == [2, 2]
+
+
+# Golden files
+
+test_golden = golden_test("FoldConstant")

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 import byoc_lab
 from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.tracing.stages import Stage
-from byoc_lab.lessons import mobilenet, nested_partition
+from byoc_lab.lessons import mobilenet
+from byoc_lab.lessons.cases import nested_partition
 from byoc_lab.passes import Pass
 from byoc_lab.relay import Function, IRModule, assert_structural_equal
 from byoc_lab.relay.ir.visit import post_order

@@ -10,6 +10,7 @@ from byoc_lab import relay
 from byoc_lab.errors import PassError
 from byoc_lab.relay import IRModule
 from byoc_lab.transform import InferType, Legalize
+from tests.parity.golden import golden_test
 
 ATTRIBUTE = "FTestLegalize"
 
@@ -58,3 +59,8 @@ def test_a_clip_to_all_that_requantize_gives_goes() -> None:
         (relay.clip(relay.cast(x, "int8"), -128, 127), "clip"),
     ):
         assert Legalize()(IRModule.from_expr(body))["main"].body.op.name == left
+
+
+# Golden files
+
+test_golden = golden_test("Legalize")

@@ -9,6 +9,7 @@ from byoc_lab.relay import IRModule, assert_structural_equal, parse
 from byoc_lab.run.reference import evaluate
 from byoc_lab.transform import InferType, Inline
 from tests.parity.cases import HERE
+from tests.parity.golden import golden_test
 
 
 def _inlined(case: str) -> tuple[IRModule, IRModule]:
@@ -32,3 +33,8 @@ def @main(%x: Tensor[(4), float32]) -> Tensor[(4), float32] {
   %f(%x)
 }""")
     assert_structural_equal(after, InferType()(wanted))
+
+
+# Golden files
+
+test_golden = golden_test("Inline")

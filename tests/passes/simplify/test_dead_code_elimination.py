@@ -6,6 +6,7 @@ import pytest
 
 from byoc_lab import relay
 from byoc_lab.transform import DeadCodeElimination
+from tests.parity.golden import golden_test
 
 FUNCTIONS = """#[version = "0.0.5"]
 def @plain(%x: int32) -> int32 { add(%x, 1) }
@@ -65,3 +66,8 @@ def _lets(expr: relay.Expr) -> list[relay.Let]:
         found.append(expr)
         expr = expr.body
     return found
+
+
+# Golden files
+
+test_golden = golden_test("DeadCodeElimination")

@@ -16,6 +16,7 @@ from byoc_lab.relay.analysis.queries import list_op_freqs
 from byoc_lab.relay.patterns import DFPatternCallback, is_op, wildcard
 from byoc_lab.run.reference import evaluate
 from byoc_lab.transform import InferType, SimplifyExpr
+from tests.parity.golden import golden_test
 
 X = "%x: Tensor[(4), {}], %y: Tensor[(4), {}]"
 
@@ -125,3 +126,8 @@ def test_callbacks_that_make_what_they_match_are_stopped() -> None:
 
     with pytest.raises(PassError, match=r"Endless did not settle within 10\d rounds; check"):
         Endless()(_module("negative(%x)"))
+
+
+# Golden files
+
+test_golden = golden_test("SimplifyExpr")

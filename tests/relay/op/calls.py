@@ -1,7 +1,7 @@
 """Calls, valid and invalid, as Python text that TVM evaluates too: `test_golden_facts.py`.
 
 `V(shape, dtype)` is a variable, `C(value)` a constant, `A` an unknown length. What TVM 0.16 prints
-for each with its types, or that it refuses it, is in tests/golden/operators.json.
+for each with its types, or that it refuses it, is in golden/operators.json.
 """
 
 from __future__ import annotations

@@ -14,12 +14,12 @@ from byoc_lab.errors import ByocLabError
 from byoc_lab.relay import IRModule, Op
 from byoc_lab.relay.op import OpPattern
 from byoc_lab.relay.typing.infer import infer_module
-from tests.parity.golden_files import GOLDEN
+from tests.parity.golden_files import golden_path
 from tests.parity.operator_facts import OPERATORS, hole_of, printed
 from tests.relay.op.holes import holes
 from tests.relay.op.left_out import FUNCTIONS, LEFT_OUT, OTHERWISE, SOLVED, STRICTER
 
-FACTS: dict[str, dict[str, Any]] = json.loads((GOLDEN / OPERATORS).read_text(encoding="utf-8"))
+FACTS: dict[str, dict[str, Any]] = json.loads(golden_path(OPERATORS).read_text(encoding="utf-8"))
 
 HOLES = holes()
 

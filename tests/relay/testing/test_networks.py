@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,10 +21,9 @@ from byoc_lab.relay.testing import (
 )
 from byoc_lab.run.reference import evaluate
 from tests.parity import client, network_digests
+from tests.parity.golden_files import golden_path
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "print" / "networks_mobilenet.relay"
-
-
+GOLDEN = golden_path("print/networks_mobilenet.relay")
 NHWC = {"batch_size": 2, "num_classes": 10, "image_shape": (32, 32, 3), "layout": "NHWC"}
 
 

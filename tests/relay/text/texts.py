@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tests.parity.golden_files import golden_files
+
 DATA = Path(__file__).parents[2] / "data"
 THREADS = sorted((DATA / "threads").glob("*.txt"))
 PSEUDO = sorted((DATA / "threads" / "pseudo").glob("*.txt"))
-PRINTED = sorted((Path(__file__).parents[2] / "golden" / "print").glob("*.relay"))
+PRINTED = golden_files("print")
 
 
 def code_of(path: Path) -> str:

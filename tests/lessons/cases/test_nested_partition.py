@@ -1,4 +1,4 @@
-"""The case of the nested partition: reproduced, explained, mended."""
+"""The case of the nested partition for any number of blocks."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from byoc_lab import lint, relay
+from byoc_lab import lint
 from byoc_lab.errors import FreeVariableError
-from byoc_lab.lessons.nested_partition import annotate, functions_inside, network
+from byoc_lab.lessons.cases.nested_partition import annotate, functions_inside, network
 from byoc_lab.relay import structural_equal
+from byoc_lab.relay.analysis.annotations import END, is_annotation
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.reference import evaluate
 from byoc_lab.transform import MergeCompilerRegions, PartitionGraph
 
@@ -25,9 +27,7 @@ def test_the_forgotten_edge_is_found_exactly(blocks: int) -> None:
         assert finding.code == "BYL001"
         assert finding.node.op.name == "nn.conv2d"
         assert finding.argument == 0
-        assert relay.analysis.annotations.is_annotation(
-            finding.node.args[0], relay.analysis.annotations.END
-        )
+        assert is_annotation(finding.node.args[0], END)
         assert "nn.conv2d(" in finding.place
     assert list(lint(annotate(network(blocks)))) == []
 
@@ -41,7 +41,7 @@ def test_the_old_partitioner_nests_and_the_linter_says_so(blocks: int) -> None:
         f"dnnl_{n}" for n in reversed(range(blocks))
     ]
     for inner, outer in pairwise(functions):
-        assert inner in relay.ir.visit.post_order(outer)
+        assert inner in post_order(outer)
     assert [f.code for f in lint(nested)] == ["BYL003"] * (blocks - 1)
 
 

@@ -1,0 +1,34 @@
+"""Exercises: a module to change, graded by structure, linter and numbers; one in a file.
+
+    exercise = byoc_lab.lessons.exercises.get("add-the-missing-begin")
+    mod = exercise.start()
+    ...
+    exercise.check(mod)
+
+Exercises are found by discovery, so a new exercise is a new file.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+
+from byoc_lab.lessons.discovery import discover, named
+from byoc_lab.lessons.exercises.base import Exercise, Verdict
+
+__all__ = ["Exercise", "Verdict", "all_exercises", "get"]
+
+
+@cache
+def _by_name() -> dict[str, Exercise]:
+    return discover(sys.modules[__name__], Exercise)  # type: ignore[type-abstract]
+
+
+def all_exercises() -> tuple[Exercise, ...]:
+    """Every exercise, by name."""
+    return tuple(_by_name().values())
+
+
+def get(name: str) -> Exercise:
+    """The exercise of that name. Raises UnknownNameError."""
+    return named(_by_name(), name, "exercise")

@@ -1,0 +1,207 @@
+"""CONTRIBUTING.md: each recipe is followed in a copy of the repository."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.M | re.S)
+PYTHON = ".venv/bin/python"
+
+# How to see that a recipe's thing was found: by discovery, or by its one import.
+FOUND = {
+    "Add an operator": "from byoc_lab import relay; relay.cube",
+    "Add a pass": "from byoc_lab.passes import make_pass; make_pass('RemoveDoubleNegative')",
+    "Add a lint rule": (
+        "from byoc_lab.lab.linting import all_rules; "
+        "assert 'BYL090' in [rule.code for rule in all_rules()]"
+    ),
+    "Add a back end": (
+        "import byoc_lab.backends.chain; byoc_lab.backends.get('chain'); "
+        "assert 'chain' in byoc_lab.passes.pipeline_names()"
+    ),
+    "Add an importer": (
+        "from byoc_lab.importers import importers; "
+        "assert 'dense layers' in [i.name for i in importers()]"
+    ),
+    "Add a case": (
+        "from byoc_lab.lessons.cases import all_cases; "
+        "assert 'forgotten-end' in [case.name for case in all_cases()]"
+    ),
+    "Add an exercise": (
+        "from byoc_lab.lessons.exercises import all_exercises; "
+        "assert 'offload-the-tanh' in [e.name for e in all_exercises()]"
+    ),
+}
+
+# What to change in a recipe, to see that its own command then fails.
+MISTAKES = {
+    "Add an operator": ("x * x * x)", "x * x)"),
+    "Add a pass": ("return inner.args[0] if", "return inner if"),
+    "Add a lint rule": ("is_annotation(node.args[0], BEGIN)", "is_annotation(node.args[0], END)"),
+    "Add a back end": ("fabsf(x)", "-fabsf(x)"),
+    "Add an importer": ("relay.nn.relu(out) if number else out", "out"),
+    "Add a case": ('codes = ("BYL002",)', 'codes = ("BYL001",)'),
+    "Add an exercise": ('regions = (("dnnl", ("tanh",)),)', 'regions = (("dnnl", ("abs",)),)'),
+}
+
+# A development installation puts a finder of its own before PYTHONPATH. This module is imported
+# at start-up, and takes it away, so that the copy is what is tested.
+SITECUSTOMIZE = """\
+import sys
+sys.meta_path[:] = [f for f in sys.meta_path if "Redirecting" not in type(f).__name__]
+"""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A section of CONTRIBUTING.md: files to write, changes to make, commands to run."""
+
+    name: str
+    files: dict[str, str]
+    changes: dict[str, str]
+    commands: tuple[str, ...]
+
+    def follow(self, folder: Path) -> None:
+        for path, text in self.files.items():
+            target = folder / path
+            assert not target.exists(), f"{path} exists already"
+            assert target.parent.is_dir() or path.startswith("tests/"), f"no folder for {path}"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+        for path, change in self.changes.items():
+            target = folder / path
+            target.write_text(_changed(target.read_text(encoding="utf-8"), change, path))
+
+
+def _recipes() -> list[Recipe]:
+    _, _, text = TEXT.partition("\n## Recipes\n")
+    found = []
+    for section in text.split("\n### ")[1:]:
+        name, _, body = section.partition("\n")
+        blocks = BLOCK.findall(body)
+        found.append(
+            Recipe(
+                name,
+                {path: text for kind, path, text in blocks if kind == "python"},
+                {path: text for kind, path, text in blocks if kind == "diff"},
+                tuple(c for kind, _, text in blocks if kind == "sh" for c in text.splitlines()),
+            )
+        )
+    return found
+
+
+def _changed(text: str, change: str, path: str) -> str:
+    """The text with a change: its lines begin with a space, + or -."""
+    lines = change.splitlines(keepends=True)
+    before, after = ("".join(n[1:] for n in lines if n[0] in kept) for kept in (" -", " +"))
+    assert text.count(before) == 1, f"{path} has {text.count(before)} places for the change"
+    return text.replace(before, after)
+
+
+def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "COV_"))}
+    environment |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True
+    )
+
+
+def _run_commands(recipe: Recipe, folder: Path) -> subprocess.CompletedProcess[str]:
+    """The recipe's commands, up to the first that fails."""
+    for command in recipe.commands:
+        python, *arguments = shlex.split(command)
+        assert python == PYTHON, command
+        done = _run(folder, *arguments)
+        if done.returncode:
+            break
+    return done
+
+
+RECIPES = _recipes()
+SLOW = {"Add a back end", "Add a case"}  # a mistake in these takes long to find
+
+
+def _label(recipe: Recipe) -> str:
+    return recipe.name.replace(" ", "-")
+
+
+each_recipe = pytest.mark.parametrize("recipe", RECIPES, ids=_label)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of what the recipes need."""
+    folder = tmp_path / "copy"
+    unneeded = shutil.ignore_patterns("golden", "browser", "parity", "data", "*.tmp")
+    for name in ("byoc_lab", "tests", "tools"):
+        shutil.copytree(ROOT / name, folder / name, ignore=unneeded if name == "tests" else None)
+    (folder / "docs").mkdir()
+    for name in ("pyproject.toml", "docs/operators.md"):
+        shutil.copy2(ROOT / name, folder / name)
+    (folder / "sitecustomize.py").write_text(SITECUSTOMIZE)
+    return folder
+
+
+def test_every_recipe_has_its_checks() -> None:
+    names = [recipe.name for recipe in RECIPES]
+    assert names == list(FOUND) == list(MISTAKES)
+    assert all(recipe.files and recipe.commands for recipe in RECIPES)
+
+
+@each_recipe
+def test_a_recipe_works(recipe: Recipe, copy: Path) -> None:
+    if recipe.name == "Add a back end":
+        _needs_a_compiler()
+    check = f"import byoc_lab; assert byoc_lab.__file__.startswith({str(copy)!r})\n"
+    recipe.follow(copy)
+    done = _run_commands(recipe, copy)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"\b[1-9]\d* passed", done.stdout) and "skipped" not in done.stdout
+    done = _run(copy, "-c", check + FOUND[recipe.name])
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [pytest.param(r, marks=[pytest.mark.slow] if r.name in SLOW else []) for r in RECIPES],
+    ids=_label,
+)
+def test_a_recipe_with_a_mistake_fails(recipe: Recipe, copy: Path) -> None:
+    """The recipe's own tests notice it."""
+    if recipe.name == "Add a back end":
+        _needs_a_compiler()
+    old, new = MISTAKES[recipe.name]
+    files = {path: text.replace(old, new) for path, text in recipe.files.items()}
+    assert files != recipe.files, f"{old!r} is not in the recipe"
+    wrong = Recipe(recipe.name, files, recipe.changes, recipe.commands)
+    wrong.follow(copy)
+    done = _run_commands(wrong, copy)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert re.search(r"\b[1-9]\d* failed", done.stdout), done.stdout
+
+
+def test_their_code_is_in_the_style_of_the_repository(copy: Path) -> None:
+    pytest.importorskip("ruff", reason="ruff is not installed")
+    for recipe in RECIPES:
+        recipe.follow(copy)
+    written = [path for recipe in RECIPES for path in recipe.files]
+    for arguments in (["check"], ["format", "--check", "--diff"]):
+        done = _run(copy, "-m", "ruff", *arguments, *written)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _needs_a_compiler() -> None:
+    pytest.importorskip("tvm_ffi", reason="TVM-FFI is not installed")
+    if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+        pytest.skip("no C compiler is installed")
