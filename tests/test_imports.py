@@ -58,20 +58,21 @@ LAYERS = {
     "lab.tracing": "errors display relay passes lab.diffing lab.linting",
     "lab.view": "errors display relay passes run backends lab",
     "lab": "",
-    "lessons": "errors relay passes run backends lab",
+    "importers": "errors relay passes run backends lab",
+    "lessons": "errors relay passes run backends lab importers",
     "transform": "passes",  # this and the next three: other modules under the names of TVM
     "relay.transform": "passes",
     "relay.qnn.transform": "passes",
     "relay.op.contrib.dnnl": "backends",
     "ir": "errors relay passes",
     "byoc_lab": (
-        "errors display relay passes run backends relax lab ir transform relay.transform "
+        "errors display relay passes run backends relax lab importers ir transform relay.transform "
         "relay.qnn.transform relay.op.contrib.dnnl"
     ),
     "demo": "errors relay passes run backends lab lessons byoc_lab",
     "doctor": "errors run backends lab byoc_lab",
-    "cli": "errors relay lab lessons byoc_lab demo doctor",
-    "compat": "errors display relay passes run backends lab ir transform byoc_lab",
+    "cli": "errors relay lab importers lessons byoc_lab demo doctor",
+    "compat": "errors display relay passes run backends lab importers ir transform byoc_lab",
 }
 
 # Modules of TVM's names that are above the folder they lie in, which must not import them; where
@@ -83,9 +84,10 @@ NOTEBOOK_PACKAGES = {
 }  # fmt: skip
 TVM_PACKAGES = {"tvm", "tvm_ffi"}
 # `relay.op` because the definition of an operator has its translation to Relax.
-MAY_IMPORT_TVM = {"run", "backends", "backends.dnnl", "relax", "compat", "relay.op"} | {
-    "relay.op.framework"
-}
+MAY_IMPORT_TVM = {
+    "run", "backends", "backends.dnnl", "relax", "importers", "compat", "relay.op",
+    "relay.op.framework",
+}  # fmt: skip
 
 
 class Imported(NamedTuple):
