@@ -1,4 +1,4 @@
-"""Operators and functions of TVM 0.16 that byoc_lab does not have, with reasons, and stricter checks."""
+"""Operators and functions of TVM 0.16 that byoc_lab lacks, with reasons, and stricter checks."""
 
 from __future__ import annotations
 
