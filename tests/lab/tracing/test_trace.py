@@ -121,7 +121,7 @@ def test_a_pass_must_give_a_module() -> None:
             IRModule(),
             "no such",
             UnknownNameError,
-            "no pipeline is named 'no such'; there are ccompiler, dnnl, partition_for_dnnl",
+            "no pipeline is named 'no such'; there are .*ccompiler",
         ),
         (IRModule(), ["NoPass"], UnknownNameError, "no pass is named 'NoPass'"),
         (IRModule(), [3], PassError, "consists of passes, names of passes and functions, found 3"),
