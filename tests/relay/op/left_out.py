@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""What of TVM 0.16 byoc_lab does not have, with reasons, and where its checks are stricter."""
-=======
 """Operators and functions of TVM 0.16 that byoc_lab lacks, with reasons, and stricter checks."""
->>>>>>> wd
 
 from __future__ import annotations
 
