@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from byoc_lab.errors import ByocLabError, NativeExtensionError
+from byoc_lab.errors import ByocLabError, MissingDependencyError, NativeExtensionError
 
 # dnnl_cpu_isa_t of oneDNN 3.2 (dnnl_types.h).
 INSTRUCTION_SETS = {
@@ -147,7 +147,7 @@ def _layout() -> str:
 
     found = find_dot()
     if found is None:
-        raise ImportError("no layout program; pip install graphviz graphviz-pure")
+        raise MissingDependencyError("no layout program; pip install graphviz graphviz-pure")
     return f"{_version('graphviz-pure') or 'of the system'}, {found}"
 
 
@@ -161,7 +161,7 @@ def _version(name: str) -> str | None:
 def _compiler() -> str:
     named = os.environ.get("CC") or next(filter(None, map(shutil.which, COMPILERS)), None)
     if named is None:
-        raise ImportError(
+        raise MissingDependencyError(
             "none found. Exporting libraries and the back end ccompiler need one; install it "
             "(Debian, Ubuntu: sudo apt-get install gcc), or name it in the environment variable CC"
         )

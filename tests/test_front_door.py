@@ -18,7 +18,7 @@ FUNCTION = relay.Function([X], relay.nn.relu(X))
 MODULE = IRModule.from_expr(FUNCTION)
 ARRAY = np.ones((2, 2), "float32")
 
-# Good arguments of each function; each of them in turn is replaced by each of WRONG.
+# Valid arguments of each function; the test replaces each of them with each of WRONG.
 GOOD: dict[str, dict[str, Any]] = {
     "assert_structural_equal": {"lhs": MODULE, "rhs": MODULE},
     "build": {"mod": MODULE, "params": None, "target": "llvm", "backends": None},
@@ -51,10 +51,10 @@ WRONG: dict[str, Any] = {
     "class": byoc_lab.transform.InferType,
     "call": relay.nn.relu(relay.var("z")),
 }
-RESULTS = {"Diff", "Finding", "Findings", "Trace", "IRModule"}  # given, not called by users
+RESULTS = {"Diff", "Finding", "Findings", "Trace", "IRModule"}  # results, not called by users
 
 
-def test_every_function_of_the_front_door_is_here() -> None:
+def test_every_public_function_is_covered() -> None:
     functions = {n for n in byoc_lab.__all__ if callable(getattr(byoc_lab, n))}
     assert functions - RESULTS == set(GOOD)
 
@@ -63,9 +63,7 @@ def test_every_function_of_the_front_door_is_here() -> None:
 @pytest.mark.parametrize(
     ("name", "parameter"), [(name, p) for name, good in GOOD.items() for p in good]
 )
-def test_wrong_arguments_are_refused_with_an_error_of_ours(
-    name: str, parameter: str, wrong: str
-) -> None:
+def test_wrong_arguments_raise_a_byoc_lab_error(name: str, parameter: str, wrong: str) -> None:
     function = getattr(byoc_lab, name)
     assert parameter in inspect.signature(function).parameters
     arguments = {**GOOD[name], parameter: WRONG[wrong]}
@@ -106,16 +104,16 @@ def test_wrong_arguments_are_refused_with_an_error_of_ours(
         ),
     ],
 )  # fmt: skip
-def test_the_error_says_what_to_do(call: Any, error: type[ByocLabError], message: str) -> None:
+def test_the_error_says_how_to_continue(call: Any, error: type[ByocLabError], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
 
 
-def test_a_rule_may_be_given_by_itself() -> None:
+def test_a_single_rule_needs_no_list() -> None:
     assert not byoc_lab.lint(MODULE, rules="BYL001")
 
 
-def test_programs_take_lists_and_say_so() -> None:
+def test_programs_expect_lists_of_inputs() -> None:
     pytest.importorskip("tvm")
     program = byoc_lab.build(MODULE)
     with pytest.raises(InputError, match=r"found one array of shape \(2, 2\); write \[x\]"):

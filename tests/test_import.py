@@ -1,4 +1,4 @@
-"""What `import byoc_lab` does to the process, and what it offers."""
+"""`import byoc_lab`: its effects on the process, and the names it provides."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ for name, (module, before) in others.items():
     after = state(sys.modules[name])
     submodules = {n for n in after if f"{name}.{n}" in sys.modules}
     keys = {k for k in {**before, **after} if before.get(k) != after.get(k)} - submodules
-    # what the interpreter and the standard library count and cache themselves
+    # caches and counters of the interpreter and of the standard library
     if keys and not name.startswith(("_", "sys", "re", "functools", "abc", "weakref", "typing",
                                      "importlib", "copyreg", "enum", "warnings", "linecache",
                                      "tokenize", "random", "contextlib")):
@@ -46,7 +46,7 @@ def test_the_import_patches_nothing() -> None:
 
 
 def test_names_of_tvm_are_modules_of_their_own() -> None:
-    """Each is a file that Python imports; none is an entry put into sys.modules by hand."""
+    """Each is a file that Python imports, not an entry that code puts into sys.modules."""
     for name in ("transform", "relay.transform", "relay.qnn.transform", "relay.op.contrib.dnnl"):
         module = importlib.import_module(f"byoc_lab.{name}")
         assert module.__name__ == module.__spec__.name == f"byoc_lab.{name}"
@@ -75,7 +75,7 @@ def test_relay_does_not_use_its_facades() -> None:
             assert not imported & facades, path
 
 
-def test_all_names_of_the_front_door_are_shown() -> None:
+def test_all_public_names_are_listed_and_documented() -> None:
     assert {"build", "validate", "evaluate", "trace", "relax"} <= set(dir(byoc_lab))
     for name in byoc_lab.__all__:
         assert getattr(byoc_lab, name) is not None

@@ -65,7 +65,7 @@ def _align(a: list[Line], b: list[Line]) -> Iterator[Row]:
     yield from (Row("same", x, y) for x, y in zip(a[stop_a:], b[stop_b:], strict=True))
 
 
-def _common_prefix(a: Sequence[Any], b: Sequence[Any]) -> int:
+def _common_prefix(a: Sequence[object], b: Sequence[object]) -> int:
     n = 0
     for x, y in zip(a, b, strict=False):
         if x != y:

@@ -6,6 +6,7 @@ samples of valid and invalid modules that serve as its tests, and `check`, which
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -142,7 +143,7 @@ class Sample:
     argument: int | None = None
 
 
-class LintRule:
+class LintRule(ABC):
     """Base class of rules. The docstring of a rule is its page."""
 
     code: ClassVar[str]
@@ -151,8 +152,9 @@ class LintRule:
     VALID: ClassVar[tuple[Sample, ...]] = ()
     INVALID: ClassVar[tuple[Sample, ...]] = ()
 
+    @abstractmethod
     def check(self, subject: Subject) -> Iterator[Finding]:
-        raise NotImplementedError(f"{type(self).__name__} must define check()")
+        """The findings of the rule in one function."""
 
     def finding(
         self,

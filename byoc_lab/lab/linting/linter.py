@@ -8,12 +8,12 @@ import pkgutil
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, overload
 
 from byoc_lab import display
 from byoc_lab.errors import ArgumentError, DuplicateNameError, PassError, UnknownNameError
 from byoc_lab.lab.linting.base import Finding, LintRule, Severity, Subject
-from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.expr import Expr, Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.text.printer import print_lines
 
@@ -28,7 +28,11 @@ class Findings(Sequence[Finding]):
     def __len__(self) -> int:
         return len(self._found)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> Finding: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Finding]: ...
+    def __getitem__(self, index: int | slice) -> Finding | list[Finding]:
         return self._found[index]
 
     def __iter__(self) -> Iterator[Finding]:
@@ -110,7 +114,7 @@ def _choose(wanted: Sequence[str] | None) -> Sequence[LintRule]:
 
 def _in_text_order(found: list[Finding], mod: IRModule) -> list[Finding]:
     """The findings with their lines, in the order of the printed module."""
-    line_of: dict[Any, tuple[int, str]] = {}
+    line_of: dict[Expr | None, tuple[int, str]] = {}
     for number, line in enumerate(print_lines(mod, show_meta_data=False, show_types=False)):
         if line.node is not None:
             line_of.setdefault(line.node, (number, line.text.strip()))

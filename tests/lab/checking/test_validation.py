@@ -1,4 +1,4 @@
-"""Tolerances: what is right passes with room to spare, what is wrong fails."""
+"""Validation: correct results pass with a margin, and wrong results fail."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ X = random(1, 3, 12, 12, seed=9)
 
 
 def changed(mod: IRModule, rewrite: Callable[[Call], Expr | None]) -> IRModule:
-    """`mod` with the first call for which `rewrite` gives something replaced by that."""
+    """`mod` with the first call replaced for which `rewrite` returns an expression."""
     done = False
 
     def step(pre: Expr, post: Expr) -> Expr:
@@ -89,7 +89,7 @@ pytestmark = pytest.mark.native
 
 
 @needs_native
-def test_what_is_right_is_valid_on_dnnl_and_on_the_host() -> None:
+def test_correct_results_are_valid_on_dnnl_and_on_the_host() -> None:
     after = dnnl.partition_for_dnnl(net())
     exe = build(after)
     report = validate(net(), exe, {"x": X}).check()
@@ -118,7 +118,7 @@ def test_a_pass_that_changes_the_result_is_found(mistake: Callable[[Call], Expr 
 
 @needs_native
 def test_a_region_that_is_compiled_wrongly_is_found() -> None:
-    """Code generation that forgets the biases: that region and the output, not the others."""
+    """Code generation without biases: that region and the output are wrong, not the others."""
 
     def codegen(function: Function, symbol: str) -> Any:
         made = dnnl.region_graph(function, symbol)
@@ -189,7 +189,7 @@ def test_outlier_factor_is_that_of_the_normal_distribution() -> None:
 
 
 def share_of_tolerance(expr: Expr, inputs: list[np.ndarray], run: Any = None) -> float:
-    """Error of a float32 evaluation over its tolerance."""
+    """The error of a float32 evaluation divided by its tolerance."""
     func = infer_expr(Function(free_vars(expr), expr))
     assert isinstance(func, Function)
     got = run(func, inputs) if run else evaluate(func, inputs).outputs
@@ -208,7 +208,7 @@ def on_dnnl(func: Function, inputs: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def one_by_one(func: Function, inputs: list[np.ndarray]) -> list[np.ndarray]:
-    """A dense layer whose sums are made one product after the other."""
+    """A dense layer that adds one product after the other."""
     x, w = inputs
     total = np.zeros((len(x), len(w)), np.float32)
     for k in range(x.shape[1]):
@@ -278,7 +278,7 @@ def test_other_operators_on_dnnl(name: str, kind: str) -> None:
     "name", ["nn.layer_norm", "variance", "mean", "sum", "nn.log_softmax", "erf"]
 )
 def test_operators_of_the_host(name: str, kind: str) -> None:
-    """Also those without a rule of their own, in float32 NumPy."""
+    """Operators without a rule of their own as well, in float32 NumPy."""
     values = numbers(kind, 6, 50, seed=6)
     x = relay.var("x", shape=values.shape)
     vectors = [relay.const(random(50, seed=n)) for n in (1, 2)]

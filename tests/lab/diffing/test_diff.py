@@ -1,4 +1,4 @@
-"""Structural differences: blind to renumbering, exact about everything else."""
+"""Structural differences: renumbering is ignored, everything else is exact."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_module_does_not_differ_from_itself() -> None:
 
 
 def test_renumbering_is_no_difference() -> None:
-    """The lines below an added one get other numbers, and are the same lines."""
+    """The lines below an added line have other numbers and are unchanged."""
     before = _module("%0 = abs(%x);", "%1 = exp(%0);", "add(%1, %y)")
     after = _module("%0 = tanh(%x);", "%1 = abs(%0);", "%2 = exp(%1);", "add(%2, %y)")
     rows = byoc_lab.diff(before, after).rows()
@@ -45,14 +45,14 @@ def test_renumbering_is_no_difference() -> None:
 
 
 def test_the_same_text_with_other_operands_is_a_difference() -> None:
-    """`subtract(%0, %1)` and `subtract(%1, %0)` differ in numbers only, and are not the same."""
+    """`subtract(%0, %1)` and `subtract(%1, %0)` differ only in numbers, and are different."""
     before = _module("%0 = abs(%x);", "%1 = exp(%0);", "subtract(%0, %1)")
     after = _module("%0 = abs(%x);", "%1 = exp(%0);", "subtract(%1, %0)")
     assert _kinds(before, after) == ["operands changed"]
 
 
-def test_a_call_of_a_number_and_the_empty_tuple_are_no_twins() -> None:
-    """Without their numbers `%1 = %0()` and `%0 = ()` read the same; they are different lines."""
+def test_a_call_of_a_number_and_the_empty_tuple_are_different_lines() -> None:
+    """Without their numbers `%1 = %0()` and `%0 = ()` are equal text; they are different lines."""
     call = _module("%0 = fn () { () };", "%1 = %0();", "(%1, %1)")
     plain = _module("%0 = ();", "(%0, %0)")
     assert byoc_lab.diff(call, plain).changes

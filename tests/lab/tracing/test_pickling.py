@@ -1,4 +1,4 @@
-"""Traces as bytes: everything is there again, and what stages share is stored once."""
+"""Serialization of traces: it is complete, and shared nodes are stored once."""
 
 from __future__ import annotations
 

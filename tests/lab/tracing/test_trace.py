@@ -138,7 +138,7 @@ def test_bad_arguments_are_named(
 @settings(max_examples=25)
 @given(mod=strategies.modules())
 def test_events_name_nodes_of_the_input(mod: IRModule) -> None:
-    """What a fold replaces is a node of the stage's input, once each."""
+    """Each node that a fold replaces is a node of the stage's input, and is replaced once."""
     (stage,) = byoc_lab.trace(mod, [FoldConstant()])
     nodes = {n for f in mod.functions.values() for n in relay.ir.visit.post_order(f)}
     replaced = [e.before for e in stage.events]
@@ -148,7 +148,7 @@ def test_events_name_nodes_of_the_input(mod: IRModule) -> None:
 
 
 def test_a_pass_can_be_watched_rewrite_by_rewrite() -> None:
-    """MergeComposite, one match after the other; each state is the module in between."""
+    """MergeComposite, match by match; each state is the module after one match."""
     stage = byoc_lab.trace(_module(), ["SimplifyInference"])[0]
     assert structural_equal(stage.state_after(0), stage.before)
     after = InferType()(stage.state_after(len(stage.events)))
@@ -161,10 +161,10 @@ def test_a_pass_can_be_watched_rewrite_by_rewrite() -> None:
 
 
 class _Hears(PassInstrument):
-    """Keeps the names of what runs, and declines the passes of some names."""
+    """Records the names of passes that run, and declines the passes of some names."""
 
     def __init__(self, declined: Collection[str] = ()):
-        self.heard: list[str] = []
+        self.passes: list[str] = []
         self.contexts = 0
         self._declined = declined
 
@@ -175,7 +175,7 @@ class _Hears(PassInstrument):
         return info.name not in self._declined
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-        self.heard.append(info.name)
+        self.passes.append(info.name)
 
 
 MEMBERS: tuple[Callable[[], Pass], ...] = (
@@ -230,7 +230,7 @@ def test_a_trace_runs_what_the_pipeline_runs(
     with PassContext(level, required, disabled, [traced]):
         trace = byoc_lab.trace(mod, pipeline)
     assert structural_equal(trace.result, wanted)
-    assert traced.heard == plain.heard
+    assert traced.passes == plain.passes
     assert traced.contexts == 1
     before = mod
     for stage in trace:
@@ -266,11 +266,11 @@ def test_instruments_listen_on_when_a_level_is_given() -> None:
             InferType()(_module()), [FoldConstant(), FoldScaleAxis()], opt_level=4
         )
     assert trace["FoldConstant"].skipped == "an instrument declined it"
-    assert "BackwardFoldScaleAxis" in hears.heard
+    assert "BackwardFoldScaleAxis" in hears.passes
     assert hears.contexts == 1
 
 
-def test_what_a_sequence_does_besides_its_members_is_a_stage() -> None:
+def test_a_change_by_a_sequence_itself_is_a_stage() -> None:
     class Twice(Sequential):
         def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
             return SimplifyInference()(super().run(mod, ctx)).copy()

@@ -1,4 +1,4 @@
-"""What the view is tested on: the mis-annotated chain of two blocks, and MobileNet cut apart."""
+"""Traces for the tests of the view: a malformed chain of two blocks, and MobileNet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
 from byoc_lab.relay import nn
 from byoc_lab.relay.analysis.annotations import begin, end
-from byoc_lab.relay.patterns import is_op, wildcard
+from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
 
 
 def network(blocks: int = 2) -> relay.IRModule:
@@ -31,8 +31,10 @@ def network(blocks: int = 2) -> relay.IRModule:
 
 
 class Annotate:
-    """Regions of conv2d, batch_norm, relu. Without `fixed` only variables get a begin, so that the
-    edge from one region into the next has none."""
+    """Annotates blocks of conv2d, batch_norm and relu as regions.
+
+    Without `fixed` only variables get a begin, and the edge from one region into the next has none.
+    """
 
     name = "Annotate"
 
@@ -72,14 +74,14 @@ def chain(fixed: bool = False, blocks: int = 2) -> Trace:
     return trace(network(blocks), passes, title="Conv, batch norm, relu")
 
 
-def pattern_table() -> list[tuple]:
+def pattern_table() -> list[tuple[str, DFPattern]]:
     conv = is_op("nn.conv2d")(wildcard(), wildcard())
     return [("dnnl.conv2d_bias_relu", is_op("nn.relu")(is_op("add")(conv, wildcard())))]
 
 
 @cache
 def mobilenet() -> Trace:
-    """MobileNet v1 through the usual passes, one region an operator."""
+    """MobileNet v1 through the usual passes, with one region per operator."""
     mod, params = relay.testing.mobilenet.get_workload()
     mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
     passes = [

@@ -1,4 +1,4 @@
-"""The widget as Python sees it, the one-file page, and what Jupyter is given."""
+"""The Python side of the widget, the HTML page, and the display in Jupyter."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_state_is_sent_and_the_index_kept_in_range() -> None:
     assert stepper.index == 2
 
 
-def test_the_text_twin_follows_the_index() -> None:
+def test_the_text_follows_the_index() -> None:
     stepper = Stepper(chain())
     assert "[0] InferType" in str(stepper)
     stepper.index = 1
@@ -124,7 +124,7 @@ def test_modules_show_themselves() -> None:
 
 
 def test_text_and_graphs_need_no_widget_packages() -> None:
-    """`import byoc_lab.lab.view` leaves anywidget, ipywidgets and graphviz alone."""
+    """`import byoc_lab.lab.view` does not import anywidget, ipywidgets and graphviz."""
     code = (
         "import sys, byoc_lab.lab.view;"
         "print(sorted({'anywidget', 'ipywidgets', 'graphviz', 'IPython'} & set(sys.modules)))"
@@ -133,7 +133,7 @@ def test_text_and_graphs_need_no_widget_packages() -> None:
     assert run.stdout.strip() == "[]"
 
 
-def test_what_no_browser_could_draw_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_too_large_for_a_browser_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(displays, "MAX_LINES", 10)
     bundle = mimebundle(chain())
     assert set(bundle) == {"text/plain"}

@@ -98,7 +98,7 @@ def test_a_graph_shows_itself_as_drawing_and_as_text() -> None:
     assert "(crosses a region border)" in bundle["text/plain"]
 
 
-def test_the_text_says_what_the_drawing_shows() -> None:
+def test_the_text_shows_the_same_as_the_drawing() -> None:
     x = relay.var("x", shape=(2, 3))
     assert str(graph(relay.Function([x], nn.relu(x)))) == (
         f"[0] %x  2{TIMES}3\n[1] nn.relu  ← [0]\n[2] output  ← [1]"
@@ -131,7 +131,7 @@ def test_a_layout_program_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch
         lay_out(picture_of(annotated(fixed=True)))
 
 
-def test_frames_nested_beyond_what_is_drawn() -> None:
+def test_frames_nested_deeper_than_the_limit() -> None:
     x = relay.var("x", shape=(2, 2))
     call: relay.Expr = x
     for n in range(40):

@@ -1,4 +1,4 @@
-"""From Relay to boxes, frames and arrows."""
+"""The picture of Relay: boxes, frames and arrows."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_composites_are_frames_inside_regions() -> None:
 
 
 def test_closures_of_2020_are_frames_inside_frames() -> None:
-    """What made the first thread's trouble: the second region is inside the first."""
+    """The case of the first thread: the second region is inside the first."""
     x = relay.var("x", shape=(2, 2))
     inner = relay.Function([], nn.relu(x), attrs={"Compiler": "dnnl", "ExternalSymbol": "dnnl_1"})
     outer = relay.Function(
@@ -165,7 +165,7 @@ def test_a_collapsed_picture_has_one_box_a_region() -> None:
 
 
 def test_partitioning_keeps_the_operators() -> None:
-    """The picture of a network keeps its shape; only borders come and go."""
+    """The picture of a network keeps its shape; only the borders change."""
     before = annotated(fixed=True)
     ops = [t for t in titles(picture_of(before)) if t not in ("begin", "end")]
     assert titles(picture_of(PartitionGraph()(before))) == ops

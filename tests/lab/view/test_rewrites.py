@@ -23,8 +23,8 @@ def trace() -> Any:
 
 
 def texts(module: dict[str, Any]) -> list[str]:
-    """Lines without types (what a pass makes gets its types afterwards) and numbers of constants,
-    which follow the text."""
+    """Lines without types, which new nodes get after the pass, and without numbers of constants,
+    which depend on the text."""
     lines = (
         re.sub(r"\[\d+\]| /\*.*?\*/|(:| ->) Tensor\[.*?\]", "", text) for text, _ in module["lines"]
     )
@@ -44,7 +44,7 @@ def test_each_step_begins_where_the_one_before_it_ended(trace: Any) -> None:
 
 
 def test_a_node_keeps_its_name_in_the_steps(trace: Any) -> None:
-    """What a rewrite does not touch is the same node as in the stage, and can be followed."""
+    """A node that a rewrite leaves alone is the same node as in the stage, with its id."""
     n = next(n for n, s in enumerate(trace.stages) if s.name == "SimplifyInference")
     step = step_state(trace, n, 1)
     state = state_of(trace)

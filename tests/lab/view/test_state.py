@@ -1,4 +1,4 @@
-"""What is sent to the browser."""
+"""The state that is sent to the browser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def texts(module: dict[str, Any]) -> list[str]:
 
 
 def covered(stage: dict[str, Any], side: int) -> int:
-    """How many lines of the module before (1) or after (2) the hunks mention."""
+    """The number of lines before (1) or after (2) in the hunks."""
     sign = {1: "+", 2: "-"}[side]
     return sum(h[3] for h in stage["hunks"] if h[0] != sign)
 
@@ -65,7 +65,7 @@ def test_the_same_module_is_kept_once() -> None:
 
 
 def test_a_node_keeps_its_id_through_the_stages() -> None:
-    """The first convolution: typed anew by InferType, re-created by the annotator, moved out."""
+    """The first convolution: copied by InferType and by the annotator, and moved out."""
     state = trace_state(chain(fixed=True))
     found = []
     for module in state["modules"]:

@@ -18,7 +18,7 @@ from byoc_lab.transform import MergeCompilerRegions, PartitionGraph
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 3])
-def test_the_forgotten_edge_is_found_exactly(blocks: int) -> None:
+def test_the_edge_without_a_begin_is_found(blocks: int) -> None:
     """One finding for each block after the first: its conv2d's data."""
     wrong = annotate(network(blocks), begins_on_conv_data=False)
     found = lint(wrong)
@@ -33,7 +33,7 @@ def test_the_forgotten_edge_is_found_exactly(blocks: int) -> None:
 
 
 @pytest.mark.parametrize("blocks", [2, 3])
-def test_the_old_partitioner_nests_and_the_linter_says_so(blocks: int) -> None:
+def test_the_partitioner_of_2020_nests_and_the_linter_reports_it(blocks: int) -> None:
     wrong = annotate(network(blocks), begins_on_conv_data=False)
     nested = PartitionGraph(era="2020-01")(wrong)
     functions = functions_inside(nested["main"])
@@ -45,7 +45,7 @@ def test_the_old_partitioner_nests_and_the_linter_says_so(blocks: int) -> None:
     assert [f.code for f in lint(nested)] == ["BYL003"] * (blocks - 1)
 
 
-def test_todays_partitioner_refuses_it() -> None:
+def test_the_current_partitioner_rejects_it() -> None:
     wrong = annotate(network(2), begins_on_conv_data=False)
     with pytest.raises(FreeVariableError, match="contains free variables") as raised:
         PartitionGraph()(wrong)

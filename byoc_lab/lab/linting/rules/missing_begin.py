@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject, called
 from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
@@ -75,10 +74,10 @@ class MissingBegin(LintRule):
         for problem in subject.problems_of("no-region"):
             yield from self._closes_nothing(problem.node, subject)
 
-    def _closes_nothing(self, end: Any, subject: Subject) -> Iterator[Finding]:
+    def _closes_nothing(self, end: Expr, subject: Subject) -> Iterator[Finding]:
         """Report every edge on which inputs enter, for an end whose region was never begun."""
-        compiler = compiler_of(end)
-        value = end.args[0]
+        assert isinstance(end, Call)
+        compiler, value = compiler_of(end), end.args[0]
         edges = list(_entering_edges(value))
         for user, outside in edges:
             yield self._edge(user, outside, compiler, subject)
