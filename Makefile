@@ -50,7 +50,7 @@ notebooks: setup  ## only the notebooks
 	$(BIN)/python -m pytest tests/notebooks
 
 slow: setup  ## the sweeps that are too slow for every run; SEED=n to draw them again
-	$(BIN)/python -m pytest -m slow $(EXPLORE)
+	$(PYTEST) -m slow $(EXPLORE)
 
 fuzz: setup  ## hostile texts through everything, for SECONDS=600 or one again by SEED=n
 	$(BIN)/python -m tests.fuzz $(if $(SEED),--seed $(SEED),--seconds $(or $(SECONDS),600))
