@@ -118,7 +118,7 @@ def test_let_bound_calls_leave_the_thread_s_free_variables() -> None:
     space = _run("let_partition.py", IMPORTS)
     table = space["call_pattern_table"]()
     mod = InferType()(space["mod"])
-    mod = AnnotateTarget("match_key", compat="0.16")(MergeComposite(table)(mod))
+    mod = AnnotateTarget("match_key", era="0.16")(MergeComposite(table)(mod))
     with pytest.raises(FreeVariableError) as raised:
         PartitionGraph()(mod)
     names = [v.name_hint for v in raised.value.variables]

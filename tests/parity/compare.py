@@ -72,7 +72,7 @@ def run(step: Any, mod: tvm.IRModule) -> tvm.IRModule:
     """What byoc_lab makes of `mod` with `step`, TVM 0.16's faults included."""
     name = step.get("pass") if isinstance(step, dict) else step
     if name in HAVE_COMPAT:
-        step = {**(step if isinstance(step, dict) else {"pass": step}), "compat": "0.16"}
+        step = {**(step if isinstance(step, dict) else {"pass": step}), "era": "0.16"}
     return steps.apply(step, mod, tvm, relay)
 
 

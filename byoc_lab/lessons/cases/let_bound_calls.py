@@ -38,7 +38,7 @@ class LetBoundCalls(Case):
         return network()
 
     def module(self) -> IRModule:
-        return _annotated(AnnotateTarget("match_key", compat="0.16"))
+        return _annotated(AnnotateTarget("match_key", era="0.16"))
 
     def symptom(self, mod: IRModule) -> Symptom | None:
         try:

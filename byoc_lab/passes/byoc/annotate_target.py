@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from byoc_lab.errors import PassError
 from byoc_lab.passes.framework.hook import keeps_in, report
 from byoc_lab.passes.framework.passes import FunctionPass, ModulePass, PassContext
 from byoc_lab.passes.framework.predicates import ask_operator
@@ -39,12 +40,12 @@ class AnnotateTarget(ModulePass):
     is "default". Every edge into a call gets a begin, every edge out of one an end.
 
     include_non_call_ops: tuples, projections and references go along with the calls around them
-    when those agree. compat="0.16": as TVM 0.16 does, faults included. beyond_tvm: also offload the
+    when those agree. era="0.16": as TVM 0.16 does, faults included. beyond_tvm: also offload the
     operators that a back end registers as `beyond_tvm`; TVM's back end of that name leaves them to
-    the host, and so does compat="0.16".
+    the host, and so does era="0.16".
 
     Source: src/relay/transforms/annotate_target.cc of TVM 0.16. Three of its faults are fixed
-    unless compat="0.16" asks for them: the value of a `let` is closed but not opened again (a begin
+    unless era="0.16" asks for them: the value of a `let` is closed but not opened again (a begin
     there has no end, and its region leaves a free variable); begins that are there already keep
     their place among the arguments; and where a second run gives a call to a target, every
     "default" end of the first run goes over to that target (TVM: only at the end of a scope)."""
@@ -53,13 +54,15 @@ class AnnotateTarget(ModulePass):
         self,
         targets: str | Sequence[str],
         include_non_call_ops: bool = True,
-        compat: str | None = None,
+        era: str | None = None,
         beyond_tvm: bool = True,
     ):
+        if era not in (None, "0.16"):
+            raise PassError(f'AnnotateTarget: era must be None or "0.16", found {era!r}')
         self.targets = [targets] if isinstance(targets, str) else list(targets)
         self.include_non_call_ops = include_non_call_ops
-        self.compat = compat
-        self.beyond_tvm = beyond_tvm and compat is None
+        self.era = era
+        self.beyond_tvm = beyond_tvm and era is None
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         return _AnnotateTargetFunc(self)(mod)
@@ -145,7 +148,7 @@ class _Annotator:
 
     def _annotation(self, pre: Call, post: Call) -> Expr:
         """A mark of an earlier run."""
-        if self.options.compat:
+        if self.options.era:
             return post
         new = self._taken_over(post)
         if new is not post:
@@ -186,7 +189,7 @@ class _Annotator:
             new = begin(self._end(arg), target)
             made.append(new)
             order.append(new)
-        return [*kept, *made] if self.options.compat else order
+        return [*kept, *made] if self.options.era else order
 
     def _end(self, arg: Expr) -> Expr:
         """`arg` behind an end of its own target, when it was computed by a target."""
@@ -229,7 +232,7 @@ class _Annotator:
         if isinstance(value, Function):
             return value
         closed = self._end(value)
-        if not self.options.compat:
+        if not self.options.era:
             return closed
         target = self.target_of.get(value, DEFAULT)
         return begin(closed, target)

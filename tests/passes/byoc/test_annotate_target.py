@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from byoc_lab import relay
+from byoc_lab.errors import PassError
 from byoc_lab.passes import AnnotateTarget, MergeCompilerRegions, PartitionGraph
 from byoc_lab.relay import IRModule, structural_equal
 from tests.parity.golden import golden_test
@@ -47,9 +48,9 @@ def test_one_run_after_another_is_one_run(net: Any, non_calls: bool) -> None:
 
 @pytest.mark.parametrize(("net", "left"), [(_last, 0), (_between, 1)])
 def test_tvm_gives_over_the_end_of_a_scope_alone(net: Any, left: int) -> None:
-    """What compat="0.16" is asked for: an end of "default" is left where a value is used."""
-    mod = AnnotateTarget("first", compat="0.16")(IRModule.from_expr(net()))
-    mod = AnnotateTarget("second", compat="0.16")(mod)
+    """What era="0.16" is asked for: an end of "default" is left where a value is used."""
+    mod = AnnotateTarget("first", era="0.16")(IRModule.from_expr(net()))
+    mod = AnnotateTarget("second", era="0.16")(mod)
     wrong = [
         n
         for n in relay.ir.visit.post_order(mod["main"])
@@ -64,3 +65,8 @@ def test_tvm_gives_over_the_end_of_a_scope_alone(net: Any, left: int) -> None:
 # Golden files
 
 test_golden = golden_test("AnnotateTarget")
+
+
+def test_an_unknown_era_is_refused() -> None:
+    with pytest.raises(PassError, match=r'era must be None or "0.16", found "?\'?2021'):
+        AnnotateTarget("dnnl", era="2021")

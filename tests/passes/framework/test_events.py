@@ -39,7 +39,7 @@ MORE: dict[str, list[Pass]] = {
     "normal forms": [ToANormalForm(), "InferType", ToGraphNormalForm()],  # type: ignore[list-item]
     "dead code": [DeadCodeElimination(inline_once=True)],
     "defuse": [*PIPELINES["MergeComposite"], DefuseOps()],
-    "compat": [AnnotateTarget(TARGET, compat="0.16")],
+    "compat": [AnnotateTarget(TARGET, era="0.16")],
     "extern": [*PIPELINES["Partition"], MarkCompilerFunctionsAsExtern()],
     "undone": [
         MergeComposite(_table()),
