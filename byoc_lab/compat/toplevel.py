@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from byoc_lab.compat.codegens import CODEGEN, CSourceModule, register_codegen, register_hook
-from byoc_lab.compat.nd import context, cpu, device
+from byoc_lab.compat.runtime.codegens import CODEGEN, CSourceModule, register_codegen, register_hook
+from byoc_lab.compat.runtime.nd import context, cpu, device
 from byoc_lab.errors import ByocLabError, DiagnosticError, UnknownFunctionError
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.run.backends import backend_names, get_backend

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from byoc_lab.compat import relay, tvm
-from byoc_lab.compat.containers import ConstructorValue, RefValue, tuple_object
+from byoc_lab.compat.ir.containers import ConstructorValue, RefValue, tuple_object
 from byoc_lab.compat.overlay import module
 from byoc_lab.errors import (
     BuildError,

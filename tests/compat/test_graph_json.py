@@ -11,8 +11,8 @@ from hypothesis import given, settings
 
 import byoc_lab
 from byoc_lab.compat import relay, tvm
-from byoc_lab.compat.building import build, optimize
-from byoc_lab.compat.graph_json import graph_of
+from byoc_lab.compat.runtime.building import build, optimize
+from byoc_lab.compat.runtime.graph_json import graph_of
 from byoc_lab.errors import BuildError, InputError, UnknownNameError
 from byoc_lab.passes import InferType, PassContext
 from tests import image_strategies

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.compat import parser
+from byoc_lab.compat.text import parser
 from byoc_lab.errors import ParseError
 
 HEADER = '#[version = "0.0.5"]\n'

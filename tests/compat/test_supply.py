@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.compat.supply import GlobalVarSupply, NameSupply
+from byoc_lab.compat.ir.supply import GlobalVarSupply, NameSupply
 from byoc_lab.errors import DuplicateNameError
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.compat import building
+from byoc_lab.compat.runtime import building
 from byoc_lab.errors import PassError
 from byoc_lab.relay import Function, IRModule
 from byoc_lab.relay.analysis.queries import free_vars, list_op_freqs

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.compat.relay_names import FoldConstantExpr
+from byoc_lab.compat.ir.relay_names import FoldConstantExpr
 from byoc_lab.passes import FoldConstant
 from byoc_lab.relay import Constant, Expr, Function, IRModule
 from byoc_lab.relay.analysis.queries import free_vars

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.compat import with_fields
+from byoc_lab.compat.ir import with_fields
 
 x = relay.var("x", shape=(2,))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.compat.with_fields import FunctionWithFields, VarWithFields
+from byoc_lab.compat.ir.with_fields import FunctionWithFields, VarWithFields
 from byoc_lab.errors import ParseError
 from byoc_lab.relay.op.annotation.device import virtual_device
 

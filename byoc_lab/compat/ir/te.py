@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from byoc_lab.compat.tir import SizeVar
+from byoc_lab.compat.ir.tir import SizeVar
 
 
 def size_var(name: str = "size", dtype: str = "int32", span: Any = None) -> Any:

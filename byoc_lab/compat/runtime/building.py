@@ -15,13 +15,13 @@ from typing import Any, NoReturn
 
 from byoc_lab.backends import ccompiler
 from byoc_lab.backends.c_source import c_source
-from byoc_lab.compat.codegens import check_hooks
-from byoc_lab.compat.executor_options import Executor, Runtime
-from byoc_lab.compat.graph_json import ExecutorGraph, graph_of
-from byoc_lab.compat.imported_modules import RegionModule, imported_modules
-from byoc_lab.compat.kernel import Kernel
-from byoc_lab.compat.nd import HostArray, kind_name
-from byoc_lab.compat.region_target import RegionTarget
+from byoc_lab.compat.runtime.codegens import check_hooks
+from byoc_lab.compat.runtime.executor_options import Executor, Runtime
+from byoc_lab.compat.runtime.graph_json import ExecutorGraph, graph_of
+from byoc_lab.compat.runtime.imported_modules import RegionModule, imported_modules
+from byoc_lab.compat.runtime.kernel import Kernel
+from byoc_lab.compat.runtime.nd import HostArray, kind_name
+from byoc_lab.compat.runtime.region_target import RegionTarget
 from byoc_lab.errors import BuildError, UnknownNameError, UnsupportedNameError
 from byoc_lab.passes import (
     AlterOpLayout,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from byoc_lab.compat.nd import cpu, kind_name
+from byoc_lab.compat.runtime.nd import cpu, kind_name
 from byoc_lab.passes.framework.context import PassContext
 
 TARGET = "llvm"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from byoc_lab.compat.nd import cpu
-from byoc_lab.compat.testing import GROUP, TARGET
+from byoc_lab.compat.runtime.nd import cpu
+from byoc_lab.compat.testing.testing import GROUP, TARGET
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from byoc_lab.compat.executors import create_executor
-from byoc_lab.compat.nd import HostArray, array
-from byoc_lab.compat.testing import enabled_targets
+from byoc_lab.compat.runtime.executors import create_executor
+from byoc_lab.compat.runtime.nd import HostArray, array
+from byoc_lab.compat.testing.testing import enabled_targets
 from byoc_lab.errors import UnsupportedNameError
 from byoc_lab.relay.ir.expr import Call, Expr, Op
 from byoc_lab.relay.ir.module import IRModule

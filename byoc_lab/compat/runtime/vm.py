@@ -6,10 +6,10 @@ import time
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from byoc_lab.compat import building
-from byoc_lab.compat.containers import ADT
-from byoc_lab.compat.executors import Executor, VMExecutor, as_result, plain, runner
-from byoc_lab.compat.graph_executor import BenchmarkResult
+from byoc_lab.compat.ir.containers import ADT
+from byoc_lab.compat.runtime import building
+from byoc_lab.compat.runtime.executors import Executor, VMExecutor, as_result, plain, runner
+from byoc_lab.compat.runtime.graph_executor import BenchmarkResult
 from byoc_lab.errors import InputError, UnknownNameError, UnsupportedNameError
 from byoc_lab.passes import InferType
 from byoc_lab.relay.build_module import bind_params_by_name

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from byoc_lab.compat.building import Library, load_library
-from byoc_lab.compat.containers import ADT, ShapeTuple, String
-from byoc_lab.compat.nd import NDArray, cpu, device
-from byoc_lab.compat.params import (
+from byoc_lab.compat.ir.containers import ADT, ShapeTuple, String
+from byoc_lab.compat.runtime.building import Library, load_library
+from byoc_lab.compat.runtime.nd import NDArray, cpu, device
+from byoc_lab.compat.runtime.params import (
     load_param_dict,
     load_param_dict_from_file,
     save_param_dict,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Any
 
-from byoc_lab.compat.nd import HostArray
+from byoc_lab.compat.runtime.nd import HostArray
 from byoc_lab.errors import PassError, UnknownFunctionError
 from byoc_lab.passes.normal_form.extract_fused_functions import extract_fused_functions  # noqa: F401
 from byoc_lab.passes.normal_form.to_basic_block_normal_form import find_lifted

@@ -6,9 +6,9 @@ import json
 import shlex
 from typing import Any
 
-from byoc_lab.compat import qnn_legalizations as qnn_legalizations  # who asks for the target
-from byoc_lab.compat.nd import kind_name
-from byoc_lab.compat.region_target import OPTIONS, region_target
+from byoc_lab.compat.op import qnn_legalizations as qnn_legalizations  # who asks for the target
+from byoc_lab.compat.runtime.nd import kind_name
+from byoc_lab.compat.runtime.region_target import OPTIONS, region_target
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Expr, Var

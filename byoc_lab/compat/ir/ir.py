@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from byoc_lab.compat.operators import register_op_attr
+from byoc_lab.compat.op.operators import register_op_attr
 from byoc_lab.compat.toplevel import get_global_func
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Expr, Function

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.compat import nd
+from byoc_lab.compat.runtime import nd
 from byoc_lab.passes.simplify.simplify_fc_transpose import SimplifyFCTranspose, search_fc_transpose
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
-from byoc_lab.compat.diagnostic_words import words
+from byoc_lab.compat.text.diagnostic_words import words
 from byoc_lab.errors import DiagnosticError
 from byoc_lab.relay.ir.diagnosis import listen
 from byoc_lab.relay.ir.module import IRModule

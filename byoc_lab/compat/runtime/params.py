@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.compat.nd import HostArray
+from byoc_lab.compat.runtime.nd import HostArray
 from byoc_lab.errors import InputError
 from byoc_lab.relay.ir.ndarray import numpy_dtype
 

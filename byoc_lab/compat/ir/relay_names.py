@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from byoc_lab.compat.params import load_param_dict, save_param_dict
-from byoc_lab.compat.parser import SpanCheck, fromtext, parse, parse_expr
+from byoc_lab.compat.runtime.params import load_param_dict, save_param_dict
+from byoc_lab.compat.text.parser import SpanCheck, fromtext, parse, parse_expr
 from byoc_lab.passes import FoldConstant, PassContext
 from byoc_lab.passes.byoc.partition_graph import mangle_module_name
 from byoc_lab.relay.ir.expr import Expr

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from byoc_lab.compat.diagnostics import Diagnostic, DiagnosticContext, DiagnosticLevel
-from byoc_lab.compat.places import LastMentions
+from byoc_lab.compat.text.diagnostics import Diagnostic, DiagnosticContext, DiagnosticLevel
+from byoc_lab.compat.text.places import LastMentions
 from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.passes import ModulePass
 from byoc_lab.relay.ir.adt import Constructor

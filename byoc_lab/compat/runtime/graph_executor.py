@@ -10,10 +10,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from byoc_lab.compat.building import Library
-from byoc_lab.compat.executors import cast, plain
-from byoc_lab.compat.nd import HostArray
-from byoc_lab.compat.params import load_param_dict
+from byoc_lab.compat.runtime.building import Library
+from byoc_lab.compat.runtime.executors import cast, plain
+from byoc_lab.compat.runtime.nd import HostArray
+from byoc_lab.compat.runtime.params import load_param_dict
 from byoc_lab.errors import InputError, UnsetInputWarning, UnsupportedNameError
 from byoc_lab.relay.ir.types import TensorType, TupleType
 from byoc_lab.run.executable import Executable

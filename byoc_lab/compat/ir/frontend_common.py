@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from byoc_lab.compat import nd, with_fields
-from byoc_lab.compat.relay_names import FoldConstantExpr
+from byoc_lab.compat.ir import with_fields
+from byoc_lab.compat.ir.relay_names import FoldConstantExpr
+from byoc_lab.compat.runtime import nd
 from byoc_lab.passes import InferType, PassContext
 from byoc_lab.relay.analysis.queries import free_vars
 from byoc_lab.relay.ir.expr import (

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.compat import building
-from byoc_lab.compat.containers import ADT, ConstructorValue, RefValue
-from byoc_lab.compat.nd import HostArray
+from byoc_lab.compat.ir.containers import ADT, ConstructorValue, RefValue
+from byoc_lab.compat.runtime import building
+from byoc_lab.compat.runtime.nd import HostArray
 from byoc_lab.errors import BuildError, InputError, InterpretedWarning
 from byoc_lab.passes import InferType
 from byoc_lab.relay.analysis.queries import free_vars

@@ -1,0 +1,1 @@
+"""TVM's names about operators: registration, strategies, legalizations."""

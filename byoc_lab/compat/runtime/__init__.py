@@ -1,0 +1,1 @@
+"""`relay.build` and what runs its result: executors, virtual machine, arrays, parameters."""

@@ -1,0 +1,1 @@
+"""`tvm.testing` and `tvm.relay.testing`."""

@@ -1,0 +1,1 @@
+"""Texts as TVM handles them: its parser, places and diagnostics."""
