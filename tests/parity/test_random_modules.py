@@ -147,7 +147,7 @@ def annotated(draw: st.DrawFn) -> tvm.IRModule:
             kind, compiler = marks[count % len(marks)], compilers[count % len(compilers)]
             count += 1
             if kind:
-                arg = getattr(relay.annotate, kind)(arg, compiler)
+                arg = getattr(relay.analysis.annotations, kind)(arg, compiler)
             args.append(arg)
         return relay.Call(post.op, args, post.attrs)
 

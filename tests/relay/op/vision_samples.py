@@ -110,7 +110,7 @@ VISION_SAMPLES = [
         ((2, 3, 7), (2, 28), (1, 7, 4)),
         low=0,
         high=1,
-        relax="packs",
+        relax="compact boxes",
     ),
     Sample(
         "vision.proposal",
