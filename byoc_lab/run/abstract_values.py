@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.analysis.queries import free_vars
@@ -38,7 +38,7 @@ class Choice:
 Store = dict[Cell, Value]
 
 
-def is_computed(value: Value) -> bool:
+def is_computed(value: Value) -> TypeGuard[Expr]:
     """Whether a value is an expression: computed by the program, when it runs."""
     return isinstance(value, Expr) and not isinstance(value, (Op, Constructor))
 

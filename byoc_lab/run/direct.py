@@ -50,7 +50,8 @@ def direct_call(compiled: Callable[..., Any], main: Function) -> Direct | None:
 
 
 def _address(array: np.ndarray) -> int:
-    return array.__array_interface__["data"][0]
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 def _shape_and_dtype(ty: Type) -> tuple[tuple[int, ...], np.dtype] | None:

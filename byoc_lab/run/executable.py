@@ -292,7 +292,7 @@ def operator_count(function: Function) -> int:
 
 def _is_saved(module: Any) -> bool:
     """Whether a TVM-FFI module goes into an exported library; a loaded library does not."""
-    saved = module.is_binary_serializable() or module.is_compilation_exportable()
+    saved: bool = module.is_binary_serializable() or module.is_compilation_exportable()
     return saved and module.kind != "library"
 
 

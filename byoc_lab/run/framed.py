@@ -32,7 +32,8 @@ def with_parts(node: Expr, parts: list[Expr], frame: ScopeFrame) -> Expr:
     made = node if same else node.with_parts(parts)
     if made.is_typed or not node.is_typed:
         return made
-    return made.with_type(replace(node.checked_type, frame.types))
+    typed: Expr = made.with_type(replace(node.checked_type, frame.types))
+    return typed
 
 
 def tuple_of(fields: Any) -> Tuple:

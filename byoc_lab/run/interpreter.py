@@ -243,7 +243,8 @@ class Interpreter:
 
     def fields(self, value: Value) -> tuple[Value, ...]:
         """The fields of a tuple."""
-        return value
+        fields: tuple[Value, ...] = value
+        return fields
 
     def not_data(self, node: Match, value: Value) -> NoReturn:
         """Raise the error for a pattern of a constructor on what no constructor made."""

@@ -108,7 +108,8 @@ def evaluate(
 
 def _main(program: IRModule | Expr | TupleWrapper) -> Function:
     if isinstance(program, IRModule):
-        return program["main"]
+        main: Function = program["main"]
+        return main
     expr = program.tuple_value if isinstance(program, TupleWrapper) else program
     return expr if isinstance(expr, Function) else Function(free_vars(expr), expr)
 

@@ -27,12 +27,14 @@ DIRECT, TRANSPOSED = ("OI", "GOI"), ("IO", "OI", "GIO", "GOI")  # of a weight, b
 
 def get_shape(tensor: Any) -> tuple[Any, ...]:
     """The shape of a tensor type, a variable, a constant or a typed call."""
-    return _tensor_type(tensor).shape
+    shape: tuple[Any, ...] = _tensor_type(tensor).shape
+    return shape
 
 
 def get_dtype(tensor: Any) -> str:
     """The dtype of a tensor type, a variable, a constant or a typed call."""
-    return _tensor_type(tensor).dtype
+    dtype: str = _tensor_type(tensor).dtype
+    return dtype
 
 
 def _tensor_type(tensor: Any) -> Any:
@@ -102,7 +104,7 @@ def get_optimal_layout_for_conv(
         (n - 1) * s + (k - 1) * d + 1 - b - a
         for n, s, k, d, b, a in zip(out[2:], steps, kernel, taps, before, after, strict=True)
     ]
-    return native.function("optimal_layouts")(
+    layouts: str = native.function("optimal_layouts")(
         False,
         [out[0], inputs, *size],
         _in_groups(parts, out[1], inputs, kernel),
@@ -113,6 +115,7 @@ def get_optimal_layout_for_conv(
         after,
         dtype,
     )
+    return layouts
 
 
 def get_optimal_layout_for_conv_transpose(
@@ -145,7 +148,7 @@ def get_optimal_layout_for_conv_transpose(
         (n - (k - 1) * d - 1 + b + a) // s + 1
         for n, s, k, d, b, a in zip(out[2:], steps, kernel, taps, before, after, strict=True)
     ]
-    return native.function("optimal_layouts")(
+    layouts: str = native.function("optimal_layouts")(
         True,
         [out[0], inputs, *size],
         _in_groups(parts, out[1], inputs, kernel),
@@ -156,6 +159,7 @@ def get_optimal_layout_for_conv_transpose(
         after,
         dtype,
     )
+    return layouts
 
 
 def _in_groups(groups: int, outputs: int, inputs: int, kernel: Ints) -> Ints:

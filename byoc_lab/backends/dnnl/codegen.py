@@ -108,7 +108,7 @@ class _Builder:
         self.inside |= quantized.parameters(nodes)
         self._find_spelled(nodes)
         for param in self.function.params:
-            shape, dtype = self._shape(param, param.checked_type), param.checked_type.dtype  # type: ignore[attr-defined]
+            shape, dtype = self._shape(param, param.checked_type), param.checked_type.dtype
             self.value_of[param] = _Value(self.out.input(param.name_hint, shape, dtype))
         for node in nodes:
             if node in self.spelled:
@@ -230,7 +230,7 @@ class _Builder:
         self, kind: str, name: str, node: Expr, inputs: Sequence[int], attrs: dict[str, Any]
     ) -> int:
         ty = node.checked_type
-        ty = ty if isinstance(ty, TensorType) else ty.fields[0]  # type: ignore[attr-defined]
+        ty = ty if isinstance(ty, TensorType) else ty.fields[0]
         return self.out.op(kind, name, inputs, self._shape(node, ty), attrs, ty.dtype)
 
     def _outputs(self, results: list[Expr]) -> list[int]:
@@ -300,7 +300,7 @@ class _Builder:
             inputs.append(operator.weight(self.out, self._plain(call.args[1]), given))
         back = permutation(layouts.canonical, layouts.result)
         shape = inverse_permute(self._shape(call, call.checked_type), back)
-        dtype = call.checked_type.dtype  # type: ignore[attr-defined]
+        dtype = call.checked_type.dtype
         made = self.out.op(operator.kind, name, inputs, shape, attrs, dtype)
         self.value_of[call] = _Value(made, None if is_identity(back) else back)
 

@@ -70,10 +70,12 @@ class DnnlGraphWriter:
     # Tensors
 
     def shape(self, tensor: int) -> list[int]:
-        return self.tensors[tensor]["shape"]
+        shape: list[int] = self.tensors[tensor]["shape"]
+        return shape
 
     def dtype(self, tensor: int) -> str:
-        return self.tensors[tensor]["dtype"]
+        dtype: str = self.tensors[tensor]["dtype"]
+        return dtype
 
     def tensor(self, name: str, shape: Sequence[int], dtype: str) -> int:
         self.tensors.append({"name": name, "shape": list(shape), "dtype": dtype})

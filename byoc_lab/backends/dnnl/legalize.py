@@ -52,19 +52,20 @@ def legalize_pad_avg_pool(attrs: Any, inputs: Sequence[Expr], types: Sequence[Ty
     if not (isinstance(padded, Call) and padded.is_op("nn.pad")) or any(attrs.padding):
         return None
     data, value = padded.args
-    width = padded.attrs.pad_width  # type: ignore[union-attr]
+    width = padded.attrs.pad_width
     zero = isinstance(value, Constant) and not value.numpy().any()
     if attrs.layout != "NCHW" or any(n for axis in width[:2] for n in axis) or not zero:
         return None
     (top, bottom), (left, right) = width[2:]
     options = {name: attrs[name] for name in ("pool_size", "strides", "dilation", "layout")}
-    return nn.avg_pool2d(
+    pooled: Expr = nn.avg_pool2d(
         data,
         **options,
         ceil_mode=attrs.ceil_mode,
         padding=(int(top), int(left), int(bottom), int(right)),
         count_include_pad=True,
     )
+    return pooled
 
 
 @rule("legalize group conv", "DNNL's weights have groups as an axis of their own")
@@ -81,7 +82,8 @@ class LegalizeGroupConv(FunctionPass):
     required = ("InferType",)
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return rewrite(func, [_group_conv])
+        legalized: Function = rewrite(func, [_group_conv])
+        return legalized
 
 
 register_pass("LegalizeGroupConv", LegalizeGroupConv)

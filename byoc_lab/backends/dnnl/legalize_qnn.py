@@ -75,7 +75,7 @@ class LegalizeQnnOpForDnnl(DFPatternCallback):
         result = pre.checked_type
         assert isinstance(root, Call) and isinstance(clip, Call) and isinstance(result, TensorType)
         layout, weight_layout = _layouts(root)
-        padded = root.is_op("qnn.conv2d") and any(root.attrs.padding)  # type: ignore[union-attr]
+        padded = root.is_op("qnn.conv2d") and any(root.attrs.padding)
         shifts_border = padded and _number(data_zero) != 0
         summed = self.other in node_map
         bias = node_map[self.bias][0] if self.bias in node_map else const(0, "int32")
@@ -105,7 +105,7 @@ class LegalizeQnnOpForDnnl(DFPatternCallback):
         product = Call(root.op, [data, weight, zero, zero, ONE, ONE], root.attrs)
         real = _real(product) + _along_channels(shift, layout)
         real = real * _along_channels(in_scale / out_scale, layout)
-        bounds = {"a_min": clip.attrs.a_min, "a_max": clip.attrs.a_max}  # type: ignore[union-attr]
+        bounds = {"a_min": clip.attrs.a_min, "a_max": clip.attrs.a_max}
         real = _call("clip", real, **bounds) * (left_scale / sum_scale)
         if summed:
             real = real + (right_scale / sum_scale) * _real(node_map[self.other][0])
@@ -113,7 +113,8 @@ class LegalizeQnnOpForDnnl(DFPatternCallback):
 
 
 def _call(name: str, *args: Expr, **attrs: object) -> Expr:
-    return builder(Op.get(name))(*args, **attrs)
+    call: Expr = builder(Op.get(name))(*args, **attrs)
+    return call
 
 
 def _real(expr: Expr) -> Expr:

@@ -76,12 +76,14 @@ def function(name: str) -> Callable[..., Any]:
     load()
     import tvm_ffi
 
-    return tvm_ffi.get_global_func(f"byoc_lab.dnnl.{name}")
+    registered: Callable[..., Any] = tvm_ffi.get_global_func(f"byoc_lab.dnnl.{name}")
+    return registered
 
 
 def get_num_threads() -> int:
     """Threads that regions created by this thread will use."""
-    return function("get_num_threads")()
+    threads: int = function("get_num_threads")()
+    return threads
 
 
 def set_num_threads(threads: int) -> None:
@@ -91,7 +93,8 @@ def set_num_threads(threads: int) -> None:
 
 def get_layouts() -> str:
     """How regions created by this thread choose layouts: see `set_layouts`."""
-    return function("get_layouts")()
+    layouts: str = function("get_layouts")()
+    return layouts
 
 
 def set_layouts(rule: str) -> None:
@@ -332,11 +335,13 @@ class CompiledRegion:
         shapes = [tuple(value.shape) for value in inputs]
         if shapes == self._input_shapes:
             return self._output_shapes
-        return self.module["output_shapes"](shapes)
+        output_shapes: Sequence[Sequence[int]] = self.module["output_shapes"](shapes)
+        return output_shapes
 
     def stats(self) -> dict[str, Any]:
         """How the region runs: native/README.md lists the entries."""
-        return json.loads(self.module["get_stats"]())
+        stats: dict[str, Any] = json.loads(self.module["get_stats"]())
+        return stats
 
     @property
     def c_source(self) -> str:

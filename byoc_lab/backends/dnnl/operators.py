@@ -233,7 +233,7 @@ def _check_epsilon(attrs: Any) -> str | None:
 
 
 def _check_clip(call: Call) -> str | None:
-    low, high = call.attrs.a_min, call.attrs.a_max  # type: ignore[union-attr]
+    low, high = call.attrs.a_min, call.attrs.a_max
     if not (low <= high and high >= -FLOAT32_MAX and low <= FLOAT32_MAX):
         return f"a_min must be at most a_max, both within float32, found {low} and {high}"
     return None

@@ -157,7 +157,7 @@ class QuantizedChain:
 
 
 def _why_no_sum(call: Expr, other: Expr) -> str | None:
-    if call.checked_type.shape != other.checked_type.shape:  # type: ignore[attr-defined]
+    if call.checked_type.shape != other.checked_type.shape:
         return f"what is summed must have one type, found {call.checked_type}, {other.checked_type}"
     return None
 

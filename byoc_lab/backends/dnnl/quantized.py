@@ -67,8 +67,8 @@ def why_no_product(call: Call) -> str | None:
         return f"the data must be uint8 or int8, found {data}"
     if weight.dtype != "int8":
         return f"the weight must be int8, found {weight}"
-    if call.attrs.out_dtype not in ("", "int32"):  # type: ignore[union-attr]
-        return f"out_dtype must be 'int32', found {call.attrs.out_dtype!r}"  # type: ignore[union-attr]
+    if call.attrs.out_dtype not in ("", "int32"):
+        return f"out_dtype must be 'int32', found {call.attrs.out_dtype!r}"
     if _array(call.args[3]).any():
         return "the zero point of the weight must be 0"
     return None
@@ -84,8 +84,8 @@ def why_no_requantize(call: Call) -> str | None:
     if reason or not (isinstance(added, Call) and _adds(added)) or why_no_bias(added):
         return reason
     vectors = any(_array(call.args[n]).size != 1 for n in (1, 2))
-    axis, along = call.attrs.axis, bias_axis(added)  # type: ignore[union-attr]
-    rank = len(added.checked_type.shape)  # type: ignore[attr-defined]
+    axis, along = call.attrs.axis, bias_axis(added)
+    rank = len(added.checked_type.shape)
     if _array(added.args[1]).size != 1 and vectors and along != axis % rank:
         return f"scales lie along axis {axis}, the bias along {along}"
     return None
@@ -128,7 +128,7 @@ def why_no_bias(added: Call) -> str | None:
         return "DNNL adds integers only behind qnn.conv2d and qnn.dense"
     if not isinstance(other, Constant):
         return f"the bias must be a constant, found {other.checked_type}"
-    if bias_axis(added) is None or added.checked_type.shape != data.checked_type.shape:  # type: ignore[attr-defined]
+    if bias_axis(added) is None or added.checked_type.shape != data.checked_type.shape:
         return f"the bias must have one number for each channel, found {other.checked_type}"
     return None
 
@@ -233,7 +233,8 @@ def bias_axis(added: Call) -> int | None:
     assert isinstance(result, TensorType)
     rank, shape = len(result.shape), _array(added.args[1]).shape
     if added.is_op("nn.bias_add"):
-        return added.attrs.axis % rank  # type: ignore[union-attr]
+        axis: int = added.attrs.axis % rank
+        return axis
     longer = [n - len(shape) + rank for n, size in enumerate(shape) if size != 1]
     return (longer or [0])[0] if len(longer) <= 1 and len(shape) <= rank else None
 
@@ -420,7 +421,8 @@ def _maker(builder: Any, call: Call) -> dict[str, Any]:
         raise builder.refuse(
             call, f"nothing else may read the integers that {call.op.name} changes"
         )
-    return builder.out.maker(builder.value_of[call.args[0]].tensor)
+    maker: dict[str, Any] = builder.out.maker(builder.value_of[call.args[0]].tensor)
+    return maker
 
 
 EMIT: dict[str, Callable[[Any, Call], None]] = {

@@ -86,11 +86,13 @@ class ResNetV1Rewrite(DFPatternCallback):
         first = nn.relu(biased(1, nn.relu(biased(0, data))))
         block = nn.relu(_add(biased(2, first), thinned))
         inner = nn.relu(biased(4, nn.relu(biased(3, block))))
-        return nn.relu(_add(biased(5, inner), biased(6, block)))
+        result: Expr = nn.relu(_add(biased(5, inner), biased(6, block)))
+        return result
 
 
 def _add(a: Expr, b: Expr) -> Expr:
-    return builder(Op.get("add"))(a, b)
+    call: Expr = builder(Op.get("add"))(a, b)
+    return call
 
 
 def _pads(conv: Expr) -> bool:

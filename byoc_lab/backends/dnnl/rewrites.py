@@ -26,7 +26,8 @@ EPSILONS = (1e-5, 1e-6)
 
 
 def _call(name: str, *args: Expr, **attrs: Any) -> Expr:
-    return builder(Op.get(name))(*args, **attrs)
+    call: Expr = builder(Op.get(name))(*args, **attrs)
+    return call
 
 
 class LayerNormRewrite(DFPatternCallback):
@@ -54,14 +55,15 @@ class LayerNormRewrite(DFPatternCallback):
 
     def callback(self, pre: Expr, post: Expr, node_map: NodeMap) -> Expr:
         data, gamma, beta = (node_map[p][0] for p in (self.data, self.gamma, self.beta))
-        rank = len(pre.checked_type.shape)  # type: ignore[attr-defined]
+        rank = len(pre.checked_type.shape)
         for pattern in (self.mean, self.variance):
             if not _along_last_axis(node_map[pattern][0], rank):
                 return post
         epsilon = node_map[self.epsilon][0]
         assert isinstance(epsilon, Constant)
         value = next(e for e in EPSILONS if abs(float(epsilon.numpy()) - e) < e / 2)
-        return nn.layer_norm(data, gamma, beta, epsilon=value)
+        normalized: Expr = nn.layer_norm(data, gamma, beta, epsilon=value)
+        return normalized
 
 
 def _along_last_axis(reduction: Expr, rank: int) -> bool:
@@ -91,8 +93,8 @@ class DenseReshapeBiasGeluRewrite(DFPatternCallback):
 
     def callback(self, pre: Expr, post: Expr, node_map: NodeMap) -> Expr:
         dense, bias = node_map[self.dense][0], node_map[self.bias][0]
-        units = dense.checked_type.shape[-1] if dense.is_typed else None  # type: ignore[attr-defined]
-        shape = bias.checked_type.shape if bias.is_typed else None  # type: ignore[attr-defined]
+        units = dense.checked_type.shape[-1] if dense.is_typed else None
+        shape = bias.checked_type.shape if bias.is_typed else None
         result = pre.checked_type
         assert isinstance(result, TensorType)
         if units is None or shape != (units,) or result.shape[-1] != units:

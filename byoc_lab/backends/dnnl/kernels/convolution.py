@@ -5,6 +5,7 @@ One definition serves all numbers of axes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ TAPS = {1: "S", 2: "R, S", 3: "Q, R, S"}
 RELU = ({"kind": "eltwise", "alg": "relu"},)
 
 
-def _conv(axes: int, suffix: str = ""):
+def _conv(axes: int, suffix: str = "") -> Callable[..., Any]:
     kind = f"conv{axes}d"
     name = kind + suffix
     first = RELU if suffix.endswith("_relu") else ()
@@ -89,12 +90,13 @@ def out_channels_first(weight: np.ndarray, groups: int) -> np.ndarray:
     if weight.ndim < 3 or not weight.size or not whole or weight.shape[0] % groups:
         return weight
     if groups == 1:
-        return weight.swapaxes(0, 1)
+        swapped: np.ndarray = weight.swapaxes(0, 1)
+        return swapped
     parts = weight.reshape(groups, weight.shape[0] // groups, *weight.shape[1:]).swapaxes(1, 2)
     return np.ascontiguousarray(parts).reshape(-1, *parts.shape[2:])
 
 
-def _conv_transpose(axes: int):
+def _conv_transpose(axes: int) -> Callable[..., Any]:
     name = f"conv{axes}d_transpose"
 
     def conv_transpose(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ def _run(name: str, alg: str, data: Any, post_ops: PostOps, out: Any, **paramete
     return run(name, "eltwise", {"data": data}, {"alg": alg, **parameters}, out, post_ops)
 
 
-def _function(alg: str, what: str):
+def _function(alg: str, what: str) -> Callable[..., Any]:
     def function(data: Any, *, post_ops: PostOps = (), out: Any = None) -> Any:
         return _run(alg, alg, data, post_ops, out)
 

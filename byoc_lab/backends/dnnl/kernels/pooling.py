@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from byoc_lab.backends.dnnl.kernels.running import (
@@ -16,7 +17,7 @@ from byoc_lab.backends.dnnl.kernels.running import (
 )
 
 
-def _max_pool(axes: int):
+def _max_pool(axes: int) -> Callable[..., Any]:
     name = f"max_pool{axes}d"
 
     def max_pool(
@@ -48,7 +49,7 @@ def _max_pool(axes: int):
     )
 
 
-def _avg_pool(axes: int):
+def _avg_pool(axes: int) -> Callable[..., Any]:
     name = f"avg_pool{axes}d"
 
     def avg_pool(
@@ -79,7 +80,7 @@ def _avg_pool(axes: int):
     )
 
 
-def _global_pool(alg: str, what: str, axes: int):
+def _global_pool(alg: str, what: str, axes: int) -> Callable[..., Any]:
     name = f"global_{alg}_pool{axes}d"
 
     def global_pool(data: Any, *, post_ops: PostOps = (), out: Any = None) -> Any:
