@@ -159,6 +159,7 @@ def test_every_recipe_has_its_checks() -> None:
     assert all(recipe.files and recipe.commands for recipe in RECIPES)
 
 
+@pytest.mark.slow
 @each_recipe
 def test_a_recipe_works(recipe: Recipe, copy: Path) -> None:
     if recipe.name == "Add a back end":

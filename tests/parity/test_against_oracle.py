@@ -25,6 +25,7 @@ from .golden_plan import longest_runs, plan
 
 pytestmark = [
     pytest.mark.oracle,
+    pytest.mark.slow,
     pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason())),
 ]
 

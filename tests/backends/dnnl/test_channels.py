@@ -104,6 +104,7 @@ def test_so_it_does_in_a_network() -> None:
     np.testing.assert_array_equal(result, np.ones_like(result))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instructions", ["AVX2", "AVX512_CORE"])
 def test_so_it_does_on_another_processor(instructions: str) -> None:
     names = [f"conv{axes}d_transpose" for axes in (1, 2, 3)]

@@ -46,6 +46,7 @@ def typed_sources() -> dict[str, str]:
     return dict(zip([s.label for s in sourced], texts, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.label)
 def test_tvm_reads_and_types_the_call_alike(
     sample: Sample, oracle: Oracle, typed_sources: dict[str, str]
