@@ -6,7 +6,7 @@ has types without them.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from byoc_lab.relay.ir.expr import Call, Expr, Tuple, describe
 from byoc_lab.relay.ir.types import FuncType, TensorType, TupleType, Type, replace
@@ -36,7 +36,7 @@ def with_parts(node: Expr, parts: list[Expr], frame: ScopeFrame) -> Expr:
     return typed
 
 
-def tuple_of(fields: Any) -> Tuple:
+def tuple_of(fields: Sequence[Expr]) -> Tuple:
     """A tuple, typed when its fields are."""
     made = Tuple(fields)
     typed = all(f.is_typed for f in made.fields)

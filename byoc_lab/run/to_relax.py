@@ -6,7 +6,7 @@ of the code that its back end made, `call_dps_packed(symbol, inputs)`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from byoc_lab.errors import BuildError
@@ -90,7 +90,7 @@ class _Translator:
             raise BuildError(f"a function calls itself whatever its inputs are: {function}")
         return self.function(f"{gv.name_hint}_body", function.params, function.body, deep=True)
 
-    def _params(self, params: Any, deep: bool) -> dict[Any, Any]:
+    def _params(self, params: Sequence[Var], deep: bool) -> dict[Any, Any]:
         made: dict[Any, Any] = {DEPTH: self.relax.Var(DEPTH, tensor_type((), "int64"))}
         made = made if deep else {}
         for n, p in enumerate(params):
@@ -98,7 +98,7 @@ class _Translator:
             made[p] = self.relax.Var(f"p{n}_{p.name_hint}", ty)
         return made
 
-    def function(self, name: str, params: Any, body: Expr, deep: bool = False) -> Any:
+    def function(self, name: str, params: Sequence[Var], body: Expr, deep: bool = False) -> Any:
         """Add a Relax function; the global variable that it is called by.
 
         deep: whether it is part of a recursion, and so gets the depth as a first parameter.

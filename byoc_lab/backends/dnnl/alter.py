@@ -17,6 +17,7 @@ from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import AttributeValueError
 from byoc_lab.passes.framework.passes import register_pass
 from byoc_lab.passes.layout.alter_op_layout import AlterOpLayout
+from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, Var
 from byoc_lab.relay.ir.layout import Layout
 from byoc_lab.relay.ir.types import TensorType, Type
@@ -182,21 +183,21 @@ def _check_layouts(data: str, kernel: str, channels: Sequence[str]) -> None:
 
 
 def alter_conv(
-    attrs: Any, inputs: Sequence[Expr], tinfos: Sequence[Type], out_type: Type
+    attrs: Attrs, inputs: Sequence[Expr], tinfos: Sequence[Type], out_type: Type
 ) -> Call | None:
     """A convolution in the layouts that oneDNN chooses; an `FTVMAlterOpLayout`."""
     return _altered("", attrs, inputs, tinfos, out_type)
 
 
 def alter_conv_transpose(
-    attrs: Any, inputs: Sequence[Expr], tinfos: Sequence[Type], out_type: Type
+    attrs: Attrs, inputs: Sequence[Expr], tinfos: Sequence[Type], out_type: Type
 ) -> Call | None:
     """A transposed convolution in the layouts that oneDNN chooses; an `FTVMAlterOpLayout`."""
     return _altered("_transpose", attrs, inputs, tinfos, out_type)
 
 
 def _altered(
-    kind: str, attrs: Any, inputs: Sequence[Expr], tinfos: Sequence[Type], out_type: Type
+    kind: str, attrs: Attrs, inputs: Sequence[Expr], tinfos: Sequence[Type], out_type: Type
 ) -> Call | None:
     rank = len(attrs.strides)
     text = {

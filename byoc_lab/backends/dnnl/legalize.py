@@ -8,11 +8,11 @@ for "as it is".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext, register_pass
 from byoc_lab.passes.framework.rewrite import rewrite, rule
 from byoc_lab.relay import nn
+from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType, Type
@@ -24,7 +24,7 @@ GROUPED = {  # operators, the layout of their weights, and the one with groups a
 }
 
 
-def legalize_group_conv(attrs: Any, inputs: Sequence[Expr], types: Sequence[Type]) -> Expr | None:
+def legalize_group_conv(attrs: Attrs, inputs: Sequence[Expr], types: Sequence[Type]) -> Expr | None:
     """A grouped nn.conv2d or nn.conv2d_transpose with its groups as an axis of the weight.
 
     OIHW becomes GOIHW, and IOHW of the transposed one GIOHW.
@@ -42,7 +42,9 @@ def legalize_group_conv(attrs: Any, inputs: Sequence[Expr], types: Sequence[Type
     return Call(Op.get(name), [inputs[0], reshaped], attrs.replace(kernel_layout=parted))
 
 
-def legalize_pad_avg_pool(attrs: Any, inputs: Sequence[Expr], types: Sequence[Type]) -> Expr | None:
+def legalize_pad_avg_pool(
+    attrs: Attrs, inputs: Sequence[Expr], types: Sequence[Type]
+) -> Expr | None:
     """nn.pad with zeros and an avg_pool2d behind it as one avg_pool2d that counts its padding.
 
     TVM writes a padding of 1 whatever was padded; here it is what was there, and anything but

@@ -19,6 +19,7 @@ import numpy as np
 from byoc_lab.backends.dnnl import native, quantized
 from byoc_lab.backends.dnnl.graph import DnnlGraphWriter
 from byoc_lab.backends.registry import Refused
+from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Call, Constant, Op, Tuple
 from byoc_lab.relay.ir.layout import Layout
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
@@ -154,14 +155,14 @@ def _why_not_type(
 # Checks ------------------------------------------------------------------------------------------
 
 
-def _only(attrs: Any, **wanted: tuple[Any, ...]) -> str | None:
+def _only(attrs: Attrs, **wanted: tuple[Any, ...]) -> str | None:
     for name, allowed in wanted.items():
         if attrs[name] not in allowed:
             return f"{name} must be {allowed[-1]!r}, found {attrs[name]!r}"
     return None
 
 
-def _check_layouts(attrs: Any, axes: int) -> str | None:
+def _check_layouts(attrs: Attrs, axes: int) -> str | None:
     """Layouts of data and result: any order of N, C and the spatial axes, in blocks or not."""
     for name in ("data_layout", "layout", "out_layout"):
         layout = attrs.get(name, "")
@@ -228,7 +229,7 @@ def _check_batch_norm(call: Call) -> str | None:
     return _check_epsilon(attrs)
 
 
-def _check_epsilon(attrs: Any) -> str | None:
+def _check_epsilon(attrs: Attrs) -> str | None:
     return None if attrs.epsilon >= 0 else f"epsilon must be at least 0, found {attrs.epsilon}"
 
 
@@ -258,7 +259,7 @@ def _both_sides(padding: Sequence[int], axes: int) -> list[int]:
     return pads * 2 if len(pads) == axes else pads
 
 
-def _window(attrs: Any, axes: int) -> dict[str, Any]:
+def _window(attrs: Attrs, axes: int) -> dict[str, Any]:
     return {
         "strides": list(attrs.strides),
         "padding": _both_sides(attrs.padding, axes),
@@ -266,13 +267,13 @@ def _window(attrs: Any, axes: int) -> dict[str, Any]:
     }
 
 
-def _layouts(attrs: Any, axes: int) -> Layouts:
+def _layouts(attrs: Attrs, axes: int) -> Layouts:
     data = attrs.data_layout if "data_layout" in attrs else attrs.layout
     result = attrs.out_layout if "out_layout" in attrs else ""
     return Layouts(data, result or data, DATA[axes])
 
 
-def _conv_weight(out: DnnlGraphWriter, weight: int, attrs: Any, axes: int) -> int:
+def _conv_weight(out: DnnlGraphWriter, weight: int, attrs: Attrs, axes: int) -> int:
     """A weight of any layout as the runtime has it: (O, C / groups, ...)."""
     layout, wanted = attrs.kernel_layout, WEIGHT[axes]
     if "G" in layout:
@@ -287,7 +288,7 @@ def _conv_weight(out: DnnlGraphWriter, weight: int, attrs: Any, axes: int) -> in
     return turned
 
 
-def _transposed_weight(out: DnnlGraphWriter, weight: int, attrs: Any, axes: int) -> int:
+def _transposed_weight(out: DnnlGraphWriter, weight: int, attrs: Attrs, axes: int) -> int:
     """A weight (C, O / groups, ...) of any layout as the runtime has it: (O, C / groups, ...)."""
     layout, wanted = attrs.kernel_layout, WEIGHT[axes].replace("OI", "IO")
     groups, taps = attrs.groups, tuple(range(3, 3 + axes))
@@ -329,7 +330,7 @@ def _check_relayout(call: Call) -> str | None:
 
 
 def _conv(axes: int, transposed: bool = False, offered: bool = True) -> Operator:
-    def attrs_of(attrs: Any) -> dict[str, Any]:
+    def attrs_of(attrs: Attrs) -> dict[str, Any]:
         found = {**_window(attrs, axes), "groups": attrs.groups}
         if transposed:
             found["output_padding"] = list(attrs.output_padding[:axes])
@@ -348,7 +349,7 @@ def _conv(axes: int, transposed: bool = False, offered: bool = True) -> Operator
 
 
 def _pool(name: str, axes: int, offered: bool = True) -> Operator:
-    def attrs_of(attrs: Any) -> dict[str, Any]:
+    def attrs_of(attrs: Attrs) -> dict[str, Any]:
         found = {"pool_size": list(attrs.pool_size), **_window(attrs, axes)}
         if "count_include_pad" in attrs:
             found["count_include_pad"] = attrs.count_include_pad
@@ -372,7 +373,7 @@ def _global_pool(name: str, offered: bool) -> Operator:
     )
 
 
-def _matmul_attrs(attrs: Any) -> dict[str, Any]:
+def _matmul_attrs(attrs: Attrs) -> dict[str, Any]:
     return {"transpose_a": attrs.transpose_a, "transpose_b": attrs.transpose_b}
 
 
@@ -381,7 +382,7 @@ def eltwise(alg: str, parameters: Callable[[Any], dict[str, float]] = lambda att
     return Operator("eltwise", lambda attrs: {"alg": alg, **parameters(attrs)}, post_op=True)
 
 
-def _clip_attrs(attrs: Any) -> dict[str, Any]:
+def _clip_attrs(attrs: Attrs) -> dict[str, Any]:
     """An infinite bound is the largest number of float32: for infinite data, the result is that."""
     low, high = attrs.a_min, attrs.a_max
     if low == 0 and high > FLOAT32_MAX:
