@@ -25,10 +25,10 @@ setup:  ## create .venv, and install what is missing of the package and its extr
 lab: setup  ## open JupyterLab at the first notebook
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/00_start_here.ipynb
 
-test: setup  ## run the tests (under 4 minutes on 2 cores)
+test: setup  ## run the tests
 	$(PYTEST) -m "not slow"
 
-smoke: setup  ## the quickest tests of each part (under 20 seconds on 2 cores)
+smoke: setup  ## the quickest tests of each part
 	$(PYTEST) -m "not slow and not browser" $(SMOKE)
 
 coverage: setup  ## run the tests and print the coverage of each folder
