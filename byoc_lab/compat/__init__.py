@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from byoc_lab.compat import op as _op  # noqa: F401 (defines operators)
+
 if TYPE_CHECKING:
     relay: Any
     transform: Any

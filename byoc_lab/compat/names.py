@@ -128,7 +128,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.op.nn._make": (f"{_RELAY}.nn",),
     "tvm.relay.op.nn.nn": (f"{_RELAY}.nn",),
     "tvm.relay.op.op": _BUILDERS,
-    "tvm.relay.op.op_attrs": (f"{_RELAY}.op.framework.op_attrs",),
+    "tvm.relay.op.op_attrs": (f"{_HERE}.op.op_attrs",),
     "tvm.relay.op.reduce": _BUILDERS,
     "tvm.relay.op.strategy": (),
     "tvm.relay.op.strategy.generic": (f"{_HERE}.op.strategy",),

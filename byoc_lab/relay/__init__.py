@@ -7,9 +7,6 @@ TVM's name, and nothing in this package uses it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-from typing import Any as _PyAny
-
 from byoc_lab.relay import (
     analysis,
     annotation,
@@ -91,6 +88,7 @@ from byoc_lab.relay.ir.types import (
     TypeVar,
     scalar_type,
 )
+from byoc_lab.relay.op.framework.namespace import later as _later
 from byoc_lab.relay.op.framework.namespace import namespace as _namespace
 from byoc_lab.relay.patterns import *  # noqa: F403 (TVM puts the pattern names here too)
 from byoc_lab.relay.patterns import partition
@@ -112,7 +110,4 @@ hooks.provide(
 )
 
 globals().update(_namespace())
-
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> _PyAny: ...
+__getattr__ = _later(__name__)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import byoc_lab.compat  # noqa: F401 (defines operators)
 from byoc_lab import relay
 from byoc_lab.errors import ParseError
 from byoc_lab.relay.ir.visit import post_order
