@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-import byoc_lab as tvm
 from byoc_lab import relay
+from byoc_lab.compat import tvm
 from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay.analysis.structural import first_difference
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import byoc_lab as tvm
 from byoc_lab import relay
+from byoc_lab.compat import tvm
 
 from . import cases
 from .compare import difference, missing, run

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import byoc_lab as tvm
 from byoc_lab import relay
+from byoc_lab.compat import tvm
 from byoc_lab.errors import ByocLabError, ParseError
 from byoc_lab.relay.ir.visit import rebuild
 from tests import image_strategies, strategies

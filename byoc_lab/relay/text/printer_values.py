@@ -14,8 +14,7 @@ from byoc_lab.relay.ir.attrs import REQUIRED, Attrs, DictAttrs, same_value
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.text import printer_exact
-from byoc_lab.relay.text.metadata import MetaTable, type_key
-from byoc_lab.relay.text.node_json_writer import node_key
+from byoc_lab.relay.text.metadata import NODES, MetaTable, type_key
 from byoc_lab.relay.text.printer_lines import Style
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
@@ -95,10 +94,12 @@ class ValuePrinter:
             return self.device(value)
         if isinstance(value, (Constant, Attrs)):
             return self.meta(type_key(value), value)
-        if isinstance(value, (Expr, Type)) and (key := node_key(value)):
+        if isinstance(value, (Expr, Type)) and NODES and (key := NODES[0].key(value)):
             return self.meta(key, value)
         kind = type(value).__name__
-        raise AttributeValueError(f"a {kind} has no text as an attribute's value: {value!r}")
+        known = isinstance(value, (Expr, Type)) and not NODES
+        hint = "; import byoc_lab.compat to write expressions and types there" if known else ""
+        raise AttributeValueError(f"a {kind} has no text as an attribute's value: {value!r}{hint}")
 
     def string(self, value: str) -> str:
         if self.exact and not printer_exact.is_plain(value):
