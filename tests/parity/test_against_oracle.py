@@ -115,6 +115,6 @@ def test_tvm_reads_what_byoc_lab_prints(oracle: Oracle, case: str, wanted: list)
     module = cases.load(case, tvm, relay, np)
     for step in wanted:
         module = run(step, module)
-    (result,) = oracle.run(module.astext(show_meta_data=True), [])
+    (result,) = oracle.run(module.astext(for_tvm=True), [])
     found = difference(module, result.text)
     assert found is None, found

@@ -162,11 +162,13 @@ def test_constants_of_tvm_survive(path):
     text = code_of(path)
     mod = relay.parse(text, infer=False)
     assert not mod.notes
-    for exact in (True, False):
-        again = relay.parse(mod.astext(exact=exact), infer=False)
+    for options in ({"exact": True}, {"exact": False}, {"for_tvm": True}):
+        again = relay.parse(mod.astext(**options), infer=False)
         relay.assert_structural_equal(again, mod)
     blobs = json.loads(text.split("#[metadata]")[1])["b64ndarrays"]
-    written = json.loads(mod.astext(exact=False).split("#[metadata]")[1])["b64ndarrays"]
+    written = json.loads(mod.astext(exact=False, for_tvm=True).split("#[metadata]")[1])[
+        "b64ndarrays"
+    ]
     assert written == blobs
 
 
