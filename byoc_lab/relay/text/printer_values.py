@@ -95,12 +95,21 @@ class ValuePrinter:
             return self.device(value)
         if isinstance(value, (Constant, Attrs)):
             return self.meta(type_key(value), value)
-        if isinstance(value, (Expr, Type)) and NODES and (key := NODES[0].key(value)):
-            return self.meta(key, value)
+        if isinstance(value, (Expr, Type)):
+            return self.node(value)
         kind = type(value).__name__
-        known = isinstance(value, (Expr, Type)) and not NODES
-        hint = "; import byoc_lab.compat to write expressions and types there" if known else ""
-        raise AttributeValueError(f"a {kind} has no text as an attribute's value: {value!r}{hint}")
+        raise AttributeValueError(f"a {kind} has no text as an attribute's value: {value!r}")
+
+    def node(self, value: Expr | Type) -> str:
+        """An expression or type as an attribute's value: always an entry of the metadata."""
+        kind = type(value).__name__
+        key = NODES[0].key(value) if NODES else None
+        if key is None and self.show_meta_data:
+            hint = "" if NODES else "; import byoc_lab.compat, which writes expressions and types"
+            raise AttributeValueError(
+                f"a {kind} has no text as an attribute's value: {value!r}{hint}"
+            )
+        return self.meta(key or kind, value)
 
     def string(self, value: str) -> str:
         if self.exact and not printer_exact.is_plain(value):
