@@ -12,10 +12,8 @@ from byoc_lab.relay import (
     annotation,
     build_module,
     image,
-    loops,
     nn,
     op,
-    prelude,
     qnn,
     testing,
     vision,
@@ -70,9 +68,7 @@ from byoc_lab.relay.ir.expr_functor import (
 )
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.pickling import reduce as _reduce
-from byoc_lab.relay.ir.scope_builder import ScopeBuilder
 from byoc_lab.relay.ir.span import SequentialSpan, SourceName, Span
-from byoc_lab.relay.ir.type_functor import TypeFunctor, TypeMutator, TypeVisitor
 from byoc_lab.relay.ir.types import (
     FuncType,
     GlobalTypeVar,
@@ -102,7 +98,6 @@ from byoc_lab.relay.text.printer import print_shown as _print_shown
 hooks.provide(
     print_text=print_text,
     print_shown=_print_shown,
-    parse_file=parse_file,
     reduce=_reduce,
     matches=_matches,
     partition=partition,
