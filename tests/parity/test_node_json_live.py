@@ -21,6 +21,7 @@ from .client import python_path, skip_reason
 
 pytestmark = [
     pytest.mark.oracle,
+    pytest.mark.slow,
     pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason())),
 ]
 

@@ -433,7 +433,7 @@ def test_printing_and_reading_gives_the_same(func, typed: bool):
     assert again.astext(exact=True, show_types=False) == mod.astext(exact=True, show_types=False)
 
 
-DEPTH = 5_000
+DEPTH = 2_000
 
 
 @pytest.mark.parametrize("style", STYLES)
