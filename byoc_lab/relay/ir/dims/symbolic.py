@@ -1,4 +1,4 @@
-"""Dimensions of tensors: numbers, `?`, and symbolic lengths such as `n` and `2*n + 1`.
+"""Symbolic lengths of dimensions, such as `n` and `2*n + 1`, and what is computed from them.
 
 A symbolic length is a sum of products, `2*n*m + n + 1`, so that two ways of computing the same
 length give equal dimensions: TVM's simplifier decides whether `n + 1` and `1 + n` agree, here they
@@ -16,44 +16,8 @@ from typing import Any as AnyObject
 from typing import ClassVar
 
 from byoc_lab.errors import TypeInferenceError
-from byoc_lab.relay.ir.integers import IntImm
-
-
-class UndecidedError(TypeInferenceError, TypeError):
-    """An operation on a symbolic length whose result depends on its value: `n < 4`, `n / 3`."""
-
-
-class Unknown:
-    """A dimension without a number before the program runs; base of Any and Symbolic.
-
-    A length computed from it is unknown too.
-    """
-
-    __slots__ = ()
-
-    def __add__(self, other: Dim) -> Dim:
-        return self
-
-    __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __add__
-    __floordiv__ = __rfloordiv__ = __mod__ = __add__
-
-
-class Any(Unknown):
-    """A dimension known only at run time, printed `?`; a singleton."""
-
-    __slots__ = ()
-    _instance: ClassVar[Any | None] = None
-
-    def __new__(cls) -> Any:
-        if cls._instance is None:
-            cls._instance = super().__new__(cls)
-        return cls._instance
-
-    def __repr__(self) -> str:
-        return "?"
-
-    def __reduce__(self):
-        return (Any, ())
+from byoc_lab.relay.ir.dims.integers import IntImm
+from byoc_lab.relay.ir.dims.unknown import Any, UndecidedError, Unknown
 
 
 class SizeName:

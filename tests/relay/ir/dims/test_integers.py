@@ -6,7 +6,7 @@ import copy
 import pickle
 
 from byoc_lab import relay
-from byoc_lab.relay.ir.integers import IntImm
+from byoc_lab.relay.ir.dims.integers import IntImm
 
 x = relay.var("x", shape=(2,))
 
