@@ -62,6 +62,18 @@ def pattern_text(pattern: DFPattern) -> str:
     return "\n".join(lines)
 
 
+def short_text(pattern: DFPattern) -> str:
+    """A pattern without what is inside it: `nn.conv2d`, `*`, `constant`; "" for one that only adds
+    a condition or an alternative to another pattern."""
+    if isinstance(pattern, (AltPattern, AttrPattern, TypePattern, DataTypePattern, ShapePattern)):
+        return ""
+    if isinstance(pattern, CallPattern):
+        return short_text(pattern.op) or "call"
+    if isinstance(pattern, WildcardPattern):
+        return short_text(pattern.pattern) if pattern.pattern else "*"
+    return _text(pattern, lambda part: "..")
+
+
 def _is_name(pattern: DFPattern) -> bool:
     """Whether its text is as short as a number."""
     return isinstance(pattern, ExprPattern) and isinstance(pattern.expr, Op)
