@@ -33,7 +33,6 @@ def roots(stages: Sequence[Recorded]) -> Iterator[Expr]:
         rounds = {event.round for event in stage.events if event.round is not None}
         for event in stage.events:
             yield from (e for e in (event.before, event.after) if e is not None)
-            yield from (e for pair in event.together.items() for e in pair)
             yield from (event.sources or ())
             yield from event.bound.values()
         for found in rounds:

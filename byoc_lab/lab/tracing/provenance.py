@@ -59,7 +59,7 @@ class Provenance:
         tracker.finish(after)
         self._origins = {n: tracker.origins.get(n, ()) for n in nodes_of(after)}
         self._rules = {n: r for n, r in tracker.rules.items() if n in self._origins}
-        self._images = _inverse(self._origins, nodes_of(before))
+        self._images = _inverse(self._origins, nodes_of(before), tracker.inner)
 
     @property
     def inputs(self) -> Mapping[Expr, Nodes]:
@@ -97,14 +97,18 @@ def _found(known: dict[Expr, Nodes], node: Expr, where: str) -> Nodes:
         ) from None
 
 
-def _inverse(origins: dict[Expr, Nodes], inputs: Iterable[Expr]) -> dict[Expr, Nodes]:
-    """For each input its images: first those of which it is the nearest origin."""
+def _inverse(
+    origins: dict[Expr, Nodes], inputs: Iterable[Expr], inner: set[Expr]
+) -> dict[Expr, Nodes]:
+    """For each input its images: first those that have its place."""
     nearest: dict[Expr, list[Expr]] = {n: [] for n in inputs}
     others: dict[Expr, list[Expr]] = {}
     for node, sources in origins.items():
         for n, source in enumerate(sources):
-            found = nearest[source] if n == 0 else others.setdefault(source, [])
-            found.append(node)
+            if n == 0 and node not in inner:
+                nearest[source].append(node)
+            else:
+                others.setdefault(source, []).append(node)
     return {n: (*found, *others.get(n, ())) for n, found in nearest.items()}
 
 
@@ -123,6 +127,7 @@ class _Tracker:
         self.roots: dict[str, Expr] = {gv.name_hint: f for gv, f in before.functions.items()}
         self.origins: dict[Expr, Nodes] = {n: (n,) for n in nodes_of(before)}
         self.rules: dict[Expr, str] = {}
+        self.inner: set[Expr] = set()  # created nodes that have the place of no other
         self._added: list[Event] = []  # functions added since the last round
 
     def follow(self, events: Sequence[Event]) -> None:
@@ -132,7 +137,8 @@ class _Tracker:
             if event.round is not None:
                 rewrites = rounds.setdefault(event.round, _Rewrites())
                 rewrites.events.append(event)
-                rewrites.replaced.update(event.replacements)
+                assert event.before is not None and event.after is not None
+                rewrites.replaced[event.before] = event.after
         current: Round | None = None
         for event in events:
             if event.round is None:
@@ -167,8 +173,14 @@ class _Tracker:
         for a, b in _pairs(original, copied):
             if a is not b and has_origin(a):
                 self.origins[b] = self.origins.get(a, ())
-                if a in self.rules:
-                    self.rules[b] = self.rules[a]
+                self._inherit(a, b)
+
+    def _inherit(self, old: Expr, new: Expr) -> None:
+        if old is not new:
+            if old in self.rules:
+                self.rules.setdefault(new, self.rules[old])
+            if old in self.inner:
+                self.inner.add(new)
 
     def _apply(self, found: Round, rewrites: _Rewrites) -> None:
         self._copy(self.roots.get(found.function), found.root)
@@ -179,44 +191,55 @@ class _Tracker:
         for pre, post in made.items():
             if pre not in rewrites.replaced and has_origin(pre):
                 _extend(now, post, self.origins.get(pre, ()))
-                if pre in self.rules:
-                    self.rules.setdefault(post, self.rules[pre])
+                self._inherit(pre, post)
         for copies in found.copies:
             for source, copied in copies.items():
                 if copied is not source and has_origin(copied):
                     _extend(now, copied, now.get(source) or self.origins.get(source, ()))
+                    if type(copied) is not type(source):  # a parameter, for an argument
+                        self.inner.add(copied)
         added = [e.after for e in self._added if e.after is not None]
         live = set(post_order(made[found.root], *added))
+        seen: set[Expr] = set()
         for event in rewrites.events:
-            self._create(event, made, now, live)
+            self._create(event, made, now, live, seen)
         self._create_functions(now)
         self.origins.update(now)
         self.roots[found.function] = made[found.root]
 
     def _create(
-        self, event: Event, made: Mapping[Expr, Expr], now: dict[Expr, Nodes], live: set[Expr]
+        self,
+        event: Event,
+        made: Mapping[Expr, Expr],
+        now: dict[Expr, Nodes],
+        live: set[Expr],
+        seen: set[Expr],
     ) -> None:
         """Add the origins of the nodes that a rewrite created."""
-        for pre, post in event.replacements.items():
-            own = self.origins.get(pre, ())
-            if post in now or post in self.origins or not has_origin(post):
-                _extend(now, post, own)  # it has taken the place of `pre`, too
-                continue
-            created, kept = self._created(post, now)
-            if event.sources is not None:
-                sources: Iterable[Expr] = event.sources
-            else:
-                sources = (pre, *_consumed(pre, made, kept, live)) if post in live else (pre,)
-            origins = self._all(sources, now)
-            self.rules[post] = event.rule
+        pre, post = event.before, event.after
+        assert pre is not None and post is not None
+        own = self.origins.get(pre, ())
+        created, kept = self._created(post, now, seen)
+        if event.sources is not None:
+            sources: Iterable[Expr] = event.sources
+        elif created and post in live:
+            sources = (pre, *_consumed(pre, made, kept, live))
+        else:
+            sources = (pre,)
+        origins = self._all(sources, now)
+        is_new = has_origin(post) and post not in now and post not in self.origins
+        self._set(created, event, origins, now)
+        if is_new:  # it also has the place of `pre`
             now[post] = tuple(dict.fromkeys((*own, *origins)))
-            self._set(created, event, origins, now)
+            self.inner.discard(post)
+        elif has_origin(post):
+            _extend(now, post, own)
 
     def _create_functions(self, now: dict[Expr, Nodes]) -> None:
         """Add the origins of the nodes that were created with a function."""
         for event in self._added:
             assert event.after is not None
-            created, _ = self._created(event.after, now)
+            created, _ = self._created(event.after, now, set())
             self._set(created, event, self._all(event.sources or (), now), now)
         self._added.clear()
 
@@ -224,8 +247,9 @@ class _Tracker:
         self, created: list[Expr], event: Event, origins: Nodes, now: dict[Expr, Nodes]
     ) -> None:
         for node in created:
-            if node not in now and node not in self.origins:
+            if node not in now:
                 self.rules[node] = event.rule
+                self.inner.add(node)
                 now[node] = origins
 
     def _all(self, sources: Iterable[Expr], now: dict[Expr, Nodes]) -> Nodes:
@@ -233,21 +257,23 @@ class _Tracker:
         found = (o for s in sources for o in self.origins.get(s, now.get(s, ())))
         return tuple(dict.fromkeys(found))
 
-    def _created(self, root: Expr, now: dict[Expr, Nodes]) -> tuple[list[Expr], set[Expr]]:
-        """The nodes at and below `root` that did not exist before, and those just below them."""
+    def _created(
+        self, root: Expr, now: dict[Expr, Nodes], seen: set[Expr]
+    ) -> tuple[list[Expr], set[Expr]]:
+        """The nodes at and below `root` that the round created, and those that others became."""
         created: list[Expr] = []
         kept: set[Expr] = set()
-        seen: set[Expr] = set()
         todo = [root]
         while todo:
             node = todo.pop()
-            if node in seen or not has_origin(node):
+            if not has_origin(node):
                 continue
-            seen.add(node)
-            if node is not root and (node in now or node in self.origins):
+            if node in now or node in self.origins:
                 kept.add(node)
-            else:
+            elif node not in seen:
                 created.append(node)
+            if node not in seen and node not in self.origins:
+                seen.add(node)
                 todo += node.parts()
         return created, kept
 

@@ -22,7 +22,8 @@ def replay(before: IRModule, events: Sequence[Event]) -> IRModule:
     current: dict[str, Round] = {}  # the last round of each function, while it is open
     for event in events:
         if event.round is not None:
-            replaced.setdefault(event.round, {}).update(event.replacements)
+            assert event.before is not None and event.after is not None
+            replaced.setdefault(event.round, {})[event.before] = event.after
             current[event.function] = event.round
         else:
             _apply_rounds(mod, current, replaced)

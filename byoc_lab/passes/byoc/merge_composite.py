@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -18,13 +17,12 @@ from byoc_lab.passes.framework.hook import (
 )
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.passes.framework.predicates import ask_check, checked_entry, refusal
-from byoc_lab.relay.ir.expr import Expr, Function, Op, describe
+from byoc_lab.relay.ir.expr import Expr, Function, describe
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.patterns import DFPattern, partition
 from byoc_lab.relay.patterns.grouping import Group
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
-from byoc_lab.relay.patterns.matcher import Taken
-from byoc_lab.relay.patterns.text import short_text
+from byoc_lab.relay.patterns.text import bound_names
 from byoc_lab.relay.typing.infer import infer_module
 
 Check = Callable[[Expr], Any]
@@ -91,20 +89,6 @@ def _report_match(name: str, pre: Expr, post: Expr, match: Group) -> None:
     named = ", ".join(f"{key} = {describe(node)}" for key, node in bound.items())
     nodes = [pre, *(n for n in match.nodes if n is not pre)]
     report(name, f"the pattern matches: {named}", pre, post, sources=nodes, bound=bound)
-
-
-def bound_names(taken: Taken) -> dict[str, Expr]:
-    """The node that each sub-pattern of a match is bound to, by its short text; operators, which a
-    pattern names itself, are left out."""
-    found: dict[str, Expr] = {}
-    uses: Counter[str] = Counter()
-    for pattern, nodes in taken.items():
-        text = short_text(pattern)
-        for node in nodes if text else ():
-            if not isinstance(node, Op):
-                uses[text] += 1
-                found[f"{text} #{uses[text]}" if uses[text] > 1 else text] = node
-    return found
 
 
 def _typed(func: Expr, mod: IRModule) -> Function:

@@ -39,6 +39,9 @@ class Round:
 class Event:
     """One rewrite: in global function `function`, `rule` replaced `before` by `after`.
 
+    A rewrite by a pass that preserves values replaces a value by an equal one: what keeps the
+    values only together is one event.
+
     before, after: `before` is a node of the round's root; `after` consists of parts that earlier
         events have rewritten. A function that was added has no `before`, one that was removed no
         `after`; where a function was renamed, both are global variables. None of these has a round.
@@ -46,8 +49,6 @@ class Event:
     sources: the nodes of the round's root that new nodes below `after` come from; None for `before`
         and the operands that it was computed with.
     bound: nodes of the round's root by name: what each sub-pattern matched, for example.
-    together: further replacements of this rewrite, which keeps the values of the function only as a
-        whole.
     """
 
     rule: str
@@ -58,14 +59,6 @@ class Event:
     round: Round | None
     sources: tuple[Expr, ...] | None = None
     bound: Mapping[str, Expr] = field(default_factory=dict)
-    together: Mapping[Expr, Expr] = field(default_factory=dict)
-
-    @property
-    def replacements(self) -> dict[Expr, Expr]:
-        """All replacements of this rewrite inside a function, by the node that is replaced."""
-        if self.round is None or self.before is None or self.after is None:
-            return {}
-        return {self.before: self.after, **self.together}
 
     def __str__(self) -> str:
         """The rewrite on one line."""
@@ -184,7 +177,6 @@ def report(
     *,
     sources: Sequence[Expr] | None = None,
     bound: Mapping[str, Expr] | None = None,
-    together: Mapping[Expr, Expr] | None = None,
 ) -> None:
     """Tell the listener, if there is one, of a rewrite; `Event` explains the arguments."""
     listener = _listener.get()
@@ -192,9 +184,7 @@ def report(
         current = _round.get()
         name = current.function if current else ""
         given = tuple(sources) if sources is not None else None
-        listener(
-            Event(rule, reason, before, after, name, current, given, bound or {}, together or {})
-        )
+        listener(Event(rule, reason, before, after, name, current, given, bound or {}))
 
 
 def note(rule: str, reason: str, node: Expr) -> None:
