@@ -16,7 +16,7 @@ import json
 import re
 import struct
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,6 +51,26 @@ _MAX_DEPTH = 64
 _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))")
 # The exceptions that reading JSON of an unexpected structure may raise.
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+
+
+class NodeEntries(NamedTuple):
+    """How a section has expressions and types, which only texts of old have as attributes."""
+
+    key: Callable[[Any], str | None]
+    """The type name of an expression or type; None for other values."""
+    reader: Callable[[Any], GraphReader]
+    """What creates the values of a JSON graph."""
+    writer: Callable[[Mapping[str, list[Any]]], NodeGraphWriter]
+    """What writes these entries, by type name."""
+
+
+NODES: list[NodeEntries] = []
+"""Empty, or what `byoc_lab.compat` has registered with `read_and_write_nodes`."""
+
+
+def read_and_write_nodes(entries: NodeEntries) -> None:
+    """Let metadata sections have expressions and types."""
+    NODES[:] = [entries]
 
 
 def type_key(value: Any) -> str:
@@ -116,18 +136,16 @@ def _dtype(code: int, bits: int) -> np.dtype:
 # Reading -----------------------------------------------------------------------------------------
 
 
-def read_metadata(
-    source: Source, start: int, reader: Callable[[Any], GraphReader] | None = None
-) -> tuple[MetaTable, int]:
+def read_metadata(source: Source, start: int) -> tuple[MetaTable, int]:
     """The entries of the JSON that begins at `start`, by type, and the offset where it ends.
 
-    `reader` creates the values; that of `node_json` also supports expressions and types. Raises
-    ParseError, also for entries of an unsupported type.
+    Raises ParseError, also for entries of an unsupported type.
     """
     begin = next((i for i in range(start, len(source.text)) if not source.text[i].isspace()), start)
     try:
         graph, end = json.JSONDecoder(strict=False).raw_decode(source.text, begin)
-        return (reader or GraphReader)(graph).table(), end
+        reader = NODES[0].reader(graph) if NODES else GraphReader(graph)
+        return reader.table(), end
     except json.JSONDecodeError as error:
         message = f"the metadata section is not valid JSON: {error.msg}"
         raise source.error(message, error.pos) from None
@@ -204,7 +222,8 @@ class GraphReader:
             schema = ATTRS_TYPES[key]
             known = {n: str(v) for n, v in attrs.items() if n in schema.by_name}
             return schema.make({n: self.field(schema, n, v) for n, v in known.items()})
-        raise ValueError(f"entries of type {key!r} have no meaning here")
+        hint = "" if NODES else "; import byoc_lab.compat to read expressions and types there"
+        raise ValueError(f"entries of type {key!r} have no meaning here{hint}")
 
     def array(self, index: Any) -> np.ndarray:
         """The array of that index in the section's separate list of arrays."""
@@ -231,13 +250,12 @@ class GraphReader:
 # Writing -----------------------------------------------------------------------------------------
 
 
-def write_metadata(table: Mapping[str, list[Any]], writer: NodeGraphWriter | None = None) -> str:
+def write_metadata(table: Mapping[str, list[Any]]) -> str:
     """The JSON of a section with these entries, as TVM 0.16 lays it out.
 
-    Expressions and types need the `writer` of `node_json_writer`. Raises AttributeValueError for an
-    unsupported value.
+    Raises AttributeValueError for an unsupported value.
     """
-    writer = writer or NodeGraphWriter()
+    writer = NODES[0].writer(table) if NODES else NodeGraphWriter()
     root = writer.reserve({"type_key": "Map", "keys": list(table)})
     lists = []
     for key, items in table.items():

@@ -50,7 +50,6 @@ from byoc_lab.relay.ir.recursion import RecursiveRule, run
 from byoc_lab.relay.ir.source_map import Source
 from byoc_lab.relay.text.lexer import METADATA_MARKS, tokenize
 from byoc_lab.relay.text.metadata import MetaTable, read_metadata
-from byoc_lab.relay.text.node_json import metadata_reader
 from byoc_lab.relay.text.parser_cursor import Places
 from byoc_lab.relay.text.parser_expr import ExprParser
 from byoc_lab.relay.text.parser_meta import MetaEntries
@@ -210,7 +209,7 @@ def _reader(
         table = {key: list(entries) for key, entries in init_meta_table.items()}
     if tokens.metadata is not None:
         mark = next(m for m in METADATA_MARKS if source.text.startswith(m, tokens.metadata))
-        table, after = read_metadata(source, tokens.metadata + len(mark), metadata_reader)
+        table, after = read_metadata(source, tokens.metadata + len(mark))
         rest = tokenize(source, after, end)
         if rest.texts[0]:
             raise source.error("nothing may follow the metadata section", rest.starts[0])

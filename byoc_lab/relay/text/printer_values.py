@@ -14,8 +14,7 @@ from byoc_lab.relay.ir.attrs import REQUIRED, Attrs, DictAttrs, same_value
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.text import printer_exact
-from byoc_lab.relay.text.metadata import MetaTable, type_key
-from byoc_lab.relay.text.node_json_writer import node_key
+from byoc_lab.relay.text.metadata import NODES, MetaTable, type_key
 from byoc_lab.relay.text.printer_lines import Style
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
@@ -37,10 +36,11 @@ def quoted(text: str) -> str:
 class ValuePrinter:
     """Writes attributes and constants, and collects the entries of the metadata."""
 
-    def __init__(self, style: Style, show_meta_data: bool, exact: bool):
+    def __init__(self, style: Style, show_meta_data: bool, exact: bool, for_tvm: bool):
         self.style = style
         self.show_meta_data = show_meta_data
         self.exact = exact
+        self.for_tvm = for_tvm
         self.metadata: MetaTable = {}
         self.entries: dict[tuple[str, int], str] = {}
 
@@ -95,10 +95,21 @@ class ValuePrinter:
             return self.device(value)
         if isinstance(value, (Constant, Attrs)):
             return self.meta(type_key(value), value)
-        if isinstance(value, (Expr, Type)) and (key := node_key(value)):
-            return self.meta(key, value)
+        if isinstance(value, (Expr, Type)):
+            return self.node(value)
         kind = type(value).__name__
         raise AttributeValueError(f"a {kind} has no text as an attribute's value: {value!r}")
+
+    def node(self, value: Expr | Type) -> str:
+        """An expression or type as an attribute's value: always an entry of the metadata."""
+        kind = type(value).__name__
+        key = NODES[0].key(value) if NODES else None
+        if key is None and self.show_meta_data:
+            hint = "" if NODES else "; import byoc_lab.compat, which writes expressions and types"
+            raise AttributeValueError(
+                f"a {kind} has no text as an attribute's value: {value!r}{hint}"
+            )
+        return self.meta(key or kind, value)
 
     def string(self, value: str) -> str:
         if self.exact and not printer_exact.is_plain(value):
@@ -144,7 +155,9 @@ class ValuePrinter:
         if isinstance(call.op, Op):
             if attrs.type_key != call.op.attrs_type_key:
                 elided = getattr(attrs, "elided", False)
-                if self.show_meta_data or self.style.old_attributes or elided:
+                own = attrs.schema is not None and attrs.schema is call.op.definition.attrs
+                complete = self.show_meta_data and (self.for_tvm or not own)
+                if complete or self.style.old_attributes or elided:
                     return [self.meta(attrs.type_key, attrs)]
             return self.fields(attrs)
         new = not self.style.old_attributes

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import byoc_lab as tvm
+import byoc_lab.compat
 from byoc_lab import relay
 from byoc_lab.passes import Pass
 from byoc_lab.relay import Call, Expr, IRModule, assert_structural_equal

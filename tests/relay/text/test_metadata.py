@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import struct
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -162,11 +164,13 @@ def test_constants_of_tvm_survive(path):
     text = code_of(path)
     mod = relay.parse(text, infer=False)
     assert not mod.notes
-    for exact in (True, False):
-        again = relay.parse(mod.astext(exact=exact), infer=False)
+    for options in ({"exact": True}, {"exact": False}, {"for_tvm": True}):
+        again = relay.parse(mod.astext(**options), infer=False)
         relay.assert_structural_equal(again, mod)
     blobs = json.loads(text.split("#[metadata]")[1])["b64ndarrays"]
-    written = json.loads(mod.astext(exact=False).split("#[metadata]")[1])["b64ndarrays"]
+    written = json.loads(mod.astext(exact=False, for_tvm=True).split("#[metadata]")[1])[
+        "b64ndarrays"
+    ]
     assert written == blobs
 
 
@@ -279,3 +283,39 @@ def test_function_attributes_may_be_expressions_and_types() -> None:
         relay.parse(mod.astext()).astext()
         == relay.parse(relay.parse(mod.astext()).astext()).astext()
     )
+
+
+WITHOUT_COMPAT = """
+from byoc_lab import relay
+from byoc_lab.errors import AttributeValueError, ParseError
+
+x = relay.var("x", shape=(2,))
+function = relay.Function([x], x, attrs={"kind": relay.TensorType((2,))})
+assert "kind=meta[TensorType][0]" in str(function)
+try:
+    function.astext()
+except AttributeValueError as error:
+    assert "import byoc_lab.compat" in str(error), error
+else:
+    raise AssertionError("written without compat")
+
+import byoc_lab.compat
+from byoc_lab.relay.text import metadata
+
+text = function.astext()
+assert relay.parse_expr(text).attrs["kind"] == relay.TensorType((2,))
+metadata.NODES.clear()
+try:
+    relay.parse_expr(text)
+except ParseError as error:
+    assert "import byoc_lab.compat" in str(error), error
+else:
+    raise AssertionError("read without compat")
+"""
+
+
+def test_types_as_attributes_need_compat():
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_COMPAT], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import byoc_lab.compat  # noqa: F401 (defines operators)
 from byoc_lab.relay import vision
 from tests.relay.op.onnx_runs import numbers, run
 

@@ -5,6 +5,8 @@ Source: `support_level` of TVM 0.16's operators; those not listed have 10, TVM's
 
 from __future__ import annotations
 
+from byoc_lab.relay.ir.expr import Op
+
 DEFAULT = 10
 
 _BY_LEVEL = {
@@ -58,3 +60,9 @@ _BY_LEVEL = {
 }
 
 SUPPORT_LEVELS = {name: level for level, names in _BY_LEVEL.items() for name in names.split()}
+
+
+def of(op: Op) -> int:
+    """The level that a script set, or TVM's level of the operator."""
+    own = op.get_attr("support_level")
+    return SUPPORT_LEVELS.get(op.name, DEFAULT) if own is None else int(own)

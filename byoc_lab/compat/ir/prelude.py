@@ -1,14 +1,43 @@
 """The standard data types and functions, with TVM's names: lists, options, trees.
 
-Their definitions are the Relay texts in `std/`, which `IRModule.import_from_std` reads.
+Their definitions are the Relay texts in `std/`, which `IRModule.import_from_std` reads; modules get
+that method here.
 
 Source: names and types of `tvm.relay.prelude` in TVM 0.16.
 """
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
+
+from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay.ir.expr import GlobalVar
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.text.parser import parse_file
+
+_STD = Path(__file__).parent / "std"
+
+
+@cache
+def _definitions(file: str) -> IRModule:
+    """The types and functions of a file in `std/`. Raises UnknownNameError."""
+    path = _STD / file
+    if path.parent != _STD or not path.is_file():
+        have = ", ".join(sorted(p.name for p in _STD.glob("*.rly")))
+        raise UnknownNameError(f"no file {file!r} comes with Relay; there are {have}")
+    return parse_file(path)
+
+
+def import_from_std(mod: IRModule, file_to_import: str) -> None:
+    """Add the types and functions of a file in `std/` (such as "prelude.rly") to a module, unless
+    it has them already. Raises UnknownNameError."""
+    found = _definitions(file_to_import)
+    if not all(gv.name_hint in mod for gv in found.functions):
+        mod.update(found)
+
+
+IRModule.import_from_std = import_from_std  # type: ignore[attr-defined]
 
 
 class Prelude:
@@ -50,7 +79,7 @@ class Prelude:
 
     def load_prelude(self) -> None:
         """Add the prelude to the module, if it lacks it, and set the attributes."""
-        self.mod.import_from_std("prelude.rly")
+        import_from_std(self.mod, "prelude.rly")
         for name in Prelude.__annotations__:
             setattr(self, name, self.mod.get_global_var(name))
 

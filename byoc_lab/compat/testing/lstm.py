@@ -7,12 +7,12 @@ One cell computes, with h and c the states and the gates cut from one product,
 
 from __future__ import annotations
 
+from byoc_lab.compat.ir.scope_builder import ScopeBuilder
 from byoc_lab.relay import nn
 from byoc_lab.relay.analysis.queries import free_vars
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import NDArray
-from byoc_lab.relay.ir.scope_builder import ScopeBuilder
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework.namespace import function
 from byoc_lab.relay.testing.init import create_workload

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from byoc_lab import relay
+from byoc_lab.compat import relay
 from byoc_lab.errors import WellFormedError
 from byoc_lab.relay import structural_equal
 

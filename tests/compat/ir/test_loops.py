@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from byoc_lab import relay
+from byoc_lab.compat import relay
 from byoc_lab.relay import IRModule
 from byoc_lab.run.reference import evaluate
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from byoc_lab.compat.ir.scope_builder import ScopeBuilder
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Let, Tuple, Var
-from byoc_lab.relay.ir.scope_builder import ScopeBuilder
 
 
 def while_loop(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+import byoc_lab.compat  # noqa: F401 (defines operators)
 from byoc_lab import relay
-from byoc_lab.relay.op.annotation.device import on_device, virtual_device
+from byoc_lab.relay.op.annotation.device import virtual_device
+
+on_device = relay.annotation.on_device
 
 
 def var(name: str, *shape: int, dtype: str = "float32") -> relay.Var:

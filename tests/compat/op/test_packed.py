@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import byoc_lab.compat  # noqa: F401 (defines operators)
 from byoc_lab import relay
 from byoc_lab.relay.testing import run_infer_type
 from byoc_lab.run.reference import evaluate

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 
 from byoc_lab import relay
+from byoc_lab.compat.text.node_json import read_node_json
+from byoc_lab.compat.text.node_json_writer import write_node_json
 from byoc_lab.errors import AttributeValueError, ParseError
 from byoc_lab.relay import testing
-from byoc_lab.relay.text.node_json import read_node_json
-from byoc_lab.relay.text.node_json_writer import write_node_json
 from tests.relay.text import rich
 
 X = relay.var("x", shape=(2, 3))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from byoc_lab import relay
+from byoc_lab.compat.ir.prelude import Prelude
 from byoc_lab.errors import UnknownNameError
-from byoc_lab.relay.prelude import Prelude
 from byoc_lab.run.reference import ConstructorValue, evaluate
 
 # What TVM 0.16 infers for its own.
