@@ -21,11 +21,11 @@ from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.backends import CompiledRegion
 from byoc_lab.run.cards import Cards, OpCard, RegionCard
-from byoc_lab.run.checksum import append_checksum
 from byoc_lab.run.deep import run_deep
 from byoc_lab.run.direct import direct_call
 from byoc_lab.run.inline import flattened
 from byoc_lab.run.inputs import bind_inputs
+from byoc_lab.run.library_file import seal
 from byoc_lab.run.tvm_runtime import import_tvm, new_arrays, to_device
 
 HOST = "llvm"
@@ -136,7 +136,8 @@ class Executable:
     def export_library(self, path: str | Path) -> None:
         """Write everything into one shared library; `run.load_library(path)` reads it back.
 
-        A checksum is written behind its end, which loading verifies.
+        Its size and a checksum are written behind its end (`library_file.py`), which loading
+        verifies.
 
         Raises BuildError when the code of a region cannot be saved, or no C compiler is found.
         """
@@ -155,15 +156,17 @@ class Executable:
         with tempfile.TemporaryDirectory(prefix="byoc_lab_") as folder:
             objects: list[str] = []
             options: dict[str, None] = {}
-            for code in loaded:
-                files, needed = code.link_into(Path(folder))
+            for n, code in enumerate(loaded):
+                own = Path(folder, f"region_{n}")
+                own.mkdir()
+                files, needed = code.link_into(own)
                 objects += map(str, files)
                 options.update(dict.fromkeys(needed))
             more = {"addons": objects, "options": list(options)} if loaded else {}
             try:
                 with self._lock, self._without([code.module for code in loaded]):
                     self._compiled.export_library(str(path), **more)
-                append_checksum(Path(path))
+                seal(Path(path))
             except (RuntimeError, ValueError, OSError) as error:
                 raise BuildError(f"TVM cannot export to {path}: {error}") from error
 

@@ -6,6 +6,7 @@ of the code that its back end made, `call_dps_packed(symbol, inputs)`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,7 @@ from byoc_lab.relay.ir.expr import (
 )
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.run.deep import register_deeper
+from byoc_lab.run.symbols import checked_symbol, shown
 from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, tensor_type, tuple_type, type_arguments
 
 ENTRY = "main"
@@ -68,6 +70,25 @@ def relax_type(ty: Type | None, what: str) -> Any:
     raise BuildError(f"{what} must be a tensor of known shape or a tuple of such, found {ty}")
 
 
+def parameter_name(number: int, name: str) -> str:
+    """What Relax calls a parameter of Relay's: a name that no other has, in ASCII."""
+    return f"p{number}_{name.encode('unicode_escape').decode('ascii')}"
+
+
+def relay_name(parameter: str) -> str:
+    """The name in Relay of a parameter that `parameter_name` named. Raises BuildError."""
+    found = re.fullmatch(r"p[0-9]+_([ -~]*)", parameter)
+    try:
+        if found:
+            return found[1].encode("ascii").decode("unicode_escape")
+    except UnicodeDecodeError:
+        pass
+    raise BuildError(
+        f"@main has a parameter {shown(parameter)}: expected p<number>_<name>, as byoc_lab.build "
+        f"names them"
+    )
+
+
 class _Translator:
     def __init__(self, tvm: Any, builder: Any):
         self.tvm = tvm
@@ -95,7 +116,7 @@ class _Translator:
         made = made if deep else {}
         for n, p in enumerate(params):
             ty = relax_type(p.checked_type, f"%{p.name_hint}")
-            made[p] = self.relax.Var(f"p{n}_{p.name_hint}", ty)
+            made[p] = self.relax.Var(parameter_name(n, p.name_hint), ty)
         return made
 
     def function(self, name: str, params: Sequence[Var], body: Expr, deep: bool = False) -> Any:
@@ -170,13 +191,14 @@ class _Translator:
 
     def _external(self, node: Call, callee: GlobalVar, values: dict[Any, Any]) -> Any:
         ty = node.checked_type
-        what = f"the result of @{callee.name_hint}"
+        symbol = checked_symbol(callee.name_hint)
+        what = f"the result of @{symbol}"
         fields = list(ty.fields) if isinstance(ty, TupleType) else [ty]
         if any(isinstance(f, TupleType) for f in fields):
             raise BuildError(f"{what} must be a tensor or a tuple of tensors, found {ty}")
         types = [relax_type(f, what) for f in fields]
         args = self.relax.Tuple([values[a] for a in node.args])
-        call = self.relax.op.call_dps_packed(callee.name_hint, args, types)
+        call = self.relax.op.call_dps_packed(symbol, args, types)
         if isinstance(ty, TupleType) and len(fields) == 1:
             # One output makes a tensor in Relax, whatever Relay calls it.
             return self.relax.Tuple([self.builder.emit(call)])

@@ -49,6 +49,7 @@ from byoc_lab.relay.op.framework.layout import (
 from byoc_lab.relay.op.tensor.relayout import relaid
 from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.inline import inlined
+from byoc_lab.run.symbols import c_text, checked_symbol
 
 COMMUTATIVE = ("add", "mul", "max", "min")  # native algorithms
 
@@ -72,8 +73,9 @@ def region_graph(function: Function, symbol: str) -> RegionGraph:
     """The graph of an external function; its functions (composites) are opened.
 
     Inputs are the parameters in order; outputs the result, or the fields of a tuple. Raises
-    BuildError for what DNNL cannot compute.
+    BuildError for what DNNL cannot compute, and for a symbol that is no identifier of C.
     """
+    checked_symbol(symbol)
     typed = function if function.is_typed else infer_expr(function)
     assert isinstance(typed, Function)
     return _Builder(unblocked(inlined(typed)), symbol).build()
@@ -107,9 +109,10 @@ class _Builder:
         }
         self.inside |= quantized.parameters(nodes)
         self._find_spelled(nodes)
-        for param in self.function.params:
+        for n, param in enumerate(self.function.params):
             shape, dtype = self._shape(param, param.checked_type), param.checked_type.dtype
-            self.value_of[param] = _Value(self.out.input(param.name_hint, shape, dtype))
+            name = c_text(param.name_hint) or f"input_{n}"  # the graph is JSON, in Unicode
+            self.value_of[param] = _Value(self.out.input(name, shape, dtype))
         for node in nodes:
             if node in self.spelled:
                 self._activation(node, self.spelled[node])
