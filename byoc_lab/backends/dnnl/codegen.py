@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.backends.dnnl import native, quantized
+from byoc_lab.backends.dnnl import native, quantized_codegen
 from byoc_lab.backends.dnnl.activations import SPELLINGS, Reading
 from byoc_lab.backends.dnnl.graph import DnnlGraphWriter, RegionGraph
 from byoc_lab.backends.dnnl.operators import OPERATORS, Operator, attributes, eltwise, why_not
+from byoc_lab.backends.dnnl.quantized import PRODUCTS
 from byoc_lab.backends.dnnl.unblock import unblocked
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.expr import (
@@ -107,7 +108,7 @@ class _Builder:
         self.requantized = {
             n.args[0] for n in nodes if isinstance(n, Call) and n.is_op("qnn.requantize")
         }
-        self.inside |= quantized.parameters(nodes)
+        self.inside |= quantized_codegen.parameters(nodes)
         self._find_spelled(nodes)
         for n, param in enumerate(self.function.params):
             shape, dtype = self._shape(param, param.checked_type), param.checked_type.dtype
@@ -206,12 +207,12 @@ class _Builder:
         return self.value_of[(call, call.args[3], call.args[4])[node.index]]
 
     def _call(self, call: Call, op: Op) -> None:
-        if quantized.visit(self, call):
+        if quantized_codegen.visit(self, call):
             return
         operator, given = OPERATORS[op.name], attributes(call)
         attrs = dict(operator.attrs(given))
-        if op.name in quantized.PRODUCTS:
-            attrs["data_zero_point"] = quantized.zero_point(call)
+        if op.name in PRODUCTS:
+            attrs["data_zero_point"] = quantized_codegen.zero_point(call)
         if op.name == "nn.bias_add":
             self._bias_add(operator, call, attrs["axis"])
         elif operator.post_op:
@@ -223,7 +224,7 @@ class _Builder:
         elif operator.kind == "transpose":
             self.value_of[call] = self._turned(call, attrs["axes"])
         else:
-            operands = call.args[:2] if op.name in quantized.PRODUCTS else _operands(call)
+            operands = call.args[:2] if op.name in PRODUCTS else _operands(call)
             inputs = [self._plain(a) for a in operands]
             if op.name == "nn.batch_norm":
                 inputs = self._with_scale_and_shift(call, inputs)
