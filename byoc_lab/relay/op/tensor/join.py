@@ -34,7 +34,7 @@ from byoc_lab.relay.op.framework.relations import (
     tensor_fields,
     tensors,
 )
-from byoc_lab.relay.op.framework.relax_types import rank_of, shape_of
+from byoc_lab.relay.op.framework.relax_types import fields_of, rank_of, shape_of
 
 
 def _differs_only_along(ty: TensorType, dtype: str, shape: list[Dim], axis: int) -> bool:
@@ -73,6 +73,19 @@ def concatenate_relation(attrs: AnyValue, data: Type | None) -> Types:
     return data, TensorType(shape, first.dtype)
 
 
+MAX_JOINED = 64  # tensors in one operator of Relax
+
+
+def _concatenate_relax(R: AnyValue, attrs: AnyValue, tensors: AnyValue) -> AnyValue:
+    """In groups where there are many: TVM's kernel nests as many selections as it has operands,
+    which takes time that is quadratic, and from about a thousand on more stack than there is."""
+    parts = fields_of(tensors)
+    while len(parts) > MAX_JOINED:
+        groups = [parts[n : n + MAX_JOINED] for n in range(0, len(parts), MAX_JOINED)]
+        parts = [R.concat(group, axis=attrs.axis) for group in groups]
+    return R.concat(parts, axis=attrs.axis)
+
+
 define_op(
     "concatenate",
     "data*",
@@ -83,7 +96,7 @@ define_op(
     ),
     defaults={"axis": REQUIRED},
     flops=no_flops,
-    relax=lambda R, attrs, tensors: R.concat(tensors, axis=attrs.axis),
+    relax=_concatenate_relax,
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.concatenate,
     doc="Tensors joined along one axis.",
