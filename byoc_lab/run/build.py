@@ -75,7 +75,7 @@ def build(
     modules = {r.symbol: r.compiled for r in regions.values() if r.compiled}
     with COMPILING:
         compiled = _compile(to_relax(flat.main, flat.functions), modules, target)
-        return Executable(mod, compiled, list(regions.values()), bool(flat.functions))
+        return Executable(mod, compiled, list(regions.values()))
 
 
 def _check_options(params: Any, target: Any, backends: Any) -> None:

@@ -21,7 +21,7 @@ from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.backends import CompiledRegion
 from byoc_lab.run.cards import Cards, OpCard, RegionCard
-from byoc_lab.run.deep import run_deep
+from byoc_lab.run.deep import needs_depth, run_deep
 from byoc_lab.run.direct import direct_call
 from byoc_lab.run.inline import flattened
 from byoc_lab.run.inputs import bind_inputs
@@ -75,7 +75,7 @@ class Executable:
     """A built module. `exe(x)`, `exe.run(data=x)` or `exe.run({"data": x})` give a list of arrays.
 
     The outputs are those of @main, tuples made flat. Inputs are checked against the types of
-    @main's parameters. recursive: whether it has functions that call themselves.
+    @main's parameters.
 
     Several threads may use it; runs wait for one another, as TVM's virtual machine has memory for
     one at a time. To run at the same time, give each thread an executable of its own.
@@ -86,7 +86,6 @@ class Executable:
         mod: IRModule,
         compiled: Any,
         regions: Sequence[LinkedRegion],
-        recursive: bool = False,
     ):
         self.mod = mod
         self.linked = tuple(regions)
@@ -94,7 +93,6 @@ class Executable:
         """How often @main ran."""
         self._compiled = compiled
         self._lock = threading.Lock()  # of the virtual machine, `runs`, and what is imported
-        self._recursive = recursive
         self._times: dict[str, list[float | None]] = {}
         self._errors: dict[str, tuple[float, float]] = {}
         tvm = import_tvm()
@@ -102,7 +100,8 @@ class Executable:
         # constructor would call a C compiler.
         self._vm = tvm.relax.VirtualMachine(compiled, tvm.cpu())
         self._main = self._vm["main"]
-        self._direct = None if recursive else direct_call(self._main, mod["main"])
+        self._deep = needs_depth(self._vm.module)
+        self._direct = None if self._deep else direct_call(self._main, mod["main"])
 
     def __call__(self, *inputs: Any, **named: Any) -> list[np.ndarray]:
         if inputs and named:
@@ -129,7 +128,7 @@ class Executable:
 
     def _execute(self, prepared: list[Any]) -> Any:
         with self._lock:
-            result = run_deep(self._main, *prepared) if self._recursive else self._main(*prepared)
+            result = run_deep(self._main, *prepared) if self._deep else self._main(*prepared)
             self.runs += 1
             return result
 

@@ -13,7 +13,7 @@ import numpy as np
 from byoc_lab.errors import BuildError, InputError
 from byoc_lab.relay.ir.ndarray import refuse_masked
 from byoc_lab.run.backends import load_runtimes
-from byoc_lab.run.deep import RECURSIVE, register_deeper, run_deep
+from byoc_lab.run.deep import needs_depth, register_deeper, run_deep
 from byoc_lab.run.inputs import in_order
 from byoc_lab.run.library_file import verify
 from byoc_lab.run.to_relax import ENTRY, relay_name
@@ -47,7 +47,7 @@ class LoadedLibrary:
                     f"{path} is no library that TVM can load, or has no function @{ENTRY}: {error}"
                 ) from error
         self._main = main
-        if inspect.implements_function(RECURSIVE):
+        if needs_depth(inspect):
             self._main = partial(run_deep, main)
         self.inputs = [relay_name(name) for name in names]
 

@@ -32,6 +32,7 @@ from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, tensor_type, tuple_t
 
 ENTRY = "main"
 SYMBOL = "global_symbol"
+BRANCH = "branch_{}"  # a function of a branch of an `if`, by its number
 DEPTH = "depth"  # among the values of a function: how many functions are active
 
 
@@ -124,11 +125,26 @@ class _Translator:
 
         deep: whether it is part of a recursion, and so gets the depth as a first parameter.
         """
-        made = self._params(params, deep)
-        nodes = _evaluated(body)
-        for node in nodes:  # functions cannot be made while another one is
-            if isinstance(node, If) and node not in self.branches_of:
+        self._add_branches(body, deep)  # functions cannot be made while another one is
+        return self._flat_function(name, params, body, deep)
+
+    def _add_branches(self, body: Expr, deep: bool) -> None:
+        """Make the branches of every `if` in a body functions, inner ones first."""
+        todo = [(node, False) for node in _ifs(body)]
+        while todo:
+            node, ready = todo.pop()
+            if node in self.branches_of:
+                continue
+            if ready:
                 self.branches_of[node] = self._branches(node, deep)
+                continue
+            todo.append((node, True))
+            inner = (*_ifs(node.true_branch), *_ifs(node.false_branch))
+            todo += [(n, False) for n in inner if n not in self.branches_of]
+
+    def _flat_function(self, name: str, params: Sequence[Var], body: Expr, deep: bool) -> Any:
+        """Add a Relax function of a body whose branches have been added."""
+        made, nodes = self._params(params, deep), _evaluated(body)
         with self.builder.function(name, list(made.values())):
             # Only what stands in a dataflow block is fused, and a branch cannot stand in one.
             if any(isinstance(node, If) for node in nodes):
@@ -220,8 +236,8 @@ class _Translator:
         for branch in (node.true_branch, node.false_branch):
             self.branch_count += 1
             params = free_vars(branch)
-            name = f"branch_{self.branch_count}"
-            made.append((self.function(name, params, branch, deep), params))
+            name = BRANCH.format(self.branch_count)
+            made.append((self._flat_function(name, params, branch, deep), params))
         return made
 
     def _if(self, node: If, values: dict[Any, Any]) -> Any:
@@ -231,6 +247,10 @@ class _Translator:
             for callee, params in self.branches_of[node]
         ]
         return self.relax.If(values[node.cond], *calls)
+
+
+def _ifs(body: Expr) -> list[If]:
+    return [node for node in _evaluated(body) if isinstance(node, If)]
 
 
 def _evaluated(root: Expr) -> list[Expr]:

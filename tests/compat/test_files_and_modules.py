@@ -157,7 +157,7 @@ def test_each_byte_of_saved_parameters_may_be_any() -> None:
             try:
                 relay.load_param_dict(changed)
             except InputError as error:
-                assert "no parameters as TVM saves them" in str(error)  # noqa: PT017
+                assert "no parameters as TVM saves them" in str(error)
 
 
 PROGRAM = {

@@ -285,7 +285,9 @@ OPERATORS: dict[str, Operator] = {
     "qnn.quantize": _quantized("quantize", quantized.why_no_parameters),
     "qnn.dequantize": _quantized("dequantize", quantized.why_no_parameters),
     "qnn.add": _quantized("qadd", quantized.why_no_sum),
-    "concatenate": Operator("concat", lambda attrs: {"axis": attrs.axis}, offered=False),
+    "concatenate": Operator(
+        "concat", lambda attrs: {"axis": attrs.axis}, checks.check_concatenate, offered=False
+    ),
     "transpose": Operator("transpose", lambda attrs: {"axes": attrs.axes}, offered=False),
     "layout_transform": Operator(
         "transpose",
