@@ -152,7 +152,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.testing.byoc": (f"{_HERE}.testing.byoc_testing",),
     "tvm.relay.testing.py_converter": (f"{_HERE}.testing.relay_testing",),
     "tvm.relay.testing.temp_op_attr": (f"{_HERE}.testing.relay_testing",),
-    "tvm.relay.op.contrib": (*_CONTRIB, f"{_RELAY}.op.contrib", f"{_HERE}.integrations"),
+    "tvm.relay.op.contrib": (*_CONTRIB, f"{_HERE}.integrations", f"{_RELAY}.op.contrib"),
     "tvm.relay.op.contrib.register": (*_CONTRIB, f"{_RELAY}.op.contrib.register"),
     "tvm.relay.transform": _RELAY_PASSES,
     "tvm.relay.transform.fake_quantization_to_integer": (f"{_RELAY}.op",),

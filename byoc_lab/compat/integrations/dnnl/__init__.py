@@ -1,7 +1,9 @@
-"""`relay.op.contrib.dnnl`: the names that TVM 0.16 has in python/tvm/relay/op/contrib/dnnl.py.
+"""DNNL under TVM's names: python/tvm/relay/op/contrib/dnnl.py of TVM 0.16.
 
-They offload what TVM does; `byoc_lab.backends.dnnl` has the same functions for all that byoc_lab
-offloads. Relay itself knows no back end: `relay.op.contrib.dnnl` is a facade of this module.
+These functions offload what TVM does and no more, and have the rewrites of its integration that
+nothing is won by here: layouts that oneDNN prefers (`alter.py`), quantized chains in float32
+(`legalize_qnn.py`), strides of residual blocks (`resnet_v1.py`). `byoc_lab.backends.dnnl` has the
+same pipeline for all that byoc_lab offloads.
 """
 
 from __future__ import annotations
@@ -10,7 +12,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from byoc_lab.backends.dnnl import partition, patterns
-from byoc_lab.backends.dnnl.alter import (
+from byoc_lab.backends.dnnl.legalize import legalize_group_conv
+from byoc_lab.backends.dnnl.patterns import ACTIVATIONS, Chain
+from byoc_lab.backends.dnnl.pruning import is_valid_subgraph, prune_dnnl_subgraphs
+from byoc_lab.backends.dnnl.rewrites import (
+    DenseReshapeBiasGeluRewrite,
+    LayerNormRewrite,
+    rewrite_dense_bias_gelu_reshape_last,
+    rewrite_layer_norm,
+)
+from byoc_lab.compat.integrations.dnnl.alter import (
+    AlterConvLayout,
     alter_conv,
     alter_conv_transpose,
     get_dtype,
@@ -19,18 +31,17 @@ from byoc_lab.backends.dnnl.alter import (
     get_shape,
     tag2layout,
 )
-from byoc_lab.backends.dnnl.legalize import legalize_group_conv, legalize_pad_avg_pool
-from byoc_lab.backends.dnnl.legalize_qnn import LegalizeQnnOpForDnnl, legalize_qnn_for_dnnl
-from byoc_lab.backends.dnnl.patterns import ACTIVATIONS, Chain
-from byoc_lab.backends.dnnl.pruning import is_valid_subgraph, prune_dnnl_subgraphs
-from byoc_lab.backends.dnnl.resnet_v1 import ResNetV1Rewrite, rewrite_resnetv1
-from byoc_lab.backends.dnnl.rewrites import (
-    DenseReshapeBiasGeluRewrite,
-    LayerNormRewrite,
-    rewrite_dense_bias_gelu_reshape_last,
-    rewrite_layer_norm,
+from byoc_lab.compat.integrations.dnnl.legalize import legalize_pad_avg_pool
+from byoc_lab.compat.integrations.dnnl.legalize_qnn import (
+    LegalizeQnn,
+    LegalizeQnnOpForDnnl,
+    legalize_qnn_for_dnnl,
 )
+from byoc_lab.compat.integrations.dnnl.resnet_v1 import ResNetV1Rewrite, rewrite_resnetv1
 from byoc_lab.errors import UnknownNameError
+from byoc_lab.passes.fold.fold_constant import FoldConstant
+from byoc_lab.passes.framework.infer_type import InferType
+from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.patterns import DFPattern
 
@@ -43,10 +54,28 @@ def pattern_table() -> list[tuple[Any, ...]]:
 
 
 def partition_for_dnnl(
-    mod: IRModule, params: Mapping[str, Any] | None = None, **options: bool
+    mod: IRModule,
+    params: Mapping[str, Any] | None = None,
+    alter_layout: bool = False,
+    prune_subgraphs: bool = True,
+    legalize_qnn: bool = False,
 ) -> IRModule:
-    """`byoc_lab.dnnl.partition_for_dnnl` with the operators and chains that TVM offloads."""
-    return partition.partition_for_dnnl(mod, params, **options, beyond_tvm=False)
+    """`backends.dnnl.partition_for_dnnl` with the operators and chains that TVM offloads.
+
+    alter_layout: convolutions get the layouts that oneDNN prefers on this machine, with
+        layout_transforms around them, as TVM has it by default. Compiled regions choose layouts
+        for themselves and remove such transforms, so that nothing is won by it. It asks the DNNL
+        extension: NativeExtensionError where that is not built.
+    prune_subgraphs: regions without a compute-intensive operator go back to the host.
+    legalize_qnn: quantized chains get the form of TVM's integration, in float32 behind the
+        product, which may be one off. Compiled regions run such chains exactly as they are.
+    """
+    passes: list[Pass] = [AlterConvLayout(), FoldConstant()] if alter_layout else []
+    if legalize_qnn:
+        passes += [LegalizeQnn(), InferType(), FoldConstant()]
+    return partition.partition_for_dnnl(
+        mod, params, prune_subgraphs, before_cutting=passes, beyond_tvm=False
+    )
 
 
 def make_conv_pattern(
@@ -87,8 +116,10 @@ def _chain(root: str, bias: bool, activation: str | None) -> Chain:
 
 
 __all__ = [
+    "AlterConvLayout",
     "DenseReshapeBiasGeluRewrite",
     "LayerNormRewrite",
+    "LegalizeQnn",
     "LegalizeQnnOpForDnnl",
     "ResNetV1Rewrite",
     "alter_conv",

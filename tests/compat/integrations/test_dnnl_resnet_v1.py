@@ -9,10 +9,10 @@ import pytest
 
 import byoc_lab
 from byoc_lab import relay
+from byoc_lab.compat.integrations.dnnl import rewrite_resnetv1
 from byoc_lab.relay import IRModule, nn, structural_equal
 from byoc_lab.relay.ir.expr import Call, Expr
 from byoc_lab.relay.ir.visit import post_order
-from byoc_lab.relay.op.contrib.dnnl import rewrite_resnetv1
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import evaluate
 from tests.passes.framework.test_events import _check as check_replay

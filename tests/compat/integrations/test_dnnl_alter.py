@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from byoc_lab import build, relay
-from byoc_lab.backends.dnnl.alter import AlterConvLayout
 from byoc_lab.backends.dnnl.codegen import compile_region, region_graph
 from byoc_lab.backends.dnnl.legalize import LegalizeGroupConv
-from byoc_lab.backends.dnnl.partition import partition_for_dnnl
+from byoc_lab.compat.integrations import dnnl
+from byoc_lab.compat.integrations.dnnl import AlterConvLayout, partition_for_dnnl
 from byoc_lab.compat.testing.relay_testing import TempOpAttr
 from byoc_lab.errors import AttributeValueError
 from byoc_lab.passes import AlterOpLayout, FoldConstant, InferType, PassContext, Sequential
 from byoc_lab.relay import IRModule, Op
-from byoc_lab.relay.op.contrib import dnnl
 from byoc_lab.run.reference import evaluate
 
 

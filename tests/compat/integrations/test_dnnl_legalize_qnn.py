@@ -10,9 +10,9 @@ import pytest
 from byoc_lab import relay
 from byoc_lab.backends import dnnl
 from byoc_lab.backends.dnnl import native
-from byoc_lab.passes import MergeComposite
+from byoc_lab.compat.integrations.dnnl import LegalizeQnn, legalize_qnn_for_dnnl
+from byoc_lab.passes import FoldConstant, MergeComposite
 from byoc_lab.relay import IRModule
-from byoc_lab.relay.op.contrib.dnnl import legalize_qnn_for_dnnl
 from byoc_lab.relay.qnn import op as qnn
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import evaluate
@@ -111,9 +111,10 @@ def test_what_that_form_cannot_say_is_left_alone(form: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("legalized", [False, True])
-def test_partitioning_has_that_form_when_asked(legalized: bool) -> None:
+def test_partitioning_has_that_form_where_a_pass_before_it_makes_it(legalized: bool) -> None:
     before = chain("NHWC", point=5, summed=True)
-    parted = dnnl.partition_for_dnnl(before, legalize_qnn=legalized)
+    passes = [LegalizeQnn(), FoldConstant()] if legalized else []
+    parted = dnnl.partition_for_dnnl(before, before_cutting=passes)
     text = str(parted)
     assert ("qnn.requantize" in text) != legalized
     assert text.count('Composite="dnnl.qnn.conv2d') == 1
