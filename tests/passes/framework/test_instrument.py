@@ -8,6 +8,7 @@ import pytest
 
 import byoc_lab
 from byoc_lab import relay
+from byoc_lab.compat.passes import PrintIR
 from byoc_lab.errors import ByocLabError, ConfigError, PassError
 from byoc_lab.passes import PassContext, module_pass
 from byoc_lab.passes.framework.instrument import (
@@ -18,7 +19,7 @@ from byoc_lab.passes.framework.instrument import (
 )
 from byoc_lab.relay import IRModule, structural_equal
 from byoc_lab.relay.testing import resnet
-from byoc_lab.transform import FoldConstant, FoldScaleAxis, InferType, PrintIR, Sequential
+from byoc_lab.transform import FoldConstant, FoldScaleAxis, InferType, Sequential
 from tests.fuzz.examine import all_passes
 
 LINE = re.compile(r"(\t*)(\w+): (\d+)us \[(\d+)us\] \((\d+\.\d\d)%; (\d+\.\d\d)%\)\n")
