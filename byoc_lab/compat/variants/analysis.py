@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Any
 
+from byoc_lab.compat.passes.normal_form.extract_fused_functions import extract_fused_functions  # noqa: F401
+from byoc_lab.compat.passes.simplify.simplify_fc_transpose import search_fc_transpose
 from byoc_lab.compat.runtime.nd import HostArray
 from byoc_lab.errors import PassError, UnknownFunctionError
-from byoc_lab.passes.normal_form.extract_fused_functions import extract_fused_functions  # noqa: F401
 from byoc_lab.passes.normal_form.to_basic_block_normal_form import find_lifted
 from byoc_lab.passes.quantize.fake_quantization_to_integer import list_fake_quantized_op_freqs
-from byoc_lab.passes.simplify.simplify_fc_transpose import search_fc_transpose
 from byoc_lab.relay.analysis.queries import free_vars
 from byoc_lab.relay.analysis.regions import Region, RegionSet
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Op, Tuple, describe

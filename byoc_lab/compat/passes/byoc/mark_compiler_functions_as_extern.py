@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from byoc_lab.passes.byoc.outline_compiler_functions import has_compiler
+from byoc_lab.compat.passes.byoc.outline_compiler_functions import has_compiler
 from byoc_lab.passes.framework.hook import report_function
 from byoc_lab.passes.framework.passes import ModulePass, PassContext
 from byoc_lab.relay.ir.attrs import DictAttrs

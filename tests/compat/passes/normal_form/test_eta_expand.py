@@ -8,9 +8,10 @@ from __future__ import annotations
 import pytest
 
 from byoc_lab import relay
+from byoc_lab.compat.passes import EtaExpand
 from byoc_lab.errors import PassError
 from byoc_lab.relay import IRModule
-from byoc_lab.transform import EtaExpand, InferType
+from byoc_lab.transform import InferType
 
 HEADER = '#[version = "0.0.5"]\n'
 LIST = "type List[A] { Cons(A, List[A]), Nil, }\n"

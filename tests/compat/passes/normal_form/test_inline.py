@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from byoc_lab.compat.passes import Inline
 from byoc_lab.relay import IRModule, assert_structural_equal, parse
 from byoc_lab.run.reference import evaluate
-from byoc_lab.transform import InferType, Inline
+from byoc_lab.transform import InferType
 from tests.parity.cases import HERE
 from tests.parity.golden import golden_test
 

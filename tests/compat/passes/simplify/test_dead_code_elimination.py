@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.transform import DeadCodeElimination
+from byoc_lab.compat.passes import DeadCodeElimination
 from tests.parity.golden import golden_test
 
 FUNCTIONS = """#[version = "0.0.5"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from byoc_lab import relay
-from byoc_lab.passes.normal_form.extract_fused_functions import extract_fused_functions
+from byoc_lab.compat.passes.normal_form.extract_fused_functions import extract_fused_functions
 from byoc_lab.relay import IRModule
 
 

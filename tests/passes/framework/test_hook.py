@@ -9,6 +9,12 @@ import pytest
 from hypothesis import given, settings
 
 import byoc_lab
+from byoc_lab.compat.passes import (
+    DeadCodeElimination,
+    DefuseOps,
+    InlineCompilerFunctionsBoundTo,
+    MarkCompilerFunctionsAsExtern,
+)
 from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.tracing.stages import Stage
 from byoc_lab.lessons import mobilenet
@@ -19,10 +25,6 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.transform import (
     AnnotateTarget,
-    DeadCodeElimination,
-    DefuseOps,
-    InlineCompilerFunctionsBoundTo,
-    MarkCompilerFunctionsAsExtern,
     MergeComposite,
     PartitionGraph,
     RemoveUnusedFunctions,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from byoc_lab import relay
+from byoc_lab.compat.passes import EliminateCommonSubexpr
 from byoc_lab.relay import Expr, IRModule, Tuple
 from byoc_lab.relay.analysis.queries import list_op_freqs
-from byoc_lab.transform import EliminateCommonSubexpr, InferType
+from byoc_lab.transform import InferType
 
 X, Y = relay.var("x", shape=(4,)), relay.var("y", shape=(4,))
 

@@ -10,17 +10,17 @@ import pytest
 
 import byoc_lab as tvm
 from byoc_lab import relay
+from byoc_lab.compat.passes import (
+    CombineParallelBatchMatmul,
+    CombineParallelConv2D,
+    CombineParallelDense,
+)
 from byoc_lab.passes import Pass
 from byoc_lab.relay import Expr, IRModule, assert_structural_equal
 from byoc_lab.relay.analysis.queries import list_op_freqs
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.reference import evaluate
-from byoc_lab.transform import (
-    CombineParallelBatchMatmul,
-    CombineParallelConv2D,
-    CombineParallelDense,
-    InferType,
-)
+from byoc_lab.transform import InferType
 from tests.parity import cases
 
 CASES: dict[str, tuple[str, Pass]] = {

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from byoc_lab import relay
+from byoc_lab.compat.passes import AnnotateSpans
 from byoc_lab.relay.ir.visit import post_order
 
 
 def test_spans_are_places_in_the_text():
     x = relay.var("x", shape=(2,))
     mod = relay.IRModule({"main": relay.Function([x], relay.abs(relay.exp(x)))}, attrs={"a": 1})
-    after = relay.transform.AnnotateSpans()(mod)
+    after = AnnotateSpans()(mod)
     relay.assert_structural_equal(after, relay.transform.InferType()(mod))
     lines = mod.astext().split("\n")
     found = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from byoc_lab import relay
-from byoc_lab.passes.simplify.combine_parallel import (
+from byoc_lab.compat.passes.simplify.combine_parallel import (
     CombineParallel,
     Combiner,
     Group,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from byoc_lab.compat.runtime import nd
 from byoc_lab.errors import PassError
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite
@@ -61,6 +64,18 @@ def search_fc_transpose(expr: Expr) -> list[str]:
     """The names of variables that are weights of nn.dense once they are transposed."""
     found = (_weight(node) for node in post_order(expr))
     return [weight.name_hint for weight in found if weight is not None]
+
+
+def convert(func: Expr, params: MutableMapping[str, Any]) -> tuple[Expr, MutableMapping[str, Any]]:
+    """`func` with weights that it reads transposed, and `params`, changed in place, with them.
+
+    Source: `tvm.relay.data_dep_optimization.simplify_fc_transpose.convert` of TVM 0.16.
+    """
+    names = search_fc_transpose(func)
+    for name in names:
+        weight = params.pop(name)
+        params[f"{name}.T"] = nd.array(np.transpose(nd.array(weight).numpy()))
+    return SimplifyFCTranspose(names)(IRModule.from_expr(func))["main"], params
 
 
 def _weight(call: Expr) -> Var | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from byoc_lab import passes
+from byoc_lab.compat import passes as compat_passes
 from byoc_lab.passes import ModulePass, PassContext, PassInfo, module_pass
 from byoc_lab.relay.ir.module import IRModule
 
@@ -32,7 +33,7 @@ class MergeCompilerRegions(ModulePass):
         return passes.MergeCompilerRegions()(mod)
 
 
-class CombineParallelConv2D(passes.CombineParallelConv2D):
+class CombineParallelConv2D(compat_passes.CombineParallelConv2D):
     """byoc_lab's pass, by the name that TVM announces."""
 
     @property

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from byoc_lab.compat.passes.normal_form.fuse_ops import FuseOps
 from byoc_lab.passes.framework.hook import report_function
 from byoc_lab.passes.framework.passes import ModulePass, PassContext, Sequential
-from byoc_lab.passes.normal_form.fuse_ops import FuseOps
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
 from byoc_lab.relay.analysis.structural_hash import structural_hash
 from byoc_lab.relay.ir.expr import Function, GlobalVar

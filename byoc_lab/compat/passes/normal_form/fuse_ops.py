@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from byoc_lab.compat.passes.normal_form.fusion_groups import Node, fusion_groups
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite
-from byoc_lab.passes.normal_form.fusion_groups import Node, fusion_groups
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from byoc_lab.compat.passes.simplify.purity import Purity
 from byoc_lab.passes.framework.hook import rewriting
 from byoc_lab.passes.framework.passes import ModulePass, PassContext, is_optimizable
-from byoc_lab.passes.framework.purity import Purity
 from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.ir.expr import Expr, Function, Let, Var
 from byoc_lab.relay.ir.module import IRModule

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from byoc_lab import relay
+from byoc_lab.compat.passes import LambdaLift
 from byoc_lab.relay import IRModule
 from byoc_lab.run.reference import evaluate
-from byoc_lab.transform import InferType, LambdaLift
+from byoc_lab.transform import InferType
 
 HEADER = '#[version = "0.0.5"]\n'
 LIST = "type List[A] { Cons(A, List[A]), Nil, }\n"
