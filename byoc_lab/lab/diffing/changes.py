@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from byoc_lab.lab.diffing.flow import Flow, group_name, is_group, label, own_fields, typed
+from byoc_lab.lab.diffing.flow import (
+    Flow,
+    group_name,
+    is_group,
+    label,
+    own_fields,
+    typed,
+    types_differ,
+)
 from byoc_lab.lab.diffing.matching import Correspondence
 from byoc_lab.lab.diffing.module_changes import function_changes, literal_changes, module_changes
 from byoc_lab.lab.diffing.ordering import longest_increasing
@@ -90,7 +98,7 @@ class _Classifier:
             place = f"@{there}"
             yield Change(kind, f"{describe(y)} into {place}", x, y, noun, place)
         old, new = self.before.group[x], self.after.group[y]
-        if self.found.to_after.get(old) is new if old is not None else new is None:
+        if old is new is None or (old is not None and self.found.to_after.get(old) is new):
             return
         self.groups |= {g for g in (old, new) if g is not None}
         if new is not None:
@@ -146,8 +154,10 @@ class _Classifier:
             return "operands", ""
         if "constant" in kinds:
             return "constant", ": a constant has another value"
-        if real and typed(x) is not None and typed(y) is not None and typed(x) != typed(y):
-            return "type", f": {typed(x)} to {typed(y)}"
+        if real and types_differ(x, y):
+            operands = _zip(self.before.operands(x), self.after.operands(y))
+            if not any(types_differ(p, q) for p, q in operands):  # else a consequence
+                return "type", f": {typed(x)} to {typed(y)}"
         return "", ""
 
     def operand(self, p: Expr, q: Expr) -> str:
@@ -164,6 +174,8 @@ class _Classifier:
         """The same for an operand with the nodes that pass it on."""
         if p is q or self.found.to_after.get(p) is q or isinstance(p, _SILENT):
             return ""
+        if isinstance(p, Let) and isinstance(q, Let):
+            return ""  # see `order_of_lets`
         if self.before.is_real(p) and self.after.is_real(q):
             return ""  # compared as operands
         if p not in self.found.to_after or q not in self.found.to_before:

@@ -246,6 +246,11 @@ def typed(node: Expr) -> Any:
     return node.checked_type if node.is_typed else None
 
 
+def types_differ(x: Expr, y: Expr) -> bool:
+    """Whether two nodes have types, and different ones."""
+    return typed(x) is not None and typed(y) is not None and typed(x) != typed(y)
+
+
 def own_fields(node: Expr) -> Hashable:
     """The fields of a node but for its operands, its types and what it binds."""
     if isinstance(node, Call):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from byoc_lab.lab.diffing.flow import types_differ
 from byoc_lab.lab.diffing.matching import Correspondence
 from byoc_lab.lab.diffing.records import Change, attributes_text
 from byoc_lab.relay.analysis.structural import definition_key
@@ -37,8 +38,8 @@ def function_changes(found: Correspondence, occupied: set[str]) -> Iterator[Chan
     """
     before, after = found.before.mod, found.after.mod
     source = {g: f for f, g in found.functions.items()}
-    for gv, function in sorted(after.functions.items(), key=lambda item: item[0].name_hint):
-        name = gv.name_hint
+    names = {gv.name_hint: f for gv, f in after.functions.items()}
+    for name, function in sorted(names.items(), key=lambda item: source.get(item[0], item[0])):
         if name in source:
             yield from _pair_changes(found, source[name], name)
         elif name not in occupied:
@@ -73,7 +74,8 @@ def literal_changes(
         attrs = f.with_attr("global_symbol", g.attrs["global_symbol"]).attrs
     if attrs != g.attrs:
         yield Change("attribute", f"{name}: {attributes_text(attrs, g.attrs)}", f, g, "function")
-    if f.ret_type != g.ret_type:
+    inferred = f.ret_type is not None and g.ret_type is not None
+    if f.ret_type != g.ret_type and not (inferred and types_differ(f.body, g.body)):
         text = f"result of {name}: {f.ret_type} to {g.ret_type}"
         yield Change("type", text, f, g, "function")
     if len(f.type_params) != len(g.type_params):
