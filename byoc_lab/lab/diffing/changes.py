@@ -61,8 +61,10 @@ class _Classifier:
         self.groups: set[Expr] = set()  # literals that account for themselves: nodes moved there
         self.occupied: set[str] = set()  # global functions likewise
         self.outlined = False
-        self._globals: set[Expr] = {
-            f for flow in (self.before, self.after) for f in flow.mod.functions.values()
+        self._globals: dict[Expr, str] = {
+            f: gv.name_hint
+            for flow in (self.before, self.after)
+            for gv, f in flow.mod.functions.items()
         }
 
     def all(self) -> Iterator[Change]:
@@ -98,7 +100,8 @@ class _Classifier:
             place = f"@{there}"
             yield Change(kind, f"{describe(y)} into {place}", x, y, noun, place)
         old, new = self.before.group[x], self.after.group[y]
-        if old is new is None or (old is not None and self.found.to_after.get(old) is new):
+        went = self.found.to_after.get(old) if old is not None else None
+        if went is new and (old is None) == (new is None):
             return
         self.groups |= {g for g in (old, new) if g is not None}
         if new is not None:
@@ -128,12 +131,18 @@ class _Classifier:
             if x.device != y.device:
                 yield Change("attribute", f"device of {name}", x, y, "variable")
         elif isinstance(x, Function) and isinstance(y, Function):
+            if self.operand(self.before.value[x.body], self.after.value[y.body]):
+                yield Change("operands", f"result of {self.name(y)}", x, y, "function")
             if x not in self._globals:
-                yield from literal_changes(self.found, x, y, describe(y))
+                yield from literal_changes(self.found, x, y, self.name(y))
         elif not isinstance(x, _SILENT) and x is not y:
             kind, text = self.difference(x, y)
             if kind:
                 yield Change(kind, f"{describe(y)}{text}", x, y, _noun(y))
+
+    def name(self, function: Function) -> str:
+        name = self._globals.get(function)
+        return describe(function) if name is None else f"@{name}"
 
     def difference(self, x: Expr, y: Expr) -> tuple[str, str]:
         """The class of the difference of a pair, "" for none, and its text."""
@@ -147,7 +156,8 @@ class _Classifier:
             if real
             else set()
         )
-        kinds |= {self.edge(p, q) for p, q in _zip(x.parts(), y.parts())}
+        passed = slice(2) if isinstance(x, Let) else slice(None)  # see `order_of_lets`
+        kinds |= {self.edge(p, q) for p, q in _zip(x.parts()[passed], y.parts()[passed])}
         if len(x.parts()) != len(y.parts()):
             kinds.add("operands")
         if "operands" in kinds:
@@ -174,8 +184,6 @@ class _Classifier:
         """The same for an operand with the nodes that pass it on."""
         if p is q or self.found.to_after.get(p) is q or isinstance(p, _SILENT):
             return ""
-        if isinstance(p, Let) and isinstance(q, Let):
-            return ""  # see `order_of_lets`
         if self.before.is_real(p) and self.after.is_real(q):
             return ""  # compared as operands
         if p not in self.found.to_after or q not in self.found.to_before:

@@ -64,8 +64,15 @@ class Correspondence:
         return [(self.to_before[y], y) for y in self.after.order if y in self.to_before]
 
     def pair(self, x: Expr, y: Expr) -> None:
+        """Make two nodes partners, and the variables that they bind."""
         self.to_after[x], self.to_before[y] = y, x
         self._queue.append((x, y))
+        if isinstance(x, Function) and isinstance(y, Function):
+            self.pair_parameters(x, y)
+        elif x.binds():
+            for p, q in zip(x.binds(), y.binds(), strict=False):
+                if self.open(p, q):
+                    self.pair(p, q)
 
     def open(self, x: Expr, y: Expr) -> bool:
         """Whether two nodes have no partners and may become partners."""
@@ -88,12 +95,10 @@ class Correspondence:
             if gv.name_hint in self.before.mod:
                 other = self.before.mod[gv.name_hint]
                 if other not in self.before.inlined and function not in self.after.inlined:
-                    self.pair_parameters(other, function)
+                    self.pair(other, function)
 
     def pair_parameters(self, f: Function, g: Function) -> None:
-        """Pair two functions, and their parameters in order if the types agree, else by name."""
-        if f not in self.to_after and g not in self.to_before:
-            self.pair(f, g)
+        """Pair the parameters of two functions: in order if their types agree, else by name."""
         mine = [p for p in f.params if p not in self.to_after]
         theirs = [p for p in g.params if p not in self.to_before]
         types, others = ([p.type_annotation for p in params] for params in (mine, theirs))

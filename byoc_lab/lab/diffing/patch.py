@@ -36,7 +36,7 @@ class Patch:
     """What turns one module into another.
 
     module: the functions, types and attributes of the second module, with placeholders.
-    kept: functions that stay whole: the name in the second module -> that in the first one.
+    kept: functions that stay whole: the name in the second module -> the address in the first one.
     order: the names of the functions of the second module.
     types: the types that stay. typed: whether the second module has types.
     prefix: begins the names of placeholders. source: the first module, or its fingerprint.
@@ -73,8 +73,8 @@ class Patch:
             return own.get(pre.identity, pre) if isinstance(pre, Constructor) else post
 
         memo: dict[Expr, Expr] = {}
-        functions = {
-            globals_[n]: mod[self.kept[n]]
+        functions: dict[GlobalVar, Any] = {
+            globals_[n]: _at(counted, self.kept[n])
             if n in self.kept
             else rebuild(self.module[n], use, memo=memo)
             for n in self.order
@@ -126,11 +126,6 @@ def patch_of(found: Correspondence) -> Patch:
     """The patch from the first module of a correspondence to the second one."""
     before, after = found.before.mod, found.after.mod
     kept = kept_nodes(found)
-    whole = {}
-    source = {f: gv.name_hint for gv, f in before.functions.items()}
-    for gv, function in after.functions.items():
-        if kept.get(function) in source:
-            whole[gv.name_hint] = source[kept[function]]  # type: ignore[index]
     definitions = {v.name_hint: d for v, d in before.type_definitions.items()}
     types = [
         v.name_hint
@@ -139,6 +134,7 @@ def patch_of(found: Correspondence) -> Patch:
         and definition_key(definitions[v.name_hint]) == definition_key(d)
     ]
     addresses = _addresses(before)
+    whole = {gv.name_hint: addresses[kept[f]] for gv, f in after.functions.items() if f in kept}
     prefix = _prefix(after)
     module = IRModule(attrs=after.attrs)
     for v, data in after.type_definitions.items():

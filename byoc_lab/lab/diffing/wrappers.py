@@ -34,8 +34,7 @@ def pair_functions(found: Correspondence) -> dict[str, str]:
         source.setdefault(g, f)
     mutual = {f: g for f, g in chosen.items() if source.get(g) == f}
     names: dict[str, str] = {}
-    mine, theirs = ({gv.name_hint for gv in flow.mod.functions} for flow in (before, after))
-    for name in sorted(mine & theirs):
+    for name in sorted(gv.name_hint for gv in before.mod if gv.name_hint in after.mod):
         moved_away = mutual.get(name, name) != name
         taken_over = source.get(name) in mutual and mutual[source[name]] == name != source[name]
         if not (moved_away and taken_over):
@@ -46,7 +45,9 @@ def pair_functions(found: Correspondence) -> dict[str, str]:
             names[f] = g
             taken.add(g)
     for f, g in names.items():
-        found.pair_parameters(before.mod[f], after.mod[g])
+        mine, theirs = before.mod[f], after.mod[g]
+        if mine not in found.to_after and theirs not in found.to_before:
+            found.pair(mine, theirs)
     return names
 
 
@@ -95,10 +96,6 @@ def _drain(found: Correspondence, queue: deque[tuple[Expr, Expr]]) -> None:
 def _pair(found: Correspondence, x: Expr, y: Expr, queue: deque[tuple[Expr, Expr]]) -> None:
     found.pair(x, y)
     queue.append((x, y))
-    if isinstance(x, Let) and isinstance(y, Let) and found.open(x.var, y.var):
-        found.pair(x.var, y.var)
-    if isinstance(x, Function) and isinstance(y, Function):
-        found.pair_parameters(x, y)
 
 
 def _same_let(x: Expr, y: Expr) -> bool:

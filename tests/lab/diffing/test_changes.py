@@ -63,6 +63,12 @@ CASES = {
         + _main("%0 = @g(%x);", "@f(%0)"),
         "@f renamed to @g, @g renamed to @f",
     ),
+    "result": (_main("%x"), _main("%y"), "operands of 1 function changed"),
+    "result of a function literal": (
+        _main("%0 = fn (%a, %b) { %a };", "%1 = %0(%x, %y);", "(%1, %0)"),
+        _main("%0 = fn (%a, %b) { %b };", "%1 = %0(%x, %y);", "(%1, %0)"),
+        "operands of 1 function changed",
+    ),
     "parameter": (
         f"def @main(%x: {TENSOR}) {{ abs(%x) }}",
         f"def @main(%x: {TENSOR}, %w: {TENSOR}) {{ abs(%x) }}",
