@@ -224,7 +224,9 @@ class _Classifier:
         inside: list[Expr] = [annotation]
         if annotation.is_op(BEGIN):
             inside = self.users_of_begins.get(annotation, [])
-        partners = [self.found.to_after.get(self.before.value[x]) for x in inside]
+        values = [self.before.value[x] for x in inside]
+        values += [v for x in values if isinstance(x, Tuple) for v in self.before.operands(x)]
+        partners = map(self.found.to_after.get, values)
         functions = [self.after.mod[self.after.home[y]] for y in partners if y is not None]
         return any(f.attrs.get("Compiler") == compiler for f in functions)
 

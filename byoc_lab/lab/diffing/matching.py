@@ -8,7 +8,7 @@ In this order, each step only about nodes that have no partner yet:
 4. operands of nodes that correspond, if they compute the same value;
 5. operands and users of nodes that correspond, if no operand of theirs says otherwise;
 6. the same of several candidates, in order;
-7. between two corresponding nodes of one function, as many nodes of one label, in order.
+7. between two corresponding nodes, in the order of evaluation, as many nodes of one label.
 
 A node only ever gets a partner of its own label (`flow.label`), and never by the label alone.
 """
@@ -16,33 +16,48 @@ A node only ever gets a partner of its own label (`flow.label`), and never by th
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import count, pairwise
+from typing import Protocol
 
 from byoc_lab.lab.diffing.flow import Flow, label, own_fields, typed
 from byoc_lab.lab.diffing.ordering import longest_increasing
 from byoc_lab.lab.diffing.wrappers import pair_functions, pair_wrappers
+from byoc_lab.relay.ir.adt import Constructor
 from byoc_lab.relay.ir.expr import Constant, Expr, Function, GlobalVar, Op, Var
 
-Origins = Callable[[Expr], Iterable[Expr]]
 MAX_STEPS = 8  # how many removed or added nodes one operand may be away from another
+
+
+class Lineage(Protocol):
+    """What is known of how one module became another: `lab.tracing.Provenance`."""
+
+    def origins(self, node: Expr, /) -> Sequence[Expr]:
+        """The nodes of the first module that a node of the second comes from, nearest first."""
+
+    def images(self, node: Expr, /) -> Sequence[Expr]:
+        """The nodes of the second module that come from a node of the first, nearest first."""
+
+    def rule(self, node: Expr, /) -> str:
+        """The rule that created a node of the second module; "" if it has the place of another."""
 
 
 class Correspondence:
     """Partners of nodes: `to_after[x]` and `to_before[y]`.
 
-    origins: for a node of the second module the nodes of the first one that it was made of.
+    lineage: what a trace knows of the nodes.
     """
 
-    def __init__(self, before: Flow, after: Flow, origins: Origins | None = None):
+    def __init__(self, before: Flow, after: Flow, lineage: Lineage | None = None):
         self.before, self.after = before, after
         self.to_after: dict[Expr, Expr] = {}
         self.to_before: dict[Expr, Expr] = {}
+        self._new: set[Expr] = set()  # nodes of `after` that are known to have no partner
         self._queue: deque[tuple[Expr, Expr]] = deque()
         self._pair_variables()
         self._pair_identical()
-        if origins is not None:
-            self._pair_by_origins(origins)
+        if lineage is not None:
+            self._pair_by_lineage(lineage)
         self._numbers = self._number()
         self._pair_unique_values()
         self._spread(self._same_value)
@@ -79,6 +94,7 @@ class Correspondence:
         return (
             x not in self.to_after
             and y not in self.to_before
+            and y not in self._new
             and not isinstance(x, (Op, GlobalVar))
             and label(x) == label(y)
         )
@@ -113,16 +129,29 @@ class Correspondence:
 
     def _pair_identical(self) -> None:
         for node in self.after.order:
-            if node in self.before.value and self.open(node, node):
+            # of equal constants another one may stand for all of them
+            if (
+                node in self.before.value
+                and self.open(node, node)
+                and self.before.is_real(node) == self.after.is_real(node)
+            ):
                 self.pair(node, node)
 
-    def _pair_by_origins(self, origins: Origins) -> None:
-        for y in self.after.order:
-            if y not in self.to_before:
-                for x in origins(y):
-                    if x in self.before.value and self.open(x, y):
-                        self.pair(x, y)
-                        break
+    def _pair_by_lineage(self, lineage: Lineage) -> None:
+        """Pairs of real nodes of one label of which each comes first among those that the other
+        comes from or became. What a rewrite created without such a node has no partner at all."""
+        for y in self.after.real():
+            if y in self.to_before or isinstance(y, (Op, GlobalVar, Constant, Var, Constructor)):
+                continue
+            created = lineage.rule(y) != ""
+            mine = (x for x in lineage.origins(y) if label(x) == label(y))
+            x = next(mine, None)
+            if x is not None and self.open(x, y) and self.before.is_real(x):
+                theirs = (n for n in lineage.images(x) if label(n) == label(y))
+                if next(theirs, None) is y and not (created and self._contradict(x, y)):
+                    self.pair(x, y)
+            if created and y not in self.to_before:
+                self._new.add(y)
 
     # ---- by value -----------------------------------------------------------------------------
 
@@ -248,20 +277,13 @@ class Correspondence:
     # ---- by place -----------------------------------------------------------------------------
 
     def _pair_in_gaps(self) -> None:
-        for name in [gv.name_hint for gv in self.before.mod if gv.name_hint in self.after.mod]:
-            mine, theirs = (
-                [n for n in flow.real() if flow.home[n] == name]
-                for flow in (self.before, self.after)
-            )
-            place = {y: n for n, y in enumerate(theirs)}
-            fixed = []
-            for n, x in enumerate(mine):
-                partner = self.to_after.get(x)
-                if partner is not None and partner in place:
-                    fixed.append((n, place[partner]))
-            fixed = [fixed[n] for n in longest_increasing([at for _, at in fixed])]
-            for (a, b), (c, d) in pairwise([(-1, -1), *fixed, (len(mine), len(theirs))]):
-                self._pair_in_gap(mine[a + 1 : c], theirs[b + 1 : d])
+        mine, theirs = list(self.before.real()), list(self.after.real())
+        place = {y: n for n, y in enumerate(theirs)}
+        pairs = [(n, self.to_after[x]) for n, x in enumerate(mine) if x in self.to_after]
+        fixed = [(n, place[y]) for n, y in pairs if y in place]
+        fixed = [fixed[n] for n in longest_increasing([at for _, at in fixed])]
+        for (a, b), (c, d) in pairwise([(-1, -1), *fixed, (len(mine), len(theirs))]):
+            self._pair_in_gap(mine[a + 1 : c], theirs[b + 1 : d])
 
     def _pair_in_gap(self, mine: list[Expr], theirs: list[Expr]) -> None:
         found: dict[Hashable, tuple[list[Expr], list[Expr]]] = {}

@@ -76,7 +76,8 @@ def _by_place(template: str, group: Sequence[Change]) -> list[str]:
     if len(places) <= MAX_PLACES:
         members = {place: [c for c in group if c.place == place] for place in places}
     else:
-        members = {f"{len(places)} places ({places[0]} to {places[-1]})": list(group)}
+        noun = "functions" if places[0].startswith("@") else "groups"
+        members = {f"{len(places)} {noun} ({places[0]} to {places[-1]})": list(group)}
     return [template.format(_counts(changes), place) for place, changes in members.items()]
 
 

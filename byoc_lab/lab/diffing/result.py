@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +11,7 @@ from byoc_lab import display
 from byoc_lab.errors import ArgumentError, DiffError, PassError
 from byoc_lab.lab.diffing.changes import changes_of
 from byoc_lab.lab.diffing.flow import Flow
-from byoc_lab.lab.diffing.matching import Correspondence, Origins
+from byoc_lab.lab.diffing.matching import Correspondence, Lineage
 from byoc_lab.lab.diffing.patch import Patch, patch_of
 from byoc_lab.lab.diffing.records import Change, summary_of
 from byoc_lab.lab.diffing.rows import Row, rows_of
@@ -23,15 +24,23 @@ from byoc_lab.relay.text.printer import print_lines
 SCHEMA = 1  # of the JSON
 
 
+def _nothing() -> None:
+    """The lineage of modules of which no trace is at hand."""
+
+
 class Diff:
     """The difference between two modules; displays itself, as text in a terminal.
 
     Attributes: `before`, `after`, `equal` (structurally), `changes`, `summary`.
+
+    lineage: gives what a trace knows of how `before` became `after`, when it is asked for.
     """
 
-    def __init__(self, before: IRModule, after: IRModule, origins: Origins | None = None):
+    def __init__(
+        self, before: IRModule, after: IRModule, lineage: Callable[[], Lineage | None] = _nothing
+    ):
         self.before, self.after = before, after
-        self._origins = origins
+        self._lineage = lineage
 
     @cached_property
     def equal(self) -> bool:
@@ -41,7 +50,7 @@ class Diff:
     @cached_property
     def correspondence(self) -> Correspondence:
         """Which node of `before` is which node of `after`."""
-        return Correspondence(Flow(self.before), Flow(self.after), self._origins)
+        return Correspondence(Flow(self.before), Flow(self.after), self._lineage())
 
     @cached_property
     def _patch(self) -> Patch:
