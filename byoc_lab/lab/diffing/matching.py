@@ -20,7 +20,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import count, pairwise
 from typing import Protocol
 
-from byoc_lab.lab.diffing.flow import Flow, label, own_fields, typed
+from byoc_lab.lab.diffing.flow import Flow, label, own_fields, types_differ
 from byoc_lab.lab.diffing.ordering import longest_increasing
 from byoc_lab.lab.diffing.wrappers import pair_functions, pair_wrappers
 from byoc_lab.relay.ir.adt import Constructor
@@ -295,7 +295,7 @@ class Correspondence:
         for left, right in found.values():
             if len(left) == len(right):
                 for x, y in zip(left, right, strict=True):
-                    if typed(x) == typed(y) and not self._contradict(x, y):
+                    if not types_differ(x, y) and not self._contradict(x, y):
                         self.pair(x, y)
 
 
