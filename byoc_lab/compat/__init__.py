@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 from byoc_lab.compat import ir as _ir  # noqa: F401 (gives modules `import_from_std`)
 from byoc_lab.compat import op as _op  # noqa: F401 (defines operators)
-from byoc_lab.compat import text as _text  # noqa: F401 (reads and writes nodes in metadata)
 from byoc_lab.compat import passes  # noqa: F401  (registers them: make_pass("FuseOps"))
+from byoc_lab.compat import text as _text  # noqa: F401 (reads and writes nodes in metadata)
 
 if TYPE_CHECKING:
     relay: Any

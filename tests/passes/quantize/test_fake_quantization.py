@@ -6,12 +6,12 @@ import logging
 
 import numpy as np
 import pytest
+from byoc_lab.ir import TensorAffineType
 
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.compat.passes import DivToMul
 from byoc_lab.errors import PassError
-from byoc_lab.ir import TensorAffineType
 from byoc_lab.passes.quantize.fake_quantization_to_integer import list_fake_quantized_op_freqs
 from byoc_lab.relay import IRModule, assert_structural_equal
 from byoc_lab.relay.ir.visit import post_order
