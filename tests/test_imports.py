@@ -47,7 +47,7 @@ LAYERS = {
     "passes.simplify": "errors relay passes.framework passes.fold",
     "passes.normal_form": "errors relay passes.framework passes.simplify",
     "passes.quantize": "errors relay passes.framework passes.fold passes.layout",
-    "passes": "relay passes",
+    "passes": "errors relay passes",
     "run": "errors relay passes",
     "backends": "errors relay passes run",
     "backends.dnnl": "errors display relay passes run backends",

@@ -19,7 +19,12 @@ _RELAY = "byoc_lab.relay"
 _HERE = "byoc_lab.compat"
 _BUILDERS = (f"{_HERE}.op.operators", f"{_RELAY}.op", _RELAY)  # `relay.op.add` is `relay.add`
 _CONTRIB = (f"{_HERE}.op.contrib",)
-_PASSES = (f"{_HERE}.passes.announced", f"{_HERE}.passes.annotate_target", "byoc_lab.passes")
+_PASSES = (
+    f"{_HERE}.variants.announced",
+    f"{_HERE}.variants.annotate_target",
+    f"{_HERE}.passes",
+    "byoc_lab.passes",
+)
 _RELAY_PASSES = (*_PASSES, f"{_HERE}.ir.relay_names")
 
 SOURCES: dict[str, tuple[str, ...]] = {
@@ -73,7 +78,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.ir.op": (f"{_HERE}.ir.ir", f"{_RELAY}.ir.expr"),
     "tvm.ir.supply": (f"{_HERE}.ir.supply",),
     "tvm.ir.tensor_type": (f"{_RELAY}.ir.types",),
-    "tvm.ir.transform": ("byoc_lab.passes",),
+    "tvm.ir.transform": (f"{_HERE}.passes", "byoc_lab.passes"),
     "tvm.ir.type": (f"{_RELAY}.ir.types",),
     # tvm.relay
     "tvm.relay": (
@@ -83,15 +88,15 @@ SOURCES: dict[str, tuple[str, ...]] = {
         f"{_HERE}.runtime.executors",
     ),
     "tvm.relay.adt": (f"{_RELAY}.ir.adt", f"{_RELAY}.ir.expr"),
-    "tvm.relay.analysis": (f"{_RELAY}.analysis.queries", f"{_HERE}.passes.analysis"),
-    "tvm.relay.analysis.analysis": (f"{_RELAY}.analysis.queries", f"{_HERE}.passes.analysis"),
-    "tvm.relay.analysis.annotated_regions": (f"{_HERE}.passes.analysis",),
-    "tvm.relay.analysis.call_graph": (f"{_HERE}.passes.analysis",),
+    "tvm.relay.analysis": (f"{_RELAY}.analysis.queries", f"{_HERE}.variants.analysis"),
+    "tvm.relay.analysis.analysis": (f"{_RELAY}.analysis.queries", f"{_HERE}.variants.analysis"),
+    "tvm.relay.analysis.annotated_regions": (f"{_HERE}.variants.analysis",),
+    "tvm.relay.analysis.call_graph": (f"{_HERE}.variants.analysis",),
     "tvm.relay.backend": (f"{_HERE}.runtime.building",),
     "tvm.relay.collage": (),
     "tvm.relay.data_dep_optimization": (),
     "tvm.relay.data_dep_optimization.simplify_fc_transpose": (
-        f"{_HERE}.passes.simplify_fc_transpose",
+        f"{_HERE}.passes.simplify.simplify_fc_transpose",
     ),
     "tvm.relay.debug": (),
     "tvm.relay.frontend": (),
@@ -152,7 +157,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.testing.byoc": (f"{_HERE}.testing.byoc_testing",),
     "tvm.relay.testing.py_converter": (f"{_HERE}.testing.relay_testing",),
     "tvm.relay.testing.temp_op_attr": (f"{_HERE}.testing.relay_testing",),
-    "tvm.relay.op.contrib": (*_CONTRIB, f"{_RELAY}.op.contrib", f"{_HERE}.integrations"),
+    "tvm.relay.op.contrib": (*_CONTRIB, f"{_HERE}.integrations", f"{_RELAY}.op.contrib"),
     "tvm.relay.op.contrib.register": (*_CONTRIB, f"{_RELAY}.op.contrib.register"),
     "tvm.relay.transform": _RELAY_PASSES,
     "tvm.relay.transform.fake_quantization_to_integer": (f"{_RELAY}.op",),

@@ -81,7 +81,7 @@ def missing(wanted: list[Any]) -> str | None:
     for step in wanted:
         arguments = step if isinstance(step, dict) else {"pass": step}
         for name in arguments.get("sequential", [arguments.get("pass")]):
-            if name not in (None, "drop_let_begins") and not hasattr(relay.transform, name):
+            if name not in (None, "drop_let_begins") and steps.transform_of(name, relay) is None:
                 return name
     return None
 

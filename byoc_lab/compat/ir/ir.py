@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from byoc_lab.compat.op.operators import register_op_attr
-from byoc_lab.compat.text.node_json import read_node_json
-from byoc_lab.compat.text.node_json_writer import write_node_json
 from byoc_lab.compat.toplevel import get_global_func
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Expr, Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.span import Span
 from byoc_lab.relay.ir.types import Type
+from byoc_lab.relay.text.json.reader import read_node_json
+from byoc_lab.relay.text.json.writer import write_node_json
 
 BaseExpr = RelayExpr = Expr
 BaseFunc = Function

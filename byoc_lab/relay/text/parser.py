@@ -48,8 +48,9 @@ from byoc_lab.relay.ir.expr import Expr, Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.recursion import RecursiveRule, run
 from byoc_lab.relay.ir.source_map import Source
+from byoc_lab.relay.text.json.metadata import MetaTable, read_metadata
+from byoc_lab.relay.text.json.reader import metadata_reader
 from byoc_lab.relay.text.lexer import METADATA_MARKS, tokenize
-from byoc_lab.relay.text.metadata import MetaTable, read_metadata
 from byoc_lab.relay.text.parser_cursor import Places
 from byoc_lab.relay.text.parser_expr import ExprParser
 from byoc_lab.relay.text.parser_meta import MetaEntries
@@ -209,7 +210,7 @@ def _reader(
         table = {key: list(entries) for key, entries in init_meta_table.items()}
     if tokens.metadata is not None:
         mark = next(m for m in METADATA_MARKS if source.text.startswith(m, tokens.metadata))
-        table, after = read_metadata(source, tokens.metadata + len(mark))
+        table, after = read_metadata(source, tokens.metadata + len(mark), metadata_reader)
         rest = tokenize(source, after, end)
         if rest.texts[0]:
             raise source.error("nothing may follow the metadata section", rest.starts[0])

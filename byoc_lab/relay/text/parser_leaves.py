@@ -16,8 +16,8 @@ from byoc_lab.relay.ir.expr import (
 )
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import NDArray
+from byoc_lab.relay.text.json.metadata import COMPILER_ATTRS_KEY
 from byoc_lab.relay.text.lexer import KEYWORDS, Tokens
-from byoc_lab.relay.text.metadata import COMPILER_ATTRS_KEY
 from byoc_lab.relay.text.parser_adt import DataTypeParser
 from byoc_lab.relay.text.parser_attrs import AttributeParser
 from byoc_lab.relay.text.parser_cursor import Places

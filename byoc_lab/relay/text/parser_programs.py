@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from byoc_lab.relay.ir.source_map import Source
+from byoc_lab.relay.text.json.metadata import read_metadata
+from byoc_lab.relay.text.json.reader import metadata_reader
 from byoc_lab.relay.text.lexer import METADATA_MARKS
-from byoc_lab.relay.text.metadata import read_metadata
 
 # Characters that web pages substitute; replaced one by one, so that offsets stay valid.
 _WEB = str.maketrans(
@@ -72,7 +73,7 @@ class _Scan:
         after = self.blank(end)
         for mark in METADATA_MARKS:
             if text.startswith(mark, after):
-                return read_metadata(self.source, after + len(mark))[1]
+                return read_metadata(self.source, after + len(mark), metadata_reader)[1]
         return end
 
     def function_end(self, start: int) -> int:

@@ -12,7 +12,8 @@ from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay.ir.adt import TypeData
 from byoc_lab.relay.ir.expr import Expr, TupleWrapper
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.text.metadata import write_metadata
+from byoc_lab.relay.text.json.metadata import write_metadata
+from byoc_lab.relay.text.json.writer import metadata_writer
 from byoc_lab.relay.text.printer_lines import STYLES, Indented, Line, Style
 from byoc_lab.relay.text.printer_nodes import NodePrinter
 
@@ -121,7 +122,8 @@ def _print(
     if nodes.metadata:
         if show_meta_data:
             lines += [Line(""), Line(chosen.metadata_mark)]
-            lines += map(Line, write_metadata(nodes.metadata).split("\n"))
+            written = write_metadata(nodes.metadata, metadata_writer(nodes.metadata))
+            lines += map(Line, written.split("\n"))
         elif header:
             lines += [Line("")] * isinstance(obj, IRModule) * chosen.late_numbers
             lines += map(Line, chosen.metadata_omitted)

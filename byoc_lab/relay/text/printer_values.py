@@ -14,7 +14,8 @@ from byoc_lab.relay.ir.attrs import REQUIRED, Attrs, DictAttrs, same_value
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.text import printer_exact
-from byoc_lab.relay.text.metadata import NODES, MetaTable, type_key
+from byoc_lab.relay.text.json.metadata import MetaTable, type_key
+from byoc_lab.relay.text.json.writer import node_key
 from byoc_lab.relay.text.printer_lines import Style
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
@@ -95,21 +96,10 @@ class ValuePrinter:
             return self.device(value)
         if isinstance(value, (Constant, Attrs)):
             return self.meta(type_key(value), value)
-        if isinstance(value, (Expr, Type)):
-            return self.node(value)
+        if isinstance(value, (Expr, Type)) and (key := node_key(value)):
+            return self.meta(key, value)
         kind = type(value).__name__
         raise AttributeValueError(f"a {kind} has no text as an attribute's value: {value!r}")
-
-    def node(self, value: Expr | Type) -> str:
-        """An expression or type as an attribute's value: always an entry of the metadata."""
-        kind = type(value).__name__
-        key = NODES[0].key(value) if NODES else None
-        if key is None and self.show_meta_data:
-            hint = "" if NODES else "; import byoc_lab.compat, which writes expressions and types"
-            raise AttributeValueError(
-                f"a {kind} has no text as an attribute's value: {value!r}{hint}"
-            )
-        return self.meta(key or kind, value)
 
     def string(self, value: str) -> str:
         if self.exact and not printer_exact.is_plain(value):

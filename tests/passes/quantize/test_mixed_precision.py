@@ -9,16 +9,17 @@ import pytest
 import byoc_lab as tvm
 from byoc_lab import relay
 from byoc_lab.compat.ir.loops import while_loop
+from byoc_lab.compat.passes import SimplifyFCTranspose
+from byoc_lab.compat.passes.simplify.simplify_fc_transpose import search_fc_transpose
 from byoc_lab.errors import PassError
 from byoc_lab.passes import Pass, PassContext
 from byoc_lab.passes.quantize.to_mixed_precision import MIXED_PRECISION_NEVER
-from byoc_lab.passes.simplify.simplify_fc_transpose import search_fc_transpose
 from byoc_lab.relay import Function, IRModule, assert_structural_equal
 from byoc_lab.relay.analysis.queries import free_vars
 from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.reference import evaluate
-from byoc_lab.transform import SimplifyFCTranspose, ToMixedPrecision
+from byoc_lab.transform import ToMixedPrecision
 from tests.parity import cases
 from tests.parity.cases import mixing
 

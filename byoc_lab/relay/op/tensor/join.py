@@ -34,6 +34,7 @@ from byoc_lab.relay.op.framework.relations import (
     tensor_fields,
     tensors,
 )
+from byoc_lab.relay.op.framework.relax_types import fields_of, rank_of, shape_of
 
 
 def differs_only_along(ty: TensorType, dtype: str, shape: list[Dim], axis: int) -> bool:
@@ -72,6 +73,25 @@ def concatenate_relation(attrs: AnyValue, data: Type | None) -> Types:
     return data, TensorType(shape, first.dtype)
 
 
+MAX_JOINED = 64  # tensors in one operator of Relax
+
+
+def _concatenate_relax(R: AnyValue, attrs: AnyValue, tensors: AnyValue) -> AnyValue:
+    """In groups where there are many: TVM's kernel nests as many selections as it has operands,
+    which takes time that is quadratic, and from about a thousand on more stack than there is."""
+    return _joined(R, fields_of(tensors), attrs.axis)
+
+
+def _joined(R: AnyValue, parts: list[AnyValue], axis: int) -> AnyValue:
+    while len(parts) > MAX_JOINED:
+        parts = [R.concat(group, axis=axis) for group in _groups(parts)]
+    return R.concat(parts, axis=axis)
+
+
+def _groups(parts: list[AnyValue]) -> list[list[AnyValue]]:
+    return [parts[n : n + MAX_JOINED] for n in range(0, len(parts), MAX_JOINED)]
+
+
 define_op(
     "concatenate",
     "data*",
@@ -82,7 +102,7 @@ define_op(
     ),
     defaults={"axis": REQUIRED},
     flops=no_flops,
-    relax=lambda R, attrs, tensors: R.concat(tensors, axis=attrs.axis),
+    relax=_concatenate_relax,
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.concatenate,
     doc="Tensors joined along one axis.",
@@ -116,12 +136,29 @@ def _parts(cuts: AnyValue) -> int:
 
 
 def _split_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-    cuts = attrs.indices_or_sections
-    if _parts(cuts) == 1:  # Relax returns no tuple then
-        from tvm import relax
+    """In groups where there are many, as `_concatenate_relax`."""
+    from tvm import relax
 
+    cuts, axis = attrs.indices_or_sections, attrs.axis % rank_of(x)
+    count = _parts(cuts)
+    if count == 1:  # Relax returns no tuple then
         return relax.Tuple([x])
-    return R.split(x, cuts if isinstance(cuts, int) else list(cuts), attrs.axis)
+    if count <= MAX_JOINED:
+        return R.split(x, cuts if isinstance(cuts, int) else list(cuts), axis)
+    length = shape_of(x)[axis]
+    if isinstance(cuts, int):
+        bounds = [n * (length // cuts) for n in range(cuts + 1)]
+    else:
+        bounds = [0, *cuts, length]
+    emit, parts = relax.BlockBuilder.current().emit, []
+    for n in range(0, count, MAX_JOINED):
+        start, *inner = bounds[n : n + MAX_JOINED + 1]
+        piece = emit(R.strided_slice(x, [axis], [start], [inner[-1]]))
+        if len(inner) == 1:
+            parts.append(piece)
+        else:
+            parts += fields_of(emit(R.split(piece, [cut - start for cut in inner[:-1]], axis)))
+    return relax.Tuple(parts)
 
 
 define_op(
@@ -197,6 +234,12 @@ def stack_relation(attrs: AnyValue, data: Type | None) -> Types:
     return data, TensorType(shape, first.dtype)
 
 
+def _stack_relax(R: AnyValue, attrs: AnyValue, tensors: AnyValue) -> AnyValue:
+    """In groups where there are many, as `_concatenate_relax`."""
+    groups = _groups(fields_of(tensors))
+    return _joined(R, [R.stack(group, axis=attrs.axis) for group in groups], attrs.axis)
+
+
 define_op(
     "stack",
     "data*",
@@ -207,7 +250,7 @@ define_op(
     ),
     defaults={"axis": REQUIRED},
     flops=no_flops,
-    relax=lambda R, attrs, tensors: R.stack(tensors, axis=attrs.axis),
+    relax=_stack_relax,
     pattern=OpPattern.INJECTIVE,
     doc="Tensors of one type joined along a new axis.",
 )

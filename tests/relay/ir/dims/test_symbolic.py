@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 import byoc_lab as tvm
 from byoc_lab import relay
-from byoc_lab.compat.text.node_json import read_node_json
-from byoc_lab.compat.text.node_json_writer import write_node_json
 from byoc_lab.errors import ElidedMetadataWarning, TypeInferenceError
 from byoc_lab.relay.ir.dims import (
     Any,
@@ -25,6 +23,8 @@ from byoc_lab.relay.ir.dims import (
     shortest,
     symbol,
 )
+from byoc_lab.relay.text.json.reader import read_node_json
+from byoc_lab.relay.text.json.writer import write_node_json
 
 N, M = symbol("n"), symbol("m")
 BINARY = {
