@@ -7,7 +7,8 @@
     mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
     byoc_lab.trace(mod, pipeline="dnnl")
 
-Functions to inspect modules: `trace` (every stage and rewrite of a pipeline), `diff` (structural
+Functions to inspect modules: `trace` (every stage and rewrite of a pipeline; `Trace.save` and
+`load_trace` keep it in a file), `diff` (structural
 differences between two modules), `lint` (malformed annotations and how to fix them). Functions to
 run them: `build` (regions with their back ends, the rest with TVM), `evaluate` (the NumPy
 reference), `validate` (compares a build with the reference). `relay` is the language, `transform`
@@ -32,7 +33,7 @@ from byoc_lab import backends, display, errors, ir, passes, relay, transform
 from byoc_lab.backends import dnnl
 from byoc_lab.lab.diffing import Diff, diff
 from byoc_lab.lab.linting import Finding, Findings, lint
-from byoc_lab.lab.tracing import Trace, trace
+from byoc_lab.lab.tracing import Trace, load_trace, trace
 from byoc_lab.passes import PassContext, Sequential
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.analysis.structural import assert_structural_equal, structural_equal
@@ -47,7 +48,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Diff", "Finding", "Findings", "IRModule", "PassContext", "Sequential", "Trace",
     "assert_structural_equal", "backends", "build", "diff", "dnnl", "errors", "evaluate", "ir",
-    "lint", "passes", "relay", "structural_equal", "trace", "transform", "validate",
+    "lint", "load_trace", "passes", "relay", "structural_equal", "trace", "transform", "validate",
 ]  # fmt: skip
 
 # The view needs notebook packages, so it is imported when an object is first shown.
