@@ -25,7 +25,7 @@ from byoc_lab.relay.ir.expr import Constant, Expr
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import NDArray, numpy_dtype
 from byoc_lab.relay.ir.node import set_field
-from byoc_lab.relay.text.node_json import read_nodes
+from byoc_lab.relay.text.json.reader import read_nodes
 
 # What reading a damaged file may raise.
 _DAMAGE = (

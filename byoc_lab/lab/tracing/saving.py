@@ -21,7 +21,7 @@ from byoc_lab.passes.framework.hook import Event, Round
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
-from byoc_lab.relay.text.node_json_writer import write_nodes
+from byoc_lab.relay.text.json.writer import write_nodes
 
 if TYPE_CHECKING:
     from byoc_lab.lab.tracing.stages import Stage, Trace

@@ -33,7 +33,7 @@ from byoc_lab.relay.ir.visit import post_order
 from tests import strategies
 from tests.lab.tracing.test_pickling import LETS
 from tests.lab.tracing.test_trace import NEVER_CLOSED
-from tests.passes.framework.test_events import ALL, assert_same_types
+from tests.passes.framework.test_hook import ALL, assert_same_types
 
 
 def _again(trace: Trace, path: Path, constants: bool = True) -> Trace:
@@ -82,7 +82,7 @@ def _check_provenance(made: Trace, trace: Trace) -> None:
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(mod=strategies.modules())
 def test_random_traces_come_back(tmp_path: Path, name: str, mod: IRModule) -> None:
-    trace = byoc_lab.trace(mod, ALL[name])
+    trace = byoc_lab.trace(mod, ALL[name], opt_level=4)
     made = _again(trace, tmp_path / "trace")
     _check_same(made, trace)
     for stage, old in zip(made, trace, strict=True):
@@ -220,7 +220,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         archive.writestr("other", "file")
     with pytest.raises(TraceFileError, match="is damaged"):
         byoc_lab.load_trace(path)
-    with pytest.raises(TraceFileError, match="cannot open .*missing: No such file"):
+    with pytest.raises(TraceFileError, match=r"cannot open .*missing: No such file"):
         byoc_lab.load_trace(tmp_path / "missing")
 
 
