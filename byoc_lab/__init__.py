@@ -7,11 +7,12 @@
     mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
     byoc_lab.trace(mod, pipeline="dnnl")
 
-Functions to inspect modules: `trace` (every stage and rewrite of a pipeline), `diff` (structural
-differences between two modules) and `apply` (makes one of the other), `lint` (malformed annotations
-and how to fix them). Functions to run them: `build` (regions with their back ends, the rest with
-TVM), `evaluate` (the NumPy reference), `validate` (compares a build with the reference). `relay` is
-the language, `transform` has its passes, `backends` and `dnnl` are the back ends.
+Functions to inspect modules: `trace` (every stage and rewrite of a pipeline; `Trace.save` and
+`load_trace` keep it in a file), `diff` (structural differences between two modules) and `apply`
+(makes one of the other), `lint` (malformed annotations and how to fix them). Functions to run them:
+`build` (regions with their back ends, the rest with TVM), `evaluate` (the NumPy reference),
+`validate` (compares a build with the reference). `relay` is the language, `transform` has its
+passes, `backends` and `dnnl` are the back ends.
 
 `import byoc_lab` is fast: apache-tvm, the compiled extension and the notebook packages are imported
 on first use.
@@ -32,7 +33,7 @@ from byoc_lab import backends, display, errors, passes, relay, transform
 from byoc_lab.backends import dnnl
 from byoc_lab.lab.diffing import Diff, apply, diff
 from byoc_lab.lab.linting import Finding, Findings, lint
-from byoc_lab.lab.tracing import Trace, trace
+from byoc_lab.lab.tracing import Trace, load_trace, trace
 from byoc_lab.passes import PassContext, Sequential
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.analysis.structural import assert_structural_equal, structural_equal
@@ -61,6 +62,7 @@ __all__ = [
     "errors",
     "evaluate",
     "lint",
+    "load_trace",
     "passes",
     "relay",
     "structural_equal",

@@ -196,6 +196,14 @@ class MissingDependencyError(ByocLabError, ImportError):
     """An optional package is not installed; the message names the command that installs it."""
 
 
+class TraceFileError(ByocLabError, ValueError):
+    """A file is not a saved trace, is damaged, or has another version of the format."""
+
+
+class RecordedError(ByocLabError, RuntimeError):
+    """The error of a saved trace that is not one of byoc_lab; the message begins with its type."""
+
+
 class ImporterError(ByocLabError, ValueError):
     """A file cannot be imported: no importer reads its kind, or its importer gave no module."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ X = relay.var("x", shape=(2, 2))
 FUNCTION = relay.Function([X], relay.nn.relu(X))
 MODULE = IRModule.from_expr(FUNCTION)
 ARRAY = np.ones((2, 2), "float32")
+SAVED = byoc_lab.trace(MODULE, ["InferType"]).save(Path(tempfile.mkdtemp()) / "trace")
 
 # Valid arguments of each function; the test replaces each of them with each of WRONG.
 GOOD: dict[str, dict[str, Any]] = {
@@ -26,6 +29,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "diff": {"before": MODULE, "after": MODULE},
     "evaluate": {"program": MODULE, "inputs": [ARRAY], "dtype": None},
     "lint": {"mod": MODULE, "rules": None},
+    "load_trace": {"path": SAVED},
     "structural_equal": {"lhs": MODULE, "rhs": MODULE},
     "trace": {"mod": MODULE, "pipeline": "dnnl", "era": None, "opt_level": None},
     "validate": {"before": MODULE, "after": MODULE, "inputs": [ARRAY]},

@@ -15,10 +15,10 @@ from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.passes import Event, Pass, PassContext, Sequential, module_pass, named_pipeline
 from byoc_lab.passes.framework.hook import Note, listening, observing
 from byoc_lab.passes.framework.passes import make_pass
+from byoc_lab.passes.framework.pipelines import pipeline_level
 from byoc_lab.relay.ir.module import IRModule
 
 Member = Pass | str | Callable[[IRModule], IRModule]
-LEVEL = 3
 
 
 def trace(
@@ -36,9 +36,10 @@ def trace(
         another one requires is a stage if it changes the module.
     era: "2020-01" or "0.16": pipelines and passes given by name behave as they did then. A pass
         object keeps its own era.
-    opt_level: passes above this level are recorded as skipped. The default is the level of the
-        active PassContext, or 3 without one, so that no pass is skipped. All other settings are
-        those of the active context.
+    opt_level: passes above this level are skipped, and `Trace.findings` says so. The default is
+        the level that the pipeline would run at: that of the active PassContext; without one, that
+        of a pipeline given by name (3 for back ends), or 2 as for any Sequential. All other
+        settings are those of the active context.
 
     A pass that raises an exception ends the trace, which keeps the exception and the stages before.
 
@@ -53,9 +54,9 @@ def trace(
     if era is not None and not isinstance(era, str):
         raise PassError(f'era must be None, "2020-01" or "0.16", found {era!r:.80}')
     whole = _whole(pipeline, era)
-    level = opt_level
-    if level is None:
-        level = PassContext.current().opt_level if PassContext.is_active() else LEVEL
+    level = PassContext.current().opt_level if opt_level is None else opt_level
+    if opt_level is None and isinstance(pipeline, str) and not PassContext.is_active():
+        level = pipeline_level(pipeline)
     recorder = _Recorder(pipeline if isinstance(pipeline, str) else "")
     error: Exception | None = None
     context = PassContext.current().at_opt_level(level)
@@ -158,7 +159,7 @@ class _Recorder:
         self.stages.append(
             Stage(
                 len(self.stages), name, before, after, seconds, Events(self._events), error,
-                skipped, self._group(), Notes(self._notes),
+                skipped, self._group(), Notes(self._notes), _needs_level(p, skipped),
             )
         )  # fmt: skip
         self._events, self._notes = [], []
@@ -176,3 +177,10 @@ class _Recorder:
         """The innermost sequence that has a name of its own."""
         names = [p.name for p, _, _ in self._open]
         return next((n for n in reversed(names) if n not in self._unnamed), "")
+
+
+def _needs_level(p: Pass, skipped: str) -> int | None:
+    """The level that a pass needs, if it was skipped because the context has a lower one."""
+    ctx, info = PassContext.current(), p.info
+    by_level = skipped == ctx.why_skipped(info) and info.name not in ctx.disabled_pass
+    return info.opt_level if skipped and by_level else None

@@ -62,9 +62,9 @@ def _same_node(a: Expr, b: Expr) -> bool:
     """Whether two nodes have identical parts."""
     if type(a) is not type(b):
         return False
-    if isinstance(a, Call) and isinstance(b, Call) and a.attrs is not b.attrs:
+    if isinstance(a, Call) and isinstance(b, Call) and a.attrs != b.attrs:
         return False
-    if isinstance(a, Function) and isinstance(b, Function) and a.attrs is not b.attrs:
+    if isinstance(a, Function) and isinstance(b, Function) and a.attrs != b.attrs:
         return False
     if isinstance(a, TupleGetItem) and isinstance(b, TupleGetItem) and a.index != b.index:
         return False

@@ -12,18 +12,21 @@ from typing import Any
 from byoc_lab import display
 from byoc_lab.errors import ArgumentError, ByocLabError, StageIndexError, UnknownNameError, nearest
 from byoc_lab.lab.diffing import Diff
-from byoc_lab.lab.linting import Finding, lint
+from byoc_lab.lab.linting import Finding, Severity, lint
 from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.history import History
 from byoc_lab.lab.tracing.lineage import ComposedLineage
 from byoc_lab.lab.tracing.pickling import roots
 from byoc_lab.lab.tracing.provenance import Provenance
 from byoc_lab.lab.tracing.replay import replay
+from byoc_lab.lab.tracing.saving import save_trace
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir import pickling
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_module
+
+SKIPPED_PASS = "BYT001"
 
 
 @dataclass(eq=False)
@@ -33,7 +36,8 @@ class Stage:
     name: of the pass. group: the name of its sequence (FoldScaleAxis), if it has one.
     before, after: the modules; after is None if the pass raised `error`.
     skipped: why the pass did not run. seconds: wall time. events: the rewrites, in order. notes:
-        refusals and merges that were not made.
+        refusals and merges that were not made. needs_level: the opt_level that the pass needs, if
+        it was skipped because the context has a lower one.
     """
 
     index: int
@@ -46,6 +50,7 @@ class Stage:
     skipped: str = ""
     group: str = ""
     notes: Notes = field(default_factory=Notes)
+    needs_level: int | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields, without the values that are computed on demand."""
@@ -163,6 +168,29 @@ class Trace:
         return last.after if last.after is not None else last.before
 
     @property
+    def findings(self) -> list[Finding]:
+        """The passes that were skipped because of their level, then the findings in the last
+        module."""
+        return [*self._skipped(), *self.stages[-1].findings_after]
+
+    def _skipped(self) -> Iterator[Finding]:
+        """One finding for each sequence, or pass, that was skipped because of its level."""
+        skipped: dict[str, Stage] = {}
+        for stage in self.stages:
+            if stage.needs_level is not None:
+                skipped.setdefault(stage.group or stage.name, stage)
+        for name, stage in skipped.items():
+            level = stage.needs_level
+            yield Finding(
+                SKIPPED_PASS,
+                "skipped-pass",
+                Severity.WARNING,
+                f"{name} {stage.skipped.removeprefix('it ')}",
+                f"run the pipeline under PassContext(opt_level={level}), or call "
+                f"trace(..., opt_level={level})",
+            )
+
+    @property
     def result(self) -> IRModule:
         """The result of the pipeline. Raises the exception of the pass that failed."""
         if self.error is not None:
@@ -220,6 +248,15 @@ class Trace:
         Raises UnknownNodeError if no module of the trace has the node.
         """
         return History(self.stages, node)
+
+    def save(self, path: str | Path, constants: bool = True) -> Path:
+        """Write the trace to a file that `byoc_lab.load_trace` reads.
+
+        constants: with the numbers of constants. Without them the file is small, and the loaded
+        trace has everything but values. Raises AttributeValueError for an attribute or dtype that
+        has no form in the file.
+        """
+        return save_trace(self, path, constants)
 
     def save_html(self, path: str | Path) -> Path:
         """Write the whole trace as one HTML file that needs no kernel and no network."""

@@ -118,7 +118,8 @@ class _Merger:
                 self.regions.merge(parent, region)
             elif is_heard():
                 shown = " <- ".join(map(_shown, (*path, parent)))
-                note("keep apart", f"merging would make a cycle: {shown}", region.inputs[0])
+                edge = next(b for b in region.inputs if self.regions.of(b.args[0]) is parent)
+                note("keep apart", f"merging would make a cycle: {shown}", edge)
 
     def _through_ifs(self, region: Region) -> list[Region]:
         """Regions that a region depends on through an if which is one of its inputs."""

@@ -86,7 +86,8 @@ def _report_match(name: str, pre: Expr, post: Expr, match: Group) -> None:
         return
     copies_in(match.copied)
     bound = bound_names(match.taken)
-    named = ", ".join(f"{key} = {describe(node)}" for key, node in bound.items())
+    shown = {key: describe(node) for key, node in bound.items()}
+    named = ", ".join(v if v.startswith(key) else f"{key} = {v}" for key, v in shown.items())
     nodes = [pre, *(n for n in match.nodes if n is not pre)]
     report(name, f"the pattern matches: {named}", pre, post, sources=nodes, bound=bound)
 

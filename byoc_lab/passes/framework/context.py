@@ -181,7 +181,7 @@ class PassContext:
             return "it is disabled"
         if info.name in self.required_pass or info.opt_level <= self.opt_level:
             return ""
-        return f"level {info.opt_level} is above {self.opt_level}"
+        return f"it needs opt_level {info.opt_level}, the context has {self.opt_level}"
 
     @contextmanager
     def at_opt_level(self, opt_level: int) -> Iterator[PassContext]:

@@ -13,17 +13,20 @@ from byoc_lab.passes.framework.passes import Pass
 
 Factory = Callable[..., Sequence[Pass]]
 _pipelines: dict[str, Factory] = {}
+_levels: dict[str, int] = {}
 
 
-def register_pipeline(name: str, factory: Factory | None = None) -> Callable[[Factory], Factory]:
+def register_pipeline(
+    name: str, factory: Factory | None = None, opt_level: int = 3
+) -> Callable[[Factory], Factory]:
     """Register the function that makes the passes of a pipeline; also a decorator.
 
     factory: called without arguments. With a parameter `era` it makes the pipelines of earlier
-    versions too.
+    versions too. opt_level: the level at which the pipeline runs by itself.
     """
 
     def register(f: Factory) -> Factory:
-        _pipelines[name] = f
+        _pipelines[name], _levels[name] = f, opt_level
         return f
 
     if factory is not None:
@@ -49,6 +52,11 @@ def named_pipeline(name: str, era: str | None = None) -> list[Pass]:
             f"the pipeline {name!r} has no variant for an era, found era={era!r}; leave it out"
         )
     return list(factory(era=era))
+
+
+def pipeline_level(name: str) -> int:
+    """The level at which a pipeline runs by itself."""
+    return _levels[name]
 
 
 def pipeline_names() -> list[str]:

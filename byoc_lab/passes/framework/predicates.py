@@ -31,7 +31,7 @@ def refusal(who: str, expr: Expr, answer: object) -> str:
     if isinstance(answer, Refused):
         return f"{who} refuses {asked}: {answer.reason}"
     return (
-        f"{who} refuses {asked}{_changed_attributes(expr)} and gives no reason: it returned "
+        f"{who} refuses {asked} without a reason{_changed_attributes(expr)}: it returned "
         f"{answer!r:.40}, not Refused('...')"
     )
 
@@ -48,7 +48,7 @@ def _changed_attributes(expr: Expr) -> str:
     changed = [
         f"{a.name}={attrs[a.name]!r:.40}" for a in attrs.schema.fields if attrs[a.name] != a.default
     ]
-    return f" with {', '.join(changed)}" if changed else ""
+    return f" ({', '.join(changed)})" if changed else ""
 
 
 def ask(predicate: Callable[[Any], Answer], expr: Expr, who: str) -> Answer:

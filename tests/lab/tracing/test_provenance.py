@@ -69,7 +69,7 @@ def _same_kind(node: Expr, origin: Expr) -> bool:
 @settings(max_examples=10)
 @given(mod=strategies.modules())
 def test_they_invert_on_random_modules(name: str, mod: IRModule) -> None:
-    for stage in byoc_lab.trace(mod, ALL[name]):
+    for stage in byoc_lab.trace(mod, ALL[name], opt_level=4):
         check_inverse(stage)
         check_sources(stage)
 
@@ -78,7 +78,7 @@ def test_they_invert_on_random_modules(name: str, mod: IRModule) -> None:
 @settings(max_examples=10)
 @given(mod=strategies.modules())
 def test_each_pass_accounts_for_its_nodes(name: str, mod: IRModule) -> None:
-    for stage in byoc_lab.trace(mod, [name]):
+    for stage in byoc_lab.trace(mod, [name], opt_level=4):
         check_inverse(stage)
         check_sources(stage)
 
@@ -92,8 +92,8 @@ def test_they_compose(mod: IRModule, names: list[str]) -> None:
     """The origins of one pass that runs several passes are those of the passes, one after the
     other."""
     passes = [make_pass(name) for name in names]
-    apart = byoc_lab.trace(mod, passes)
-    (whole,) = byoc_lab.trace(mod, [_as_one(passes)])
+    apart = byoc_lab.trace(mod, passes, opt_level=4)
+    (whole,) = byoc_lab.trace(mod, [_as_one(passes)], opt_level=4)
     assert whole.after is not None
     for a, b in zip(nodes_of(whole.after), nodes_of(apart.final), strict=True):
         origins = {b}

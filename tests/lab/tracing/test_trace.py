@@ -13,6 +13,7 @@ from byoc_lab import relay
 from byoc_lab.errors import ByocLabError, FreeVariableError, PassError, UnknownNameError
 from byoc_lab.passes import Pass, PassContext, PassInfo, Sequential
 from byoc_lab.passes.framework.instrument import PassInstrument
+from byoc_lab.passes.framework.pipelines import register_pipeline
 from byoc_lab.relay import IRModule, structural_equal
 from byoc_lab.transform import (
     FoldConstant,
@@ -74,11 +75,34 @@ def test_sequences_are_opened_and_their_levels_respected() -> None:
     assert names == ["BackwardFoldScaleAxis", "ForwardFoldScaleAxis", "FoldConstant"]
     assert {s.group for s in trace} == {"FoldScaleAxis"}
     assert [bool(s.skipped) for s in trace] == [True, True, False]
-    assert "level 3 is above 2" in trace[0].skipped
+    assert trace[0].skipped == "it needs opt_level 3, the context has 2"
     assert trace["FoldScaleAxis"] is trace[0]
-    assert byoc_lab.trace(mod, FoldScaleAxis())[
-        0
-    ].changed  # level 3 where no context says otherwise
+    assert byoc_lab.trace(mod, FoldScaleAxis())[0].skipped  # as FoldScaleAxis()(mod) does
+    assert byoc_lab.trace(mod, FoldScaleAxis(), opt_level=3)[0].changed
+
+
+def test_a_pipeline_runs_at_its_own_level() -> None:
+    """Those of back ends at 3, as partition_for_dnnl does; a Sequential at TVM's 2."""
+    mod = _module()
+    trace = byoc_lab.trace(mod, "dnnl")
+    assert not any(s.skipped for s in trace)
+    passes = byoc_lab.passes.named_pipeline("dnnl")
+    listed = byoc_lab.trace(mod, passes)
+    assert structural_equal(listed.result, Sequential(passes)(mod))
+    assert [s.name for s in listed if s.skipped] == [
+        "BackwardFoldScaleAxis", "ForwardFoldScaleAxis",
+    ]  # fmt: skip
+    register_pipeline("test of a level", lambda: [FoldConstant()], opt_level=1)
+    assert byoc_lab.trace(mod, "test of a level")[0].skipped
+
+
+def test_a_pass_that_is_skipped_by_its_level_is_a_finding() -> None:
+    with PassContext(opt_level=2, disabled_pass=["FoldConstant"]):
+        trace = byoc_lab.trace(_module(), "dnnl")
+    (finding,) = trace.findings  # not for FoldConstant, which is disabled
+    assert finding.message == "FoldScaleAxis needs opt_level 3, the context has 2"
+    assert "PassContext(opt_level=3)" in finding.what_to_do
+    assert byoc_lab.trace(_module(), "dnnl").findings == []
 
 
 def test_a_pass_that_raises_ends_the_trace_and_loses_nothing() -> None:
@@ -259,7 +283,10 @@ def test_passes_that_members_require_run_and_are_stages() -> None:
 def test_a_nested_sequence_has_a_level_and_a_name_of_its_own() -> None:
     inner = Sequential([FoldConstant()], opt_level=4, name="inner")
     (stage,) = byoc_lab.trace(_module(), [inner])
-    assert (stage.name, stage.skipped) == ("inner", "level 4 is above 3")
+    assert (stage.name, stage.skipped) == (
+        "inner",
+        "it needs opt_level 4, the context has 2",
+    )
     inner = Sequential([FoldConstant()], name="inner")
     with PassContext(3, disabled_pass=["inner"]):
         (stage,) = byoc_lab.trace(_module(), [inner])

@@ -37,7 +37,7 @@ def test_what_a_context_enables() -> None:
     context = PassContext(opt_level=1, required_pass=["deep"], disabled_pass=["off"])
     assert context.enables(PassInfo(3, "deep")) and context.enables(PassInfo(1, "plain"))
     assert context.why_skipped(PassInfo(0, "off")) == "it is disabled"
-    assert context.why_skipped(PassInfo(2, "other")) == "level 2 is above 1"
+    assert context.why_skipped(PassInfo(2, "other")) == "it needs opt_level 2, the context has 1"
 
 
 def test_contexts_nest_and_a_level_can_be_changed_alone() -> None:

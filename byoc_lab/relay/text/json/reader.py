@@ -9,7 +9,7 @@ Source: `SaveJSON` of TVM 0.16, and `json_compact.py` for what 0.6 wrote otherwi
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from byoc_lab.errors import ParseError
@@ -19,6 +19,7 @@ from byoc_lab.relay.ir.dataflow import VarId
 from byoc_lab.relay.ir.dims import Any as AnyDim
 from byoc_lab.relay.ir.dims import symbol
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.ir.span import SequentialSpan, SourceName, Span
 from byoc_lab.relay.text.json.metadata import UNREADABLE, GraphReader
 from byoc_lab.relay.text.json.object_fields import is_object
@@ -33,6 +34,17 @@ def read_node_json(text: str) -> Any:
     except UNREADABLE as error:
         what = f"no {error}" if isinstance(error, KeyError) else error
         raise ParseError(f"the JSON cannot be read: {what}", "JSON", 1, 1) from error
+
+
+def read_nodes(text: str, arrays: Sequence[NDArray]) -> tuple[Any, ...]:
+    """What `write_nodes` was given, with these arrays. Raises ParseError for other texts."""
+    try:
+        found = _SeparateArrays(json.loads(text, strict=False), arrays).whole()
+    except UNREADABLE as error:
+        raise ParseError(f"the JSON cannot be read: {error!r}", "JSON", 1, 1) from error
+    if not isinstance(found, tuple):
+        raise ParseError("the JSON must be a list of nodes", "JSON", 1, 1)
+    return found
 
 
 def metadata_reader(graph: Any) -> GraphReader:
@@ -130,6 +142,20 @@ class _NodeReader(GraphReader):
         if "var" in attrs and _kind(node["type_key"]) in ("TypeVar", "GlobalTypeVar"):
             return str(self.node(attrs["var"])["attrs"]["name"])  # 0.6
         return ""
+
+
+class _SeparateArrays(_NodeReader):
+    """Reads a graph whose arrays are elsewhere."""
+
+    def __init__(self, graph: Any, arrays: Sequence[NDArray]):
+        super().__init__(graph)
+        self.separate = arrays
+
+    def array(self, index: Any) -> Any:
+        number = int(index)
+        if not 0 <= number < len(self.separate):
+            raise ValueError(f"array {index} does not exist")
+        return self.separate[number]
 
 
 def _kind(key: str) -> str:

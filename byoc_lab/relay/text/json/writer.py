@@ -6,7 +6,7 @@ those that it refers to, without recursion. Source: `SaveJSON` of TVM 0.16.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from byoc_lab.relay.ir import adt, expr, types
@@ -29,6 +29,18 @@ def write_node_json(root: Any) -> str:
     """The JSON. Raises AttributeValueError for what has no form in it."""
     writer = _NodeWriter()
     return writer.text(writer.whole(root))
+
+
+def write_nodes(nodes: Sequence[Any]) -> tuple[str, list[NDArray]]:
+    """The JSON of several expressions and types, without the numbers of their constants, and these
+    arrays. An array that several constants share is in the list once.
+
+    Raises AttributeValueError for what has no form in it.
+    """
+    writer = _SeparateArrays()
+    for node in nodes:
+        writer.whole(node)
+    return writer.text(writer.add(tuple(nodes))), list(writer.separate.values())
 
 
 def metadata_writer(table: Mapping[str, list[Any]]) -> NodeGraphWriter:
@@ -139,6 +151,21 @@ class _NodeWriter(NodeGraphWriter):
             )
         data = [self.add(part) for item in items for part in item]
         return self.reserve({"type_key": "Map", "data": data})
+
+
+class _SeparateArrays(_NodeWriter):
+    """Keeps the arrays of constants apart: in the JSON they are indices."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.separate: dict[int, NDArray] = {}  # by id
+        self.position: dict[int, int] = {}
+
+    def field(self, value: Any) -> str:
+        if not isinstance(value, NDArray):
+            return super().field(value)
+        self.separate[id(value)] = value
+        return str(self.position.setdefault(id(value), len(self.position)))
 
 
 def _nodes_in(value: Any) -> Iterator[Any]:

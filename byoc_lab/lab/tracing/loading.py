@@ -1,0 +1,205 @@
+"""`load_trace`: reads a saved trace. It runs nothing and unpickles nothing.
+
+`saving.py` describes the file.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byoc_lab import errors
+from byoc_lab.errors import ArgumentError, ByocLabError, RecordedError, TraceFileError
+from byoc_lab.lab.tracing.events import Events, Notes
+from byoc_lab.lab.tracing.saving import ARRAYS, FORMAT, NODES, TRACE, VERSION, Json
+from byoc_lab.lab.tracing.stages import Stage, Trace
+from byoc_lab.passes.framework.hook import Event, Note, Round
+from byoc_lab.relay.ir.attrs import DictAttrs
+from byoc_lab.relay.ir.expr import Constant, Expr
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.ndarray import NDArray, numpy_dtype
+from byoc_lab.relay.ir.node import set_field
+from byoc_lab.relay.text.json.reader import read_nodes
+
+# What reading a damaged file may raise.
+_DAMAGE = (
+    zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError,
+    LookupError, TypeError, AttributeError, AssertionError, MemoryError, OverflowError,
+)  # fmt: skip
+
+
+def load_trace(path: str | Path) -> Trace:
+    """A trace that `Trace.save` wrote. Nothing is run: no pass, no code from the file.
+
+    Constants that were saved without their numbers are `elided`: they have a shape and a dtype, and
+    read as zeros.
+
+    Raises ArgumentError for what is no path; TraceFileError for a file of another format or
+    version, a damaged one, and one that cannot be opened.
+    """
+    if not isinstance(path, (str, Path)):
+        raise ArgumentError(f"load_trace takes the path of a file, found {type(path).__name__}")
+    path = Path(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            data = json.loads(archive.read(TRACE))
+            _check_version(data, path)
+            arrays = _arrays(data["arrays"], archive.read(ARRAYS))
+            objects = read_nodes(archive.read(NODES).decode(), arrays)
+        elided = {id(a) for a, d in zip(arrays, data["arrays"], strict=True) if not d["saved"]}
+        for node in objects:
+            if isinstance(node, Constant) and id(node.data) in elided:
+                set_field(node, "elided", True)
+        return _Reader(data, objects).trace()
+    except TraceFileError:
+        raise
+    except zipfile.BadZipFile as error:
+        raise TraceFileError(
+            f"{path} is not a saved trace, or it is damaged ({error}); give a file that "
+            f"Trace.save wrote"
+        ) from error
+    except OSError as error:
+        raise TraceFileError(f"cannot open {path}: {error.strerror or error}") from error
+    except (ByocLabError, *_DAMAGE) as error:
+        raise TraceFileError(
+            f"{path} is damaged: {type(error).__name__}: {error!s:.200}. Save the trace again"
+        ) from error
+
+
+def _check_version(data: Any, path: Path) -> None:
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise TraceFileError(f"{path} is not a saved trace; give a file that Trace.save wrote")
+    if data.get("version") != VERSION:
+        raise TraceFileError(
+            f"{path} is a saved trace of version {data.get('version')!r:.20}; this byoc_lab reads "
+            f"version {VERSION}. Save the trace again with this byoc_lab"
+        )
+
+
+def _arrays(described: Sequence[Json], data: bytes) -> list[NDArray]:
+    found = []
+    at = 0
+    for entry in described:
+        dtype = numpy_dtype(str(entry["dtype"]))
+        shape = tuple(int(n) for n in entry["shape"])
+        if dtype.kind == "O" or min(shape, default=0) < 0:
+            raise ValueError(f"an array has dtype {dtype} and shape {shape}")
+        if entry["saved"]:
+            count = int(np.prod(shape, dtype=object))
+            little = dtype if dtype.isbuiltin == 2 else dtype.newbyteorder("<")
+            array = np.frombuffer(data, little, count, at).reshape(shape)
+            at += count * dtype.itemsize
+        else:
+            array = np.broadcast_to(np.zeros((), dtype), shape)  # no memory
+        found.append(NDArray(array))
+    if at != len(data):
+        raise ValueError(f"{ARRAYS} has {len(data)} bytes, {at} are expected")
+    return found
+
+
+class _Reader:
+    """Turns JSON into a trace."""
+
+    def __init__(self, data: Json, objects: Sequence[Any]):
+        self.data = data
+        self.objects = objects
+        self.modules = [self.module(m) for m in data["modules"]]
+        self.rounds = [
+            Round(str(r["function"]), self.node(r["root"]), self.pairs(r["made"]),
+                  [self.pairs(nodes) for nodes in r["copies"]])
+            for r in data["rounds"]
+        ]  # fmt: skip
+
+    def at(self, position: int) -> Any:
+        return _item(self.objects, position)
+
+    def node(self, position: int) -> Expr:
+        found = self.at(position)
+        if not isinstance(found, Expr):
+            raise ValueError(f"object {position} must be an expression, found {found!r:.80}")
+        return found
+
+    def optional(self, position: int | None) -> Expr | None:
+        return None if position is None else self.node(position)
+
+    def pairs(self, positions: Sequence[int]) -> dict[Expr, Expr]:
+        nodes = [self.node(p) for p in positions]
+        return dict(zip(nodes[::2], nodes[1::2], strict=True))
+
+    def module(self, data: Json) -> IRModule:
+        functions = {self.node(gv): self.at(func) for gv, func in data["functions"]}
+        types = {self.at(name): self.at(ty) for name, ty in data["types"]}
+        attrs = self.at(data["attrs"]) if data["attrs"] is not None else DictAttrs()
+        mod = IRModule(functions, types, attrs)
+        mod.declared = {self.at(gv): self.at(ty) for gv, ty in data["declared"]}
+        mod.notes = [str(note) for note in data["notes"]]
+        return mod
+
+    def trace(self) -> Trace:
+        stages = [self.stage(s) for s in self.data["stages"]]
+        error = self.error(self.data["error"])
+        if self.data["ended_by_stage"]:
+            error = stages[-1].error
+        return Trace(stages, str(self.data["title"]), error)
+
+    def stage(self, data: Json) -> Stage:
+        after, level = data["after"], data["needs_level"]
+        return Stage(
+            index=int(data["index"]),
+            name=str(data["name"]),
+            before=_item(self.modules, data["before"]),
+            after=None if after is None else _item(self.modules, after),
+            seconds=float(data["seconds"]),
+            events=Events(self.event(e) for e in data["events"]),
+            error=self.error(data["error"]),
+            skipped=str(data["skipped"]),
+            group=str(data["group"]),
+            notes=Notes(
+                Note(str(rule), str(reason), self.node(node), str(function))
+                for rule, reason, node, function in data["notes"]
+            ),
+            needs_level=None if level is None else int(level),
+        )
+
+    def event(self, data: Json) -> Event:
+        sources, found = data["sources"], data["round"]
+        return Event(
+            rule=str(data["rule"]),
+            reason=str(data["reason"]),
+            before=self.optional(data["before"]),
+            after=self.optional(data["after"]),
+            function=str(data["function"]),
+            round=None if found is None else _item(self.rounds, found),
+            sources=None if sources is None else tuple(map(self.node, sources)),
+            bound={str(name): self.node(n) for name, n in data["bound"].items()},
+        )
+
+    def error(self, data: Json | None) -> Exception | None:
+        """The error of byoc_lab with that name and message; a RecordedError for other types."""
+        if data is None:
+            return None
+        name, message = str(data["type"]), str(data["message"])
+        kind = getattr(errors, name, None)
+        known = isinstance(kind, type) and issubclass(kind, ByocLabError)
+        error: Exception = kind.__new__(kind) if known and kind else RecordedError()
+        error.args = (message if known else f"{name}: {message}",)
+        for field, value in data["fields"].items():
+            if "value" in value:
+                setattr(error, str(field), value["value"])
+            elif "node" in value:
+                setattr(error, str(field), self.node(value["node"]))
+            else:
+                setattr(error, str(field), tuple(map(self.node, value["nodes"])))
+        return error
+
+
+def _item(items: Sequence[Any], position: int) -> Any:
+    if not 0 <= position < len(items):
+        raise ValueError(f"position {position} of {len(items)} does not exist")
+    return items[position]

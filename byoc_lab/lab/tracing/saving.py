@@ -1,0 +1,164 @@
+"""Saving traces: `save_trace` writes the file that `loading.py` reads.
+
+The file is a ZIP archive with three members:
+
+    trace.json   {"format", "version", ...}: stages, modules, events. Expressions and types are
+                 numbers, their positions in nodes.json
+    nodes.json   all expressions and types, each once, in the form of TVM's `save_json`
+    arrays.bin   the numbers of the constants, one array after the other, little-endian
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from byoc_lab.lab.tracing.pickling import roots
+from byoc_lab.passes.framework.hook import Event, Round
+from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.text.json.writer import write_nodes
+
+if TYPE_CHECKING:
+    from byoc_lab.lab.tracing.stages import Stage, Trace
+
+FORMAT, VERSION = "byoc_lab.trace", 1
+TRACE, NODES, ARRAYS = "trace.json", "nodes.json", "arrays.bin"
+SMALL = 16
+"""So many elements of an array are saved in any case."""
+Json = dict[str, Any]
+
+
+def save_trace(trace: Trace, path: str | Path, constants: bool = True) -> Path:
+    """Write a trace to a file. constants: with the numbers of constants; without them, only arrays
+    of up to 16 elements keep theirs, and the file stays small.
+
+    Raises AttributeValueError for an attribute or dtype that has no form in the file.
+    """
+    writer = _Writer(trace.stages)
+    data = writer.trace(trace)
+    nodes, arrays = write_nodes(writer.objects)
+    kept = [constants or a.view().size <= SMALL for a in arrays]
+    data["arrays"] = [
+        {"dtype": a.dtype, "shape": list(a.shape), "saved": k}
+        for a, k in zip(arrays, kept, strict=True)
+    ]
+    path = Path(path)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(TRACE, json.dumps(data))
+        archive.writestr(NODES, nodes)
+        with archive.open(zipfile.ZipInfo(ARRAYS), "w", force_zip64=True) as out:  # not compressed
+            for array, keep in zip(arrays, kept, strict=True):
+                if keep:
+                    view = array.view()
+                    out.write(view.astype(view.dtype.newbyteorder("<"), copy=False).tobytes())
+    return path
+
+
+class _Writer:
+    """Turns a trace into JSON. `objects`: the expressions and types that it refers to."""
+
+    def __init__(self, stages: Sequence[Stage]):
+        self.objects: list[Any] = list(post_order(*roots(stages)))
+        self._position = {id(node): n for n, node in enumerate(self.objects)}
+        self.modules: list[Json] = []
+        self._module_at: dict[int, int] = {}
+        self.rounds: list[Json] = []
+        self._round_at: dict[Round, int] = {}
+
+    def ref(self, value: Any) -> int:
+        """The position of an expression, type or attributes among the objects."""
+        if id(value) not in self._position:
+            self._position[id(value)] = len(self.objects)
+            self.objects.append(value)
+        return self._position[id(value)]
+
+    def refs(self, values: Iterable[Any]) -> list[int]:
+        return [self.ref(v) for v in values]
+
+    def optional(self, value: Any) -> int | None:
+        return None if value is None else self.ref(value)
+
+    def trace(self, trace: Trace) -> Json:
+        stages = [self.stage(stage) for stage in trace.stages]
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "title": trace.title,
+            "error": self.error(trace.error),
+            "ended_by_stage": any(s.error is trace.error for s in trace.stages if s.error),
+            "modules": self.modules,
+            "rounds": self.rounds,
+            "stages": stages,
+        }
+
+    def stage(self, stage: Stage) -> Json:
+        return {
+            "index": stage.index,
+            "name": stage.name,
+            "group": stage.group,
+            "skipped": stage.skipped,
+            "needs_level": stage.needs_level,
+            "seconds": stage.seconds,
+            "before": self.module(stage.before),
+            "after": None if stage.after is None else self.module(stage.after),
+            "error": self.error(stage.error),
+            "events": [self.event(e) for e in stage.events],
+            "notes": [[n.rule, n.reason, self.ref(n.node), n.function] for n in stage.notes],
+        }
+
+    def module(self, mod: IRModule) -> int:
+        if id(mod) not in self._module_at:
+            self._module_at[id(mod)] = len(self.modules)
+            self.modules.append({
+                "functions": [self.refs(item) for item in mod.functions.items()],
+                "types": [self.refs(item) for item in mod.type_definitions.items()],
+                "declared": [self.refs(item) for item in mod.declared.items()],
+                "attrs": self.ref(mod.attrs) if len(mod.attrs) else None,
+                "notes": list(mod.notes),
+            })  # fmt: skip
+        return self._module_at[id(mod)]
+
+    def event(self, event: Event) -> Json:
+        return {
+            "rule": event.rule,
+            "reason": event.reason,
+            "before": self.optional(event.before),
+            "after": self.optional(event.after),
+            "function": event.function,
+            "round": None if event.round is None else self.round(event.round),
+            "sources": None if event.sources is None else self.refs(event.sources),
+            "bound": {name: self.ref(node) for name, node in event.bound.items()},
+        }
+
+    def round(self, found: Round) -> int:
+        if found not in self._round_at:
+            self._round_at[found] = len(self.rounds)
+            self.rounds.append({
+                "function": found.function,
+                "root": self.ref(found.root),
+                "made": self.pairs(found.made),
+                "copies": [self.pairs(nodes) for nodes in found.copies],
+            })  # fmt: skip
+        return self._round_at[found]
+
+    def pairs(self, nodes: Mapping[Expr, Expr]) -> list[int]:
+        """Keys and values in turn."""
+        return [self.ref(n) for pair in nodes.items() for n in pair]
+
+    def error(self, error: Exception | None) -> Json | None:
+        if error is None:
+            return None
+        fields: Json = {}
+        for name, value in vars(error).items():
+            if isinstance(value, (str, int)):
+                fields[name] = {"value": value}
+            elif isinstance(value, Expr):
+                fields[name] = {"node": self.ref(value)}
+            elif isinstance(value, tuple) and all(isinstance(v, Expr) for v in value):
+                fields[name] = {"nodes": self.refs(value)}
+        return {"type": type(error).__name__, "message": str(error), "fields": fields}

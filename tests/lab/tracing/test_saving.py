@@ -1,0 +1,276 @@
+"""Saved traces: everything comes back, without running or unpickling anything; other files are
+refused."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.errors import (
+    FreeVariableError,
+    ParseError,
+    RecordedError,
+    StageIndexError,
+    TraceFileError,
+)
+from byoc_lab.lab.tracing import Trace
+from byoc_lab.lab.tracing.provenance import nodes_of
+from byoc_lab.lessons import mobilenet
+from byoc_lab.passes import PassContext, module_pass
+from byoc_lab.relay import Constant, IRModule, assert_structural_equal, structural_equal
+from byoc_lab.relay.ir.ndarray import numpy_dtype
+from byoc_lab.relay.ir.visit import post_order
+from tests import strategies
+from tests.lab.tracing.test_pickling import LETS
+from tests.lab.tracing.test_trace import NEVER_CLOSED
+from tests.passes.framework.test_hook import ALL, assert_same_types
+
+
+def _again(trace: Trace, path: Path, constants: bool = True) -> Trace:
+    assert trace.save(path, constants=constants) == path
+    return byoc_lab.load_trace(path)
+
+
+def _check_same(made: Trace, trace: Trace) -> None:
+    """All that a trace has, its values included."""
+    assert (made.title, len(made)) == (trace.title, len(trace))
+    assert str(made) == str(trace) and repr(made) == repr(trace)
+    for stage, old in zip(made, trace, strict=True):
+        assert repr(stage) == repr(old)
+        assert (stage.seconds, stage.skipped, stage.group) == (old.seconds, old.skipped, old.group)
+        assert stage.needs_level == old.needs_level
+        assert [str(e) for e in stage.events] == [str(e) for e in old.events]
+        assert [list(e.bound) for e in stage.events] == [list(e.bound) for e in old.events]
+        assert str(stage.notes) == str(old.notes)
+        assert [str(f) for f in stage.findings_after] == [str(f) for f in old.findings_after]
+        for mod, wanted in ((stage.before, old.before), (stage.after, old.after)):
+            if wanted is None or mod is None:
+                assert mod is wanted
+                continue
+            assert_structural_equal(mod, wanted)
+            assert str(mod) == str(wanted)
+            for a, b in zip(nodes_of(mod), nodes_of(wanted), strict=True):
+                assert a.span == b.span
+                assert str(a._checked_type) == str(b._checked_type)
+    for stage, following in zip(made, list(made)[1:], strict=False):
+        assert following.before is stage.after, "stages share their modules"
+    _check_provenance(made, trace)
+
+
+def _check_provenance(made: Trace, trace: Trace) -> None:
+    for stage, old in zip(made, trace, strict=True):
+        if stage.after is None or old.after is None:
+            continue
+        position = {n: k for k, n in enumerate(nodes_of(old.before))}
+        found = {n: k for k, n in enumerate(nodes_of(stage.before))}
+        for a, b in zip(nodes_of(stage.after), nodes_of(old.after), strict=True):
+            assert [found[n] for n in stage.origins(a)] == [position[n] for n in old.origins(b)]
+            assert stage.rule_of(a) == old.rule_of(b)
+
+
+@pytest.mark.parametrize("name", ["all", "Inline", "undone", "normal forms", "extern"])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(mod=strategies.modules())
+def test_random_traces_come_back(tmp_path: Path, name: str, mod: IRModule) -> None:
+    trace = byoc_lab.trace(mod, ALL[name], opt_level=4)
+    made = _again(trace, tmp_path / "trace")
+    _check_same(made, trace)
+    for stage, old in zip(made, trace, strict=True):
+        for count in {0, len(old.events) // 2, len(old.events)}:
+            assert str(stage.state_after(count)) == str(old.state_after(count))
+
+
+def test_other_programs_come_back(tmp_path: Path) -> None:
+    mod = relay.parse(f'#[version = "0.0.5"]\n{LETS}')
+    passes = ["InferType", "ToANormalForm", "FuseOps", "DeadCodeElimination"]
+    trace = byoc_lab.trace(mod, passes)
+    _check_same(_again(trace, tmp_path / "trace"), trace)
+
+
+def test_mobilenet_without_constants_is_small(tmp_path: Path) -> None:
+    trace = byoc_lab.trace(mobilenet.module(64), "dnnl")
+    path = tmp_path / "mobilenet"
+    made = _again(trace, path, constants=False)
+    assert path.stat().st_size < 2_000_000
+    assert str(made) == str(trace)
+    _check_provenance(made, trace)
+    for stage, old in zip(made, trace, strict=True):
+        assert str(stage.after) == str(old.after)
+        state = stage.state_after(len(stage.events))
+        assert stage.after is not None
+        assert structural_equal(state, stage.after)
+        assert_same_types(state, stage.after)
+    constants = [n for n in post_order(made.final["main"]) if isinstance(n, Constant)]
+    assert all(n.elided == (n.numpy().size > 16) for n in constants)
+    conv = next(n for n in nodes_of(made.initial) if getattr(n, "op_name", "") == "nn.conv2d")
+    assert made.history(conv).regions == ("tvmgen_default_dnnl_main_0",)
+
+
+def test_constants_come_back_bit_for_bit(tmp_path: Path) -> None:
+    values = [
+        np.array([np.nan, -0.0, np.inf, 1e-45], "float32"),
+        np.arange(6, dtype="int8").reshape(2, 3),
+        np.array(True),
+        np.array([], "float64"),
+        np.array([1.5, -2.0], numpy_dtype("bfloat16")),
+    ]
+    mod = IRModule.from_expr(relay.Tuple([Constant(v) for v in values]))
+    made = _again(byoc_lab.trace(mod, ["InferType"]), tmp_path / "trace")
+    found = [n.numpy() for n in post_order(made.final["main"]) if isinstance(n, Constant)]
+    assert [a.dtype for a in found] == [b.dtype for b in values]
+    assert [a.shape for a in found] == [b.shape for b in values]
+    assert [a.tobytes() for a in found] == [b.tobytes() for b in values]
+
+
+def test_a_deep_chain_comes_back(tmp_path: Path) -> None:
+    x: relay.Expr = relay.var("x", shape=(2, 2))
+    for _ in range(5_000):
+        x = relay.nn.relu(x)
+    trace = byoc_lab.trace(IRModule.from_expr(x), ["InferType"])
+    made = _again(trace, tmp_path / "trace")
+    assert structural_equal(made.result, trace.result)
+
+
+def test_errors_come_back(tmp_path: Path) -> None:
+    mod = relay.parse(f'#[version = "0.0.5"]\n{NEVER_CLOSED}')
+    trace = byoc_lab.trace(mod, ["InferType", "PartitionGraph"])
+    made = _again(trace, tmp_path / "trace")
+    _check_same(made, trace)
+    assert isinstance(made.error, FreeVariableError) and made.error is made[-1].error
+    assert str(made.error) == str(trace.error)
+    assert [v.name_hint for v in made.error.variables] == [
+        v.name_hint
+        for v in trace.error.variables  # type: ignore[union-attr]
+    ]
+
+    @module_pass(opt_level=0)
+    def parses(mod: IRModule, ctx: PassContext) -> IRModule:
+        return relay.parse("no Relay")
+
+    made = _again(byoc_lab.trace(mod, [parses]), tmp_path / "trace")
+    assert isinstance(made.error, ParseError) and made.error.line == 1
+
+    @module_pass(opt_level=0)
+    def divides(mod: IRModule, ctx: PassContext) -> IRModule:
+        raise ZeroDivisionError("by nothing")
+
+    made = _again(byoc_lab.trace(mod, [divides]), tmp_path / "trace")
+    assert isinstance(made.error, RecordedError)
+    assert str(made.error) == "ZeroDivisionError: by nothing"
+    with pytest.raises(RecordedError):
+        _ = made.result
+    with pytest.raises(StageIndexError):
+        made[0].state_after(1)
+
+
+def test_skipped_passes_come_back(tmp_path: Path) -> None:
+    with PassContext(opt_level=2):
+        trace = byoc_lab.trace(mobilenet.module(32), "dnnl")
+    made = _again(trace, tmp_path / "trace", constants=False)
+    assert [str(f) for f in made.findings] == [str(f) for f in trace.findings]
+    assert made.findings[0].message == "FoldScaleAxis needs opt_level 3, the context has 2"
+
+
+# Files that are refused
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    x = relay.var("x", shape=(2,))
+    net = relay.add(x, relay.multiply(relay.const([2.0, 3.0]), relay.const([1.0, 5.0])))
+    trace = byoc_lab.trace(IRModule.from_expr(net), ["InferType", "FoldConstant"])
+    return trace.save(tmp_path / "trace")
+
+
+def _changed(path: Path, **changes: Any) -> Path:
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    header = json.loads(members["trace.json"]) | changes
+    members["trace.json"] = json.dumps(header).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return path
+
+
+def test_other_versions_are_refused(saved: Path) -> None:
+    message = "version 2; this byoc_lab reads version 1. Save the trace again with this byoc_lab"
+    with pytest.raises(TraceFileError, match=message):
+        byoc_lab.load_trace(_changed(saved, version=2))
+    with pytest.raises(TraceFileError, match="is not a saved trace"):
+        byoc_lab.load_trace(_changed(saved, format="something else"))
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_text("def @main() { 1f }")
+    with pytest.raises(TraceFileError, match=r"is not a saved trace, or it is damaged"):
+        byoc_lab.load_trace(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("other", "file")
+    with pytest.raises(TraceFileError, match="is damaged"):
+        byoc_lab.load_trace(path)
+    with pytest.raises(TraceFileError, match=r"cannot open .*missing: No such file"):
+        byoc_lab.load_trace(tmp_path / "missing")
+
+
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_damaged_files_are_refused(saved: Path, tmp_path: Path, data: st.DataObject) -> None:
+    """Any bytes replaced or cut off: refused, or the trace is as it was (a byte of a header that
+    nobody reads)."""
+    content = bytearray(saved.read_bytes())
+    if data.draw(st.booleans()):
+        content = content[: data.draw(st.integers(0, len(content) - 1))]
+    else:
+        for _ in range(data.draw(st.integers(1, 3))):
+            content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path / "damaged"
+    path.write_bytes(content)
+    try:
+        made = byoc_lab.load_trace(path)
+    except TraceFileError:
+        return
+    _check_same(made, byoc_lab.load_trace(saved))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"stages": 3},
+        {"stages": [{}]},
+        {"modules": [{"functions": [[10**9, 0]]}]},
+        {"arrays": []},
+        {"arrays": [{"dtype": "object", "shape": [2], "saved": True}]},
+        {"arrays": [{"dtype": "float32", "shape": [-2], "saved": True}]},
+        {"arrays": [{"dtype": "float32", "shape": [10**12], "saved": True}]},
+        {"rounds": [{"function": "main", "root": -1, "made": [], "copies": []}]},
+    ],
+)
+def test_contradictions_are_refused(saved: Path, changes: dict[str, Any]) -> None:
+    with pytest.raises(TraceFileError, match="is damaged"):
+        byoc_lab.load_trace(_changed(saved, **changes))
+
+
+def test_nothing_is_unpickled(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any, **options: Any) -> Any:
+        raise AssertionError("loading a trace unpickled something")
+
+    monkeypatch.setattr(pickle, "loads", refuse)
+    monkeypatch.setattr(pickle, "Unpickler", refuse)
+    assert len(byoc_lab.load_trace(saved)) == 2
+
+
+def test_a_loaded_trace_is_displayed(saved: Path, tmp_path: Path) -> None:
+    page = byoc_lab.load_trace(saved).save_html(tmp_path / "trace.html")
+    assert "FoldConstant" in page.read_text()
