@@ -15,8 +15,8 @@ from byoc_lab.relay.patterns.grouping import find_groups
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.typing.infer import infer_module
 
-TVM_ROUNDS = 100
-"""After so many rounds TVM 0.16 gives up."""
+MIN_ROUNDS = 100
+"""How many rounds any function may take; after so many TVM 0.16 raises an error."""
 
 
 class PatternRewrite(FunctionPass):
@@ -26,8 +26,8 @@ class PatternRewrite(FunctionPass):
     why in a `reason` of its own; otherwise it is the pass's. As in TVM's `rewrite`, the callbacks
     take turns, each over the whole function.
 
-    Raises PassError after as many rounds as the function has nodes, and TVM's 100: callbacks that
-    make what they match never settle.
+    Raises PassError after 100 rounds and as many as the function has nodes: callbacks that make
+    what they match never settle.
     """
 
     required = ("InferType",)
@@ -36,18 +36,11 @@ class PatternRewrite(FunctionPass):
     def callbacks(self) -> Sequence[DFPatternCallback]:
         raise NotImplementedError(f"{self.name} must define callbacks()")
 
-    def late_callbacks(self) -> Sequence[DFPatternCallback]:
-        """Further callbacks, the first ones from the round on that TVM does not reach: for work
-        that the others do one step a round."""
-        return ()
-
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         callbacks = self.callbacks()
         graph = IndexedGraph(func)
-        limit = TVM_ROUNDS + len(graph.nodes)
-        for number in range(limit):
-            if number == TVM_ROUNDS:
-                callbacks = (*self.late_callbacks(), *callbacks)
+        limit = MIN_ROUNDS + len(graph.nodes)
+        for _ in range(limit):
             before = func
             for callback in callbacks:
                 after = self._round(callback, func, graph)

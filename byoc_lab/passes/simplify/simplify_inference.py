@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from byoc_lab import relay
+from byoc_lab.errors import PassError
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite, rule
 from byoc_lab.relay.ir.expr import Call, Expr, Function, TupleGetItem
@@ -18,6 +19,8 @@ class SimplifyInference(FunctionPass):
     group norm and l2 normalisation -> the arithmetic that defines them. The first two are looked
     for through their projection: when `.1`, or the whole tuple, is used too, the call stays beside
     it.
+
+    Raises PassError where the data are integers and epsilon is none that their dtype has.
 
     Source: src/relay/transforms/simplify_inference.cc of TVM 0.16 (the order of operations is kept,
     as back ends look for it).
@@ -44,8 +47,15 @@ def _placed(call: Call, span: Span | None) -> Call:
     return Call(call.op, call.args, call.attrs, span=span)
 
 
-def _scalar(value: float, like: TensorType) -> Expr:
-    return relay.const(value, like.dtype)
+def _epsilon(value: float, like: TensorType) -> Expr:
+    """The epsilon of a norm, in the dtype of its data. Raises PassError where it has none."""
+    try:
+        return relay.const(value, like.dtype)
+    except (OverflowError, ValueError) as error:
+        raise PassError(
+            f"SimplifyInference cannot write the epsilon {value} of a norm of {like.dtype} data as "
+            f"a number of {like.dtype}: use a smaller, finite epsilon, or cast the data to float32"
+        ) from error
 
 
 def _along(vector: Expr, axis: int, rank: int) -> Expr:
@@ -62,8 +72,8 @@ def batch_norm(pre: Expr, post: Expr) -> Expr | None:
     before, after = found
     data, gamma, beta, mean, variance = after.args
     attrs, ty = before.attrs, before.args[0].checked_type
-    deviation = relay.sqrt(relay.add(variance, _scalar(attrs.epsilon, ty)))
-    scale = relay.divide(_scalar(1.0, ty), deviation)
+    deviation = relay.sqrt(relay.add(variance, _epsilon(attrs.epsilon, ty)))
+    scale = relay.divide(relay.const(1.0, ty.dtype), deviation)
     if attrs.scale:
         scale = relay.multiply(scale, gamma)
     shift = relay.multiply(relay.negative(mean), scale)
@@ -84,7 +94,7 @@ def _normalised(data: Expr, axes: list[int], epsilon: float, ty: TensorType) -> 
     """(data - mean) / sqrt(variance + epsilon) over `axes`."""
     mean = relay.mean(data, axis=axes, keepdims=True, exclude=False)
     variance = relay.variance(data, axis=axes, keepdims=True, exclude=False, with_mean=mean)
-    deviation = relay.sqrt(relay.add(variance, _scalar(epsilon, ty)))
+    deviation = relay.sqrt(relay.add(variance, _epsilon(epsilon, ty)))
     return relay.divide(relay.subtract(data, mean), deviation)
 
 
