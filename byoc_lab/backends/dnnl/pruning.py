@@ -6,7 +6,13 @@ Source: `prune_dnnl_subgraphs` of TVM 0.16 (python/tvm/relay/op/contrib/dnnl.py)
 from __future__ import annotations
 
 from byoc_lab.passes.byoc.remove_unused_functions import RemoveUnusedFunctions
-from byoc_lab.passes.framework.hook import keeps_in, report, rewriting
+from byoc_lab.passes.framework.hook import (
+    copies_in,
+    is_heard,
+    keeps_in,
+    report,
+    rewriting,
+)
 from byoc_lab.passes.framework.passes import ModulePass, PassContext, register_pass
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Op
 from byoc_lab.relay.ir.module import IRModule
@@ -60,8 +66,14 @@ class PruneSubgraphs(ModulePass):
                 return post
             assert isinstance(post, Call)
             function = light[callee]
-            body = substitute(function.body, dict(zip(function.params, post.args, strict=True)))
-            report("inline region", "nothing in it is worth a call of DNNL", pre, body)
+            copied: dict[Expr, Expr] = {}
+            arguments = dict(zip(function.params, post.args, strict=True))
+            body = substitute(function.body, arguments, copied)
+            copies_in(copied)
+            if is_heard():
+                found = sorted({n.name for n in post_order(function.body) if isinstance(n, Op)})
+                reason = f"@{callee.name_hint} only computes {', '.join(found) or 'nothing'}"
+                report("inline region", reason, pre, body)
             return body
 
         with rewriting(main, "main"):

@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from byoc_lab.errors import PassError
-from byoc_lab.passes.framework.context import PassContext, PassInfo
+from byoc_lab.passes.framework.context import PassContext
+from byoc_lab.passes.framework.instrument import PassInfo
 from byoc_lab.passes.framework.passes import FunctionPass, ModulePass, Pass
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule

@@ -9,8 +9,9 @@ import inspect
 from collections.abc import Callable, Collection, Sequence
 
 from byoc_lab.errors import ArgumentError, PassError, UnknownNameError, nearest
-from byoc_lab.passes.framework.context import PassContext, PassInfo
+from byoc_lab.passes.framework.context import PassContext as PassContext  # for all passes
 from byoc_lab.passes.framework.hook import rewriting, stage_observer
+from byoc_lab.passes.framework.instrument import PassInfo
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_module

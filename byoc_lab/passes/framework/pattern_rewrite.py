@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from byoc_lab.errors import PassError
-from byoc_lab.passes.framework.hook import keeps_in, report, rewriting
+from byoc_lab.passes.framework.hook import is_heard, keeps_in, report, rewriting
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.relay.ir.expr import Expr, Function
 from byoc_lab.relay.ir.module import IRModule
@@ -13,6 +13,7 @@ from byoc_lab.relay.ir.visit import rebuild
 from byoc_lab.relay.patterns import DFPatternCallback
 from byoc_lab.relay.patterns.grouping import find_groups
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
+from byoc_lab.relay.patterns.text import bound_names
 from byoc_lab.relay.typing.infer import infer_module
 
 MIN_ROUNDS = 100
@@ -22,12 +23,12 @@ MIN_ROUNDS = 100
 class PatternRewrite(FunctionPass):
     """Apply callbacks until none changes anything. A subclass lists them.
 
-    A callback sees typed expressions, and returns `post` where it leaves a match alone. It may say
-    why in a `reason` of its own; otherwise it is the pass's. As in TVM's `rewrite`, the callbacks
-    take turns, each over the whole function.
+    A callback sees typed expressions, and returns `post` to leave a match as it is. It may set a
+    `reason` of its own, for each match if it likes; otherwise the reason is that of the pass. As in
+    TVM's `rewrite`, the callbacks take turns, each over the whole function.
 
-    Raises PassError after 100 rounds and as many as the function has nodes: callbacks that make
-    what they match never settle.
+    Raises PassError after 100 rounds and as many as the function has nodes: callbacks whose results
+    match their own patterns do not end.
     """
 
     required = ("InferType",)
@@ -68,7 +69,9 @@ class PatternRewrite(FunctionPass):
                 pre, post, {p: [made.get(e, post) for e in es] for p, es in taken.items()}
             )
             if new is not post:
-                report(type(callback).__name__, getattr(callback, "reason", self.reason), pre, new)
+                reason = getattr(callback, "reason", self.reason)
+                bound = bound_names(taken) if is_heard() else None
+                report(type(callback).__name__, reason, pre, new, bound=bound)
             return new
 
         with rewriting(func):

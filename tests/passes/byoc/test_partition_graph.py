@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import byoc_lab
 from byoc_lab import relay
 from byoc_lab.errors import InputError
 from tests.parity.golden import golden_test
@@ -26,6 +27,22 @@ def test_the_module_name_begins_the_names_of_functions(mod_name: str | None, nam
 def test_a_library_has_ascii_names() -> None:
     with pytest.raises(InputError, match="contains invalid characters"):
         relay.transform.PartitionGraph("café")
+
+
+def test_an_event_names_what_goes_into_a_region_and_what_comes_out() -> None:
+    x = relay.var("x", shape=(2, 2))
+    opened = relay.annotation.compiler_begin(x, "A")
+    first = relay.nn.relu(opened)
+    ends = [relay.annotation.compiler_end(v, "A") for v in (first, relay.exp(first))]
+    mod = relay.IRModule.from_expr(relay.Tuple(ends))
+    stage = byoc_lab.trace(mod, ["InferType", "PartitionGraph"])[-1]
+    added, *outlined, renamed = stage.events
+    assert str(added) == (
+        "@A_main_0: add function: function A_main_0 "
+        "(region 0 of A computes nn.relu(...), exp(...) from variable %x)"
+    )
+    assert [e.rule for e in outlined] == ["outline", "outline"]
+    assert (renamed.rule, renamed.function) == ("rename", "tvmgen_default_A_main_0")
 
 
 # Golden files

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import byoc_lab
+from byoc_lab import relay
 from byoc_lab.compat.passes import (
     DeadCodeElimination,
     DefuseOps,
@@ -23,6 +25,7 @@ from byoc_lab.passes import Pass
 from byoc_lab.relay import Function, IRModule, assert_structural_equal
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
+from byoc_lab.run.reference import evaluate
 from byoc_lab.transform import (
     AnnotateTarget,
     MergeComposite,
@@ -141,6 +144,91 @@ def test_the_nested_partition_can_be_replayed() -> None:
         "subgraph 1 becomes a closure",
         "subgraph 0 becomes a closure",
     ]
+
+
+# Values
+
+
+def _check_values(stage: Stage, inputs: Mapping[str, np.ndarray], rtol: float = 1e-9) -> None:
+    """Each state of a stage computes what its input computes."""
+    wanted = evaluate(stage.before, inputs, dtype="float64").value
+    for count in range(1, len(stage.events) + 1):
+        found = evaluate(stage.state_after(count), inputs, dtype="float64").value
+        for a, b in zip(_arrays(found), _arrays(wanted), strict=True):
+            np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol, err_msg=str(count))
+
+
+def _arrays(value: object) -> Iterator[np.ndarray]:
+    if isinstance(value, tuple):
+        for field in value:
+            yield from _arrays(field)
+    else:
+        yield np.asarray(value)
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+@settings(max_examples=4)
+@given(mod=strategies.modules())
+def test_every_state_computes_the_same_numbers(name: str, mod: IRModule) -> None:
+    for stage in byoc_lab.trace(mod, PIPELINES[name]):
+        _check_values(stage, strategies.inputs())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALL)
+@settings(max_examples=60, deadline=None)
+@given(mod=strategies.modules())
+def test_every_state_of_many_modules_computes_the_same_numbers(name: str, mod: IRModule) -> None:
+    for stage in byoc_lab.trace(mod, ALL[name]):
+        if "main" in stage.before and stage.name not in ("RemoveUnusedFunctions",):
+            _check_values(stage, strategies.inputs())
+
+
+SCALED = """
+def @main(%x: Tensor[(1, 4, 8, 8), float32], %y: Tensor[(1, 4, 8, 8), float32]) {
+  %0 = nn.conv2d(%x, meta[relay.Constant][0], kernel_size=[1, 1], channels=4);
+  %1 = add(%0, nn.conv2d(%y, meta[relay.Constant][1], kernel_size=[1, 1], channels=4));
+  %2 = multiply(nn.relu(%1), meta[relay.Constant][2]);
+  %3 = multiply(%2, meta[relay.Constant][2]);
+  %4 = add(%3, meta[relay.Constant][2]);
+  %5 = nn.conv2d(%4, meta[relay.Constant][0], kernel_size=[1, 1], channels=4);
+  (%5, nn.conv2d(%4, meta[relay.Constant][1], kernel_size=[1, 1], channels=4))
+}
+"""
+
+
+def _scaled() -> tuple[IRModule, dict[str, np.ndarray]]:
+    """Scales before and after convolutions, through relu and add, with two takers."""
+    random = np.random.RandomState(3)
+    weights = [random.normal(size=(4, 4, 1, 1)).astype("float32") for _ in range(2)]
+    scale = random.uniform(0.5, 2, (4, 1, 1)).astype("float32")
+    meta = {"relay.Constant": [relay.const(v) for v in (*weights, scale)]}
+    mod = relay.parse(f'#[version = "0.0.5"]\n{SCALED}', init_meta_table=meta)
+    inputs = {n: random.normal(size=(1, 4, 8, 8)).astype("float32") for n in ("x", "y")}
+    return infer_module(mod), inputs
+
+
+@pytest.mark.parametrize("name", ["BackwardFoldScaleAxis", "ForwardFoldScaleAxis"])
+def test_a_scale_moves_in_one_event(name: str) -> None:
+    mod, inputs = _scaled()
+    (stage,) = byoc_lab.trace(mod, [name])
+    assert [e.rule for e in stage.events] == ["fold scale"] * len(stage.events)
+    assert stage.events and all("the scale (4, 1, 1)[" in e.reason for e in stage.events)
+    _check_stage(stage)
+    _check_values(stage, inputs)
+
+
+def _small_mobilenet() -> tuple[IRModule, dict[str, np.ndarray]]:
+    mod = infer_module(mobilenet.module(image_size=32, classes=10))
+    data = np.random.RandomState(0).normal(size=(1, 3, 32, 32)).astype("float32")
+    return mod, {mod["main"].params[0].name_hint: data}
+
+
+@pytest.mark.slow
+def test_every_state_of_the_dnnl_pipeline_on_mobilenet_computes_the_same_numbers() -> None:
+    mod, inputs = _small_mobilenet()
+    for stage in byoc_lab.trace(mod, "dnnl"):
+        _check_values(stage, inputs, rtol=1e-5)  # FoldConstant computes in float32
 
 
 @settings(max_examples=20)
