@@ -136,6 +136,10 @@ class PassError(ByocLabError, RuntimeError):
     """A pass cannot run on a module; the module is unchanged."""
 
 
+class DiffError(ByocLabError, ValueError):
+    """A diff cannot be read or applied, or is asked for modules that it was loaded without."""
+
+
 class ArgumentError(ByocLabError, TypeError):
     """An argument of a function has the wrong type; the message says which is expected."""
 

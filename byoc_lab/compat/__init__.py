@@ -22,6 +22,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from byoc_lab.compat import ir as _ir  # noqa: F401 (gives modules `import_from_std`)
+from byoc_lab.compat import op as _op  # noqa: F401 (defines operators)
 from byoc_lab.compat import passes  # noqa: F401  (registers them: make_pass("FuseOps"))
 
 if TYPE_CHECKING:

@@ -171,7 +171,7 @@ def _contrib_dnnl(relay: Any) -> Any:
 
 
 def _contrib(relay: Any, name: str) -> Any:
-    if relay.__name__.startswith("byoc_lab") and name != "dnnl":  # for scripts of TVM alone
+    if relay.__name__.startswith("byoc_lab"):  # for scripts of TVM alone
         return import_module(f"byoc_lab.compat.integrations.{name}")
     return import_module(f"{relay.__name__}.op.contrib.{name}")
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from byoc_lab import display
-from byoc_lab.errors import ByocLabError, StageIndexError, UnknownNameError, nearest
-from byoc_lab.lab.diffing import Diff, diff
+from byoc_lab.errors import ArgumentError, ByocLabError, StageIndexError, UnknownNameError, nearest
+from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.linting import Finding, lint
 from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.history import History
+from byoc_lab.lab.tracing.lineage import ComposedLineage
 from byoc_lab.lab.tracing.pickling import roots
 from byoc_lab.lab.tracing.provenance import Provenance
 from byoc_lab.lab.tracing.replay import replay
@@ -111,8 +113,9 @@ class Stage:
         return self.provenance.rule(node)
 
     def diff(self) -> Diff:
-        """The diff of the modules before and after the pass."""
-        return diff(self.before, self.after if self.after is not None else self.before)
+        """The diff of the modules before and after the pass, by the provenance of the nodes."""
+        after = self.after if self.after is not None else self.before
+        return Diff(self.before, after, lambda: self.provenance)
 
     def __repr__(self) -> str:
         state = "failed" if self.error else "skipped" if self.skipped else ""
@@ -188,6 +191,28 @@ class Trace:
 
     def __iter__(self) -> Iterator[Stage]:
         return iter(self.stages)
+
+    def diff(self, first: int | str = 0, last: int | str = -1) -> Diff:
+        """The diff of the module before stage `first` and the one after stage `last`, by the
+        provenance of the nodes: of the input and the result of the pipeline by default.
+
+        Raises StageIndexError, UnknownNameError, and ArgumentError if `last` is before `first`.
+        """
+        begin, end = self[first].index, self[last].index
+        if end < begin:
+            raise ArgumentError(
+                f"diff goes from an earlier stage to a later one, found {first!r} (number {begin}) "
+                f"and {last!r} (number {end}); swap them"
+            )
+        stages = self.stages[begin : end + 1]
+        after = stages[-1].after if stages[-1].after is not None else stages[-1].before
+
+        def lineage() -> ComposedLineage | None:
+            if any(a.after is not b.before for a, b in pairwise(stages)):
+                return None  # a stage that the trace does not have came in between
+            return ComposedLineage([stage.provenance for stage in stages])
+
+        return Diff(stages[0].before, after, lineage)
 
     def history(self, node: Expr) -> History:
         """A node of any stage through all stages, from the input of the pipeline to its result.

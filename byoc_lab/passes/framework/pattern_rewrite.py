@@ -76,11 +76,13 @@ class PatternRewrite(FunctionPass):
 
         with rewriting(func):
             keeps_in(made)
-            return rebuild(func, replace, memo=made)
+            after: Function = rebuild(func, replace, memo=made)
+            return after
 
 
-def typed_function(func: Function, mod: IRModule) -> Function:
-    """A function that calls what is in `mod`, typed."""
+def typed_function(func: Expr, mod: IRModule) -> Function:
+    """`func`, which may call the other functions of `mod`, with types. Leaves `mod` as it is."""
     scratch = mod.copy()
     scratch["main"] = func
-    return infer_module(scratch)["main"]
+    typed: Function = infer_module(scratch)["main"]
+    return typed

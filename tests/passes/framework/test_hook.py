@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 import byoc_lab
 from byoc_lab import relay
+from byoc_lab.compat import tvm
 from byoc_lab.compat.passes import (
     DeadCodeElimination,
     DefuseOps,
@@ -94,7 +95,7 @@ def test_replaying_all_events_gives_the_result(name: str, mod: IRModule) -> None
 @pytest.mark.parametrize("case", sorted({entry.case for entry in plan()}))
 def test_the_dnnl_pipeline_on_the_corpus_can_be_replayed(case: str) -> None:
     """Up to the pass that refuses a module: some of them are malformed on purpose."""
-    trace = byoc_lab.trace(cases.load(case, byoc_lab, byoc_lab.relay, np), "dnnl")
+    trace = byoc_lab.trace(cases.load(case, tvm, relay, np), "dnnl")
     for stage in trace:
         if stage.after is not None:
             _check_stage(stage)

@@ -15,6 +15,7 @@ from byoc_lab.passes.framework.instrument import (
     PassTimingInstrument,
     PrintAfterAll,
     PrintBeforeAll,
+    pass_instrument,
 )
 from byoc_lab.relay import IRModule, structural_equal
 from byoc_lab.relay.testing import resnet
@@ -97,7 +98,7 @@ def test_an_old_trace_function_is_called_before_and_after() -> None:
 def test_a_trace_is_heard_by_the_instruments_of_its_context() -> None:
     seen: list[str] = []
 
-    @byoc_lab.ir.instrument.pass_instrument
+    @pass_instrument
     class Names:
         def run_before_pass(self, mod: IRModule, info: object) -> None:
             seen.append(info.name)  # type: ignore[attr-defined]

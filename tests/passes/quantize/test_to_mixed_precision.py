@@ -7,6 +7,7 @@ import pytest
 
 import byoc_lab as tvm
 from byoc_lab import relay
+from byoc_lab.compat.ir.loops import while_loop
 from byoc_lab.errors import PassError
 from byoc_lab.passes import PassContext
 from byoc_lab.passes.quantize.to_mixed_precision import MIXED_PRECISION_NEVER
@@ -99,7 +100,7 @@ def test_bfloat16_is_divided_as_a_float() -> None:
 
 def test_a_loop_keeps_its_signature() -> None:
     i, x = (relay.var(name, shape=(), dtype="int32") for name in "ix")
-    again = relay.loops.while_loop(
+    again = while_loop(
         lambda i, x: relay.less(i, relay.const(10)),
         [i, x],
         lambda i, x: [relay.add(i, relay.const(1)), relay.add(x, i)],
