@@ -134,7 +134,7 @@ def test_a_rule_that_fails_leaves_the_region() -> None:
     )
     mod = _module(_q(rows))
     assert FakeQuantizationToInteger()(mod) is mod
-    with pytest.raises(PassError, match="takes its second operand transposed"):
+    with pytest.raises(PassError, match="needs transpose_a=False, transpose_b=True"):
         FakeQuantizationToInteger(hard_fail=True)(mod)
 
 

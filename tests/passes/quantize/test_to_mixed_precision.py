@@ -10,7 +10,7 @@ from byoc_lab import relay
 from byoc_lab.compat.ir.loops import while_loop
 from byoc_lab.errors import PassError
 from byoc_lab.passes import PassContext
-from byoc_lab.passes.quantize.to_mixed_precision import MIXED_PRECISION_NEVER
+from byoc_lab.passes.quantize.mixed_precision_categories import MIXED_PRECISION_NEVER
 from byoc_lab.relay import Function, IRModule, assert_structural_equal
 from byoc_lab.relay.analysis.queries import free_vars
 from byoc_lab.relay.ir.expr import Expr, Op
@@ -53,7 +53,7 @@ def test_the_numbers_stay_those_of_the_network() -> None:
     )
 
 
-def test_an_operator_without_a_colour() -> None:
+def test_an_operator_without_a_category() -> None:
     mod = module(relay.abs(relay.var("x", shape=(4,))))
     with pytest.raises(PassError, match="abs, called 1 times, has no FTVMMixedPrecision"):
         ToMixedPrecision(missing_op_mode=0)(mod)
@@ -66,7 +66,7 @@ def test_an_operator_without_a_colour() -> None:
         ToMixedPrecision("int8")
 
 
-def test_a_colour_of_ones_own() -> None:
+def test_a_registered_category_counts() -> None:
     key, exp = "FTVMMixedPrecisionConversionType", Op.get("nn.dense")
     before = exp.get_attr(key)
     x, w = relay.var("x", shape=(2, 4)), relay.var("w", shape=(3, 4))
@@ -84,7 +84,7 @@ def test_a_colour_of_ones_own() -> None:
         assert dense.args[0].checked_type.dtype == "float16"
         exp.reset_attr(key)
         relay.op.register_mixed_precision_conversion("nn.dense", lambda call, dtype: [7])
-        with pytest.raises(PassError, match=r"must give a colour .* found \[7\]"):
+        with pytest.raises(PassError, match=r"must give a category .* found \[7\]"):
             ToMixedPrecision()(mod)
     finally:
         exp.reset_attr(key)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from byoc_lab import relay
-from byoc_lab.compat.passes import DivToMul
 from byoc_lab.relay import Expr, IRModule, assert_structural_equal
 from byoc_lab.relay.typing.infer import infer_module
+from byoc_lab.transform import DivToMul
 from tests.parity.golden import golden_test
 
 test_golden = golden_test("DivToMul")
