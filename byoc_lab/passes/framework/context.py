@@ -184,8 +184,8 @@ class PassContext:
 
     @contextmanager
     def at_opt_level(self, opt_level: int) -> Iterator[PassContext]:
-        """A context that differs from this one only in its level. Its instruments are the same; their
-        `enter_pass_ctx` and `exit_pass_ctx` are not called."""
+        """A context with another level and the same instruments, whose `enter_pass_ctx` and
+        `exit_pass_ctx` are not called."""
         inner = copy(self)
         inner.opt_level = _checked_level(opt_level)
         _active.set((*_active.get(), inner))
