@@ -212,6 +212,7 @@ def _fields(mod: IRModule, names: Sequence[str]) -> list[list[Call]]:
             assert isinstance(field, Call)
             if field.op_name == names[len(chain)]:
                 chain.append(field)
+            # What a composite computes with is outside; one input is enough.
             field = field.op.body if isinstance(field.op, Function) else field.args[0]
         chains.append(chain)
     return chains
