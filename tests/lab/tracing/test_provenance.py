@@ -8,10 +8,10 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.passes.framework.test_events import ALL
 
 import byoc_lab
 from byoc_lab import relay
+from byoc_lab.compat.passes import Inline, InlineCompilerFunctionsBoundTo
 from byoc_lab.errors import UnknownNodeError
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.tracing.provenance import nodes_of
@@ -23,14 +23,13 @@ from byoc_lab.transform import (
     AnnotateTarget,
     FoldConstant,
     InferType,
-    Inline,
-    InlineCompilerFunctionsBoundTo,
     MergeCompilerRegions,
     MergeComposite,
     PartitionGraph,
     SimplifyInference,
 )
 from tests import strategies
+from tests.passes.framework.test_hook import ALL
 
 ONE_BY_ONE = (
     "CanonicalizeOps", "CombineParallelDense", "DeadCodeElimination", "EliminateCommonSubexpr",
