@@ -16,6 +16,7 @@ import byoc_lab
 from byoc_lab import passes
 from byoc_lab import relay as _relay
 from byoc_lab.compat import passes as compat_passes
+from byoc_lab.compat.ir import records
 from byoc_lab.passes import PassContext, Sequential
 from byoc_lab.relay.ir.expr import Call, Expr, Op
 from byoc_lab.relay.ir.module import IRModule
@@ -88,4 +89,4 @@ relay = _Overlay(
     build_module=_Overlay(_relay.build_module, optimize=optimize, build_config=PassContext),
     nn=_Overlay(_relay.nn, conv2d=conv2d),
 )
-tvm = _Overlay(byoc_lab, relay=relay, transform=transform)
+tvm = _Overlay(byoc_lab, relay=relay, transform=transform, ir=records)

@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from byoc_lab.errors import UnsupportedNameError
-from byoc_lab.passes.framework.context import PassContext, PassInfo
+from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.decorators import function_pass, module_pass
 from byoc_lab.passes.framework.discovery import discover
 from byoc_lab.passes.framework.hook import Event, listening
 from byoc_lab.passes.framework.infer_type import InferTypeLocal
+from byoc_lab.passes.framework.instrument import PassInfo
 from byoc_lab.passes.framework.passes import (
     COMPAT_PASSES,
     FunctionPass,

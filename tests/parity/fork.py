@@ -11,10 +11,10 @@
 3. Roots. Its SimplifyExpr has no rule `divide(%x, sqrt(%y))` -> `multiply(%x, rsqrt(%y))`, which
    TVM 0.16 has; no case of SimplifyExpr divides by a root.
 4. Layouts. Its `split` has no rule of layouts; TVM 0.16's keeps the layout and turns the axis. No
-   case of ConvertLayout splits; tests/passes/layout/test_layouts.py has what TVM 0.16 does.
+   case of ConvertLayout splits; tests/passes/layout/test_convert_layout.py has what TVM 0.16 does.
 5. Quantized operators. It cannot build qnn.avg_pool2d, qnn.leaky_relu and qnn.softmax, so its
    FakeQuantizationToInteger leaves regions with these alone.
-   tests/passes/quantize/test_fake_quantization.py compares numbers.
+   tests/passes/quantize/test_fake_quantization_to_integer.py compares numbers.
 """
 
 from __future__ import annotations

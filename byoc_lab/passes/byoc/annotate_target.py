@@ -106,9 +106,10 @@ class _Annotator:
 
         made: dict[Expr, Expr] = {}
         keeps_in(made)
-        return rebuild(func, self._rewrite, enter, made)
+        after: Function = rebuild(func, self._rewrite, enter, made)
+        return after
 
-    def _rewrite(self, pre: Expr, post: Any) -> Expr:
+    def _rewrite(self, pre: Expr, post: Any) -> Any:
         if isinstance(pre, Call):
             return self._call(pre, post)
         grouping = isinstance(pre, Tuple) and bool(pre.fields)

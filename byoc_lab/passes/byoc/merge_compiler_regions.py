@@ -42,7 +42,7 @@ class MergeCompilerRegions(FunctionPass):
         made: dict[Expr, Expr] = {}
         keeps_in(made)
 
-        def join(pre: Any, post: Any) -> Expr:
+        def join(pre: Any, post: Any) -> Any:
             """For begin(end(x)) inside one region: x."""
             if not (is_annotation(pre, BEGIN) and is_annotation(pre.args[0], END)):
                 return post
@@ -58,7 +58,8 @@ class MergeCompilerRegions(FunctionPass):
                 report("join regions", reason, pre, new)
             return new
 
-        return rebuild(func, join, memo=made)
+        after: Function = rebuild(func, join, memo=made)
+        return after
 
 
 @dataclass(eq=False)

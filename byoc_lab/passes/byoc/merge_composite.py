@@ -16,6 +16,7 @@ from byoc_lab.passes.framework.hook import (
     rewriting,
 )
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
+from byoc_lab.passes.framework.pattern_rewrite import typed_function
 from byoc_lab.passes.framework.predicates import ask_check, checked_entry, refusal
 from byoc_lab.relay.ir.expr import Expr, Function, describe
 from byoc_lab.relay.ir.module import IRModule
@@ -68,7 +69,7 @@ class MergeComposite(FunctionPass):
                     graph=graph, on_match=partial(_report_match, name), memo=made,
                 )  # fmt: skip
             if merged is not func:
-                func = _typed(merged, mod)
+                func = typed_function(merged, mod)
                 graph = IndexedGraph(func)
         return func
 
@@ -90,10 +91,3 @@ def _report_match(name: str, pre: Expr, post: Expr, match: Group) -> None:
     named = ", ".join(v if v.startswith(key) else f"{key} = {v}" for key, v in shown.items())
     nodes = [pre, *(n for n in match.nodes if n is not pre)]
     report(name, f"the pattern matches: {named}", pre, post, sources=nodes, bound=bound)
-
-
-def _typed(func: Expr, mod: IRModule) -> Function:
-    # Later entries look at types; the other functions of the module are not touched.
-    scratch = mod.copy()
-    scratch["main"] = func
-    return infer_module(scratch)["main"]

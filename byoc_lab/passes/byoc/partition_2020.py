@@ -114,8 +114,8 @@ class _Partitioner:
             for part in _pulled(node):
                 self._pull_in(subgraph, part)
 
-    def _leave(self, node: Any) -> Expr:
-        post = with_mapped_parts(node, self.memo)
+    def _leave(self, node: Any) -> Any:
+        post: Any = with_mapped_parts(node, self.memo)
         if is_annotation(node, BEGIN):
             return self._input(node, post)
         if is_annotation(node, END):

@@ -17,7 +17,7 @@ from byoc_lab.passes.framework.hook import (
     rewriting,
 )
 from byoc_lab.passes.framework.passes import ModulePass, PassContext
-from byoc_lab.passes.framework.rewrite import rewrite, rule
+from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite, rule
 from byoc_lab.relay.analysis.annotations import (
     BEGIN,
     END,
@@ -98,7 +98,7 @@ class PartitionGraph(ModulePass):
         }
 
 
-def _rewritten(mod: IRModule, rules: list) -> IRModule:
+def _rewritten(mod: IRModule, rules: list[RewriteRule]) -> IRModule:
     out = mod.copy()
     for gv, func in mod.functions.items():
         with rewriting(func, gv.name_hint):
@@ -282,7 +282,8 @@ def _optimized(func: Function, compiler: str) -> Function:
     optimize = get_optimizer(compiler)
     if optimize is None:
         return func
-    return optimize(infer_module(IRModule.from_expr(func)))["main"]
+    optimized: Function = optimize(infer_module(IRModule.from_expr(func)))["main"]
+    return optimized
 
 
 def _is_flat_constant(arg: Expr) -> bool:

@@ -1,1 +1,1 @@
-"""What passes are made of: pass, context, sequence, instruments, events, rewriting, pipelines."""
+"""The pass framework: passes, contexts, sequences, instruments, events, rewriting, pipelines."""

@@ -1,4 +1,4 @@
-"""PassContext: what the passes of a `with` block go by, and who listens to them."""
+"""PassContext: the options and instruments of all passes that run inside a `with` block."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from byoc_lab.errors import ConfigError
 from byoc_lab.passes.framework.instrument import PassInfo, PassInstrument, TraceInstrument
 from byoc_lab.relay.ir.module import IRModule
 
-# The settings that `PassContext(config=...)` takes, and of what kind they are.
+# The settings that `PassContext(config=...)` accepts, and their types.
 _CONFIGS: dict[str, type] = {
     "ir.enable_si_builder": bool,
     "relay.FuseOps.link_params": bool,
@@ -30,11 +30,11 @@ _CONFIGS: dict[str, type] = {
     "relay.remove_standalone_reshapes.enable": bool,
     "testing.immutable_module": bool,
 }
-# Settings of what comes after Relay: scripts set them for a whole build, and no pass here reads
-# them, so they are taken as they are.
+# Settings of what comes after Relay: scripts set them for a whole build. No pass here reads them,
+# so they are not checked.
 _LATER = ("te.", "tir.", "relax.")
 
-# What TVM calls the kinds.
+# The names of these types in TVM.
 _TYPE_NAMES = {
     bool: "IntImm",
     int: "IntImm",
@@ -45,7 +45,7 @@ _TYPE_NAMES = {
 
 
 def register_config(name: str, kind: type = object) -> None:
-    """Make a setting known that a pass or a back end of one's own reads from `ctx.config`."""
+    """Allow a setting that a pass or back end of yours reads from `ctx.config`."""
     _CONFIGS[name] = kind
 
 
@@ -56,8 +56,8 @@ def _checked(config: Mapping[str, Any]) -> dict[str, Any]:
         kind = _CONFIGS.get(name)
         if kind is None and not name.startswith(_LATER):
             raise ConfigError(
-                f"no pass has a setting {name!r}; there are {', '.join(sorted(_CONFIGS))}. "
-                f"PassContext.register_config({name!r}) makes one of one's own known"
+                f"no pass has a setting {name!r}; the settings are {', '.join(sorted(_CONFIGS))}. "
+                f"PassContext.register_config({name!r}) adds a setting of your own"
             )
         fits = {bool: (bool, int), list: (list, tuple)}.get(kind or object, kind or object)
         if not isinstance(value, fits):
@@ -73,7 +73,7 @@ def _checked_level(opt_level: int) -> int:
 
 
 def _check_lists(required: Any, disabled: Any, instruments: Any) -> None:
-    """Raises ConfigError for what is no list of names, or no list of instruments."""
+    """Raises ConfigError where a list of names, or of instruments, is expected."""
     for name, names in (("required_pass", required), ("disabled_pass", disabled)):
         if names is not None and (
             not isinstance(names, Collection)
@@ -99,14 +99,13 @@ def _listed(names: Sequence[str]) -> str:
 
 
 class PassContext:
-    """What the passes of a `with` block go by, and who listens to them.
+    """The options and instruments of all passes that run inside a `with` block.
 
     opt_level: a Sequential skips members of a higher level (2 by default: FoldScaleAxis, of level
         3, is then skipped silently). required_pass, disabled_pass: names that run, or do not,
-        whatever their level. instruments: who is called around each pass (`instrument.py`); a
-        context inside another has its own, and the outer ones hear nothing meanwhile. config:
-        settings by name. trace: a function `(mod, info, is_before)`, as before there were
-        instruments.
+        whatever their level. instruments: called before and after each pass (`instrument.py`);
+        inside a nested context only its own instruments are called. config: settings by name.
+        trace: a function `(mod, info, is_before)`, the form older than instruments.
 
     Source: src/ir/transform.cc and src/ir/instrument.cc of TVM 0.16 (what runs when, and what
     happens when an instrument raises).
@@ -116,7 +115,7 @@ class PassContext:
 
     @staticmethod
     def list_configs() -> dict[str, dict[str, str]]:
-        """What settings there are: by name, `{"type": ...}` in TVM's words."""
+        """All settings by name: `{"type": ...}`, with TVM's name of the type."""
         return {n: {"type": _TYPE_NAMES.get(k, k.__name__)} for n, k in sorted(_CONFIGS.items())}
 
     def __init__(
@@ -162,7 +161,7 @@ class PassContext:
 
     @staticmethod
     def current() -> PassContext:
-        """The innermost active context, or else the one that is always there."""
+        """The innermost active context; the default context if none is active."""
         active = _active.get()
         return active[-1] if active else _outermost
 
@@ -185,8 +184,8 @@ class PassContext:
 
     @contextmanager
     def at_opt_level(self, opt_level: int) -> Iterator[PassContext]:
-        """Inside, a context that differs from this one by its level alone. The instruments listen
-        on; they are not told that a context is entered or left."""
+        """A context with another level and the same instruments, whose `enter_pass_ctx` and
+        `exit_pass_ctx` are not called."""
         inner = copy(self)
         inner.opt_level = _checked_level(opt_level)
         _active.set((*_active.get(), inner))
@@ -198,14 +197,14 @@ class PassContext:
     # Instruments -------------------------------------------------------------------------------
 
     def override_instruments(self, instruments: Sequence[PassInstrument] | None) -> None:
-        """Let the present instruments go (`exit_pass_ctx`), and take these (`enter_pass_ctx`)."""
+        """Replace the instruments: `exit_pass_ctx` of the old, `enter_pass_ctx` of the new ones."""
         self._exit_instruments()
         self.instruments = list(instruments or ())
         self._enter_instruments()
 
     def _enter_instruments(self) -> None:
-        """When one raises, those that had entered exit, the last first, and the context is without
-        instruments."""
+        """If one raises, those already entered exit, last first, and the context has no instruments
+        any more."""
         entered = []
         try:
             for instrument in self.instruments:
@@ -218,7 +217,7 @@ class PassContext:
             raise
 
     def _exit_instruments(self) -> None:
-        """When one raises, the rest are not asked, and the context is without instruments."""
+        """If one raises, the rest are not called, and the context has no instruments any more."""
         try:
             for instrument in self.instruments:
                 instrument.exit_pass_ctx()
@@ -227,9 +226,9 @@ class PassContext:
             raise
 
     def before_pass(self, mod: IRModule, info: PassInfo) -> bool:
-        """Whether all instruments let a pass run; all are asked, and then told that it begins.
+        """Whether all instruments allow a pass to run; if so, call their `run_before_pass`.
 
-        A required pass runs without asking.
+        Every instrument's `should_run` is called, unless the pass is required.
         """
         asked = () if info.name in self.required_pass else self.instruments
         if not all([i.should_run(mod, info) for i in asked]):
@@ -239,7 +238,7 @@ class PassContext:
         return True
 
     def after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        """Tell all instruments that a pass has run."""
+        """Call `run_after_pass` of all instruments."""
         for instrument in self.instruments:
             instrument.run_after_pass(mod, info)
 

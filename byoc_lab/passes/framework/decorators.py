@@ -1,4 +1,4 @@
-"""`@module_pass` and `@function_pass`: passes made of a function, or of a class that has one.
+"""`@module_pass` and `@function_pass`: a pass from a function, or from a class with a method.
 
 @module_pass(opt_level=1)
 def count(mod, ctx): ...
@@ -15,14 +15,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from byoc_lab.errors import PassError
-from byoc_lab.passes.framework.context import PassContext, PassInfo
+from byoc_lab.passes.framework.context import PassContext
+from byoc_lab.passes.framework.instrument import PassInfo
 from byoc_lab.passes.framework.passes import FunctionPass, ModulePass, Pass
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
 
 
-class _Made(Pass):
-    """A pass that calls somebody else's function, of which `info` was said when it was made."""
+class _UserPass(Pass):
+    """A pass that calls a function of the user. info: what the decorator was given."""
 
     def __init__(self, function: Callable[..., Any], info: PassInfo):
         self._function, self._info = function, info
@@ -37,41 +38,42 @@ class _Made(Pass):
         return self._info
 
 
-class _MadeModulePass(_Made, ModulePass):
+class _UserModulePass(_UserPass, ModulePass):
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        return self._function(mod, ctx)
+        after: IRModule = self._function(mod, ctx)
+        return after
 
 
-class _MadeFunctionPass(_Made, FunctionPass):
+class _UserFunctionPass(_UserPass, FunctionPass):
     needs_types = False  # a user's pass asks for types itself, by `required`
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        made = self._function(func, mod, ctx)
-        if not isinstance(made, Function):
-            raise PassError(f"{self.name} must return a Function, found {type(made).__name__}")
-        return made
+        after = self._function(func, mod, ctx)
+        if not isinstance(after, Function):
+            raise PassError(f"{self.name} must return a Function, found {type(after).__name__}")
+        return after
 
 
-def _of_class(cls: type, kind: type[_Made], method: str, info: PassInfo) -> type:
-    """A class of passes, made with the arguments of `cls`, whose attributes each pass also has."""
+def _of_class(cls: type, kind: type[_UserPass], method: str, info: PassInfo) -> type:
+    """A class of passes that wrap an instance of `cls`: its arguments, and its attributes."""
 
-    class Made(kind):  # type: ignore[misc, valid-type]
+    class Wrapper(kind):  # type: ignore[misc, valid-type]
         def __init__(self, *args: Any, **kwargs: Any):
             self._inst = cls(*args, **kwargs)
             super().__init__(getattr(self._inst, method), info)
 
         def __getattr__(self, name: str) -> Any:
-            if name == "_inst":  # not there yet: a class whose own __init__ raised
+            if name == "_inst":  # not set yet, because the __init__ of `cls` raised
                 raise AttributeError(name)
             return getattr(self._inst, name)
 
-    Made.__name__, Made.__qualname__ = cls.__name__, cls.__qualname__
-    Made.__doc__, Made.__module__ = cls.__doc__, cls.__module__
-    Made.__init__.__doc__ = cls.__init__.__doc__  # type: ignore[misc]
-    return Made
+    Wrapper.__name__, Wrapper.__qualname__ = cls.__name__, cls.__qualname__
+    Wrapper.__doc__, Wrapper.__module__ = cls.__doc__, cls.__module__
+    Wrapper.__init__.__doc__ = cls.__init__.__doc__  # type: ignore[misc]
+    return Wrapper
 
 
-def _decorator(kind: type[_Made], word: str) -> Callable[..., Any]:
+def _decorator(kind: type[_UserPass], word: str) -> Callable[..., Any]:
     def decorator(
         pass_func: Any = None,
         opt_level: int | None = None,
@@ -94,16 +96,17 @@ def _decorator(kind: type[_Made], word: str) -> Callable[..., Any]:
 
         return make if pass_func is None else make(pass_func)
 
-    decorator.__doc__ = f"""A {word} pass made of a function or class; also a decorator.
+    decorator.__doc__ = f"""A {word} pass from a function or class; also a decorator.
 
-    pass_func: `(mod, ctx)`, for a function pass `(func, mod, ctx)`, giving what takes the place of
-    its first argument; or a class with such a method, named `transform_{word}`. name: by default
-    that of the function or class. required: names of passes that a Sequential runs before it.
+    pass_func: a function `(mod, ctx)`, or `(func, mod, ctx)` for a function pass, that returns the
+    replacement of its first argument; or a class with such a method, named `transform_{word}`.
+    name: by default that of the function or class. required: names of passes that a Sequential
+    runs before it.
     Raises ValueError without an opt_level.
     """
     decorator.__name__ = decorator.__qualname__ = f"{word}_pass"
     return decorator
 
 
-module_pass = _decorator(_MadeModulePass, "module")
-function_pass = _decorator(_MadeFunctionPass, "function")
+module_pass = _decorator(_UserModulePass, "module")
+function_pass = _decorator(_UserFunctionPass, "function")

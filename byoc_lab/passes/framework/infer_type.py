@@ -13,7 +13,7 @@ from byoc_lab.relay.typing.infer import infer_module
 class InferType(ModulePass):
     """Every expression gets its `checked_type`; missing annotations are filled in.
 
-    The work is done by `relay/infer.py`, which other passes call after they changed something.
+    `relay/typing/infer.py` does the work; other passes call it after a change.
     """
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
@@ -24,5 +24,5 @@ def InferTypeLocal(expr: Expr) -> Type:
     """The type of an expression, which has it from then on. Raises TypeInferenceError."""
     main = infer_module(IRModule.from_expr(expr))["main"]
     ty: Type = main.checked_type if isinstance(expr, Function) else main.ret_type
-    set_field(expr, "_checked_type", ty)  # the one thing that a node comes to know of itself
+    set_field(expr, "_checked_type", ty)  # nodes are otherwise immutable
     return ty

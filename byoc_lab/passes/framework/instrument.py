@@ -1,4 +1,4 @@
-"""Instruments: what is called around every pass, and told of it. `tvm.ir.instrument` of TVM 0.16.
+"""Instruments are called before and after every pass. `tvm.ir.instrument` of TVM 0.16.
 
 with PassContext(instruments=[timing := PassTimingInstrument()]):
     mod = Sequential([...])(mod)
@@ -17,7 +17,7 @@ from byoc_lab.relay.ir.module import IRModule
 
 @dataclass(frozen=True)
 class PassInfo:
-    """What a pass says of itself. required: names of passes that a Sequential runs before it."""
+    """The metadata of a pass. required: names of passes that a Sequential runs before it."""
 
     opt_level: int
     name: str
@@ -33,7 +33,7 @@ class PassInfo:
 
 
 class PassInstrument:
-    """Override what you want to hear; what raises ends the pass, and the context is left."""
+    """Override the methods you need. An exception ends the pass, and leaves the context."""
 
     def enter_pass_ctx(self) -> None:
         """The context of this instrument is entered."""
@@ -42,7 +42,7 @@ class PassInstrument:
         """The context of this instrument is left."""
 
     def should_run(self, mod: IRModule, info: PassInfo) -> bool:
-        """Whether the pass is to run; otherwise it leaves the module as it is."""
+        """Whether the pass should run; if not, the module stays as it is."""
         return True
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
@@ -99,7 +99,7 @@ class _Profile:
 
 
 class PassTimingInstrument(PassInstrument):
-    """Times every pass, and those inside it; ask it inside its context."""
+    """Times every pass, and those inside it; call `render()` inside the context."""
 
     def __init__(self) -> None:
         self.enter_pass_ctx()
@@ -117,12 +117,12 @@ class PassTimingInstrument(PassInstrument):
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         now = time.perf_counter()
         while (profile := self._open.pop()).name != info.name:
-            pass  # it raised, and so nobody said that it ended
+            pass  # it raised, so it has no end
         profile.end = now
 
     def render(self) -> str:
-        """A line for each pass: all its time, its own in brackets, and the share it has of the
-        whole and of the pass around it. Nothing when no pass has run in the context."""
+        """A line for each pass: its total time, its own time in brackets, and its share of all time
+        and of the enclosing pass. Empty if no pass has run in the context."""
         whole = self._open[0].seconds
         lines: list[str] = []
         stack = [(p, 0, whole) for p in reversed(self._open[0].inner)]

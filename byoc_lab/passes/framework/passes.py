@@ -9,8 +9,9 @@ import inspect
 from collections.abc import Callable, Collection, Sequence
 
 from byoc_lab.errors import ArgumentError, PassError, UnknownNameError, nearest
-from byoc_lab.passes.framework.context import PassContext, PassInfo
+from byoc_lab.passes.framework.context import PassContext as PassContext  # for all passes
 from byoc_lab.passes.framework.hook import rewriting, stage_observer
+from byoc_lab.passes.framework.instrument import PassInfo
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_module
@@ -53,7 +54,7 @@ class Pass:
         return after
 
     def _run_if_allowed(self, mod: IRModule) -> tuple[IRModule, str]:
-        """The result; and why the pass did not run, when an instrument declined it."""
+        """The result; and why the pass did not run, where an instrument declined it."""
         ctx = PassContext.current()
         if not ctx.instruments:
             return self._checked_run(mod, ctx), ""
@@ -78,23 +79,23 @@ class Pass:
 
 
 class ModulePass(Pass):
-    """Looks at a module as a whole."""
+    """A pass on the module as a whole."""
 
 
 def is_optimizable(func: Function) -> bool:
-    """Whether function passes look at a global function: not if another compiler's."""
+    """Whether function passes rewrite a global function: not one for another compiler."""
     return not (
         "Compiler" in func.attrs or func.attrs.get("Extern") or func.attrs.get("SkipOptimization")
     )
 
 
 def typed_as(mod: IRModule, out: IRModule) -> IRModule:
-    """What a module pass made of `mod`: with types if `mod` had them, as it is otherwise."""
+    """The result of a module pass on `mod`: with types if `mod` had them."""
     return infer_module(out) if all(f.is_typed for f in mod.functions.values()) else out
 
 
 class FunctionPass(Pass):
-    """Rewrites each optimizable function by itself, then infers types again.
+    """Rewrites each optimizable function separately, then infers types again.
 
     A module that is not typed yet is typed first, unless `needs_types` is false.
     """
@@ -112,7 +113,7 @@ class FunctionPass(Pass):
                 out.functions[gv] = self.run_function(func, out, ctx)
         same = all(out.functions[gv] is func for gv, func in mod.functions.items())
         done = same and all(func.is_typed for func in todo.values())
-        if ctx.instruments:  # who are to hear of InferType, as they do in TVM
+        if ctx.instruments:  # they are called for InferType, as in TVM
             out = make_pass("InferType")(out)
             return mod if done else out
         return mod if done else infer_module(out)
@@ -122,9 +123,9 @@ class FunctionPass(Pass):
 
 
 class Sequential(Pass):
-    """Passes one after the other.
+    """Passes one after the other; itself a pass.
 
-    opt_level, required: as of any pass, for a sequence inside another. name: how it is called.
+    opt_level, required, name: as for any pass; they count where it is part of another sequence.
     """
 
     def __init__(
@@ -177,7 +178,7 @@ _factories: dict[str, Callable[[], Pass]] = {}
 # The passes of byoc_lab.compat.passes, which nothing here may import: a test compares the names.
 COMPAT_PASSES = frozenset((
     "AnnotateSpans", "CanonicalizeCast", "CombineParallelBatchMatmul", "CombineParallelConv2D",
-    "CombineParallelDense", "DeadCodeElimination", "DefuseOps", "DivToMul",
+    "CombineParallelDense", "DeadCodeElimination", "DefuseOps",
     "EliminateCommonSubexpr", "EtaExpand", "ExtractFusedFunctions", "FastMath",
     "FlattenAtrousConv", "FuseOps", "Inline", "InlineCompilerFunctionsBoundTo", "LambdaLift",
     "MarkCompilerFunctionsAsExtern", "OutlineCompilerFunctionsWithExistingGlobalSymbols",
@@ -186,12 +187,12 @@ COMPAT_PASSES = frozenset((
 
 
 def register_pass(name: str, factory: Callable[[], Pass]) -> None:
-    """Make a pass (with default options) available by name."""
+    """Make a pass (with default options) available by name. A later one replaces an earlier one."""
     _factories[name] = factory
 
 
 def make_pass(name: str, era: str | None = None) -> Pass:
-    """A pass by its name, with default options; that of an earlier `era`, if it has one.
+    """The pass of a name, with default options; as it was in an earlier `era`, if it has eras.
 
     Raises UnknownNameError, and PassError for a pass that needs arguments.
     """

@@ -16,8 +16,8 @@ from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.patterns.text import bound_names
 from byoc_lab.relay.typing.infer import infer_module
 
-TVM_ROUNDS = 100
-"""TVM 0.16 stops after so many rounds."""
+MIN_ROUNDS = 100
+"""How many rounds any function may take; after so many TVM 0.16 raises an error."""
 
 
 class PatternRewrite(FunctionPass):
@@ -27,8 +27,8 @@ class PatternRewrite(FunctionPass):
     `reason` of its own, for each match if it likes; otherwise the reason is that of the pass. As in
     TVM's `rewrite`, the callbacks take turns, each over the whole function.
 
-    Raises PassError after as many rounds as the function has nodes plus TVM's 100: callbacks whose
-    results match their own patterns do not end.
+    Raises PassError after 100 rounds and as many as the function has nodes: callbacks whose results
+    match their own patterns do not end.
     """
 
     required = ("InferType",)
@@ -37,18 +37,11 @@ class PatternRewrite(FunctionPass):
     def callbacks(self) -> Sequence[DFPatternCallback]:
         raise NotImplementedError(f"{self.name} must define callbacks()")
 
-    def late_callbacks(self) -> Sequence[DFPatternCallback]:
-        """Further callbacks, which come first in the rounds that TVM does not reach: for work that
-        the others do one step a round."""
-        return ()
-
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         callbacks = self.callbacks()
         graph = IndexedGraph(func)
-        limit = TVM_ROUNDS + len(graph.nodes)
-        for number in range(limit):
-            if number == TVM_ROUNDS:
-                callbacks = (*self.late_callbacks(), *callbacks)
+        limit = MIN_ROUNDS + len(graph.nodes)
+        for _ in range(limit):
             before = func
             for callback in callbacks:
                 after = self._round(callback, func, graph)
@@ -83,11 +76,13 @@ class PatternRewrite(FunctionPass):
 
         with rewriting(func):
             keeps_in(made)
-            return rebuild(func, replace, memo=made)
+            after: Function = rebuild(func, replace, memo=made)
+            return after
 
 
-def typed_function(func: Function, mod: IRModule) -> Function:
-    """A function that calls what is in `mod`, typed."""
+def typed_function(func: Expr, mod: IRModule) -> Function:
+    """`func`, which may call the other functions of `mod`, with types. Leaves `mod` as it is."""
     scratch = mod.copy()
     scratch["main"] = func
-    return infer_module(scratch)["main"]
+    typed: Function = infer_module(scratch)["main"]
+    return typed

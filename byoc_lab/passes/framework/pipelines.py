@@ -1,4 +1,4 @@
-"""Named pipelines: lists of passes that people run under one name.
+"""Named pipelines: lists of passes to run under one name.
 
 Back ends register theirs (`byoc_lab.backends.dnnl` registers "dnnl").
 """
@@ -19,10 +19,10 @@ _levels: dict[str, int] = {}
 def register_pipeline(
     name: str, factory: Factory | None = None, opt_level: int = 3
 ) -> Callable[[Factory], Factory]:
-    """Register the function that makes the passes of a pipeline; also a decorator.
+    """Register a function that returns the passes of a pipeline; also a decorator.
 
-    factory: called without arguments. With a parameter `era` it makes the pipelines of earlier
-    versions too. opt_level: the level at which the pipeline runs by itself.
+    factory: called without arguments; with `era=...` for the pipeline of an earlier version, if it
+    has such a parameter. opt_level: the level at which the pipeline runs by itself.
     """
 
     def register(f: Factory) -> Factory:
@@ -35,9 +35,9 @@ def register_pipeline(
 
 
 def named_pipeline(name: str, era: str | None = None) -> list[Pass]:
-    """The passes of a pipeline, or of how it was in an `era`.
+    """The passes of a pipeline; those of an earlier `era`, if given.
 
-    Raises UnknownNameError, and PassError for a pipeline that is not made by era.
+    Raises UnknownNameError, and PassError for a pipeline without eras.
     """
     if name not in _pipelines:
         raise UnknownNameError(

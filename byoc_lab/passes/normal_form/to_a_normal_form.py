@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 
 from byoc_lab.passes.framework.hook import report, rewriting
@@ -53,7 +54,7 @@ class Scope:
     """A function body or a branch, and the bindings that belong to it."""
 
     parent: Scope | None
-    bindings: list[tuple[Var, Expr]] = field(default_factory=list)
+    bindings: deque[tuple[Var, Expr]] = field(default_factory=deque)
     depth: int = 0
     far: Scope | None = None  # an ancestor further away, so that looking up takes few steps
 
@@ -64,6 +65,19 @@ class Scope:
             three = two.far if two else None
             even = two and three and one.depth - two.depth == two.depth - three.depth
             self.far = three if even else one
+
+    def take_bindings(self, inner: Scope) -> None:
+        """Move the bindings of a scope inside this one behind those that are here.
+
+        The shorter of the two is moved, so that a chain of n lets costs about n moves.
+        """
+        here, there = self.bindings, inner.bindings
+        inner.bindings = deque()
+        if len(here) < len(there):
+            there.extendleft(reversed(here))
+            self.bindings = there
+        else:
+            here.extend(there)
 
     def close(self, result: Expr) -> Expr:
         for variable, value in reversed(self.bindings):
@@ -170,13 +184,18 @@ class Normaliser:
 
     def _bind(self, node: Expr, name: Var | None, place: Call | None) -> Expr:
         scope = self.scope_of[node]
-        value = self._value(node)
         if name is None and not self.needs_name(node):
-            return value
+            return self._value(node)
         if name is None:
             name = Var(f"x_{self.count}")
             self.count += 1
-        while isinstance(value, Let):  # its bindings come before, instead of inside the value
+        if isinstance(node, Let):  # its bindings come before, instead of inside the value
+            value = self.memo[node.body]
+            if inner := self.inner.get((node, LET_BODY)):
+                scope.take_bindings(inner)
+        else:
+            value = self._value(node)
+        while isinstance(value, Let):
             scope.bindings.append((value.var, value.value))
             value = value.body
         scope.bindings.append((name, _placed(value, place)))

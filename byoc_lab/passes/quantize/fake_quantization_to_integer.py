@@ -13,7 +13,8 @@ from byoc_lab.passes.framework.hook import rewriting
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.passes.framework.pattern_rewrite import typed_function
 from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite
-from byoc_lab.passes.quantize.fake_quantized_ops import OPTIONAL, RULES, AffineTypes
+from byoc_lab.passes.quantize.affine_types import AffineTypes
+from byoc_lab.passes.quantize.fake_quantized_ops import OPTIONAL, RULES
 from byoc_lab.relay.analysis.affine_type import AffineType, TensorAffineType, TupleAffineType
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem
 from byoc_lab.relay.ir.module import IRModule

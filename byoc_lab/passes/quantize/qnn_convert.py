@@ -108,7 +108,7 @@ def lower_leaky_relu(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
 
 
 # As in the reference of the operator (relay/op/qnn_unary.py).
-FRACTION, RESULT_BITS, LARGEST_QUOTIENT = 30, 7, 20
+FRACTION, RESULT_BITS, MAX_QUOTIENT = 30, 7, 20
 
 
 @lowers("qnn.softmax")
@@ -123,7 +123,7 @@ def lower_softmax(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
     up = relay.add(moved, relay.right_shift(moved, integer(1)))
     moved = relay.subtract(up, relay.right_shift(moved, integer(4)))  # about times log2(e)
     quotient = relay.divide(moved, relay.negative(one))
-    quotient = relay.clip(quotient, 0.0, float(LARGEST_QUOTIENT))
+    quotient = relay.clip(quotient, 0.0, float(MAX_QUOTIENT))
     rest = relay.subtract(moved, relay.multiply(quotient, relay.negative(one)))
     power = relay.add(relay.right_shift(rest, integer(1)), one)
     power = relay.left_shift(power, relay.subtract(relay.max(quotient, **over), quotient))

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable
 from operator import is_ as _is
 from typing import Any
 
 from byoc_lab.errors import PassError
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext, is_optimizable
 from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite
+from byoc_lab.passes.quantize.mixed_precision_categories import (
+    MIXED_PRECISION_ALWAYS,
+    MIXED_PRECISION_FOLLOW,
+    MIXED_PRECISION_NEVER,
+)
 from byoc_lab.relay.ir.adt import Constructor
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import (
@@ -29,47 +33,11 @@ from byoc_lab.relay.ir.expr import (
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.ir.visit import post_order
-from byoc_lab.relay.op import register_mixed_precision_conversion
 from byoc_lab.relay.typing.infer import infer_expr
 
-MIXED_PRECISION_ALWAYS, MIXED_PRECISION_FOLLOW, MIXED_PRECISION_NEVER = range(3)
 WIDE = "float32"
-FLOAT16_LIMIT = 65504.0
-Conversion = Callable[[Call, str], "list[int | str]"]
 
-DEFAULT_ALWAYS_LIST = (
-    "nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv1d_transpose", "nn.conv2d_transpose",
-    "nn.conv3d_transpose", "nn.dense", "nn.batch_matmul",
-)  # fmt: skip
-DEFAULT_FOLLOW_LIST = (
-    # They move numbers or make new ones.
-    "nn.pad", "nn.batch_flatten", "concatenate", "zeros", "split", "squeeze", "transpose",
-    "expand_dims", "reshape", "dyn.reshape", "broadcast_to_like", "dyn.broadcast_to",
-    "strided_slice", "dyn.strided_slice", "take", "argwhere", "where", "tile", "dyn.tile",
-    "scatter_elements", "scatter_nd", "full", "dyn.full", "nn.depth_to_space", "image.resize2d",
-    # They compare and cast.
-    "less", "greater", "less_equal", "greater_equal", "copy", "cast", "cast_like", "shape_of",
-    # Arithmetic that stays in range.
-    "add", "subtract", "multiply", "divide", "nn.bias_add", "nn.batch_norm", "sqrt", "max", "min",
-    "maximum", "minimum", "argmax", "argmin",
-    # Activations, some of which saturate early.
-    "nn.relu", "nn.leaky_relu", "nn.prelu", "nn.dropout", "sigmoid", "tanh", "fast_tanh",
-    "fast_exp", "fast_erf",
-    # Windows.
-    "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.avg_pool1d", "nn.avg_pool2d",
-    "nn.avg_pool3d", "nn.global_max_pool2d", "nn.adaptive_max_pool1d", "nn.adaptive_max_pool2d",
-    "nn.adaptive_max_pool3d",
-)  # fmt: skip
-DEFAULT_NEVER_LIST = (
-    # Their results are much greater than their operands, or of many summands.
-    "exp", "power", "nn.softmax", "nn.l2_normalize", "erf", "nn.global_avg_pool2d",
-    "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d", "sum", "mean",
-    "variance", "nn.layer_norm",
-    # The end of a range may be beyond what float16 can say.
-    "arange",
-)  # fmt: skip
-
-# The attributes that name the dtype of a result, by the type of the attributes.
+# Which attribute states the dtype of the result, by the type of the attributes.
 _RESULT_DTYPES = {
     "relay.attrs.InitOpAttrs": "dtype",
     **{
@@ -83,41 +51,21 @@ _RESULT_DTYPES = {
 }  # fmt: skip
 
 
-def _of_colour(colour: int) -> Conversion:
-    return lambda call, dtype: [colour, dtype, dtype]
-
-
-for _colour, _names in enumerate((DEFAULT_ALWAYS_LIST, DEFAULT_FOLLOW_LIST, DEFAULT_NEVER_LIST)):
-    for _name in _names:
-        register_mixed_precision_conversion(_name, _of_colour(_colour))
-
-
-def _clip(call: Call, dtype: str) -> list[int | str]:
-    """Bounds that float16 cannot say are kept in float32."""
-    assert call.attrs is not None
-    bounds = (call.attrs.a_min, call.attrs.a_max)
-    beyond = dtype == "float16" and any(abs(b) > FLOAT16_LIMIT for b in bounds)
-    return [MIXED_PRECISION_NEVER if beyond else MIXED_PRECISION_FOLLOW, dtype, dtype]
-
-
-register_mixed_precision_conversion("clip", _clip)
-
-
 class ToMixedPrecision(FunctionPass):
-    """A network of float32 computes in float16 or bfloat16 where that does no harm.
+    """A float32 network computes in float16 or bfloat16 where that is safe.
 
-    Operators have three colours. Those that gain (ALWAYS: convolutions, products of matrices) get
-    their floating-point operands cast to the narrow dtype; those that would lose (NEVER: softmax,
-    sums) get them cast to float32; the others (FOLLOW) are narrow if all that they are made of is,
-    where parameters and constants count as either. An operator's colour is its attribute
-    "FTVMMixedPrecisionConversionType", see `relay.op.register_mixed_precision_conversion`.
+    Each operator has one of three categories (`mixed_precision_categories.py`). ALWAYS:
+    floating-point operands are cast to the narrow dtype. NEVER: they are cast to float32. FOLLOW:
+    narrow if all operands are, where parameters and constants count as either. The category is the
+    operator's attribute "FTVMMixedPrecisionConversionType", set by
+    `relay.op.register_mixed_precision_conversion`.
 
-    missing_op_mode: what becomes of an operator that has no colour. 1: it follows its operands,
-        with a warning; 2: without one; 0: PassError.
+    missing_op_mode: what to do with an operator that has no category. 1: it follows its operands,
+        with a warning; 2: the same without one; 0: raise PassError.
 
     With the setting "relay.ToMixedPrecision.keep_orig_output_dtype" the results keep their dtypes.
-    Functions that passes leave alone (those of other compilers) are called with what they take.
-    Raises PassError for calls of other global functions and of constructors as well.
+    Functions for other compilers are not changed, and are called with the dtypes of their
+    parameters. Raises PassError for calls of other global functions and of constructors as well.
 
     Source: src/relay/transforms/to_mixed_precision.cc and
     python/tvm/relay/transform/mixed_precision.py of TVM 0.16.
@@ -153,8 +101,8 @@ class ToMixedPrecision(FunctionPass):
 class _Mixer:
     """Rewrites one global function.
 
-    types: of what was made here, which is not typed. casts: by what is cast and to which dtype; a
-    cast back is what was cast.
+    types: of new nodes, which have no checked_type. casts: by value and dtype; casting a cast back
+    gives the value that was cast.
     """
 
     def __init__(self, func: Function, mod: IRModule, dtype: str, keeps_results: bool):
@@ -173,8 +121,10 @@ class _Mixer:
 
     def run(self) -> Function:
         rules = (
-            RewriteRule("convert", f"{self.dtype} or {WIDE}, as its colour says", self._convert),
-            RewriteRule("bind", "the value has another dtype", _bound_anew),
+            RewriteRule(
+                "convert", f"{self.dtype} or {WIDE}, by the category of the operator", self._convert
+            ),
+            RewriteRule("bind", "the value has another dtype", _rebind),
             RewriteRule("result type", "it is inferred anew", _without_result_type),
         )
         return rewrite(self.func, rules, memo=self.memo)
@@ -194,16 +144,16 @@ class _Mixer:
     # Calls ----------------------------------------------------------------------------------------
 
     def _call(self, pre: Call, post: Call) -> Expr:
-        colour, accumulated, wanted = self._colour(pre)
+        category, accumulated, wanted = self._category(pre)
         types = [self._type(arg) for arg in post.args]
-        if colour == MIXED_PRECISION_FOLLOW:
+        if category == MIXED_PRECISION_FOLLOW:
             narrow = all(map(self._may_be_narrow, post.args, types))
-            colour = MIXED_PRECISION_ALWAYS if narrow else MIXED_PRECISION_NEVER
-        dtype = self.dtype if colour == MIXED_PRECISION_ALWAYS else WIDE
+            category = MIXED_PRECISION_ALWAYS if narrow else MIXED_PRECISION_NEVER
+        dtype = self.dtype if category == MIXED_PRECISION_ALWAYS else WIDE
         args = [self._cast(arg, ty, dtype) for arg, ty in zip(post.args, types, strict=True)]
         same = all(a is b for a, b in zip(args, post.args, strict=True))
         new: Expr = post if same else post.with_parts((post.op, *args))
-        if colour == MIXED_PRECISION_ALWAYS:
+        if category == MIXED_PRECISION_ALWAYS:
             attrs = _with_dtype(pre.attrs, accumulated)
             if attrs != pre.attrs:
                 new = Call(post.op, args, attrs, span=post.span)
@@ -213,17 +163,17 @@ class _Mixer:
                 new = self._as_before(new, pre.checked_type)
         return new
 
-    def _is_left_alone(self, callee: Expr) -> bool:
+    def _is_external(self, callee: Expr) -> bool:
         return isinstance(callee, GlobalVar) and not is_optimizable(self.mod[callee])
 
-    def _colour(self, call: Call) -> tuple[int, str, str]:
-        """The colour of a call, the dtype it computes in if that is narrow, and of its result."""
-        if isinstance(call.op, (GlobalVar, Constructor)) and not self._is_left_alone(call.op):
+    def _category(self, call: Call) -> tuple[int, str, str]:
+        """The category of a call; if it is narrow, the dtypes it accumulates in and returns."""
+        if isinstance(call.op, (GlobalVar, Constructor)) and not self._is_external(call.op):
             raise PassError(
                 f"ToMixedPrecision changes calls of operators and of local functions, found one of "
                 f"{describe(call.op)}; inline it (Inline) first"
             )
-        if not isinstance(call.op, Op):  # a function, local or left alone, keeps its signature
+        if not isinstance(call.op, Op):  # local and external functions keep their signatures
             return MIXED_PRECISION_NEVER, WIDE, WIDE
         conversion = call.op.get_attr("FTVMMixedPrecisionConversionType")
         if conversion is None:
@@ -232,8 +182,8 @@ class _Mixer:
         found = list(conversion(call, self.dtype))
         if len(found) != 3 or int(found[0]) not in range(3):
             raise PassError(
-                f"the FTVMMixedPrecisionConversionType of {call.op.name} must give a colour (0, 1 "
-                f"or 2) and two dtypes, found {found}"
+                f"the FTVMMixedPrecisionConversionType of {call.op.name} must give a category "
+                f"(0, 1 or 2) and two dtypes, found {found}"
             )
         return int(found[0]), str(found[1]), str(found[2])
 
@@ -241,7 +191,7 @@ class _Mixer:
         return isinstance(arg, (Var, Constant)) or self._is_narrow(ty)
 
     def _is_narrow(self, ty: Type) -> bool:
-        """Whether all floating-point numbers in a value of this type are narrow."""
+        """Whether all floating-point tensors in a value of this type are narrow."""
         if isinstance(ty, TupleType):
             return all(map(self._is_narrow, ty.fields))
         return not _is_float(_tensor(ty).dtype) or _tensor(ty).dtype == self.dtype
@@ -249,7 +199,7 @@ class _Mixer:
     # Casts ----------------------------------------------------------------------------------------
 
     def _cast(self, expr: Expr, ty: Type, dtype: str) -> Expr:
-        """A value with all its floating-point numbers in `dtype`."""
+        """A value whose floating-point tensors are all of `dtype`."""
         if isinstance(ty, TupleType):
             fields = [TupleGetItem(expr, n) for n in range(len(ty.fields))]
             new = [self._cast(f, t, dtype) for f, t in zip(fields, ty.fields, strict=True)]
@@ -273,7 +223,7 @@ class _Mixer:
         return expr if all(map(_is, new, fields)) else Tuple(new)
 
     def _type(self, expr: Expr) -> Type:
-        """The type of a node. That of a call is made of the types of its arguments alone."""
+        """The type of a node; that of a new call is inferred from the types of its arguments."""
         if expr.is_typed:
             return expr.checked_type
         if expr not in self.types:
@@ -287,7 +237,7 @@ class _Mixer:
         return self.types[expr]
 
 
-def _bound_anew(pre: Any, post: Any) -> Expr | None:
+def _rebind(pre: Any, post: Any) -> Expr | None:
     changed = isinstance(pre, Let) and post.var is not pre.var
     return post.with_parts(post.parts()) if changed else None
 
@@ -298,7 +248,7 @@ def _without_result_type(pre: Any, post: Any) -> Expr | None:
 
 
 def _with_dtype(attrs: Attrs | None, dtype: str) -> Attrs | None:
-    """The attributes of a call whose result, if it is of floating-point numbers, is of `dtype`."""
+    """The attributes of a call with `dtype` for its result, where that is floating-point."""
     name = _RESULT_DTYPES.get(attrs.type_key) if attrs is not None else None
     if attrs is None or name is None:
         return attrs
@@ -308,7 +258,9 @@ def _with_dtype(attrs: Attrs | None, dtype: str) -> Attrs | None:
 
 def _tensor(ty: Type) -> TensorType:
     if not isinstance(ty, TensorType):
-        raise PassError(f"ToMixedPrecision takes tensors and tuples of them, found a value of {ty}")
+        raise PassError(
+            f"ToMixedPrecision supports tensors and tuples of them, found a value of {ty}"
+        )
     return ty
 
 

@@ -115,8 +115,8 @@ class SimplifyAdjacentMultiplyOrAdd(DFPatternCallback):
 class MergeScalesAndShifts(DFPatternCallback):
     """`(%x * a + b) * c + d` -> `%x * (a * c) + (b * c + d)`.
 
-    `SwitchAddMultiply` and `SimplifyAdjacentMultiplyOrAdd` do the same to a chain of them one link
-    a round; this halves it.
+    Not in TVM, where `SwitchAddMultiply` and `SimplifyAdjacentMultiplyOrAdd` do the same to a chain
+    of them one link a round; this halves it.
     """
 
     reason = "both scales are one, and both shifts"

@@ -19,7 +19,9 @@ class SimplifyExpr(PatternRewrite):
     transposes, casts, additions or multiplications of constants) become one. They are in three
     files: `simplify_shapes.py`, `simplify_dtypes.py` and `simplify_arithmetic.py`.
 
-    Source: src/relay/transforms/simplify_expr.cc of TVM 0.16.
+    Source: src/relay/transforms/simplify_expr.cc of TVM 0.16, which raises an error after 100
+    rounds: in a chain of alternating multiplications and additions it merges one link at a time,
+    so that 40 of them are too many. Here each round halves the chain.
     """
 
     def callbacks(self) -> Sequence[DFPatternCallback]:
@@ -35,6 +37,7 @@ class SimplifyExpr(PatternRewrite):
             dtypes.SimplifySameCast(),
             dtypes.SimplifyConsecutiveCast(),
             shapes.FullElementwise(),
+            arithmetic.MergeScalesAndShifts(),
             arithmetic.SwitchAddMultiply(),
             arithmetic.SimplifyAdjacentMultiplyOrAdd(),
             *map(dtypes.SimplifyDequantizedIndex, ("argmax", "argmin", "argsort")),
@@ -42,9 +45,6 @@ class SimplifyExpr(PatternRewrite):
             dtypes.SimplifyClip(),
             arithmetic.SimplifyBinomial(),
         )
-
-    def late_callbacks(self) -> Sequence[DFPatternCallback]:
-        return (arithmetic.MergeScalesAndShifts(),)
 
 
 class SimplifyExprPostAlterOp(PatternRewrite):

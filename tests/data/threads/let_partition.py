@@ -1,5 +1,5 @@
 # From the TVM forum thread "Confusing Behavior with Graph Partitioning", January 2021, with its
-# slips mended: the functions are looked up under the names they are stored under
+# slips fixed: the functions are looked up under the names they are stored under
 # ("library_call_..."), a parenthesis is closed, and the composite's name has a dot, without which
 # AnnotateTarget never offloads it.
 # call with 0 args

@@ -21,6 +21,11 @@ def test_the_core_knows_the_names_of_compats_passes() -> None:
     assert make_pass("FuseOps").name == "FuseOps"
 
 
+@pytest.mark.parametrize("cls", passes.PASSES.values(), ids=lambda cls: cls.__name__)
+def test_what_a_pass_of_the_core_requires_is_in_the_core(cls: type[Pass]) -> None:
+    assert set(cls.required) <= passes.PASSES.keys()
+
+
 def test_bases_and_private_classes_are_no_passes() -> None:
     found = discover("byoc_lab.passes.fold", {FunctionPass})
     assert "FoldConstant" in found and all(issubclass(cls, Pass) for cls in found.values())

@@ -9,8 +9,10 @@ import pytest
 from byoc_lab import relay
 from byoc_lab.errors import PassError
 from byoc_lab.relay import IRModule
-from byoc_lab.transform import InferType, Legalize
+from byoc_lab.transform import AlterOpLayout, InferType, Legalize
+from tests import image_strategies as images
 from tests.parity.golden import golden_test
+from tests.passes.layout.networks import calls, net
 
 ATTRIBUTE = "FTestLegalize"
 
@@ -59,6 +61,29 @@ def test_a_clip_to_all_that_requantize_gives_goes() -> None:
         (relay.clip(relay.cast(x, "int8"), -128, 127), "clip"),
     ):
         assert Legalize()(IRModule.from_expr(body))["main"].body.op.name == left
+
+
+def test_legalize_finds_functions_by_the_name_that_it_is_given() -> None:
+    op = relay.op.get("tanh")
+    op.set_attr("mine", lambda attrs, args, types: relay.sigmoid(args[0]))
+    try:
+        assert calls(Legalize("mine")(net(relay.tanh)), "sigmoid")
+        assert not calls(Legalize()(net(relay.tanh)), "sigmoid")
+    finally:
+        op.reset_attr("mine")
+
+
+@pytest.mark.parametrize(
+    ("make", "key"), [(Legalize, "FTVMLegalize"), (AlterOpLayout, "FTVMAlterOpLayout")]
+)
+def test_who_registers_must_give_a_call(make: type, key: str) -> None:
+    op = relay.op.get("nn.conv2d")
+    op.set_attr(key, lambda attrs, args, *types: args[0])
+    try:
+        with pytest.raises(PassError, match=f"the {key} of nn.conv2d must give a call or None"):
+            make()(net(lambda x: images.conv(x, 0)))
+    finally:
+        op.reset_attr(key)
 
 
 # Golden files

@@ -38,3 +38,14 @@ def test_layouts_are_equal_by_name() -> None:
 def test_other_names_are_refused(name: str) -> None:
     with pytest.raises(AttributeValueError, match="layout such as NCHW"):
         Layout(name)
+
+
+def test_layouts_are_read() -> None:
+    blocked = Layout("NCHW16c")
+    assert blocked.plain == Layout("NCHW") and blocked.block_of("C") == 16 and blocked.rank == 4
+    assert (blocked.index_of("c"), blocked.index_of("D")) == (4, -1)
+    assert Layout("C").widened(blocked).name == "NHWC"
+    assert str(SCALAR) == "scalar" and SCALAR.rank == 0
+    for wrong in ("", "NCHWc", "N16CHW", "NCCH", "NHW4c", "N-C"):
+        with pytest.raises(AttributeValueError, match="no layout such as"):
+            Layout(wrong)

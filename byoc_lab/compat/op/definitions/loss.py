@@ -9,7 +9,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.passes.quantize.to_mixed_precision import MIXED_PRECISION_NEVER
+from byoc_lab.passes.quantize.mixed_precision_categories import MIXED_PRECISION_NEVER
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, integer, string
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op import register_mixed_precision_conversion

@@ -19,7 +19,7 @@ RESHAPES = (
     "dyn.reshape", "dyn.squeeze",
 )  # fmt: skip
 STOP = "annotation.stop_fusion"
-MOST_NODES = 256
+MAX_NODES = 256
 
 
 class FuseOps(FunctionPass):
@@ -46,7 +46,7 @@ class FuseOps(FunctionPass):
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         level = ctx.opt_level if self.fuse_opt_level == -1 else self.fuse_opt_level
         groups = fusion_groups(
-            func, level, int(ctx.config.get("relay.FuseOps.max_depth", MOST_NODES))
+            func, level, int(ctx.config.get("relay.FuseOps.max_depth", MAX_NODES))
         )
         keeps_constants = bool(ctx.config.get("relay.FuseOps.link_params", False))
         return _Fuser(groups, keeps_constants).run(func)
