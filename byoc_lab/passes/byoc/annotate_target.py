@@ -39,16 +39,18 @@ class AnnotateTarget(ModulePass):
     accepts it, or whose name stands before the first dot of a composite function's name; all else
     is "default". Every edge into a call gets a begin, every edge out of one an end.
 
-    include_non_call_ops: tuples, projections and references go along with the calls around them
-    when those agree. era="0.16": as TVM 0.16 does, faults included. beyond_tvm: also offload the
-    operators that a back end registers as `beyond_tvm`; TVM's back end of that name leaves them to
-    the host, and so does era="0.16".
+    include_non_call_ops: tuples and projections go along with the calls around them when those
+    agree. References stay with the host. era="0.16": as TVM 0.16 does, faults included. beyond_tvm:
+    also offload the operators that a back end registers as `beyond_tvm`; TVM's back end of that
+    name leaves them to the host, and so does era="0.16".
 
-    Source: src/relay/transforms/annotate_target.cc of TVM 0.16. Three of its faults are fixed
-    unless era="0.16" asks for them: the value of a `let` is closed but not opened again (a begin
-    there has no end, and its region leaves a free variable); begins that are there already keep
-    their place among the arguments; and where a second run gives a call to a target, every
-    "default" end of the first run goes over to that target (TVM: only at the end of a scope)."""
+    Source: src/relay/transforms/annotate_target.cc of TVM 0.16. Four of its faults are fixed
+    unless era="0.16" asks for them: references are annotated as tuples are, which PartitionGraph
+    refuses ("Cannot find the corresponding region for end annotation"); the value of a `let` is
+    closed but not opened again (a begin there has no end, and its region leaves a free variable);
+    begins that are there already keep their place among the arguments; and where a second run gives
+    a call to a target, every "default" end of the first run goes over to that target (TVM: only at
+    the end of a scope)."""
 
     def __init__(
         self,
@@ -200,11 +202,13 @@ class _Annotator:
     # All else ------------------------------------------------------------------------------------
 
     def _non_call(self, pre: Expr, post: Expr) -> Expr:
-        """Tuples, projections, references: of the target that all their parts agree on."""
+        """Tuples and projections: of the target that all parts agree on; references: of none."""
         parts = post.parts()
         if isinstance(post, Call):
             parts = post.args
-        if not self.options.include_non_call_ops:
+        # TVM 0.16 annotates references too, whose annotations PartitionGraph then refuses.
+        stays = isinstance(pre, (RefCreate, RefRead, RefWrite)) and not self.options.era
+        if stays or not self.options.include_non_call_ops:
             new = [self._end(self._taken_over(p)) for p in parts]
             done = self._rebuilt(post, [post.op, *new] if isinstance(post, Call) else new)
             if done is not post:
