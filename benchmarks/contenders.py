@@ -142,7 +142,7 @@ def sgemm(threads: int) -> Run:
         "outputs": [2],
         "ops": [{"name": "matmul", "kind": "matmul", "inputs": [0, 1], "output": 2}],
     }
-    region = dnnl.native.CompiledRegion(graph)
+    region = dnnl.native.DnnlRegion(graph)
     random = np.random.default_rng(0)
     a, b = (random.standard_normal((n, n)).astype(np.float32) for _ in range(2))
     return lambda: region(a, b)[0][:1]

@@ -49,10 +49,10 @@ def c_source(function: Function, symbol: str, header: str = "") -> str:
     The function takes its inputs, then its outputs. Raises BuildError for what has no C here, and
     for a symbol that is no identifier of C.
     """
-    return _Writer(function, checked_symbol(symbol), header).file()
+    return _CWriter(function, checked_symbol(symbol), header).file()
 
 
-class _Writer:
+class _CWriter:
     def __init__(self, function: Function, symbol: str, header: str):
         self.function = function
         self.symbol = symbol

@@ -32,7 +32,7 @@ def to_relay(function: Any) -> tuple[Function, str]:
     batch.check_one_batch(size for p in function.params for size in batch_of(p))
     params = [relay.var(name_of(p), type_of(p)) for p in function.params]
     values = dict(zip(function.params, params, strict=True))
-    body = _Reader(symbol, values, {}).body(function.body)
+    body = _RelaxReader(symbol, values, {}).body(function.body)
     made = infer_expr(Function(params, body))
     assert isinstance(made, Function)
     return made, symbol
@@ -90,7 +90,7 @@ def translated(call: Any, operands: list[Expr]) -> Expr:
     return OPERATORS[name](call, *operands)
 
 
-class _Reader:
+class _RelaxReader:
     def __init__(self, symbol: str, values: dict[Any, Any], functions: dict[Any, Any]):
         self.symbol = symbol
         self.values = values
@@ -131,7 +131,7 @@ class _Reader:
             inner = self.functions[expr.op]
             given = [self.value(arg) for arg in expr.args]
             inside = dict(zip(inner.params, given, strict=True))
-            return _Reader(self.symbol, inside, self.functions).body(inner.body)
+            return _RelaxReader(self.symbol, inside, self.functions).body(inner.body)
         try:
             return translated(expr, [self.value(arg) for arg in expr.args])
         except BuildError as error:

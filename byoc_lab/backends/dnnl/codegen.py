@@ -55,14 +55,14 @@ from byoc_lab.run.symbols import c_text, checked_symbol
 COMMUTATIVE = ("add", "mul", "max", "min")  # native algorithms
 
 
-def compile_region(function: Function, symbol: str) -> native.CompiledRegion:
+def compile_region(function: Function, symbol: str) -> native.DnnlRegion:
     """The compiled form of an external function: DNNL's code generator.
 
     Raises BuildError, naming the operator and what to do, for what DNNL cannot compute.
     """
     made = region_graph(function, symbol)
     try:
-        return native.CompiledRegion(made.graph, made.constants)
+        return native.DnnlRegion(made.graph, made.constants)
     except (ValueError, TypeError, RuntimeError) as error:
         raise BuildError(
             f"DNNL refuses region @{symbol}: {error}. Annotate that operator for another compiler "

@@ -17,9 +17,9 @@ from byoc_lab.backends import ccompiler
 from byoc_lab.backends.c_source import c_source
 from byoc_lab.compat.runtime.codegens import check_hooks
 from byoc_lab.compat.runtime.executor_options import Executor, Runtime
+from byoc_lab.compat.runtime.graph_function import GraphFunction
 from byoc_lab.compat.runtime.graph_json import ExecutorGraph, graph_of
 from byoc_lab.compat.runtime.imported_modules import RegionModule, imported_modules
-from byoc_lab.compat.runtime.kernel import Kernel
 from byoc_lab.compat.runtime.nd import HostArray, kind_name
 from byoc_lab.compat.runtime.region_target import RegionTarget
 from byoc_lab.errors import BuildError, UnknownNameError, UnsupportedNameError
@@ -152,14 +152,14 @@ class Library:
             raise KeyError(f"the library holds {self.libmod_name!r}, not {name!r}")
         return lambda *arguments: self
 
-    def get_function(self, name: str, query_imports: bool = False) -> Kernel:
+    def get_function(self, name: str, query_imports: bool = False) -> GraphFunction:
         """What a node of the graph calls, by its name, with or without TVM's prefix.
 
         Raises UnknownNameError.
         """
         for known in (name, f"tvmgen_{self.libmod_name}_{name}"):
             if known in self.functions:
-                return Kernel(known, self.functions[known])
+                return GraphFunction(known, self.functions[known])
         have = ", ".join(self.functions) or "none"
         raise UnknownNameError(f"the library has no function {name!r}; the graph's are {have}")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from byoc_lab.backends import ModuleRegion
-from byoc_lab.backends.c_library import C, Cpp, Source, c_library
+from byoc_lab.backends.c_library import C, Cpp, SourceText, c_library
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
@@ -132,7 +132,7 @@ def linked(generated: Any, function: Function, symbol: str, compiler: str) -> Co
 
 
 def _compiled(module: CSourceModule, symbol: str, compiler: str) -> Any:
-    sources: list[Source] = []
+    sources: list[SourceText] = []
     todo = [module]
     while todo:
         one = todo.pop()

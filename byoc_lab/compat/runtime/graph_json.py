@@ -57,7 +57,7 @@ class Storage:
 
 
 @dataclass
-class Node:
+class GraphNode:
     """One node; `results` are its types and the storage of each."""
 
     fields: dict[str, Any]
@@ -89,7 +89,7 @@ class ExecutorGraph:
 
     def __init__(self, mod: IRModule, mod_name: str):
         self.mod, self.prefix = mod, f"tvmgen_{mod_name}_"
-        self.nodes: list[Node] = []
+        self.nodes: list[GraphNode] = []
         self.entries: dict[Expr, list[Entry]] = {}
         self.nodes_named: Counter[str] = Counter()  # how often a name was asked for
         self.functions_named: Counter[str] = Counter()
@@ -145,7 +145,7 @@ class ExecutorGraph:
         types = ty.fields if isinstance(ty, TupleType) else [ty]
         if not all(isinstance(t, TensorType) and t.is_static for t in types):
             raise BuildError(f"a graph holds tensors of known shape, found {ty}; use 'vm'")
-        self.nodes.append(Node(fields, [t for t in types if isinstance(t, TensorType)]))
+        self.nodes.append(GraphNode(fields, [t for t in types if isinstance(t, TensorType)]))
         self.entries[node] = [(len(self.nodes) - 1, n) for n in range(len(types))]
 
     def call(self, call: Call) -> None:
@@ -211,7 +211,7 @@ def _layouts(function: Function) -> dict[str, str]:
 # Storage -----------------------------------------------------------------------------------------
 
 
-def plan(nodes: Sequence[Node], heads: Sequence[Entry]) -> None:
+def plan(nodes: Sequence[GraphNode], heads: Sequence[Entry]) -> None:
     """Give every result its storage.
 
     Inputs and what the program gives keep theirs; other storage serves again as soon as everybody

@@ -113,7 +113,7 @@ POST_OPS = [
 
 def one(
     head: Head, chain: list[dict[str, Any]], role: str, channels: int, threads: int = 1
-) -> tuple[dict[str, Any], native.CompiledRegion]:
+) -> tuple[dict[str, Any], native.DnnlRegion]:
     """A region of `head` and a chain, after its numbers were checked, and the statistics of its op.
 
     role: whether what post-ops read are inputs or constants.

@@ -241,11 +241,11 @@ REFUSED: dict[str, Callable[[], Any]] = {
 }
 
 
-def small_region(constant: np.ndarray = FITTING) -> native.CompiledRegion:
+def small_region(constant: np.ndarray = FITTING) -> native.DnnlRegion:
     net = Net()
     data = net.input(2, 3, 4, 4)
     net.graph["outputs"] = [net.op("binary", [data, net.const(1, 1, 1, 1)], alg="add")]
-    return native.CompiledRegion(net.graph, [constant])
+    return native.DnnlRegion(net.graph, [constant])
 
 
 @pytest.mark.parametrize("case", REFUSED)
