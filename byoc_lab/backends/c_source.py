@@ -1,6 +1,6 @@
 """An external function as plain C: one loop per operator, one array per value.
 
-The C is written for reading: nothing is fused, and a shape that broadcasts is an index with fewer
+The C is meant to be read: nothing is fused, and an operand that broadcasts has an index with fewer
 terms. `tensor_argument.h` beside this file has what every generated file needs: the checks of the
 arguments.
 """

@@ -1,4 +1,4 @@
-"""A function of Relax that was cut out for DNNL, as a function of Relay.
+"""Translation of a Relax function for DNNL to Relay.
 
 So one table of operators, one set of checks and one code generator serve both languages. Composite
 functions are opened: what is fused is decided by the code generator.
@@ -39,7 +39,7 @@ def to_relay(function: Any) -> tuple[Function, str]:
 
 
 def name_of(variable: Any) -> str:
-    """A Relax variable's name, which releases of TVM keep under two names."""
+    """A Relax variable's name; the field differs between releases of TVM."""
     return str(variable.name if hasattr(variable, "name") else variable.name_hint)
 
 
@@ -218,7 +218,7 @@ def _mean(call: Any, data: Expr) -> Expr:
     axes = sorted(axis % rank for axis in _axes(call.attrs.axis, rank))
     if rank != 4 or axes != [2, 3] or not call.attrs.keepdims:
         raise BuildError(
-            f"DNNL takes a mean over the two last of 4 axes, with keepdims, found axes {axes} of "
+            f"DNNL supports a mean of the last two of 4 axes, with keepdims, found axes {axes} of "
             f"{rank}, keepdims={bool(call.attrs.keepdims)}"
         )
     return nn.global_avg_pool2d(data)

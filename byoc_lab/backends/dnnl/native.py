@@ -1,6 +1,6 @@
 """The compiled DNNL extension: loading it, handing it arrays, running a region on it.
 
-The extension is a shared library without Python in it; TVM-FFI loads it and carries the calls.
+The extension is a shared library without Python in it; TVM-FFI loads it and makes the calls.
 Nothing is loaded until it is used.
 """
 
@@ -125,7 +125,7 @@ def using_threads(threads: int | None) -> Iterator[None]:
 
 
 def dtype_name(value: Any) -> str:
-    """The dtype of an array or tensor as DTYPES has it; uint16 stands for the bits of bfloat16."""
+    """The dtype of an array or tensor as DTYPES has it; uint16 means the bits of bfloat16."""
     name = str(value.dtype).removeprefix("torch.")
     return "bfloat16" if name == "uint16" else name
 

@@ -109,7 +109,7 @@ class Library:
 
     @cached_property
     def graph_json(self) -> str:
-        """The graph that TVM's executor would run, for who reads it: see `graph_json.graph_of`.
+        """The graph that TVM's executor would run, for inspection: see `graph_json.graph_of`.
 
         Raises BuildError for a module that only a virtual machine can run.
         """
@@ -247,7 +247,7 @@ def _compiled(
     header = _header(target)
     if not _has_c(mod):
         if header:
-            unused = "TVM compiles the regions of ccompiler, for which there is no C: header unused"
+            unused = "TVM compiles the regions of ccompiler, which has no C for them: header unused"
             warnings.warn(unused, OffloadWarning, stacklevel=3)
         return build_executable(mod, params, backends={ccompiler.NAME: None})
     codegens = {ccompiler.NAME: partial(ccompiler.CRegion, header=header)} if header else None
@@ -261,8 +261,8 @@ def _header(target: Any) -> str:
 
 
 def _has_c(mod: IRModule) -> bool:
-    """Whether the back end "ccompiler" can compile its regions. It is to be like TVM's sample of
-    that name, which takes more operators and dtypes: TVM compiles the others, with the rest."""
+    """Whether the back end "ccompiler" can compile its regions. TVM's sample of that
+    name supports more operators and dtypes: TVM compiles those, with the host part."""
     if get_backend(ccompiler.NAME) is not ccompiler.CRegion:  # the script has one of its own
         return True
     try:
@@ -367,7 +367,7 @@ class BuildModule:
         return self.get_module().params
 
 
-# TVM's names for what `relay.build` gives.
+# TVM's names for what `relay.build` returns.
 ExecutorFactoryModule = GraphExecutorFactoryModule = AOTExecutorFactoryModule = Library
 
 

@@ -1,4 +1,4 @@
-"""Code generators that scripts of TVM bring along, as back ends of byoc_lab.
+"""Code generators that scripts of TVM register, as back ends of byoc_lab.
 
     @tvm.register_func("relay.ext.npu")
     def compile_for_npu(function):
@@ -107,7 +107,7 @@ def check_hooks(mod: IRModule) -> None:
         if hooks and compiler not in backend_names():
             names = ", ".join(f"{CODEGEN}{compiler}.{hook}" for hook in sorted(hooks))
             raise BuildError(
-                f"{names}: registered, but byoc_lab has nothing that would call it; regions of "
+                f"{names}: registered, but byoc_lab does not call it; regions of "
                 f"{compiler!r} are compiled by {CODEGEN}{compiler}, a function from the region's "
                 f"Relay function to a module"
             )

@@ -1,8 +1,8 @@
 """The graph that TVM's graph executor runs a module by: nodes, and where their results are kept.
 
 Operators are optimized and fused as TVM does it. Each group is a node "tvm_op", each input and each
-constant a node "null"; results share storage when their lives do not overlap. It is for who reads
-the graph: byoc_lab runs the module itself.
+constant a node "null"; results share storage when their lives do not overlap. It is for
+inspection: byoc_lab runs the module itself.
 
 Source: graph_executor_codegen.cc and graph_plan_memory.cc of TVM 0.16.
 """

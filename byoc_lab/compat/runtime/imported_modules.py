@@ -1,4 +1,4 @@
-"""`lib.imported_modules`: the code that back ends made of the regions, to be looked at."""
+"""`lib.imported_modules`: the generated code of the regions, for inspection."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def fixed(array: np.ndarray, offset: int = 0) -> np.ndarray:
     return view
 
 
-def test_what_nobody_can_write_to_is_immutable() -> None:
+def test_arrays_without_a_writable_view_are_immutable() -> None:
     array = np.zeros((2, 3), np.float32)
     view = array[1:]
     view.flags.writeable = False

@@ -99,7 +99,7 @@ def test_a_malformed_graph_is_refused(case) -> None:
         native.function("create_graph")(text, [])
 
 
-def test_no_cut_of_a_graph_is_taken_for_one() -> None:
+def test_a_truncated_graph_is_refused() -> None:
     text = edit("version", 1)
     for length in range(0, len(text), 37):
         with pytest.raises((ValueError, TypeError)):

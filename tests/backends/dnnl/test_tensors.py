@@ -70,7 +70,7 @@ def test_in_and_out_without_a_copy(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_region_takes_them_too(kind: str) -> None:
+def test_a_region_accepts_them_too(kind: str) -> None:
     net = Net()
     region = net.check(net.op("dense", [net.input(2, 6), net.const(3, 6)]))
     (data,) = net.arrays["inputs"]
