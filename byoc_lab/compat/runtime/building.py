@@ -15,6 +15,16 @@ from typing import Any, NoReturn
 
 from byoc_lab.backends import ccompiler
 from byoc_lab.backends.c_source import c_source
+from byoc_lab.compat.passes import (
+    CanonicalizeCast,
+    CombineParallelBatchMatmul,
+    CombineParallelConv2D,
+    CombineParallelDense,
+    EliminateCommonSubexpr,
+    FastMath,
+    FlattenAtrousConv,
+    OutlineCompilerFunctionsWithExistingGlobalSymbols,
+)
 from byoc_lab.compat.runtime.codegens import check_hooks
 from byoc_lab.compat.runtime.executor_options import Executor, Runtime
 from byoc_lab.compat.runtime.graph_function import GraphFunction
@@ -25,19 +35,11 @@ from byoc_lab.compat.runtime.region_target import RegionTarget
 from byoc_lab.errors import BuildError, UnknownNameError, UnsupportedNameError
 from byoc_lab.passes import (
     AlterOpLayout,
-    CanonicalizeCast,
     CanonicalizeOps,
-    CombineParallelBatchMatmul,
-    CombineParallelConv2D,
-    CombineParallelDense,
-    EliminateCommonSubexpr,
-    FastMath,
-    FlattenAtrousConv,
     FoldConstant,
     FoldScaleAxis,
     InferType,
     Legalize,
-    OutlineCompilerFunctionsWithExistingGlobalSymbols,
     Pass,
     PassContext,
     RemoveUnusedFunctions,

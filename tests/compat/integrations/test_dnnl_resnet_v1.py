@@ -15,7 +15,7 @@ from byoc_lab.relay.ir.expr import Call, Expr
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import evaluate
-from tests.passes.framework.test_events import _check as check_replay
+from tests.passes.framework.test_hook import _check as check_replay
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:

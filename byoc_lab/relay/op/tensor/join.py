@@ -37,7 +37,7 @@ from byoc_lab.relay.op.framework.relations import (
 from byoc_lab.relay.op.framework.relax_types import fields_of, rank_of, shape_of
 
 
-def _differs_only_along(ty: TensorType, dtype: str, shape: list[Dim], axis: int) -> bool:
+def differs_only_along(ty: TensorType, dtype: str, shape: list[Dim], axis: int) -> bool:
     """Whether `ty` has this dtype and shape, except the length of `axis`."""
     if ty.dtype != dtype or len(ty.shape) != len(shape):
         return False
@@ -56,7 +56,7 @@ def concatenate_relation(attrs: AnyValue, data: Type | None) -> Types:
     axis = axis_of(op, attrs.axis, len(first.shape))
     shape = list(first.shape)
     for n, ty in enumerate(fields[1:], start=1):
-        if not _differs_only_along(ty, first.dtype, shape, axis):
+        if not differs_only_along(ty, first.dtype, shape, axis):
             fail(
                 op,
                 f"field {n} is {ty}; it must be like field 0, {first}, except axis {axis}",
@@ -227,7 +227,7 @@ def stack_relation(attrs: AnyValue, data: Type | None) -> Types:
         return data, None
     first, *others = fields = tensor_fields(op, "data", data)
     for n, ty in enumerate(others, start=1):
-        if not _differs_only_along(ty, first.dtype, list(first.shape), -1):
+        if not differs_only_along(ty, first.dtype, list(first.shape), -1):
             fail(op, f"field {n} is {ty}; it must be like field 0, {first}")
     at = axis_of(op, attrs.axis, len(first.shape) + 1)
     shape = (*first.shape[:at], len(fields), *first.shape[at:])
@@ -312,47 +312,4 @@ define_op(
     relax=lambda R, attrs, x: R.flip(x, attrs.axis),
     pattern=OpPattern.INJECTIVE,
     doc="data in reverse order along one axis.",
-)
-
-
-def fifo_relation(attrs: AnyValue, data: Type | None, buffer: Type | None) -> Types:
-    """data and buffer differ only on `axis`; the result has the type of buffer."""
-    op = "nn.fifo_buffer"
-    x, b = tensors(op, "data buffer", data, buffer)
-    if b is not None:
-        axis = axis_of(op, attrs.axis, len(b.shape))
-        if x is not None and not _differs_only_along(x, b.dtype, list(b.shape), axis):
-            fail(op, f"data {x} must be like buffer {b} except on axis {axis}")
-        if x is not None and dim(lambda a, b: a > b, x.shape[axis], b.shape[axis]) is True:
-            fail(op, f"data {x} is longer than buffer {b} along axis {axis}")
-    return x, b, b
-
-
-def fifo_reference(attrs: AnyValue, x: np.ndarray, buffer: np.ndarray) -> np.ndarray:
-    axis = attrs.axis % buffer.ndim
-    both = np.concatenate([buffer, x], axis)
-    return np.take(both, range(x.shape[axis], both.shape[axis]), axis)
-
-
-def _fifo_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, buffer: AnyValue) -> AnyValue:
-    axis = attrs.axis % rank_of(buffer)
-    new, kept = shape_of(x)[axis], shape_of(buffer)[axis]
-    both = R.concat([buffer, x], axis=axis)
-    return R.strided_slice(both, [axis], [new], [new + kept])
-
-
-define_op(
-    "nn.fifo_buffer",
-    "data buffer",
-    fifo_relation,
-    reference=fifo_reference,
-    attrs=AttrsType(
-        "relay.attrs.FIFOBufferAttrs",
-        (Attr("axis", integer, 0, "axis along which data is appended"),),
-    ),
-    defaults={"axis": REQUIRED},
-    flops=no_flops,
-    relax=_fifo_relax,
-    pattern=OpPattern.OPAQUE,
-    doc="buffer with data appended and as many of its oldest elements dropped.",
 )
