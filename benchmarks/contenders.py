@@ -1,4 +1,4 @@
-"""Who runs the networks of `inference.py`: each function prepares one and gives the call to time.
+"""The runtimes that `inference.py` compares: each function prepares one and returns what is timed.
 
 All run the same weights on the same image, one image at a time, from a NumPy array (torch: from a
 tensor) to new memory. What a library needs is imported here, in the contender's own process.
@@ -24,7 +24,7 @@ NETWORKS = ("mobilenet", "resnet-18", "resnet-50")
 
 
 class Weights(mobilenet.RandomStatistics):
-    """Batch norms that do something; a last layer whose scores stay apart and do not overflow."""
+    """Batch norms that are not the identity; a last layer with distinct, finite scores."""
 
     def init_weight(self, name: str, array: np.ndarray) -> None:
         super().init_weight(name, array)
@@ -142,7 +142,7 @@ def sgemm(threads: int) -> Run:
         "outputs": [2],
         "ops": [{"name": "matmul", "kind": "matmul", "inputs": [0, 1], "output": 2}],
     }
-    region = dnnl.native.CompiledRegion(graph)
+    region = dnnl.native.DnnlRegion(graph)
     random = np.random.default_rng(0)
     a, b = (random.standard_normal((n, n)).astype(np.float32) for _ in range(2))
     return lambda: region(a, b)[0][:1]

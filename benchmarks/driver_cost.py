@@ -70,12 +70,12 @@ def measure(kind: str) -> None:
     from byoc_lab.lessons import mobilenet
     from byoc_lab.passes import PassContext, listening
 
-    heard: list[Any] = []
-    with listening(heard.append):
+    events: list[Any] = []
+    with listening(events.append):
         transform.SimplifyInference()(transform.InferType()(mobilenet.module()))
-    if bool(heard) == (kind == "without"):
-        raise AssertionError(f"passes {kind}: {len(heard)} events were heard")
-    heard.clear()
+    if bool(events) == (kind == "without"):
+        raise AssertionError(f"passes {kind}: {len(events)} events were reported")
+    events.clear()
     mod = transform.InferType()(mobilenet.module())
     simplified = transform.SimplifyInference()(mod)
     steps: list[tuple[Any, relay.IRModule]] = []
@@ -91,11 +91,11 @@ def measure(kind: str) -> None:
             rounds = []
             for _ in range(ROUNDS):
                 if kind == "listening":
-                    with listening(heard.append):
+                    with listening(events.append):
                         rounds.append(
                             timed(lambda p=p, given=given: p(given), time.process_time)[1]
                         )
-                    heard.clear()
+                    events.clear()
                 else:
                     rounds.append(timed(lambda p=p, given=given: p(given), time.process_time)[1])
             times[p.name] = min(rounds)

@@ -39,7 +39,7 @@ def region(kind: str, threads: int) -> Callable[[], np.ndarray]:
         parted = dnnl.partition_for_dnnl(mod, params)
     graphs = [dnnl.region_graph(parted[gv], gv.name_hint) for gv in external_calls(parted)]
     graph = max(graphs, key=lambda g: len(g.graph["ops"]))
-    made = dnnl.native.CompiledRegion(graph.graph, graph.constants, threads=threads)
+    made = dnnl.native.DnnlRegion(graph.graph, graph.constants, threads=threads)
     return lambda: made(x)[0]
 
 

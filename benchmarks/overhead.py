@@ -24,10 +24,10 @@ CALLS = 2000  # of a block
 TENSORS, ARRAYS, BARE = "TVM-FFI tensors", "NumPy arrays", "bare loop"
 
 
-def relu_region() -> native.CompiledRegion:
+def relu_region() -> native.DnnlRegion:
     """relu of (1, 64): a cache line or four, so that there is hardly any work."""
     tensors = [{"name": name, "shape": [1, 64], "dtype": "float32"} for name in ("data", "out")]
-    return native.CompiledRegion(
+    return native.DnnlRegion(
         {
             "format": "byoc_lab.dnnl.graph",
             "version": 1,

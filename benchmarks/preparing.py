@@ -26,9 +26,7 @@ def prepare(threads: int) -> tuple[float, str]:
     mod = dnnl.partition_for_dnnl(*mobilenet.workload())
     graphs = [dnnl.region_graph(mod[gv], gv.name_hint) for gv in external_calls(mod)]
     dnnl.native.set_num_threads(threads)
-    regions, spent = timed(
-        lambda: [dnnl.native.CompiledRegion(g.graph, g.constants) for g in graphs]
-    )
+    regions, spent = timed(lambda: [dnnl.native.DnnlRegion(g.graph, g.constants) for g in graphs])
     return spent, regions[0].stats()["layouts"]
 
 

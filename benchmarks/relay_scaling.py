@@ -1,7 +1,7 @@
 """Does cost grow linearly with the module?
 
 Chains of n blocks, conv2d + bias + relu each, with an operator between them that DNNL does not
-take, so that n external functions result. Every pass of the "dnnl" pipeline, the printer, the
+support, so that n external functions result. Every pass of the "dnnl" pipeline, the printer, the
 parser, the linter, structural equality and repeated type inference: processor time (which does not
 count what else the machine does) and peak memory at each n, and the factor from one n to the next.
 

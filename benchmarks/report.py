@@ -22,7 +22,7 @@ RESULTS = Path(__file__).resolve().parents[1] / "build" / "benchmarks"
 def timed(
     run: Callable[[], Result], clock: Callable[[], float] = time.perf_counter
 ) -> tuple[Result, float]:
-    """What `run` gives, and how many seconds it took by `clock` (wall clock, unless another)."""
+    """What `run` returns, and how many seconds it took by `clock` (wall clock, unless another)."""
     start = clock()
     result = run()
     return result, clock() - start

@@ -90,7 +90,7 @@ def take_turns(
     try:
         for name, contender in contenders.items():
             workers[name] = _Worker(name, contender)
-            if len(workers) == 1:  # it may try things out while it prepares, and wants to be alone
+            if len(workers) == 1:  # it may try things out while it prepares, and runs alone
                 first[name] = workers[name].receive()
         first |= {name: workers[name].receive() for name in workers if name not in first}
         slow = {name for name, (_, taken) in first.items() if taken > SLOW * seconds}

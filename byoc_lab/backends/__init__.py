@@ -1,4 +1,4 @@
-"""The door for back ends: say what you take, what you fuse, and how you compile it.
+"""The extension API for back ends: what one supports, what it fuses, how it generates code.
 
     conv2d = is_op("nn.conv2d")(wildcard(), wildcard())
     byoc_lab.backends.register(
@@ -10,8 +10,8 @@
     mod = byoc_lab.backends.partition(mod, "npu")     # or byoc_lab.trace(mod, "npu")
     byoc_lab.build(mod).run(...)
 
-`ModuleRegion` makes of a TVM-FFI module what `codegen` has to give. All back ends of this package
-register this way: `byoc_lab.backends.dnnl`, and `ccompiler`, short enough to start one's own from.
+`ModuleRegion` turns a TVM-FFI module into what `codegen` must return. All back ends of this package
+register this way: `byoc_lab.backends.dnnl`, and `ccompiler`, which is short enough to copy.
 """
 
 from byoc_lab.backends.module_region import ModuleRegion

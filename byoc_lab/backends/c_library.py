@@ -21,7 +21,7 @@ OBJECT_FLAGS = ("-O2", "-c", "-fPIC")
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceText:
     """A text to compile, and what its file's name ends in."""
 
     text: str
@@ -29,14 +29,14 @@ class Source:
 
 
 @dataclass(frozen=True)
-class C(Source):
+class C(SourceText):
     """A text in C."""
 
     suffix: str = ".c"
 
 
 @dataclass(frozen=True)
-class Cpp(Source):
+class Cpp(SourceText):
     """A text in C++."""
 
     suffix: str = ".cc"
@@ -44,7 +44,7 @@ class Cpp(Source):
 
 def c_library(
     symbol: str,
-    sources: Sequence[Source],
+    sources: Sequence[SourceText],
     flags: Sequence[str] = (),
     includes: Sequence[Path] = (),
 ) -> Any:
@@ -80,7 +80,7 @@ def c_library(
 
 def c_objects(
     symbol: str,
-    sources: Sequence[Source],
+    sources: Sequence[SourceText],
     folder: Path,
     flags: Sequence[str] = (),
     includes: Sequence[Path] = (),
@@ -106,7 +106,7 @@ def linked() -> list[str]:
     return [str(library), f"-Wl,-rpath,{library.parent}", "-lm"]
 
 
-def _written(symbol: str, sources: Sequence[Source], folder: Path) -> list[Path]:
+def _written(symbol: str, sources: Sequence[SourceText], folder: Path) -> list[Path]:
     paths = [folder / f"source_{n}{source.suffix}" for n, source in enumerate(sources)]
     for path, source in zip(paths, sources, strict=True):
         try:

@@ -1,6 +1,6 @@
 """An external function as plain C: one loop per operator, one array per value.
 
-The C is written for reading: nothing is fused, and a shape that broadcasts is an index with fewer
+The C is meant to be read: nothing is fused, and an operand that broadcasts has an index with fewer
 terms. `tensor_argument.h` beside this file has what every generated file needs: the checks of the
 arguments.
 """
@@ -49,10 +49,10 @@ def c_source(function: Function, symbol: str, header: str = "") -> str:
     The function takes its inputs, then its outputs. Raises BuildError for what has no C here, and
     for a symbol that is no identifier of C.
     """
-    return _Writer(function, checked_symbol(symbol), header).file()
+    return _CWriter(function, checked_symbol(symbol), header).file()
 
 
-class _Writer:
+class _CWriter:
     def __init__(self, function: Function, symbol: str, header: str):
         self.function = function
         self.symbol = symbol

@@ -1,7 +1,7 @@
 """A back end in plain C: element-wise and dense regions, compiled by the system's compiler.
 
-The smallest thing that is a back end in full: predicates, a pattern, code, a module that TVM-FFI
-loads. It is there to be read, and to be copied by those who write their own.
+The smallest complete back end: predicates, a pattern, generated code, a module that TVM-FFI loads.
+Read it, and copy it to write your own.
 """
 
 from __future__ import annotations

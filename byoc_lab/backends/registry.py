@@ -1,4 +1,4 @@
-"""What back ends registered, and what follows from it: patterns, predicates, code, a pipeline."""
+"""The registry of back ends: their patterns, predicates, code generators and pipelines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Predicate = Callable[[Call], "bool | Refused"]
 
 @dataclass(frozen=True)
 class Backend:
-    """A registered back end. `supports` has a predicate for each operator that it ever takes."""
+    """A registered back end. `supports` has a predicate for each operator that it may support."""
 
     name: str
     patterns: Callable[[], Sequence[Entry]]
@@ -73,18 +73,18 @@ def register(
     codegen: Codegen | None = None,
     pipeline: Callable[[], Sequence[Pass]] | None = None,
 ) -> Backend:
-    """Make a back end known; registering a name again replaces what it stood for.
+    """Register a back end; registering a name again replaces the earlier one.
 
     patterns: what it computes in one piece, as (pattern name, pattern) or (pattern name, pattern,
         check), tried in this order; or a function that makes the list. The names begin with
-        "<name>.", which is how AnnotateTarget knows whose they are.
-    supports: the operators it takes one by one; with a mapping, `supports[operator](typed call)`
-        says whether it takes this call (False or `Refused("why")`).
+        "<name>.", by which AnnotateTarget recognises them.
+    supports: the operators it supports one by one; with a mapping, `supports[operator](typed call)`
+        says whether it supports this call (False or `Refused("why")`).
     beyond_tvm: those operators of `supports` that TVM's back end of this name leaves to the host.
         They have the attribute "beyond_tvm.<name>" in place of "target.<name>", and scripts that
         run with `byoc_lab.compat` do not offload them.
-    codegen: codegen(function, symbol) makes code of an external function (`run.CompiledRegion`).
-        Without it regions can be cut out and looked at, but not built.
+    codegen: codegen(function, symbol) compiles an external function (`run.CompiledRegion`). Without
+        it modules can be partitioned and inspected, but not built.
     pipeline: the passes from a plain module to a partitioned one; by default the usual five.
         `named_pipeline(name)` gives them.
 
@@ -103,7 +103,7 @@ def register(
         if not pattern_name.startswith(f"{name}."):
             raise PassError(
                 f"the patterns of {name!r} must have names that begin with '{name}.', found "
-                f"{pattern_name!r}; AnnotateTarget takes a composite by what stands before the dot"
+                f"{pattern_name!r}; AnnotateTarget finds a composite's target before the dot"
             )
     if isinstance(supports, str) or not isinstance(supports, Collection):
         raise PassError(
@@ -163,7 +163,9 @@ def names() -> list[str]:
 
 
 def partition(mod: IRModule, name: str, params: Mapping[str, Any] | None = None) -> IRModule:
-    """`mod` with what back end `name` takes in external functions; `params` are bound into @main.
+    """`mod` with what back end `name` supports in external functions.
+
+    params: bound into @main first.
 
     Raises UnknownNameError when there is no such back end.
     """

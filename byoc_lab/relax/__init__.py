@@ -3,7 +3,7 @@
 Importing this registers it: `relax.transform.RunCodegen()` then finds DNNL as it finds any code
 generator, and compiles functions with the attribute Codegen="dnnl". Where byoc_lab is installed,
 `import tvm` does that by itself. `partition_for_dnnl` makes such functions of everything that DNNL
-takes.
+supports.
 """
 
 from importlib.util import find_spec

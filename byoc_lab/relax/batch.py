@@ -1,4 +1,4 @@
-"""Sizes of Relax that are known at run time: DNNL takes one, the batch, in front of tensors.
+"""Sizes of Relax that are known at run time only: DNNL supports one, the leading batch axis.
 
 A region is compiled for a batch of `NOMINAL`; the runtime prepares itself for others when they
 come (native/README.md), as long as each sample is treated on its own. A reshape to a shape with the
@@ -25,7 +25,7 @@ def nominal(size: Any) -> int:
         return int(getattr(size, "value", size))
     if "Var" in type(size).__name__:
         return NOMINAL
-    raise BuildError(f"DNNL takes a batch that is not known, but nothing made of it, found {size}")
+    raise BuildError(f"DNNL supports an unknown batch, but no expression of it, found {size}")
 
 
 def is_number(size: Any) -> bool:
@@ -41,7 +41,7 @@ def check_one_batch(sizes: Iterable[Any]) -> None:
             found.append(size)
     if len(found) > 1:
         names = " and ".join(sorted(map(str, found)))
-        raise BuildError(f"DNNL takes one size that is not known, the batch, found {names}")
+        raise BuildError(f"DNNL supports one unknown size, the batch, found {names}")
 
 
 def why_not_per_sample(root: Expr, batches: Container[Expr]) -> str | None:

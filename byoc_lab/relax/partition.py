@@ -1,4 +1,4 @@
-"""Cutting out of a Relax module what DNNL takes."""
+"""Partitioning a Relax module: what DNNL supports becomes functions for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.tvm_runtime import import_tvm
 
 TARGET = "dnnl"
-BATCHED = "batch"  # how operands with a batch that is not known are called
+BATCHED = "batch"  # prefix of the names of operands whose batch is not known
 INSIDE_SPELLINGS = ("erf",)  # computed as part of an activation, and by nothing else
 
 
@@ -44,12 +44,12 @@ def patterns() -> list[tuple[Any, ...]]:
 
 
 def takes(context: Any) -> bool:
-    """Whether DNNL takes the call of a match: the check of every pattern."""
+    """Whether DNNL supports the call of a match: the check of every pattern."""
     return why_not_relax(context.matched_expr) is None
 
 
 def why_not_relax(call: Any) -> str | None:
-    """Why DNNL does not take a call of a Relax operator, in words; None when it does."""
+    """Why DNNL does not support a call of a Relax operator, in words; None when it does."""
     tvm = import_tvm()
 
     unknown: list[Any] = []
@@ -94,7 +94,7 @@ def why_not_relax(call: Any) -> str | None:
 def partition_for_dnnl(mod: Any) -> Any:
     """A Relax module with what DNNL can run in functions for it, batch norms folded before.
 
-    `relax.transform.RunCodegen()` then compiles them; what is left is compiled as ever. One size
+    `relax.transform.RunCodegen()` then compiles them; what is left is compiled as usual. One size
     may be known at run time only: the batch, in front of tensors (see `relax.batch`).
     """
     tvm = import_tvm()

@@ -1,8 +1,8 @@
 """Registering DNNL as a code generator of Relax.
 
 TVM-FFI must be there to register it with, and importing that takes long, so `import byoc_lab` does
-it only where TVM-FFI is imported already. For whoever imports TVM later there is the entry point
-"tvm.backends" of this distribution, which TVM calls at the end of its own import.
+it only where TVM-FFI is imported already. If TVM is imported later, the entry
+point "tvm.backends" of this distribution registers it, which TVM calls at the end of its import.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A function of Relax that was cut out for DNNL, as a function of Relay.
+"""Translation of a Relax function for DNNL to Relay.
 
 So one table of operators, one set of checks and one code generator serve both languages. Composite
 functions are opened: what is fused is decided by the code generator.
@@ -32,14 +32,14 @@ def to_relay(function: Any) -> tuple[Function, str]:
     batch.check_one_batch(size for p in function.params for size in batch_of(p))
     params = [relay.var(name_of(p), type_of(p)) for p in function.params]
     values = dict(zip(function.params, params, strict=True))
-    body = _Reader(symbol, values, {}).body(function.body)
+    body = _RelaxReader(symbol, values, {}).body(function.body)
     made = infer_expr(Function(params, body))
     assert isinstance(made, Function)
     return made, symbol
 
 
 def name_of(variable: Any) -> str:
-    """A Relax variable's name, which releases of TVM keep under two names."""
+    """A Relax variable's name; the field differs between releases of TVM."""
     return str(variable.name if hasattr(variable, "name") else variable.name_hint)
 
 
@@ -90,7 +90,7 @@ def translated(call: Any, operands: list[Expr]) -> Expr:
     return OPERATORS[name](call, *operands)
 
 
-class _Reader:
+class _RelaxReader:
     def __init__(self, symbol: str, values: dict[Any, Any], functions: dict[Any, Any]):
         self.symbol = symbol
         self.values = values
@@ -131,7 +131,7 @@ class _Reader:
             inner = self.functions[expr.op]
             given = [self.value(arg) for arg in expr.args]
             inside = dict(zip(inner.params, given, strict=True))
-            return _Reader(self.symbol, inside, self.functions).body(inner.body)
+            return _RelaxReader(self.symbol, inside, self.functions).body(inner.body)
         try:
             return translated(expr, [self.value(arg) for arg in expr.args])
         except BuildError as error:
@@ -218,7 +218,7 @@ def _mean(call: Any, data: Expr) -> Expr:
     axes = sorted(axis % rank for axis in _axes(call.attrs.axis, rank))
     if rank != 4 or axes != [2, 3] or not call.attrs.keepdims:
         raise BuildError(
-            f"DNNL takes a mean over the two last of 4 axes, with keepdims, found axes {axes} of "
+            f"DNNL supports a mean of the last two of 4 axes, with keepdims, found axes {axes} of "
             f"{rank}, keepdims={bool(call.attrs.keepdims)}"
         )
     return nn.global_avg_pool2d(data)

@@ -1,6 +1,6 @@
-"""Code generators: who makes code of the external functions that PartitionGraph cut out.
+"""Code generators of the external functions that PartitionGraph makes.
 
-Each is one function, `codegen(function, symbol)`, under the name that stands in the functions'
+Each is one function, `codegen(function, symbol)`, registered under the name in the functions'
 attribute "Compiler". `byoc_lab.backends.register` puts them here with the rest of a back end.
 A back end whose saved regions need a runtime of its own registers that, too: `register_runtime`.
 """
@@ -17,7 +17,7 @@ from byoc_lab.relay.ir.expr import Function
 
 
 class CompiledRegion(Protocol):
-    """What a back end makes of one external function.
+    """One external function, compiled by a back end.
 
     `module` is a TVM-FFI module that has a function named after the symbol; it takes the inputs
     and then the outputs, all as tensors (for a function with a tuple as result, one output for

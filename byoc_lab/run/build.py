@@ -43,19 +43,19 @@ def build(
     backends: code generators to use instead of the registered ones; None for a compiler means that
         TVM compiles its regions.
     offload: False is None for every compiler: the same module, compiled by TVM alone.
-    fallback: a region that its back end cannot compile, or whose back end is not there, is compiled
+    fallback: a region that its back end cannot compile, or whose back end is missing, is compiled
         by TVM, with an OffloadWarning; by default that is an error.
 
     Functions, references and data must be known before the module runs (see `run.inline`): they
-    are followed, and no trace of them is left but functions that are recursive.
+    are evaluated away, except recursive functions.
 
-    Quantized operators outside regions are taken apart first, as TVM's build does, so that the
-    active `relay.qnn.op.requantize_config` counts.
+    Quantized operators outside regions are lowered first, as TVM's build does, so that the active
+    `relay.qnn.op.requantize_config` counts.
 
     Several threads may build at once; TVM's part of it is done by one after the other.
 
     Raises BuildError (no translation, a region refused), PassError (a quantized operator that
-    cannot be taken apart), UnknownNameError (no such back end), NativeExtensionError (a back end is
+    cannot be lowered), UnknownNameError (no such back end), NativeExtensionError (a back end is
     not built), MissingDependencyError (no apache-tvm).
     """
     checked_module(mod, "build")
@@ -144,13 +144,14 @@ def _link(
 
 
 def _checked(compiled: Any, compiler: str, symbol: str) -> CompiledRegion:
-    """What a code generator gave, when it is compiled code. Raises BuildError."""
+    """What a code generator returned, if it is a compiled region. Raises BuildError."""
     if not hasattr(compiled, "module") or not callable(compiled):
         raise BuildError(
-            f"the code generator of back end {compiler!r} gave {type(compiled).__name__} for the "
-            f"function @{symbol}; it must give a compiled region (byoc_lab.run.CompiledRegion, for "
-            f"example byoc_lab.backends.ModuleRegion), or raise BuildError for what it cannot "
-            f"compile. build(fallback=True) compiles such functions with TVM"
+            f"the code generator of back end {compiler!r} returned {type(compiled).__name__} for "
+            f"the function @{symbol}; it must return a compiled region "
+            f"(byoc_lab.run.CompiledRegion, for example byoc_lab.backends.ModuleRegion), or raise "
+            f"BuildError for what it cannot compile. build(fallback=True) compiles such functions "
+            f"with TVM"
         )
     region: CompiledRegion = compiled
     return region

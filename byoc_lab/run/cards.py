@@ -77,7 +77,7 @@ class RegionCard:
         return sum(times) if times else None
 
     def cells(self) -> tuple[str, ...]:
-        """What stands under HEAD in a table."""
+        """The cells under HEAD in a table."""
         why = "" if self.offloaded else f" (not on {self.compiler}: {self.why})"
         return (
             f"@{self.symbol}",

@@ -1,4 +1,4 @@
-"""What `build` gives: run it, time it, ask where each region ran."""
+"""What `build` returns: an executable to run, to time, and to ask where each region ran."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class Executable:
             if not hasattr(code, "link_into"):
                 raise BuildError(
                     f"the code that {region.compiler} made of @{region.symbol} cannot be exported: "
-                    f"its module has no way to be saved. build(offload=False) makes all of it "
+                    f"its module cannot be saved. build(offload=False) makes all of it "
                     f"exportable"
                 )
             loaded.append(code)

@@ -27,7 +27,7 @@ def frame_of_call(node: Call, callee: Closure, args: list[Value], frame: ScopeFr
 
 
 def with_parts(node: Expr, parts: list[Expr], frame: ScopeFrame) -> Expr:
-    """`node` made of other parts, of the type that it has in this call of its function."""
+    """`node` with other parts, and the type that it has in this call of its function."""
     same = all(a is b for a, b in zip(parts, node.parts(), strict=True))
     made = node if same else node.with_parts(parts)
     if made.is_typed or not node.is_typed:

@@ -24,10 +24,10 @@ def widened(array: np.ndarray) -> np.ndarray:
 
 
 def checked_module(mod: Any, taker: str) -> IRModule:
-    """`mod`, when it is a module. taker: who takes it, for the ArgumentError otherwise."""
+    """`mod`, if it is a module. taker: the function named in the ArgumentError otherwise."""
     if not isinstance(mod, IRModule):
         raise ArgumentError(
-            f"{taker} takes an IRModule, found {type(mod).__name__} {mod!r:.80}; "
+            f"{taker} expects an IRModule, found {type(mod).__name__} {mod!r:.80}; "
             f"IRModule.from_expr(...) makes one of a function or an expression"
         )
     return mod

@@ -149,7 +149,7 @@ class Interpreter:
     # Rules
 
     def itself(self, node: Expr, frame: ScopeFrame) -> Value:
-        """A callee that stands for itself."""
+        """A callee that is its own value."""
         return node
 
     def variable(self, node: Var, frame: ScopeFrame) -> Value:

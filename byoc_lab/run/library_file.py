@@ -1,4 +1,4 @@
-"""What stands behind the end of an exported library: format, version, size and checksum.
+"""The trailer of an exported library: format, version, size and checksum, behind its end.
 
 A dynamic linker does not look there. A damaged library crashes the process that loads it, before
 anything in it could report an error; so the file is verified before it is loaded.

@@ -10,7 +10,6 @@ import re
 
 from byoc_lab.errors import BuildError
 
-MAX_LENGTH = 1000  # characters of a symbol
 _IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _OF_C_AND_CPP = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t
@@ -25,12 +24,9 @@ KEYWORDS = frozenset(_OF_C_AND_CPP.split())  # C11, C++17
 
 
 def is_symbol(name: object) -> bool:
-    """Whether a name is an identifier of C and C++: ASCII, at most MAX_LENGTH characters."""
+    """Whether a name is an identifier of C and C++, in ASCII. Relax's names may be long."""
     return (
-        isinstance(name, str)
-        and len(name) <= MAX_LENGTH
-        and _IDENTIFIER.fullmatch(name) is not None
-        and name not in KEYWORDS
+        isinstance(name, str) and _IDENTIFIER.fullmatch(name) is not None and name not in KEYWORDS
     )
 
 
@@ -44,9 +40,8 @@ def checked_symbol(name: object) -> str:
     length = f" ({len(name):,} characters)" if isinstance(name, str) and len(name) > 80 else ""
     raise BuildError(
         f"the external function @{shown(name)}{length} cannot be compiled: its name becomes a "
-        f"symbol, which must be an identifier of C (letters, digits and _, no keyword, at most "
-        f"{MAX_LENGTH} characters). Rename the function, or build(offload=False) to compile its "
-        f"body with TVM"
+        f"symbol, which must be an identifier of C (letters, digits and _, no keyword). Rename the "
+        f"function, or build(offload=False) to compile its body with TVM"
     )
 
 
@@ -57,7 +52,7 @@ def shown(name: object) -> str:
 
 
 def c_text(text: str) -> str:
-    r"""Any text as it can stand in a comment or a string literal of C and C++.
+    r"""Any text in a form that is safe inside a comment or a string literal of C and C++.
 
     Printable characters stay, but for those that could end the comment or the literal or continue
     its line (", \, *, and ?, which begins trigraphs): these and all others become octal escapes of

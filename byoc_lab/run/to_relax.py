@@ -1,4 +1,4 @@
-"""From Relay to Relax: what is left of a module for TVM to compile.
+"""From Relay to Relax: the part of a module that TVM compiles.
 
 Each operator is translated by its definition (`OpDef.relax`); an external function becomes a call
 of the code that its back end made, `call_dps_packed(symbol, inputs)`.
@@ -107,7 +107,7 @@ class _Translator:
         self.declared[gv] = self.builder.add_func(empty, gv.name_hint)
 
     def recursive(self, gv: GlobalVar, function: Function) -> Any:
-        """Add the body of a declared function; the global variable of what takes its place."""
+        """Add the body of a declared function; the global variable of its replacement."""
         if any(isinstance(n, Call) and n.op is gv for n in _evaluated(function.body)):
             raise BuildError(f"a function calls itself whatever its inputs are: {function}")
         return self.function(f"{gv.name_hint}_body", function.params, function.body, deep=True)
@@ -146,7 +146,7 @@ class _Translator:
         """Add a Relax function of a body whose branches have been added."""
         made, nodes = self._params(params, deep), _evaluated(body)
         with self.builder.function(name, list(made.values())):
-            # Only what stands in a dataflow block is fused, and a branch cannot stand in one.
+            # TVM fuses only inside dataflow blocks, which cannot contain branches.
             if any(isinstance(node, If) for node in nodes):
                 result = self._emit_all(nodes, made, self.builder.emit)
             else:

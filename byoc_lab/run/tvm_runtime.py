@@ -1,4 +1,4 @@
-"""Importing apache-tvm, and the few names that its releases 0.25 to 0.27 spell differently."""
+"""Importing apache-tvm, and the few names that differ between its releases 0.25 to 0.27."""
 
 from __future__ import annotations
 

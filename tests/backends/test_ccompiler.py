@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 
 import numpy as np
@@ -101,6 +102,57 @@ def test_the_c_is_for_reading() -> None:
 def test_what_has_no_c_is_refused_by_name() -> None:
     with pytest.raises(BuildError, match="region @r: ccompiler has no C for erf"):
         c_source(function(relay.erf(relay.var("x", shape=(2,)))), "r")
+
+
+@functools.cache
+def propagating() -> CRegion:
+    """One region of the operators that choose between numbers, compiled once."""
+    a, b = (relay.var(n, shape=(1, 3)) for n in "ab")
+    chosen = [nn.relu(a), relay.clip(a, -1, 1), relay.minimum(a, b), relay.maximum(a, b)]
+    return CRegion(function(relay.Tuple(chosen)), "choose")
+
+
+@needs_cc
+@given(
+    st.lists(st.sampled_from([np.nan, -np.inf, np.inf, -0.0, 0.5, -2.0]), min_size=2, max_size=2)
+)
+@settings(max_examples=36, deadline=None)
+def test_nan_in_gives_nan_out(values: list[float]) -> None:
+    """As with NumPy, whichever operand it is in."""
+    a, b = (np.float32([[v, 1, v]]) for v in values)
+    found = propagating()(a, b)
+    wanted = [np.maximum(a, 0), np.clip(a, -1, 1), np.minimum(a, b), np.maximum(a, b)]
+    for got, want in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+@needs_cc
+@pytest.mark.parametrize("compiler", ["cc -DX", "env X=1 cc", "'cc'"])
+def test_cc_may_have_options_and_be_quoted(compiler: str, monkeypatch) -> None:
+    monkeypatch.setenv("CC", compiler)
+    check(relay.exp(relay.var("x", shape=(2,))))
+
+
+@pytest.mark.parametrize(
+    ("compiler", "message"),
+    [("'cc", "cannot be split into words"), ("no_such_compiler -x", "cannot be run"), ("/", "run")],
+)
+def test_a_cc_that_is_no_command_is_named(compiler: str, message: str, monkeypatch) -> None:
+    monkeypatch.setenv("CC", compiler)
+    with pytest.raises(BuildError, match=message):
+        CRegion(function(relay.exp(relay.var("x", shape=(2,)))), "r")
+
+
+@needs_cc
+def test_a_temporary_folder_without_execution_is_named(monkeypatch) -> None:
+    """What a library on a file system mounted with noexec gives."""
+
+    def refused(path: str) -> None:
+        raise RuntimeError(f"{path}: failed to map segment from shared object")
+
+    monkeypatch.setattr("tvm_ffi.load_module", refused)
+    with pytest.raises(BuildError, match=r"failed to map segment.*noexec.*variable TMPDIR"):
+        CRegion(function(relay.exp(relay.var("x", shape=(2,)))), "r")
 
 
 def test_without_a_compiler_it_says_how_to_get_one(monkeypatch) -> None:

@@ -65,7 +65,7 @@ def test_one_call_makes_predicates_patterns_pipeline_and_code(toy: backends.Back
     np.testing.assert_array_equal(evaluate(cut, values).outputs, evaluate(mod, values).outputs)
 
 
-def test_why_a_call_is_not_taken(toy: backends.Backend) -> None:
+def test_why_a_call_is_not_supported(toy: backends.Backend) -> None:
     def call(expr: relay.Expr) -> relay.Expr:
         return module(expr)["main"].body
 
@@ -167,13 +167,13 @@ def test_a_predicate_that_raises_is_named_with_the_call() -> None:
 
 
 @pytest.mark.parametrize("made", [None, "code", lambda x: x])
-def test_a_code_generator_must_give_a_compiled_region(made: object) -> None:
+def test_a_code_generator_must_return_a_compiled_region(made: object) -> None:
     pytest.importorskip("tvm")
     back_end = "npu_gives_nothing"
     backends.register(back_end, supports=["nn.relu"], codegen=lambda function, symbol: made)
     x = relay.var("x", shape=(2, 2))
     mod = backends.partition(IRModule.from_expr(relay.Function([x], relay.nn.relu(x))), back_end)
-    with pytest.raises(BuildError, match="generator of back end 'npu_gives_nothing' gave") as e:
+    with pytest.raises(BuildError, match="generator of back end 'npu_gives_nothing' returned") as e:
         byoc_lab.build(mod)
     assert "@tvmgen_default_npu_gives_nothing_main_0" in str(e.value)
     backends.register(back_end)

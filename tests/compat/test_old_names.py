@@ -113,7 +113,7 @@ def test_what_an_operator_says_of_itself() -> None:
     assert relay.var("x").vid.same_as(relay.var("x").vid) is False
 
 
-def test_building_is_heard_of(capsys: pytest.CaptureFixture[str]) -> None:
+def test_instruments_observe_a_build(capsys: pytest.CaptureFixture[str]) -> None:
     @tvm.instrument.pass_instrument
     class Names:
         def run_after_pass(self, mod: typing.Any, info: typing.Any) -> None:
@@ -160,7 +160,7 @@ def _external(dtype: str) -> typing.Any:
 
 
 @pytest.mark.parametrize(("dtype", "where"), [("float32", "ccompiler"), ("int32", "llvm")])
-def test_the_sample_compiler_takes_every_region(
+def test_the_sample_compiler_builds_every_region(
     tmp_path: typing.Any, dtype: str, where: str
 ) -> None:
     """And a saved program has its inputs' names, though a text must tell them from a region's."""

@@ -165,7 +165,7 @@ def test_the_header_of_a_target_is_in_the_code() -> None:
         relay.vm.compile(mod, target=bogus)
 
 
-def test_a_header_for_which_there_is_no_c_is_told_of() -> None:
+def test_a_header_that_is_not_used_gives_a_warning() -> None:
     """ccompiler writes C of float32; what else is annotated for it is compiled by TVM."""
     y = relay.annotation.compiler_begin(relay.var("y", shape=(2,), dtype="int32"), "ccompiler")
     body = relay.annotation.compiler_end(relay.abs(y), "ccompiler")

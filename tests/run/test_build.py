@@ -253,7 +253,7 @@ def test_a_back_end_of_one_s_own() -> None:
         made = dnnl.region_graph(function, symbol)
         (op,) = made.graph["ops"]
         op["attrs"] = {"alg": "linear", "alpha": -1.0}
-        return native.CompiledRegion(made.graph, made.constants)
+        return native.DnnlRegion(made.graph, made.constants)
 
     x = relay.var("x", shape=(2, 3))
     mod = infer_module(IRModule.from_expr(end(nn.relu(begin(x, "mine")), "mine")))

@@ -84,7 +84,7 @@ def test_let_binds_its_value() -> None:
     np.testing.assert_array_equal(evaluate(program, [X]).value, (2 * X) ** 2 - 2 * X)
 
 
-def test_only_the_branch_that_is_taken_is_evaluated() -> None:
+def test_only_one_branch_is_evaluated() -> None:
     cond = relay.var("cond", shape=(), dtype="bool")
     unbound = relay.Call(relay.GlobalVar("nowhere"), [x])
     choice = relay.If(cond, x + x, unbound)

@@ -50,17 +50,17 @@ def test_a_data_value_is_a_result():
 @pytest.mark.parametrize(
     "c, expected", [("Cons(1, Nil)", 1), ("Nil", 2), ("Cons(1, Cons(5, Nil))", 5)]
 )
-def test_the_first_clause_that_matches_is_taken(c: str, expected: int):
+def test_the_first_matching_clause_is_evaluated(c: str, expected: int):
     clauses = "Cons(_, Cons(%x, _)) => %x, Cons(%x, _) => %x, Nil => 2, _ => 3"
     assert run(f"def @main() {{ match ({c}) {{ {clauses} }} }}").value == expected
 
 
-def test_tuples_are_taken_apart():
+def test_tuples_are_destructured():
     main = "def @main(%x: float32) { match ((%x, (1f, Nil))) { (%a, (%b, %c)) => (%b, %a) } }"
     assert run(main, np.float32(7), dtype="float64").value == (1, 7)
 
 
-def test_only_the_clause_that_is_taken_is_evaluated():
+def test_only_the_matching_clause_is_evaluated():
     loop = "def @loop() -> int32 { @loop() }\n"
     main = "def @main() { match (Cons(1, Nil)) { Nil => { @loop() }, Cons(%x, _) => { %x } } }"
     assert run(loop + main).value == 1
@@ -75,7 +75,7 @@ def test_values_are_kept_on_request():
     assert result.values[match.binds()[0]] == result.values[match] == 4
 
 
-def test_a_value_that_no_clause_takes_is_named():
+def test_a_value_that_no_clause_matches_is_named():
     with pytest.raises(
         EvaluationError, match=r"from_string:10:15: no clause .* <Cons of 2 fields>"
     ):

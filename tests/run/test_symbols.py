@@ -28,7 +28,7 @@ from byoc_lab.relay import Call, Function, GlobalVar, IRModule
 from byoc_lab.relay.typing.infer import infer_expr, infer_module
 from byoc_lab.run import load_library
 from byoc_lab.run.inline import flattened
-from byoc_lab.run.symbols import KEYWORDS, MAX_LENGTH, c_text, checked_symbol, is_symbol
+from byoc_lab.run.symbols import KEYWORDS, c_text, checked_symbol, is_symbol
 from byoc_lab.run.to_relax import parameter_name, relay_name, to_relax
 from tests.hostile_names import FIXED, hostile_names
 
@@ -60,7 +60,7 @@ def module(name: str, compiler: str = "ccompiler", parameter: str = "x") -> IRMo
 
 @given(hostile_names)
 def test_a_symbol_is_an_identifier_and_no_keyword(name: str) -> None:
-    fits = bool(IDENTIFIER.fullmatch(name)) and name not in KEYWORDS and len(name) <= MAX_LENGTH
+    fits = bool(IDENTIFIER.fullmatch(name)) and name not in KEYWORDS
     assert is_symbol(name) == fits
     if fits:
         assert checked_symbol(name) == name
@@ -70,7 +70,7 @@ def test_a_symbol_is_an_identifier_and_no_keyword(name: str) -> None:
         assert len(str(caught.value)) < 800 and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["main", "tvmgen_default_dnnl_main_0", "_", "a" * MAX_LENGTH])
+@pytest.mark.parametrize("name", ["main", "tvmgen_default_dnnl_main_0", "_", "a" * 5000])
 def test_usual_names_are_symbols(name: str) -> None:
     assert checked_symbol(name) == name
 
@@ -128,7 +128,7 @@ def _relax(name: str) -> Any:
 @settings(max_examples=10, deadline=None)
 @example(name="f(void){}\n__attribute__((constructor)) void g(void)")
 @example(name="../../outside")
-def test_no_generator_takes_a_name_that_is_no_symbol(generator: str, name: str) -> None:
+def test_every_generator_refuses_a_name_that_is_no_symbol(generator: str, name: str) -> None:
     with pytest.raises(BuildError, match=r"function @.*must be an identifier of C"):
         GENERATORS[generator](name)
 

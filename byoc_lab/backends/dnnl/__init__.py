@@ -1,11 +1,11 @@
-"""The example back end: DNNL, which is oneDNN's older name and the one BYOC knows it by.
+"""The back end DNNL: oneDNN under its older name, which BYOC uses.
 
-Importing this registers it, as any back end does it (`byoc_lab.backends.register`): what it takes
+Importing this registers it, as for any back end (`byoc_lab.backends.register`): what it supports
 (`operators.py`), what it fuses (`patterns.py`), the passes before (`partition.py`) and the code
 generator of external functions (`codegen.py`).
 
-The native extension is loaded when something runs on it: `native.py`; single kernels to call by
-hand are in `kernels.py`.
+The native extension is loaded when something runs on it (`native.py`). `kernels` has single kernels
+as Python functions.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _backend = register(
 )
 register_runtime(native.available)
 
-# Why DNNL does not take a call by itself: as `backends.get("dnnl").why_not`. What may stand in a
-# region that was annotated by hand is more: `operators.why_not`.
+# Why DNNL does not support a call by itself: as `backends.get("dnnl").why_not`. A region that was
+# annotated by hand may contain more: `operators.why_not`.
 why_not = _backend.why_not
 
 __all__ = [

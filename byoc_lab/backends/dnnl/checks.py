@@ -1,7 +1,7 @@
-"""What DNNL asks of a call of an operator: types, shapes and attributes.
+"""Which calls of an operator DNNL supports: checks of types, shapes and attributes.
 
-Each check gives None, or the reason for a refusal in words. They do not see whether AnnotateTarget
-is to offer the operator: `operators.py` does.
+Each check returns None, or the reason for a refusal in words. Whether AnnotateTarget offers the
+operator at all is decided in `operators.py`.
 """
 
 from __future__ import annotations

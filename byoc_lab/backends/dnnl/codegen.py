@@ -1,9 +1,9 @@
 """Code generation: an external function of Relay becomes one graph of the native runtime.
 
 The walk is general. An operation of `operators.py` becomes a native operation; an element-wise one
-whose operand was made by the operation before it, for it alone, is fused into that as a post-op
+whose operand was made by the operation before it, and is read by nothing else, is fused into that
 (or as its bias). So conv2d + bias + relu is one kernel whether or not MergeComposite gave it a
-name, and so is every other chain oneDNN takes.
+name, and so is every other chain that oneDNN supports.
 
 The native runtime has one order of axes (NCHW, OIHW). A value in another order is kept as a tensor
 in that one and the order still to be put on it, which element-wise operations pass on; so a network
@@ -55,14 +55,14 @@ from byoc_lab.run.symbols import c_text, checked_symbol
 COMMUTATIVE = ("add", "mul", "max", "min")  # native algorithms
 
 
-def compile_region(function: Function, symbol: str) -> native.CompiledRegion:
+def compile_region(function: Function, symbol: str) -> native.DnnlRegion:
     """The compiled form of an external function: DNNL's code generator.
 
     Raises BuildError, naming the operator and what to do, for what DNNL cannot compute.
     """
     made = region_graph(function, symbol)
     try:
-        return native.CompiledRegion(made.graph, made.constants)
+        return native.DnnlRegion(made.graph, made.constants)
     except (ValueError, TypeError, RuntimeError) as error:
         raise BuildError(
             f"DNNL refuses region @{symbol}: {error}. Annotate that operator for another compiler "
@@ -339,7 +339,7 @@ class _Builder:
         return self.out.transposed(padded, inverse(axes))
 
     def _bias_add(self, operator: Operator, call: Call, axis: int) -> None:
-        """A vector along one axis: a bias where the operation before takes one there."""
+        """A vector along one axis: a bias where the operation before supports one there."""
         data, vector = call.args
         value, other = self.value_of[data], self._plain(vector)
         shape = self.out.shape(value.tensor)

@@ -34,7 +34,7 @@ class Kernel:
         return cls(op["name"], op["impl"], layouts, fused, separate, op["time_us"])
 
     def cells(self, total_us: float | None) -> tuple[str, ...]:
-        """What stands under HEAD in a table; total_us: the time of all kernels together."""
+        """The cells under HEAD in a table; total_us: the time of all kernels together."""
         *operands, result = self.layouts.values()
         post_ops = [*self.fused, *(f"then {name}" for name in self.separate)]
         took, share = "", ""

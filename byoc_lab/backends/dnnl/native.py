@@ -1,6 +1,6 @@
 """The compiled DNNL extension: loading it, handing it arrays, running a region on it.
 
-The extension is a shared library without Python in it; TVM-FFI loads it and carries the calls.
+The extension is a shared library without Python in it; TVM-FFI loads it and makes the calls.
 Nothing is loaded until it is used.
 """
 
@@ -103,7 +103,7 @@ def set_layouts(rule: str) -> None:
     "blocked": blocks of channels; "any": what oneDNN prefers for each; "timed", the default: the
     quickest for the region as a whole of these two and a mixture, found by running it a few times
     when it is created (a region of little work is not: it gets "blocked").
-    `CompiledRegion.stats()` tells the choice and the times. Results agree within rounding, not bit
+    `DnnlRegion.stats()` tells the choice and the times. Results agree within rounding, not bit
     by bit, and timing may decide differently another time: name one of the two where runs have to
     repeat exactly. Raises ValueError.
     """
@@ -125,7 +125,7 @@ def using_threads(threads: int | None) -> Iterator[None]:
 
 
 def dtype_name(value: Any) -> str:
-    """The dtype of an array or tensor as DTYPES has it; uint16 stands for the bits of bfloat16."""
+    """The dtype of an array or tensor as DTYPES has it; uint16 means the bits of bfloat16."""
     name = str(value.dtype).removeprefix("torch.")
     return "bfloat16" if name == "uint16" else name
 
@@ -264,8 +264,8 @@ def _constant(name: str, where: str, value: Any, stated: dict[str, Any]) -> Any:
     return row_major(given)
 
 
-class CompiledRegion:
-    """A region of a network, compiled: `CompiledRegion(graph, constants)(*inputs)` are its outputs.
+class DnnlRegion:
+    """A region of a network, compiled: `DnnlRegion(graph, constants)(*inputs)` are its outputs.
 
     `graph` is the JSON graph of native/README.md as a dict, `constants` its constants in order
     (copied, unless all are arrays that nobody can write to). Primitives are created and constants
@@ -361,6 +361,4 @@ class CompiledRegion:
         self.module["set_profiling"](on)
 
     def __repr__(self) -> str:
-        return (
-            f"CompiledRegion({self.symbol!r}, inputs={self._inputs}, outputs={self._output_shapes})"
-        )
+        return f"DnnlRegion({self.symbol!r}, inputs={self._inputs}, outputs={self._output_shapes})"

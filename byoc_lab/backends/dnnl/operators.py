@@ -1,4 +1,4 @@
-"""What DNNL can compute: for each Relay operator, the native operation that stands for it.
+"""What DNNL can compute: for each Relay operator, the native operation that implements it.
 
 This one table answers three questions: whether AnnotateTarget offers a call, which activations a
 fusable chain can end in (`patterns.py`), and what code generation writes (`codegen.py`). All three
@@ -39,10 +39,10 @@ class Operator:
 
     kind: of the native operation ("reshape" is one that only moves the data).
     attrs(attributes of the call) -> attributes of the native operation.
-    check(call) -> why this call cannot be taken, or None. Types are checked before.
+    check(call) -> why this call is not supported, or None. Types are checked before.
     post_op: whether it can be fused into the operation that makes its (first) operand.
-    offered: whether AnnotateTarget takes it. Those that are not (TVM's DNNL leaves them to the
-        host as well) still compile inside a region that was annotated by hand.
+    offered: whether AnnotateTarget annotates it. The others (TVM's DNNL leaves them to the host as
+        well) still compile inside a region that was annotated by hand.
     beyond_tvm: whether it is offered here and not by TVM 0.16's DNNL; `byoc_lab.compat` leaves such
         operators to the host, as TVM does (see `AnnotateTarget`).
     integers: whether it is an operator on quantized numbers; `check` then answers for all dtypes.
@@ -65,9 +65,9 @@ def why_not(call: Call, chained: bool = False) -> str | None:
     """Why DNNL cannot compute this call of an operator, in words; None when it can.
 
     `call` must be typed. chained: whether it is part of a quantized chain, in which some operators
-    work on integers that stand for themselves otherwise (`quantized.why_no_step`).
+    work on integers (`quantized.why_no_step`).
 
-    None does not mean that AnnotateTarget takes it: see `Operator.offered`.
+    None does not mean that AnnotateTarget annotates it: see `Operator.offered`.
     """
     name = call.op.name if isinstance(call.op, Op) else None
     if chained and quantized.is_step(call):
@@ -303,6 +303,6 @@ OPERATORS: dict[str, Operator] = {
 
 
 def takes(call: Call) -> bool | Refused:
-    """Whether DNNL takes a typed call: the predicate that AnnotateTarget asks."""
+    """Whether DNNL supports a typed call: the predicate that AnnotateTarget asks."""
     reason = why_not(call)
     return Refused(reason) if reason else True

@@ -1,4 +1,4 @@
-"""From a plain module to one whose work for DNNL stands in external functions.
+"""The pipelines that move what DNNL computes into external functions.
 
 Two pipelines: "dnnl" has the eight passes of a first BYOC flow, one idea each, for stepping
 through; "partition_for_dnnl" is all that TVM 0.16's DNNL integration does. Both offload more than

@@ -1,4 +1,4 @@
-"""The chains that DNNL runs as one kernel, each defined once.
+"""The chains of operators that DNNL runs as one kernel, each defined once.
 
 From a `Chain` follow its name, the dataflow pattern that MergeComposite looks for, and the check
 that refuses a match. Code generation (`codegen.py`) needs neither the name nor the pattern: it
@@ -7,7 +7,7 @@ fuses whatever follows an operation and is a post-op in `operators.py` or spelle
 
 Names, order and checks are those of TVM 0.16's DNNL pattern table (python/tvm/relay/op/contrib/
 dnnl.py): quantized chains, residual sums, biased chains before unbiased ones, a chain before the
-shorter chain it begins with. Two oversights of its checks are mended: a convolution that leaves
+shorter chain it begins with. Two oversights of its checks are fixed: a convolution that leaves
 its attribute `channels` to be inferred, and a bias added from the left.
 """
 
@@ -165,7 +165,7 @@ def _why_no_sum(call: Expr, other: Expr) -> str | None:
 def _why_no_bias(root: Expr, other: Expr) -> str | None:
     """A bias has one element for each output channel."""
     if not isinstance(root, Call) or not root.is_op("nn.conv2d"):
-        return "TVM's rule takes a bias without activation, or before relu, for nn.conv2d alone"
+        return "TVM's rule accepts a bias without activation, or before relu, for nn.conv2d alone"
     result, operand = root.checked_type, other.checked_type
     assert isinstance(result, TensorType) and isinstance(operand, TensorType)
     channels = channels_of(root)
@@ -190,7 +190,7 @@ def chains() -> Iterator[Chain]:
 
 
 def pattern_table(beyond_tvm: bool = True) -> list[tuple[Any, ...]]:
-    """The table that `get_pattern_table("dnnl")` gives: (name, pattern, check) for each chain.
+    """The table that `get_pattern_table("dnnl")` returns: (name, pattern, check) for each chain.
 
     beyond_tvm: also chains that TVM 0.16's table leaves out: an nn.bias_add as the bias, and
         quantized chains of Relay's own operators.

@@ -1,11 +1,11 @@
 """Quantized networks on DNNL: which qnn operators and chains of them it supports.
 
 Convolutions and products of integers are exact in int32; changes of scale are Relay's own integer
-arithmetic (native/src/ops/quantized.cc), so a region gives the bits that Relay's operators give.
+arithmetic (native/src/ops/quantized.cc), so results equal those of Relay's operators bit for bit.
 A bias goes into the qnn.requantize behind it, a clip or cast of integers into what made them.
 
-TVM's form of the same chains (`legalize_qnn.py`) computes in float32 and ends with a cast, which
-takes the fraction away here as in Relay; TVM's own DNNL kernels round to the nearest there.
+TVM's form of the same chains (`compat/integrations/dnnl/legalize_qnn.py`) computes in float32 and
+ends with a cast, which truncates here as in Relay; TVM's own DNNL kernels round to nearest there.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CUTS = f"{', '.join(CUTTING)} or a cast of real numbers"
 
 
 def why_no_parameters(call: Call) -> str | None:
-    """Why DNNL cannot take the dtypes, scales and zero points of a qnn call; None when it can."""
+    """Why DNNL does not support dtypes, scales or zero points of a qnn call; None when it does."""
     assert isinstance(call.op, Op)
     wanted = ("float32",) if call.is_op("qnn.quantize") else INTEGERS
     data = call.args[0].checked_type
@@ -56,7 +56,7 @@ def why_no_parameters(call: Call) -> str | None:
 
 
 def why_no_product(call: Call) -> str | None:
-    """Why DNNL cannot take this qnn.conv2d or qnn.dense, whose layouts are looked at elsewhere."""
+    """Why DNNL does not support this qnn.conv2d or qnn.dense; layouts are checked elsewhere."""
     data, weight = (a.checked_type for a in call.args[:2])
     assert isinstance(data, TensorType) and isinstance(weight, TensorType)
     reason = why_no_parameters(call)
@@ -74,7 +74,7 @@ def why_no_product(call: Call) -> str | None:
 
 
 def why_no_requantize(call: Call) -> str | None:
-    """Why DNNL cannot take this qnn.requantize, as the current configuration has it.
+    """Why DNNL does not support this qnn.requantize under the current configuration.
 
     A bias that is added before is part of it, and has to lie along the axis of its scales.
     """
@@ -106,7 +106,7 @@ def arithmetic(call: Call) -> tuple[str, str]:
 
 
 def why_no_sum(call: Call) -> str | None:
-    """Why DNNL cannot take this qnn.add."""
+    """Why DNNL does not support this qnn.add."""
     lhs, rhs = (a.checked_type for a in call.args[:2])
     if lhs != rhs:
         return f"both operands must have one type, found {lhs} and {rhs}"
@@ -250,7 +250,7 @@ def bias_axis(added: Call) -> int | None:
     return (longer or [0])[0] if len(longer) <= 1 and len(shape) <= rank else None
 
 
-# The chains that MergeComposite looks for ---------------------------------------------------------
+# The chains that MergeComposite matches -----------------------------------------------------------
 
 
 def tvm_pattern(root: str) -> DFPattern:

@@ -46,7 +46,7 @@ def is_arm_compute_runtime_enabled() -> bool:
     return False
 
 
-# What is taken ------------------------------------------------------------------------------------
+# What is supported -------------------------------------------------------------------------------
 
 
 def is_per_channel_quantization(zero_point: Expr, scale: Expr) -> bool:
@@ -266,10 +266,10 @@ def partition_for_arm_compute_lib(
     disabled_ops: Collection[str] = ("concatenate",),
     **opts: Any,
 ) -> IRModule:
-    """`mod` with what ACL takes in external functions; `params` are bound into @main first.
+    """`mod` with what ACL supports in external functions; `params` are bound into @main first.
 
-    disabled_ops: "concatenate" stays outside unless this is empty. opts: taken and not looked at,
-    as in TVM, whose command line hands every integration the same options.
+    disabled_ops: "concatenate" stays outside unless this is empty. opts: accepted and ignored,
+    as in TVM, whose command line passes every integration the same options.
     """
     passes = pipeline(disabled_ops)
     return Sequential(passes, name="partition_for_arm_compute_lib")(with_params(mod, params))

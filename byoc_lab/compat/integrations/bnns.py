@@ -34,7 +34,7 @@ IMAGES = (3, 4)  # the ranks of an image, and of a batch of them
 ACTIVATIONS = {"none": None, "relu": "nn.relu", "sigmoid": "sigmoid"}
 
 
-# What is taken ------------------------------------------------------------------------------------
+# What is supported -------------------------------------------------------------------------------
 
 
 def takes_pool(call: Call) -> bool | Refused:
@@ -170,7 +170,7 @@ def pipeline() -> list[Pass]:
 
 
 def partition_for_bnns(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
-    """`mod` with what BNNS takes in external functions; `params` are bound into @main first."""
+    """`mod` with what BNNS supports in external functions; `params` are bound into @main first."""
     return Sequential(pipeline(), name="partition_for_bnns")(with_params(mod, params))
 
 

@@ -37,7 +37,7 @@ def takes_product(match: Call) -> bool | Refused:
     if left != right:
         return Refused(f"the operands must have one dtype, found {left} and {right}")
     if (left, result.dtype) not in DTYPES:
-        return Refused(f"there is no product of {left} that gives {result.dtype}")
+        return Refused(f"cuBLAS has no product of {left} with results in {result.dtype}")
     if left == "int8":
         for ty in types:
             if not isinstance(ty.shape[-1], int) or ty.shape[-1] % 4:

@@ -41,12 +41,12 @@ def takes_conv2d(match: Call) -> bool | Refused:
 
 
 def takes_any(match: Call) -> bool:
-    """TVM looks at nothing here: a biased convolution is taken with any dtype and layout."""
+    """As in TVM, a biased convolution is accepted with any dtype and layout."""
     return True
 
 
 def pattern_table() -> list[Entry]:
-    """(name, pattern, check) of all that cuDNN takes."""
+    """(name, pattern, check) of all that cuDNN supports."""
 
     def conv2d() -> DFPattern:
         return is_op("nn.conv2d")(wildcard(), wildcard())
@@ -72,7 +72,7 @@ def pipeline() -> list[Pass]:
 
 
 def partition_for_cudnn(mod: IRModule) -> IRModule:
-    """`mod` with what cuDNN takes in external functions."""
+    """`mod` with what cuDNN supports in external functions."""
     return Sequential(pipeline(), name="partition_for_cudnn")(mod)
 
 

@@ -116,7 +116,7 @@ def make_residual_block_pattern(
     return is_op("nn.relu")(found) if with_act == "relu" else found
 
 
-# What is taken ------------------------------------------------------------------------------------
+# What is supported -------------------------------------------------------------------------------
 
 
 def check_dtype(lhs: Any, rhs: Any) -> bool | Refused:
@@ -186,7 +186,7 @@ def check_conv2d_residual(match: Call, binary_op: str) -> bool | Refused:
 
 
 def pattern_table() -> list[Entry]:
-    """(name, pattern, check) of all that CUTLASS takes, residual blocks before what they end."""
+    """(name, pattern, check) of all that CUTLASS supports, residual blocks before what they end."""
     biased = {f"conv2d_bias_{a}": make_conv2d_pattern(True, a) for a in ACTIVATIONS}
     biased["conv2d_bias"] = make_conv2d_pattern(True)
     blocks = [
@@ -215,7 +215,7 @@ def pattern_table() -> list[Entry]:
 
 def pipeline() -> list[Pass]:
     """The passes of `partition_for_cutlass`, after the batch norms are folded: every match
-    becomes a region of its own, its constants handed in."""
+    becomes a region of its own, its constants passed as arguments."""
     return [
         InferType(),
         MergeComposite(pattern_table()),
@@ -225,7 +225,7 @@ def pipeline() -> list[Pass]:
 
 
 def partition_for_cutlass(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
-    """`mod` with what CUTLASS takes in external functions.
+    """`mod` with what CUTLASS supports in external functions.
 
     With `params`, even an empty mapping, these are bound into @main and batch norms are folded
     into the weights first.

@@ -27,9 +27,9 @@ from byoc_lab.compat.passes import (
 )
 from byoc_lab.compat.runtime.codegens import check_hooks
 from byoc_lab.compat.runtime.executor_options import Executor, Runtime
+from byoc_lab.compat.runtime.graph_function import GraphFunction
 from byoc_lab.compat.runtime.graph_json import ExecutorGraph, graph_of
 from byoc_lab.compat.runtime.imported_modules import RegionModule, imported_modules
-from byoc_lab.compat.runtime.kernel import Kernel
 from byoc_lab.compat.runtime.nd import HostArray, kind_name
 from byoc_lab.compat.runtime.region_target import RegionTarget
 from byoc_lab.errors import BuildError, UnknownNameError, UnsupportedNameError
@@ -111,7 +111,7 @@ class Library:
 
     @cached_property
     def graph_json(self) -> str:
-        """The graph that TVM's executor would run, for who reads it: see `graph_json.graph_of`.
+        """The graph that TVM's executor would run, for inspection: see `graph_json.graph_of`.
 
         Raises BuildError for a module that only a virtual machine can run.
         """
@@ -154,14 +154,14 @@ class Library:
             raise KeyError(f"the library holds {self.libmod_name!r}, not {name!r}")
         return lambda *arguments: self
 
-    def get_function(self, name: str, query_imports: bool = False) -> Kernel:
+    def get_function(self, name: str, query_imports: bool = False) -> GraphFunction:
         """What a node of the graph calls, by its name, with or without TVM's prefix.
 
         Raises UnknownNameError.
         """
         for known in (name, f"tvmgen_{self.libmod_name}_{name}"):
             if known in self.functions:
-                return Kernel(known, self.functions[known])
+                return GraphFunction(known, self.functions[known])
         have = ", ".join(self.functions) or "none"
         raise UnknownNameError(f"the library has no function {name!r}; the graph's are {have}")
 
@@ -249,7 +249,7 @@ def _compiled(
     header = _header(target)
     if not _has_c(mod):
         if header:
-            unused = "TVM compiles the regions of ccompiler, for which there is no C: header unused"
+            unused = "TVM compiles the regions of ccompiler, which has no C for them: header unused"
             warnings.warn(unused, OffloadWarning, stacklevel=3)
         return build_executable(mod, params, backends={ccompiler.NAME: None})
     codegens = {ccompiler.NAME: partial(ccompiler.CRegion, header=header)} if header else None
@@ -263,8 +263,8 @@ def _header(target: Any) -> str:
 
 
 def _has_c(mod: IRModule) -> bool:
-    """Whether the back end "ccompiler" can compile its regions. It is to be like TVM's sample of
-    that name, which takes more operators and dtypes: TVM compiles the others, with the rest."""
+    """Whether the back end "ccompiler" can compile its regions. TVM's sample of that
+    name supports more operators and dtypes: TVM compiles those, with the host part."""
     if get_backend(ccompiler.NAME) is not ccompiler.CRegion:  # the script has one of its own
         return True
     try:
@@ -369,7 +369,7 @@ class BuildModule:
         return self.get_module().params
 
 
-# TVM's names for what `relay.build` gives.
+# TVM's names for what `relay.build` returns.
 ExecutorFactoryModule = GraphExecutorFactoryModule = AOTExecutorFactoryModule = Library
 
 

@@ -1,4 +1,4 @@
-"""Code generators that scripts of TVM bring along, as back ends of byoc_lab.
+"""Code generators that scripts of TVM register, as back ends of byoc_lab.
 
     @tvm.register_func("relay.ext.npu")
     def compile_for_npu(function):
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from byoc_lab.backends import ModuleRegion
-from byoc_lab.backends.c_library import C, Cpp, Source, c_library
+from byoc_lab.backends.c_library import C, Cpp, SourceText, c_library
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
@@ -107,7 +107,7 @@ def check_hooks(mod: IRModule) -> None:
         if hooks and compiler not in backend_names():
             names = ", ".join(f"{CODEGEN}{compiler}.{hook}" for hook in sorted(hooks))
             raise BuildError(
-                f"{names}: registered, but byoc_lab has nothing that would call it; regions of "
+                f"{names}: registered, but byoc_lab does not call it; regions of "
                 f"{compiler!r} are compiled by {CODEGEN}{compiler}, a function from the region's "
                 f"Relay function to a module"
             )
@@ -132,7 +132,7 @@ def linked(generated: Any, function: Function, symbol: str, compiler: str) -> Co
 
 
 def _compiled(module: CSourceModule, symbol: str, compiler: str) -> Any:
-    sources: list[Source] = []
+    sources: list[SourceText] = []
     todo = [module]
     while todo:
         one = todo.pop()

@@ -45,7 +45,7 @@ class BenchmarkResult:
 
 
 class _Running:
-    """What `GraphModule.module` gives: the library, and functions of the graph by name."""
+    """What `GraphModule.module` returns: the library, and functions of the graph by name."""
 
     def __init__(self, library: Library, graph: GraphModule):
         self._library, self._graph = library, graph
@@ -140,7 +140,7 @@ class GraphModule:
             n: np.zeros(ty.concrete_shape, ty.dtype) for n, ty in zip(missing, types, strict=True)
         }
         if zeros:
-            warnings.warn(f"{unset}; it is taken as zeros", UnsetInputWarning, stacklevel=3)
+            warnings.warn(f"{unset}; zeros are used", UnsetInputWarning, stacklevel=3)
         return [self._values[n] if n in self._values else zeros[n] for n in self.parameters]
 
     def get_num_outputs(self) -> int:
@@ -204,8 +204,8 @@ class GraphModule:
 class GraphModuleDebug(GraphModule):
     """A graph module as the debug executor makes it; nothing is written to `dump_root`.
 
-    The operators between the inputs and the outputs are fused: what each of them gives is known to
-    the reference, `byoc_lab.run.reference`, and to `byoc_lab.validate`.
+    The operators between the inputs and the outputs are fused: the results of each are in the
+    reference, `byoc_lab.run.reference`, and in `byoc_lab.validate`.
     """
 
     def __init__(

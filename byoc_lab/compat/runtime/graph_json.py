@@ -1,8 +1,8 @@
 """The graph that TVM's graph executor runs a module by: nodes, and where their results are kept.
 
 Operators are optimized and fused as TVM does it. Each group is a node "tvm_op", each input and each
-constant a node "null"; results share storage when their lives do not overlap. It is for who reads
-the graph: byoc_lab runs the module itself.
+constant a node "null"; results share storage when their lives do not overlap. It is for
+inspection: byoc_lab runs the module itself.
 
 Source: graph_executor_codegen.cc and graph_plan_memory.cc of TVM 0.16.
 """
@@ -58,7 +58,7 @@ class Storage:
 
 
 @dataclass
-class Node:
+class GraphNode:
     """One node; `results` are its types and the storage of each."""
 
     fields: dict[str, Any]
@@ -90,7 +90,7 @@ class ExecutorGraph:
 
     def __init__(self, mod: IRModule, mod_name: str):
         self.mod, self.prefix = mod, f"tvmgen_{mod_name}_"
-        self.nodes: list[Node] = []
+        self.nodes: list[GraphNode] = []
         self.entries: dict[Expr, list[Entry]] = {}
         self.nodes_named: Counter[str] = Counter()  # how often a name was asked for
         self.functions_named: Counter[str] = Counter()
@@ -146,7 +146,7 @@ class ExecutorGraph:
         types = ty.fields if isinstance(ty, TupleType) else [ty]
         if not all(isinstance(t, TensorType) and t.is_static for t in types):
             raise BuildError(f"a graph holds tensors of known shape, found {ty}; use 'vm'")
-        self.nodes.append(Node(fields, [t for t in types if isinstance(t, TensorType)]))
+        self.nodes.append(GraphNode(fields, [t for t in types if isinstance(t, TensorType)]))
         self.entries[node] = [(len(self.nodes) - 1, n) for n in range(len(types))]
 
     def call(self, call: Call) -> None:
@@ -212,7 +212,7 @@ def _layouts(function: Function) -> dict[str, str]:
 # Storage -----------------------------------------------------------------------------------------
 
 
-def plan(nodes: Sequence[Node], heads: Sequence[Entry]) -> None:
+def plan(nodes: Sequence[GraphNode], heads: Sequence[Entry]) -> None:
     """Give every result its storage.
 
     Inputs and what the program gives keep theirs; other storage serves again as soon as everybody

@@ -1,4 +1,4 @@
-"""`lib.imported_modules`: the code that back ends made of the regions, to be looked at."""
+"""`lib.imported_modules`: the generated code of the regions, for inspection."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from byoc_lab.backends.dnnl.cpp.source import cpp_source
-from byoc_lab.backends.dnnl.native import CompiledRegion
+from byoc_lab.backends.dnnl.native import DnnlRegion
 from byoc_lab.errors import BuildError
 from byoc_lab.run.executable import Executable, LinkedRegion
 
@@ -44,7 +44,7 @@ class RegionModule:
 
 def _sources(compiled: Any) -> dict[str, str]:
     """By format: what the back end keeps of the code it made, the main one first."""
-    if isinstance(compiled, CompiledRegion):
+    if isinstance(compiled, DnnlRegion):
         return {"json": json.dumps(compiled.graph), "cc": cpp_source(compiled.graph)}
     if hasattr(compiled, "source"):
         return {getattr(compiled, "format", "c"): compiled.source}

@@ -16,7 +16,7 @@ _CPU_KINDS = ("cpu", "llvm", "c", "stackvm", 1)
 
 
 class HostArray(NDArray):
-    """An array that a script may fill, or is given: `x.copyfrom(numpy_array)`, `x[...] = value`."""
+    """An array that a script may write to: `x.copyfrom(numpy_array)`, `x[...] = value`."""
 
     __slots__ = ()
 

@@ -62,7 +62,7 @@ def _array(name: str, array: np.ndarray) -> bytes:
     return head + shape + _COUNT.pack(array.nbytes) + little.tobytes()
 
 
-class _Reader:
+class _SavedBytes:
     def __init__(self, data: bytes):
         self.data, self.at = data, 0
 
@@ -113,7 +113,7 @@ class _Reader:
 
 def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, HostArray]:
     """What `save_param_dict` wrote, here or in TVM. Raises InputError for other bytes."""
-    reader = _Reader(bytes(param_bytes))
+    reader = _SavedBytes(bytes(param_bytes))
     if len(reader.data) < _HEAD.size or reader.numbers(_HEAD)[0] != _LIST:
         raise InputError(f"{_NOT_PARAMETERS}: another magic number")
     names = [reader.name() for _ in range(reader.count())]

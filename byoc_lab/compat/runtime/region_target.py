@@ -1,4 +1,4 @@
-"""`tvm.target.Target("ccompiler ...")`: what a back end's code generator is told."""
+"""`tvm.target.Target("ccompiler ...")`: options for a back end's code generator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RegionKind:
 
 @dataclass(frozen=True, repr=False)
 class RegionTarget:
-    """A target that stands for a compiler of regions. `attrs`: "header", C before each function."""
+    """The target of a compiler of regions. `attrs`: "header", C before each function."""
 
     kind: RegionKind
     attrs: Mapping[str, str]
@@ -36,7 +36,7 @@ class RegionTarget:
 
 
 def region_target(options: Mapping[str, Any], host: Any) -> RegionTarget:
-    """The target of a mapping of options. Raises BuildError for an option it has not."""
+    """The target of a mapping of options. Raises BuildError for an unknown option."""
     given = {name: str(value) for name, value in options.items() if name != "kind"}
     kind = str(options["kind"])
     unknown = [name for name in given if name not in OPTIONS[kind]]

@@ -38,7 +38,7 @@ class Target(import_tvm().target.Target):  # type: ignore[misc]
             if isinstance(error, BuildError):
                 raise
             raise BuildError(
-                f"apache-tvm does not take the target {target!r}: {error}; a compiler of regions "
+                f"apache-tvm does not accept the target {target!r}: {error}; a compiler of regions "
                 f"needs no target, the attribute Compiler of its functions says which it is"
             ) from error
 
@@ -49,14 +49,14 @@ class Target(import_tvm().target.Target):  # type: ignore[misc]
 
 
 def options(target: Any) -> Any:
-    """A target's text as the mapping that apache-tvm takes; anything else as it is."""
+    """A target's text as the mapping that apache-tvm expects; anything else unchanged."""
     if not isinstance(target, str):
         return target
     found = read_options(target)
     try:
         import_tvm().target.Target(found)
     except (ValueError, TypeError, RuntimeError) as error:
-        raise BuildError(f"apache-tvm does not take the target {target!r}: {error}") from error
+        raise BuildError(f"apache-tvm does not accept the target {target!r}: {error}") from error
     return found
 
 
@@ -83,8 +83,8 @@ def _value(name: str, text: str) -> Any:
 def VirtualDevice(device: Any = None, target: Any = None, memory_scope: str = "") -> Attrs:
     """Where a value is: a device (`tvm.cpu(0)`), which of its memories, and what code is made.
 
-    The target is kept and shown; it decides nothing. Raises BuildError for a target of another kind
-    of device.
+    The target is kept and shown, and has no other effect. Raises BuildError for a target of another
+    kind of device.
     """
     made = VIRTUAL_DEVICE.make() if device is None else virtual_device(device)
     if target is not None and target.get_target_device_type() != made.device_type_int:

@@ -108,7 +108,7 @@ class VirtualMachine:
     def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
         """Run a function with these arguments, or those that are set.
 
-        Raises UnknownNameError for a name that is none, InputError for a missing argument.
+        Raises UnknownNameError for an unknown function, InputError for a missing argument.
         """
         run = self._executable.entry(func_name)
         given = self._named(func_name, args, kwargs) if args or kwargs else None

@@ -43,18 +43,19 @@ class AnnotateTarget(ModulePass):
     "default". Each argument of a call gets a begin, and each value that a target computed gets an
     end where it is used.
 
-    include_non_call_ops: also annotate tuples, projections and references, with the target on which
-    all their operands agree. era="0.16": as TVM 0.16, faults included. beyond_tvm: also offload the
-    operators that a back end registers as `beyond_tvm`, which TVM's back end of that name and
-    era="0.16" leave to the host.
+    include_non_call_ops: also annotate tuples and projections, with the target on which all their
+    operands agree; references stay on the host. era="0.16": as TVM 0.16, faults included.
+    beyond_tvm: also offload the operators that a back end registers as `beyond_tvm`, which TVM's
+    back end of that name and era="0.16" leave to the host.
 
     Raises PassError for an unknown era, PredicateError for a predicate that raises.
 
-    Source: src/relay/transforms/annotate_target.cc of TVM 0.16. Three of its faults are fixed
-    without era="0.16": the value of a `let` gets no begin (which would have no end, so that its
-    region leaves a free variable); existing begins keep their places among the arguments; if a
-    second run gives a call to a target, each "default" end around it becomes an end of that target
-    (TVM: only at the end of a scope)."""
+    Source: src/relay/transforms/annotate_target.cc of TVM 0.16. Four of its faults are fixed
+    without era="0.16": references are annotated, which PartitionGraph refuses ("Cannot find the
+    corresponding region for end annotation"); the value of a `let` gets no begin (which would have
+    no end, so that its region leaves a free variable); existing begins keep their places among the
+    arguments; if a second run gives a call to a target, each "default" end around it becomes an end
+    of that target (TVM: only at the end of a scope)."""
 
     def __init__(
         self,
@@ -218,11 +219,13 @@ class _Annotator:
     # All else ------------------------------------------------------------------------------------
 
     def _non_call(self, pre: Expr, post: Expr) -> Expr:
-        """A tuple, projection or reference, with the target on which all its operands agree."""
+        """A tuple or projection, with the target on which its operands agree; a reference: none."""
         parts = post.parts()
         if isinstance(post, Call):
             parts = post.args
-        if not self.options.include_non_call_ops:
+        # TVM 0.16 annotates references too, whose annotations PartitionGraph then refuses.
+        stays = isinstance(pre, (RefCreate, RefRead, RefWrite)) and not self.options.era
+        if stays or not self.options.include_non_call_ops:
             new = [self._end(self._taken_over(p)) for p in parts]
             whole = [post.op, *new] if isinstance(post, Call) else new
             return self._annotated(pre, post, whole, "its value leaves the region here")

@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from byoc_lab.backends.dnnl.native import CompiledRegion
+from byoc_lab.backends.dnnl.native import DnnlRegion
 from tests.backends.dnnl import functions
 from tests.backends.dnnl import reference as ref
 from tests.backends.dnnl.functions import BINARY
@@ -74,9 +74,9 @@ class Net:
             return ref.add(value, other, post_op.get("scale", 1.0))
         return BINARY[post_op["alg"]](value, other)
 
-    def check(self, *outputs: int) -> CompiledRegion:
+    def check(self, *outputs: int) -> DnnlRegion:
         self.graph["outputs"] = list(outputs)
-        region = CompiledRegion(self.graph, self.arrays["constants"])
+        region = DnnlRegion(self.graph, self.arrays["constants"])
         for _ in range(2):  # the second call finds the arena used
             results = region(*self.arrays["inputs"])
             for result, output in zip(results, outputs, strict=True):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byoc_lab.backends.dnnl import native
-from byoc_lab.backends.dnnl.native import CompiledRegion
+from byoc_lab.backends.dnnl.native import DnnlRegion
 from tests.backends.dnnl.net import RELU, Net, residual_net
 from tests.backends.dnnl.reference import assert_close
 
@@ -211,7 +211,7 @@ def test_delivered_and_loaded_constants_serve_every_batch() -> None:
 
     net, output = residual_net()
     net.graph["outputs"] = [output]
-    region = CompiledRegion(net.graph, net.arrays["constants"])
+    region = DnnlRegion(net.graph, net.arrays["constants"])
     data = np.repeat(net.arrays["inputs"][0], 3, axis=0)
     expected = region(data)[0]
     delivered = native.function("create_graph")(json.dumps(net.graph), [])
@@ -227,10 +227,10 @@ def test_other_batches_have_the_threads_of_the_first() -> None:
     net, output = residual_net()
     net.graph["outputs"] = [output]
     before = native.get_num_threads()
-    region = CompiledRegion(net.graph, net.arrays["constants"], threads=1)
+    region = DnnlRegion(net.graph, net.arrays["constants"], threads=1)
     assert native.get_num_threads() == before
     region(np.zeros((2, 3, 16, 16), np.float32))
     assert region.stats()["threads"] == 1
     assert native.get_num_threads() == before
     with pytest.raises(ValueError, match="threads: expected a value in"):
-        CompiledRegion(net.graph, net.arrays["constants"], threads=0)
+        DnnlRegion(net.graph, net.arrays["constants"], threads=0)

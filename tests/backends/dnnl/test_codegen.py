@@ -45,7 +45,7 @@ def random(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-def check(expr: Expr) -> native.CompiledRegion:
+def check(expr: Expr) -> native.DnnlRegion:
     """Run the region on random inputs and hold it to its tolerance."""
     func = function(expr)
     inputs = {p: random(*p.checked_type.shape, seed=n) for n, p in enumerate(func.params)}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from byoc_lab.backends.dnnl import native
-from byoc_lab.backends.dnnl.native import CompiledRegion, is_immutable
+from byoc_lab.backends.dnnl.native import DnnlRegion, is_immutable
 from tests.backends.dnnl.net import residual_net
 
 pytestmark = [
@@ -29,7 +29,7 @@ def fixed(array: np.ndarray, offset: int = 0) -> np.ndarray:
     return view
 
 
-def test_what_nobody_can_write_to_is_immutable() -> None:
+def test_arrays_without_a_writable_view_are_immutable() -> None:
     array = np.zeros((2, 3), np.float32)
     view = array[1:]
     view.flags.writeable = False
@@ -49,7 +49,7 @@ def test_constants_that_can_be_written_to_are_copied() -> None:
     views = [array.view() for array in arrays]
     for view in views:
         view.flags.writeable = False
-    regions = [CompiledRegion(net.graph, arrays), CompiledRegion(net.graph, views)]
+    regions = [DnnlRegion(net.graph, arrays), DnnlRegion(net.graph, views)]
     before = [region(*net.arrays["inputs"])[0] for region in regions]
     for array in arrays:
         array.fill(7)
@@ -62,7 +62,7 @@ def test_constants_that_can_be_written_to_are_copied() -> None:
 def test_constants_that_are_kept_may_lie_anywhere(offset: int) -> None:
     net, output = residual_net()
     copied = net.check(output)
-    kept = CompiledRegion(net.graph, [fixed(array, offset) for array in net.arrays["constants"]])
+    kept = DnnlRegion(net.graph, [fixed(array, offset) for array in net.arrays["constants"]])
     for batch in (1, 3):  # plans of other batches read the same
         inputs = [np.repeat(array[:1], batch, axis=0) for array in net.arrays["inputs"]]
         np.testing.assert_array_equal(kept(*inputs)[0], copied(*inputs)[0])

@@ -158,7 +158,7 @@ def test_the_source_computes_what_the_region_does(library: ctypes.CDLL, case: st
     symbol = f"r{list(CASES).index(case)}"
     made = dnnl.region_graph(func, symbol)
     inputs = [random(*p.checked_type.shape, seed=n) for n, p in enumerate(func.params)]
-    region = native.CompiledRegion(made.graph, made.constants)
+    region = native.DnnlRegion(made.graph, made.constants)
     for got, want in zip(
         run(library, made.graph, inputs, made.constants), region(*inputs), strict=True
     ):
@@ -223,7 +223,7 @@ def test_quantized_numbers_are_the_same_bits(library: ctypes.CDLL, case: str) ->
             if real
             else quantized.integers(rng, dtype, *shape)
         )
-    wanted = native.CompiledRegion(made.graph, made.constants)(*inputs)
+    wanted = native.DnnlRegion(made.graph, made.constants)(*inputs)
     assert all(len(np.unique(w)) > 5 for w in wanted)
     for got, want in zip(run(library, made.graph, inputs, made.constants), wanted, strict=True):
         assert got.dtype == want.dtype
@@ -238,7 +238,7 @@ def test_bfloat16_is_within_its_rounding(library: ctypes.CDLL, case: str) -> Non
     inputs = [
         bfloat16.random(*p.checked_type.concrete_shape, seed=n) for n, p in enumerate(func.params)
     ]
-    (want,) = native.CompiledRegion(made.graph, made.constants)(*inputs)
+    (want,) = native.DnnlRegion(made.graph, made.constants)(*inputs)
     (got,) = run(library, made.graph, inputs, made.constants)
     assert got.dtype == want.dtype == bfloat16.BF16
     wide = want.astype(np.float32)
@@ -256,7 +256,7 @@ def test_operations_that_regions_of_relay_do_not_have(library: ctypes.CDLL) -> N
 def test_it_keeps_off_the_faults_of_onednn_as_the_runtime_does(library: ctypes.CDLL) -> None:
     graph, arrays = faults()
     got = run(library, graph, arrays, [])
-    for value, want in zip(got, native.CompiledRegion(graph)(*arrays), strict=True):
+    for value, want in zip(got, native.DnnlRegion(graph)(*arrays), strict=True):
         assert value.dtype == want.dtype
         if want.dtype == np.float32:
             np.testing.assert_allclose(value, want, rtol=1e-5, atol=1e-4)

@@ -71,7 +71,7 @@ def test_an_output_that_is_read_inside_too() -> None:
     net.check(third, first)
 
 
-def test_an_output_that_a_later_sum_would_have_taken() -> None:
+def test_an_output_whose_memory_a_later_sum_could_use() -> None:
     net = Net()
     kept = net.op("eltwise", [net.input(4, 6)], alg="tanh")
     summed = net.op(
@@ -108,7 +108,7 @@ def test_a_scalar_in_and_out() -> None:
     net.check(net.op("eltwise", [number], alg="tanh"), number)
 
 
-def test_an_operation_nobody_reads() -> None:
+def test_an_operation_whose_result_is_not_read() -> None:
     net = Net()
     data = net.input(2, 3)
     net.op("dense", [data, net.const(4, 3)])

@@ -179,7 +179,7 @@ def test_every_kernel_has_a_row() -> None:
     assert set(KERNELS) == set(kernels.__all__)
 
 
-def test_every_kernel_that_computes_takes_post_ops() -> None:
+def test_every_kernel_that_computes_supports_post_ops() -> None:
     takes = {
         name
         for name in kernels.__all__

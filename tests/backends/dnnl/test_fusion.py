@@ -113,7 +113,7 @@ POST_OPS = [
 
 def one(
     head: Head, chain: list[dict[str, Any]], role: str, channels: int, threads: int = 1
-) -> tuple[dict[str, Any], native.CompiledRegion]:
+) -> tuple[dict[str, Any], native.DnnlRegion]:
     """A region of `head` and a chain, after its numbers were checked, and the statistics of its op.
 
     role: whether what post-ops read are inputs or constants.
@@ -223,7 +223,7 @@ def test_a_sum_does_not_spoil_what_is_read_later(reader) -> None:
     assert region.stats()["ops"][-1 - (reader in ("an op", "a view"))]["post_ops_fused"] == ["sum"]
 
 
-def test_a_sum_takes_the_memory_of_what_nobody_reads_later() -> None:
+def test_a_sum_reuses_memory_that_is_not_read_later() -> None:
     net = Net()
     dead = net.op("eltwise", [net.input(4, 6)], alg="relu")
     sum_op = {"kind": "sum", "input": dead}
@@ -232,7 +232,7 @@ def test_a_sum_takes_the_memory_of_what_nobody_reads_later() -> None:
 
 
 @pytest.mark.parametrize("reader", ["nobody", "an op", "an output"])
-def test_an_add_is_a_sum_where_nobody_reads_its_operand_later(reader) -> None:
+def test_an_add_is_a_sum_if_its_operand_is_not_read_later(reader) -> None:
     net = Net()
     kept = net.op("eltwise", [net.input(4, 6)], alg="relu")
     added = net.op(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from byoc_lab.backends.dnnl import native
-from byoc_lab.backends.dnnl.native import CompiledRegion
+from byoc_lab.backends.dnnl.native import DnnlRegion
 from tests.backends.dnnl import reference as ref
 from tests.backends.dnnl.net import RELU, Net, residual_net
 from tests.backends.dnnl.reference import assert_close, exact
@@ -95,7 +95,7 @@ def test_matmul(transpose_a, transpose_b, batch) -> None:
         "outputs": [2],
         "ops": [{"name": "m", "kind": "matmul", "inputs": [0, 1], "output": 2, "attrs": attrs}],
     }
-    assert_close(CompiledRegion(graph, [b])(a)[0], expected)
+    assert_close(DnnlRegion(graph, [b])(a)[0], expected)
 
 
 # ---- running
@@ -214,7 +214,7 @@ def test_constants_delivered_by_init() -> None:
     assert module["__init_dnnl_0"](net.arrays["constants"]) == 0
     assert_close(run(module, net), net.values[output])
     with pytest.raises(ValueError, match="expected 6 constants, found 0"):
-        CompiledRegion(net.graph)
+        DnnlRegion(net.graph)
 
 
 def test_saved_and_loaded_in_a_new_process(tmp_path) -> None:

@@ -225,7 +225,7 @@ def test_a_post_op_that_reads_the_result() -> None:
         kernels.relu(tensor(2, 3), out=out, post_ops=[{"kind": "sum", "input": out}])
 
 
-def test_integers_take_no_bias_and_no_post_ops() -> None:
+def test_integers_have_no_bias_and_no_post_ops() -> None:
     data, weight = np.ones((1, 2), np.uint8), np.ones((3, 2), np.int8)
     with pytest.raises(ValueError, match="dense: bias: products of integers take no bias"):
         kernels.dense(data, weight, np.ones(3, np.int8))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from byoc_lab.backends.dnnl import native
-from byoc_lab.backends.dnnl.native import CompiledRegion
+from byoc_lab.backends.dnnl.native import DnnlRegion
 from tests.backends.dnnl.net import RELU, Net, residual_net
 
 pytestmark = [
@@ -58,7 +58,7 @@ def test_the_quicker_layouts_are_kept() -> None:
     results = {}
     for rule in ("blocked", "any", "timed"):
         native.set_layouts(rule)
-        region = CompiledRegion(net.graph, net.arrays["constants"])
+        region = DnnlRegion(net.graph, net.arrays["constants"])
         (results[rule],) = region(*net.arrays["inputs"])
         stats = region.stats()
         times = stats["layout_times_us"]

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from byoc_lab.backends.dnnl import native
-from byoc_lab.backends.dnnl.native import CompiledRegion
+from byoc_lab.backends.dnnl.native import DnnlRegion
 from tests.backends.dnnl.net import RELU, Net, residual_net
 
 pytestmark = [
@@ -99,7 +99,7 @@ def test_a_malformed_graph_is_refused(case) -> None:
         native.function("create_graph")(text, [])
 
 
-def test_no_cut_of_a_graph_is_taken_for_one() -> None:
+def test_a_truncated_graph_is_refused() -> None:
     text = edit("version", 1)
     for length in range(0, len(text), 37):
         with pytest.raises((ValueError, TypeError)):
@@ -112,11 +112,11 @@ def test_bad_constants_are_named() -> None:
     constants = list(net.arrays["constants"])
     constants[2] = constants[2][:, :5]
     with pytest.raises(ValueError, match="constant 'constant_3': expected shape"):
-        CompiledRegion(net.graph, constants)
+        DnnlRegion(net.graph, constants)
     with pytest.raises(ValueError, match="expected 6 constants, found 2"):
-        CompiledRegion(net.graph, constants[:2])
+        DnnlRegion(net.graph, constants[:2])
     with pytest.raises(TypeError, match=r"constant 0: .*found list"):
-        CompiledRegion(net.graph, [[1.0], *constants[1:]])
+        DnnlRegion(net.graph, [[1.0], *constants[1:]])
 
 
 def test_more_memory_than_there_is() -> None:
@@ -134,4 +134,4 @@ def test_more_memory_than_there_is() -> None:
     ]
     graph["outputs"] = [3]
     with pytest.raises(MemoryError, match="cannot allocate"):
-        CompiledRegion(graph)
+        DnnlRegion(graph)

@@ -1,4 +1,4 @@
-"""Which calls and chains DNNL takes, and which it leaves with a reason."""
+"""Which calls and chains DNNL supports, and why it refuses others."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_chain_of_another_dtype_is_refused() -> None:
     assert composites(nn.relu(weight_first)) == []
 
 
-def test_any_order_of_axes_is_taken() -> None:
+def test_any_order_of_axes_is_supported() -> None:
     last = nn.conv2d(
         relay.var("n", shape=(1, 8, 8, 4)), relay.var("k", shape=(3, 3, 4, 6)),
         data_layout="NHWC", kernel_layout="HWIO",
@@ -171,7 +171,7 @@ def test_batch_norm_along_another_axis_is_refused() -> None:
     assert "along axis 1" in str(why_not(call))
 
 
-def test_annotate_target_takes_what_the_predicates_accept() -> None:
+def test_annotate_target_annotates_what_the_predicates_accept() -> None:
     ok = nn.relu(data)
     mod = infer_module(IRModule.from_expr(relay.op.builder(Op.get("erf"))(ok)))
     compilers = {

@@ -317,7 +317,7 @@ def test_the_form_of_tvm_s_legalization() -> None:
 @pytest.mark.native
 @pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int32"])
-def test_a_cast_to_integers_takes_the_fraction_away(dtype: str) -> None:
+def test_a_cast_to_integers_truncates(dtype: str) -> None:
     """Towards zero on both sides of it."""
     limits = np.iinfo(dtype)
     ends = [max(limits.min, -(2**20)), min(limits.max, 2**20)]

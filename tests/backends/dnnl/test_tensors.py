@@ -70,7 +70,7 @@ def test_in_and_out_without_a_copy(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_region_takes_them_too(kind: str) -> None:
+def test_a_region_accepts_them_too(kind: str) -> None:
     net = Net()
     region = net.check(net.op("dense", [net.input(2, 6), net.const(3, 6)]))
     (data,) = net.arrays["inputs"]
@@ -241,11 +241,11 @@ REFUSED: dict[str, Callable[[], Any]] = {
 }
 
 
-def small_region(constant: np.ndarray = FITTING) -> native.CompiledRegion:
+def small_region(constant: np.ndarray = FITTING) -> native.DnnlRegion:
     net = Net()
     data = net.input(2, 3, 4, 4)
     net.graph["outputs"] = [net.op("binary", [data, net.const(1, 1, 1, 1)], alg="add")]
-    return native.CompiledRegion(net.graph, [constant])
+    return native.DnnlRegion(net.graph, [constant])
 
 
 @pytest.mark.parametrize("case", REFUSED)

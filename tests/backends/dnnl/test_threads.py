@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from byoc_lab.backends.dnnl import kernels, native
-from byoc_lab.backends.dnnl.native import CompiledRegion
+from byoc_lab.backends.dnnl.native import DnnlRegion
 from tests.backends.dnnl.net import Net, residual_net
 
 pytestmark = [
@@ -90,7 +90,7 @@ def test_several_regions_and_kernels() -> None:
                 np.testing.assert_array_equal(kernels.conv2d(data, weight), convolved)
             else:
                 net, output = made[turn % 4]
-                fresh = CompiledRegion({**net.graph, "outputs": [output]}, net.arrays["constants"])
+                fresh = DnnlRegion({**net.graph, "outputs": [output]}, net.arrays["constants"])
                 np.testing.assert_allclose(fresh(data)[0], expected[turn % 4], 1e-4, 1e-6)
                 fresh.set_profiling(True)
                 assert fresh.stats()["initialized"]
@@ -130,7 +130,7 @@ def test_the_lock_of_python_is_free_meanwhile() -> None:
     conv = {"name": "c", "kind": "conv2d", "inputs": [tensor, weight], "output": weight + 1}
     net.graph["ops"].append({**conv, "attrs": {"padding": [1, 1, 1, 1]}})
     net.graph["outputs"] = [weight + 1]
-    region = CompiledRegion(net.graph, net.arrays["constants"], threads=1)
+    region = DnnlRegion(net.graph, net.arrays["constants"], threads=1)
     (data,) = net.arrays["inputs"]
     done = threading.Event()
 

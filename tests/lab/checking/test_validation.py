@@ -125,7 +125,7 @@ def test_a_region_that_is_compiled_wrongly_is_found() -> None:
         for op in made.graph["ops"]:
             if op["kind"] == "dense":
                 del op["inputs"][2:]
-        return native.CompiledRegion(made.graph, made.constants)
+        return native.DnnlRegion(made.graph, made.constants)
 
     exe = build(dnnl.partition_for_dnnl(net()), backends={"dnnl": codegen})
     report = validate(net(), exe, [X])
@@ -140,7 +140,7 @@ def test_a_wrong_epsilon_in_a_kernel_is_found() -> None:
         for op in made.graph["ops"]:
             if op["kind"] == "batch_norm":
                 op["attrs"]["epsilon"] = 1e-3
-        return native.CompiledRegion(made.graph, made.constants)
+        return native.DnnlRegion(made.graph, made.constants)
 
     # Without SimplifyInference the batch norms stay as they are.
     with PassContext(disabled_pass=["SimplifyInference"]):

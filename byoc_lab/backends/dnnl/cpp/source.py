@@ -60,7 +60,7 @@ def cpp_source(graph: dict[str, Any]) -> str:
     """
     try:
         check_graph(graph)
-        return _Writer(graph).file()
+        return _CppWriter(graph).file()
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise BuildError(
             f"no C++ can be written for a malformed graph: {type(error).__name__}: {error}; "
@@ -68,7 +68,7 @@ def cpp_source(graph: dict[str, Any]) -> str:
         ) from error
 
 
-class _Writer(Tensors):
+class _CppWriter(Tensors):
     def __init__(self, graph: dict[str, Any]):
         super().__init__(graph)
         self.lines: list[str] = []

@@ -1,11 +1,11 @@
-"""Laying convolutions out as oneDNN likes them best, for AlterOpLayout.
+"""The layouts that oneDNN prefers for convolutions, for AlterOpLayout.
 
 The names are those of TVM 0.16's python/tvm/relay/op/contrib/dnnl.py. Where TVM aborts (a network
 in NHWC) or writes a call that it cannot type (channels that do not fill their blocks, blocks in
 blocks), the convolution stays as it is.
 
-Compiled regions choose layouts for themselves, so `partition_for_dnnl` does this when it is asked
-to, and not otherwise: what oneDNN likes best is another thing on every machine.
+Compiled regions choose layouts for themselves, so `partition_for_dnnl` does this only on request:
+what oneDNN prefers differs between machines.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ point, (product + bias) requantized, clipped, cast, and perhaps summed with `oth
     real = real + (S_right / S_sum) * cast(other) + z
     cast(real)
 
-`patterns.pattern_table` knows both forms. This one ends with a cast, which takes the fraction away
+`patterns.pattern_table` knows both forms. This one ends with a cast, which truncates
 (TVM's DNNL kernels round there), so results may be one less than Relay's; nothing needs it to run
 on DNNL (`quantized.py`).
 """
@@ -46,7 +46,7 @@ NO_SUM = [ONE, NONE, const(0.0, "float32"), NONE, ONE, NONE]
 class LegalizeQnnOpForDnnl(DFPatternCallback):
     """product (, bias), requantize, clip, cast (, qnn.add, clip) -> product, float32, cast.
 
-    Four things that TVM does are mended. It clips to [0, 255] whatever the bounds are; here they
+    Four faults of TVM are fixed. It clips to [0, 255] whatever the bounds are; here they
     are those of the clip. It multiplies by scales of channels as if these were the last axis. It
     takes the zero point of the data off at the border too, where a convolution that pads must not:
     such a chain is left alone. It drops the clip behind the sum, which is all right only where

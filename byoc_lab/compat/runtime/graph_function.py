@@ -1,4 +1,4 @@
-"""What `get_function` of a built library gives: one function of its graph."""
+"""What `get_function` of a built library returns: one function of its graph."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from byoc_lab.run.reference import evaluate
 
 
 @dataclass(frozen=True)
-class Kernel:
+class GraphFunction:
     """One function of a graph; called with arrays for its inputs, and for its results to go to.
 
     NumPy computes it: what runs in the whole program is compiled with its neighbours.
