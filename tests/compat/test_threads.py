@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import byoc_lab
-from byoc_lab import lint, relay
+from byoc_lab import compat, lint, relay
 from byoc_lab.compat import jan2020
 from byoc_lab.errors import FreeVariableError
 from byoc_lab.relay import ExprMutator
@@ -28,7 +28,7 @@ IMPORTS_2020 = {
     "compiler_begin": compiler_begin,
     "compiler_end": compiler_end,
 }
-IMPORTS = {"tvm": byoc_lab, "relay": relay, "transform": byoc_lab.transform, "df": dataflow_pattern}
+IMPORTS = {"tvm": compat.tvm, "relay": relay, "transform": byoc_lab.transform, "df": dataflow_pattern}
 
 
 def _run(name: str, names: dict[str, Any]) -> dict[str, Any]:
