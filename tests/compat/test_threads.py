@@ -28,7 +28,12 @@ IMPORTS_2020 = {
     "compiler_begin": compiler_begin,
     "compiler_end": compiler_end,
 }
-IMPORTS = {"tvm": compat.tvm, "relay": relay, "transform": byoc_lab.transform, "df": dataflow_pattern}
+IMPORTS = {
+    "tvm": compat.tvm,
+    "relay": relay,
+    "transform": byoc_lab.transform,
+    "df": dataflow_pattern,
+}
 
 
 def _run(name: str, names: dict[str, Any]) -> dict[str, Any]:
