@@ -25,8 +25,8 @@ def FoldConstantExpr(expr: Expr, mod: IRModule, fold_qnn: bool = False) -> Expr:
 
 
 def astext(expr: Any, unified_symbols: bool = True, annotate: Any = None) -> str:
-    """A module or expression as text, metadata included."""
-    return print_text(expr, annotate=annotate)
+    """A module or expression as text that TVM reads, metadata included."""
+    return print_text(expr, annotate=annotate, for_tvm=True)
 
 
 def pretty_print(obj: Any) -> str:

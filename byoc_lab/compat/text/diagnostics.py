@@ -13,7 +13,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
-from byoc_lab.compat.text.diagnostic_words import words
+from byoc_lab.compat.text.wording import tvm_messages
 from byoc_lab.errors import DiagnosticError
 from byoc_lab.relay.ir.diagnosis import listen
 from byoc_lab.relay.ir.module import IRModule
@@ -110,7 +110,7 @@ def _rendered(error: DiagnosticError, mod: Any) -> DiagnosticError:
     """Show an error; the one to raise for it."""
     ctx = DiagnosticContext(mod or IRModule())
     span = getattr(error, "span", None)
-    for message in words(error) or (getattr(error, "reason", str(error)),):
+    for message in tvm_messages(error) or (getattr(error, "reason", str(error)),):
         ctx.emit(Diagnostic(DiagnosticLevel.ERROR, span, message))
     try:
         ctx.render()

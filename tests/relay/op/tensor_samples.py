@@ -8,7 +8,7 @@ from byoc_lab import relay
 from tests.relay.op.sample import Sample, Shape, binary, sourced, unary
 
 
-def picked(op: str, *shapes: Shape, limit: int, note: str = "", relax: str = "", **attrs: Any):
+def indexed(op: str, *shapes: Shape, limit: int, note: str = "", relax: str = "", **attrs: Any):
     """`relay.<op>(data, indices)`, indices of int32 in [0, limit)."""
     build = getattr(relay, op)
     return Sample(
@@ -23,7 +23,7 @@ def picked(op: str, *shapes: Shape, limit: int, note: str = "", relax: str = "",
     )
 
 
-PICKING = [
+INDEXING = [
     Sample("strided_slice", lambda x: relay.strided_slice(x, [0, 1], [1, 3]), ((2, 4, 3),)),
     *[
         Sample(
@@ -48,9 +48,9 @@ PICKING = [
         note="size",
     ),
     Sample("slice_like", lambda x, y: relay.slice_like(x, y, (0, 2)), ((4, 3, 5), (2, 9, 4))),
-    picked("take", (3, 4), (2, 5), limit=4, axis=1),
-    picked("take", (3, 4), (5,), limit=12, note="flat"),
-    picked(
+    indexed("take", (3, 4), (2, 5), limit=4, axis=1),
+    indexed("take", (3, 4), (5,), limit=12, note="flat"),
+    indexed(
         "take",
         (3, 4, 2),
         (3, 5),
@@ -59,9 +59,9 @@ PICKING = [
         batch_dims=1,
         note="batch",
     ),
-    picked("gather", (3, 4), (3, 2), limit=4, axis=1),
-    picked("gather_nd", (3, 4, 5), (2, 6), limit=3),
-    picked("gather_nd", (2, 3, 4), (1, 2, 5), limit=3, batch_dims=1, note="batch"),
+    indexed("gather", (3, 4), (3, 2), limit=4, axis=1),
+    indexed("gather_nd", (3, 4, 5), (2, 6), limit=3),
+    indexed("gather_nd", (2, 3, 4), (1, 2, 5), limit=3, batch_dims=1, note="batch"),
     Sample(
         "one_hot",
         lambda i: relay.one_hot(i, relay.const(2.0), relay.const(-1.0), 4, 1, "float32"),
@@ -176,4 +176,4 @@ ELEMENTWISE = [
     binary("logical_xor", dtypes=("bool", "bool")),
 ]
 
-TENSOR_SAMPLES = [*PICKING, *SORTING, *ELEMENTWISE]
+TENSOR_SAMPLES = [*INDEXING, *SORTING, *ELEMENTWISE]

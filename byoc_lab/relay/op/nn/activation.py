@@ -46,18 +46,22 @@ def softmax_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
     return powers / powers.sum(axis=attrs.axis, keepdims=True)
 
 
-for _name, _note in (("nn.softmax", ""), ("nn.fast_softmax", "; TVM approximates exp")):
+def define_softmax(op: str, note: str = "") -> None:
+    """Define a softmax; `note` ends its description."""
     define_op(
-        _name,
+        op,
         "data",
-        _softmax_relation(_name),
+        _softmax_relation(op),
         reference=softmax_reference,
         attrs=SOFTMAX_ATTRS,
         flops=per_element(5),
         relax=lambda R, attrs, x: R.nn.softmax(x, axis=attrs.axis),
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-        doc=f"out = exp(data) / sum of exp(data) over one axis{_note}.",
+        doc=f"out = exp(data) / sum of exp(data) over one axis{note}.",
     )
+
+
+define_softmax("nn.softmax")
 define_op(
     "nn.log_softmax",
     "data",

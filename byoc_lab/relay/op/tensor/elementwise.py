@@ -20,7 +20,7 @@ from byoc_lab.relay.op.framework.relations import Types, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of, scalar
 
 
-def _unary(
+def define_unary(
     name: str, function: Callable[..., Any], relax: str | Callable[[Any, Any], Any], doc: str
 ) -> None:
     """relax: the name of the Relax operator, or a function of (R, data) that returns it applied."""
@@ -56,47 +56,39 @@ def error_function(x: np.ndarray) -> np.ndarray:
     return np.asarray(_erf(x), np.float64)
 
 
-_unary("abs", np.abs, "abs", "out = |data|.")
-_unary("exp", np.exp, "exp", "out = e to the power of data.")
-_unary("log", np.log, "log", "out = natural logarithm of data.")
-_unary("sqrt", np.sqrt, "sqrt", "out = square root of data.")
-_unary("rsqrt", lambda x: 1 / np.sqrt(x), "rsqrt", "out = 1 / square root of data.")
-_unary("negative", np.negative, "negative", "out = -data.")
-_unary("tanh", np.tanh, "tanh", "out = hyperbolic tangent of data.")
-_unary("sigmoid", sigmoid, "sigmoid", "out = 1 / (1 + exp(-data)).")
-_unary("erf", error_function, "erf", "out = error function of data.")
-_unary("floor", np.floor, "floor", "out = data rounded down.")
-_unary("ceil", np.ceil, "ceil", "out = data rounded up.")
-_unary(
+define_unary("abs", np.abs, "abs", "out = |data|.")
+define_unary("exp", np.exp, "exp", "out = e to the power of data.")
+define_unary("log", np.log, "log", "out = natural logarithm of data.")
+define_unary("sqrt", np.sqrt, "sqrt", "out = square root of data.")
+define_unary("rsqrt", lambda x: 1 / np.sqrt(x), "rsqrt", "out = 1 / square root of data.")
+define_unary("negative", np.negative, "negative", "out = -data.")
+define_unary("tanh", np.tanh, "tanh", "out = hyperbolic tangent of data.")
+define_unary("sigmoid", sigmoid, "sigmoid", "out = 1 / (1 + exp(-data)).")
+define_unary("erf", error_function, "erf", "out = error function of data.")
+define_unary("floor", np.floor, "floor", "out = data rounded down.")
+define_unary("ceil", np.ceil, "ceil", "out = data rounded up.")
+define_unary(
     "round",
     round_half_away,
     relax_types.round_half_away,
     "out = data rounded to the nearest integer, halves away from zero.",
 )
-_unary("sin", np.sin, "sin", "out = sine of data, in radians.")
-_unary("cos", np.cos, "cos", "out = cosine of data, in radians.")
-_unary("sign", np.sign, "sign", "out = -1, 0 or 1, the sign of data.")
-_unary("logical_not", np.logical_not, "logical_not", "out = not data.")
-_unary("tan", np.tan, "tan", "out = tangent of data, in radians.")
-_unary("asin", np.arcsin, "asin", "out = arc sine of data, in radians.")
-_unary("acos", np.arccos, "acos", "out = arc cosine of data, in radians.")
-_unary("atan", np.arctan, "atan", "out = arc tangent of data, in radians.")
-_unary("sinh", np.sinh, "sinh", "out = hyperbolic sine of data.")
-_unary("cosh", np.cosh, "cosh", "out = hyperbolic cosine of data.")
-_unary("asinh", np.arcsinh, "asinh", "out = inverse hyperbolic sine of data.")
-_unary("acosh", np.arccosh, "acosh", "out = inverse hyperbolic cosine of data.")
-_unary("atanh", np.arctanh, "atanh", "out = inverse hyperbolic tangent of data.")
-_unary("trunc", np.trunc, "trunc", "out = data rounded towards zero.")
-_unary("bitwise_not", np.invert, "bitwise_not", "out = data with every bit inverted.")
-_unary("fast_exp", np.exp, "exp", "out = e to the power of data; TVM approximates it.")
-_unary("fast_tanh", np.tanh, "tanh", "out = hyperbolic tangent of data; TVM approximates it.")
-_unary(
-    "fast_erf",
-    error_function,
-    "erf",
-    "out = error function of data; TVM approximates it.",
-)
-_unary("nn.relu", lambda x: np.maximum(x, 0), "nn.relu", "out = max(data, 0).")
+define_unary("sin", np.sin, "sin", "out = sine of data, in radians.")
+define_unary("cos", np.cos, "cos", "out = cosine of data, in radians.")
+define_unary("sign", np.sign, "sign", "out = -1, 0 or 1, the sign of data.")
+define_unary("logical_not", np.logical_not, "logical_not", "out = not data.")
+define_unary("tan", np.tan, "tan", "out = tangent of data, in radians.")
+define_unary("asin", np.arcsin, "asin", "out = arc sine of data, in radians.")
+define_unary("acos", np.arccos, "acos", "out = arc cosine of data, in radians.")
+define_unary("atan", np.arctan, "atan", "out = arc tangent of data, in radians.")
+define_unary("sinh", np.sinh, "sinh", "out = hyperbolic sine of data.")
+define_unary("cosh", np.cosh, "cosh", "out = hyperbolic cosine of data.")
+define_unary("asinh", np.arcsinh, "asinh", "out = inverse hyperbolic sine of data.")
+define_unary("acosh", np.arccosh, "acosh", "out = inverse hyperbolic cosine of data.")
+define_unary("atanh", np.arctanh, "atanh", "out = inverse hyperbolic tangent of data.")
+define_unary("trunc", np.trunc, "trunc", "out = data rounded towards zero.")
+define_unary("bitwise_not", np.invert, "bitwise_not", "out = data with every bit inverted.")
+define_unary("nn.relu", lambda x: np.maximum(x, 0), "nn.relu", "out = max(data, 0).")
 
 
 def _logarithm(base: float) -> Callable[[Any, Any], Any]:
@@ -104,8 +96,8 @@ def _logarithm(base: float) -> Callable[[Any, Any], Any]:
     return lambda R, x: R.divide(R.log(x), scalar(log(base), dtype_of(x)))
 
 
-_unary("log2", np.log2, _logarithm(2), "out = logarithm of data to base 2.")
-_unary("log10", np.log10, _logarithm(10), "out = logarithm of data to base 10.")
+define_unary("log2", np.log2, _logarithm(2), "out = logarithm of data to base 2.")
+define_unary("log10", np.log10, _logarithm(10), "out = logarithm of data to base 10.")
 
 
 def _predicate(name: str, function: Callable[..., Any], doc: str) -> None:

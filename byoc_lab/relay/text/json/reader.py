@@ -1,7 +1,8 @@
-"""What TVM's `tvm.ir.save_json` wrote: modules, expressions, types, attributes, of 0.6 to 0.16.
+"""Reads modules, expressions, types and attributes from TVM's JSON, as
+`tvm.ir.save_json` of TVM 0.6 to 0.16 wrote it.
 
-The JSON is the flat list of nodes that `metadata` describes, here of every kind. Each node is made
-after those that it refers to, without recursion.
+The JSON is the flat list of nodes that `metadata.py` describes, here of every kind. Each node is
+created after those that it refers to, without recursion.
 
 Source: `SaveJSON` of TVM 0.16, and `json_compact.py` for what 0.6 wrote otherwise.
 """
@@ -51,7 +52,7 @@ def metadata_reader(graph: Any) -> GraphReader:
     """What reads a metadata section: expressions and types, too, when there are such in it."""
     nodes = graph.get("nodes") if isinstance(graph, dict) else None
     keys = {str(n.get("type_key")) for n in nodes or () if isinstance(n, dict)}
-    more = any(_kind(key) in _MADE_OF for key in keys - {"relay.Constant"})
+    more = any(_kind(key) in _NODE_BUILDERS for key in keys - {"relay.Constant"})
     return _NodeReader(graph) if more else GraphReader(graph)
 
 
@@ -82,7 +83,7 @@ class _NodeReader(GraphReader):
         node = self.node(at)
         key, attrs = node.get("type_key", ""), node.get("attrs", {})
         yield from map(int, node.get("data", ()))
-        names = _MADE_OF[_kind(key)][0] if _kind(key) in _MADE_OF else ()
+        names = _NODE_BUILDERS[_kind(key)][0] if _kind(key) in _NODE_BUILDERS else ()
         names = ("__dict__",) if key == "DictAttrs" else names
         if key in ATTRS_TYPES:
             schema = ATTRS_TYPES[key]
@@ -94,9 +95,9 @@ class _NodeReader(GraphReader):
     def make(self, node: dict[str, Any], depth: int) -> Any:
         key, attrs = node.get("type_key", ""), node.get("attrs", {})
         kind = _kind(key)
-        if key in ATTRS_TYPES or kind not in _MADE_OF:
+        if key in ATTRS_TYPES or kind not in _NODE_BUILDERS:
             return self.plain(node, depth)
-        names, build = _MADE_OF[kind]
+        names, build = _NODE_BUILDERS[kind]
         fields: Fields = {**attrs, **{n: self.value(attrs[n]) for n in names if n in attrs}}
         fields["name"] = self.name(node)
         made = build(self, fields)
@@ -196,8 +197,8 @@ def _relation(reader: _NodeReader, f: Fields) -> types.TypeRelation:
     return types.TypeRelation(f["func"], f["args"], int(f["num_inputs"]), f["attrs"])
 
 
-# A node's class -> its fields that are nodes, and what makes it of its fields.
-_MADE_OF: dict[str, tuple[tuple[str, ...], Callable[[_NodeReader, Fields], Any]]] = {
+# A node's class -> its fields that are nodes, and the function that creates it from its fields.
+_NODE_BUILDERS: dict[str, tuple[tuple[str, ...], Callable[[_NodeReader, Fields], Any]]] = {
     "Id": ((), lambda r, f: VarId(f["name"])),
     "Var": (("vid", "type_annotation", "virtual_device_"), _var),
     "GlobalVar": ((), lambda r, f: expr.GlobalVar(f["name"])),

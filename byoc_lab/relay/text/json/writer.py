@@ -1,7 +1,7 @@
-"""Modules, expressions, types and attributes as TVM 0.16's `tvm.ir.save_json` writes them.
+"""Writes modules, expressions, types and attributes as TVM's JSON (`tvm.ir.save_json`).
 
-What it writes, TVM 0.16 and `node_json` read, types and places included. Each node is listed after
-those that it refers to, without recursion. Source: `SaveJSON` of TVM 0.16.
+TVM 0.16 and `reader.py` read it, with types and spans. Each node is listed after those that it
+refers to, without recursion. Source: `SaveJSON` of TVM 0.16.
 """
 
 from __future__ import annotations

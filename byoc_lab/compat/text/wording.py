@@ -13,7 +13,7 @@ from byoc_lab.errors import DiagnosticError
 Facts = Mapping[str, Any]
 
 
-def words(error: DiagnosticError) -> tuple[str, ...]:
+def tvm_messages(error: DiagnosticError) -> tuple[str, ...]:
     """TVM's messages for an error; none where its words are not known."""
     found = _BY_KIND.get(error.facts.get("kind", ""))
     if found is None:

@@ -1,0 +1,22 @@
+"""Functions that TVM approximates, which the pass FastMath creates: fast_exp, fast_tanh, ..."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from byoc_lab.passes.quantize.to_mixed_precision import MIXED_PRECISION_FOLLOW
+from byoc_lab.relay.op import register_mixed_precision_conversion
+from byoc_lab.relay.op.nn.activation import define_softmax
+from byoc_lab.relay.op.tensor.elementwise import define_unary, error_function
+
+for _name, _function, _doc in (
+    ("exp", np.exp, "e to the power of data"),
+    ("tanh", np.tanh, "hyperbolic tangent of data"),
+    ("erf", error_function, "error function of data"),
+):
+    define_unary(f"fast_{_name}", _function, _name, f"out = {_doc}; TVM approximates it.")
+    register_mixed_precision_conversion(
+        f"fast_{_name}", lambda call, dtype: [MIXED_PRECISION_FOLLOW, dtype, dtype]
+    )
+
+define_softmax("nn.fast_softmax", "; TVM approximates exp")

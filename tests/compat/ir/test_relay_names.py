@@ -1,0 +1,15 @@
+"""`relay.astext`: the text has TVM's form, for TVM's parser to read."""
+
+from __future__ import annotations
+
+from byoc_lab.compat import relay
+
+
+def test_annotations_are_in_the_metadata() -> None:
+    begin = relay.annotation.compiler_begin(relay.var("x", shape=(2,)), "dnnl")
+    text = relay.astext(begin)
+    assert "annotation.compiler_begin(%x, meta[relay.attrs.CompilerAttrs][0])" in text
+    read = relay.parse_expr(text)
+    assert read.attrs.compiler == "dnnl"
+    assert relay.astext(read) == text
+    assert 'compiler="dnnl"' in begin.astext()
