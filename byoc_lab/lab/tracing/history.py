@@ -40,8 +40,8 @@ class History:
     """A node through all stages: one step for the input, and one for each stage.
 
     A step has the origins of the node, as it is in a later module, and its images, as it is in an
-    earlier one. node: the one that was asked for. first, last: the first and last module that has it, by
-    the number of stages before.
+    earlier one. node: the one that was asked for. first, last: the first and last module that has
+    it, by the number of stages before.
     """
 
     def __init__(self, stages: Sequence[Stage], node: Expr):

@@ -210,7 +210,7 @@ class Trace:
         def lineage() -> ComposedLineage | None:
             if any(a.after is not b.before for a, b in pairwise(stages)):
                 return None  # a stage that the trace does not have came in between
-            return ComposedLineage([stage.provenance for stage in stages])
+            return ComposedLineage([stage.diff().correspondence.to_after for stage in stages])
 
         return Diff(stages[0].before, after, lineage)
 
