@@ -115,7 +115,13 @@ class Stage:
     def diff(self) -> Diff:
         """The diff of the modules before and after the pass, by the provenance of the nodes."""
         after = self.after if self.after is not None else self.before
-        return Diff(self.before, after, lambda: self.provenance)
+        return Diff(self.before, after, self._lineage)
+
+    def _lineage(self) -> Provenance | None:
+        """The provenance, unless a rewrite replaced a whole function: that says of every node that
+        it comes from every node."""
+        whole = any(e.round is not None and e.before is e.round.root for e in self.events)
+        return None if whole else self.provenance
 
     def __repr__(self) -> str:
         state = "failed" if self.error else "skipped" if self.skipped else ""
