@@ -28,7 +28,7 @@ import byoc_lab.backends.ccompiler
 import byoc_lab.relay.op.contrib.dnnl
 import byoc_lab.relay.qnn.transform
 import byoc_lab.relay.transform  # noqa: F401 (these four are attributes under TVM's names)
-from byoc_lab import backends, display, errors, ir, passes, relay, transform
+from byoc_lab import backends, display, errors, passes, relay, transform
 from byoc_lab.backends import dnnl
 from byoc_lab.lab.diffing import Diff, apply, diff
 from byoc_lab.lab.linting import Finding, Findings, lint
@@ -45,10 +45,29 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Diff", "Finding", "Findings", "IRModule", "PassContext", "Sequential", "Trace",
-    "apply", "assert_structural_equal", "backends", "build", "diff", "dnnl", "errors", "evaluate",
-    "ir", "lint", "passes", "relay", "structural_equal", "trace", "transform", "validate",
-]  # fmt: skip
+    "Diff",
+    "Finding",
+    "Findings",
+    "IRModule",
+    "PassContext",
+    "Sequential",
+    "Trace",
+    "apply",
+    "assert_structural_equal",
+    "backends",
+    "build",
+    "diff",
+    "dnnl",
+    "errors",
+    "evaluate",
+    "lint",
+    "passes",
+    "relay",
+    "structural_equal",
+    "trace",
+    "transform",
+    "validate",
+]
 
 # The view needs notebook packages, so it is imported when an object is first shown.
 display.provide(lambda: _import_module("byoc_lab.lab.view"))

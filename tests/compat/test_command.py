@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPTS = Path(__file__).parent / "scripts"
 
 
@@ -14,6 +16,7 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.slow
 def test_a_script_runs_as_it_is() -> None:
     done = _run(str(SCRIPTS / "old_script.py"), "--some", "argument")
     assert done.returncode == 0, done.stderr
@@ -51,6 +54,7 @@ def test_usage() -> None:
         assert "python -m byoc_lab.compat script.py" in done.stderr
 
 
+@pytest.mark.slow
 def test_topi_of_its_own(tmp_path: Path) -> None:
     """Until TVM 0.6, topi was a package beside tvm."""
     script = tmp_path / "script.py"

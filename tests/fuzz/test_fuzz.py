@@ -30,7 +30,7 @@ def test_every_pass_is_run():
     assert len(all_passes()) >= len(passes._NAMES)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(seeded)
 def test_spoiled_texts(seed: int):
     examine(spoiled(random.Random(seed)))

@@ -28,6 +28,7 @@ def test_golden_files_are_what_the_oracle_writes() -> None:
     assert not changed and not stale, f"run `{WRITER}`: changed {changed}, stale {stale}"
 
 
+@pytest.mark.slow
 def test_a_crash_is_a_result_and_the_oracle_goes_on() -> None:
     """An end on an end sends TVM into unbounded recursion; the next request is answered."""
     oracle = Oracle.find()
@@ -39,6 +40,7 @@ def test_a_crash_is_a_result_and_the_oracle_goes_on() -> None:
         assert oracle.run("annotations/G1", ["PartitionGraph"])[-1].error is None
 
 
+@pytest.mark.slow
 def test_a_slow_answer_is_a_timeout_and_the_oracle_goes_on() -> None:
     oracle = Oracle.find()
     assert oracle is not None

@@ -70,6 +70,7 @@ def resnet_18() -> Any:
     return network.eval()
 
 
+@pytest.mark.slow
 def test_resnet_18_is_one_call_and_agrees_with_pytorch() -> None:
     from tvm.relax.frontend.torch import from_exported_program
 

@@ -18,6 +18,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 def test_eight_threads(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.run.stress_threads", str(tmp_path)],

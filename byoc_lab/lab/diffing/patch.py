@@ -24,8 +24,8 @@ from byoc_lab.relay.ir.expr import Expr, GlobalVar, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.variables import free_vars
 from byoc_lab.relay.ir.visit import post_order, rebuild
-from byoc_lab.relay.text.node_json import read_node_json
-from byoc_lab.relay.text.node_json_writer import write_node_json
+from byoc_lab.relay.text.json.reader import read_node_json
+from byoc_lab.relay.text.json.writer import write_node_json
 from byoc_lab.relay.typing.infer import infer_module
 
 _STAND_IN = "node_"  # begins the names of placeholders, which end with an address: "node_7_0"

@@ -27,6 +27,7 @@ from byoc_lab.relay.ir.expr import (
     Var,
 )
 from byoc_lab.relay.ir.visit import post_order, rebuild
+from byoc_lab.relay.patterns.below import post_order_patterns, root_operators
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.patterns.matcher import Taken, find_match
 from byoc_lab.relay.patterns.patterns import (
@@ -37,8 +38,6 @@ from byoc_lab.relay.patterns.patterns import (
     ExprPattern,
     FunctionPattern,
     TuplePattern,
-    post_order_patterns,
-    root_operators,
 )
 
 

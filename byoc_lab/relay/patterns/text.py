@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from byoc_lab.relay.ir.expr import Expr, Op
+from byoc_lab.relay.patterns.below import post_order_patterns
 from byoc_lab.relay.patterns.patterns import (
     AltPattern,
     AttrPattern,
@@ -32,7 +33,6 @@ from byoc_lab.relay.patterns.patterns import (
     TypePattern,
     VarPattern,
     WildcardPattern,
-    post_order_patterns,
 )
 
 Words = Callable[[DFPattern], str]  # of a pattern inside another

@@ -183,16 +183,23 @@ MEMBERS: tuple[Callable[[], Pass], ...] = (
     SimplifyInference,
     FoldConstant,
     FoldScaleAxis,
-    relay.transform.EliminateCommonSubexpr,
     relay.transform.CanonicalizeOps,
-    relay.transform.FuseOps,
-    relay.transform.DeadCodeElimination,
+    relay.transform.ToBasicBlockNormalForm,
+    relay.transform.RemoveUnusedFunctions,
     relay.transform.ToANormalForm,
     relay.transform.SimplifyExpr,
-    relay.transform.FastMath,
+    relay.transform.FoldExplicitPadding,
 )
 NAMES = st.sampled_from(
-    ["SimplifyInference", "FoldConstant", "FuseOps", "inner", "outer", "FoldScaleAxis", "InferType"]
+    [
+        "SimplifyInference",
+        "FoldConstant",
+        "SimplifyExpr",
+        "inner",
+        "outer",
+        "FoldScaleAxis",
+        "InferType",
+    ]
 )
 PIPELINES: st.SearchStrategy[Pass] = st.recursive(
     st.sampled_from(MEMBERS).map(lambda make: make()),

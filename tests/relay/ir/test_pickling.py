@@ -14,7 +14,7 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 from tests import strategies
 
-DEPTH = 100_000
+DEPTH = 20_000
 
 
 def deep() -> relay.Function:

@@ -297,6 +297,7 @@ def test_any_characters(text: str):
 LONG = 100_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["(", "{", "[", "abs(", '"', "/*", "%", "-", "\\", "fn (", "if (", "\0"]
 )
