@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.passes.framework.test_events import ALL
 
 import byoc_lab
 from byoc_lab import relay
@@ -30,6 +29,7 @@ from byoc_lab.transform import (
     SimplifyInference,
 )
 from tests import strategies
+from tests.passes.framework.test_hook import ALL
 
 ONE_BY_ONE = (
     "CanonicalizeOps", "CombineParallelDense", "DeadCodeElimination", "EliminateCommonSubexpr",
