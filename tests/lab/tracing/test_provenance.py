@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -193,7 +194,7 @@ def _check_branches(trace: Trace, count: int, names: Sequence[str]) -> None:
     images = [[_one_image(trace, call) for call in chain] for chain in chains]
     assert len({image for chain in images for image in chain}) == count * len(names)
     for chain in images:
-        for user, operand in zip(chain, chain[1:], strict=False):
+        for user, operand in pairwise(chain):
             assert user.args[0] is operand
 
 
@@ -211,10 +212,8 @@ def _fields(mod: IRModule, names: Sequence[str]) -> list[list[Call]]:
             assert isinstance(field, Call)
             if field.op_name == names[len(chain)]:
                 chain.append(field)
-            if isinstance(field.op, Function):
-                field = field.op.body  # what it computes with is outside; one input is enough
-            else:
-                field = field.args[0]
+            # What a composite computes with is outside; one input is enough.
+            field = field.op.body if isinstance(field.op, Function) else field.args[0]
         chains.append(chain)
     return chains
 
