@@ -114,6 +114,10 @@ class Stage:
 
     def diff(self) -> Diff:
         """The diff of the modules before and after the pass, by the provenance of the nodes."""
+        return self._diff
+
+    @cached_property
+    def _diff(self) -> Diff:
         after = self.after if self.after is not None else self.before
         return Diff(self.before, after, self._lineage)
 
