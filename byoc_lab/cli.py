@@ -11,10 +11,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from byoc_lab.commands import diff, trace
+from byoc_lab.commands.exit_codes import NO, OK, USAGE
 from byoc_lab.errors import ByocLabError
 from byoc_lab.relay import IRModule
-
-OK, NO, USAGE = 0, 1, 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,13 +52,8 @@ def parser() -> argparse.ArgumentParser:
     lint.add_argument("file", type=Path, help="a file of Relay text")
     lint.set_defaults(run=_lint)
 
-    trace = commands.add_parser("trace", help="run a pipeline on a module and show every stage")
-    trace.add_argument("file", type=Path, help="a file of Relay text")
-    trace.add_argument(
-        "--pipeline", default="dnnl", help="the name of the pipeline (default: dnnl)"
-    )
-    trace.add_argument("--html", type=Path, help="write the trace as one HTML file")
-    trace.set_defaults(run=_trace)
+    diff.add(commands)
+    trace.add(commands)
     return root
 
 
@@ -74,16 +69,6 @@ def _lint(options: argparse.Namespace) -> int:
     findings = lint(_read(options.file))
     print(findings)
     return NO if findings.errors else OK
-
-
-def _trace(options: argparse.Namespace) -> int:
-    from byoc_lab import trace
-
-    recorded = trace(_read(options.file), pipeline=options.pipeline)
-    print(recorded)
-    if options.html:
-        print(f"written: {recorded.save_html(options.html)}")
-    return NO if recorded.error else OK
 
 
 def _read(path: Path) -> IRModule:

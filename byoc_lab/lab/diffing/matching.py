@@ -26,7 +26,11 @@ from byoc_lab.lab.diffing.wrappers import pair_functions, pair_wrappers
 from byoc_lab.relay.ir.adt import Constructor
 from byoc_lab.relay.ir.expr import Constant, Expr, Function, GlobalVar, Op, Var
 
+MAX_ORIGINS = 64  # a rewrite that made a node of more nodes says nothing about one of them
 MAX_STEPS = 8  # how many removed or added nodes one operand may be away from another
+
+
+_UNMADE = (Op, GlobalVar, Constructor)  # nodes that no module owns
 
 
 class Lineage(Protocol):
@@ -95,7 +99,7 @@ class Correspondence:
             x not in self.to_after
             and y not in self.to_before
             and y not in self._new
-            and not isinstance(x, (Op, GlobalVar))
+            and not isinstance(x, _UNMADE)
             and label(x) == label(y)
         )
 
@@ -138,20 +142,33 @@ class Correspondence:
                 self.pair(node, node)
 
     def _pair_by_lineage(self, lineage: Lineage) -> None:
-        """Pairs of real nodes of one label of which each comes first among those that the other
-        comes from or became. What a rewrite created without such a node has no partner at all."""
-        for y in self.after.real():
-            if y in self.to_before or isinstance(y, (Op, GlobalVar, Constant, Var, Constructor)):
+        """Pairs of real nodes of which one has the place of the other, then pairs of one label
+        with no other candidate. What has no origin of its label has no partner at all.
+
+        A rewrite of a whole function makes everything of everything: that says nothing.
+        """
+        nodes = [y for y in self.after.real() if not isinstance(y, (*_UNMADE, Constant, Var))]
+        created = []
+        for y in nodes:
+            x = next(iter(lineage.origins(y)), None)
+            if x is None or label(x) != label(y) or next(iter(lineage.images(x)), None) is not y:
+                created.append(y)
+            elif self.open(x, y) and self.before.is_real(x):
+                self.pair(x, y)
+        for y in created:
+            origins = lineage.origins(y)
+            if len(origins) > MAX_ORIGINS:
                 continue
-            created = lineage.rule(y) != ""
-            mine = (x for x in lineage.origins(y) if label(x) == label(y))
-            x = next(mine, None)
-            if x is not None and self.open(x, y) and self.before.is_real(x):
-                theirs = (n for n in lineage.images(x) if label(n) == label(y))
-                if next(theirs, None) is y and not (created and self._contradict(x, y)):
-                    self.pair(x, y)
-            if created and y not in self.to_before:
+            mine = [x for x in origins if label(x) == label(y)]
+            if not mine and lineage.rule(y):
                 self._new.add(y)
+            elif len(mine) == 1 and self.open(mine[0], y) and self.before.is_real(mine[0]):
+                images = lineage.images(mine[0])[:MAX_ORIGINS]
+                theirs = [n for n in images if label(n) == label(y)]
+                if theirs == [y] and not self._contradict(mine[0], y):
+                    self.pair(mine[0], y)
+                elif theirs == [y] and lineage.rule(y):
+                    self._new.add(y)
 
     # ---- by value -----------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ def near_changes(rows: Sequence[Row], context: int) -> list[bool]:
     """For each row whether it is shown: a change, or among `context` rows around one."""
     shown = [row.kind != "same" for row in rows]
     last = -context - 1
-    for n in [*range(len(rows))]:
+    for n in range(len(rows)):
         if rows[n].kind != "same":
             last = n
         shown[n] |= n - last <= context

@@ -1,52 +1,33 @@
-"""`ComposedLineage`: the provenance of several stages in a row as one."""
+"""`ComposedLineage`: what became of each node through several stages in a row."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from byoc_lab.lab.tracing.provenance import Provenance
 from byoc_lab.relay.ir.expr import Expr
-
-Nodes = tuple[Expr, ...]
 
 
 class ComposedLineage:
-    """Origins and images from the input of the first stage to the result of the last one.
+    """Pairs of nodes of the first module and of the last one, one for each node that every stage
+    kept. All other nodes of the last module were created in between."""
 
-    Each map of the whole is the composition of those of the stages.
-    """
+    def __init__(self, stages: Sequence[Mapping[Expr, Expr]]):
+        """stages: for each stage its pairs, from nodes of its input to nodes of its result."""
+        first, *others = stages
+        found = dict(first)
+        for pairs in others:
+            found = {x: pairs[y] for x, y in found.items() if y in pairs}
+        self._images = found
+        self._origins = {y: x for x, y in found.items()}
 
-    def __init__(self, stages: Sequence[Provenance]):
-        self._origins = _composed([stage.results for stage in reversed(stages)])
-        self._images = _composed([stage.inputs for stage in stages])
-        self._rules: dict[Expr, str] = {}
-        for stage in stages:  # the rule that created the first of a chain of nodes
-            rules = {}
-            for node, sources in stage.results.items():
-                inherited = self._rules.get(sources[0], "") if sources else ""
-                rules[node] = stage.rule(node) or inherited
-            self._rules = rules
+    def origins(self, node: Expr) -> tuple[Expr, ...]:
+        """The node of the first module that `node` was."""
+        return (self._origins[node],) if node in self._origins else ()
 
-    def origins(self, node: Expr) -> Nodes:
-        """The nodes of the input of the first stage that `node` comes from, nearest first."""
-        return self._origins.get(node, ())
-
-    def images(self, node: Expr) -> Nodes:
-        """The nodes of the result of the last stage that come from `node`, nearest first."""
-        return self._images.get(node, ())
+    def images(self, node: Expr) -> tuple[Expr, ...]:
+        """The node of the last module that `node` became."""
+        return (self._images[node],) if node in self._images else ()
 
     def rule(self, node: Expr) -> str:
-        """A rule that created `node`; "" if it has the place of a node of the input."""
-        return self._rules.get(node, "")
-
-
-def _composed(maps: Iterable[Mapping[Expr, Nodes]]) -> dict[Expr, Nodes]:
-    """The composition of maps from a node to several, the first one applied first."""
-    first, *others = maps
-    found = dict(first)
-    for following in others:
-        found = {
-            node: tuple(dict.fromkeys(n for p in parts for n in following.get(p, ())))
-            for node, parts in found.items()
-        }
-    return found
+        """ "" for a node that was in the first module."""
+        return "" if node in self._origins else "a stage"

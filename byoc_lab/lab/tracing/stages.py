@@ -119,8 +119,18 @@ class Stage:
 
     def diff(self) -> Diff:
         """The diff of the modules before and after the pass, by the provenance of the nodes."""
+        return self._diff
+
+    @cached_property
+    def _diff(self) -> Diff:
         after = self.after if self.after is not None else self.before
-        return Diff(self.before, after, lambda: self.provenance)
+        return Diff(self.before, after, self._lineage)
+
+    def _lineage(self) -> Provenance | None:
+        """The provenance, unless a rewrite replaced a whole function: that says of every node that
+        it comes from every node."""
+        whole = any(e.round is not None and e.before is e.round.root for e in self.events)
+        return None if whole else self.provenance
 
     def __repr__(self) -> str:
         state = "failed" if self.error else "skipped" if self.skipped else ""
@@ -238,7 +248,7 @@ class Trace:
         def lineage() -> ComposedLineage | None:
             if any(a.after is not b.before for a, b in pairwise(stages)):
                 return None  # a stage that the trace does not have came in between
-            return ComposedLineage([stage.provenance for stage in stages])
+            return ComposedLineage([stage.diff().correspondence.to_after for stage in stages])
 
         return Diff(stages[0].before, after, lineage)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 from byoc_lab.lab.diffing import Diff, Row
+from byoc_lab.lab.diffing.text import near_changes, skipped_text
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.view.picture import picture_of
@@ -153,11 +154,7 @@ def _unified(
     rows: Sequence[Row], context: int, colour: bool, findings: Iterable[Finding]
 ) -> list[str]:
     """Rows as lines with + and -, with `context` unchanged lines around each change."""
-    near = [False] * len(rows)
-    for n, row in enumerate(rows):
-        if row.kind != "same":
-            for m in range(max(0, n - context), min(len(rows), n + context + 1)):
-                near[m] = True
+    near = near_changes(rows, context)
     lines: list[str] = []
     under = _by_node(findings)
     skipped = 0
@@ -166,7 +163,7 @@ def _unified(
             skipped += 1
             continue
         if skipped:
-            lines.append(paint(_skipped_text(skipped), "dim", colour))
+            lines.append(paint(skipped_text(skipped), "dim", colour))
             skipped = 0
         if row.after is not None and row.kind == "same":
             lines.append(f"  {row.after.text}")
@@ -177,12 +174,8 @@ def _unified(
         if row.after is not None:
             lines += _notes(row.after, under, colour)
     if skipped:
-        lines.append(paint(_skipped_text(skipped), "dim", colour))
+        lines.append(paint(skipped_text(skipped), "dim", colour))
     return lines
-
-
-def _skipped_text(count: int) -> str:
-    return f"  ⋯ {count} unchanged line{'s' if count != 1 else ''}"
 
 
 def _by_node(findings: Iterable[Finding]) -> _FindingsByNode:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import byoc_lab
 from byoc_lab import relay
+from byoc_lab.errors import ArgumentError
 from byoc_lab.lab.diffing.flow import Flow, label
 from byoc_lab.relay import Call, Constant, Expr, IRModule
 from byoc_lab.relay.analysis import post_order_visit
@@ -158,3 +159,32 @@ def _nodes(mod: IRModule) -> list[Expr]:
     for function in mod.functions.values():
         post_order_visit(function, found.append)
     return found
+
+
+@pytest.mark.parametrize("name", ["squeezenet", "resnet"])
+def test_a_trace_composes_the_pairs_of_its_stages(name: str) -> None:
+    network = {"squeezenet": relay.testing.squeezenet, "resnet": relay.testing.resnet}[name]
+    mod, params = network.get_workload()
+    mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
+    trace = byoc_lab.trace(mod, "dnnl")
+    made = trace.diff()
+    assert made.before is trace.initial
+    assert made.after is trace.final
+    stages = [stage.diff().correspondence.to_after for stage in trace]
+    for x, y in made.correspondence.to_after.items():
+        if isinstance(x, Call) and x.op_name:
+            node: Expr = x
+            for pairs in stages:
+                node = pairs[node]
+            assert node is y
+    convolutions = [n for n in _nodes(trace.initial) if isinstance(n, Call) and "conv" in n.op_name]
+    assert all(n in made.correspondence.to_after for n in convolutions)
+
+
+def test_a_trace_diffs_some_of_its_stages() -> None:
+    mod = _branches(4, None)
+    trace = byoc_lab.trace(mod, ["InferType", "ToANormalForm", "ToGraphNormalForm"])
+    assert trace.diff("ToANormalForm", "ToGraphNormalForm").summary == "no change"
+    assert trace.diff(1, 1).summary == trace[1].diff().summary == "14 lets added"
+    with pytest.raises(ArgumentError, match="swap them"):
+        trace.diff(2, 1)

@@ -1,0 +1,1 @@
+"""The commands of `byoc-lab`: each file adds one, with `add(commands)`, and runs it."""

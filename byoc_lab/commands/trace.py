@@ -1,0 +1,85 @@
+"""`byoc-lab trace MODEL`: every stage of a pipeline. Exit code 1 if there are errors: a pass that
+failed, or a finding of severity "error" in what a stage left."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from byoc_lab.commands.exit_codes import NO, OK
+from byoc_lab.commands.sources import HELP, read_module
+
+if TYPE_CHECKING:
+    from byoc_lab.lab.tracing import Stage, Trace
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser of the command line."""
+    command = commands.add_parser("trace", help="run a pipeline on a module and show every stage")
+    command.add_argument("model", metavar="MODEL", help=HELP)
+    command.add_argument(
+        "--pipeline", default="dnnl", help="the name of the pipeline (default: dnnl)"
+    )
+    command.add_argument("--format", choices=("text", "json"), default="text")
+    command.add_argument("--html", type=Path, help="write the trace as one HTML file")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the trace; returns 1 if there are errors in it."""
+    from byoc_lab import trace
+
+    recorded = trace(read_module(options.model), pipeline=options.pipeline)
+    if options.format == "json":
+        print(json.dumps(_data(recorded)))
+    else:
+        print(recorded)
+    if options.html:
+        page = recorded.save_html(options.html)
+        if options.format == "text":
+            print(f"written: {page}")
+    return NO if _has_errors(recorded) else OK
+
+
+def _has_errors(recorded: Trace) -> bool:
+    findings = (f for stage in recorded for f in stage.findings_after)
+    return recorded.error is not None or any(str(f.severity) == "error" for f in findings)
+
+
+def _data(recorded: Trace) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "kind": "trace",
+        "title": str(recorded.title),
+        "error": _error(recorded.error),
+        "stages": [_stage(stage) for stage in recorded],
+    }
+
+
+def _stage(stage: Stage) -> dict[str, Any]:
+    return {
+        "name": stage.name,
+        "group": stage.group,
+        "changed": stage.changed,
+        "skipped": stage.skipped,
+        "seconds": stage.seconds,
+        "events": len(stage.events),
+        "summary": stage.diff().summary if stage.changed else "",
+        "error": _error(stage.error),
+        "findings": [
+            {
+                "code": f.code,
+                "severity": str(f.severity),
+                "function": f.function,
+                "message": f.message,
+                "what_to_do": f.what_to_do,
+            }
+            for f in stage.findings_after
+        ],
+    }
+
+
+def _error(error: Exception | None) -> dict[str, str] | None:
+    return None if error is None else {"type": type(error).__name__, "message": str(error)}

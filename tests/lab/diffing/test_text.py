@@ -1,0 +1,44 @@
+"""The text of a diff: the summary first, changed lines with context, long ones cut."""
+
+from __future__ import annotations
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.lab.diffing.text import CONTEXT, MAX_LINES, near_changes, text_of
+from byoc_lab.relay import Expr, IRModule
+
+
+def _chain(count: int, at: int | None = None, every: bool = False) -> IRModule:
+    x = relay.var("x", shape=(2, 2))
+    value: Expr = x
+    for n in range(count):
+        value = relay.tanh(value) if n == at or every else relay.abs(value)
+    return IRModule.from_expr(relay.Function([x], value))
+
+
+def test_unchanged_lines_far_from_a_change_are_counted() -> None:
+    text = str(byoc_lab.diff(_chain(40), _chain(40, at=20))).splitlines()
+    assert text[0] == "1 call added, 1 call removed"
+    assert text[1] == "  ⋯ 18 unchanged lines"
+    assert next(line for line in text if line[0] == "-") == "-   %20 = abs(%19);"
+    assert next(line for line in text if line[0] == "+") == "+   %20 = tanh(%19);"
+
+
+def test_a_long_diff_is_cut_and_says_so() -> None:
+    made = byoc_lab.diff(_chain(1000), _chain(1000, every=True))
+    text = str(made).splitlines()
+    assert len(text) == MAX_LINES + 2
+    assert text[-1] == "  ... cut here: 2000 of 2002 lines differ; rows() has all"
+
+
+def test_no_change_has_no_lines() -> None:
+    assert str(byoc_lab.diff(_chain(3), _chain(3))) == "no change"
+
+
+def test_rows_near_a_change() -> None:
+    rows = byoc_lab.diff(_chain(40), _chain(40, at=20)).rows()
+    shown = near_changes(rows, CONTEXT)
+    changed = [n for n, row in enumerate(rows) if row.kind != "same"]
+    expected = [any(abs(n - m) <= CONTEXT for m in changed) for n in range(len(rows))]
+    assert shown == expected
+    assert text_of("summary", rows).count("unchanged") == 2
