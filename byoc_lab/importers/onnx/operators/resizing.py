@@ -121,7 +121,7 @@ def _resized(
         "layout": LAYOUTS[rank],
         "method": METHODS[mode],
         "coordinate_transformation_mode": coordinates,
-        "rounding_method": nearest if mode == "nearest" else "",
+        "rounding_method": nearest,
         "cubic_alpha": cubic,
         "cubic_exclude": excluded,
         "extrapolation_value": node.attr("extrapolation_value", 0.0),
