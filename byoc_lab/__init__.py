@@ -26,9 +26,10 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 import byoc_lab.backends.ccompiler
+import byoc_lab.relay.frontend
 import byoc_lab.relay.op.contrib.dnnl
 import byoc_lab.relay.qnn.transform
-import byoc_lab.relay.transform  # noqa: F401 (these four are attributes under TVM's names)
+import byoc_lab.relay.transform  # noqa: F401 (these are attributes under TVM's names)
 from byoc_lab import backends, display, errors, passes, relay, transform
 from byoc_lab.backends import dnnl
 from byoc_lab.lab.diffing import Diff, apply, diff

@@ -208,6 +208,10 @@ class ImporterError(ByocLabError, ValueError):
     """A file cannot be imported: no importer reads its kind, or its importer gave no module."""
 
 
+class UnsupportedOperatorError(ImporterError):
+    """An operator of a model cannot be imported; the message names operator, node and opset."""
+
+
 class UnreadableFileError(ImporterError, OSError):
     """A file is missing or cannot be opened; the operating system's error is the `__cause__`."""
 

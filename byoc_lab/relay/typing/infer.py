@@ -117,6 +117,18 @@ def infer_expr(expr: Expr, mod: IRModule | None = None) -> Expr:
         return solver.rebuilt(expr)
 
 
+def infer_above(expr: Expr) -> Expr:
+    """`expr` with a type, when all of its parts have theirs; nothing below it is visited."""
+    solver = _Solver(IRModule(), False)
+    for part in expr.parts():
+        if not isinstance(part, Op):
+            solver.types[part] = part.checked_type
+            solver.memo[part] = part
+    solver.walk(expr)
+    solver.finish()
+    return solver.rebuilt(expr)
+
+
 class _Types(dict[Expr, Type]):
     """Types by node; an operator has a type only where it is called."""
 

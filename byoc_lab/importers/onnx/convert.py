@@ -1,0 +1,84 @@
+"""`from_onnx`: an ONNX model as a Relay module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import ArgumentError, ImporterError, nearest
+from byoc_lab.importers.onnx.graph import GraphConverter
+from byoc_lab.importers.onnx.reading import read_model
+from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.variables import free_vars
+from byoc_lab.relay.typing.infer import infer_module
+
+Params = dict[str, np.ndarray[Any, Any]]
+OLDEST, NEWEST = 1, 21
+
+
+def from_onnx(
+    model: Any,
+    shape: Mapping[str, Sequence[Any]] | None = None,
+    dtype: str | Mapping[str, str] = "float32",
+    opset: int | None = None,
+    freeze_params: bool = True,
+    convert_config: Mapping[str, Any] | None = None,
+) -> tuple[IRModule, Params]:
+    """The Relay module of an ONNX model, and its parameters.
+
+    model: a path, the bytes of a file, or an `onnx.ModelProto`. shape: shapes of inputs by name,
+        instead of those that the model states; an input whose shape the model leaves open has
+        `relay.Any()` lengths otherwise. dtype: the data type of inputs whose type the model leaves
+        open, or types by name. opset: the version of the default operator set, instead of the
+        model's. freeze_params: initializers become constants; otherwise they are parameters of
+        @main. convert_config: {"use_nt_batch_matmul": bool}, as in TVM.
+
+    Returns `(mod, params)`; `params` are the initializers by name if not frozen, else empty.
+
+    Raises ImporterError for what is no ONNX model or is damaged, UnsupportedOperatorError that
+    names operator, node and opset, ArgumentError for shapes of inputs that the model lacks.
+
+    Source: tvm.relay.frontend.from_onnx of TVM 0.16, whose modules these are structurally equal to
+    except as docs/importers.md lists.
+    """
+    proto = read_model(model)
+    opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in proto.opset_import}
+    if opset is not None:
+        opsets[""] = opset
+    version = opsets.setdefault("", 1)
+    if not OLDEST <= version <= NEWEST:
+        raise ImporterError(
+            f"the model uses opset {version} of ai.onnx; supported are {OLDEST} to {NEWEST}. Export "
+            f"it again with an opset_version in that range, or convert it by onnx.version_converter"
+        )
+    shapes = dict(shape or {})
+    converter = GraphConverter(opsets, shapes, dtype, freeze_params)
+    _check_names(shapes, proto.graph)
+    outputs = converter.convert(proto.graph)
+    body = converter.packed(outputs)
+    used = {id(v) for v in free_vars(body)}
+    params = dict(converter.inputs)
+    for name in converter.params:
+        variable = converter.values[name]
+        if id(variable) in used:
+            params.setdefault(name, variable)
+    mod = infer_module(IRModule.from_expr(Function(list(params.values()), body)))
+    return mod, dict(converter.params)
+
+
+def _check_names(shapes: Mapping[str, Any], graph: Any) -> None:
+    names = [i.name for i in graph.input]
+    for name in shapes:
+        if name not in names:
+            raise ArgumentError(
+                f"shape names {name!r}, which is no input of the model; {nearest(name, names)}"
+            )
+
+
+def load_onnx(path: Path) -> tuple[IRModule, Params]:
+    """The module of an ONNX file; its parameters are constants."""
+    return from_onnx(path)

@@ -1,0 +1,54 @@
+"""The table of converters: which function makes Relay of which ONNX operator."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from byoc_lab.relay.ir.expr import Expr
+
+if TYPE_CHECKING:
+    from byoc_lab.importers.onnx.node import Node
+
+Result = Expr | Sequence[Expr | None]
+Converter = Callable[["Node"], Result]
+
+_converters: dict[tuple[str, str], Converter] = {}
+MICROSOFT = "com.microsoft"
+
+
+def converts(*op_types: str, domain: str = "") -> Callable[[Converter], Converter]:
+    """A decorator: the function converts nodes of these operators.
+
+    The function takes a `Node` and returns its output, or a sequence of outputs where the operator
+    has several (None for an optional one that is not computed).
+    """
+
+    def add(function: Converter) -> Converter:
+        for op_type in op_types:
+            _converters[domain, op_type] = function
+        return function
+
+    return add
+
+
+def converter_of(domain: str, op_type: str) -> Converter | None:
+    """The converter of an operator, or None."""
+    _discover()
+    return _converters.get(("" if domain == "ai.onnx" else domain, op_type))
+
+
+def supported() -> list[str]:
+    """The names of all operators that have a converter; those of other domains with the domain."""
+    _discover()
+    return sorted(f"{domain}.{name}" if domain else name for domain, name in _converters)
+
+
+@cache
+def _discover() -> None:
+    package = importlib.import_module("byoc_lab.importers.onnx.operators")
+    for info in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{info.name}")

@@ -1,0 +1,167 @@
+"""`Node`: one ONNX node as converters see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from byoc_lab.errors import UnsupportedOperatorError
+from byoc_lab.relay.ir.expr import Constant, Expr
+from byoc_lab.relay.ir.types import TensorType, Type
+
+if TYPE_CHECKING:
+    from byoc_lab.importers.onnx.graph import GraphConverter
+
+Array = np.ndarray[Any, Any]
+_MISSING = object()
+
+
+class Node:
+    """The inputs, attributes and outputs of one ONNX node.
+
+    op_type, name, domain: as in the model. opset: the version of its operator set. inputs: typed
+    expressions, None for optional inputs that are left out. outputs: the names of its outputs, ""
+    for those that nobody reads.
+    """
+
+    def __init__(self, proto: Any, inputs: Sequence[Expr | None], graph: GraphConverter):
+        self.op_type: str = proto.op_type
+        self.domain: str = proto.domain
+        self.name: str = proto.name
+        self.inputs = list(inputs)
+        self.outputs: list[str] = list(proto.output)
+        self.graph = graph
+        self.opset = graph.opset_of(proto.domain)
+        self._attributes = {a.name: a for a in proto.attribute}
+
+    def fail(self, reason: str) -> NoReturn:
+        """Raise the error that names this node, its operator and its opset."""
+        raise UnsupportedOperatorError(f"{self.place}: {reason}")
+
+    @property
+    def place(self) -> str:
+        """This node in messages."""
+        domain = f"{self.domain}." if self.domain else ""
+        name = f"node {self.name!r}" if self.name else f"the node that computes {self.outputs[:1]}"
+        return f"{name:.120}, operator {domain}{self.op_type}, opset {self.opset}"
+
+    # Inputs --------------------------------------------------------------------------------------
+
+    def __getitem__(self, index: int) -> Expr:
+        """A required input."""
+        found = self.optional(index)
+        if found is None:
+            self.fail(f"input {index} is missing")
+        return found
+
+    def optional(self, index: int) -> Expr | None:
+        """An optional input; None if it is left out."""
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    @property
+    def given(self) -> list[Expr]:
+        """All inputs, for operators with any number of them; none may be missing."""
+        return [self[i] for i in range(len(self.inputs))]
+
+    def value(self, index: int) -> Array | None:
+        """The value of an input if it is a constant, else None."""
+        found = self.optional(index)
+        return found.numpy() if isinstance(found, Constant) else None
+
+    def known(self, index: int, what: str) -> Array:
+        """The value of an input that must be a constant; `what` names it in the error."""
+        found = self[index]
+        if not isinstance(found, Constant):
+            self.fail(
+                f"{what} (input {index}) is computed at run time; only a constant is supported"
+            )
+        return found.numpy()
+
+    def integers(self, index: int, what: str) -> list[int] | None:
+        """The integers of an optional input that must be a constant; None if it is left out."""
+        if self.optional(index) is None:
+            return None
+        return [int(n) for n in self.known(index, what).ravel()]
+
+    # Types ---------------------------------------------------------------------------------------
+
+    def typed(self, expr: Expr) -> Expr:
+        """`expr` with types and folded constants."""
+        return self.graph.settle(expr)
+
+    def type_of(self, expr: Expr) -> TensorType:
+        """The tensor type of an input or of an expression that was made of inputs."""
+        ty: Type = (expr if expr.is_typed else self.typed(expr)).checked_type
+        if not isinstance(ty, TensorType):
+            self.fail(f"a tensor is expected, found {ty}")
+        return ty
+
+    def rank(self, expr: Expr) -> int:
+        """The number of dimensions of an expression."""
+        return len(self.type_of(expr).shape)
+
+    def dtype(self, expr: Expr) -> str:
+        """The data type of an expression."""
+        return str(self.type_of(expr).dtype)
+
+    def shape(self, expr: Expr, what: str = "the shape") -> tuple[int, ...]:
+        """The shape of an expression, which must be static."""
+        ty = self.type_of(expr)
+        if not ty.is_static:
+            self.fail(
+                f"{what} must be known, found {ty}; give the model's inputs their shapes by "
+                f"from_onnx(..., shape={{name: (...)}})"
+            )
+        return tuple(int(n) for n in ty.concrete_shape)
+
+    def length(self, expr: Expr, axis: int) -> int:
+        """One length of an expression, which must be static."""
+        ty = self.type_of(expr)
+        found = ty.shape[axis]
+        if not isinstance(found, int) and not hasattr(found, "value"):
+            self.fail(f"length {axis} of {ty} must be known; give shape= to from_onnx")
+        return int(getattr(found, "value", found))
+
+    def axis(self, number: int, rank: int) -> int:
+        """An axis counted from 0. Raises for one that is out of range."""
+        if not -rank <= number < rank:
+            self.fail(f"axis {number} is out of range for {rank} dimensions")
+        return number % rank
+
+    # Attributes ----------------------------------------------------------------------------------
+
+    def has(self, name: str) -> bool:
+        """Whether the node states an attribute."""
+        return name in self._attributes
+
+    def attr(self, name: str, default: Any = _MISSING) -> Any:
+        """An attribute: int, float, str, list, array (for tensors) or GraphProto."""
+        found = self._attributes.get(name)
+        if found is None:
+            if default is _MISSING:
+                self.fail(f"attribute {name} is missing")
+            return default
+        return self._read(found)
+
+    def _read(self, attribute: Any) -> Any:
+        from onnx import AttributeProto, helper, numpy_helper
+
+        if attribute.ref_attr_name:
+            self.fail(f"attribute {attribute.name} refers to one of a function, which is not bound")
+        if attribute.type == AttributeProto.TENSOR:
+            return numpy_helper.to_array(attribute.t)
+        try:
+            found = helper.get_attribute_value(attribute)
+        except ValueError as error:
+            self.fail(f"attribute {attribute.name} cannot be read: {error}")
+        if isinstance(found, bytes):
+            return found.decode("utf-8", "replace")
+        return found if not hasattr(found, "__len__") else _plain(found)
+
+
+def _plain(values: Any) -> Any:
+    if isinstance(values, str):
+        return values
+    return [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in values]

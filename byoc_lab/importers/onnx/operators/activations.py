@@ -1,0 +1,149 @@
+"""Activations."""
+
+from __future__ import annotations
+
+import math
+
+from byoc_lab import relay
+from byoc_lab.importers.onnx.converters import MICROSOFT, converts
+from byoc_lab.importers.onnx.node import Node
+from byoc_lab.importers.onnx.operators.elementwise import scalar
+from byoc_lab.relay.ir.expr import Expr
+
+
+@converts("Relu")
+def relu(node: Node) -> Expr:
+    return relay.nn.relu(node[0])
+
+
+@converts("LeakyRelu")
+def leaky_relu(node: Node) -> Expr:
+    return relay.nn.leaky_relu(node[0], node.attr("alpha", 0.01))
+
+
+@converts("PRelu")
+def prelu(node: Node) -> Expr:
+    """One slope for a channel, or slopes that are broadcast."""
+    x, slope = node[0], node[1]
+    shape = node.shape(slope, "the shape of the slope")
+    channels = [n for n in shape if n != 1]
+    rank = node.rank(x)
+    along_channels = len(shape) == rank - 1 and len(channels) == 1 and channels[0] == shape[0]
+    if rank >= 2 and (along_channels or (len(shape) == 1 and shape == (node.length(x, 1),))):
+        if len(shape) > 1 or rank == 2:
+            return relay.nn.prelu(x, relay.reshape(slope, (-1,)), axis=1)
+    zero = relay.const(0.0, node.dtype(x))
+    return relay.where(relay.less(x, zero), x * slope, x)
+
+
+@converts("Elu")
+def elu(node: Node) -> Expr:
+    alpha = scalar(node, float(node.attr("alpha", 1.0)))
+    one = scalar(node, 1.0)
+    return -alpha * relay.nn.relu(one - relay.exp(node[0])) + relay.nn.relu(node[0])
+
+
+@converts("Selu")
+def selu(node: Node) -> Expr:
+    alpha = scalar(node, float(node.attr("alpha", 1.67326319217681884765625)))
+    gamma = scalar(node, float(node.attr("gamma", 1.05070102214813232421875)))
+    one = scalar(node, 1.0)
+    return gamma * (-alpha * relay.nn.relu(one - relay.exp(node[0])) + relay.nn.relu(node[0]))
+
+
+@converts("Celu")
+def celu(node: Node) -> Expr:
+    x, alpha, zero = node[0], scalar(node, float(node.attr("alpha", 1.0))), scalar(node, 0.0)
+    one = scalar(node, 1.0)
+    negative = relay.minimum(zero, alpha * (relay.exp(x / alpha) - one))
+    return relay.maximum(zero, x) + negative
+
+
+@converts("Gelu")
+@converts("Gelu", domain=MICROSOFT)
+def gelu(node: Node) -> Expr:
+    """x times the normal distribution function of x, or its approximation by tanh."""
+    x, half, one = node[0], scalar(node, 0.5), scalar(node, 1.0)
+    if node.attr("approximate", "none") == "tanh":
+        cubic = x + scalar(node, 0.044715) * x * x * x
+        return half * x * (one + relay.tanh(scalar(node, math.sqrt(2 / math.pi)) * cubic))
+    distribution = half + half * relay.erf(x * scalar(node, math.sqrt(0.5)))
+    return x * distribution
+
+
+@converts("Mish")
+def mish(node: Node) -> Expr:
+    x, one = node[0], scalar(node, 1.0)
+    return x * relay.tanh(relay.log(one + relay.exp(x)))
+
+
+@converts("HardSigmoid")
+def hard_sigmoid(node: Node) -> Expr:
+    alpha, beta = scalar(node, node.attr("alpha", 0.2)), scalar(node, node.attr("beta", 0.5))
+    return relay.clip(node[0] * alpha + beta, 0.0, 1.0)
+
+
+@converts("HardSwish")
+def hard_swish(node: Node) -> Expr:
+    x = node[0]
+    sixth, half = scalar(node, 1 / 6), scalar(node, 0.5)
+    return x * relay.clip(x * sixth + half, 0.0, 1.0)
+
+
+@converts("ThresholdedRelu")
+def thresholded_relu(node: Node) -> Expr:
+    x = node[0]
+    alpha = scalar(node, float(node.attr("alpha", 1.0)))
+    return x * relay.cast(relay.greater(x, alpha), node.dtype(x))
+
+
+@converts("Softplus")
+def softplus(node: Node) -> Expr:
+    return relay.log(relay.exp(node[0]) + scalar(node, 1.0))
+
+
+@converts("Softsign")
+def softsign(node: Node) -> Expr:
+    return node[0] / (scalar(node, 1.0) + relay.abs(node[0]))
+
+
+@converts("Shrink")
+def shrink(node: Node) -> Expr:
+    x, dtype = node[0], node.dtype(node[0])
+    lambd, bias = scalar(node, node.attr("lambd", 0.5)), scalar(node, node.attr("bias", 0.0))
+    above = relay.cast(relay.greater(x, lambd), dtype) * (x - bias)
+    below = relay.cast(relay.less(x, -lambd), dtype) * (x + bias)
+    return above + below
+
+
+def _flattened(node: Node, axis: int) -> tuple[Expr, int]:
+    """Before opset 13 everything from `axis` on is one dimension."""
+    x = node[0]
+    rank = node.rank(x)
+    if node.opset >= 13 or axis == rank - 1:
+        return x, axis
+    sizes = node.shape(x)
+    if math.prod(sizes[axis + 1 :]) == 1:
+        return x, axis
+    return relay.reshape(x, (math.prod(sizes[:axis]), -1)), 1
+
+
+@converts("Softmax", "LogSoftmax", "Hardmax")
+def softmax(node: Node) -> Expr:
+    rank = node.rank(node[0])
+    axis = node.axis(node.attr("axis", 1 if node.opset < 13 else -1), rank)
+    x, along = _flattened(node, axis)
+    if node.op_type == "Softmax":
+        found = relay.nn.softmax(x, along)
+    elif node.op_type == "LogSoftmax":
+        found = relay.nn.log_softmax(x, along)
+    else:
+        found = _hardmax(node, x, along)
+    return found if x is node[0] else relay.reshape(found, node.shape(node[0]))
+
+
+def _hardmax(node: Node, x: Expr, axis: int) -> Expr:
+    dtype = node.dtype(x)
+    length = node.shape(node.typed(x))[axis]
+    one, zero = relay.const(1.0, dtype), relay.const(0.0, dtype)
+    return relay.one_hot(relay.argmax(x, axis), one, zero, length, axis, dtype)

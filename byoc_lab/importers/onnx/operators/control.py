@@ -1,0 +1,97 @@
+"""Branches and loops, whose bodies are graphs inside a graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from byoc_lab import relay
+from byoc_lab.importers.onnx.converters import converts
+from byoc_lab.importers.onnx.graph import GraphConverter
+from byoc_lab.importers.onnx.node import Node
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
+from byoc_lab.relay.ir.types import FuncType, TensorType, TupleType
+
+
+def _inner(node: Node, graph: Any, values: dict[str, Expr]) -> list[Expr]:
+    """The outputs of a graph inside this one, whose inputs have these values."""
+    outer = node.graph
+    inner = GraphConverter(outer.opsets, {}, outer.dtypes, True, outer)
+    inner.values.update(values)
+    outputs = inner.convert(graph)
+    if any(isinstance(o, list) for o in outputs):
+        node.fail("sequences as results of a branch or loop are not supported")
+    if inner.inputs:
+        node.fail(f"the inner graph has inputs without values: {', '.join(inner.inputs):.200}")
+    return outputs
+
+
+def _scalar(node: Node, condition: Expr) -> Expr:
+    return relay.reshape(condition, ()) if node.rank(condition) else condition
+
+
+@converts("If")
+def if_(node: Node) -> tuple[Expr, ...]:
+    """A constant condition chooses its branch now."""
+    branches = [node.attr(name) for name in ("then_branch", "else_branch")]
+    condition = node.value(0)
+    if condition is not None:
+        return tuple(_inner(node, branches[0 if condition.all() else 1], {}))
+    then, other = (_inner(node, graph, {}) for graph in branches)
+    if len(then) != len(other):
+        node.fail(f"the branches have {len(then)} and {len(other)} outputs")
+    test = _scalar(node, node[0])
+    if len(then) == 1:
+        return (If(test, then[0], other[0]),)
+    both = If(test, Tuple(then), Tuple(other))
+    return tuple(TupleGetItem(both, i) for i in range(len(then)))
+
+
+@converts("Loop")
+def loop(node: Node) -> tuple[Expr, ...]:
+    """A function that calls itself while its condition holds.
+
+    Values that the body hands on keep their types; each scan output grows by one row a turn.
+    """
+    body = node.attr("body")
+    carried = [node[i] for i in range(2, len(node.inputs))]
+    turn = Var("turn", TensorType((), "int64"))
+    going = Var("going", TensorType((), "bool"))
+    states = [Var(f"state_{i}", node.type_of(x)) for i, x in enumerate(carried)]
+    names = [i.name for i in body.input]
+    if len(names) != len(states) + 2:
+        node.fail(f"its body has {len(names)} inputs, expected {len(states) + 2}")
+    typed = [node.typed(v) for v in (turn, going, *states)]
+    outputs = _inner(node, body, dict(zip(names, typed, strict=True)))
+    scanned = outputs[1 + len(states) :]
+    rows = [_row_type(node, x) for x in scanned]
+    stacks = [Var(f"scan_{i}", ty) for i, ty in enumerate(rows)]
+    stacks = [node.typed(s) for s in stacks]  # type: ignore[misc]
+    params = [*typed, *stacks]
+    result = TupleType([p.checked_type for p in params[2:]])
+    again = Var("loop", FuncType([p.checked_type for p in params], result))
+    limit = node.optional(0)
+    test = typed[1]
+    if limit is not None:
+        test = relay.logical_and(test, relay.less(typed[0], _scalar(node, limit)))
+    grown = [
+        relay.concatenate([stack, relay.expand_dims(x, axis=0)], axis=0)
+        for stack, x in zip(stacks, scanned, strict=True)
+    ]
+    following = [
+        typed[0] + relay.const(1, "int64"),
+        _scalar(node, outputs[0]),
+        *outputs[1 : 1 + len(states)],
+        *grown,
+    ]
+    choice = If(test, Call(again, following), Tuple(params[2:]))
+    function = Function(params, choice, result)
+    start = _scalar(node, node[1]) if node.optional(1) is not None else relay.const(True)
+    empty = [Constant(np.zeros((0, *node.shape(x)), node.dtype(x))) for x in scanned]
+    whole = Let(again, function, Call(again, [relay.const(0, "int64"), start, *carried, *empty]))
+    return tuple(TupleGetItem(whole, i) for i in range(len(params) - 2))
+
+
+def _row_type(node: Node, x: Expr) -> TensorType:
+    return TensorType((relay.Any(), *node.shape(x, "the shape of a scan output")), node.dtype(x))

@@ -1,0 +1,120 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+import math
+
+from byoc_lab import relay
+from byoc_lab.importers.onnx.converters import converts
+from byoc_lab.importers.onnx.node import Node
+from byoc_lab.relay.ir.expr import Expr
+
+
+@converts("Gemm")
+def gemm(node: Node) -> Expr:
+    """alpha * A * B + beta * C."""
+    a, b, dtype = node[0], node[1], node.dtype(node[0])
+    alpha, beta = float(node.attr("alpha", 1.0)), float(node.attr("beta", 1.0))
+    units = node.length(b, 0 if node.attr("transB", 0) else 1)
+    if node.attr("transA", 0):
+        a = relay.transpose(a, axes=(1, 0))
+    if not node.attr("transB", 0):
+        b = relay.transpose(b, axes=(1, 0))
+    if node.rank(node[0]) != 2:
+        a = relay.nn.batch_flatten(a)
+    if alpha != 1.0:
+        a = a * relay.const(alpha, dtype)
+    product = relay.nn.dense(a, b, units=units)
+    added = node.optional(2)
+    if added is None:
+        return product
+    return product + (relay.const(beta, dtype) * added if beta != 1.0 else added)
+
+
+@converts("MatMul")
+def matmul(node: Node) -> Expr:
+    return product(node, node[0], node[1])
+
+
+@converts("MatMulInteger")
+def matmul_integer(node: Node) -> Expr:
+    """Products of integers less their zero points, in int32."""
+    a, b = (relay.cast(node[i], "int32") for i in (0, 1))
+    a = a - _zero_point(node, 2, column=True) if node.optional(2) is not None else a
+    b = b - _zero_point(node, 3) if node.optional(3) is not None else b
+    return product(node, a, b, "int32")
+
+
+def _zero_point(node: Node, index: int, column: bool = False) -> Expr:
+    zero = relay.cast(node[index], "int32")
+    if column and node.rank(node[index]) == 1:
+        return relay.expand_dims(zero, axis=1)
+    return zero
+
+
+def product(node: Node, a: Expr, b: Expr, out_dtype: str = "") -> Expr:
+    """NumPy's matmul of two expressions: nn.dense for a matrix on the right, else batches."""
+    ranks = node.rank(a), node.rank(b)
+    if ranks == (1, 1):
+        row = relay.expand_dims(a, axis=0)
+        dense = relay.nn.dense(row, relay.expand_dims(b, axis=0), out_dtype=out_dtype)
+        return relay.squeeze(dense, axis=[0, 1])
+    if ranks[0] == 1:
+        return relay.squeeze(product(node, relay.expand_dims(a, axis=0), b, out_dtype), axis=[-2])
+    if ranks[1] == 1:
+        return relay.squeeze(product(node, a, relay.expand_dims(b, axis=1), out_dtype), axis=[-1])
+    if ranks[1] == 2:
+        return _by_dense(node, a, b, out_dtype)
+    return _by_batches(node, a, b, out_dtype)
+
+
+def _by_dense(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
+    """The batches of the left operand are rows of one matrix."""
+    transposed = relay.transpose(b, axes=(1, 0))
+    if node.rank(a) == 2:
+        return relay.nn.dense(a, transposed, out_dtype=out_dtype)
+    shape = node.type_of(a).shape
+    width = node.length(b, 0)
+    dense = relay.nn.dense(relay.reshape(a, (-1, width)), transposed, out_dtype=out_dtype)
+    units = node.length(b, 1)
+    if node.type_of(a).is_static:
+        return relay.reshape(dense, (*node.shape(a)[:-1], units))
+    if (len(shape) == 3 and isinstance(shape[1], int)) or hasattr(shape[1], "value"):
+        return relay.reshape(dense, (-1, *(int(n) for n in shape[1:-1]), units))
+    kept = relay.strided_slice(relay.shape_of(a, "int64"), [0], [len(shape) - 1])
+    wanted = relay.concatenate([kept, relay.const([units], "int64")], axis=0)
+    return relay.reshape(dense, node.typed(wanted))
+
+
+def _by_batches(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
+    left, right = node.shape(a), node.shape(b)
+    batch = _broadcast(node, left[:-2], right[:-2])
+    flat = math.prod(batch)
+    a = _batched(a, left, batch, flat)
+    b = relay.transpose(_batched(b, right, batch, flat), axes=(0, 2, 1))
+    found = relay.nn.batch_matmul(a, b, out_dtype=out_dtype)
+    wanted = (*batch, left[-2], right[-1])
+    return found if len(wanted) == 3 else relay.reshape(found, wanted)
+
+
+def _broadcast(node: Node, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    rank = max(len(a), len(b))
+    pairs = zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True)
+    found = []
+    for x, y in pairs:
+        if x != y and 1 not in (x, y):
+            node.fail(f"batches of shapes {a} and {b} do not match")
+        found.append(y if x == 1 else x)
+    return tuple(found)
+
+
+def _batched(x: Expr, shape: tuple[int, ...], batch: tuple[int, ...], flat: int) -> Expr:
+    """`x` broadcast to the batches, as one dimension of them."""
+    if shape[:-2] != batch:
+        x = relay.broadcast_to(x, (*batch, *shape[-2:]))
+    return x if len(batch) == 1 else relay.reshape(x, (flat, *shape[-2:]))
+
+
+@converts("Einsum")
+def einsum(node: Node) -> Expr:
+    return relay.einsum(node.given, node.attr("equation"))

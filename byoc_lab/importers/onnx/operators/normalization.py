@@ -1,0 +1,107 @@
+"""Normalizations, and dropout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab import relay
+from byoc_lab.importers.onnx.converters import converts
+from byoc_lab.importers.onnx.node import Node
+from byoc_lab.relay.ir.expr import Expr
+
+
+@converts("BatchNormalization")
+def batch_norm(node: Node) -> Any:
+    epsilon = node.attr("epsilon", 1e-5)
+    if node.attr("training_mode", 0):
+        return _in_training(node, epsilon)
+    if any(node.outputs[1:]):
+        node.fail("statistics of training (further outputs) are not computed")
+    return relay.nn.batch_norm(*node.given, epsilon=epsilon)[0]
+
+
+def _in_training(node: Node, epsilon: float) -> tuple[Expr, Expr, Expr]:
+    """Normalized by the batch's own statistics, which also update the running ones."""
+    x, gamma, beta, mean, variance = node.given
+    dtype = node.dtype(x)
+    axes = [a for a in range(node.rank(x)) if a != 1]
+    batch_mean, batch_variance = relay.mean(x, axis=axes), relay.variance(x, axis=axes)
+    momentum = relay.const(float(node.attr("momentum", 0.9)), dtype)
+    rest = relay.const(1.0 - float(node.attr("momentum", 0.9)), dtype)
+    found = relay.nn.batch_norm(x, gamma, beta, batch_mean, batch_variance, epsilon=epsilon)[0]
+    return found, mean * momentum + batch_mean * rest, variance * momentum + batch_variance * rest
+
+
+@converts("InstanceNormalization")
+def instance_norm(node: Node) -> Expr:
+    return relay.nn.instance_norm(*node.given, epsilon=node.attr("epsilon", 1e-5))
+
+
+@converts("GroupNormalization")
+def group_norm(node: Node) -> Expr:
+    """Up to opset 20 scale and bias belong to groups, after it to channels."""
+    x, groups = node[0], node.attr("num_groups")
+    channels = node.length(x, 1)
+    scale, bias = node[1], node[2]
+    if node.opset < 21 and groups and channels % groups == 0:
+        times = channels // groups
+        scale, bias = (relay.repeat(v, times, axis=0) for v in (scale, bias))
+    return relay.nn.group_norm(x, scale, bias, groups, epsilon=node.attr("epsilon", 1e-5))
+
+
+@converts("LayerNormalization")
+def layer_norm(node: Node) -> tuple[Expr, Expr, Expr]:
+    """Over all dimensions from `axis` on; further outputs are the mean and the inverse deviation."""
+    x, dtype = node[0], node.dtype(node[0])
+    rank = node.rank(x)
+    axes = list(range(node.axis(node.attr("axis", -1), rank), rank))
+    mean = relay.mean(x, axis=axes, keepdims=True)
+    variance = relay.variance(x, axis=axes, keepdims=True, with_mean=mean)
+    epsilon = relay.const(float(node.attr("epsilon", 1e-5)), dtype)
+    inverse = relay.const(1.0, dtype) / relay.sqrt(variance + epsilon)
+    found = (x - mean) * inverse * node[1]
+    if node.optional(2) is not None:
+        found = found + node[2]
+    return found, mean, inverse
+
+
+@converts("MeanVarianceNormalization")
+def mean_variance_normalization(node: Node) -> Expr:
+    x, axes = node[0], list(node.attr("axes", [0, 2, 3]))
+    mean = relay.mean(x, axis=axes, keepdims=True)
+    variance = relay.variance(x, axis=axes, keepdims=True)
+    return (x - mean) / relay.sqrt(variance + relay.const(1e-9, node.dtype(x)))
+
+
+@converts("LpNormalization")
+def lp_normalization(node: Node) -> Expr:
+    x = node[0]
+    axis, p = node.attr("axis", -1), node.attr("p", 2)
+    if p not in (1, 2):
+        node.fail(f"p must be 1 or 2, found {p}")
+    powers = relay.abs(x) if p == 1 else x * x
+    norm = relay.sum(powers, axis=[axis], keepdims=True)
+    return x / (norm if p == 1 else relay.sqrt(norm))
+
+
+@converts("LRN")
+def lrn(node: Node) -> Expr:
+    return relay.nn.lrn(
+        node[0],
+        size=node.attr("size"),
+        axis=1,
+        bias=node.attr("bias", 1.0),
+        alpha=node.attr("alpha", 0.0001),
+        beta=node.attr("beta", 0.75),
+    )
+
+
+@converts("Dropout")
+def dropout(node: Node) -> tuple[Expr, Expr]:
+    """Nothing is dropped in inference (SimplifyInference removes it); the mask is true."""
+    training, ratio = node.value(2), node.value(1)
+    if node.optional(2) is not None and (training is None or bool(training)):
+        if ratio is None or float(ratio) > 0:
+            node.fail("dropout in training mode draws random numbers, which is not supported")
+    mask = relay.cast(relay.ones_like(node[0]), "bool")
+    return relay.nn.dropout(node[0]), mask

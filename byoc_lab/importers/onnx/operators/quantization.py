@@ -1,0 +1,262 @@
+"""Quantized operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from byoc_lab import relay
+from byoc_lab.importers.onnx.converters import MICROSOFT, converts
+from byoc_lab.importers.onnx.node import Node
+from byoc_lab.importers.onnx.operators.windows import Window, kernel_of
+from byoc_lab.relay.ir.expr import Constant, Expr
+
+qnn = relay.qnn.op
+
+
+def _flat(node: Node, index: int, dtype: str) -> Expr:
+    """A scale or zero point as a scalar, or one for each channel."""
+    given = node[index]
+    shape = node.shape(given)
+    if len(shape) > 1:
+        node.fail(f"input {index} must be a scalar or a vector, found shape {shape}")
+    if shape == (1,):
+        given = relay.squeeze(given, axis=[0])
+    return relay.cast(given, dtype)
+
+
+def _scale(node: Node, index: int) -> Expr:
+    return _flat(node, index, "float32")
+
+
+def _zero(node: Node, index: int) -> Expr:
+    if node.optional(index) is None:
+        return relay.const(0, "int32")
+    return _flat(node, index, "int32")
+
+
+def _axis(node: Node) -> int:
+    rank = node.rank(node[0])
+    if rank == 0:
+        return 0
+    return node.axis(node.attr("axis", 1), rank) if rank > 1 else 0
+
+
+@converts("QuantizeLinear")
+def quantize_linear(node: Node) -> Expr:
+    dtype = node.dtype(node[2]) if node.optional(2) is not None else "uint8"
+    return qnn.quantize(node[0], _scale(node, 1), _zero(node, 2), _axis(node), dtype)
+
+
+@converts("DequantizeLinear")
+def dequantize_linear(node: Node) -> Expr:
+    return qnn.dequantize(node[0], _scale(node, 1), _zero(node, 2), _axis(node))
+
+
+@converts("DynamicQuantizeLinear")
+def dynamic_quantize_linear(node: Node) -> tuple[Expr, Expr, Expr]:
+    """To uint8, by the range of the data, which zero belongs to."""
+    x = node[0]
+    zero, levels = relay.const(0.0), relay.const(255.0)
+    low, high = relay.minimum(relay.min(x), zero), relay.maximum(relay.max(x), zero)
+    scale = (high - low) / levels
+    point = relay.clip(_round_even(zero - low / scale), 0.0, 255.0)
+    quantized = relay.clip(_round_even(x / scale) + point, 0.0, 255.0)
+    return relay.cast(quantized, "uint8"), scale, relay.cast(point, "uint8")
+
+
+def _round_even(x: Expr) -> Expr:
+    """Halves to the even neighbour."""
+    half, one, two = relay.const(0.5), relay.const(1.0), relay.const(2.0)
+    down = relay.floor(x)
+    rest = x - down
+    odd = relay.equal(relay.floor_mod(down, two), one)
+    up = relay.logical_or(
+        relay.greater(rest, half), relay.logical_and(relay.equal(rest, half), odd)
+    )
+    return relay.where(up, down + one, down)
+
+
+def _requantized(node: Node, found: Expr, scale: Expr, zero: Expr, at: int, axis: int) -> Expr:
+    dtype = node.dtype(node[at + 1])
+    return qnn.requantize(
+        found, scale, zero, _scale(node, at), _zero(node, at + 1), out_dtype=dtype, axis=axis
+    )
+
+
+@converts("QLinearConv")
+def qlinear_conv(node: Node) -> Expr:
+    data, weight = node[0], node[3]
+    window = Window(node, kernel_of(node, weight))
+    if len(window.kernel) != 2:
+        node.fail(f"quantized convolutions have 2 dimensions, found {len(window.kernel)}")
+    pads = window.pads
+    if window.same:
+        pads = window.same_pads(node.shape(data)[2:])
+    data_scale, data_zero = _scale(node, 1), _zero(node, 2)
+    weight_scale, weight_zero = _scale(node, 4), _zero(node, 5)
+    found = qnn.conv2d(
+        data,
+        weight,
+        data_zero,
+        weight_zero,
+        data_scale,
+        weight_scale,
+        kernel_size=window.kernel,
+        channels=node.length(weight, 0),
+        strides=window.strides,
+        padding=pads,
+        dilation=window.dilations,
+        groups=node.attr("group", 1),
+    )
+    if node.optional(8) is not None:
+        found = relay.nn.bias_add(found, node[8])
+    scale = node.typed(data_scale * weight_scale)
+    return _requantized(node, found, scale, relay.const(0, "int32"), 6, 1)
+
+
+@converts("ConvInteger")
+def conv_integer(node: Node) -> Expr:
+    data, weight = node[0], node[1]
+    window = Window(node, kernel_of(node, weight))
+    pads = window.same_pads(node.shape(data)[2:]) if window.same else window.pads
+    one = relay.const(1.0)
+    return qnn.conv2d(
+        data,
+        weight,
+        _zero(node, 2),
+        _zero(node, 3),
+        one,
+        one,
+        kernel_size=window.kernel,
+        channels=node.length(weight, 0),
+        strides=window.strides,
+        padding=pads,
+        dilation=window.dilations,
+        groups=node.attr("group", 1),
+    )
+
+
+@converts("QLinearMatMul")
+def qlinear_matmul(node: Node) -> Expr:
+    a, b = node[0], node[3]
+    a_scale, a_zero, b_scale, b_zero = (
+        _scale(node, 1),
+        _zero(node, 2),
+        _scale(node, 4),
+        _zero(node, 5),
+    )
+    scale = node.typed(a_scale * b_scale)
+    if node.rank(b) == 2 and node.rank(a) == 2:
+        found = qnn.dense(
+            a, relay.transpose(b, axes=(1, 0)), a_zero, b_zero, a_scale, b_scale,
+            units=node.length(b, 1),
+        )  # fmt: skip
+    elif node.rank(a) == 3 and node.rank(b) == 3:
+        turned = relay.transpose(b, axes=(0, 2, 1))
+        found = qnn.batch_matmul(a, turned, a_zero, b_zero, a_scale, b_scale)
+    else:
+        from byoc_lab.importers.onnx.operators.linear import product
+
+        left = relay.cast(a, "int32") - a_zero
+        found = product(node, left, relay.cast(b, "int32") - b_zero, "int32")
+    return _requantized(node, found, scale, relay.const(0, "int32"), 6, -1)
+
+
+@converts("QGemm", domain=MICROSOFT)
+def qgemm(node: Node) -> Expr:
+    """alpha * A * B + C of quantized matrices; without an output scale the result is float32."""
+    a, b = node[0], node[3]
+    if node.attr("transA", 0):
+        a = relay.transpose(a, axes=(1, 0))
+    units = node.length(b, 0 if node.attr("transB", 0) else 1)
+    if not node.attr("transB", 0):
+        b = relay.transpose(b, axes=(1, 0))
+    a_scale, a_zero, b_scale, b_zero = (
+        _scale(node, 1),
+        _zero(node, 2),
+        _scale(node, 4),
+        _zero(node, 5),
+    )
+    found = qnn.dense(a, b, a_zero, b_zero, a_scale, b_scale, units=units)
+    if node.optional(6) is not None:
+        found = found + node[6]
+    scale = a_scale * b_scale * relay.const(float(node.attr("alpha", 1.0)))
+    zero = relay.const(0, "int32")
+    scale = node.typed(scale)
+    if node.optional(7) is None:
+        return qnn.dequantize(found, scale, zero, axis=-1)
+    return _requantized(node, found, scale, zero, 7, -1)
+
+
+def _binary(node: Node) -> Expr:
+    build = qnn.add if node.op_type == "QLinearAdd" else qnn.mul
+    return build(  # type: ignore[no-any-return]
+        node[0], node[3], _scale(node, 1), _zero(node, 2), _scale(node, 4), _zero(node, 5),
+        _scale(node, 6), _zero(node, 7),
+    )  # fmt: skip
+
+
+converts("QLinearAdd", "QLinearMul", domain=MICROSOFT)(_binary)
+
+
+def _dequantized(node: Node) -> Expr:
+    return qnn.dequantize(node[0], _scale(node, 1), _zero(node, 2), 0)
+
+
+def _quantized(node: Node, found: Expr, at: int = 3) -> Expr:
+    dtype = node.dtype(node[0])
+    return qnn.quantize(found, _scale(node, at), _zero(node, at + 1), 0, dtype)
+
+
+@converts("QLinearLeakyRelu", domain=MICROSOFT)
+def qlinear_leaky_relu(node: Node) -> Expr:
+    return _quantized(node, relay.nn.leaky_relu(_dequantized(node), node.attr("alpha", 0.01)))
+
+
+@converts("QLinearSigmoid", domain=MICROSOFT)
+def qlinear_sigmoid(node: Node) -> Expr:
+    return _quantized(node, relay.sigmoid(_dequantized(node)))
+
+
+@converts("QLinearSoftmax", domain=MICROSOFT)
+def qlinear_softmax(node: Node) -> Expr:
+    return _quantized(node, relay.nn.softmax(_dequantized(node), node.attr("axis", -1)))
+
+
+@converts("QLinearGlobalAveragePool", domain=MICROSOFT)
+def qlinear_global_average_pool(node: Node) -> Expr:
+    layout = "NHWC" if node.attr("channels_last", 0) else "NCHW"
+    return _quantized(node, relay.nn.global_avg_pool2d(_dequantized(node), layout=layout))
+
+
+@converts("QLinearAveragePool", domain=MICROSOFT)
+def qlinear_average_pool(node: Node) -> Expr:
+    window = Window(node, node.attr("kernel_shape"))
+    pooled = getattr(relay.nn, f"avg_pool{len(window.kernel)}d")(
+        _dequantized(node),
+        pool_size=window.kernel,
+        strides=window.strides,
+        padding=window.pads,
+        ceil_mode=bool(node.attr("ceil_mode", 0)),
+        count_include_pad=bool(node.attr("count_include_pad", 0)),
+    )
+    return _quantized(node, pooled)
+
+
+@converts("QLinearConcat", domain=MICROSOFT)
+def qlinear_concat(node: Node) -> Expr:
+    """Scale and zero point of the result come first, then data, scale and zero point each."""
+    places = range(2, len(node.inputs), 3)
+    parts: list[Any] = [[node[i], _scale(node, i + 1), _zero(node, i + 2)] for i in places]
+    data, scales, zeros = ([p[i] for p in parts] for i in range(3))
+    return qnn.concatenate(
+        relay.Tuple(data), relay.Tuple(scales), relay.Tuple(zeros), _scale(node, 0), _zero(node, 1),
+        node.attr("axis"),
+    )  # fmt: skip
+
+
+def literal(value: Any, dtype: str) -> Constant:
+    """A constant array of a data type."""
+    return Constant(np.asarray(value, dtype))

@@ -1,0 +1,290 @@
+"""Convolutions and pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from byoc_lab import relay
+from byoc_lab.importers.onnx.converters import converts
+from byoc_lab.importers.onnx.node import Node
+from byoc_lab.relay.ir.expr import Constant, Expr
+
+LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+
+
+class Window:
+    """Kernel, strides, dilations and padding of a node with a sliding window."""
+
+    def __init__(self, node: Node, kernel: Sequence[int]):
+        self.node = node
+        self.kernel = [int(k) for k in kernel]
+        count = len(self.kernel)
+        if count not in LAYOUTS:
+            node.fail(f"windows have 1, 2 or 3 dimensions, found {count}")
+        self.strides = self._list("strides", count)
+        self.dilations = self._list("dilations", count)
+        self.auto_pad: str = node.attr("auto_pad", "NOTSET")
+        if self.auto_pad not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
+            node.fail(f"auto_pad {self.auto_pad!r:.40} does not exist")
+        pads = [int(p) for p in node.attr("pads", [0] * 2 * count)]
+        if len(pads) != 2 * count:
+            node.fail(f"pads must have {2 * count} numbers, found {len(pads)}")
+        self.pads = pads if self.auto_pad == "NOTSET" else [0] * 2 * count
+
+    def _list(self, name: str, count: int) -> list[int]:
+        found = [int(n) for n in self.node.attr(name, [1] * count)]
+        if len(found) != count:
+            self.node.fail(f"{name} must have {count} numbers, found {len(found)}")
+        return found
+
+    @property
+    def same(self) -> bool:
+        """Whether the padding follows from the sizes of the data."""
+        return self.auto_pad.startswith("SAME")
+
+    def same_pads(self, sizes: Sequence[int]) -> list[int]:
+        """Padding before and after each dimension, such that ceil(size / stride) values result."""
+        totals = []
+        for size, k, s, d in zip(sizes, self.kernel, self.strides, self.dilations, strict=True):
+            totals.append(max((-(-size // s) - 1) * s + (k - 1) * d + 1 - size, 0))
+        return split_pads(totals, self.auto_pad)
+
+    def padded(self, data: Expr, value: float = 0.0) -> Expr:
+        """`data` padded for SAME; unchanged otherwise."""
+        if not self.same:
+            return data
+        pads = self.same_pads(self.node.shape(data, "the size of the data, for auto_pad,")[2:])
+        if not any(pads):
+            return data
+        half = len(self.kernel)
+        width = [(0, 0), (0, 0), *zip(pads[:half], pads[half:], strict=True)]
+        return relay.nn.pad(data, width, pad_value=relay.const(value, self.node.dtype(data)))
+
+
+def split_pads(totals: Sequence[int], auto_pad: str) -> list[int]:
+    """Totals of padding as numbers before, then numbers after; the odd one at the end or start."""
+    small = [t // 2 for t in totals]
+    large = [t - t // 2 for t in totals]
+    return [*small, *large] if auto_pad == "SAME_UPPER" else [*large, *small]
+
+
+def kernel_of(node: Node, weight: Expr) -> list[int]:
+    """The spatial sizes of a kernel, which must be those that the node states."""
+    sizes = list(node.shape(weight, "the shape of the kernel"))[2:]
+    stated = node.attr("kernel_shape", sizes)
+    if list(stated) != sizes:
+        node.fail(f"kernel_shape is {stated}, but the kernel has {sizes}")
+    return sizes
+
+
+@converts("Conv")
+def conv(node: Node) -> Expr:
+    data, weight = node[0], node[1]
+    window = Window(node, kernel_of(node, weight))
+    build = getattr(relay.nn, f"conv{len(window.kernel)}d")
+    found = build(
+        window.padded(data),
+        weight,
+        strides=window.strides,
+        padding=window.pads,
+        dilation=window.dilations,
+        groups=node.attr("group", 1),
+        channels=node.length(weight, 0),
+        kernel_size=window.kernel,
+    )
+    return with_bias(node, found, 2)
+
+
+def with_bias(node: Node, found: Expr, index: int) -> Expr:
+    """An optional bias added along the channels."""
+    bias = node.optional(index)
+    return found if bias is None else relay.nn.bias_add(found, bias)
+
+
+@converts("ConvTranspose")
+def conv_transpose(node: Node) -> Expr:
+    data, weight = node[0], node[1]
+    window = Window(node, kernel_of(node, weight))
+    groups = node.attr("group", 1)
+    count = len(window.kernel)
+    extra = [int(n) for n in node.attr("output_padding", [0] * count)]
+    pads = window.pads
+    wanted = node.attr("output_shape", None)
+    if wanted is not None or window.same:
+        sizes = node.shape(data, "the size of the data")[2:]
+        if wanted is None:
+            wanted = [n * s for n, s in zip(sizes, window.strides, strict=True)]
+        pads, extra = _transposed_pads(window, sizes, wanted[-count:], extra)
+    build = getattr(relay.nn, f"conv{count}d_transpose")
+    layout = {1: "IOW", 2: "IOHW", 3: "IODHW"}[count]
+    found = build(
+        data,
+        weight,
+        strides=window.strides,
+        padding=pads,
+        output_padding=extra,
+        dilation=window.dilations,
+        groups=groups,
+        channels=node.length(weight, 1) * groups,
+        kernel_size=window.kernel,
+        kernel_layout=layout,
+    )
+    return with_bias(node, found, 2)
+
+
+def _transposed_pads(
+    window: Window, sizes: Sequence[int], wanted: Sequence[int], extra: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """Padding (and extra rows at the end) that give the wanted sizes."""
+    totals = []
+    more = []
+    for n, s, k, d, w, e in zip(
+        sizes, window.strides, window.kernel, window.dilations, wanted, extra, strict=True
+    ):
+        total = s * (n - 1) + e + (k - 1) * d + 1 - w
+        totals.append(max(total, 0))
+        more.append(e + max(-total, 0))
+    # With NOTSET the odd one comes first, the other way round than for SAME_UPPER.
+    upper = window.auto_pad == "SAME_UPPER"
+    return split_pads(totals, "SAME_UPPER" if upper else "SAME_LOWER"), more
+
+
+@converts("MaxPool")
+def max_pool(node: Node) -> Any:
+    data, dtype = node[0], node.dtype(node[0])
+    window = Window(node, node.attr("kernel_shape"))
+    if len(node.outputs) > 1 and node.outputs[1]:
+        return _max_pool_with_indices(node, window)
+    lowest = float(np.finfo(dtype).min) if "float" in dtype else float(np.iinfo(dtype).min)
+    return getattr(relay.nn, f"max_pool{len(window.kernel)}d")(
+        window.padded(data, lowest),
+        pool_size=window.kernel,
+        strides=window.strides,
+        dilation=window.dilations,
+        padding=window.pads,
+        layout=LAYOUTS[len(window.kernel)],
+        ceil_mode=bool(node.attr("ceil_mode", 0)),
+    )
+
+
+def _max_pool_with_indices(node: Node, window: Window) -> tuple[Expr, Expr]:
+    """The maxima, and their places in the flattened data: windows are gathered as columns."""
+    data, dtype = node[0], node.dtype(node[0])
+    shape = node.shape(data)
+    rank = len(window.kernel)
+    pads = window.same_pads(shape[2:]) if window.same else window.pads
+    index = np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)
+    if node.attr("storage_order", 0):
+        spatial = np.arange(int(np.prod(shape[2:]))).reshape(shape[2:][::-1]).T
+        planes = np.arange(shape[0] * shape[1]).reshape(*shape[:2], *(1,) * rank)
+        index = planes * spatial.size + spatial
+    width = [(0, 0), (0, 0), *zip(pads[:rank], pads[rank:], strict=True)]
+    places = np.pad(index, width, constant_values=-1)
+    columns = _columns(places, window, bool(node.attr("ceil_mode", 0)))
+    flat = relay.reshape(data, (-1,))
+    order = np.pad(np.arange(int(np.prod(shape))).reshape(shape), width, constant_values=-1)
+    source = _columns(order, window, bool(node.attr("ceil_mode", 0)))
+    lowest = Constant(
+        np.array(np.finfo(dtype).min if "float" in dtype else np.iinfo(dtype).min, dtype)
+    )
+    gathered = relay.take(flat, Constant(np.maximum(source, 0)))
+    windows = relay.where(Constant(source >= 0), gathered, lowest)
+    best = relay.expand_dims(relay.argmax(windows, axis=-1), axis=-1)
+    place = relay.gather(Constant(columns), columns.ndim - 1, relay.cast(best, "int64"))
+    return relay.max(windows, axis=-1), relay.squeeze(place, axis=[-1])
+
+
+def _columns(places: Any, window: Window, ceil_mode: bool) -> Any:
+    """The places of each window along a last axis; -1 outside of the data."""
+    rank = len(window.kernel)
+    counts = []
+    for size, k, s, d in zip(
+        places.shape[2:], window.kernel, window.strides, window.dilations, strict=True
+    ):
+        span = size - (k - 1) * d - 1
+        counts.append((-(-span // s) if ceil_mode else span // s) + 1)
+    needed = [
+        (n - 1) * s + (k - 1) * d + 1
+        for n, s, k, d in zip(counts, window.strides, window.kernel, window.dilations, strict=True)
+    ]
+    more = [(0, 0), (0, 0)] + [
+        (0, max(0, need - have)) for need, have in zip(needed, places.shape[2:], strict=True)
+    ]
+    places = np.pad(places, more, constant_values=-1)
+    grids = np.ix_(
+        *(np.arange(k) * d for k, d in zip(window.kernel, window.dilations, strict=True))
+    )
+    found = []
+    for offset in np.ndindex(*window.kernel):
+        start = [int(g.ravel()[o]) for g, o in zip(grids, offset, strict=True)]
+        cut = tuple(
+            slice(b, b + (n - 1) * s + 1, s)
+            for b, n, s in zip(start, counts, window.strides, strict=True)
+        )
+        found.append(places[(slice(None), slice(None), *cut)])
+    del rank
+    return np.stack(found, axis=-1)
+
+
+@converts("AveragePool")
+def average_pool(node: Node) -> Expr:
+    data = node[0]
+    window = Window(node, node.attr("kernel_shape"))
+    pads = window.pads
+    if window.same:
+        pads = window.same_pads(node.shape(data)[2:])
+    return getattr(relay.nn, f"avg_pool{len(window.kernel)}d")(
+        data,
+        pool_size=window.kernel,
+        strides=window.strides,
+        dilation=window.dilations,
+        padding=pads,
+        layout=LAYOUTS[len(window.kernel)],
+        ceil_mode=bool(node.attr("ceil_mode", 0)),
+        count_include_pad=bool(node.attr("count_include_pad", 0)),
+    )
+
+
+@converts("LpPool")
+def lp_pool(node: Node) -> Expr:
+    """The p-norm of each window, from its mean."""
+    data, dtype = node[0], node.dtype(node[0])
+    window = Window(node, node.attr("kernel_shape"))
+    p = float(node.attr("p", 2))
+    pads = window.same_pads(node.shape(data)[2:]) if window.same else window.pads
+    means = getattr(relay.nn, f"avg_pool{len(window.kernel)}d")(
+        relay.power(relay.abs(data), relay.const(p, dtype)),
+        pool_size=window.kernel,
+        strides=window.strides,
+        dilation=window.dilations,
+        padding=pads,
+        layout=LAYOUTS[len(window.kernel)],
+        ceil_mode=bool(node.attr("ceil_mode", 0)),
+        count_include_pad=True,
+    )
+    total = means * relay.const(float(np.prod(window.kernel)), dtype)
+    return relay.power(total, relay.const(1.0 / p, dtype))
+
+
+@converts("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
+def global_pool(node: Node) -> Expr:
+    data = node[0]
+    rank = node.rank(data) - 2
+    if node.op_type == "GlobalLpPool":
+        return _global_lp(node, data, rank)
+    kind = "avg" if node.op_type == "GlobalAveragePool" else "max"
+    if rank == 2:
+        return getattr(relay.nn, f"global_{kind}_pool2d")(data)
+    if rank in (1, 3):
+        return getattr(relay.nn, f"global_{kind}_pool{rank}d")(data)
+    node.fail(f"pooling over {rank} dimensions is not supported; 1, 2 and 3 are")
+
+
+def _global_lp(node: Node, data: Expr, rank: int) -> Expr:
+    p, dtype = float(node.attr("p", 2)), node.dtype(data)
+    powers = relay.power(relay.abs(data), relay.const(p, dtype))
+    total = relay.sum(powers, axis=list(range(2, rank + 2)), keepdims=True)
+    return relay.power(total, relay.const(1.0 / p, dtype))

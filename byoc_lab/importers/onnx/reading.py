@@ -1,0 +1,119 @@
+"""Reads ONNX files and tensors; every fault of a file is an ImporterError."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import ImporterError, MissingDependencyError, UnreadableFileError
+
+Array = np.ndarray[Any, Any]
+
+
+def read_model(model: Any) -> Any:
+    """A ModelProto from a path, bytes or a ModelProto, with its external data.
+
+    Raises ImporterError for what is no ONNX model, UnreadableFileError for a file that cannot be
+    opened, MissingDependencyError without the `onnx` package.
+    """
+    onnx = _onnx()
+    if isinstance(model, (str, os.PathLike)):
+        return _checked(_read_file(onnx, Path(model)), str(model))
+    if isinstance(model, bytes):
+        return _checked(_parsed(onnx, model, "the bytes"), "the bytes")
+    if isinstance(model, onnx.ModelProto):
+        return _checked(model, "the model")
+    raise ImporterError(
+        f"from_onnx takes a path, the bytes of a file or an onnx.ModelProto, found "
+        f"{type(model).__name__}"
+    )
+
+
+def _onnx() -> Any:
+    try:
+        import onnx
+    except ImportError as error:
+        raise MissingDependencyError(
+            "reading ONNX models needs the package onnx, which is not installed: pip install onnx"
+        ) from error
+    return onnx
+
+
+def _read_file(onnx: Any, path: Path) -> Any:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UnreadableFileError(
+            f"cannot read {str(path)!r}: {error.strerror or error}; check the path"
+        ) from error
+    model = _parsed(onnx, data, repr(str(path)))
+    try:
+        onnx.load_external_data_for_model(model, str(path.parent))
+    except (OSError, ValueError, RuntimeError, onnx.checker.ValidationError) as error:
+        raise ImporterError(
+            f"{str(path)!r} keeps tensors in files of their own, which cannot be read: {error!s:.300}; "
+            f"they must lie in the folder of the model or below"
+        ) from error
+    return model
+
+
+def _parsed(onnx: Any, data: bytes, where: str) -> Any:
+    from google.protobuf.message import DecodeError
+
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(data)
+    except (DecodeError, ValueError, RuntimeError) as error:
+        raise ImporterError(
+            f"{where} is not an ONNX model or is cut off ({len(data)} bytes): {error!s:.200}"
+        ) from error
+    return model
+
+
+def _checked(model: Any, where: str) -> Any:
+    if not model.HasField("graph") or not model.graph.output:
+        raise ImporterError(
+            f"{where} holds no graph with outputs, so it is not an ONNX model or is cut off"
+        )
+    return model
+
+
+def array_of(tensor: Any) -> Array:
+    """The array of a TensorProto. Raises ImporterError for a malformed one."""
+    from onnx import numpy_helper
+
+    if any(n < 0 for n in tensor.dims):
+        raise ImporterError(
+            f"tensor {tensor.name!r:.80} has a negative length: {list(tensor.dims)}"
+        )
+    dtype_of(tensor.data_type)
+    try:
+        array: Array = numpy_helper.to_array(tensor)
+    except (ValueError, TypeError, KeyError, OSError, RuntimeError) as error:
+        raise ImporterError(
+            f"tensor {tensor.name!r:.80} of shape {list(tensor.dims)} cannot be read: {error!s:.200}"
+        ) from error
+    return array
+
+
+def dtype_of(elem_type: int) -> str:
+    """The name of an ONNX element type. Raises ImporterError for those that Relay lacks."""
+    from onnx import TensorProto
+
+    names = {
+        TensorProto.FLOAT: "float32", TensorProto.DOUBLE: "float64", TensorProto.FLOAT16: "float16",
+        TensorProto.BFLOAT16: "bfloat16", TensorProto.BOOL: "bool",
+        TensorProto.INT8: "int8", TensorProto.INT16: "int16", TensorProto.INT32: "int32",
+        TensorProto.INT64: "int64", TensorProto.UINT8: "uint8", TensorProto.UINT16: "uint16",
+        TensorProto.UINT32: "uint32", TensorProto.UINT64: "uint64",
+    }  # fmt: skip
+    if elem_type not in names:
+        known = {value: name for name, value in TensorProto.DataType.items()}
+        raise ImporterError(
+            f"tensors of ONNX type {known.get(elem_type, elem_type)} are not supported; supported "
+            f"are {', '.join(names.values())}"
+        )
+    return names[elem_type]

@@ -1,0 +1,48 @@
+"""Types and folds expressions while they are built, each node once."""
+
+from __future__ import annotations
+
+from byoc_lab.passes.fold.fold_constant import evaluated, pick_field, state_shape
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, Tuple
+from byoc_lab.relay.ir.visit import post_order_new, with_mapped_parts
+from byoc_lab.relay.typing.infer import infer_above
+
+
+class Settler:
+    """Gives each expression its type, and its value where that is constant.
+
+    What was settled before is not walked again, so importing n nodes takes n steps.
+    """
+
+    def __init__(self) -> None:
+        self._settled: dict[Expr, Expr] = {}
+
+    def __call__(self, expr: Expr) -> Expr:
+        """`expr` typed, with its constant parts folded as FoldConstant does."""
+        settled = self._settled
+        for node in list(post_order_new(expr, settled, None)):
+            if node in settled:
+                continue
+            result = self._fold(infer_above(with_mapped_parts(node, settled)))
+            settled[node] = settled[result] = result
+        return settled[expr]
+
+    def _fold(self, node: Expr) -> Expr:
+        found = state_shape.apply(node, node) or pick_field.apply(node, node)
+        if found is None and isinstance(node, Call) and isinstance(node.op, Op):
+            if all(map(_is_constant, node.args)):
+                found = evaluated(node.op, node.attrs, node.args)
+        if found is None or found.is_typed:
+            return node if found is None else found
+        return self._typed_constant(found)
+
+    def _typed_constant(self, found: Expr) -> Expr:
+        if isinstance(found, Tuple):
+            found = Tuple([self._typed_constant(f) for f in found.fields])
+        return infer_above(found)
+
+
+def _is_constant(node: Expr) -> bool:
+    if isinstance(node, Tuple):
+        return all(map(_is_constant, node.fields))
+    return isinstance(node, Constant)
