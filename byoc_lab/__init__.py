@@ -10,7 +10,8 @@
 Functions to inspect modules: `trace` (every stage and rewrite of a pipeline), `diff` (structural
 differences between two modules), `lint` (malformed annotations and how to fix them). Functions to
 run them: `build` (regions with their back ends, the rest with TVM), `evaluate` (the NumPy
-reference), `validate` (compares a build with the reference). `relay` is the language, `transform`
+reference), `validate` (compares a build with the reference), `bisect` (finds the pass and the
+operator where the numbers changed). `relay` is the language, `transform`
 has its passes, `backends` and `dnnl` are the back ends.
 
 `import byoc_lab` is fast: apache-tvm, the compiled extension and the notebook packages are imported
@@ -39,6 +40,7 @@ from byoc_lab.relay.analysis.structural import assert_structural_equal, structur
 
 if TYPE_CHECKING:
     from byoc_lab import relax as relax
+    from byoc_lab.lab.checking.bisection import bisect
     from byoc_lab.lab.checking.validation import validate
     from byoc_lab.run.build import build
     from byoc_lab.run.reference import evaluate
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Diff", "Finding", "Findings", "IRModule", "PassContext", "Sequential", "Trace",
-    "assert_structural_equal", "backends", "build", "diff", "dnnl", "errors", "evaluate", "ir",
+    "assert_structural_equal", "backends", "bisect", "build", "diff", "dnnl", "errors", "evaluate", "ir",
     "lint", "passes", "relay", "structural_equal", "trace", "transform", "validate",
 ]  # fmt: skip
 
@@ -58,6 +60,7 @@ if "tvm_ffi" in _sys.modules:  # TVM is in use: this import registers DNNL for R
 
 # Functions that run modules import more packages, so they are imported on first use.
 _LAZY = {
+    "bisect": "byoc_lab.lab.checking.bisection",
     "build": "byoc_lab.run.build",
     "evaluate": "byoc_lab.run.reference",
     "validate": "byoc_lab.lab.checking.validation",
