@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Diff", "Finding", "Findings", "IRModule", "PassContext", "Sequential", "Trace",
-    "assert_structural_equal", "backends", "bisect", "build", "diff", "dnnl", "errors", "evaluate", "ir",
-    "lint", "passes", "relay", "structural_equal", "trace", "transform", "validate",
+    "assert_structural_equal", "backends", "bisect", "build", "diff", "dnnl", "errors", "evaluate",
+    "ir", "lint", "passes", "relay", "structural_equal", "trace", "transform", "validate",
 ]  # fmt: skip
 
 # The view needs notebook packages, so it is imported when an object is first shown.

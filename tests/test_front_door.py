@@ -21,6 +21,7 @@ ARRAY = np.ones((2, 2), "float32")
 # Valid arguments of each function; the test replaces each of them with each of WRONG.
 GOOD: dict[str, dict[str, Any]] = {
     "assert_structural_equal": {"lhs": MODULE, "rhs": MODULE},
+    "bisect": {"mod": MODULE, "pipeline": "dnnl", "inputs": [ARRAY], "era": None, "folder": None},
     "build": {"mod": MODULE, "params": None, "target": "llvm", "backends": None},
     "diff": {"before": MODULE, "after": MODULE},
     "evaluate": {"program": MODULE, "inputs": [ARRAY], "dtype": None},

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, log2
 from pathlib import Path
 from typing import Any
 
+from byoc_lab.errors import ArgumentError
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.pairing import Parting, parting
 from byoc_lab.lab.checking.repro import write_repro
@@ -15,8 +16,9 @@ from byoc_lab.lab.checking.uncertain import Arithmetic, Executed, Run, observe
 from byoc_lab.lab.tracing import Stage, trace
 from byoc_lab.lab.tracing.recorder import Member
 from byoc_lab.passes import Event, Pass
-from byoc_lab.relay.ir.expr import Call, Expr, describe
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, describe
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.inputs import bind_inputs, checked_module
 
@@ -103,6 +105,10 @@ def bisect(
     Raises what `trace`, the passes and `evaluate` raise.
     """
     mod = infer_module(checked_module(mod, "bisect"))
+    if folder is not None and not isinstance(folder, (str, Path)):
+        raise ArgumentError(
+            f"bisect: folder must be a path or None, found {type(folder).__name__} {folder!r:.80}"
+        )
     stages = _changed(mod, pipeline, era)
     given = inputs if inputs is not None else example_inputs(mod["main"], seed=seed)
     exercised = [
@@ -165,11 +171,10 @@ class _Search:
                 right = middle
             else:
                 wrong = middle
-        before = first if right == 0 else self.observed(right, FOLDED)
-        where = parting(before, self.plain(wrong))
-        if where is None:  # each pass is within rounding, all together are not
-            where = parting(first, self.plain(wrong))
-        assert where is not None
+        kept = shared_constants(self.modules[right], self.modules[wrong])
+        before = self.observed(right, FOLDED, kept)
+        where = parting(before, self.plain(wrong)) or parting(first, self.plain(wrong))
+        assert where is not None  # the second: every pass is within rounding, all together are not
         return self.stages[wrong - 1], where
 
     def plain(self, n: int) -> Run:
@@ -177,11 +182,27 @@ class _Search:
             self._plain[n] = self.observed(n, PLAIN)
         return self._plain[n]
 
-    def observed(self, n: int, arithmetic: Arithmetic) -> Run:
+    def observed(self, n: int, arithmetic: Arithmetic, exact: Collection[Constant] = ()) -> Run:
         self.runs += 1
         mod = infer_module(self.modules[n])
         main = mod["main"]
-        return observe(main, bind_inputs(main, self.inputs), mod, arithmetic)
+        return observe(main, bind_inputs(main, self.inputs), mod, arithmetic, exact=exact)
+
+
+def shared_constants(before: IRModule, after: IRModule) -> set[Constant]:
+    """The constants of `before` that `after` has too."""
+    kept = {_content(c) for c in _constants(after)}
+    return {c for c in _constants(before) if _content(c) in kept}
+
+
+def _constants(mod: IRModule) -> Iterator[Constant]:
+    nodes = post_order(*mod.functions.values())
+    return (node for node in nodes if isinstance(node, Constant))
+
+
+def _content(constant: Constant) -> tuple[Any, ...]:
+    array = constant.numpy()
+    return array.dtype, array.shape, hash(array.tobytes())
 
 
 def _rewrite(stage: Stage, where: Parting) -> Event | None:

@@ -10,13 +10,16 @@ where the numbers changed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from byoc_lab.lab.checking.rounding import Array
+from byoc_lab.lab.checking.rounding import Array, flat
 from byoc_lab.lab.checking.uncertain import Executed, Quantity, Run
+from byoc_lab.relay.op.framework.evaluate import evaluate_op
+from byoc_lab.run.reference import widened_attrs
 
 PROBES = 64  # elements that are compared first
 FLOAT64 = 1e-11  # error of float64 sums, relative to the largest element
@@ -119,12 +122,13 @@ class _Index:
                     seen.add(id(quantity))
                     groups[quantity.shape].append(quantity)
         self.groups = {
-            shape: (found, np.stack([_probe(q.value) for q in found]), self._reach(found, tolerances))
+            shape: (
+                found,
+                np.stack([_probe(q.value) for q in found]),
+                np.stack([_probe(_tolerance(q)) for q in found]) if tolerances else None,
+            )
             for shape, found in groups.items()
         }
-
-    def _reach(self, found: list[Quantity], tolerances: bool) -> Array | None:
-        return np.stack([_probe(_tolerance(q)) for q in found]) if tolerances else None
 
     def candidates(self, quantity: Quantity) -> Iterator[Quantity]:
         if quantity.shape not in self.groups:
@@ -219,35 +223,63 @@ class _Pairing:
 
     def rewritten(self, pair: _Pair, same: bool) -> Iterator[_Pair]:
         """Where a pass has rewritten what computes a value: the nearest pairs below."""
-        if same:
-            for step in self.unknown(pair.got):
-                for arg in step.args:
-                    wanted = self.match(arg)
-                    if wanted is not None and wanted.made_by is not None:
-                        yield _Pair(wanted, arg)
-            return
-        others = [q for s in self.missing(pair.wanted) for q in s.results]
         top = pair.got.made_by
+        assert top is not None
+        if same:
+            yield from self.damped(pair, top)
+            return
+        others = [q for s in self.missing(pair.wanted) for q in s.results if q is not pair.wanted]
         for step in self.unknown(pair.got):
-            for got in step.results:
-                for wanted in others:
-                    if got is pair.got and wanted is pair.wanted:
-                        continue
-                    assert wanted.made_by is not None
-                    if got.shape == wanted.shape and _same_operator(wanted.made_by, step):
-                        if step is top:
-                            yield from self.lower(_Pair(wanted, got), False)
-                        else:
-                            yield _Pair(wanted, got)
-                        break
+            twins = [p for p in _twins((pair.wanted, *others), step) if not _same_pair(p, pair)]
+            if twins and step is top:  # it may stand for another part; only what is below
+                yield from filter(_of_one_kind, self.lower(twins[0], False))
+                return
+            yield from twins[:1]
+
+    def damped(self, pair: _Pair, top: Executed) -> Iterator[_Pair]:
+        """The pairs below two equal values that different operators compute: equal arguments, and
+        those whose difference later operators damp.
+
+        An argument that a pass has scaled is no such difference: with the value from before in its
+        place, the result would change.
+        """
+        steps = [top, *(step for arg in top.args for step in self.unknown(arg))]
+        others = [q for s in self.missing(pair.wanted, 1) for q in s.results]
+        for step in steps:
+            for arg in step.args:
+                wanted = self.match(arg)
+                if wanted is not None and wanted.made_by is not None:
+                    yield _Pair(wanted, arg)
+            if step is not top:
+                twins = _twins(others, step)
+                if twins and self.interchangeable(pair, steps, twins[0]):
+                    yield twins[0]
+
+    def interchangeable(self, pair: _Pair, steps: Sequence[Executed], twin: _Pair) -> bool:
+        """Whether `pair` stays equal if the value from before replaces the other of `twin`."""
+        values = {id(twin.got): twin.wanted.value}
+        for step in sorted(steps, key=lambda s: s.number):
+            args = [_with_values(a, values) for a in step.arguments]
+            attrs = widened_attrs(step.call.attrs)
+            results = flat(evaluate_op(step.call.op, attrs, args))  # type: ignore[arg-type]
+            for quantity, value in zip(step.results, results, strict=True):
+                values.setdefault(id(quantity), value)
+        return same_values(pair.wanted, Quantity(values[id(pair.got)]))
 
     def unknown(self, got: Quantity) -> Iterator[Executed]:
         """The steps down to the values that `before` has, the nearest first."""
         return _nearest(got, lambda q: self.match(q) is None)
 
-    def missing(self, wanted: Quantity) -> Iterator[Executed]:
-        """The steps down to the values that `after` has, the nearest first."""
-        return _nearest(wanted, self.is_lost)
+    def missing(self, wanted: Quantity, start: int = 0) -> Iterator[Executed]:
+        """The steps down to the values that `after` has, the nearest first.
+
+        start: 1 for those below the step of `wanted`, even if `after` has its value.
+        """
+        if not start:
+            yield from _nearest(wanted, self.is_lost)
+        elif wanted.made_by is not None:
+            for arg in wanted.made_by.args:
+                yield from _nearest(arg, self.is_lost)
 
     def parting(self, pair: _Pair, hidden: bool) -> Parting:
         wanted, got = pair.wanted.made_by, pair.got.made_by
@@ -259,6 +291,27 @@ class _Pairing:
         if not (before or after):  # a value that another one has replaced
             before, after = ([s] if s else [] for s in (wanted, got))
         return Parting(tuple(before), tuple(after), pair.wanted, pair.got, hidden)
+
+
+def _twins(wanted: Sequence[Quantity], step: Executed) -> list[_Pair]:
+    """The values that the same operator computes, of the shape of a result of `step`."""
+    pairs = (_Pair(w, g) for g in step.results for w in wanted if w.shape == g.shape)
+    return [pair for pair in pairs if _of_one_kind(pair)]
+
+
+def _same_pair(a: _Pair, b: _Pair) -> bool:
+    return a.wanted is b.wanted and a.got is b.got
+
+
+def _with_values(argument: Any, values: dict[int, Array]) -> Any:
+    if isinstance(argument, tuple):
+        return tuple(_with_values(a, values) for a in argument)
+    return values.get(id(argument), argument.value)
+
+
+def _of_one_kind(pair: _Pair) -> bool:
+    wanted, got = pair.wanted.made_by, pair.got.made_by
+    return wanted is not None and got is not None and _same_operator(wanted, got)
 
 
 def _place(pair: _Pair) -> int:

@@ -13,7 +13,7 @@ deviation that perturbed samples of their arguments show.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import log, prod, sqrt
 from typing import Any
@@ -86,7 +86,8 @@ def _without_nan(error: Error) -> Error:
 
 
 def _full(part: Any, like: Array) -> Array:
-    return np.broadcast_to(np.asarray(part, np.float64), like.shape)
+    full: Array = np.broadcast_to(np.asarray(part, np.float64), like.shape)
+    return full
 
 
 def _mapped(function: Callable[[Any, Any], Any], value: Any, error: Any) -> Any:
@@ -99,23 +100,20 @@ def _mapped(function: Callable[[Any, Any], Any], value: Any, error: Any) -> Any:
 def _moved(step: Step, errors: list[Any]) -> list[Error]:
     """Elements that are copied or averaged: their errors are treated as the elements are."""
 
-    def parts(part: str) -> list[Array]:
-        def take(value: Array, error: Error) -> Array:
-            if value.dtype.kind != "f" and error.exact:
-                # An index or a shape stays; other exact elements have no error.
-                return value if _is_index(step) else np.zeros_like(value)
-            return np.abs(_full(getattr(error, part), value))
+    indexed = step.op.name in INDEXED
 
-        args = [_mapped(take, v, e) for v, e in zip(step.args, errors, strict=True)]
+    def parts(part: str) -> list[Array]:
+        def taken(value: Array, error: Error) -> Array:
+            full: Array = np.abs(_full(getattr(error, part), value))
+            return full
+
+        args = [
+            v if n and indexed else _mapped(taken, v, e)
+            for n, (v, e) in enumerate(zip(step.args, errors, strict=True))
+        ]
         return [np.abs(np.asarray(v, np.float64)) for v in flat(step.again(*args))]
 
     return [Error(s, j) for s, j in zip(parts("sigma"), parts("jump"), strict=True)]
-
-
-def _is_index(step: Step) -> bool:
-    return any(
-        v.dtype.kind == "f" or n == 0 for n, a in enumerate(step.args) for v in flat(a)
-    ) and step.op.name in INDEXED
 
 
 def _interval(step: Step, errors: list[Any]) -> list[Error]:
@@ -158,7 +156,7 @@ def _changes(step: Step, n: int, reach: Any) -> list[Array]:
 
 
 def shifted(value: Array, by: Any) -> Array:
-    """`value` moved by `by`: in whole steps where it is of integers, the other one of two truths."""
+    """`value` moved by `by`: integers in whole steps, and a truth value to the other one."""
     if value.dtype.kind == "f":
         return np.asarray(value + by)
     if value.dtype.kind == "b":
@@ -166,12 +164,13 @@ def shifted(value: Array, by: Any) -> Array:
     limits = np.iinfo(value.dtype)
     moved = value.astype(np.float64) + np.sign(by) * np.ceil(np.abs(by))
     high = np.nextafter(float(limits.max), 0) if limits.max > 2**53 else limits.max
-    return np.clip(moved, limits.min, high).astype(value.dtype)
+    clipped: Array = np.clip(moved, limits.min, high).astype(value.dtype)
+    return clipped
 
 
 def _distance(a: Array, b: Array) -> Array:
     if b.dtype.kind == "b":
-        return (a != b).astype(np.float64)
+        return np.asarray(a != b, np.float64)
     found = np.abs(a.astype(np.float64) - b.astype(np.float64))
     same = (a == b) | (np.isnan(a) & np.isnan(b)) if b.dtype.kind == "f" else a == b
     return np.where(same, 0.0, found)
@@ -198,7 +197,7 @@ def _bilinear(step: Step, errors: list[Any]) -> list[Error]:
 
 
 def _centred(x: Array, zero_point: Array) -> Array:
-    return x.astype(np.float64) - np.asarray(zero_point, np.float64).reshape(-1)[0]
+    return np.asarray(x.astype(np.float64) - np.asarray(zero_point, np.float64).reshape(-1)[0])
 
 
 def _mean(step: Step, errors: list[Any]) -> list[Error]:

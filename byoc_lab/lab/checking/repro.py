@@ -80,7 +80,9 @@ class Cut:
         return self.made[id(quantity)]
 
     def call(self, step: Executed) -> None:
-        made: Expr = Call(step.call.op, [self.structured(a) for a in step.arguments], step.call.attrs)
+        made: Expr = Call(
+            step.call.op, [self.structured(a) for a in step.arguments], step.call.attrs
+        )
         several = len(step.results) > 1
         for n, result in enumerate(step.results):
             self.made[id(result)] = TupleGetItem(made, n) if several else made
@@ -116,7 +118,9 @@ def same_array(a: Array, b: Array) -> bool:
     """Whether two arrays are the same but for roundings."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
-    close = np.allclose(a, b, rtol=1e-5, atol=0, equal_nan=True) if a.dtype.kind == "f" else (a == b)
+    close = (
+        np.allclose(a, b, rtol=1e-5, atol=0, equal_nan=True) if a.dtype.kind == "f" else (a == b)
+    )
     return bool(np.all(close))
 
 

@@ -234,9 +234,9 @@ def _times(factor: float, value: Any) -> Any:
     return tuple(factor * v for v in value) if isinstance(value, tuple) else factor * value
 
 
-def flat(value: Any) -> tuple[Array, ...]:
-    """The arrays of a nested tuple, in order."""
-    found: list[Array] = []
+def flat(value: Any) -> tuple[Any, ...]:
+    """What a nested tuple holds, in order."""
+    found: list[Any] = []
     todo = [value]
     while todo:
         item = todo.pop()

@@ -8,7 +8,7 @@ larger, since errors of one cause add up, the derived ones are scaled to agree w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
@@ -26,6 +26,7 @@ from byoc_lab.lab.checking.rounding import (
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, If, Op, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TupleType
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.inputs import widened
 from byoc_lab.run.interpreter import Closure, ScopeFrame, Steps
 from byoc_lab.run.reference import Reference, widened_attrs
@@ -108,17 +109,29 @@ def observe(
     mod: IRModule | None = None,
     arithmetic: Arithmetic | None = None,
     *,
+    exact: Collection[Constant] = (),
     keep: bool = True,
     both_branches: bool = False,
 ) -> Run:
     """Run `function` on exact `inputs`. Raises EvaluationError.
 
+    exact: constants without errors; scales and zero points of quantized operators have none either.
     keep: whether the run keeps its steps, and so every value.
     both_branches: evaluate both branches of an `if`.
     """
     reference = _Uncertain(mod or IRModule(), arithmetic or Arithmetic(), keep, both_branches)
+    if reference.arithmetic.constants:
+        functions = mod.functions.values() if mod is not None else ()
+        reference.exact = {*exact, *quantization_constants(function, *functions)}
     value = reference.run(function, {p: reference.leaf(v, p) for p, v in inputs.items()})
     return Run(flat_quantities(value), reference.steps)
+
+
+def quantization_constants(*functions: Function) -> Iterator[Constant]:
+    """The constants that quantized operators have as arguments: scales and zero points."""
+    for node in post_order(*functions):
+        if isinstance(node, Call) and isinstance(node.op, Op) and node.op.name.startswith("qnn."):
+            yield from (arg for arg in node.args if isinstance(arg, Constant))
 
 
 class _Uncertain(Reference):
@@ -132,7 +145,7 @@ class _Uncertain(Reference):
         self.both_branches = both_branches
         self.random = np.random.default_rng(arithmetic.seed)
         self.inside: list[str] = []
-        self.count = 0
+        self.exact: Collection[Constant] = ()
 
     def leaf(self, value: Any, leaf: Expr) -> Any:
         if isinstance(value, tuple):
@@ -143,7 +156,7 @@ class _Uncertain(Reference):
     def constant(self, node: Constant, frame: ScopeFrame) -> Quantity:
         value = widened(node.numpy())
         relative = sqrt(self.arithmetic.constants) * rounding_deviation(node.data.dtype)
-        if not relative:
+        if not relative or node in self.exact:
             return Quantity(value, leaf=node, dtype=node.data.dtype)
         sigma = relative * np.where(np.isfinite(value), np.abs(value), 0.0)
         drawn = self._noisy(value, sigma)
@@ -223,7 +236,7 @@ class _Uncertain(Reference):
         for n in range(self.arithmetic.samples):
             results = flat(step.value)
             if inexact:
-                results = flat(step.again(*_mapped(lambda q, n=n: q.sample(n), tuple(args))))
+                results = flat(step.again(*(_sample(a, n) for a in args)))
             made.append(
                 tuple(
                     r + e.sigma * self._normal(r) if r.dtype.kind == "f" and np.any(e.sigma) else r
@@ -299,14 +312,17 @@ def _dtypes(node: Call, count: int) -> list[str]:
 
 def flat_quantities(value: Any) -> tuple[Quantity, ...]:
     """The quantities of a nested tuple, in order."""
-    found: tuple[Any, ...] = flat(value)
-    return tuple(q for q in found if isinstance(q, Quantity))
+    return tuple(q for q in flat(value) if isinstance(q, Quantity))
 
 
 def _mapped(function: Callable[[Quantity], Any], value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(_mapped(function, v) for v in value)
     return function(value)
+
+
+def _sample(argument: Any, n: int) -> Any:
+    return _mapped(lambda quantity: quantity.sample(n), argument)
 
 
 def _structured(value: Any, made: Iterator[Quantity]) -> Any:

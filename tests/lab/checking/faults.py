@@ -35,10 +35,10 @@ def weights(change: Callable[[np.ndarray], np.ndarray], *names: str, place: int 
         if not any(call.is_op(n) for n in names) or not isinstance(call.args[place], Constant):
             return None
         old = array(call.args[place])
-        new = np.ascontiguousarray(change(old.copy()))
+        new = np.array(change(old.copy()), old.dtype, order="C")
         if new.shape != old.shape or np.array_equal(new, old, equal_nan=True):
             return None
-        return _with(call, *[None] * place, relay.const(new.astype(old.dtype)))
+        return _with(call, *[None] * place, relay.const(new))
 
     return fault
 
@@ -69,7 +69,7 @@ def _padding(call: Call) -> Expr | None:
     if (top, left) != (bottom, right):
         return _with(call, padding=(bottom, right, top, left))
     strides = [int(s) for s in call.attrs.strides]
-    if top < 1 or strides == [1, 1] and top != 1:
+    if top < 1 or (strides == [1, 1] and top != 1):
         return None
     return _with(call, padding=(top - 1, left - 1, bottom + 1, right + 1))
 
@@ -93,7 +93,9 @@ def _swapped_tuple(call: Call) -> Expr | None:
 def _slice(call: Call) -> Expr | None:
     begin = [int(v) for v in call.attrs.begin]
     end = [int(v) for v in call.attrs.end]
-    return _with(call, begin=[begin[0], begin[1] + 1, *begin[2:]], end=[end[0], end[1] + 1, *end[2:]])
+    return _with(
+        call, begin=[begin[0], begin[1] + 1, *begin[2:]], end=[end[0], end[1] + 1, *end[2:]]
+    )
 
 
 def _transposed(w: np.ndarray) -> np.ndarray:
@@ -160,7 +162,9 @@ FAULTS: dict[str, Fault] = {
     "relu before add": instead("nn.relu", _relu_before_add),
     "relu to leaky relu": instead("nn.relu", lambda c: nn.leaky_relu(c.args[0], 0.01)),
     "dropped relu": instead("nn.relu", _lost),
-    "relu twice negated": instead("nn.relu", lambda c: relay.negative(nn.relu(relay.negative(c.args[0])))),
+    "relu of the negative": instead(
+        "nn.relu", lambda c: relay.negative(nn.relu(relay.negative(c.args[0])))
+    ),
     "clip 6 to 5.9": attrs("clip", a_max=5.9),
     "clip 0 to 0.1": attrs("clip", a_min=0.1),
     "leaky slope 0.1 to 0.11": attrs("nn.leaky_relu", alpha=0.11),

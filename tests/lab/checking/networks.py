@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -28,12 +29,16 @@ def mobile_net(size: int = 32) -> IRModule:
 
 
 def resnet_18(size: int = 32) -> IRModule:
-    return _bound(
-        *resnet.get_workload(num_layers=18, image_shape=(3, size, size), num_classes=10)
-    )
+    return _bound(*resnet.get_workload(num_layers=18, image_shape=(3, size, size), num_classes=10))
 
 
-def _bound(mod: IRModule, params: dict[str, object]) -> IRModule:
+def _bound(mod: IRModule, params: dict[str, Any]) -> IRModule:
+    """With vectors in which faults show: their own scale, shift, mean and variance a channel."""
+    for n, (name, value) in enumerate(params.items()):
+        if len(value.shape) == 1:
+            around = 1.0 if "gamma" in name or "var" in name else 0.0
+            drawn = np.random.default_rng(n).uniform(-0.3, 0.3, value.shape) + around
+            params[name] = drawn.astype("float32")
     mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
     return infer_module(mod)
 
@@ -46,22 +51,23 @@ def small_net() -> IRModule:
     vectors = [relay.const(random(8, seed=n, offset=0.5)) for n in (3, 4, 5)]
     variance = relay.const(np.abs(random(8, seed=6)) * np.float32(0.01) + np.float32(0.01))
     left = nn.batch_norm(nn.conv2d(body, weight(8, 8, 3, 3, seed=7), padding=1), *vectors, variance)
-    right = nn.bias_add(
-        nn.conv2d(body, weight(8, 8, 1, 1, seed=8)), relay.const(random(8, seed=9))
-    )
+    right = nn.bias_add(nn.conv2d(body, weight(8, 8, 1, 1, seed=8)), relay.const(random(8, seed=9)))
     both = relay.concatenate([relay.clip(left[0] * relay.const(3.0), 0, 6), right], axis=1)
     pooled = nn.max_pool2d(relay.nn.leaky_relu(both, 0.1), (2, 2), (2, 2))
     mean = nn.avg_pool2d(pooled - relay.const(0.25), (2, 2), (2, 2), padding=(0, 0, 0, 0))
     cut = relay.strided_slice(mean, [0, 0, 0, 0], [1, 12, 2, 2])
     scores = nn.dense(nn.batch_flatten(cut), weight(6, 48, seed=10))
-    scores = nn.relu(nn.bias_add(scores, relay.const(random(6, seed=11) * np.float32(9)))) - relay.const(
-        random(1, 6, seed=12)
-    )
+    scores = nn.relu(
+        nn.bias_add(scores, relay.const(random(6, seed=11) * np.float32(9)))
+    ) - relay.const(random(1, 6, seed=12))
     return infer_module(IRModule.from_expr(Function([x], nn.softmax(scores))))
 
 
 def quantized_net() -> IRModule:
-    """int8: quantize, two convolutions with requantize, a dense layer, dequantize."""
+    """int8: quantize, two convolutions with requantize, a dense layer, dequantize.
+
+    Scales are powers of two, so that ties of requantize occur.
+    """
     q = relay.qnn.op
     x = relay.var("x", shape=(1, 3, 8, 8))
     zero, one = relay.const(0, "int32"), relay.const
@@ -69,20 +75,25 @@ def quantized_net() -> IRModule:
     def weights(*shape: int, seed: int) -> relay.Constant:
         return relay.const(np.random.default_rng(seed).integers(-80, 81, shape).astype("int8"))
 
-    body = q.quantize(x, one(0.03), relay.const(3, "int32"), out_dtype="int8")
-    scale, point = 0.03, relay.const(3, "int32")
+    body = q.quantize(x, one(2.0**-5), relay.const(3, "int32"), out_dtype="int8")
+    scale, point = 2.0**-5, relay.const(3, "int32")
     for n, (channels, size) in enumerate(((8, 3), (8, 1))):
         inner = 3 if n == 0 else 8
         conv = q.conv2d(
             body, weights(channels, inner, size, size, seed=n), point, zero, one(scale),
-            one(0.02), (size, size), channels, padding=(size // 2, size // 2),
+            one(2.0**-6), (size, size), channels, padding=(size // 2, size // 2),
         )  # fmt: skip
         bias = np.random.default_rng(n + 9).integers(-900, 900, channels).astype("int32")
         conv = nn.bias_add(conv, relay.const(bias))
         body = q.requantize(
-            conv, one(scale * 0.02), zero, one(0.08), relay.const(-5, "int32"), out_dtype="int8"
+            conv,
+            one(scale * 2.0**-6),
+            zero,
+            one(2.0**-4),
+            relay.const(-5, "int32"),
+            out_dtype="int8",
         )
-        scale, point = 0.08, relay.const(-5, "int32")
+        scale, point = 2.0**-4, relay.const(-5, "int32")
     real = q.dequantize(body, one(scale), point)
     scores = nn.dense(nn.batch_flatten(real), weight(5, 512, seed=5))
     return infer_module(IRModule.from_expr(Function([x], nn.relu(scores))))
