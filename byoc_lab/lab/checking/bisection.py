@@ -8,7 +8,7 @@ from math import ceil, log2
 from pathlib import Path
 from typing import Any
 
-from byoc_lab.errors import ArgumentError
+from byoc_lab.errors import ArgumentError, ByocLabError, PassError
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.pairing import Parting, parting
 from byoc_lab.lab.checking.repro import write_repro
@@ -102,7 +102,7 @@ def bisect(
     differ, within a derived tolerance. A binary search finds the stage, and the values of all
     operators before and after it the sub-graph: at most ceil(log2(stages)) + 3 evaluations.
 
-    Raises what `trace`, the passes and `evaluate` raise.
+    Raises PassError if a pass fails, and what `trace` and `evaluate` raise.
     """
     mod = infer_module(checked_module(mod, "bisect"))
     if folder is not None and not isinstance(folder, (str, Path)):
@@ -144,7 +144,13 @@ def _changed(
     mod: IRModule, pipeline: str | Pass | Sequence[Member], era: str | None
 ) -> list[Stage]:
     found = trace(mod, pipeline, era)
-    assert found.result is not None  # raises what a pass raised
+    if found.error is not None and not isinstance(found.error, ByocLabError):
+        failed = found.stages[-1].name
+        raise PassError(
+            f"bisect: the pass {failed} raised {type(found.error).__name__}: {found.error}; the "
+            f"numbers of a pipeline that does not end cannot be compared"
+        ) from found.error
+    assert found.result is not None  # raises the error of a pass
     return [stage for stage in found.stages if stage.changed]
 
 
