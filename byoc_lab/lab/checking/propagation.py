@@ -34,6 +34,8 @@ def outlier_factor(n: int) -> float:
 
 REACH = outlier_factor(10**7)  # standard deviations that an element may be off: about 8.7
 
+ANYTHING = 1e38  # a number for an element that may have any value
+
 
 @dataclass(frozen=True)
 class Error:
@@ -79,7 +81,7 @@ def propagated(step: Step, errors: Any) -> list[Error] | None:
 def _without_nan(error: Error) -> Error:
     """What cannot be said of an element (inf - inf) bounds nothing."""
     sigma, jump = np.asarray(error.sigma, float), np.asarray(error.jump, float)
-    lost = ~np.isfinite(sigma) | np.isnan(jump)
+    lost = ~np.isfinite(sigma) | np.isnan(jump) | (jump >= ANYTHING / 2)
     if not np.any(lost):
         return error
     return Error(np.where(lost, 0.0, sigma), np.where(lost, np.inf, jump))
@@ -122,6 +124,9 @@ def _interval(step: Step, errors: list[Any]) -> list[Error]:
     squares: list[Any] = [0.0] * len(value)
     jumps: list[Any] = [0.0] * len(value)
     steps = step.op.name in STEPS
+    if any(np.any(np.isinf(e.jump)) for e in flat(tuple(errors))):
+        jumps = _undecided_results(step, errors)
+        errors = [_mapped(_decided, a, e) for a, e in zip(step.args, errors, strict=True)]
     for n, error in enumerate(errors):
         if not isinstance(error, Error) or error.exact:
             continue
@@ -140,6 +145,31 @@ def _interval(step: Step, errors: list[Any]) -> list[Error]:
             for k, change in enumerate(_changes(step, n, error.reach)):
                 jumps[k] = np.hypot(jumps[k], change)
     return [Error(np.sqrt(s), j) for s, j in zip(squares, jumps, strict=True)]
+
+
+def _undecided_results(step: Step, errors: list[Any]) -> list[Array]:
+    """Infinite where a result changes with elements that may be anything, all of them at once."""
+    found = [np.zeros(v.shape) for v in flat(step.value)]
+
+    def replaced(number: float) -> Callable[[Array, Error], Array]:
+        def replace(value: Array, error: Error) -> Array:
+            free = np.isinf(_full(error.jump, value))
+            return np.where(free, np.asarray(number, value.dtype), value)
+
+        return replace
+
+    for number in (0, 1, -1) if any(a.dtype.kind != "f" for a in flat(tuple(step.args))) else (
+        0.0, ANYTHING, -ANYTHING,
+    ):  # fmt: skip
+        args = [_mapped(replaced(number), a, e) for a, e in zip(step.args, errors, strict=True)]
+        for k, result in enumerate(flat(step.again(*args))):
+            changed = ~(_distance(result, flat(step.value)[k]) == 0)
+            found[k] = np.where(changed, np.inf, found[k])
+    return found
+
+
+def _decided(value: Array, error: Error) -> Error:
+    return Error(error.sigma, np.where(np.isinf(error.jump), 0.0, error.jump))
 
 
 def _changes(step: Step, n: int, reach: Any) -> list[Array]:
@@ -222,7 +252,10 @@ def _softmax(step: Step, errors: list[Any]) -> list[Error]:
     for part in (error.sigma, error.jump):
         d = _full(part, x)
         both = np.sqrt(np.square(d) + np.sum(np.square(share * d), axis=axis, keepdims=True))
-        parts.append(both if logarithm else np.minimum(s * np.expm1(np.minimum(both, 700)), 1.0))
+        if not logarithm:
+            bounded = np.minimum(s * np.expm1(np.minimum(both, 700)), 1.0)
+            both = np.where(np.isfinite(both), bounded, np.inf)
+        parts.append(both)
     return [Error(*parts)]
 
 
@@ -295,6 +328,13 @@ RULES: dict[str, Rule] = {
 }  # fmt: skip
 
 
+def _range(dtype: np.dtype[Any]) -> tuple[float, float]:
+    if dtype.kind not in "iu":
+        return -np.inf, np.inf
+    info = np.iinfo(dtype)
+    return float(info.min), float(info.max)
+
+
 def limits(dtype: str) -> tuple[float, float]:
     """The largest and the smallest normal number of a float dtype."""
     if dtype == "bfloat16":
@@ -308,23 +348,47 @@ def undecided(step: Step, value: Array, dtype: str) -> Any:
 
     A machine may flush to zero what is below its normal numbers, and what is above the largest one
     is infinite in `dtype`, so that anything may come of it. The order of nan is nowhere defined:
-    relu, clip, maxima and minima of nan are nan or another operand (DNNL's relu(nan) is 0).
+    relu, clip, maxima and minima of nan are nan or another operand (DNNL's relu(nan) is 0), and so
+    are functions whose kernels clamp their argument by them.
     """
     if dtype not in UNIT_ROUNDOFF or not value.size:
         return 0.0
     largest, smallest = limits(dtype)
     size = np.abs(value)
-    small = (size < smallest) & (size > 0)
+    small = (size < 4 * smallest) & (size > 0)  # 4: kernels scale before the last rounding
     free = (size > largest) & np.isfinite(size)
     if step.op.name in ORDERING:
         free |= np.isnan(value)
+    if step.op.name == "nn.batch_norm" and value.shape == step.args[0].shape:
+        free |= _normalized(step) > largest  # before gamma scales it
+    if step.op.name in AVERAGING:  # the sum may be beyond the range that its mean is in
+        with np.errstate(all="ignore"):
+            x = step.args[0]
+            free |= step.again(np.abs(x)) * max(1.0, x.size / max(1, value.size)) > largest
     if not (np.any(small) or np.any(free)):
         return 0.0
-    return np.where(free, np.inf, np.where(small, smallest, 0.0))
+    return np.where(free, np.inf, np.where(small, 4 * smallest, 0.0))
+
+
+def _normalized(step: Step) -> Array:
+    x, _, _, mean, variance = step.args
+    shape = [1] * x.ndim
+    shape[step.attrs.axis] = -1
+    with np.errstate(all="ignore"):
+        scale = 1 / np.sqrt(variance.reshape(shape) + step.attrs.epsilon)
+        return np.asarray((np.abs(x) + np.abs(mean.reshape(shape))) * scale)
 
 
 def rounded_steps(step: Step, value: Array) -> Any:
-    """The steps by which integers may differ that come of rounding a real number of float32."""
+    """The steps by which integers may differ that come of rounding a real number of float32.
+
+    An integer made of nan, or of a number beyond its range, is undefined.
+    """
+    if step.op.name in ("cast", "cast_like") and step.args[0].dtype.kind == "f":
+        low, high = _range(value.dtype)
+        with np.errstate(invalid="ignore"):
+            defined = (step.args[0] > low - 1) & (step.args[0] < high + 1)
+        return 0.0 if np.all(defined) or value.dtype.kind == "b" else np.where(defined, 0.0, np.inf)
     if step.op.name in QUANTIZING:
         x = step.args[0]
         with np.errstate(all="ignore"):
@@ -332,14 +396,19 @@ def rounded_steps(step: Step, value: Array) -> Any:
                 reach = 4 * UNIT_ROUNDOFF["float32"] * np.abs(x)
             else:  # an accumulator: by one, or by what float32 cannot tell apart
                 reach = 1 + 8 * UNIT_ROUNDOFF["float32"] * np.abs(x.astype(np.float64))
-            return np.minimum(_changes(step, 0, reach)[0], 1.0)
+            steps = np.minimum(_changes(step, 0, reach)[0], 1.0)
+            return np.where(np.isnan(x), np.inf, steps) if x.dtype.kind == "f" else steps
     return 1.0 if step.op.name.startswith("qnn.") and step.op.name not in EXACT_QNN else 0.0
 
 
 ORDERING = frozenset(
     ("nn.relu", "clip", "maximum", "minimum", "max", "min", "nn.leaky_relu", "nn.prelu",
      "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.global_max_pool2d", "sort", "topk",
-     "nn.softmax", "nn.log_softmax", "sign")
+     "nn.softmax", "nn.log_softmax", "sign", "exp", "sigmoid", "tanh", "erf", "log")
+)  # fmt: skip
+AVERAGING = frozenset(
+    ("sum", "mean", "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d",
+     "nn.global_avg_pool2d")
 )  # fmt: skip
 QUANTIZING = ("qnn.quantize", "qnn.requantize")
 # Their integers are exact: sums of products of integers.

@@ -23,7 +23,7 @@ from byoc_lab.lab.checking.rounding import (
     rounding,
     rounding_deviation,
 )
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, If, Op, Var
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TupleType
 from byoc_lab.relay.ir.visit import post_order
@@ -31,6 +31,7 @@ from byoc_lab.run.inputs import widened
 from byoc_lab.run.interpreter import Closure, ScopeFrame, Steps
 from byoc_lab.run.reference import Reference, widened_attrs
 
+Watch = Callable[[Call, "tuple[Any, ...]", Any], None]
 FOLDING_ROUNDINGS = 4  # of a weight that a batch norm is folded into
 
 
@@ -81,12 +82,22 @@ class Executed:
         return flat_quantities(self.arguments)
 
 
+@dataclass(frozen=True, eq=False)
+class RegionCall:
+    """One call of an external function, with the values of its arguments."""
+
+    symbol: str
+    function: Function
+    arguments: tuple[Any, ...]
+
+
 @dataclass
 class Run:
     """What `observe` gives: the outputs, flat, and every operator call in order."""
 
     outputs: tuple[Quantity, ...]
     steps: list[Executed] = field(default_factory=list)
+    regions: list[RegionCall] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -111,20 +122,20 @@ def observe(
     *,
     exact: Collection[Constant] = (),
     keep: bool = True,
-    both_branches: bool = False,
+    watch: Watch | None = None,
 ) -> Run:
     """Run `function` on exact `inputs`. Raises EvaluationError.
 
     exact: constants without errors; scales and zero points of quantized operators have none either.
     keep: whether the run keeps its steps, and so every value.
-    both_branches: evaluate both branches of an `if`.
+    watch: is called with each operator call, its arguments and its value.
     """
-    reference = _Uncertain(mod or IRModule(), arithmetic or Arithmetic(), keep, both_branches)
+    reference = _Uncertain(mod or IRModule(), arithmetic or Arithmetic(), keep, watch)
     if reference.arithmetic.constants:
         functions = mod.functions.values() if mod is not None else ()
         reference.exact = {*exact, *quantization_constants(function, *functions)}
     value = reference.run(function, {p: reference.leaf(v, p) for p, v in inputs.items()})
-    return Run(flat_quantities(value), reference.steps)
+    return Run(flat_quantities(value), reference.steps, reference.regions)
 
 
 def quantization_constants(*functions: Function) -> Iterator[Constant]:
@@ -137,12 +148,13 @@ def quantization_constants(*functions: Function) -> Iterator[Constant]:
 class _Uncertain(Reference):
     """Evaluates with quantities in place of arrays."""
 
-    def __init__(self, mod: IRModule, arithmetic: Arithmetic, keep: bool, both_branches: bool):
+    def __init__(self, mod: IRModule, arithmetic: Arithmetic, keep: bool, watch: Watch | None):
         super().__init__(mod, wide=True)
         self.arithmetic = arithmetic
         self.steps: list[Executed] = []
         self.keep = keep
-        self.both_branches = both_branches
+        self.watch = watch
+        self.regions: list[RegionCall] = []
         self.random = np.random.default_rng(arithmetic.seed)
         self.inside: list[str] = []
         self.exact: Collection[Constant] = ()
@@ -172,17 +184,13 @@ class _Uncertain(Reference):
         named = callee.name is not None
         if callee.name is not None:
             self.inside.append(callee.name.name_hint)
+            if "Compiler" in callee.function.attrs:
+                found = RegionCall(callee.name.name_hint, callee.function, tuple(args))
+                self.regions.append(found)
         value = yield from super().enter(node, callee, args, frame)
         if named:
             self.inside.pop()
         return value
-
-    def if_(self, node: If, frame: ScopeFrame) -> Steps:
-        if not self.both_branches:
-            return (yield from super().if_(node, frame))
-        true = yield self.scope(node.true_branch, frame)
-        false = yield self.scope(node.false_branch, frame)
-        return true if bool(frame.find(node.cond)) else false
 
     def operator(self, node: Call, op: Op, args: list[Any], frame: ScopeFrame) -> Any:
         exact = _mapped(lambda q: q.value, tuple(args))
@@ -192,6 +200,8 @@ class _Uncertain(Reference):
             attrs = op.definition.attrs.make()
         step = Step(op, widened_attrs(attrs), exact, value)
         given = flat_quantities(tuple(args))
+        if self.watch is not None:
+            self.watch(node, exact, value)
         results = flat(value)
         dtypes = _dtypes(node, len(results))
         own = self._own(node, step, dtypes)
