@@ -20,8 +20,7 @@ class Report:
 
     regions: each region on the reference's values of its inputs, so without inherited errors.
     outputs: those of @main. operators: with detail="operator", each operator (or fused chain) of
-    each region on the values that it got, so that the error is its own; `inherited` has the errors
-    of the same results against the reference.
+    each region on the values that it got, so that the error is its own and not inherited.
     inputs: the sets of inputs. missed: branches of operators that no input exercised.
     fallbacks: regions that did not run on their back end, and why.
     """
@@ -29,7 +28,6 @@ class Report:
     regions: tuple[Comparison, ...]
     outputs: tuple[Comparison, ...]
     operators: tuple[Comparison, ...] = ()
-    inherited: tuple[Comparison, ...] = ()
     inputs: tuple[str, ...] = ()
     missed: tuple[str, ...] = ()
     fallbacks: tuple[str, ...] = ()
@@ -68,7 +66,7 @@ class Report:
         """All of it as JSON; nan and infinities are text."""
         parts: dict[str, Any] = {
             name: [c.to_json() for c in getattr(self, name)]
-            for name in ("regions", "outputs", "operators", "inherited")
+            for name in ("regions", "outputs", "operators")
         }
         texts = {name: list(getattr(self, name)) for name in ("inputs", "missed", "fallbacks")}
         return json.dumps({"ok": self.ok, **parts, **texts}, indent=1)

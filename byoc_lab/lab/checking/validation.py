@@ -11,6 +11,7 @@ from byoc_lab.errors import ArgumentError, InputError, ValidationError
 from byoc_lab.lab.checking.comparison import Comparison, compare
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.exercised import Exercised
+from byoc_lab.lab.checking.kernels import Kernel, RegionChecker
 from byoc_lab.lab.checking.report import Report, worst_of
 from byoc_lab.lab.checking.rounding import flat
 from byoc_lab.lab.checking.tolerances import bounded
@@ -22,6 +23,7 @@ from byoc_lab.run.build import build
 from byoc_lab.run.executable import Executable, LinkedRegion
 from byoc_lab.run.inputs import bind_inputs, checked_module
 
+DETAILS = ("region", "operator")
 EXACT_RUN = Arithmetic(roundings=False, constants=0.0, samples=0)
 Inputs = Mapping[str, Any] | Sequence[Any]
 
@@ -31,6 +33,7 @@ def validate(
     after: IRModule | Executable,
     inputs: Inputs | None = None,
     *,
+    detail: str = "region",
     samples: int | None = None,
     seed: int = 0,
 ) -> Report:
@@ -40,6 +43,8 @@ def validate(
     after: the result of the pipeline, as a module (which is built) or an executable. It has the
         same parameters as `before`.
     inputs: as `evaluate` takes them; if None, several sets of numbers from `seed`.
+    detail: "region", or "operator": each kernel of each region is checked too, on the values that
+        it got, and operators inside a fused one that fails (see `kernels.py`).
     samples, seed: of the random errors that the tolerances are derived from (see `bounded`).
 
     Every region that a back end compiled runs once more by itself, on the reference's values of
@@ -52,11 +57,15 @@ def validate(
         )
     if samples is not None and samples < 1:
         raise InputError(f"samples must be at least 1, found {samples}")
+    if detail not in DETAILS:
+        raise ArgumentError(
+            f'validate: detail must be "region" or "operator", found {detail!r:.80}'
+        )
     before = infer_module(checked_module(before, "validate"))
     if not isinstance(after, Executable):
         checked_module(after, "validate, as the result of the pipeline,")
     exe = after if isinstance(after, Executable) else build(after)
-    checker = _Checker(before, exe, samples, seed)
+    checker = _Checker(before, exe, samples, seed, detail == "operator")
     if inputs is not None:
         checker.check(inputs)
         described = ["given"]
@@ -70,7 +79,9 @@ def validate(
 class _Checker:
     """Compares one executable on one set of inputs after the other."""
 
-    def __init__(self, before: IRModule, exe: Executable, samples: int | None, seed: int):
+    def __init__(
+        self, before: IRModule, exe: Executable, samples: int | None, seed: int, inside: bool
+    ):
         self.before, self.exe = before, exe
         self.options: dict[str, Any] = {"samples": samples, "seed": seed}
         self.exercised = Exercised()
@@ -78,6 +89,9 @@ class _Checker:
         self.regions: list[Comparison] = []
         self.linked = {r.symbol: r for r in exe.linked if r.compiled is not None}
         self.reached: set[str] = set()
+        self.inside = inside
+        self.kernels: list[Kernel] = []
+        self.notes: dict[str, None] = {}
 
     def check(self, inputs: Inputs) -> None:
         main = self.before["main"]
@@ -116,10 +130,15 @@ class _Checker:
         )
         got = region.compiled(*flat(tuple(arguments)))
         single = len(got) == 1
-        self.regions += [
+        compared = [
             compare(f"@{region.symbol}" if single else f"@{region.symbol} output {n}", *group)
             for n, group in enumerate(zip(got, wanted.outputs, wanted.tolerances, strict=True))
         ]
+        self.regions += compared
+        if self.inside and region.codegen is not None:
+            checker = RegionChecker(region, self.exe.mod, **self.options)
+            self.kernels += checker.kernels(arguments, not all(c.ok for c in compared))
+            self.notes.update(dict.fromkeys(checker.notes))
 
     def report(self, inputs: list[str]) -> Report:
         regions = worst_of(self.regions)
@@ -131,8 +150,9 @@ class _Checker:
         return Report(
             regions,
             worst_of(self.outputs),
+            worst_of([k.own for k in self.kernels]),
             inputs=tuple(inputs),
-            missed=(*self.exercised.missed(), *unreached),
+            missed=(*self.exercised.missed(), *unreached, *self.notes),
             fallbacks=tuple(
                 f"@{r.symbol} of {r.compiler} ran on llvm: {r.why}"
                 for r in self.exe.linked
