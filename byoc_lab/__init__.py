@@ -41,6 +41,7 @@ from byoc_lab.relay.analysis.structural import assert_structural_equal, structur
 
 if TYPE_CHECKING:
     from byoc_lab import relax as relax
+    from byoc_lab.lab.checking.bisection import bisect
     from byoc_lab.lab.checking.validation import validate
     from byoc_lab.run.build import build
     from byoc_lab.run.reference import evaluate
@@ -80,6 +81,7 @@ if "tvm_ffi" in _sys.modules:  # TVM is in use: this import registers DNNL for R
 
 # Functions that run modules import more packages, so they are imported on first use.
 _LAZY = {
+    "bisect": "byoc_lab.lab.checking.bisection",
     "build": "byoc_lab.run.build",
     "evaluate": "byoc_lab.run.reference",
     "validate": "byoc_lab.lab.checking.validation",

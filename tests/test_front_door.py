@@ -25,6 +25,7 @@ SAVED = byoc_lab.trace(MODULE, ["InferType"]).save(Path(tempfile.mkdtemp()) / "t
 GOOD: dict[str, dict[str, Any]] = {
     "apply": {"diff": byoc_lab.diff(MODULE, MODULE), "mod": MODULE},
     "assert_structural_equal": {"lhs": MODULE, "rhs": MODULE},
+    "bisect": {"mod": MODULE, "pipeline": "dnnl", "inputs": [ARRAY], "era": None, "folder": None},
     "build": {"mod": MODULE, "params": None, "target": "llvm", "backends": None},
     "diff": {"before": MODULE, "after": MODULE},
     "evaluate": {"program": MODULE, "inputs": [ARRAY], "dtype": None},

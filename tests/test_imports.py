@@ -54,7 +54,7 @@ LAYERS = {
     "relax": "errors relay run backends",
     "lab.diffing": "errors display relay",
     "lab.linting": "errors display relay",
-    "lab.checking": "errors display relay passes run backends",
+    "lab.checking": "errors display relay passes run backends lab.tracing",
     "lab.tracing": "errors display relay passes lab.diffing lab.linting",
     "lab.view": "errors display relay passes run backends lab",
     "lab": "",

@@ -140,7 +140,7 @@ def _link(
             stacklevel=3,
         )
         return LinkedRegion(symbol, compiler, function, operators, None, str(error))
-    return LinkedRegion(symbol, compiler, function, operators, compiled, None)
+    return LinkedRegion(symbol, compiler, function, operators, compiled, None, codegen)
 
 
 def _checked(compiled: Any, compiler: str, symbol: str) -> CompiledRegion:

@@ -19,7 +19,7 @@ from byoc_lab.relay.ir.expr import Call, Function, Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
-from byoc_lab.run.backends import CompiledRegion
+from byoc_lab.run.backends import Codegen, CompiledRegion
 from byoc_lab.run.cards import Cards, OpCard, RegionCard
 from byoc_lab.run.deep import needs_depth, run_deep
 from byoc_lab.run.direct import direct_call
@@ -35,7 +35,7 @@ HOST = "llvm"
 class LinkedRegion:
     """An external function and what became of it: compiled by its back end, or by TVM for `why`.
 
-    operators: how many operator calls it has.
+    operators: how many operator calls it has. codegen: what compiled it.
     """
 
     symbol: str
@@ -44,6 +44,7 @@ class LinkedRegion:
     operators: int
     compiled: CompiledRegion | None
     why: str | None
+    codegen: Codegen | None = None
 
 
 @dataclass(frozen=True)

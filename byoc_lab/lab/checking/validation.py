@@ -2,103 +2,38 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import inf
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import ArgumentError, ValidationError
-from byoc_lab.lab.checking.rounding import Array, flat
-from byoc_lab.lab.checking.tolerances import bounded, node_values
-from byoc_lab.relay.ir.expr import Call, Function, GlobalVar
+from byoc_lab.errors import ArgumentError, InputError, ValidationError
+from byoc_lab.lab.checking.comparison import Comparison, compare
+from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
+from byoc_lab.lab.checking.exercised import Exercised
+from byoc_lab.lab.checking.kernels import Kernel, RegionChecker
+from byoc_lab.lab.checking.report import Report, worst_of
+from byoc_lab.lab.checking.rounding import flat
+from byoc_lab.lab.checking.tolerances import bounded
+from byoc_lab.lab.checking.uncertain import Arithmetic, Quantity, RegionCall, observe
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.ir.ndarray import numpy_dtype
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.build import build
 from byoc_lab.run.executable import Executable, LinkedRegion
-from byoc_lab.run.inline import inlined
 from byoc_lab.run.inputs import bind_inputs, checked_module
 
-
-@dataclass(frozen=True)
-class Comparison:
-    """One array against its reference.
-
-    error: the largest absolute difference, at index `place`. tolerance: the largest error allowed.
-    scale: the largest absolute value of the reference.
-    """
-
-    name: str
-    error: float
-    tolerance: float
-    scale: float
-    place: tuple[int, ...]
-
-    @property
-    def ok(self) -> bool:
-        return self.error <= self.tolerance  # False if the error is nan
-
-    @property
-    def share(self) -> float:
-        """The error divided by the tolerance."""
-        return 0.0 if not self.error else self.error / self.tolerance if self.tolerance else inf
-
-    def __str__(self) -> str:
-        verdict = "ok" if self.ok else f"WRONG at {list(self.place)}"
-        return (
-            f"{self.name}: error {self.error:.2g}, tolerance {self.tolerance:.2g}, "
-            f"largest value {self.scale:.3g}: {verdict}"
-        )
-
-
-@dataclass(frozen=True)
-class Report:
-    """The report of `validate`.
-
-    regions: each region on the reference's values of its inputs, so without inherited errors.
-    outputs: those of @main.
-    """
-
-    regions: tuple[Comparison, ...]
-    outputs: tuple[Comparison, ...]
-
-    @property
-    def ok(self) -> bool:
-        return all(c.ok for c in (*self.regions, *self.outputs))
-
-    def check(self) -> Report:
-        """Returns this report; raises ValidationError if a comparison failed."""
-        if not self.ok:
-            raise ValidationError(str(self))
-        return self
-
-    def __str__(self) -> str:
-        head = "valid" if self.ok else "NOT VALID"
-        return "\n".join([head, *(f"  {c}" for c in (*self.regions, *self.outputs))])
-
-    def _repr_html_(self) -> str:
-        cells = ("", "largest error", "tolerance", "largest value", "verdict")
-        rows = [
-            (c.name, f"{c.error:.2e}", f"{c.tolerance:.2e}", f"{c.scale:.3g}",
-             "&#10003; ok" if c.ok else f"&#10007; wrong at {list(c.place)}")
-            for c in (*self.regions, *self.outputs)
-        ]  # fmt: skip
-        head = "".join(f"<th>{c}</th>" for c in cells)
-        body = "".join(
-            f"<tr><td>{html.escape(name)}</td>{''.join(f'<td>{c}</td>' for c in rest)}</tr>"
-            for name, *rest in rows
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+DETAILS = ("region", "operator")
+EXACT_RUN = Arithmetic(roundings=False, constants=0.0, samples=0)
+Inputs = Mapping[str, Any] | Sequence[Any]
 
 
 def validate(
     before: IRModule,
     after: IRModule | Executable,
-    inputs: Mapping[str, Any] | Sequence[Any],
+    inputs: Inputs | None = None,
     *,
+    detail: str = "region",
     samples: int | None = None,
     seed: int = 0,
 ) -> Report:
@@ -107,6 +42,9 @@ def validate(
     before: the module before any pass; it is computed with NumPy in float64.
     after: the result of the pipeline, as a module (which is built) or an executable. It has the
         same parameters as `before`.
+    inputs: as `evaluate` takes them; if None, several sets of numbers from `seed`.
+    detail: "region", or "operator": each kernel of each region is checked too, on the values that
+        it got, and operators inside a fused one that fails (see `kernels.py`).
     samples, seed: of the random errors that the tolerances are derived from (see `bounded`).
 
     Every region that a back end compiled runs once more by itself, on the reference's values of
@@ -117,92 +55,119 @@ def validate(
             "validate takes the module before the pipeline first, found an Executable; "
             "write validate(module, executable, inputs)"
         )
+    if samples is not None and samples < 1:
+        raise InputError(f"samples must be at least 1, found {samples}")
+    if detail not in DETAILS:
+        raise ArgumentError(
+            f'validate: detail must be "region" or "operator", found {detail!r:.80}'
+        )
     before = infer_module(checked_module(before, "validate"))
     if not isinstance(after, Executable):
         checked_module(after, "validate, as the result of the pipeline,")
     exe = after if isinstance(after, Executable) else build(after)
-    wanted = bounded(
-        inlined(before["main"], before),
-        bind_inputs(before["main"], inputs),
-        samples=samples,
-        seed=seed,
-    )
-    got = exe.run(inputs)
-    if len(got) != len(wanted.outputs):
-        raise ValidationError(
-            f"the module has {len(wanted.outputs)} outputs before the pipeline, and {len(got)} "
-            f"after it; both must compute the same outputs"
+    checker = _Checker(before, exe, samples, seed, detail == "operator")
+    if inputs is not None:
+        checker.check(inputs)
+        described = ["given"]
+    else:
+        for kind in SETS:
+            checker.check(example_inputs(before["main"], kind, seed))
+        described = [f"{what} (seed {seed})" for what in SETS.values()]
+    return checker.report(described)
+
+
+class _Checker:
+    """Compares one executable on one set of inputs after the other."""
+
+    def __init__(
+        self, before: IRModule, exe: Executable, samples: int | None, seed: int, inside: bool
+    ):
+        self.before, self.exe = before, exe
+        self.options: dict[str, Any] = {"samples": samples, "seed": seed}
+        self.exercised = Exercised()
+        self.outputs: list[Comparison] = []
+        self.regions: list[Comparison] = []
+        self.linked = {r.symbol: r for r in exe.linked if r.compiled is not None}
+        self.reached: set[str] = set()
+        self.inside = inside
+        self.kernels: list[Kernel] = []
+        self.notes: dict[str, None] = {}
+
+    def check(self, inputs: Inputs) -> None:
+        main = self.before["main"]
+        bound = bind_inputs(main, inputs)
+        wanted = bounded(main, bound, self.before, watch=self.exercised, **self.options)
+        got = self.exe.run(inputs)
+        if len(got) != len(wanted.outputs):
+            raise ValidationError(
+                f"the module has {len(wanted.outputs)} outputs before the pipeline, and "
+                f"{len(got)} after it; both must compute the same outputs"
+            )
+        for n, group in enumerate(zip(got, wanted.outputs, wanted.tolerances, strict=True)):
+            name = f"output {n}" if len(got) > 1 else "output"
+            self.outputs.append(compare(name, *group))
+        for call in self.calls(inputs):
+            self.check_region(self.linked[call.symbol], call)
+
+    def calls(self, inputs: Inputs) -> Iterator[RegionCall]:
+        """The calls of compiled regions, with the reference's values."""
+        if not self.linked:
+            return
+        mod = self.exe.mod
+        run = observe(mod["main"], bind_inputs(mod["main"], inputs), mod, EXACT_RUN, keep=False)
+        yield from (call for call in run.regions if call.symbol in self.linked)
+
+    def check_region(self, region: LinkedRegion, call: RegionCall) -> None:
+        assert region.compiled is not None
+        self.reached.add(region.symbol)
+        arguments = [narrowed(a) for a in call.arguments]
+        wanted = bounded(
+            region.function,
+            dict(zip(region.function.params, arguments, strict=True)),
+            self.exe.mod,
+            exact_constants=True,
+            **self.options,
         )
-    outputs = [
-        compare(f"output {n}" if len(got) > 1 else "output", *group)
-        for n, group in enumerate(zip(got, wanted.outputs, wanted.tolerances, strict=True))
-    ]
-    return Report(tuple(_regions(exe, inputs, samples, seed)), tuple(outputs))
+        got = region.compiled(*flat(tuple(arguments)))
+        single = len(got) == 1
+        compared = [
+            compare(f"@{region.symbol}" if single else f"@{region.symbol} output {n}", *group)
+            for n, group in enumerate(zip(got, wanted.outputs, wanted.tolerances, strict=True))
+        ]
+        self.regions += compared
+        if self.inside and region.codegen is not None:
+            checker = RegionChecker(region, self.exe.mod, **self.options)
+            self.kernels += checker.kernels(arguments, not all(c.ok for c in compared))
+            self.notes.update(dict.fromkeys(checker.notes))
+
+    def report(self, inputs: list[str]) -> Report:
+        regions = worst_of(self.regions)
+        for symbol in self.reached:
+            mine = [c for c in regions if c.name.split()[0] == f"@{symbol}"]
+            worst = max(mine, key=lambda c: c.share)
+            self.exe.note_error(symbol, worst.error, worst.tolerance)
+        unreached = [f"@{s} was not called" for s in self.linked if s not in self.reached]
+        return Report(
+            regions,
+            worst_of(self.outputs),
+            worst_of([k.own for k in self.kernels]),
+            inputs=tuple(inputs),
+            missed=(*self.exercised.missed(), *unreached, *self.notes),
+            fallbacks=tuple(
+                f"@{r.symbol} of {r.compiler} ran on llvm: {r.why}"
+                for r in self.exe.linked
+                if r.compiled is None
+            ),
+        )
 
 
-def compare(name: str, got: Array, wanted: Array, tolerance: float) -> Comparison:
-    """Compare two arrays. Raises ValidationError if their shapes differ."""
-    if got.shape != wanted.shape:
-        raise ValidationError(f"{name}: expected shape {wanted.shape}, found {got.shape}")
-    if not got.size:
-        return Comparison(name, 0.0, tolerance, 0.0, ())
-    with np.errstate(invalid="ignore"):
-        difference = np.abs(got.astype(np.float64) - wanted)
-    # Equal infinities agree, and nan agrees with nan.
-    difference[(got == wanted) | (np.isnan(got) & np.isnan(wanted))] = 0
-    worst = int(np.argmax(np.where(np.isnan(difference), np.inf, difference)))
-    place = tuple(int(i) for i in np.unravel_index(worst, difference.shape))
-    scale = float(np.max(np.abs(wanted), initial=0))
-    return Comparison(name, float(difference[place]), tolerance, scale, place)
-
-
-def _regions(
-    exe: Executable, inputs: Mapping[str, Any] | Sequence[Any], samples: int | None, seed: int
-) -> list[Comparison]:
-    """Compare each compiled region, on the reference's values of its inputs."""
-    linked = {r.symbol: r for r in exe.linked if r.compiled is not None}
-    functions = {r.function for r in linked.values()}
-    main = inlined(exe.mod["main"], exe.mod, keep=lambda function: function in functions)
-    callees = {
-        exe.mod.get_global_var(name): inlined(r.function, exe.mod) for name, r in linked.items()
-    }
-    if not callees:
-        return []
-    bound = bind_inputs(exe.mod["main"], inputs)
-    values = node_values(main, bound, callees)
-    found = []
-    for node in post_order(main.body):
-        if isinstance(node, Call) and isinstance(node.op, GlobalVar):
-            arguments = [_narrowed(values[a]) for a in node.args]
-            region = linked[node.op.name_hint]
-            compared = _compare_region(region, callees[node.op], arguments, samples, seed)
-            worst = max(compared, key=lambda c: c.share)
-            exe.note_error(region.symbol, worst.error, worst.tolerance)
-            found += compared
-    return found
-
-
-def _compare_region(
-    region: LinkedRegion, function: Function, arguments: list[Any], samples: int | None, seed: int
-) -> list[Comparison]:
-    assert region.compiled is not None
-    wanted = bounded(
-        function,
-        dict(zip(function.params, arguments, strict=True)),
-        exact_constants=True,
-        samples=samples,
-        seed=seed,
-    )
-    got = region.compiled(*flat(tuple(arguments)))
-    single = len(got) == 1
-    return [
-        compare(f"@{region.symbol}" if single else f"@{region.symbol} output {n}", *group)
-        for n, group in enumerate(zip(got, wanted.outputs, wanted.tolerances, strict=True))
-    ]
-
-
-def _narrowed(value: Any) -> Any:
-    """float64 values of the reference as float32, the dtype that regions expect."""
+def narrowed(value: Any) -> Any:
+    """Quantities of the reference as arrays of the dtypes that regions expect."""
     if isinstance(value, tuple):
-        return tuple(map(_narrowed, value))
-    return value.astype(np.float32) if value.dtype == np.float64 else value
+        return tuple(map(narrowed, value))
+    assert isinstance(value, Quantity)
+    with np.errstate(over="ignore"):
+        return value.value.astype(numpy_dtype(value.dtype))
+
+
+__all__ = ["Report", "compare", "validate"]

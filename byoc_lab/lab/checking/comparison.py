@@ -1,0 +1,143 @@
+"""`compare`: one array against its reference, element by element."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import ValidationError
+from byoc_lab.lab.checking.rounding import Array
+
+QUANTILES = (0.5, 0.9, 0.99, 1.0)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One array against its reference.
+
+    place: the index of the worst element, whose error is the largest share of its tolerance.
+    error, tolerance, ulps: there; ulps is the error in units in the last place of the reference.
+    scale: the largest finite absolute value of the reference. wrong: the number of elements with a
+    larger error than their tolerance, of `size`. nans, infinities: how many of them are nan, or
+    infinite, in only one of the two. undecided: elements that two correct machines need not agree
+    on (overflow, the order of nan). quantiles: of error / tolerance, at QUANTILES.
+    note: a known cause, in words.
+    """
+
+    name: str
+    error: float
+    tolerance: float
+    scale: float
+    place: tuple[int, ...]
+    size: int = 0
+    wrong: int = 0
+    nans: int = 0
+    infinities: int = 0
+    undecided: int = 0
+    ulps: float = nan
+    quantiles: tuple[float, ...] = ()
+    note: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return not self.wrong
+
+    @property
+    def share(self) -> float:
+        """The error divided by the tolerance, at the worst element."""
+        if np.isnan(self.error):
+            return inf
+        return 0.0 if not self.error else self.error / self.tolerance if self.tolerance else inf
+
+    def __str__(self) -> str:
+        parts = [
+            f"{self.name}: error {self.error:.2g}, tolerance {self.tolerance:.2g}"
+            + (f" ({self.ulps:.2g} ULP)" if self.error and np.isfinite(self.ulps) else ""),
+            f"largest value {self.scale:.3g}: {self.verdict}",
+        ]
+        return ", ".join(parts)
+
+    @property
+    def verdict(self) -> str:
+        """ "ok", or what is wrong and where."""
+        parts = ["ok" if self.ok else f"WRONG at {list(self.place)}"]
+        if self.wrong:
+            parts.append(f"{self.wrong} of {self.size} elements")
+        for count, what in ((self.nans, "nan"), (self.infinities, "infinity")):
+            if count:
+                parts.append(f"{what} in only one of the two: {count}")
+        if self.undecided:
+            parts.append(f"{self.undecided} elements that overflow or order nan are not compared")
+        return "; ".join([*parts, self.note] if self.note else parts)
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields as numbers, lists and text; nan and infinities as text."""
+        found = {**asdict(self), "ok": self.ok, "share": self.share}
+        return {name: _plain(value) for name, value in found.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return [_plain(v) for v in value]
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def compare(name: str, got: Array, wanted: Array, tolerance: Any) -> Comparison:
+    """Compare two arrays. Raises ValidationError if their shapes differ.
+
+    tolerance: a number, or one for each element; infinite where the reference says nothing.
+    """
+    if got.shape != wanted.shape:
+        raise ValidationError(f"{name}: expected shape {wanted.shape}, found {got.shape}")
+    allowed = np.broadcast_to(np.asarray(tolerance, np.float64), wanted.shape)
+    if not got.size:
+        return Comparison(name, 0.0, 0.0, 0.0, ())
+    values, exact = got.astype(np.float64), wanted.astype(np.float64)
+    free = np.isinf(allowed)
+    with np.errstate(all="ignore"):
+        off = np.abs(values - exact)
+        # Equal infinities agree, and nan agrees with nan.
+        off[(values == exact) | (np.isnan(values) & np.isnan(exact)) | free] = 0
+        off[_overflown(got, values, exact, allowed)] = 0
+        share = np.where(off == 0, 0.0, off / allowed)
+        share = np.where(np.isnan(share) | np.isnan(off), inf, share)
+    worst = int(np.argmax(share))
+    place = tuple(int(i) for i in np.unravel_index(worst, share.shape))
+    wrong = share > 1
+    finite = exact[np.isfinite(exact)]
+    return Comparison(
+        name,
+        float(off[place]),
+        float(allowed[place]),
+        float(np.max(np.abs(finite), initial=0)),
+        place,
+        size=got.size,
+        wrong=int(np.count_nonzero(wrong)),
+        nans=int(np.count_nonzero(wrong & (np.isnan(values) != np.isnan(exact)))),
+        infinities=int(
+            np.count_nonzero(
+                wrong & (np.isinf(values) != np.isinf(exact)) & ~np.isnan(values) & ~np.isnan(exact)
+            )
+        ),
+        undecided=int(np.count_nonzero(free)),
+        ulps=_ulps(float(off[place]), float(exact[place]), got.dtype),
+        quantiles=tuple(float(q) for q in np.quantile(np.minimum(share, 1e300), QUANTILES)),
+    )
+
+
+def _overflown(got: Array, values: Array, exact: Array, allowed: Array) -> Any:
+    """Where infinity stands for a finite number that may be beyond the range of the dtype."""
+    if got.dtype.kind != "f":
+        return np.zeros(got.shape, bool)
+    largest = float(np.finfo(got.dtype).max)
+    beyond = np.isfinite(exact) & (np.abs(exact) + allowed >= largest)
+    return np.isinf(values) & beyond & (np.sign(values) == np.sign(exact))
+
+
+def _ulps(error: float, exact: float, dtype: np.dtype[Any]) -> float:
+    if dtype.kind != "f" or not np.isfinite(exact):
+        return nan
+    return error / float(np.spacing(np.abs(np.asarray(exact).astype(dtype))))

@@ -1,0 +1,48 @@
+"""Inputs from a seed, for checks that get none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import InputError
+from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.ndarray import numpy_dtype
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+
+# name: what it exercises
+SETS = {
+    "normal": "standard normal numbers",
+    "wide": "normal numbers times 6: both ends of a clip, the flat parts of sigmoid and tanh",
+    "ties": "multiples of a half from -8 to 8: ties of roundings, equal elements, zeros",
+}
+
+
+def example_inputs(main: Function, kind: str = "normal", seed: int = 0) -> dict[str, Any]:
+    """A value for each parameter of a typed function. Raises InputError.
+
+    kind: one of SETS. Integers are drawn from the range of 8-bit ones, or from 0 to 7 where their
+    dtype is wider, as they may be indices; truth values are drawn evenly.
+    """
+    random = np.random.default_rng([seed, list(SETS).index(kind)])
+    names = [p.name_hint for p in main.params]
+    if len(set(names)) < len(names):
+        raise InputError("several inputs have one name; give the inputs as a sequence")
+    return {p.name_hint: _value(p.name_hint, p.checked_type, kind, random) for p in main.params}
+
+
+def _value(name: str, ty: Type, kind: str, random: np.random.Generator) -> Any:
+    if isinstance(ty, TupleType):
+        return tuple(_value(name, f, kind, random) for f in ty.fields)
+    if not isinstance(ty, TensorType) or not ty.is_static:
+        raise InputError(f"give a value for input %{name}: none is made for {ty}")
+    shape, dtype = ty.concrete_shape, numpy_dtype(ty.dtype)
+    if dtype.kind == "b":
+        return random.integers(0, 2, shape).astype(dtype)
+    if dtype.kind in "iu":
+        low, high = (np.iinfo(dtype).min, np.iinfo(dtype).max) if dtype.itemsize == 1 else (0, 7)
+        return random.integers(low, high, shape, endpoint=True).astype(dtype)
+    if kind == "ties":
+        return (random.integers(-16, 17, shape) / 2).astype(dtype)
+    return (random.standard_normal(shape) * (6 if kind == "wide" else 1)).astype(dtype)

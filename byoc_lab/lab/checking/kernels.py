@@ -1,0 +1,236 @@
+"""Checks inside a region: each of its kernels on the values that it got, against its own bound.
+
+A region is compiled once more by its code generator, with every intermediate value among its
+results. One run of that gives each operator's arguments and result, and the reference of the
+operator on just these arguments gives the operator's own error, apart from what it inherited.
+Composites are one step; one that fails is compiled alone, with the values inside it as results.
+Code that is wrong only where no intermediate value is asked for (kernels fused over steps) is found
+by a binary search over programs that end with an earlier step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from byoc_lab.errors import BuildError
+from byoc_lab.lab.checking.comparison import Comparison, compare
+from byoc_lab.lab.checking.rounding import Array, flat
+from byoc_lab.lab.checking.tolerances import bounded
+from byoc_lab.relay.ir.expr import (
+    Call,
+    Expr,
+    Function,
+    GlobalVar,
+    Op,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.ir.visit import applied, post_order
+from byoc_lab.relay.typing.infer import infer_expr
+from byoc_lab.run.executable import LinkedRegion
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One step of a region that was checked.
+
+    node: the value that was compared; call: the operator or composite that computes it. own: the
+    error on the arguments that the kernel got. alone: the same value where the composite around it
+    was compiled by itself, so that nothing outside is fused into it. step, given, got, wanted,
+    tolerance: a function of the step alone, its arguments, and the two results.
+    """
+
+    call: Call
+    node: Expr
+    own: Comparison
+    alone: bool = False
+    step: Function | None = None
+    given: tuple[Any, ...] = ()
+    got: Array | None = None
+    wanted: Array | None = None
+    tolerance: Array | None = None
+
+    @property
+    def operator(self) -> Call:
+        """The operator; of a composite the one whose result it is."""
+        return self.call.op.body if isinstance(self.call.op, Function) else self.call  # type: ignore[return-value]
+
+
+def region_values(function: Function) -> list[Expr]:
+    """The tensors that the steps of a region compute, in order: calls of operators and composites,
+    and projections of calls."""
+    found = []
+    for node in post_order(function.body, enter=lambda n: not isinstance(n, Function)):
+        made = node.tuple_value if isinstance(node, TupleGetItem) else node
+        if isinstance(made, Call) and isinstance(node.checked_type, TensorType):
+            found.append(node)
+    return found
+
+
+class RegionChecker:
+    """Checks the kernels of one compiled region."""
+
+    def __init__(
+        self, region: LinkedRegion, mod: IRModule, samples: int | None = None, seed: int = 0
+    ):
+        self.region, self.mod = region, mod
+        self.options: dict[str, Any] = {"samples": samples, "seed": seed, "exact_constants": True}
+        self.function = _typed(region.function)
+        self.runs = 0
+        self.numbers: dict[Call, int] = {}  # steps in order
+        self.notes: list[str] = []
+
+    def kernels(self, arguments: Sequence[Any], whole_fails: bool = False) -> list[Kernel]:
+        """Every step on the arguments of the region; those inside a composite that fails too.
+
+        whole_fails: whether the region itself gives a wrong result, which one of the steps, or of
+        the first steps together, has to explain.
+        """
+        found = self.steps(self.function, arguments)
+        for kernel in [k for k in found if not k.own.ok]:
+            found += self.inside(kernel)
+        if whole_fails and all(k.own.ok for k in found):
+            found += self.first_wrong(arguments)
+        return found
+
+    def steps(
+        self, function: Function, arguments: Sequence[Any], alone: bool = False
+    ) -> list[Kernel]:
+        """Each step of `function` on the values of the steps before."""
+        nodes = region_values(function)
+        known = dict(zip(function.params, arguments, strict=True))
+        try:
+            results = self.run(function, nodes, arguments)
+        except BuildError as error:
+            self.notes.append(
+                f"@{self.region.symbol}: {self.region.compiler} does not compile it with all "
+                f"intermediate values as results ({error}); each step was compiled alone"
+            )
+            return self.one_by_one(function, nodes, known)
+        values: dict[Expr, Any] = {**known, **dict(zip(nodes, results, strict=True))}
+        return [self.checked(node, values, values[node], alone) for node in nodes]
+
+    def one_by_one(
+        self, function: Function, nodes: Sequence[Expr], values: dict[Expr, Any]
+    ) -> list[Kernel]:
+        found = []
+        for node in nodes:
+            step, given = _step(node, values)
+            (got,) = self.run(step, [step.body], given)
+            values[node] = got
+            found.append(self.checked(node, values, got, True))
+        return found
+
+    def checked(self, node: Expr, values: dict[Expr, Any], got: Array, alone: bool) -> Kernel:
+        """The result of a step against the reference of the step on the same arguments."""
+        step, given = _step(node, values)
+        inputs = dict(zip(step.params, given, strict=True))
+        wanted = bounded(step, inputs, self.mod, **self.options)
+        call = node.tuple_value if isinstance(node, TupleGetItem) else node
+        assert isinstance(call, Call)
+        name = f"@{self.region.symbol} {step_name(call)} {self.numbers.setdefault(call, len(self.numbers))}"
+        if alone:
+            name += ", compiled alone"
+        value, tolerance = wanted.outputs[0], wanted.tolerances[0]
+        own = compare(name, got, value, tolerance)
+        return Kernel(call, node, own, alone, step, tuple(given), got, value, tolerance)
+
+    def inside(self, kernel: Kernel) -> list[Kernel]:
+        """The operators of a composite, which is compiled alone."""
+        step = kernel.step
+        if step is None or not isinstance(step.body, Call):
+            return []
+        if not isinstance(step.body.op, Function):
+            return []
+        opened = _typed(Function(step.params, applied(step.body)))
+        return self.steps(opened, kernel.given, alone=True)
+
+    def first_wrong(self, arguments: Sequence[Any]) -> list[Kernel]:
+        """The first step that is wrong in a program of all steps up to it."""
+        nodes = region_values(self.function)
+        right, wrong = -1, len(nodes) - 1
+        found: Kernel | None = None
+        while wrong - right > 1:
+            middle = (right + wrong) // 2
+            kernel = self.up_to(nodes[middle], arguments)
+            if kernel.own.ok:
+                right = middle
+            else:
+                found, wrong = kernel, middle
+        return [found or self.up_to(nodes[wrong], arguments)]
+
+    def up_to(self, node: Expr, arguments: Sequence[Any]) -> Kernel:
+        (got,) = self.run(self.function, [node], arguments)
+        cut = _typed(Function(self.function.params, node))
+        inputs = dict(zip(cut.params, arguments, strict=True))
+        wanted = bounded(cut, inputs, self.mod, **self.options)
+        call = node.tuple_value if isinstance(node, TupleGetItem) else node
+        assert isinstance(call, Call)
+        name = f"@{self.region.symbol} up to {step_name(call)}"
+        value, tolerance = wanted.outputs[0], wanted.tolerances[0]
+        own = compare(name, got, value, tolerance)
+        return Kernel(call, node, own, False, cut, tuple(arguments), got, value, tolerance)
+
+    def run(
+        self, function: Function, nodes: Sequence[Expr], arguments: Sequence[Any]
+    ) -> list[Array]:
+        """The values of `nodes` as the compiled code computes them. Raises BuildError."""
+        assert self.region.codegen is not None
+        body = nodes[0] if len(nodes) == 1 else Tuple(list(nodes))
+        used = [p for p in function.params if p in set(post_order(body))]
+        given = [a for p, a in zip(function.params, arguments, strict=True) if p in set(used)]
+        program = _typed(Function(used, body, attrs=self.region.function.attrs))
+        self.runs += 1
+        return self.region.codegen(program, self.region.symbol)(*flat(tuple(given)))
+
+
+def _typed(function: Function) -> Function:
+    typed = function if function.is_typed else infer_expr(function)
+    assert isinstance(typed, Function)
+    return typed
+
+
+def _step(node: Expr, values: dict[Expr, Any]) -> tuple[Function, list[Any]]:
+    """A function that computes `node` from the values of its arguments, and these values."""
+    call = node.tuple_value if isinstance(node, TupleGetItem) else node
+    assert isinstance(call, Call)
+    params: dict[Expr, Var] = {}
+
+    def parameter(argument: Expr) -> Expr:
+        if isinstance(argument, Tuple):
+            return Tuple([parameter(f) for f in argument.fields])
+        if argument not in values:
+            return argument  # a constant
+        if argument not in params:
+            name = argument.name_hint if isinstance(argument, Var) else f"x{len(params)}"
+            params[argument] = Var(name, argument.checked_type)
+        return params[argument]
+
+    body: Expr = Call(call.op, [parameter(a) for a in call.args], call.attrs)
+    if isinstance(node, TupleGetItem):
+        body = TupleGetItem(body, node.index)
+    return _typed(Function(list(params.values()), body)), [values[a] for a in params]
+
+
+def step_name(call: Call) -> str:
+    """The operators of a step, joined by "+" for a composite."""
+    if isinstance(call.op, Op):
+        return call.op.name
+    if isinstance(call.op, GlobalVar):
+        return f"@{call.op.name_hint}"
+    return "+".join(operator_names(call))
+
+
+def operator_names(call: Call) -> Iterator[str]:
+    """The operators of a composite, in order."""
+    for node in post_order(call.op):
+        if isinstance(node, Call) and isinstance(node.op, Op):
+            yield node.op.name
+
+
+__all__ = ["Kernel", "RegionChecker", "region_values", "step_name"]

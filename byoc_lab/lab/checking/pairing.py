@@ -1,0 +1,336 @@
+"""Where two runs part: the operators of two modules, compared by the values they compute.
+
+A value of one run is *found* in the other when some value there is the same within its tolerance.
+From the outputs, which must be the same, the comparison goes down through pairs of calls that stand
+for one another: the same operator in the same place, or, where a pass has rewritten what is
+between, the nearest one with the same operator and shape. The lowest pair whose values differ is
+where the numbers changed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.lab.checking.rounding import Array, flat
+from byoc_lab.lab.checking.uncertain import Executed, Quantity, Run
+from byoc_lab.relay.op.framework.evaluate import evaluate_op
+from byoc_lab.run.reference import widened_attrs
+
+PROBES = 64  # elements that are compared first
+FLOAT64 = 1e-11  # error of float64 sums, relative to the largest element
+
+
+def same_values(wanted: Quantity, got: Quantity) -> bool:
+    """Whether `got` is `wanted` within the tolerance of `wanted`, element by element."""
+    if wanted is got or wanted.value is got.value:
+        return True
+    if wanted.shape != got.shape:
+        return False
+    with np.errstate(all="ignore"):
+        off = np.abs(got.value.astype(np.float64) - wanted.value.astype(np.float64))
+        near = off <= _tolerance(wanted)
+    return bool(np.all(near | _equal(wanted.value, got.value)))
+
+
+def _equal(a: Array, b: Array) -> Array:
+    if a.dtype.kind == "f" and b.dtype.kind == "f":
+        return np.asarray((a == b) | (np.isnan(a) & np.isnan(b)))
+    return np.asarray(a == b)
+
+
+def _tolerance(wanted: Quantity) -> Array:
+    reach = np.broadcast_to(np.asarray(wanted.error.reach, np.float64), wanted.shape)
+    if wanted.value.dtype.kind != "f":
+        return reach
+    finite = np.abs(np.where(np.isfinite(wanted.value), wanted.value, 0))
+    return reach + FLOAT64 * float(np.max(finite, initial=0))
+
+
+@dataclass(frozen=True)
+class Parting:
+    """Where the numbers part.
+
+    before, after: the calls of the smallest sub-graph on both sides, in order; one of them is empty
+        where operators were only dropped or only inserted.
+    wanted, got: the values that should be the same.
+    hidden: whether the outputs are the same nevertheless, within rounding.
+    """
+
+    before: tuple[Executed, ...]
+    after: tuple[Executed, ...]
+    wanted: Quantity
+    got: Quantity
+    hidden: bool
+
+    @property
+    def step(self) -> Executed:
+        """The operator: the last of `after`, or of `before` where it was dropped."""
+        return (self.after or self.before)[-1]
+
+    @property
+    def error(self) -> float:
+        """The largest difference of the two values; inf if nan or infinity is in only one."""
+        if self.wanted.shape != self.got.shape:
+            return float("inf")
+        with np.errstate(all="ignore"):
+            off = np.abs(self.got.value.astype(float) - self.wanted.value.astype(float))
+        off = np.where(_equal(self.wanted.value, self.got.value), 0, off)
+        return float(np.max(np.where(np.isnan(off), np.inf, off), initial=0))
+
+    @property
+    def tolerance(self) -> float:
+        """The largest tolerance of an element."""
+        return float(np.max(self.allowed, initial=0))
+
+    @property
+    def allowed(self) -> Array:
+        """The tolerance of each element."""
+        return _tolerance(self.wanted)
+
+    @property
+    def scale(self) -> float:
+        """The largest magnitude that should be there."""
+        return float(np.max(np.abs(self.wanted.value), initial=0))
+
+
+def parting(before: Run, after: Run) -> Parting | None:
+    """Where `after` parts from `before`, or None. The tolerances are those of `before`."""
+    return _Pairing(before, after).run()
+
+
+@dataclass(eq=False)
+class _Pair:
+    wanted: Quantity
+    got: Quantity
+    below: bool = False  # whether a pair below differs too
+
+
+class _Index:
+    """Values by shape, with a few elements of each to rule most of them out at once."""
+
+    def __init__(self, run: Run, tolerances: bool):
+        groups: dict[tuple[int, ...], list[Quantity]] = defaultdict(list)
+        seen: set[int] = set()
+        for step in run.steps:
+            for quantity in (*step.args, *step.results):
+                if id(quantity) not in seen:
+                    seen.add(id(quantity))
+                    groups[quantity.shape].append(quantity)
+        self.groups = {
+            shape: (
+                found,
+                np.stack([_probe(q.value) for q in found]),
+                np.stack([_probe(_tolerance(q)) for q in found]) if tolerances else None,
+            )
+            for shape, found in groups.items()
+        }
+
+    def candidates(self, quantity: Quantity) -> Iterator[Quantity]:
+        if quantity.shape not in self.groups:
+            return
+        found, probes, reach = self.groups[quantity.shape]
+        mine = _probe(quantity.value)
+        allowed = reach if reach is not None else _probe(_tolerance(quantity))
+        with np.errstate(all="ignore"):
+            near = (np.abs(probes - mine) <= allowed) | (probes == mine)
+            near |= np.isnan(probes) & np.isnan(mine)
+        for n in np.flatnonzero(near.all(axis=1)):
+            yield found[n]
+
+
+def _probe(array: Array) -> Array:
+    line = array.reshape(-1)
+    return line[:: max(1, line.size // PROBES)][:PROBES].astype(np.float64)
+
+
+class _Pairing:
+    def __init__(self, before: Run, after: Run):
+        self.before, self.after = before, after
+        self.was, self.now = _Index(before, True), _Index(after, False)
+        self.matches: dict[int, Quantity | None] = {}
+        self.lost: dict[int, bool] = {}
+
+    def match(self, got: Quantity) -> Quantity | None:
+        """The value of `before` that is the same as one of `after`."""
+        if id(got) not in self.matches:
+            self.matches[id(got)] = next(
+                (q for q in self.was.candidates(got) if same_values(q, got)), None
+            )
+        return self.matches[id(got)]
+
+    def is_lost(self, wanted: Quantity) -> bool:
+        """Whether no value of `after` is the same as one of `before`."""
+        if id(wanted) not in self.lost:
+            found = any(same_values(wanted, q) for q in self.now.candidates(wanted))
+            self.lost[id(wanted)] = not found
+        return self.lost[id(wanted)]
+
+    def run(self) -> Parting | None:
+        if len(self.before.outputs) != len(self.after.outputs):
+            return None
+        pairs = zip(self.before.outputs, self.after.outputs, strict=True)
+        todo = [_Pair(w, g) for w, g in pairs]
+        hidden = all(same_values(p.wanted, p.got) for p in todo)
+        seen: set[tuple[int, int]] = set()
+        differing: list[_Pair] = []
+        while todo:
+            pair = todo.pop()
+            key = (id(pair.wanted), id(pair.got))
+            if key in seen:
+                continue
+            seen.add(key)
+            same = same_values(pair.wanted, pair.got)
+            lower = list(self.lower(pair, same))
+            if not same:
+                differing.append(pair)
+                pair.below = any(not same_values(p.wanted, p.got) for p in lower)
+            todo += lower
+        lowest = [p for p in differing if not p.below]
+        if not lowest:
+            return None
+        return self.parting(min(lowest, key=_place), hidden)
+
+    def lower(self, pair: _Pair, same: bool) -> Iterator[_Pair]:
+        """The pairs of arguments that must be the same for this pair to be."""
+        wanted, got = pair.wanted.made_by, pair.got.made_by
+        if wanted is None or got is None:
+            return
+        if not _same_operator(wanted, got):
+            yield from self.rewritten(pair, same)
+            return
+        args = list(zip(wanted.args, got.args, strict=True))
+        bad = [(w, g) for w, g in args if not same_values(w, g)]
+        if same and len(bad) < 2:
+            # A difference that this operator hides: softmax of large numbers, relu, ...
+            yield from (_Pair(w, g) for w, g in args if self.stands_for(w, g))
+        elif not same:
+            yield from (_Pair(w, g) for w, g in bad if self.stands_for(w, g))
+
+    def stands_for(self, wanted: Quantity, got: Quantity) -> bool:
+        """Whether two arguments are computed, and no other argument has taken the place of one."""
+        if wanted.made_by is None or got.made_by is None:
+            return False
+        known = self.match(got)
+        if known is None or same_values(wanted, got):
+            return True
+        # An argument of an operator that was dropped has its place.
+        return any(known is arg for step in self.missing(wanted) for arg in step.args)
+
+    def rewritten(self, pair: _Pair, same: bool) -> Iterator[_Pair]:
+        """Where a pass has rewritten what computes a value: the nearest pairs below."""
+        top = pair.got.made_by
+        assert top is not None
+        if same:
+            yield from self.damped(pair, top)
+            return
+        others = [q for s in self.missing(pair.wanted) for q in s.results if q is not pair.wanted]
+        for step in self.unknown(pair.got):
+            twins = [p for p in _twins((pair.wanted, *others), step) if not _same_pair(p, pair)]
+            if twins and step is top:  # it may stand for another part; only what is below
+                yield from filter(_of_one_kind, self.lower(twins[0], False))
+                return
+            yield from twins[:1]
+
+    def damped(self, pair: _Pair, top: Executed) -> Iterator[_Pair]:
+        """The pairs below two equal values that different operators compute: equal arguments, and
+        those whose difference later operators damp.
+
+        An argument that a pass has scaled is no such difference: with the value from before in its
+        place, the result would change.
+        """
+        steps = [top, *(step for arg in top.args for step in self.unknown(arg))]
+        others = [q for s in self.missing(pair.wanted, 1) for q in s.results]
+        for step in steps:
+            for arg in step.args:
+                wanted = self.match(arg)
+                if wanted is not None and wanted.made_by is not None:
+                    yield _Pair(wanted, arg)
+            if step is not top:
+                twins = _twins(others, step)
+                if twins and self.interchangeable(pair, steps, twins[0]):
+                    yield twins[0]
+
+    def interchangeable(self, pair: _Pair, steps: Sequence[Executed], twin: _Pair) -> bool:
+        """Whether `pair` stays equal if the value from before replaces the other of `twin`."""
+        values = {id(twin.got): twin.wanted.value}
+        for step in sorted(steps, key=lambda s: s.number):
+            args = [_with_values(a, values) for a in step.arguments]
+            attrs = widened_attrs(step.call.attrs)
+            results = flat(evaluate_op(step.call.op, attrs, args))  # type: ignore[arg-type]
+            for quantity, value in zip(step.results, results, strict=True):
+                values.setdefault(id(quantity), value)
+        return same_values(pair.wanted, Quantity(values[id(pair.got)]))
+
+    def unknown(self, got: Quantity) -> Iterator[Executed]:
+        """The steps down to the values that `before` has, the nearest first."""
+        return _nearest(got, lambda q: self.match(q) is None)
+
+    def missing(self, wanted: Quantity, start: int = 0) -> Iterator[Executed]:
+        """The steps down to the values that `after` has, the nearest first.
+
+        start: 1 for those below the step of `wanted`, even if `after` has its value.
+        """
+        if not start:
+            yield from _nearest(wanted, self.is_lost)
+        elif wanted.made_by is not None:
+            for arg in wanted.made_by.args:
+                yield from _nearest(arg, self.is_lost)
+
+    def parting(self, pair: _Pair, hidden: bool) -> Parting:
+        wanted, got = pair.wanted.made_by, pair.got.made_by
+        before = [] if wanted is None else [wanted]
+        after = [] if got is None else [got]
+        if wanted is None or got is None or not _same_operator(wanted, got):
+            before = sorted(self.missing(pair.wanted), key=lambda s: s.number)
+            after = sorted(self.unknown(pair.got), key=lambda s: s.number)
+        if not (before or after):  # a value that another one has replaced
+            before, after = ([s] if s else [] for s in (wanted, got))
+        return Parting(tuple(before), tuple(after), pair.wanted, pair.got, hidden)
+
+
+def _twins(wanted: Sequence[Quantity], step: Executed) -> list[_Pair]:
+    """The values that the same operator computes, of the shape of a result of `step`."""
+    pairs = (_Pair(w, g) for g in step.results for w in wanted if w.shape == g.shape)
+    return [pair for pair in pairs if _of_one_kind(pair)]
+
+
+def _same_pair(a: _Pair, b: _Pair) -> bool:
+    return a.wanted is b.wanted and a.got is b.got
+
+
+def _with_values(argument: Any, values: dict[int, Array]) -> Any:
+    if isinstance(argument, tuple):
+        return tuple(_with_values(a, values) for a in argument)
+    return values.get(id(argument), argument.value)
+
+
+def _of_one_kind(pair: _Pair) -> bool:
+    wanted, got = pair.wanted.made_by, pair.got.made_by
+    return wanted is not None and got is not None and _same_operator(wanted, got)
+
+
+def _place(pair: _Pair) -> int:
+    step = pair.got.made_by or pair.wanted.made_by
+    return step.number if step else -1
+
+
+def _nearest(root: Quantity, wanted: Callable[[Quantity], bool]) -> Iterator[Executed]:
+    """The steps from `root` down, breadth first, through values that are `wanted`."""
+    todo: list[Quantity] = [root]
+    seen: set[int] = set()
+    for quantity in todo:  # grows
+        step = quantity.made_by
+        if step is None or step.number in seen or not wanted(quantity):
+            continue
+        seen.add(step.number)
+        yield step
+        todo += step.args
+
+
+def _same_operator(a: Executed, b: Executed) -> bool:
+    return a.call.op is b.call.op and a.call.attrs == b.call.attrs and len(a.args) == len(b.args)

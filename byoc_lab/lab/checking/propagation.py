@@ -1,0 +1,424 @@
+"""How the errors of the arguments of an operator reach its result, element by element.
+
+An error has two parts. `sigma` is the standard deviation of what many roundings add up to; `jump`
+bounds what cannot be described so: a step of a rounding to integers whose tie the error reaches, an
+underflow that a machine may flush to zero. To first order, independent errors propagate as
+    sigma(f)**2 = sum over the arguments of (df/dx * sigma(x))**2
+(JCGM 100:2008, "Guide to the expression of uncertainty in measurement", 5.1.2). For sums of
+products the sum is again one of products, of squares. Where an operator is monotone in each
+element, its value at both ends of the interval that an argument may lie in is used in place of the
+derivative, which is also right at a kink or at a step. Operators that are neither get the largest
+deviation that perturbed samples of their arguments show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import log, prod, sqrt
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.lab.checking.rounding import UNIT_ROUNDOFF, Array, Step, flat
+from byoc_lab.relay.op.framework.registry import OpPattern
+
+FAILURE = 1e-9  # probability that a correct result is reported as wrong
+
+
+def outlier_factor(n: int) -> float:
+    """The number of standard deviations that one of n normal numbers exceeds with probability
+    1e-9."""
+    return sqrt(2 * log(2 * n / FAILURE))
+
+
+REACH = outlier_factor(10**7)  # standard deviations that an element may be off: about 8.7
+
+ANYTHING = 1e38  # a number for an element that may have any value
+
+
+@dataclass(frozen=True)
+class Error:
+    """The error of one array: numbers or arrays of its shape, in its units."""
+
+    sigma: Any = 0.0
+    jump: Any = 0.0
+
+    @property
+    def exact(self) -> bool:
+        return not (np.any(self.sigma) or np.any(self.jump))
+
+    @property
+    def reach(self) -> Any:
+        """How far an element may be off."""
+        return REACH * self.sigma + self.jump
+
+
+EXACT = Error()
+
+
+def propagated(step: Step, errors: Any) -> list[Error] | None:
+    """The errors of the results of a step, flat, that come from those of its arguments.
+
+    errors: in the structure of `step.args`. None for an operator without a rule: measure them.
+    """
+    if all(e.exact for e in flat(tuple(errors))):
+        return [EXACT] * len(flat(step.value))
+    name = step.op.name
+    rule = RULES.get(name)
+    if rule is None:
+        pattern = step.op.definition.pattern
+        if pattern in (OpPattern.ELEMWISE, OpPattern.BROADCAST):
+            rule = _moved if name in MOVING else _interval
+        elif pattern is OpPattern.INJECTIVE:
+            rule = _moved
+    if rule is None:
+        return None
+    with np.errstate(all="ignore"):
+        return [_without_nan(e) for e in rule(step, list(errors))]
+
+
+def _without_nan(error: Error) -> Error:
+    """What cannot be said of an element (inf - inf) bounds nothing."""
+    sigma, jump = np.asarray(error.sigma, float), np.asarray(error.jump, float)
+    lost = ~np.isfinite(sigma) | np.isnan(jump) | (jump >= ANYTHING / 2)
+    if not np.any(lost):
+        return error
+    return Error(np.where(lost, 0.0, sigma), np.where(lost, np.inf, jump))
+
+
+def _full(part: Any, like: Array) -> Array:
+    full: Array = np.broadcast_to(np.asarray(part, np.float64), like.shape)
+    return full
+
+
+def _mapped(function: Callable[[Any, Any], Any], value: Any, error: Any) -> Any:
+    """`function` of each array and its error, in the structure of `value`."""
+    if isinstance(value, tuple):
+        return tuple(_mapped(function, v, e) for v, e in zip(value, error, strict=True))
+    return function(value, error)
+
+
+def _moved(step: Step, errors: list[Any]) -> list[Error]:
+    """Elements that are copied or averaged: their errors are treated as the elements are."""
+
+    indexed = step.op.name in INDEXED
+
+    def parts(part: str) -> list[Array]:
+        def taken(value: Array, error: Error) -> Array:
+            full: Array = np.abs(_full(getattr(error, part), value))
+            return full
+
+        args = [
+            v if n and indexed else _mapped(taken, v, e)
+            for n, (v, e) in enumerate(zip(step.args, errors, strict=True))
+        ]
+        return [np.abs(np.asarray(v, np.float64)) for v in flat(step.again(*args))]
+
+    return [Error(s, j) for s, j in zip(parts("sigma"), parts("jump"), strict=True)]
+
+
+def _interval(step: Step, errors: list[Any]) -> list[Error]:
+    """The change of the results when each argument goes to the ends of its interval."""
+    value = flat(step.value)
+    squares: list[Any] = [0.0] * len(value)
+    jumps: list[Any] = [0.0] * len(value)
+    steps = step.op.name in STEPS
+    if any(np.any(np.isinf(e.jump)) for e in flat(tuple(errors))):
+        jumps = _undecided_results(step, errors)
+        errors = [_mapped(_decided, a, e) for a, e in zip(step.args, errors, strict=True)]
+    for n, error in enumerate(errors):
+        if not isinstance(error, Error) or error.exact:
+            continue
+        discrete = steps or step.args[n].dtype.kind != "f"
+        if not discrete:
+            changes = _changes(step, n, REACH * error.sigma)
+            for k, change in enumerate(changes):
+                if value[k].dtype.kind == "f":
+                    squares[k] = squares[k] + np.square(change / REACH)
+                else:
+                    jumps[k] = np.hypot(jumps[k], change)
+            if np.any(error.jump):
+                for k, change in enumerate(_changes(step, n, error.jump)):
+                    jumps[k] = np.hypot(jumps[k], change)
+        else:
+            for k, change in enumerate(_changes(step, n, error.reach)):
+                jumps[k] = np.hypot(jumps[k], change)
+    return [Error(np.sqrt(s), j) for s, j in zip(squares, jumps, strict=True)]
+
+
+def _undecided_results(step: Step, errors: list[Any]) -> list[Array]:
+    """Infinite where a result changes with elements that may be anything, all of them at once."""
+    found = [np.zeros(v.shape) for v in flat(step.value)]
+
+    def replaced(number: float) -> Callable[[Array, Error], Array]:
+        def replace(value: Array, error: Error) -> Array:
+            free = np.isinf(_full(error.jump, value))
+            return np.where(free, np.asarray(number, value.dtype), value)
+
+        return replace
+
+    for number in (0, 1, -1) if any(a.dtype.kind != "f" for a in flat(tuple(step.args))) else (
+        0.0, ANYTHING, -ANYTHING,
+    ):  # fmt: skip
+        args = [_mapped(replaced(number), a, e) for a, e in zip(step.args, errors, strict=True)]
+        for k, result in enumerate(flat(step.again(*args))):
+            changed = ~(_distance(result, flat(step.value)[k]) == 0)
+            found[k] = np.where(changed, np.inf, found[k])
+    return found
+
+
+def _decided(value: Array, error: Error) -> Error:
+    return Error(error.sigma, np.where(np.isinf(error.jump), 0.0, error.jump))
+
+
+def _changes(step: Step, n: int, reach: Any) -> list[Array]:
+    """The largest change of each result when argument n moves by up to `reach`."""
+    args = list(step.args)
+    ends = []
+    for sign in (1, -1):
+        args[n] = shifted(step.args[n], sign * np.asarray(reach))
+        ends.append(flat(step.again(*args)))
+    return [
+        np.maximum(_distance(a, v), _distance(b, v))
+        for a, b, v in zip(*ends, flat(step.value), strict=True)
+    ]
+
+
+def shifted(value: Array, by: Any) -> Array:
+    """`value` moved by `by`: integers in whole steps, and a truth value to the other one."""
+    if value.dtype.kind == "f":
+        return np.asarray(value + by)
+    if value.dtype.kind == "b":
+        return np.asarray(value ^ (np.asarray(by) != 0))
+    limits = np.iinfo(value.dtype)
+    moved = value.astype(np.float64) + np.sign(by) * np.ceil(np.abs(by))
+    high = np.nextafter(float(limits.max), 0) if limits.max > 2**53 else limits.max
+    clipped: Array = np.clip(moved, limits.min, high).astype(value.dtype)
+    return clipped
+
+
+def _distance(a: Array, b: Array) -> Array:
+    if b.dtype.kind == "b":
+        return np.asarray(a != b, np.float64)
+    found = np.abs(a.astype(np.float64) - b.astype(np.float64))
+    same = (a == b) | (np.isnan(a) & np.isnan(b)) if b.dtype.kind == "f" else a == b
+    return np.where(same, 0.0, found)
+
+
+def _bilinear(step: Step, errors: list[Any]) -> list[Error]:
+    """Sums of products of the first two arguments."""
+    (x, w), (ex, ew) = step.args[:2], errors[:2]
+    rest = list(step.args[2:])
+    if step.op.name.startswith("qnn."):
+        x, w = _centred(x, rest[0]), _centred(w, rest[1])
+        rest = [np.zeros_like(r) if n < 2 else r for n, r in enumerate(rest)]
+    x2, w2 = np.square(x.astype(np.float64)), np.square(w.astype(np.float64))
+    parts = []
+    for part in ("sigma", "jump"):
+        dx, dw = (np.square(_full(getattr(e, part), v)) for e, v in ((ex, x), (ew, w)))
+        total: Any = 0.0
+        if np.any(dx):
+            total = total + step.again(dx, w2 + dw, *rest)
+        if np.any(dw):
+            total = total + step.again(x2, dw, *rest)
+        parts.append(np.sqrt(np.abs(np.asarray(total, np.float64))))
+    return [Error(*parts)]
+
+
+def _centred(x: Array, zero_point: Array) -> Array:
+    return np.asarray(x.astype(np.float64) - np.asarray(zero_point, np.float64).reshape(-1)[0])
+
+
+def _mean(step: Step, errors: list[Any]) -> list[Error]:
+    """Sums and means. A jump counts in full, since those of neighbours may agree."""
+    (x,), (error,) = step.args, errors
+    window = step.attrs.get("pool_size") if step.attrs is not None else None
+    k = prod(window) if window else x.size // max(1, step.value.size)
+    squares = np.square(_full(error.sigma, x))
+    jump = np.abs(step.again(np.asarray(_full(error.jump, x)))) if np.any(error.jump) else 0.0
+    times = k if step.op.name == "sum" else 1 / k
+    mean = step.again(squares) / (k if step.op.name == "sum" else 1)
+    return [Error(np.sqrt(np.abs(mean) * times), jump)]
+
+
+def _softmax(step: Step, errors: list[Any]) -> list[Error]:
+    """ds_i = s_i * (dx_i - sum of s_j * dx_j)."""
+    (x,), (error,) = step.args, errors
+    axis, s = step.attrs.axis, step.value
+    logarithm = step.op.name == "nn.log_softmax"
+    share = np.exp(s) if logarithm else s
+    parts = []
+    for part in (error.sigma, error.jump):
+        d = _full(part, x)
+        both = np.sqrt(np.square(d) + np.sum(np.square(share * d), axis=axis, keepdims=True))
+        if not logarithm:
+            bounded = np.minimum(s * np.expm1(np.minimum(both, 700)), 1.0)
+            both = np.where(np.isfinite(both), bounded, np.inf)
+        parts.append(both)
+    return [Error(*parts)]
+
+
+def _arg(step: Step, errors: list[Any]) -> list[Error]:
+    """argmax and argmin: how far away an index lies whose element may be the extreme one."""
+    (x,), (error,) = step.args, errors
+    reach = _full(error.reach, x)
+    up, down = step.again(x + reach), step.again(x - reach)
+    value = np.asarray(step.value, np.float64)
+    moved = np.maximum(_distance(up, step.value), _distance(down, step.value))
+    axes = step.attrs.get("axis")
+    if axes is None or len(axes) != 1 or step.attrs.get("exclude"):
+        sign = 1 if step.op.name == "argmax" else -1
+        best = np.max(sign * x - reach)
+        rivals = np.count_nonzero(sign * x + reach >= best)
+        return [Error(0.0, np.where(rivals > 1, float(x.size), moved))]
+    axis = int(axes[0]) % x.ndim
+    sign = 1 if step.op.name == "argmax" else -1
+    best = np.max(sign * x - reach, axis=axis, keepdims=True)
+    rival = sign * x + reach >= best
+    shape = [1] * x.ndim
+    shape[axis] = x.shape[axis]
+    places = np.arange(x.shape[axis]).reshape(shape)
+    kept = value if step.attrs.get("keepdims") else np.expand_dims(value, axis)
+    far = np.max(np.where(rival, np.abs(places - kept), 0), axis=axis, keepdims=True)
+    return [Error(0.0, far.reshape(value.shape).astype(np.float64))]
+
+
+# Elements go from place to place, whatever TVM's pattern of the operator says.
+MOVING = frozenset(
+    ("broadcast_to", "broadcast_to_like", "expand_dims", "repeat", "tile", "copy", "reinterpret",
+     "dyn.broadcast_to", "trilu")
+)  # fmt: skip
+# Moving operators some of whose arguments are places or sizes.
+INDEXED = frozenset(
+    ("take", "gather", "gather_nd", "adv_index", "sequence_mask", "reverse_sequence",
+     "strided_slice", "dyn.strided_slice", "dyn.reshape", "dyn.tile", "dyn.expand_dims",
+     "dyn.squeeze", "dyn.nn.pad", "dyn.broadcast_to", "image.crop_and_resize", "strided_set")
+)  # fmt: skip
+# Operators whose float results jump.
+STEPS = frozenset(
+    ("floor", "ceil", "round", "trunc", "sign", "mod", "floor_mod", "floor_divide", "trunc_mod",
+     "trunc_divide", "qnn.simulated_quantize")
+)  # fmt: skip
+Rule = Callable[[Step, "list[Any]"], "list[Error]"]
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(
+        ("nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv1d_transpose", "nn.conv2d_transpose",
+         "nn.conv3d_transpose", "nn.contrib_conv2d_NCHWc", "nn.contrib_depthwise_conv2d_NCHWc",
+         "nn.dense", "nn.matmul", "nn.batch_matmul", "qnn.conv2d", "qnn.dense"),
+        _bilinear,
+    ),
+    **dict.fromkeys(
+        ("sum", "mean", "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d", "nn.global_avg_pool2d"),
+        _mean,
+    ),
+    **dict.fromkeys(
+        ("max", "min", "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.global_max_pool2d",
+         "nn.adaptive_max_pool1d", "nn.adaptive_max_pool2d", "nn.adaptive_max_pool3d", "all", "any",
+         "nn.batch_norm", "sort"),
+        _interval,
+    ),
+    **dict.fromkeys(
+        ("annotation.compiler_begin", "annotation.compiler_end", "annotation.stop_fusion",
+         "annotation.checkpoint", "nn.dropout", "device_copy", "on_device"),
+        _moved,
+    ),
+    **dict.fromkeys(("nn.softmax", "nn.log_softmax", "nn.fast_softmax"), _softmax),
+    **dict.fromkeys(("argmax", "argmin"), _arg),
+}  # fmt: skip
+
+
+def _range(dtype: np.dtype[Any]) -> tuple[float, float]:
+    if dtype.kind not in "iu":
+        return -np.inf, np.inf
+    info = np.iinfo(dtype)
+    return float(info.min), float(info.max)
+
+
+def limits(dtype: str) -> tuple[float, float]:
+    """The largest and the smallest normal number of a float dtype."""
+    if dtype == "bfloat16":
+        return 3.3895313892515355e38, 2.0**-126
+    info = np.finfo(dtype)
+    return float(info.max), float(info.tiny)
+
+
+def undecided(step: Step, value: Array, dtype: str) -> Any:
+    """Where two correct machines may differ by more than roundings of a float result.
+
+    A machine may flush to zero what is below its normal numbers, and what is above the largest one
+    is infinite in `dtype`, so that anything may come of it. The order of nan is nowhere defined:
+    relu, clip, maxima and minima of nan are nan or another operand (DNNL's relu(nan) is 0), and so
+    are functions whose kernels clamp their argument by them.
+    """
+    if dtype not in UNIT_ROUNDOFF or not value.size:
+        return 0.0
+    largest, smallest = limits(dtype)
+    size = np.abs(value)
+    small = (size < 4 * smallest) & (size > 0)  # 4: kernels scale before the last rounding
+    free = (size > largest) & np.isfinite(size)
+    if step.op.name in ORDERING:
+        free |= np.isnan(value)
+    if step.op.name == "nn.batch_norm" and value.shape == step.args[0].shape:
+        free |= _normalized(step) > largest  # before gamma scales it
+    if step.op.name in AVERAGING:  # the sum may be beyond the range that its mean is in
+        with np.errstate(all="ignore"):
+            x = step.args[0]
+            free |= step.again(np.abs(x)) * max(1.0, x.size / max(1, value.size)) > largest
+    if not (np.any(small) or np.any(free)):
+        return 0.0
+    return np.where(free, np.inf, np.where(small, 4 * smallest, 0.0))
+
+
+def _normalized(step: Step) -> Array:
+    x, _, _, mean, variance = step.args
+    shape = [1] * x.ndim
+    shape[step.attrs.axis] = -1
+    with np.errstate(all="ignore"):
+        scale = 1 / np.sqrt(variance.reshape(shape) + step.attrs.epsilon)
+        return np.asarray((np.abs(x) + np.abs(mean.reshape(shape))) * scale)
+
+
+def rounded_steps(step: Step, value: Array) -> Any:
+    """The steps by which integers may differ that come of rounding a real number of float32.
+
+    An integer made of nan, or of a number beyond its range, is undefined.
+    """
+    if step.op.name in ("cast", "cast_like") and step.args[0].dtype.kind == "f":
+        low, high = _range(value.dtype)
+        with np.errstate(invalid="ignore"):
+            defined = (step.args[0] > low - 1) & (step.args[0] < high + 1)
+        return 0.0 if np.all(defined) or value.dtype.kind == "b" else np.where(defined, 0.0, np.inf)
+    if step.op.name in QUANTIZING:
+        x = step.args[0]
+        with np.errstate(all="ignore"):
+            if x.dtype.kind == "f":
+                reach = 4 * UNIT_ROUNDOFF["float32"] * np.abs(x)
+            else:  # an accumulator: by one, or by what float32 cannot tell apart
+                reach = 1 + 8 * UNIT_ROUNDOFF["float32"] * np.abs(x.astype(np.float64))
+            steps = np.minimum(_changes(step, 0, reach)[0], 1.0)
+            return np.where(np.isnan(x), np.inf, steps) if x.dtype.kind == "f" else steps
+    return 1.0 if step.op.name.startswith("qnn.") and step.op.name not in EXACT_QNN else 0.0
+
+
+ORDERING = frozenset(
+    ("nn.relu", "clip", "maximum", "minimum", "max", "min", "nn.leaky_relu", "nn.prelu",
+     "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.global_max_pool2d", "sort", "topk",
+     "nn.softmax", "nn.log_softmax", "sign", "exp", "sigmoid", "tanh", "erf", "log")
+)  # fmt: skip
+AVERAGING = frozenset(
+    ("sum", "mean", "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d",
+     "nn.global_avg_pool2d")
+)  # fmt: skip
+QUANTIZING = ("qnn.quantize", "qnn.requantize")
+# Their integers are exact: sums of products of integers.
+EXACT_QNN = frozenset(
+    ("qnn.conv2d", "qnn.dense", "qnn.batch_matmul", "qnn.conv2d_transpose",
+     "qnn.contrib_dense_pack")
+)  # fmt: skip
+
+
+__all__ = [
+    "EXACT", "REACH", "Error", "outlier_factor", "propagated", "rounded_steps", "shifted",
+    "undecided",
+]  # fmt: skip

@@ -1,0 +1,103 @@
+"""`Report`: what `validate` found, as text, as a table and as JSON."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from byoc_lab.errors import ValidationError
+from byoc_lab.lab.checking.comparison import Comparison
+
+HEAD = ("", "error", "tolerance", "ULP", "of tolerance", "largest value", "verdict")
+
+
+@dataclass(frozen=True)
+class Report:
+    """The report of `validate`. Each comparison is the worst one of all sets of inputs.
+
+    regions: each region on the reference's values of its inputs, so without inherited errors.
+    outputs: those of @main. operators: with detail="operator", each operator (or fused chain) of
+    each region on the values that it got, so that the error is its own and not inherited.
+    inputs: the sets of inputs. missed: branches of operators that no input exercised.
+    fallbacks: regions that did not run on their back end, and why.
+    """
+
+    regions: tuple[Comparison, ...]
+    outputs: tuple[Comparison, ...]
+    operators: tuple[Comparison, ...] = ()
+    inputs: tuple[str, ...] = ()
+    missed: tuple[str, ...] = ()
+    fallbacks: tuple[str, ...] = ()
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """All that the verdict rests on."""
+        return (*self.regions, *self.operators, *self.outputs)
+
+    @property
+    def ok(self) -> bool:
+        return all(c.ok for c in self.comparisons)
+
+    @property
+    def wrong(self) -> tuple[Comparison, ...]:
+        return tuple(c for c in self.comparisons if not c.ok)
+
+    def check(self) -> Report:
+        """Returns this report; raises ValidationError if a comparison failed."""
+        if not self.ok:
+            raise ValidationError(str(self))
+        return self
+
+    def notes(self) -> Iterator[str]:
+        """What the verdict does not say: inputs, fallbacks, what was not exercised."""
+        yield from (f"fell back: {f}" for f in self.fallbacks)
+        yield from (f"inputs: {i}" for i in self.inputs)
+        yield from (f"not exercised: {m}" for m in self.missed)
+
+    def __str__(self) -> str:
+        head = "valid" if self.ok else "NOT VALID"
+        lines = [*map(str, self.comparisons), *self.notes()]
+        return "\n".join([head, *(f"  {line}" for line in lines)])
+
+    def to_json(self) -> str:
+        """All of it as JSON; nan and infinities are text."""
+        parts: dict[str, Any] = {
+            name: [c.to_json() for c in getattr(self, name)]
+            for name in ("regions", "outputs", "operators")
+        }
+        texts = {name: list(getattr(self, name)) for name in ("inputs", "missed", "fallbacks")}
+        return json.dumps({"ok": self.ok, **parts, **texts}, indent=1)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (c.name, f"{c.error:.2e}", f"{c.tolerance:.2e}", f"{c.ulps:.3g}", f"{c.share:.2g}",
+             f"{c.scale:.3g}", ("&#10003; " if c.ok else "&#10007; ") + html.escape(
+                 c.verdict.replace("WRONG", "wrong")))
+            for c in self.comparisons
+        ]  # fmt: skip
+        head = "".join(f"<th>{c}</th>" for c in HEAD)
+        body = "".join(
+            f"<tr><td>{html.escape(name)}</td>{''.join(f'<td>{c}</td>' for c in rest)}</tr>"
+            for name, *rest in rows
+        )
+        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes())
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return table + (f"<ul>{notes}</ul>" if notes else "")
+
+
+def worst_of(comparisons: list[Comparison]) -> tuple[Comparison, ...]:
+    """For each name the comparison with the largest share, with all that was wrong counted."""
+    found: dict[str, Comparison] = {}
+    for c in comparisons:
+        other = found.get(c.name)
+        if other is None:
+            found[c.name] = c
+            continue
+        worst = max(other, c, key=lambda each: each.share)
+        counts = ("size", "wrong", "nans", "infinities", "undecided")
+        total = {name: getattr(other, name) + getattr(c, name) for name in counts}
+        found[c.name] = replace(worst, **total)
+    return tuple(found.values())

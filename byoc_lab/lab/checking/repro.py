@@ -1,0 +1,143 @@
+"""Repros: a sub-graph before and after a pass, its inputs, and a script that compares the two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.lab.checking.pairing import Parting
+from byoc_lab.lab.checking.rounding import Array
+from byoc_lab.lab.checking.uncertain import Executed, Quantity
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.ndarray import numpy_dtype
+from byoc_lab.relay.ir.types import TensorType
+
+SCRIPT = '''"""{title}
+
+Compares before.relay with after.relay on inputs.npz, in float64. Ends with an AssertionError while
+they differ by more than the tolerance in inputs.npz.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+import byoc_lab
+from byoc_lab import relay
+
+HERE = Path(__file__).parent
+saved = np.load(HERE / "inputs.npz")
+inputs = {{name: saved[name] for name in saved.files if name != "tolerance"}}
+
+
+def run(name):
+    mod = relay.parse((HERE / name).read_text(encoding="utf-8"))
+    names = [p.name_hint for p in mod["main"].params]
+    return byoc_lab.evaluate(mod, [inputs[n] for n in names], dtype="float64").outputs[0]
+
+
+before, after = run("before.relay"), run("after.relay")
+assert before.shape == after.shape, f"{{before.shape}} became {{after.shape}}"
+with np.errstate(invalid="ignore"):
+    error = np.abs(after.astype(float) - before)
+error[(before == after) | (np.isnan(before) & np.isnan(after))] = 0
+wrong = ~(error <= saved["tolerance"])
+assert not wrong.any(), (
+    f"{{wrong.sum()}} of {{wrong.size}} elements differ, the first at "
+    f"{{np.argwhere(wrong)[0].tolist()}}: {{before[wrong][0]}} became {{after[wrong][0]}}"
+)
+print("the same within the tolerance")
+'''
+
+
+class Cut:
+    """Expressions of steps, with parameters for the values that come from outside."""
+
+    def __init__(self, inside: Sequence[Executed], names: dict[int, str], shared: dict[str, Array]):
+        self.inside = {step.number for step in inside}
+        self.names, self.shared = names, shared
+        self.params: dict[str, Var] = {}
+        self.made: dict[int, Expr] = {}
+
+    def of(self, quantity: Quantity) -> Expr:
+        """The expression of a value."""
+        todo = [quantity]
+        while todo:
+            item = todo[-1]
+            step = item.made_by
+            if step is None or step.number not in self.inside:
+                self.made[id(item)] = self.outside(item)
+            elif missing := [a for a in step.args if id(a) not in self.made]:
+                todo += missing
+                continue
+            else:
+                self.call(step)
+            todo.pop()
+        return self.made[id(quantity)]
+
+    def call(self, step: Executed) -> None:
+        made: Expr = Call(
+            step.call.op, [self.structured(a) for a in step.arguments], step.call.attrs
+        )
+        several = len(step.results) > 1
+        for n, result in enumerate(step.results):
+            self.made[id(result)] = TupleGetItem(made, n) if several else made
+
+    def structured(self, argument: Any) -> Expr:
+        if isinstance(argument, tuple):
+            return Tuple([self.structured(a) for a in argument])
+        return self.made[id(argument)]
+
+    def outside(self, quantity: Quantity) -> Expr:
+        if isinstance(quantity.leaf, Constant):
+            return quantity.leaf
+        name = self.names.get(id(quantity))
+        if name is None:
+            array = narrowed(quantity)
+            known = (n for n, a in self.shared.items() if same_array(a, array))
+            name = next(known, f"x{len(self.shared)}")
+            self.names[id(quantity)] = name
+            self.shared[name] = array
+        if name not in self.params:
+            array = self.shared[name]
+            self.params[name] = Var(name, TensorType(array.shape, quantity.dtype))
+        return self.params[name]
+
+
+def narrowed(quantity: Quantity) -> Array:
+    """A value in the dtype of the module."""
+    with np.errstate(over="ignore"):
+        return quantity.value.astype(numpy_dtype(quantity.dtype))
+
+
+def same_array(a: Array, b: Array) -> bool:
+    """Whether two arrays are the same but for roundings."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    close = (
+        np.allclose(a, b, rtol=1e-5, atol=0, equal_nan=True) if a.dtype.kind == "f" else (a == b)
+    )
+    return bool(np.all(close))
+
+
+def write_repro(folder: Path, where: Parting, stage: str) -> Path:
+    """Write before.relay, after.relay, inputs.npz and repro.py; the folder is made if needed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shared: dict[str, Array] = {}
+    for name, steps, value in (
+        ("before", where.before, where.wanted),
+        ("after", where.after, where.got),
+    ):
+        cut = Cut(steps, {}, shared)
+        body = cut.of(value)
+        mod = IRModule.from_expr(Function(list(cut.params.values()), body))
+        (folder / f"{name}.relay").write_text(mod.astext(), encoding="utf-8")
+    tolerance = np.broadcast_to(where.allowed, where.wanted.shape)
+    np.savez(folder / "inputs.npz", tolerance=tolerance, **shared)  # type: ignore[arg-type]
+    title = f"{stage} changes the numbers of this part of a module."
+    (folder / "repro.py").write_text(SCRIPT.format(title=title), encoding="utf-8")
+    return folder

@@ -1,0 +1,341 @@
+"""`observe`: one run of a module in float64, each value with the error that float32 may have.
+
+Every operator is evaluated for the exact arguments and, where these have errors, for a few samples
+with random errors (stochastic arithmetic: Parker, "Monte Carlo arithmetic", 1997). The derived
+standard deviations (`propagation.py`) assume independent errors; where those of the samples are
+larger, since errors of one cause add up, the derived ones are scaled to agree with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.lab.checking.propagation import EXACT, Error, propagated, rounded_steps, undecided
+from byoc_lab.lab.checking.rounding import (
+    Array,
+    Step,
+    flat,
+    rounding,
+    rounding_deviation,
+)
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Var
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import TupleType
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.run.inputs import widened
+from byoc_lab.run.interpreter import Closure, ScopeFrame, Steps
+from byoc_lab.run.reference import Reference, widened_attrs
+
+Watch = Callable[[Call, "tuple[Any, ...]", Any], None]
+FOLDING_ROUNDINGS = 4  # of a weight that a batch norm is folded into
+
+
+@dataclass(eq=False)
+class Quantity:
+    """One array of a run.
+
+    value: in float64. samples: the same with random errors; empty for an exact array.
+    made_by: the step of the run that computed it, or None for an input or a constant, which is
+        `leaf`. dtype: in the module.
+    """
+
+    value: Array
+    error: Error = EXACT
+    samples: tuple[Array, ...] = ()
+    made_by: Executed | None = None
+    leaf: Expr | None = None
+    dtype: str = "float32"
+
+    def sample(self, n: int) -> Array:
+        return self.samples[n] if self.samples else self.value
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape
+
+
+@dataclass(eq=False)
+class Executed:
+    """One evaluated call of an operator.
+
+    number: its place in the run. arguments: as they are given, tuples included. inside: the global
+    functions around it, outermost first.
+    """
+
+    number: int
+    call: Call
+    arguments: tuple[Any, ...]
+    inside: tuple[str, ...]
+    results: tuple[Quantity, ...] = ()
+
+    @property
+    def args(self) -> tuple[Quantity, ...]:
+        """The arguments, flat."""
+        return flat_quantities(self.arguments)
+
+
+@dataclass(frozen=True, eq=False)
+class RegionCall:
+    """One call of an external function, with the values of its arguments."""
+
+    symbol: str
+    function: Function
+    arguments: tuple[Any, ...]
+
+
+@dataclass
+class Run:
+    """What `observe` gives: the outputs, flat, and every operator call in order."""
+
+    outputs: tuple[Quantity, ...]
+    steps: list[Executed] = field(default_factory=list)
+    regions: list[RegionCall] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """Which errors a run is to have.
+
+    roundings: whether each operator rounds, as float32 code does. constants: the roundings that
+        each constant may have been through (see FOLDING_ROUNDINGS). samples: the number of samples.
+    """
+
+    roundings: bool = True
+    constants: float = FOLDING_ROUNDINGS
+    samples: int = 4
+    seed: int = 0
+
+
+def observe(
+    function: Function,
+    inputs: Mapping[Var, Any],
+    mod: IRModule | None = None,
+    arithmetic: Arithmetic | None = None,
+    *,
+    exact: Collection[Constant] = (),
+    keep: bool = True,
+    watch: Watch | None = None,
+) -> Run:
+    """Run `function` on exact `inputs`. Raises EvaluationError.
+
+    exact: constants without errors; scales and zero points of quantized operators have none either.
+    keep: whether the run keeps its steps, and so every value.
+    watch: is called with each operator call, its arguments and its value.
+    """
+    reference = _Uncertain(mod or IRModule(), arithmetic or Arithmetic(), keep, watch)
+    if reference.arithmetic.constants:
+        functions = mod.functions.values() if mod is not None else ()
+        reference.exact = {*exact, *quantization_constants(function, *functions)}
+    value = reference.run(function, {p: reference.leaf(v, p) for p, v in inputs.items()})
+    return Run(flat_quantities(value), reference.steps, reference.regions)
+
+
+def quantization_constants(*functions: Function) -> Iterator[Constant]:
+    """The constants that quantized operators have as arguments: scales and zero points."""
+    for node in post_order(*functions):
+        if isinstance(node, Call) and isinstance(node.op, Op) and node.op.name.startswith("qnn."):
+            yield from (arg for arg in node.args if isinstance(arg, Constant))
+
+
+class _Uncertain(Reference):
+    """Evaluates with quantities in place of arrays."""
+
+    def __init__(self, mod: IRModule, arithmetic: Arithmetic, keep: bool, watch: Watch | None):
+        super().__init__(mod, wide=True)
+        self.arithmetic = arithmetic
+        self.steps: list[Executed] = []
+        self.keep = keep
+        self.watch = watch
+        self.regions: list[RegionCall] = []
+        self.random = np.random.default_rng(arithmetic.seed)
+        self.inside: list[str] = []
+        self.exact: Collection[Constant] = ()
+
+    def leaf(self, value: Any, leaf: Expr) -> Any:
+        if isinstance(value, tuple):
+            return tuple(self.leaf(v, leaf) for v in value)
+        array = np.asarray(value)
+        return Quantity(widened(array), leaf=leaf, dtype=array.dtype.name)
+
+    def constant(self, node: Constant, frame: ScopeFrame) -> Quantity:
+        value = widened(node.numpy())
+        relative = sqrt(self.arithmetic.constants) * rounding_deviation(node.data.dtype)
+        if not relative or node in self.exact:
+            return Quantity(value, leaf=node, dtype=node.data.dtype)
+        sigma = relative * np.where(np.isfinite(value), np.abs(value), 0.0)
+        drawn = self._noisy(value, sigma)
+        return Quantity(value, Error(sigma), drawn, leaf=node, dtype=node.data.dtype)
+
+    def _noisy(self, value: Array, sigma: Array) -> tuple[Array, ...]:
+        return tuple(value + sigma * self._normal(value) for _ in range(self.arithmetic.samples))
+
+    def _normal(self, value: Array) -> Array:
+        return self.random.standard_normal(value.shape, dtype=np.float32)
+
+    def enter(self, node: Call, callee: Closure, args: list[Any], frame: ScopeFrame) -> Steps:
+        named = callee.name is not None
+        if callee.name is not None:
+            self.inside.append(callee.name.name_hint)
+            if "Compiler" in callee.function.attrs:
+                found = RegionCall(callee.name.name_hint, callee.function, tuple(args))
+                self.regions.append(found)
+        value = yield from super().enter(node, callee, args, frame)
+        if named:
+            self.inside.pop()
+        return value
+
+    def operator(self, node: Call, op: Op, args: list[Any], frame: ScopeFrame) -> Any:
+        exact = _mapped(lambda q: q.value, tuple(args))
+        value = super().operator(node, op, list(exact), frame)
+        attrs = node.attrs
+        if attrs is None and op.definition.attrs is not None:
+            attrs = op.definition.attrs.make()
+        step = Step(op, widened_attrs(attrs), exact, value)
+        given = flat_quantities(tuple(args))
+        if self.watch is not None:
+            self.watch(node, exact, value)
+        results = flat(value)
+        dtypes = _dtypes(node, len(results))
+        own = self._own(node, step, dtypes)
+        samples = self._samples(step, args, given, own)
+        inherited = propagated(step, _mapped(lambda q: q.error, tuple(args)))
+        if inherited is None:
+            inherited = _measured(results, self._samples(step, args, given, [EXACT] * len(results)))
+        made = []
+        for k, (v, o, i) in enumerate(zip(results, own, inherited, strict=True)):
+            error, drawn = _joined(v, o, i), tuple(s[k] for s in samples)
+            made.append(Quantity(v, calibrated(v, error, drawn), drawn, dtype=dtypes[k]))
+        if self.keep:
+            done = Executed(len(self.steps), node, tuple(args), tuple(self.inside), tuple(made))
+            for quantity in made:
+                quantity.made_by = done
+            self.steps.append(done)
+        return _structured(value, iter(made))
+
+    def _own(self, node: Call, step: Step, dtypes: Sequence[str]) -> list[Error]:
+        """The errors that the operator makes of exact arguments."""
+        count = len(dtypes)
+        if not self.arithmetic.roundings:
+            return [EXACT] * count
+        with np.errstate(all="ignore"):
+            found = rounding(node, step.args, step.value)
+        each = found if isinstance(found, tuple) else (found,) * count
+        return [
+            Error(np.where(np.isfinite(v), o, 0.0), undecided(step, v, d))
+            if v.dtype.kind == "f"
+            else Error(0.0, rounded_steps(step, v))
+            for o, v, d in zip(each, flat(step.value), dtypes, strict=True)
+        ]
+
+    def _samples(
+        self, step: Step, args: list[Any], given: Sequence[Quantity], own: Sequence[Error]
+    ) -> list[tuple[Array, ...]]:
+        """The results for each sample of the arguments, with random errors of the operator."""
+        inexact = any(q.samples for q in given)
+        if not inexact and all(not np.any(e.sigma) for e in own):
+            return []
+        made = []
+        for n in range(self.arithmetic.samples):
+            results = flat(step.value)
+            if inexact:
+                results = flat(step.again(*(_sample(a, n) for a in args)))
+            made.append(
+                tuple(
+                    r + e.sigma * self._normal(r) if r.dtype.kind == "f" and np.any(e.sigma) else r
+                    for r, e in zip(results, own, strict=True)
+                )
+            )
+        return made
+
+
+def _measured(results: Sequence[Array], samples: Sequence[tuple[Array, ...]]) -> list[Error]:
+    """The largest errors that samples show, the same for all elements."""
+    found = []
+    for k, v in enumerate(results):
+        off = max((_largest_finite(_off(s[k], v)) for s in samples), default=0.0)
+        found.append(Error(off) if v.dtype.kind == "f" else Error(0.0, off))
+    return found
+
+
+def _off(sample: Array, value: Array) -> Array:
+    with np.errstate(all="ignore"):
+        off = np.abs(sample.astype(np.float64) - value.astype(np.float64))
+    return np.where(np.isfinite(off), off, 0.0)
+
+
+def _largest_finite(array: Array) -> float:
+    return float(np.max(array, initial=0))
+
+
+def _joined(value: Array, own: Error, inherited: Error) -> Error:
+    if own.exact:
+        return inherited
+    if inherited.exact:
+        return own
+    return Error(np.hypot(own.sigma, inherited.sigma), own.jump + inherited.jump)
+
+
+def calibrated(value: Array, error: Error, samples: Sequence[Array]) -> Error:
+    """`error`, enlarged to agree with the root mean square of the deviations of `samples`."""
+    if not samples or value.dtype.kind != "f" or not value.size:
+        return error
+    sigma = np.broadcast_to(np.asarray(error.sigma, np.float64), value.shape)
+    squares = mean_squares(value, error, samples)
+    known = sigma > 0
+    if not np.all(known):  # a deviation where none was derived
+        sigma = np.where(known, sigma, np.sqrt(squares))
+    ratio = squares[known] / np.square(sigma[known])
+    scale = sqrt(float(np.mean(ratio))) if ratio.size else 1.0
+    return Error(sigma * max(1.0, scale), error.jump)
+
+
+def mean_squares(value: Array, error: Error, samples: Sequence[Array]) -> Array:
+    """Of the deviations of samples from `value`, beyond the jumps that `error` allows."""
+    total = np.zeros(value.shape)
+    for sample in samples:
+        beyond = np.maximum(_off(sample, value) - error.jump, 0.0)
+        total += np.square(beyond)
+    return total / len(samples)
+
+
+def _dtypes(node: Call, count: int) -> list[str]:
+    """The dtypes of the results of a call: float32 if it has no type."""
+    if not node.is_typed:
+        return ["float32"] * count
+    todo, found = [node.checked_type], []
+    while todo:
+        ty = todo.pop()
+        if isinstance(ty, TupleType):
+            todo += reversed(ty.fields)
+        else:
+            found.append(str(getattr(ty, "dtype", "float32")))
+    return found if len(found) == count else ["float32"] * count
+
+
+def flat_quantities(value: Any) -> tuple[Quantity, ...]:
+    """The quantities of a nested tuple, in order."""
+    return tuple(q for q in flat(value) if isinstance(q, Quantity))
+
+
+def _mapped(function: Callable[[Quantity], Any], value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_mapped(function, v) for v in value)
+    return function(value)
+
+
+def _sample(argument: Any, n: int) -> Any:
+    return _mapped(lambda quantity: quantity.sample(n), argument)
+
+
+def _structured(value: Any, made: Iterator[Quantity]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_structured(v, made) for v in value)
+    return next(made)

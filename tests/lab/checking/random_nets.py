@@ -1,0 +1,98 @@
+"""Random networks with special values, for the search of false alarms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from byoc_lab import relay
+from byoc_lab.relay import Function, IRModule, nn
+from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.typing.infer import infer_module
+
+SPECIAL = np.float32(
+    [0, -0.0, 0.5, 1.5, -2.5, 1e-38, -1e-40, 3e38, 88.8, -104, 100, -100, np.inf, -np.inf, np.nan]
+)
+SHAPE = (2, 4, 6, 6)
+
+
+def _conv(x: Expr, draw: Any) -> Expr:
+    w = relay.const(_values(draw, (4, 4, 3, 3)) / np.float32(6))
+    return nn.conv2d(x, w, padding=(1, 1))
+
+
+def _norm(x: Expr, draw: Any) -> Expr:
+    gamma, beta, mean = (relay.const(_values(draw, (4,))) for _ in range(3))
+    variance = relay.const(np.abs(_values(draw, (4,))) + np.float32(0.01))
+    return nn.batch_norm(x, gamma, beta, mean, variance)[0]
+
+
+def _dense(x: Expr, draw: Any) -> Expr:
+    flat = relay.reshape(x, (8, 36))
+    made = nn.dense(flat, relay.const(_values(draw, (36, 36)) / np.float32(6)))
+    return relay.reshape(made, SHAPE)
+
+
+def _steps(x: Expr, draw: Any) -> Expr:
+    whole = relay.cast(relay.clip(relay.round(x * relay.const(2.0)), -100, 100), "int32")
+    return relay.cast(whole, "float32") * relay.const(0.5)
+
+
+def _quantized(x: Expr, draw: Any) -> Expr:
+    scale, zero = relay.const(np.float32(0.05)), relay.const(3, "int32")
+    clipped = relay.clip(x, -100, 100)
+    q = relay.qnn.op.quantize(clipped, scale, zero, out_dtype="int8")
+    return relay.qnn.op.dequantize(q, scale, zero)
+
+
+OPERATORS: list[Any] = [
+    _conv, _conv, _norm, _dense, _steps, _quantized,
+    lambda x, d: nn.relu(x),
+    lambda x, d: nn.leaky_relu(x, 0.1),
+    lambda x, d: relay.clip(x, -1.0, 6.0),
+    lambda x, d: relay.sigmoid(x),
+    lambda x, d: relay.tanh(x),
+    lambda x, d: relay.exp(x),
+    lambda x, d: relay.log(relay.abs(x)),
+    lambda x, d: relay.sqrt(relay.abs(x)),
+    lambda x, d: relay.abs(x),
+    lambda x, d: nn.softmax(x, axis=1),
+    lambda x, d: nn.softmax(relay.reshape(x, (2, 144))).__class__ and relay.reshape(
+        nn.softmax(relay.reshape(x, (2, 144))), SHAPE),
+    lambda x, d: nn.bias_add(x, relay.const(_values(d, (4,)))),
+    lambda x, d: relay.add(x, relay.const(_values(d, (4, 1, 1)))),
+    lambda x, d: relay.multiply(x, relay.const(_values(d, (1,)))),
+    lambda x, d: relay.maximum(x, relay.const(np.float32(0.25))),
+    lambda x, d: nn.max_pool2d(x, (3, 3), (1, 1), padding=(1, 1)),
+    lambda x, d: nn.avg_pool2d(x, (3, 3), (1, 1), padding=(1, 1), count_include_pad=True),
+    lambda x, d: relay.add(x, nn.global_avg_pool2d(x)),
+    lambda x, d: relay.subtract(x, relay.mean(x, axis=[1], keepdims=True)),
+    lambda x, d: relay.concatenate(relay.split(x, 2, axis=1).astuple(), axis=1),
+    lambda x, d: relay.transpose(x, (0, 1, 3, 2)),
+    lambda x, d: relay.where(relay.greater(x, relay.const(np.float32(0.5))), x, relay.negative(x)),
+]  # fmt: skip
+
+
+def _values(draw: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return draw.standard_normal(shape).astype(np.float32)
+
+
+def random_net(seed: int) -> tuple[IRModule, list[np.ndarray]]:
+    """A module of one to eight operators, some with two operands, and an input for it."""
+    draw = np.random.default_rng(seed)
+    x = relay.var("x", shape=SHAPE)
+    pool: list[Expr] = [x]
+    for _ in range(int(draw.integers(1, 9))):
+        operand = pool[int(draw.integers(max(0, len(pool) - 3), len(pool)))]
+        if draw.random() < 0.2:
+            other = pool[int(draw.integers(len(pool)))]
+            kind = [relay.add, relay.subtract, relay.multiply, relay.maximum][int(draw.integers(4))]
+            pool.append(kind(operand, other))
+        else:
+            pool.append(OPERATORS[int(draw.integers(len(OPERATORS)))](operand, draw))
+    values = _values(draw, SHAPE) * np.float32(draw.choice([1, 0.01, 30]))
+    if draw.random() < 0.5:
+        places = draw.integers(0, values.size, 6)
+        values.reshape(-1)[places] = draw.choice(SPECIAL, 6)
+    return infer_module(IRModule.from_expr(Function([x], pool[-1]))), [values]

@@ -1,0 +1,194 @@
+"""`bisect` names the pass, region and operator of planted faults, and nothing in clean modules."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from math import ceil, log2
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.lab.checking.bisection import Bisection
+from byoc_lab.passes import named_pipeline
+from byoc_lab.relay import Function, IRModule, nn
+from byoc_lab.relay.ir.expr import Call
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.typing.infer import infer_module
+from tests.lab.checking.faults import FAULTS, places, planted
+from tests.lab.checking.networks import NETWORKS
+
+QUICK = [
+    ("mobilenet", "one weight zeroed"),
+    ("mobilenet", "wrong padding side"),
+    ("small", "dropped bias"),
+    ("small", "relu before add"),
+    ("small", "swapped operands"),
+    ("small", "slice off by one"),
+    ("int8", "requantize rounding mode"),
+    ("int8", "requantize scale times 1.05"),
+]
+network = cache(lambda name: NETWORKS[name]())
+
+
+def with_fault(name: str, fault: str, at: int = 1, place: float = 0.5) -> tuple[Bisection, Call]:
+    """The answer for a network with a fault after `at` passes, and the call that was changed."""
+    mod = network(name)
+    calls = places(mod, FAULTS[fault])
+    number = int(place * len(calls))
+    passes = list(named_pipeline("dnnl"))
+    passes.insert(at, planted(FAULTS[fault], number))
+    return byoc_lab.bisect(mod, passes), calls[number]
+
+
+def check(found: Bisection, changed: Call) -> None:
+    assert found.stage == "faulty_pass" and found.region == "main", str(found)
+    assert found.runs <= ceil(log2(found.stages)) + 3
+    assert found.parting is not None and found.call is not None
+    before = [step.call for step in found.parting.before]
+    if before:  # the operator, and at most the one whose place it changed
+        assert any(same_call(call, changed) for call in before) and len(before) <= 2
+    else:  # an operator was inserted behind it
+        (step,) = found.parting.after
+        assert step.args[0].made_by is not None
+    text = str(found)
+    assert "faulty_pass (stage " in text and "region: @main" in text
+    assert f"operator: {found.call.op.name}" in text  # type: ignore[union-attr]
+
+
+def same_call(a: Call, b: Call) -> bool:
+    return a is b or (a.op is b.op and a.args == b.args)
+
+
+@pytest.mark.parametrize(("name", "fault"), QUICK)
+def test_a_fault_is_pinned_to_its_operator(name: str, fault: str) -> None:
+    check(*with_fault(name, fault))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("place", [0.0, 0.5])
+def test_every_fault_in_every_network(name: str, fault: str, place: float) -> None:
+    if not places(network(name), FAULTS[fault]):
+        pytest.skip(f"{name} has no operator for this fault")
+    check(*with_fault(name, fault, place=place))
+
+
+def test_there_are_enough_kinds_of_faults() -> None:
+    planted_somewhere = {
+        fault for fault in FAULTS for name in NETWORKS if places(network(name), FAULTS[fault])
+    }
+    assert planted_somewhere == set(FAULTS) and len(FAULTS) >= 30
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_nothing_is_reported_for_clean_networks(name: str) -> None:
+    found = byoc_lab.bisect(network(name), "dnnl")
+    assert not found.found and found.stage is found.region is found.call is None
+    assert found.runs == 2 and str(found).startswith("no difference found\n")
+    assert f"{found.stages} stages changed the module" in str(found)
+
+
+def test_a_fault_between_passes_that_rewrite_everything() -> None:
+    """After SimplifyInference the batch norms are additions, which FoldScaleAxis changes next."""
+
+    def wrong_sum(mod: IRModule) -> IRModule:
+        adds = planted(lambda c: relay.subtract(*c.args) if c.is_op("add") else None, 5)
+        return adds(mod)
+
+    passes = list(named_pipeline("dnnl"))
+    for at in (2, 3, 5):
+        found = byoc_lab.bisect(network("mobilenet"), [*passes[:at], wrong_sum, *passes[at:]])
+        assert found.stage == "wrong_sum" and found.call is not None
+        assert found.call.is_op("subtract")
+
+
+def test_a_wrong_rewrite_is_named_with_its_event() -> None:
+    """A pass with a rule that is wrong for one of several operators that it rewrites."""
+    from byoc_lab.passes.framework import hook
+
+    def halve(mod: IRModule) -> IRModule:
+        return planted_with_event(mod, hook.report)
+
+    x = relay.var("x", shape=(4,))
+    mod = infer_module(IRModule.from_expr(Function([x], nn.relu(relay.tanh(relay.exp(x))))))
+    found = byoc_lab.bisect(mod, [halve])
+    assert found.rewrite is not None and found.rewrite.rule == "halve"
+    assert "rewrite: " in str(found) and found.call is not None
+
+
+def planted_with_event(mod: IRModule, report: Callable[..., None]) -> IRModule:
+    def fault(call: Call) -> relay.Expr | None:
+        if not call.is_op("tanh"):
+            return None
+        new = relay.sigmoid(call.args[0])
+        report("halve", "a test", call, new)
+        return new
+
+    return planted(fault, 0)(mod)
+
+
+def test_inside_a_region() -> None:
+    mod = infer_module(byoc_lab.trace(network("small"), "dnnl").result)
+    regions = [gv.name_hint for gv in mod.get_global_vars() if "Compiler" in mod[gv].attrs]
+
+    def wrong_clip(mod: IRModule) -> IRModule:
+        out = mod.copy()
+        for name in regions:
+            clip = planted(FAULTS["clip 6 to 5.9"], 0)
+            alone = IRModule({relay.GlobalVar("main"): mod[name]})
+            if places(alone, FAULTS["clip 6 to 5.9"]):
+                out[name] = clip(alone)["main"]
+        return out
+
+    found = byoc_lab.bisect(mod, [wrong_clip])
+    assert found.region in regions and found.call is not None and found.call.is_op("clip")
+
+
+def test_the_repro_fails_on_its_own(tmp_path: Path) -> None:
+    passes = [planted(FAULTS["one weight zeroed"], 0)]
+    found = byoc_lab.bisect(network("small"), passes, folder=tmp_path / "repro")
+    assert found.folder == tmp_path / "repro" and "repro.py" in str(found)
+    assert {p.name for p in found.folder.iterdir()} == {
+        "before.relay", "after.relay", "inputs.npz", "repro.py",
+    }  # fmt: skip
+    script = [sys.executable, str(found.folder / "repro.py")]
+    ended = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1 and "elements differ, the first at" in ended.stderr
+    text = (found.folder / "after.relay").read_text(encoding="utf-8")
+    (found.folder / "before.relay").write_text(text, encoding="utf-8")
+    ended = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_inputs_may_be_given_and_decide_what_is_seen() -> None:
+    x = relay.var("x", shape=(3,))
+    mod = infer_module(IRModule.from_expr(Function([x], relay.clip(x, 0, 6))))
+    passes = [planted(FAULTS["clip 6 to 5.9"], 0)]
+    assert not byoc_lab.bisect(mod, passes, {"x": np.float32([1, 2, 3])}).found
+    found = byoc_lab.bisect(mod, passes, [np.float32([1, 7, 3])])
+    assert found.found and found.parting is not None
+    assert found.parting.error == pytest.approx(0.1)
+
+
+def test_a_long_chain_is_linear() -> None:
+    x = body = relay.var("x", shape=(8,))
+    for _ in range(1000):
+        body = relay.add(nn.relu(body), relay.const(np.float32(0.125)))
+    mod = infer_module(IRModule.from_expr(Function([x], body)))
+    calls = [n for n in post_order(mod["main"]) if isinstance(n, Call) and n.is_op("add")]
+
+    def fault(call: Call) -> relay.Expr | None:
+        if not call.is_op("add"):
+            return None
+        return relay.add(call.args[0], relay.const(np.float32(0.1251)))
+
+    found = byoc_lab.bisect(mod, [planted(fault, 700)])
+    assert found.parting is not None
+    assert [s.call for s in found.parting.before] == [calls[700]]
