@@ -53,7 +53,7 @@ LAYERS = {
     "backends.dnnl": "errors display relay passes run backends",
     "relax": "errors relay run backends",
     "lab.diffing": "errors display relay",
-    "lab.linting": "errors display relay",
+    "lab.linting": "errors display relay passes run backends lab.diffing",
     "lab.checking": "errors display relay passes run backends",
     "lab.tracing": "errors display relay passes lab.diffing lab.linting",
     "lab.view": "errors display relay passes run backends lab",

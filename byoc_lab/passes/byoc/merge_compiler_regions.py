@@ -29,13 +29,7 @@ class MergeCompilerRegions(FunctionPass):
     """
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        regions = RegionSet(func)
-        merger = _Merger(regions)
-        for node in post_order(func):
-            if is_annotation(node, END):
-                region = regions.of(node)
-                assert region is not None  # RegionSet has refused ends without a region
-                merger.process(region)
+        regions = merged_regions(func)
 
         def join(pre: Any, post: Any) -> Expr | None:
             # begin(end(x)) within one region: x
@@ -49,6 +43,21 @@ class MergeCompilerRegions(FunctionPass):
 
         reason = "both sides of this edge belong to one region now"
         return rewrite(func, [RewriteRule("join regions", reason, join)])
+
+
+def merged_regions(func: Function) -> RegionSet:
+    """The regions of a function after merging, over its nodes as they are before.
+
+    Raises PartitionError for malformed annotations.
+    """
+    regions = RegionSet(func)
+    merger = _Merger(regions)
+    for node in post_order(func):
+        if is_annotation(node, END):
+            region = regions.of(node)
+            assert region is not None  # RegionSet has refused ends without a region
+            merger.process(region)
+    return regions
 
 
 @dataclass(eq=False)
