@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 
 from byoc_lab.lab.linting.edits import Edge, End
-from byoc_lab.lab.linting.subject import Subject
+from byoc_lab.lab.linting.subject import DEFAULT, Subject
 from byoc_lab.relay.analysis.annotations import END, is_annotation
 from byoc_lab.relay.analysis.regions import Region
 from byoc_lab.relay.ir.expr import Call, Expr, Op
@@ -24,6 +24,8 @@ def was_meant(node: Expr, compiler: str, subject: Subject, outside: Set[str]) ->
         return None
     offloaded = node.op.name in subject.operators_of.get(compiler, ())
     left = node.op.name in outside
+    if not offloaded and not left and DEFAULT in subject.operators_of:
+        return True  # where "default" is annotated, every operator was
     return None if offloaded == left else offloaded
 
 
@@ -48,17 +50,25 @@ def ends_on(edges: Iterable[Edge], compiler: str) -> tuple[End, ...]:
     return tuple(End(tuple(e), compiler) for e in by_value.values())
 
 
-def core_of(region: Region, subject: Subject) -> set[Expr]:
-    """The members of a region that was not closed, without those that it only pulled in."""
-    members = subject.in_order(region)
+def core_of(region: Region, subject: Subject, doubtful: Iterable[Expr]) -> set[Expr]:
+    """The members of a region without those that a missing end pulled into it.
+
+    doubtful: members that no end closes. Some were pulled in: those with an argument that is
+    outside or left another region, those whose operator is left outside elsewhere, and what uses
+    these.
+    """
     inconsistent = {p.node for p in subject.problems_of("inconsistent")}
     outside = subject.operators_of.get("", set())
     pulled: set[Expr] = set()
-    for node in members:
+    for node in sorted(doubtful, key=subject.place.__getitem__):
         if is_annotation(node):
             continue
-        stray = node in inconsistent or was_meant(node, region.target, subject, outside) is False
+        stray = (
+            node in inconsistent
+            or any(is_annotation(p, END) for p in node.parts())
+            or was_meant(node, region.target, subject, outside) is False
+        )
         if stray or not pulled.isdisjoint(node.parts()):
             pulled.add(node)
-    core = set(members) - pulled
-    return core if any(not is_annotation(n) for n in core) else set(members)
+    core = region.nodes - pulled
+    return core if any(not is_annotation(n) for n in core) else region.nodes

@@ -16,9 +16,11 @@ Vertex = Expr | Region
 Needs = Callable[[Vertex], Collection[Vertex]]
 
 
-def cycles(subject: Subject, regions: RegionSet, with_default: bool = False) -> list[list[Expr]]:
-    """For each knot of regions that need each other, a shortest way from an end out of a region
-    to a begin into it, both included.
+def cycles(
+    subject: Subject, regions: RegionSet, with_default: bool = False
+) -> list[tuple[Region, list[Expr]]]:
+    """For each knot of regions that need each other one of them, and a shortest way from an end out
+    of it to a begin into it, both included.
 
     regions: of the function as it is, or merged. with_default: "default" makes regions too, as for
     MergeCompilerRegions; PartitionGraph drops its annotations.
@@ -30,7 +32,7 @@ def cycles(subject: Subject, regions: RegionSet, with_default: bool = False) -> 
         if region is not None:
             way = _way(region, knot, needs)
             enters = (n for n, v in enumerate(way) if _enters(v, region, regions))
-            found.append(way[: next(enters, len(way)) + 1])
+            found.append((region, way[: next(enters, len(way)) + 1]))
     return found
 
 

@@ -81,10 +81,11 @@ def fix(mod: IRModule) -> Fix:
     """Repair the annotations of `mod`, as far as that can be proved.
 
     The result is false where nothing was repaired, either because nothing is wrong or because no
-    repair could be proved; `left` has what is still wrong. A repair is offered only if afterwards
-    the repaired findings are gone and no other ones appeared, MergeCompilerRegions and
-    PartitionGraph accept what is clean, and the module without its annotations is structurally
-    equal to what it was, or, where operators changed, computes the same numbers.
+    repair could be proved; `left` has what is still wrong. A repair is offered only if the linter
+    finds nothing afterwards, PartitionGraph accepts the module with and without
+    MergeCompilerRegions, and the module without its annotations is structurally equal to what it
+    was, or, where operators changed, computes the same numbers. Where one finding has no repair,
+    `finding.fix` still has those of the others.
 
     Raises ArgumentError if `mod` is not a module.
     """
@@ -105,10 +106,10 @@ def fix(mod: IRModule) -> Fix:
         found = list(better.left)
         if not found:
             break
-    if not steps:
-        left = tuple(in_text_order(found, mod))
-        return Fix((), mod, mod, "no repair of these findings could be proved", left)
-    return Fix(tuple(steps), mod, now, why, tuple(in_text_order(found, now)))
+    if found:
+        left = tuple(in_text_order(_faults(mod, context), mod))
+        return Fix((), mod, mod, "no repair of all these findings could be proved", left)
+    return Fix(tuple(steps), mod, now, why)
 
 
 def prove(mod: IRModule, context: Context, finding: Finding) -> Fix | None:
@@ -182,7 +183,7 @@ def _made(mod: IRModule, proposals: Sequence[Proposal]) -> IRModule | None:
 def _same(before: IRModule, after: IRModule) -> str | None:
     """Why the modules compute the same without their annotations; None if that is not so."""
     plain = [infer_module(without_annotations(m)) for m in (before, after)]
-    if structural_equal(*plain):
+    if structural_equal(plain[0], plain[1]):
         return "without annotations the module is structurally equal to what it was"
     count = 0
     for inputs in _random_inputs(plain[0]):
@@ -203,9 +204,10 @@ def _random_inputs(mod: IRModule) -> Iterator[list[np.ndarray]]:
         arrays = []
         for p in mod["main"].params:
             ty = p.checked_type
-            if not isinstance(ty, TensorType) or not all(isinstance(n, int) for n in ty.shape):
+            shape = [n for n in getattr(ty, "shape", ()) if isinstance(n, int)]
+            if not isinstance(ty, TensorType) or len(shape) < len(ty.shape):
                 raise ArgumentError(f"no random values for %{p.name_hint} of type {ty}")
-            arrays.append(np.asarray(random.uniform(0.5, 1.5, ty.shape)).astype(ty.dtype))
+            arrays.append(np.asarray(random.uniform(0.5, 1.5, shape)).astype(ty.dtype))
         yield arrays
 
 

@@ -1,4 +1,4 @@
-"""Lint rule BYL011 empty-region: a region has no operators."""
+"""Lint rule BYL011 empty-region: an end directly on a begin."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject
 from byoc_lab.lab.linting.edits import Proposal, Remove
 from byoc_lab.relay.analysis.annotations import is_annotation
-from byoc_lab.relay.ir.expr import Call
 
 _HEAD = "def @main(%x: Tensor[(10, 10), float32]) {\n"
 _BEGIN = '  %0 = annotation.compiler_begin(%x, compiler="A");\n'
 
 
 class EmptyRegion(LintRule):
-    """A region has no operators, for example an end that directly follows its begin.
+    """A region has nothing in it: an end directly follows its begin.
 
     ## Why is this bad?
     PartitionGraph makes a function of it that returns its arguments, and the back end copies the
@@ -44,11 +43,12 @@ class EmptyRegion(LintRule):
     def check(self, subject: Subject) -> Iterator[Finding]:
         for region in subject.offloaded:
             members = subject.in_order(region)
-            if not region.outputs or any(_computes(n) for n in members):
+            if not region.outputs or not all(is_annotation(n) for n in members):
                 continue
             annotations = tuple(Remove(n) for n in members if is_annotation(n))
             yield self.finding(
-                f"region {subject.number(region)} of {region.target} has no operators",
+                f"region {subject.number(region)} of {region.target} has nothing in it: its end "
+                f"is directly on its begin",
                 "remove its begins and ends",
                 region.outputs[0],
                 subject,
@@ -56,7 +56,3 @@ class EmptyRegion(LintRule):
                 others=region.inputs,
                 proposals=[Proposal("remove the empty region", subject.name, annotations)],
             )
-
-
-def _computes(node: object) -> bool:
-    return isinstance(node, Call) and not is_annotation(node)

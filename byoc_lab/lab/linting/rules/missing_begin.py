@@ -70,10 +70,10 @@ class MissingBegin(LintRule):
         for problem in subject.problems_of("inconsistent"):
             region: Region = problem.details["region"]
             outside = set(problem.details["outside"])
+            close = _close_before(problem.node, outside, region, subject)
             for position, value in enumerate(_operands(problem.node)):
                 if value in outside:
-                    close = _close_before(problem.node, outside, region, subject)
-                    yield from self._edge(problem.node, position, region.target, subject, close)
+                    yield from self._enters(problem.node, position, region.target, subject, close)
         for node in subject.nodes:
             region_of_node = None if is_annotation(node) else subject.regions.of(node)
             if region_of_node is not None and region_of_node.target != DEFAULT:
@@ -83,12 +83,32 @@ class MissingBegin(LintRule):
         for problem in subject.problems_of("no-region"):
             yield from self._closes_nothing(problem.node, subject)
 
+    def _enters(
+        self, user: Expr, position: int, compiler: str, subject: Subject, more: list[Proposal]
+    ) -> Iterator[Finding]:
+        """Report where a value enters: this argument, or the inputs of what computes it."""
+        above = _above(_operands(user)[position])
+        likely = _likely(above, compiler, subject, chain=False) if above else set()
+        edges = _entering([n for n in above if n in likely])
+        if not edges:
+            yield from self._edge(user, position, compiler, subject, more, others=above)
+            return
+        begins = tuple(Begin((argument_edge(*e),), compiler) for e in edges)
+        proposal = Proposal(_title(edges, compiler), subject.name, begins)
+        direct = Begin((argument_edge(user, position),), compiler)
+        title = _title([(user, position)], compiler)
+        proposals = [proposal, Proposal(title, subject.name, (direct,)), *more]
+        for place, at in edges:
+            yield from self._edge(
+                place, at, compiler, subject, proposals, [user, *above], own=False
+            )
+
     def _closes_nothing(self, end: Expr, subject: Subject) -> Iterator[Finding]:
         """Report the edges on which inputs enter, for an end whose region was never begun."""
         assert isinstance(end, Call)
         compiler = compiler_of(end)
         above = _above(end.args[0])
-        likely = _likely(end, above, subject)
+        likely = set(above[:1]) | _likely(above[1:], compiler, subject, chain=True)
         wholes = [_entering([n for n in above if n in inside]) for inside in (likely, set(above))]
         wholes.append(_entering(above[:1]))
         remove = Proposal(f"remove compiler_end[{compiler}]", subject.name, (Remove(end),))
@@ -114,7 +134,7 @@ class MissingBegin(LintRule):
         others = [n for n in above if n not in {user for user, _ in wholes[0]}]
         for user, position in wholes[0]:
             yield from self._edge(
-                user, position, compiler, subject, [*proposals, remove], others=others
+                user, position, compiler, subject, [*proposals, remove], others, own=False
             )
 
     def _edge(
@@ -125,6 +145,7 @@ class MissingBegin(LintRule):
         subject: Subject,
         more: Sequence[Proposal] = (),
         others: Sequence[Expr] = (),
+        own: bool = True,
     ) -> Iterator[Finding]:
         if compiler == DEFAULT and not subject.context.may_merge:
             return
@@ -135,6 +156,7 @@ class MissingBegin(LintRule):
         constant = ", constants included" if isinstance(value, Constant) else ""
         begin = Begin((argument_edge(user, position),), compiler)
         title = _title([(user, position)], compiler)
+        direct = [Proposal(title, subject.name, (begin,))] if own else []
         yield self.finding(
             f"{called(user)} is inside a region of {compiler}, and its argument {position} comes "
             f"from outside without compiler_begin: {origin}",
@@ -145,7 +167,7 @@ class MissingBegin(LintRule):
             position,
             severity=_severity(compiler),
             others=others,
-            proposals=[*([] if others else [Proposal(title, subject.name, (begin,))]), *more],
+            proposals=[*direct, *more],
         )
 
 
@@ -198,13 +220,13 @@ def _is_member(node: Expr) -> bool:
     return isinstance(node, (Call, Tuple, TupleGetItem)) and not is_annotation(node)
 
 
-def _likely(end: Call, above: list[Expr], subject: Subject) -> set[Expr]:
-    """Which of the nodes above the end were probably meant to be in its region.
+def _likely(above: list[Expr], compiler: str, subject: Subject, chain: bool) -> set[Expr]:
+    """Which nodes above an end or an argument were probably meant to be in its region.
 
-    All that were offloaded elsewhere. Where nothing tells: the whole chain, unless it starts at the
-    end of another region of the same compiler; that one would have been joined to this.
+    All that were offloaded elsewhere. Where nothing tells and `chain` is set: the rest as well,
+    unless it starts at the end of another region of the same compiler; merging would have joined
+    that one to this.
     """
-    compiler = compiler_of(end)
     here = set(above)
     outside = {
         n.op.name
@@ -215,16 +237,14 @@ def _likely(end: Call, above: list[Expr], subject: Subject) -> set[Expr]:
     follows = any(
         is_annotation(p, END) and compiler_of(p) == compiler for n in above for p in _operands(n)
     )
-    likely = set(above[:1])
-    todo = above[:1]
-    while todo:
-        for operand in _operands(todo.pop()):
-            if operand in here and operand not in likely:
-                meant = was_meant(operand, compiler, subject, outside)
-                if meant or (meant is None and not follows):
-                    likely.add(operand)
-                    todo.append(operand)
-    return likely
+    meant = {n: was_meant(n, compiler, subject, outside) for n in above}
+    stopped: set[Expr] = set()
+    for node in above:  # users first
+        doubtful = not chain or follows
+        if node in stopped or meant[node] is False or (meant[node] is None and doubtful):
+            stopped.add(node)
+            stopped.update(p for p in _operands(node) if p in here)
+    return here - stopped
 
 
 def _entering(members: Sequence[Expr]) -> list[_Argument]:

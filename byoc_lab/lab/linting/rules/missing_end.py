@@ -33,6 +33,7 @@ class MissingEnd(LintRule):
     """
 
     code, name = "BYL002", "missing-end"
+    explains = ("BYL001",)
     VALID = (
         Sample(
             f"{_HEAD}  %0 = {_BEGIN};\n  %1 = nn.relu(%0);\n"
@@ -49,8 +50,6 @@ class MissingEnd(LintRule):
         ),
     )
 
-    explains = ("BYL001",)
-
     def check(self, subject: Subject) -> Iterator[Finding]:
         for region in subject.offloaded:
             if not subject.let_values.isdisjoint(region.inputs):
@@ -61,7 +60,8 @@ class MissingEnd(LintRule):
                 yield from self._never_closed(region, subject)
 
     def _never_closed(self, region: Region, subject: Subject) -> Iterator[Finding]:
-        members, core = region.nodes, core_of(region, subject)
+        members = region.nodes
+        core = core_of(region, subject, members)
         if any(is_annotation(u, BEGIN) for u, _ in leaving_edges(members, subject)):
             return  # the rule nested-partition reports the begin there
         edges, further = (leaving_edges(nodes, subject) for nodes in (core, members))
@@ -88,6 +88,8 @@ class MissingEnd(LintRule):
         edges = [e for e in leaving_edges(closed, subject) if e[0] in region.nodes]
         dead = region.nodes - closed
         exits = leaving_edges(dead, subject)
+        core = core_of(region, subject, dead)
+        likely = leaving_edges(core, subject) if len(core) < len(region.nodes) else []
         for node in dict.fromkeys(user for user, _ in edges):
             mine = [e for e in edges if e[0] is node]
             beside = [e for e in edges if _value(e) in {_value(m) for m in mine}]
@@ -102,6 +104,7 @@ class MissingEnd(LintRule):
                 covers=frozenset(dead),
                 others=[u for u, _ in exits if u is not subject.func],
                 proposals=[
+                    *_closing(likely, region, subject),
                     *_closing(beside, region, subject),
                     *_closing(exits, region, subject),
                 ],

@@ -57,10 +57,7 @@ class NonConvexRegion(LintRule):
         found = cycles(subject, subject.regions)
         if not found and subject.merging_fails:
             found = cycles(subject, subject.regions, with_default=True)
-        for path in found:
-            region = subject.regions.of(path[-1])
-            if region is None:
-                continue
+        for region, path in found:
             yield self.finding(
                 f"region {subject.number(region)} of {region.target} depends on its own "
                 f"result: {shown(path)}",

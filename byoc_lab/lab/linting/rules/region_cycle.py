@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject
+from byoc_lab.lab.linting.boundaries import ends_on, leaving_edges
 from byoc_lab.lab.linting.cycles import shown
+from byoc_lab.lab.linting.edits import Proposal
 from byoc_lab.lab.linting.merging import merge_cycles
+from byoc_lab.lab.linting.subject import DEFAULT
+from byoc_lab.relay.ir.expr import Expr
 
 _T = "Tensor[(10, 10), float32]"
 _HEAD = f"def @main(%x: {_T}, %c: bool) {{\n"
@@ -57,10 +61,10 @@ class RegionCycle(LintRule):
     )
 
     def check(self, subject: Subject) -> Iterator[Finding]:
-        for path, between in merge_cycles(subject):
+        for region, path, between in merge_cycles(subject):
             if not between:
                 yield self.finding(
-                    f"MergeCompilerRegions joins two regions of {_compiler(path)} that depend on "
+                    f"MergeCompilerRegions joins two regions of {region.target} that need "
                     f"each other: {shown(path)}",
                     "leave out MergeCompilerRegions, or annotate the nodes in between with "
                     '"default"',
@@ -68,8 +72,19 @@ class RegionCycle(LintRule):
                     subject,
                     0,
                     others=path,
+                    proposals=_close_default(path, subject),
                 )
 
 
-def _compiler(path: list) -> str:
-    return str(path[-1].attrs["compiler"])
+def _close_default(path: list[Expr], subject: Subject) -> list[Proposal]:
+    """Ends for regions of "default" on the way that have none: merging does not see such."""
+    regions = dict.fromkeys(r for n in path if (r := subject.regions.of(n)) is not None)
+    return [
+        Proposal(
+            'put compiler_end(..., "default") where the way leaves "default"',
+            subject.name,
+            ends_on(leaving_edges(region.nodes, subject), DEFAULT),
+        )
+        for region in regions
+        if region.target == DEFAULT and not region.outputs
+    ]

@@ -9,7 +9,7 @@ from byoc_lab.lab.linting.cycles import shown
 from byoc_lab.lab.linting.edits import Begin, End, Proposal
 from byoc_lab.lab.linting.merging import merge_cycles
 from byoc_lab.lab.linting.subject import DEFAULT
-from byoc_lab.relay.ir.expr import Call, Expr
+from byoc_lab.relay.ir.expr import Call
 
 _HEAD = "def @main(%x: Tensor[(10, 10), float32]) {\n"
 _RELU = (
@@ -51,12 +51,12 @@ class UnannotatedOperator(LintRule):
     INVALID = (Sample(f"{_HEAD}{_RELU}  %5 = abs(%2);\n{_ADD}", points_at="abs"),)
 
     def check(self, subject: Subject) -> Iterator[Finding]:
-        for path, between in merge_cycles(subject):
+        for region, path, between in merge_cycles(subject):
             for node in between[:1]:
                 names = ", ".join(map(called, between))
                 yield self.finding(
                     f"{names} has no annotations and lies between regions of "
-                    f"{path[-1].attrs['compiler']} that MergeCompilerRegions joins, which then "
+                    f"{region.target} that MergeCompilerRegions joins, which then "
                     f"need their own result: {shown(path)}",
                     f'annotate {names} with "default", or leave out MergeCompilerRegions',
                     node,
@@ -66,11 +66,10 @@ class UnannotatedOperator(LintRule):
                 )
 
 
-def _around(between: list[Expr], subject: Subject) -> list[Proposal]:
+def _around(between: list[Call], subject: Subject) -> list[Proposal]:
     """Begins and ends of "default" around each of the operators."""
     edits: list[Begin | End] = []
     for node in between:
-        assert isinstance(node, Call)
         users = [(u, n) for u in subject.users[node] for n, p in enumerate(u.parts()) if p is node]
         edits.append(End(tuple(users), DEFAULT))
         edits += [Begin(((node, n),), DEFAULT) for n in range(1, len(node.args) + 1)]
