@@ -54,16 +54,21 @@ class Finding:
     proposals: tuple[Proposal, ...] = field(default=(), repr=False)
     covers: frozenset[Expr] = field(default=frozenset(), repr=False)
     explains: tuple[str, ...] = field(default=(), repr=False)
-    prove: Callable[[Finding], Fix | None] | None = field(default=None, repr=False)
+    prove: Callable[[Finding], Iterator[Fix]] | None = field(default=None, repr=False)
 
     @cached_property
     def fix(self) -> Fix | None:
-        """The fix of this finding, which is proved; None if there is none.
+        """The likeliest fix of this finding, which is proved; None if there is none.
 
-        Proved means: applied alone, it removes the finding, brings no other one, and the module
-        still computes what it computes without annotations. Source: `byoc_lab.fix`.
+        Proved means: applied alone, it removes findings and brings no other ones, and the module
+        still computes what it computes without annotations. `byoc_lab.fix` repairs a whole module.
         """
-        return self.prove(self) if self.prove is not None else None
+        return next(self.prove(self), None) if self.prove is not None else None
+
+    @property
+    def fixes(self) -> list[Fix]:
+        """All ways to fix this finding that are proved, the likeliest first."""
+        return list(self.prove(self)) if self.prove is not None else []
 
     @property
     def span(self) -> Span | None:

@@ -112,14 +112,13 @@ def fix(mod: IRModule) -> Fix:
     return Fix(tuple(steps), mod, now, why)
 
 
-def prove(mod: IRModule, context: Context, finding: Finding) -> Fix | None:
-    """The first proposal of a finding that can be proved, alone."""
+def prove(mod: IRModule, context: Context, finding: Finding) -> Iterator[Fix]:
+    """The proposals of a finding that can be proved, each alone."""
     before = _faults(mod, context)
     for proposal in finding.proposals:
         made = _tried(mod, [proposal], context, before)
         if made is not None:
-            return made
-    return None
+            yield made
 
 
 def _faults(mod: IRModule, context: Context) -> list[Finding]:

@@ -11,7 +11,7 @@ from typing import Any
 from byoc_lab.errors import PartitionError
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.passes.byoc.merge_compiler_regions import merged_regions
-from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
 from byoc_lab.relay.analysis.regions import Region, RegionSet
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Let, Op
 from byoc_lab.relay.ir.module import IRModule
@@ -103,6 +103,16 @@ class Subject:
     def let_values(self) -> set[Expr]:
         """The values that `let` binds."""
         return {n.value for n in self.nodes if isinstance(n, Let)}
+
+    @cached_property
+    def unmerged(self) -> bool:
+        """Whether an end of some compiler is directly in a begin of the same, as before merging."""
+        return any(
+            is_annotation(n, BEGIN)
+            and is_annotation(n.args[0], END)
+            and compiler_of(n) == compiler_of(n.args[0]) != DEFAULT
+            for n in self.nodes
+        )
 
     @cached_property
     def operators_of(self) -> dict[str, set[str]]:

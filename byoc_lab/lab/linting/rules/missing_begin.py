@@ -90,7 +90,7 @@ class MissingBegin(LintRule):
         above = _above(_operands(user)[position])
         likely = _likely(above, compiler, subject, chain=False) if above else set()
         edges = _entering([n for n in above if n in likely])
-        if not edges:
+        if len(edges) != 1:  # one forgotten begin is likelier than several
             yield from self._edge(user, position, compiler, subject, more, others=above)
             return
         begins = tuple(Begin((argument_edge(*e),), compiler) for e in edges)
@@ -111,6 +111,7 @@ class MissingBegin(LintRule):
         likely = set(above[:1]) | _likely(above[1:], compiler, subject, chain=True)
         wholes = [_entering([n for n in above if n in inside]) for inside in (likely, set(above))]
         wholes.append(_entering(above[:1]))
+        wholes.sort(key=len)  # one forgotten begin is likelier than several
         remove = Proposal(f"remove compiler_end[{compiler}]", subject.name, (Remove(end),))
         if not any(wholes):
             if compiler == DEFAULT and not subject.context.may_merge:
@@ -227,6 +228,8 @@ def _likely(above: list[Expr], compiler: str, subject: Subject, chain: bool) -> 
     unless it starts at the end of another region of the same compiler; merging would have joined
     that one to this.
     """
+    if subject.unmerged:
+        return set()  # every region is one operator
     here = set(above)
     outside = {
         n.op.name

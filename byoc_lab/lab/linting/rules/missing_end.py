@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject, called
-from byoc_lab.lab.linting.boundaries import core_of, ends_on, leaving_edges
+from byoc_lab.lab.linting.boundaries import core_of, ends_on, leaving_edges, was_meant
 from byoc_lab.lab.linting.edits import Edge, Proposal, Remove
 from byoc_lab.relay.analysis.annotations import BEGIN, is_annotation
 from byoc_lab.relay.analysis.regions import Region
@@ -73,7 +73,7 @@ class MissingEnd(LintRule):
             f"the region",
             last,
             subject,
-            others=sorted(pulled, key=subject.place.__getitem__),
+            others=[n for n in subject.in_order(region) if _is_doubtful(n, region, subject)],
             covers=frozenset(pulled),
             proposals=[
                 *_closing(edges, region, subject),
@@ -109,6 +109,12 @@ class MissingEnd(LintRule):
                     *_closing(exits, region, subject),
                 ],
             )
+
+
+def _is_doubtful(node: Expr, region: Region, subject: Subject) -> bool:
+    """Whether nothing tells that a member belongs to the region."""
+    outside = subject.operators_of.get("", set())
+    return not is_annotation(node) and not was_meant(node, region.target, subject, outside)
 
 
 def _value(edge: Edge) -> Expr:
