@@ -84,7 +84,7 @@ def measure(kind: str) -> None:
         for p in dnnl.pipeline():
             steps.append((p, current))
             current = p(current)
-        for name in ("FuseOps", "SimplifyExpr", "EliminateCommonSubexpr", "ToANormalForm"):
+        for name in ("SimplifyExpr", "ToANormalForm", "ToBasicBlockNormalForm"):
             steps.append((getattr(transform, name)(), simplified))
         times: dict[str, float] = {}
         for p, given in steps:

@@ -8,10 +8,10 @@
     byoc_lab.trace(mod, pipeline="dnnl")
 
 Functions to inspect modules: `trace` (every stage and rewrite of a pipeline), `diff` (structural
-differences between two modules), `lint` (malformed annotations and how to fix them). Functions to
-run them: `build` (regions with their back ends, the rest with TVM), `evaluate` (the NumPy
-reference), `validate` (compares a build with the reference). `relay` is the language, `transform`
-has its passes, `backends` and `dnnl` are the back ends.
+differences between two modules) and `apply` (makes one of the other), `lint` (malformed annotations
+and how to fix them). Functions to run them: `build` (regions with their back ends, the rest with
+TVM), `evaluate` (the NumPy reference), `validate` (compares a build with the reference). `relay` is
+the language, `transform` has its passes, `backends` and `dnnl` are the back ends.
 
 `import byoc_lab` is fast: apache-tvm, the compiled extension and the notebook packages are imported
 on first use.
@@ -28,9 +28,9 @@ import byoc_lab.backends.ccompiler
 import byoc_lab.relay.op.contrib.dnnl
 import byoc_lab.relay.qnn.transform
 import byoc_lab.relay.transform  # noqa: F401 (these four are attributes under TVM's names)
-from byoc_lab import backends, display, errors, ir, passes, relay, transform
+from byoc_lab import backends, display, errors, passes, relay, transform
 from byoc_lab.backends import dnnl
-from byoc_lab.lab.diffing import Diff, diff
+from byoc_lab.lab.diffing import Diff, apply, diff
 from byoc_lab.lab.linting import Finding, Findings, lint
 from byoc_lab.lab.tracing import Trace, trace
 from byoc_lab.passes import PassContext, Sequential
@@ -45,10 +45,29 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Diff", "Finding", "Findings", "IRModule", "PassContext", "Sequential", "Trace",
-    "assert_structural_equal", "backends", "build", "diff", "dnnl", "errors", "evaluate", "ir",
-    "lint", "passes", "relay", "structural_equal", "trace", "transform", "validate",
-]  # fmt: skip
+    "Diff",
+    "Finding",
+    "Findings",
+    "IRModule",
+    "PassContext",
+    "Sequential",
+    "Trace",
+    "apply",
+    "assert_structural_equal",
+    "backends",
+    "build",
+    "diff",
+    "dnnl",
+    "errors",
+    "evaluate",
+    "lint",
+    "passes",
+    "relay",
+    "structural_equal",
+    "trace",
+    "transform",
+    "validate",
+]
 
 # The view needs notebook packages, so it is imported when an object is first shown.
 display.provide(lambda: _import_module("byoc_lab.lab.view"))

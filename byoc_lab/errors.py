@@ -116,6 +116,10 @@ class UnknownNameError(ByocLabError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class UnknownNodeError(ByocLabError, LookupError):
+    """An expression is no node of the module in question."""
+
+
 class UnknownAttributeError(UnknownNameError, AttributeError):
     """An attribute that the attributes of an operator do not have."""
 
@@ -130,6 +134,10 @@ class DuplicateNameError(ByocLabError, ValueError):
 
 class PassError(ByocLabError, RuntimeError):
     """A pass cannot run on a module; the module is unchanged."""
+
+
+class DiffError(ByocLabError, ValueError):
+    """A diff cannot be read or applied, or is asked for modules that it was loaded without."""
 
 
 class ArgumentError(ByocLabError, TypeError):

@@ -20,6 +20,7 @@ ARRAY = np.ones((2, 2), "float32")
 
 # Valid arguments of each function; the test replaces each of them with each of WRONG.
 GOOD: dict[str, dict[str, Any]] = {
+    "apply": {"diff": byoc_lab.diff(MODULE, MODULE), "mod": MODULE},
     "assert_structural_equal": {"lhs": MODULE, "rhs": MODULE},
     "build": {"mod": MODULE, "params": None, "target": "llvm", "backends": None},
     "diff": {"before": MODULE, "after": MODULE},
@@ -80,6 +81,7 @@ def test_wrong_arguments_raise_a_byoc_lab_error(name: str, parameter: str, wrong
     [
         (lambda: byoc_lab.build(FUNCTION), ArgumentError, r"build takes an IRModule, found Func"),
         (lambda: byoc_lab.trace(FUNCTION), PassError, r"IRModule\.from_expr\(\.\.\.\) makes one"),
+        (lambda: byoc_lab.apply(MODULE, MODULE), ArgumentError, "apply takes a Diff and a module"),
         (lambda: byoc_lab.diff(MODULE, None), PassError, "diff takes two modules or functions"),
         (lambda: byoc_lab.lint(MODULE, rules=3), ArgumentError, "rules must be a list of codes"),
         (lambda: byoc_lab.lint(None), PassError, "lint takes an IRModule or a Function"),

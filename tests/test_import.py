@@ -52,7 +52,7 @@ def test_names_of_tvm_are_modules_of_their_own() -> None:
         assert module.__name__ == module.__spec__.name == f"byoc_lab.{name}"
     assert relay.transform.FoldConstant is byoc_lab.transform.FoldConstant is passes.FoldConstant
     assert set(passes.__all__) <= set(dir(relay.transform))
-    assert relay.op.contrib.dnnl.pattern_table is byoc_lab.backends.dnnl.contrib.pattern_table
+    assert relay.op.contrib.dnnl.pattern_table is byoc_lab.backends.dnnl.pattern_table
     assert callable(relay.qnn.transform.CanonicalizeOps)
 
 

@@ -47,7 +47,7 @@ LAYERS = {
     "passes.simplify": "errors relay passes.framework passes.fold",
     "passes.normal_form": "errors relay passes.framework passes.simplify",
     "passes.quantize": "errors relay passes.framework passes.fold passes.layout",
-    "passes": "relay passes",
+    "passes": "errors relay passes",
     "run": "errors relay passes",
     "backends": "errors relay passes run",
     "backends.dnnl": "errors display relay passes run backends",
@@ -64,15 +64,14 @@ LAYERS = {
     "relay.transform": "passes",
     "relay.qnn.transform": "passes",
     "relay.op.contrib.dnnl": "backends",
-    "ir": "errors relay passes",
     "byoc_lab": (
-        "errors display relay passes run backends relax lab importers ir transform relay.transform "
+        "errors display relay passes run backends relax lab importers transform relay.transform "
         "relay.qnn.transform relay.op.contrib.dnnl"
     ),
     "demo": "errors relay passes run backends lab lessons byoc_lab",
     "doctor": "errors run backends lab byoc_lab",
     "cli": "errors relay lab importers lessons byoc_lab demo doctor",
-    "compat": "errors display relay passes run backends lab importers ir transform byoc_lab",
+    "compat": "errors display relay passes run backends lab importers transform byoc_lab",
 }
 
 # Modules of TVM's names that are above the folder they lie in, which must not import them; where

@@ -1,26 +1,26 @@
-"""Tests mirror the package: what is found by discovery has a test file of its name."""
+"""Tests mirror the package: every pass, and every module of the pass framework, has a test file of
+its name."""
 
 from __future__ import annotations
 
-import inspect
+import pkgutil
 from pathlib import Path
 
 import pytest
 
 from byoc_lab import passes
-from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.compat import passes as compat_passes
+from byoc_lab.passes import framework
 
 TESTS = Path(__file__).parent
+OF_PASSES = {cls.__module__ for cls in [*passes.PASSES.values(), *compat_passes.PASSES.values()]}
+OF_FRAMEWORK = {
+    info.name for info in pkgutil.iter_modules(framework.__path__, "byoc_lab.passes.framework.")
+}
 
 
-def _modules_of_passes() -> list[str]:
-    classes = (getattr(passes, name) for name in passes.__all__)
-    found = {c.__module__ for c in classes if inspect.isclass(c) and issubclass(c, Pass)}
-    return sorted(name for name in found if not name.startswith("byoc_lab.passes.framework"))
-
-
-@pytest.mark.parametrize("module", _modules_of_passes())
+@pytest.mark.parametrize("module", sorted(OF_PASSES | OF_FRAMEWORK))
 def test_a_pass_has_a_test_file_of_its_name(module: str) -> None:
-    *_, group, name = module.split(".")
-    path = TESTS / "passes" / group / f"test_{name}.py"
+    *folders, name = module.split(".")[1:]
+    path = TESTS.joinpath(*folders, f"test_{name}.py")
     assert path.is_file(), f"write {path.relative_to(TESTS.parent)}"

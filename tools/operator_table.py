@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import byoc_lab.compat  # noqa: F401 (defines operators)
 from byoc_lab.relay.ir.attrs import REQUIRED, Attr
 from byoc_lab.relay.ir.expr import Op
-from byoc_lab.relay.op import OpPattern
+from byoc_lab.relay.op import IN_COMPAT, OpPattern
 from byoc_lab.relay.op.framework.registry import OpDef
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "operators.md"
@@ -20,11 +21,8 @@ FAMILIES = {
     "nn": "Neural networks",
     "image": "Images",
     "vision": "Object detection",
-    "random": "Random numbers",
     "qnn": "Quantized operators",
     "annotation": "Annotations",
-    "memory": "Memory",
-    "vm": "Virtual machine",
     "dyn": "Dynamic operators on tensors",
     "dyn.nn": "Dynamic operators of neural networks",
     "dyn.image": "Dynamic operators on images",
@@ -32,7 +30,8 @@ FAMILIES = {
 HEAD = """# Operators
 
 All operators of `byoc_lab.relay`, generated from their definitions in `byoc_lab/relay/op` by
-`tools/operator_table.py`. Every operator has type inference and a cost in floating-point
+`tools/operator_table.py`. Those of the last table, which only scripts written for TVM use, are in
+`byoc_lab/compat/op/definitions`. Every operator has type inference and a cost in floating-point
 operations. It has a NumPy reference unless the description gives the reason why not.
 
 - Attributes: name, default and meaning. An attribute without a default is required.
@@ -44,9 +43,13 @@ operations. It has a NumPy reference unless the description gives the reason why
 def table() -> str:
     """The whole file."""
     names = [name for name in Op.list_op_names() if not name.startswith("test.")]
+    tables = {
+        title: sorted(n for n in names if _family(n) == prefix and n not in IN_COMPAT)
+        for prefix, title in FAMILIES.items()
+    }
+    tables["Operators that need `import byoc_lab.compat`"] = sorted(IN_COMPAT)
     parts = [HEAD]
-    for prefix, title in FAMILIES.items():
-        members = sorted(n for n in names if _family(n) == prefix)
+    for title, members in tables.items():
         if not members:
             continue
         parts.append(f"\n## {title}\n\n| Operator | Computes | Attributes | Pattern | Relax |\n")

@@ -3,48 +3,84 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from byoc_lab.errors import BuildError
+from byoc_lab.run.symbols import checked_symbol
 
 COMPILERS = ("cc", "gcc", "clang")
 FLAGS = ("-O2", "-shared", "-fPIC", "-Wl,--no-undefined")
 OBJECT_FLAGS = ("-O2", "-c", "-fPIC")
 
 
+@dataclass(frozen=True)
+class Source:
+    """A text to compile, and what its file's name ends in."""
+
+    text: str
+    suffix: str
+
+
+@dataclass(frozen=True)
+class C(Source):
+    """A text in C."""
+
+    suffix: str = ".c"
+
+
+@dataclass(frozen=True)
+class Cpp(Source):
+    """A text in C++."""
+
+    suffix: str = ".cc"
+
+
 def c_library(
     symbol: str,
-    sources: Mapping[str, str],
+    sources: Sequence[Source],
     flags: Sequence[str] = (),
     includes: Sequence[Path] = (),
 ) -> Any:
     """The TVM-FFI module of a region's sources.
 
-    sources: texts by file name; what the name ends in (.c, .cc) is their language.
     flags: further flags, before the files. includes: folders of headers; TVM-FFI's and DLPack's are
         there.
 
-    Raises BuildError when no compiler is there, with the compiler's words when it fails.
+    The files have names of their own ("source_0.c"), in a temporary folder.
+
+    Raises BuildError for a symbol that is no identifier of C, when no compiler is found, with the
+    compiler's message when it fails, and when the temporary folder is on a file system that allows
+    no execution.
     """
+    checked_symbol(symbol)
     import tvm_ffi
 
     with tempfile.TemporaryDirectory(prefix="byoc_lab_") as folder:
         target = Path(folder) / "region.so"
-        paths = _written(sources, Path(folder))
-        runtime = [] if all(path.suffix == ".c" for path in paths) else ["-lstdc++"]
+        paths = _written(symbol, sources, Path(folder))
+        runtime = [] if all(isinstance(source, C) for source in sources) else ["-lstdc++"]
         options = [*FLAGS, *flags, *_included(includes), *map(str, paths), "-o", str(target)]
         _compile(symbol, [*options, *linked(), *runtime])
-        return tvm_ffi.load_module(str(target))  # the file may go: the library stays mapped
+        try:
+            return tvm_ffi.load_module(str(target))  # the file may go: the library stays mapped
+        except (RuntimeError, OSError) as error:
+            raise BuildError(
+                f"region @{symbol} was compiled, and its library cannot be loaded: {error}. If "
+                f"{tempfile.gettempdir()} is mounted without permission to execute (noexec), name "
+                f"another folder in the environment variable TMPDIR"
+            ) from error
 
 
 def c_objects(
     symbol: str,
-    sources: Mapping[str, str],
+    sources: Sequence[Source],
     folder: Path,
     flags: Sequence[str] = (),
     includes: Sequence[Path] = (),
@@ -53,8 +89,9 @@ def c_objects(
 
     The arguments and errors are those of `c_library`.
     """
+    checked_symbol(symbol)
     made = []
-    for path in _written(sources, folder):
+    for path in _written(symbol, sources, folder):
         made.append(path.with_suffix(".o"))
         options = [*OBJECT_FLAGS, *flags, *_included(includes), str(path), "-o", str(made[-1])]
         _compile(symbol, options)
@@ -69,10 +106,13 @@ def linked() -> list[str]:
     return [str(library), f"-Wl,-rpath,{library.parent}", "-lm"]
 
 
-def _written(sources: Mapping[str, str], folder: Path) -> list[Path]:
-    paths = [folder / name for name in sources]
-    for path, text in zip(paths, sources.values(), strict=True):
-        path.write_text(text, encoding="utf-8")
+def _written(symbol: str, sources: Sequence[Source], folder: Path) -> list[Path]:
+    paths = [folder / f"source_{n}{source.suffix}" for n, source in enumerate(sources)]
+    for path, source in zip(paths, sources, strict=True):
+        try:
+            path.write_text(source.text, encoding="utf-8")
+        except UnicodeEncodeError as error:
+            raise BuildError(f"region @{symbol}: its source is not text: {error}") from error
     return paths
 
 
@@ -84,14 +124,34 @@ def _included(includes: Sequence[Path]) -> list[str]:
 
 
 def _compile(symbol: str, options: Sequence[str]) -> None:
-    compiler = os.environ.get("CC") or next(filter(None, map(shutil.which, COMPILERS)), None)
-    if compiler is None:
+    command = [*_compiler(symbol), *options]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", check=False
+        )
+    except OSError as error:
+        raise BuildError(
+            f"region @{symbol}: the compiler {command[0]!r} cannot be run ({error}); the "
+            f"environment variable CC names the compiler, with options if needed"
+        ) from error
+    if done.returncode != 0:
+        raise BuildError(f"region @{symbol}: {shlex.join(command)}\nfailed:\n{done.stderr}")
+
+
+def _compiler(symbol: str) -> list[str]:
+    """The C compiler: what CC says, split as a shell does ("ccache gcc"), or the first found."""
+    try:
+        named = shlex.split(os.environ.get("CC", ""))
+    except ValueError as error:
+        raise BuildError(
+            f"region @{symbol}: the environment variable CC={os.environ['CC']!r} cannot be split "
+            f"into words as a shell does: {error}"
+        ) from error
+    found = named or [path for path in map(shutil.which, COMPILERS) if path][:1]
+    if not found:
         raise BuildError(
             f"region @{symbol} needs a C compiler, and found none of {', '.join(COMPILERS)}. "
             f"Install one (Debian, Ubuntu: sudo apt-get install gcc), or name it in the "
             f"environment variable CC"
         )
-    command = [compiler, *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise BuildError(f"region @{symbol}: {' '.join(command)}\nfailed:\n{done.stderr}")
+    return found

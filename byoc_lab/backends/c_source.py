@@ -17,20 +17,22 @@ from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Tuple, Var, describe
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.run.symbols import c_text, checked_symbol
 
-# What an element of the result is made of: x (and y), elements of the operands; {attribute}s.
+# An element of the result, from the elements x (and y) of the operands and {attribute}s. As in
+# Relay, NaN in gives NaN out.
 ELEMENTWISE: Mapping[str, str] = {
     "abs": "fabsf(x)",
     "add": "x + y",
-    "clip": "fminf(fmaxf(x, {a_min}), {a_max})",
+    "clip": "x < {a_min} ? fminf({a_min}, {a_max}) : x > {a_max} ? {a_max} : x",
     "divide": "x / y",
     "exp": "expf(x)",
     "log": "logf(x)",
-    "maximum": "x > y ? x : y",
-    "minimum": "x < y ? x : y",
+    "maximum": "x > y || isnan(x) ? x : y",
+    "minimum": "x < y || isnan(x) ? x : y",
     "multiply": "x * y",
     "negative": "-x",
-    "nn.relu": "x > 0.0f ? x : 0.0f",
+    "nn.relu": "x < 0.0f ? 0.0f : x",
     "sigmoid": "1.0f / (1.0f + expf(-x))",
     "sqrt": "sqrtf(x)",
     "subtract": "x - y",
@@ -44,9 +46,10 @@ def c_source(function: Function, symbol: str, header: str = "") -> str:
     """A C file that defines `function` (typed, flat) for TVM-FFI under the name `symbol`.
 
     header: C to write before the function.
-    The function takes its inputs, then its outputs. Raises BuildError for what has no C here.
+    The function takes its inputs, then its outputs. Raises BuildError for what has no C here, and
+    for a symbol that is no identifier of C.
     """
-    return _Writer(function, symbol, header).file()
+    return _Writer(function, checked_symbol(symbol), header).file()
 
 
 class _Writer:
@@ -113,7 +116,7 @@ class _Writer:
             name = self.name_of[node] = f"t{len(self.arrays)}"
             self.arrays[name] = prod(_shape(node))
             write = self._dense if node.op.name == DENSE else self._elementwise
-            self.loops.append(f"// {node.op.name}\n" + write(node, node.op.name, name))
+            self.loops.append(f"// {c_text(node.op.name)}\n" + write(node, node.op.name, name))
         elif not isinstance(node, (Op, Tuple, Var)):
             raise self._refuse(node)
 

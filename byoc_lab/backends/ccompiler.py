@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from byoc_lab.backends.c_library import c_library, c_objects, linked
+from byoc_lab.backends.c_library import C, c_library, c_objects, linked
 from byoc_lab.backends.c_source import DENSE, OPERATORS, c_source
 from byoc_lab.backends.module_region import ModuleRegion
 from byoc_lab.backends.registry import Refused, register
@@ -46,12 +46,12 @@ class CRegion(ModuleRegion):
         typed = function if function.is_typed else infer_expr(function)
         assert isinstance(typed, Function)
         self.source = c_source(inlined(typed), symbol, header)
-        self._files = {f"{symbol}.c": self.source}
-        super().__init__(typed, symbol, c_library(symbol, self._files, FLAGS, [HERE]))
+        super().__init__(typed, symbol, c_library(symbol, [C(self.source)], FLAGS, [HERE]))
 
     def link_into(self, folder: Path) -> tuple[list[Path], list[str]]:
         """What an exported library is linked with to have this region's code in it."""
-        return c_objects(self.symbol, self._files, folder, FLAGS, [HERE]), linked()
+        objects = c_objects(self.symbol, [C(self.source)], folder, FLAGS, [HERE])
+        return objects, linked()
 
     def stats(self) -> dict[str, Any]:
         return {"threads": 1}

@@ -12,12 +12,19 @@ UnsupportedModuleError (an ImportError), which say what to do instead.
 What `relay.parse` reads here has the places (spans) that TVM 0.16 gives (`places.py`), and in a
 script or test that is run so, texts show them, as in TVM.
 
+Passes that only such scripts use are in `compat.passes`, and `make_pass` knows them once this
+package is imported.
+
 `compat.jan2020` is the same for scripts of January 2020, whose passes gave other results.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+from byoc_lab.compat import ir as _ir  # noqa: F401 (gives modules `import_from_std`)
+from byoc_lab.compat import op as _op  # noqa: F401 (defines operators)
+from byoc_lab.compat import passes  # noqa: F401  (registers them: make_pass("FuseOps"))
 
 if TYPE_CHECKING:
     relay: Any

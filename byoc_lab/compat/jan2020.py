@@ -15,6 +15,7 @@ from typing import Any
 import byoc_lab
 from byoc_lab import passes
 from byoc_lab import relay as _relay
+from byoc_lab.compat import passes as compat_passes
 from byoc_lab.passes import PassContext, Sequential
 from byoc_lab.relay.ir.expr import Call, Expr, Op
 from byoc_lab.relay.ir.module import IRModule
@@ -74,7 +75,11 @@ def conv2d(data: Expr, weight: Expr, **attributes: Any) -> Call:
 
 
 transform = _Overlay(
-    passes, PartitionGraph=partition_graph, build_config=PassContext, PassContext=PassContext
+    passes,
+    **{name: getattr(compat_passes, name) for name in compat_passes.__all__},
+    PartitionGraph=partition_graph,
+    build_config=PassContext,
+    PassContext=PassContext,
 )
 relay = _Overlay(
     _relay,

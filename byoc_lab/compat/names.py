@@ -19,7 +19,12 @@ _RELAY = "byoc_lab.relay"
 _HERE = "byoc_lab.compat"
 _BUILDERS = (f"{_HERE}.op.operators", f"{_RELAY}.op", _RELAY)  # `relay.op.add` is `relay.add`
 _CONTRIB = (f"{_HERE}.op.contrib",)
-_PASSES = (f"{_HERE}.passes.announced", f"{_HERE}.passes.annotate_target", "byoc_lab.passes")
+_PASSES = (
+    f"{_HERE}.variants.announced",
+    f"{_HERE}.variants.annotate_target",
+    f"{_HERE}.passes",
+    "byoc_lab.passes",
+)
 _RELAY_PASSES = (*_PASSES, f"{_HERE}.ir.relay_names")
 
 SOURCES: dict[str, tuple[str, ...]] = {
@@ -49,17 +54,18 @@ SOURCES: dict[str, tuple[str, ...]] = {
     # tvm.ir
     "tvm.ir": (
         f"{_HERE}.ir.ir",
-        "byoc_lab.ir",
+        f"{_HERE}.ir.records",
         _RELAY,
+        f"{_RELAY}.analysis.affine_type",
         f"{_HERE}.ir.supply",
         f"{_HERE}.ir.tir",
         f"{APACHE}tvm.ir",
     ),
     "tvm.ir.adt": (f"{_RELAY}.ir.adt",),
     "tvm.ir.affine_type": (f"{_RELAY}.analysis.affine_type",),
-    "tvm.ir.attrs": ("byoc_lab.ir",),
+    "tvm.ir.attrs": (f"{_HERE}.ir.records",),
     "tvm.ir.base": (
-        "byoc_lab.ir",
+        f"{_HERE}.ir.records",
         f"{_HERE}.ir.ir",
         f"{_RELAY}.ir.span",
         f"{_RELAY}.ir.source_map",
@@ -69,10 +75,10 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.ir.expr": (f"{_RELAY}.ir.expr", f"{_HERE}.ir.tir", f"{APACHE}tvm.ir"),
     "tvm.ir.instrument": ("byoc_lab.passes.framework.instrument",),
     "tvm.ir.module": (f"{_RELAY}.ir.module",),
-    "tvm.ir.op": (f"{_HERE}.ir.ir", "byoc_lab.ir"),
+    "tvm.ir.op": (f"{_HERE}.ir.ir", f"{_RELAY}.ir.expr"),
     "tvm.ir.supply": (f"{_HERE}.ir.supply",),
     "tvm.ir.tensor_type": (f"{_RELAY}.ir.types",),
-    "tvm.ir.transform": ("byoc_lab.passes",),
+    "tvm.ir.transform": (f"{_HERE}.passes", "byoc_lab.passes"),
     "tvm.ir.type": (f"{_RELAY}.ir.types",),
     # tvm.relay
     "tvm.relay": (
@@ -82,20 +88,23 @@ SOURCES: dict[str, tuple[str, ...]] = {
         f"{_HERE}.runtime.executors",
     ),
     "tvm.relay.adt": (f"{_RELAY}.ir.adt", f"{_RELAY}.ir.expr"),
-    "tvm.relay.analysis": (f"{_RELAY}.analysis.queries", f"{_HERE}.passes.analysis"),
-    "tvm.relay.analysis.analysis": (f"{_RELAY}.analysis.queries", f"{_HERE}.passes.analysis"),
-    "tvm.relay.analysis.annotated_regions": (f"{_HERE}.passes.analysis",),
-    "tvm.relay.analysis.call_graph": (f"{_HERE}.passes.analysis",),
+    "tvm.relay.analysis": (f"{_RELAY}.analysis.queries", f"{_HERE}.variants.analysis"),
+    "tvm.relay.analysis.analysis": (f"{_RELAY}.analysis.queries", f"{_HERE}.variants.analysis"),
+    "tvm.relay.analysis.annotated_regions": (f"{_HERE}.variants.analysis",),
+    "tvm.relay.analysis.call_graph": (f"{_HERE}.variants.analysis",),
     "tvm.relay.backend": (f"{_HERE}.runtime.building",),
     "tvm.relay.collage": (),
     "tvm.relay.data_dep_optimization": (),
     "tvm.relay.data_dep_optimization.simplify_fc_transpose": (
-        f"{_HERE}.passes.simplify_fc_transpose",
+        f"{_HERE}.passes.simplify.simplify_fc_transpose",
     ),
     "tvm.relay.debug": (),
     "tvm.relay.frontend": (),
     "tvm.relay.frontend.common": (f"{_HERE}.ir.frontend_common",),
-    "tvm.relay.prelude": (f"{_RELAY}.prelude",),
+    "tvm.relay.loops": (f"{_HERE}.ir.loops",),
+    "tvm.relay.prelude": (f"{_HERE}.ir.prelude",),
+    "tvm.relay.scope_builder": (f"{_HERE}.ir.scope_builder",),
+    "tvm.relay.type_functor": (f"{_HERE}.ir.type_functor",),
     "tvm.relay.qnn": (f"{_RELAY}.qnn", f"{_RELAY}.qnn.op"),
     "tvm.relay.qnn.op.canonicalizations": (f"{_HERE}.op.canonicalizations",),
     "tvm.relay.qnn.op.legalizations": (f"{_HERE}.op.qnn_legalizations",),
@@ -128,7 +137,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.op.nn._make": (f"{_RELAY}.nn",),
     "tvm.relay.op.nn.nn": (f"{_RELAY}.nn",),
     "tvm.relay.op.op": _BUILDERS,
-    "tvm.relay.op.op_attrs": (f"{_RELAY}.op.framework.op_attrs",),
+    "tvm.relay.op.op_attrs": (f"{_HERE}.op.op_attrs",),
     "tvm.relay.op.reduce": _BUILDERS,
     "tvm.relay.op.strategy": (),
     "tvm.relay.op.strategy.generic": (f"{_HERE}.op.strategy",),
@@ -142,11 +151,13 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.param_dict": (f"{_HERE}.runtime.params",),
     "tvm.relay.parser": (f"{_HERE}.text.parser",),
     "tvm.relay.testing": (f"{_HERE}.testing.relay_testing", f"{_RELAY}.testing"),
+    "tvm.relay.testing.lstm": (f"{_HERE}.testing.lstm",),
+    "tvm.relay.testing.synthetic": (f"{_HERE}.testing.synthetic",),
     "tvm.relay.testing.config": (f"{_HERE}.testing.relay_testing",),
     "tvm.relay.testing.byoc": (f"{_HERE}.testing.byoc_testing",),
     "tvm.relay.testing.py_converter": (f"{_HERE}.testing.relay_testing",),
     "tvm.relay.testing.temp_op_attr": (f"{_HERE}.testing.relay_testing",),
-    "tvm.relay.op.contrib": (*_CONTRIB, f"{_RELAY}.op.contrib", f"{_HERE}.integrations"),
+    "tvm.relay.op.contrib": (*_CONTRIB, f"{_HERE}.integrations", f"{_RELAY}.op.contrib"),
     "tvm.relay.op.contrib.register": (*_CONTRIB, f"{_RELAY}.op.contrib.register"),
     "tvm.relay.transform": _RELAY_PASSES,
     "tvm.relay.transform.fake_quantization_to_integer": (f"{_RELAY}.op",),

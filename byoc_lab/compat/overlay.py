@@ -233,10 +233,10 @@ def install() -> None:
 
 
 def _show_spans() -> None:
-    """Let texts of nodes and modules show spans unless told not to, as in TVM: old scripts compare
-    them."""
+    """Let texts of nodes and modules show spans unless told not to, and be readable by TVM, as in
+    TVM: old scripts compare them."""
 
     def print_text(obj: Any, show_span: bool = True, **options: Any) -> str:
-        return printer.print_text(obj, show_span=show_span, **options)
+        return printer.print_text(obj, show_span=show_span, for_tvm=True, **options)
 
     hooks.provide(print_text=print_text, print_shown=partial(printer.print_shown, show_span=True))

@@ -7,18 +7,13 @@ TVM's name, and nothing in this package uses it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-from typing import Any as _PyAny
-
 from byoc_lab.relay import (
     analysis,
     annotation,
     build_module,
     image,
-    loops,
     nn,
     op,
-    prelude,
     qnn,
     testing,
     vision,
@@ -73,9 +68,7 @@ from byoc_lab.relay.ir.expr_functor import (
 )
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.pickling import reduce as _reduce
-from byoc_lab.relay.ir.scope_builder import ScopeBuilder
 from byoc_lab.relay.ir.span import SequentialSpan, SourceName, Span
-from byoc_lab.relay.ir.type_functor import TypeFunctor, TypeMutator, TypeVisitor
 from byoc_lab.relay.ir.types import (
     FuncType,
     GlobalTypeVar,
@@ -91,6 +84,7 @@ from byoc_lab.relay.ir.types import (
     TypeVar,
     scalar_type,
 )
+from byoc_lab.relay.op.framework.namespace import later as _later
 from byoc_lab.relay.op.framework.namespace import namespace as _namespace
 from byoc_lab.relay.patterns import *  # noqa: F403 (TVM puts the pattern names here too)
 from byoc_lab.relay.patterns import partition
@@ -104,7 +98,6 @@ from byoc_lab.relay.text.printer import print_shown as _print_shown
 hooks.provide(
     print_text=print_text,
     print_shown=_print_shown,
-    parse_file=parse_file,
     reduce=_reduce,
     matches=_matches,
     partition=partition,
@@ -112,7 +105,4 @@ hooks.provide(
 )
 
 globals().update(_namespace())
-
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> _PyAny: ...
+__getattr__ = _later(__name__)

@@ -1,11 +1,7 @@
 """`relay.annotation`: the builders of the annotation operators."""
 
-from byoc_lab.relay.op.annotation.device import on_device
-from byoc_lab.relay.op.annotation.regions import (
-    checkpoint,
-    compiler_begin,
-    compiler_end,
-    stop_fusion,
-)
+from byoc_lab.relay.op.annotation.regions import compiler_begin, compiler_end, stop_fusion
+from byoc_lab.relay.op.framework.namespace import later as _later
 
-__all__ = ["checkpoint", "compiler_begin", "compiler_end", "on_device", "stop_fusion"]
+__all__ = ["compiler_begin", "compiler_end", "stop_fusion"]
+__getattr__ = _later(__name__, "annotation.")

@@ -24,8 +24,9 @@ class CompiledRegion(Protocol):
     each field), and writes the outputs. It is linked into the executable.
 
     A region whose module cannot be saved by itself (a loaded library) may have a method
-    `link_into(folder)`: it writes object files there that define `__tvm_ffi_<symbol>`, and gives
-    them with the options to link them. `Executable.export_library` then links them in.
+    `link_into(folder)`: it writes object files that define `__tvm_ffi_<symbol>` into a folder that
+    is its alone, and gives them with the options to link them. `Executable.export_library` then
+    links them in.
     """
 
     @property

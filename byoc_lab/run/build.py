@@ -18,6 +18,7 @@ from byoc_lab.run.backends import Codegen, CompiledRegion, get_backend
 from byoc_lab.run.executable import Executable, LinkedRegion, is_external, operator_count
 from byoc_lab.run.inline import flattened
 from byoc_lab.run.inputs import checked_module
+from byoc_lab.run.symbols import checked_symbol, shown
 from byoc_lab.run.to_relax import to_relax
 from byoc_lab.run.tvm_runtime import COMPILING, import_tvm
 
@@ -71,10 +72,10 @@ def build(
         regions[gv] = found
     linked = {mod[gv] for gv, region in regions.items() if region.compiled is not None}
     flat = flattened(mod["main"], mod, keep=lambda function: function in linked)
-    modules = [r.compiled for r in regions.values() if r.compiled]
+    modules = {r.symbol: r.compiled for r in regions.values() if r.compiled}
     with COMPILING:
         compiled = _compile(to_relax(flat.main, flat.functions), modules, target)
-        return Executable(mod, compiled, list(regions.values()), bool(flat.functions))
+        return Executable(mod, compiled, list(regions.values()))
 
 
 def _check_options(params: Any, target: Any, backends: Any) -> None:
@@ -129,12 +130,12 @@ def _link(
         )
     try:
         codegen = backends.get(compiler) or get_backend(compiler)
-        compiled = _checked(codegen(function, symbol), compiler, symbol)
+        compiled = _checked(codegen(function, checked_symbol(symbol)), compiler, symbol)
     except (BuildError, NativeExtensionError, UnknownNameError) as error:
         if not fallback:
             raise
         warnings.warn(
-            f"region @{symbol} of {compiler} is compiled by TVM instead: {error}",
+            f"region @{shown(symbol)} of {compiler} is compiled by TVM instead: {error}",
             OffloadWarning,
             stacklevel=3,
         )
@@ -155,8 +156,8 @@ def _checked(compiled: Any, compiler: str, symbol: str) -> CompiledRegion:
     return region
 
 
-def _compile(relax_module: Any, regions: list[CompiledRegion], target: str) -> Any:
-    """A VM executable module with the regions' code imported into it."""
+def _compile(relax_module: Any, regions: Mapping[str, CompiledRegion], target: str) -> Any:
+    """A VM executable module with the regions' code (by symbol) imported into it."""
     tvm = import_tvm()
     try:
         compiled = tvm.compile(relax_module, tvm.target.Target(target)).mod
@@ -165,7 +166,12 @@ def _compile(relax_module: Any, regions: list[CompiledRegion], target: str) -> A
             f"TVM cannot compile the host part for target {target!r}: {error}"
         ) from error
     # Not TVM's attribute "external_mods": that wants every constant a second time.
-    for region in regions:
+    for symbol, region in regions.items():
+        if compiled.implements_function(symbol, True):
+            raise BuildError(
+                f"the external function @{symbol} has the name of a function that TVM made for the "
+                f"host part, or of another region's: rename it"
+            )
         compiled.import_module(region.module)
     return compiled
 

@@ -1,4 +1,5 @@
-"""Running programs that are recursive: TVM's machine takes room on the stack for each call.
+"""Running programs that are recursive or nest many branches: TVM's machine takes room on the stack
+for each call, and a branch is one.
 
 A thread with a large stack runs them, and a function that each call calls first counts how deep
 they are: endless recursion is an error, as it is for `run.evaluate`, and no crash.
@@ -17,6 +18,8 @@ from byoc_lab.run.tvm_runtime import import_tvm, to_device
 
 DEEPER = "byoc_lab.run.deeper"
 RECURSIVE = "recursive_1"  # the first function that stays one: see `inline`
+# An `if` makes two functions, so this one exists where hundreds may be nested: see `to_relax`.
+MANY_BRANCHES = "branch_400"
 STACK_BYTES = 1 << 30  # reserved, not used, until calls are that deep
 MAX_DEPTH = 100_000  # each takes about 5 kB of the stack
 TOO_DEEP = (
@@ -44,6 +47,11 @@ def _deeper(depth: Any) -> Any:
     if deep >= MAX_DEPTH:
         raise EvaluationError(TOO_DEEP)
     return to_device(np.array(deep + 1, np.int64))
+
+
+def needs_depth(module: Any) -> bool:
+    """Whether a VM module (`VirtualMachine.module`) may take more stack than threads have."""
+    return any(map(module.implements_function, (RECURSIVE, MANY_BRANCHES)))
 
 
 def run_deep(run: Callable[..., Any], *args: Any) -> Any:

@@ -21,11 +21,11 @@ from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.backends import CompiledRegion
 from byoc_lab.run.cards import Cards, OpCard, RegionCard
-from byoc_lab.run.checksum import append_checksum
-from byoc_lab.run.deep import run_deep
+from byoc_lab.run.deep import needs_depth, run_deep
 from byoc_lab.run.direct import direct_call
 from byoc_lab.run.inline import flattened
 from byoc_lab.run.inputs import bind_inputs
+from byoc_lab.run.library_file import seal
 from byoc_lab.run.tvm_runtime import import_tvm, new_arrays, to_device
 
 HOST = "llvm"
@@ -75,7 +75,7 @@ class Executable:
     """A built module. `exe(x)`, `exe.run(data=x)` or `exe.run({"data": x})` give a list of arrays.
 
     The outputs are those of @main, tuples made flat. Inputs are checked against the types of
-    @main's parameters. recursive: whether it has functions that call themselves.
+    @main's parameters.
 
     Several threads may use it; runs wait for one another, as TVM's virtual machine has memory for
     one at a time. To run at the same time, give each thread an executable of its own.
@@ -86,7 +86,6 @@ class Executable:
         mod: IRModule,
         compiled: Any,
         regions: Sequence[LinkedRegion],
-        recursive: bool = False,
     ):
         self.mod = mod
         self.linked = tuple(regions)
@@ -94,7 +93,6 @@ class Executable:
         """How often @main ran."""
         self._compiled = compiled
         self._lock = threading.Lock()  # of the virtual machine, `runs`, and what is imported
-        self._recursive = recursive
         self._times: dict[str, list[float | None]] = {}
         self._errors: dict[str, tuple[float, float]] = {}
         tvm = import_tvm()
@@ -102,7 +100,8 @@ class Executable:
         # constructor would call a C compiler.
         self._vm = tvm.relax.VirtualMachine(compiled, tvm.cpu())
         self._main = self._vm["main"]
-        self._direct = None if recursive else direct_call(self._main, mod["main"])
+        self._deep = needs_depth(self._vm.module)
+        self._direct = None if self._deep else direct_call(self._main, mod["main"])
 
     def __call__(self, *inputs: Any, **named: Any) -> list[np.ndarray]:
         if inputs and named:
@@ -129,14 +128,15 @@ class Executable:
 
     def _execute(self, prepared: list[Any]) -> Any:
         with self._lock:
-            result = run_deep(self._main, *prepared) if self._recursive else self._main(*prepared)
+            result = run_deep(self._main, *prepared) if self._deep else self._main(*prepared)
             self.runs += 1
             return result
 
     def export_library(self, path: str | Path) -> None:
         """Write everything into one shared library; `run.load_library(path)` reads it back.
 
-        A checksum is written behind its end, which loading verifies.
+        Its size and a checksum are written behind its end (`library_file.py`), which loading
+        verifies.
 
         Raises BuildError when the code of a region cannot be saved, or no C compiler is found.
         """
@@ -155,15 +155,17 @@ class Executable:
         with tempfile.TemporaryDirectory(prefix="byoc_lab_") as folder:
             objects: list[str] = []
             options: dict[str, None] = {}
-            for code in loaded:
-                files, needed = code.link_into(Path(folder))
+            for n, code in enumerate(loaded):
+                own = Path(folder, f"region_{n}")
+                own.mkdir()
+                files, needed = code.link_into(own)
                 objects += map(str, files)
                 options.update(dict.fromkeys(needed))
             more = {"addons": objects, "options": list(options)} if loaded else {}
             try:
                 with self._lock, self._without([code.module for code in loaded]):
                     self._compiled.export_library(str(path), **more)
-                append_checksum(Path(path))
+                seal(Path(path))
             except (RuntimeError, ValueError, OSError) as error:
                 raise BuildError(f"TVM cannot export to {path}: {error}") from error
 

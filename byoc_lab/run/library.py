@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -14,9 +13,10 @@ import numpy as np
 from byoc_lab.errors import BuildError, InputError
 from byoc_lab.relay.ir.ndarray import refuse_masked
 from byoc_lab.run.backends import load_runtimes
-from byoc_lab.run.checksum import verify_checksum
-from byoc_lab.run.deep import RECURSIVE, register_deeper, run_deep
+from byoc_lab.run.deep import needs_depth, register_deeper, run_deep
 from byoc_lab.run.inputs import in_order
+from byoc_lab.run.library_file import verify
+from byoc_lab.run.to_relax import ENTRY, relay_name
 from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, new_arrays, to_device
 
 
@@ -31,23 +31,25 @@ class LoadedLibrary:
 
     def __init__(self, path: Path):
         tvm = import_tvm()
-        verify_checksum(path)
+        verify(path)
         self._lock = threading.Lock()  # of the virtual machine
         with COMPILING:
             load_runtimes()
             register_deeper()
             try:
                 module = tvm.runtime.load_module(str(path))
-            except (RuntimeError, ValueError, OSError) as error:
-                raise BuildError(f"{path} is no library that TVM can load: {error}") from error
-            self._machine = tvm.relax.VirtualMachine(module, tvm.cpu())
-        main, inspect = self._machine["main"], self._machine.module
+                self._machine = tvm.relax.VirtualMachine(module, tvm.cpu())
+                main, inspect = self._machine[ENTRY], self._machine.module
+                count = int(inspect["get_function_arity"](ENTRY))
+                names = [str(inspect["get_function_param_name"](ENTRY, n)) for n in range(count)]
+            except (RuntimeError, ValueError, AttributeError, OSError) as error:
+                raise BuildError(
+                    f"{path} is no library that TVM can load, or has no function @{ENTRY}: {error}"
+                ) from error
         self._main = main
-        if inspect.implements_function(RECURSIVE):
+        if needs_depth(inspect):
             self._main = partial(run_deep, main)
-        count = inspect["get_function_arity"]("main")
-        names = [str(inspect["get_function_param_name"]("main", n)) for n in range(count)]
-        self.inputs = [re.sub(r"^p\d+_", "", name) for name in names]  # see `to_relax`
+        self.inputs = [relay_name(name) for name in names]
 
     def __call__(self, *inputs: Any, **named: Any) -> list[np.ndarray]:
         if inputs and named:
@@ -84,7 +86,10 @@ class LoadedLibrary:
 def load_library(path: str | Path) -> LoadedLibrary:
     """What `Executable.export_library(path)` wrote, ready to run.
 
-    Raises BuildError for a file that is none or is damaged (nothing of it has been loaded then, as
-    its checksum is verified first), MissingDependencyError without apache-tvm.
+    A library holds machine code: loading it runs that code with the rights of this process. What
+    is verified before (format, version, size, checksum) finds damage, not intent.
+
+    Raises BuildError for a file that is none or is damaged (nothing of it has been loaded then),
+    MissingDependencyError without apache-tvm.
     """
     return LoadedLibrary(Path(path))

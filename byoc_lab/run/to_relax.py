@@ -6,6 +6,7 @@ of the code that its back end made, `call_dps_packed(symbol, inputs)`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -26,10 +27,12 @@ from byoc_lab.relay.ir.expr import (
 )
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.run.deep import register_deeper
+from byoc_lab.run.symbols import checked_symbol, shown
 from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, tensor_type, tuple_type, type_arguments
 
 ENTRY = "main"
 SYMBOL = "global_symbol"
+BRANCH = "branch_{}"  # a function of a branch of an `if`, by its number
 DEPTH = "depth"  # among the values of a function: how many functions are active
 
 
@@ -68,6 +71,25 @@ def relax_type(ty: Type | None, what: str) -> Any:
     raise BuildError(f"{what} must be a tensor of known shape or a tuple of such, found {ty}")
 
 
+def parameter_name(number: int, name: str) -> str:
+    """What Relax calls a parameter of Relay's: a name that no other has, in ASCII."""
+    return f"p{number}_{name.encode('unicode_escape').decode('ascii')}"
+
+
+def relay_name(parameter: str) -> str:
+    """The name in Relay of a parameter that `parameter_name` named. Raises BuildError."""
+    found = re.fullmatch(r"p[0-9]+_([ -~]*)", parameter)
+    try:
+        if found:
+            return found[1].encode("ascii").decode("unicode_escape")
+    except UnicodeDecodeError:
+        pass
+    raise BuildError(
+        f"@main has a parameter {shown(parameter)}: expected p<number>_<name>, as byoc_lab.build "
+        f"names them"
+    )
+
+
 class _Translator:
     def __init__(self, tvm: Any, builder: Any):
         self.tvm = tvm
@@ -95,7 +117,7 @@ class _Translator:
         made = made if deep else {}
         for n, p in enumerate(params):
             ty = relax_type(p.checked_type, f"%{p.name_hint}")
-            made[p] = self.relax.Var(f"p{n}_{p.name_hint}", ty)
+            made[p] = self.relax.Var(parameter_name(n, p.name_hint), ty)
         return made
 
     def function(self, name: str, params: Sequence[Var], body: Expr, deep: bool = False) -> Any:
@@ -103,11 +125,26 @@ class _Translator:
 
         deep: whether it is part of a recursion, and so gets the depth as a first parameter.
         """
-        made = self._params(params, deep)
-        nodes = _evaluated(body)
-        for node in nodes:  # functions cannot be made while another one is
-            if isinstance(node, If) and node not in self.branches_of:
+        self._add_branches(body, deep)  # functions cannot be made while another one is
+        return self._flat_function(name, params, body, deep)
+
+    def _add_branches(self, body: Expr, deep: bool) -> None:
+        """Make the branches of every `if` in a body functions, inner ones first."""
+        todo = [(node, False) for node in _ifs(body)]
+        while todo:
+            node, ready = todo.pop()
+            if node in self.branches_of:
+                continue
+            if ready:
                 self.branches_of[node] = self._branches(node, deep)
+                continue
+            todo.append((node, True))
+            inner = (*_ifs(node.true_branch), *_ifs(node.false_branch))
+            todo += [(n, False) for n in inner if n not in self.branches_of]
+
+    def _flat_function(self, name: str, params: Sequence[Var], body: Expr, deep: bool) -> Any:
+        """Add a Relax function of a body whose branches have been added."""
+        made, nodes = self._params(params, deep), _evaluated(body)
         with self.builder.function(name, list(made.values())):
             # Only what stands in a dataflow block is fused, and a branch cannot stand in one.
             if any(isinstance(node, If) for node in nodes):
@@ -170,13 +207,14 @@ class _Translator:
 
     def _external(self, node: Call, callee: GlobalVar, values: dict[Any, Any]) -> Any:
         ty = node.checked_type
-        what = f"the result of @{callee.name_hint}"
+        symbol = checked_symbol(callee.name_hint)
+        what = f"the result of @{symbol}"
         fields = list(ty.fields) if isinstance(ty, TupleType) else [ty]
         if any(isinstance(f, TupleType) for f in fields):
             raise BuildError(f"{what} must be a tensor or a tuple of tensors, found {ty}")
         types = [relax_type(f, what) for f in fields]
         args = self.relax.Tuple([values[a] for a in node.args])
-        call = self.relax.op.call_dps_packed(callee.name_hint, args, types)
+        call = self.relax.op.call_dps_packed(symbol, args, types)
         if isinstance(ty, TupleType) and len(fields) == 1:
             # One output makes a tensor in Relax, whatever Relay calls it.
             return self.relax.Tuple([self.builder.emit(call)])
@@ -198,8 +236,8 @@ class _Translator:
         for branch in (node.true_branch, node.false_branch):
             self.branch_count += 1
             params = free_vars(branch)
-            name = f"branch_{self.branch_count}"
-            made.append((self.function(name, params, branch, deep), params))
+            name = BRANCH.format(self.branch_count)
+            made.append((self._flat_function(name, params, branch, deep), params))
         return made
 
     def _if(self, node: If, values: dict[Any, Any]) -> Any:
@@ -209,6 +247,10 @@ class _Translator:
             for callee, params in self.branches_of[node]
         ]
         return self.relax.If(values[node.cond], *calls)
+
+
+def _ifs(body: Expr) -> list[If]:
+    return [node for node in _evaluated(body) if isinstance(node, If)]
 
 
 def _evaluated(root: Expr) -> list[Expr]:

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "../../byoc_lab/backends/dnnl/onednn_faults.h"
+#include "../../byoc_lab/backends/dnnl/cpp/onednn_faults.h"
 #include "check.h"
 
 namespace byoc_lab {

@@ -93,7 +93,7 @@ def test_the_c_is_for_reading() -> None:
         "// add",
         "float y = c0[i1];",
         "t0[i0 * 3 + i1] = x + y;",
-        "t1[i0 * 3 + i1] = x > 0.0f ? x : 0.0f;",
+        "t1[i0 * 3 + i1] = x < 0.0f ? 0.0f : x;",
     ):
         assert line in source
 

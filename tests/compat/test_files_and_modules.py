@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import copy
 import json
-import pathlib
 import pickle
+import tempfile
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from byoc_lab.backends.dnnl import native
 from byoc_lab.compat import relay, tvm
-from byoc_lab.errors import BuildError, InputError, UnsupportedNameError
+from byoc_lab.errors import BuildError, ByocLabError, InputError, UnsupportedNameError
+from tests.hostile_names import hostile_names
 
 # Written by TVM 0.16: relay.save_param_dict({"i": int8 [1, 2], "b": [True], "s": float32 2.5}).
 TVM_PARAMS = bytes.fromhex(
@@ -33,7 +38,7 @@ def _affine(compiler: str) -> tvm.IRModule:
     return relay.transform.PartitionGraph()(relay.transform.InferType()(mod))
 
 
-def test_parameters_that_tvm_saved(tmp_path: pathlib.Path) -> None:
+def test_parameters_that_tvm_saved(tmp_path: Path) -> None:
     params = relay.load_param_dict(TVM_PARAMS)
     found = {name: (v.dtype, v.shape, v.numpy().tolist()) for name, v in params.items()}
     assert found == {
@@ -122,3 +127,93 @@ def test_names_of_executables() -> None:
     for name in ("bytecode", "stats", "primitive_ops"):
         with pytest.raises(UnsupportedNameError, match="Relax compiles"):
             getattr(executable, name)
+
+
+def _changed(data: bytes, draw: st.DataObject) -> bytes:
+    """Some bytes changed, and perhaps the end cut off."""
+    changed = bytearray(data)
+    for _ in range(draw.draw(st.integers(0, 3))):
+        changed[draw.draw(st.integers(0, len(data) - 1))] = draw.draw(st.integers(0, 255))
+    return bytes(changed[: draw.draw(st.integers(0, len(data)))])
+
+
+@given(st.data())
+@settings(max_examples=300)
+def test_damaged_parameters_are_refused_or_still_parameters(draw: st.DataObject) -> None:
+    try:
+        loaded = relay.load_param_dict(_changed(TVM_PARAMS, draw))
+    except InputError as error:
+        assert "no parameters as TVM saves them" in str(error)
+    else:
+        assert relay.load_param_dict(relay.save_param_dict(loaded)).keys() == loaded.keys()
+
+
+def test_each_byte_of_saved_parameters_may_be_any() -> None:
+    """Above all those of ranks, dtypes and sizes."""
+    for at in range(len(TVM_PARAMS)):
+        for value in (0, 3, 24, 64, 255):
+            changed = bytearray(TVM_PARAMS)
+            changed[at] = value
+            try:
+                relay.load_param_dict(changed)
+            except InputError as error:
+                assert "no parameters as TVM saves them" in str(error)
+
+
+PROGRAM = {
+    "format": "byoc_lab program",
+    "version": 1,
+    "inputs": ["x"],
+    "relay": '#[version = "0.0.5"]\ndef @main(%a: Tensor[(2), float32]) { tanh(%a) }',
+}
+
+
+def test_a_saved_program_has_the_names_of_its_inputs(tmp_path) -> None:
+    (tmp_path / "net.json").write_text(json.dumps(PROGRAM))
+    library = tvm.runtime.load_module(tmp_path / "net.json")
+    assert [p.name_hint for p in library.ir_mod["main"].params] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("format", "x", "is no library"),
+        ("version", 2, "expected a program of version 1, found 2"),
+        ("version", None, "expected a program of version 1, found None"),
+        ("inputs", 1, "inputs must be a list of str, found 1"),
+        ("inputs", ["x", 2], "inputs must be a list of str"),
+        ("inputs", [], "names 0 inputs, and its @main has 1 parameters"),
+        ("relay", ["x"], "relay must be a str, found list"),
+        ("relay", "def @f() { 1 }", "has no function @main"),
+    ],
+)
+def test_a_damaged_program_is_refused(field: str, value: Any, message: str, tmp_path) -> None:
+    (tmp_path / "net.json").write_text(json.dumps({**PROGRAM, field: value}))
+    with pytest.raises(BuildError, match=message):
+        tvm.runtime.load_module(tmp_path / "net.json")
+
+
+@given(st.data())
+@settings(max_examples=100)
+def test_a_program_with_changed_bytes_is_refused_or_a_program(draw: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "net.json")
+        path.write_bytes(_changed(json.dumps(PROGRAM).encode(), draw))
+        try:
+            library = tvm.runtime.load_module(path)
+        except ByocLabError:
+            return
+        assert library.ir_mod["main"].is_typed
+
+
+@given(hostile_names.filter(lambda name: len(name) < 1000))
+@settings(max_examples=20, deadline=None)
+def test_programs_keep_hostile_names(name: str) -> None:
+    function = relay.Function([relay.var(name, shape=(2,))], relay.const(1.0))
+    library = relay.build(tvm.IRModule.from_expr(function))
+    with tempfile.TemporaryDirectory() as folder:
+        library.export_library(Path(folder, "net.json"))
+        assert [path.name for path in Path(folder).iterdir()] == ["net.json"]
+        loaded = tvm.runtime.load_module(Path(folder, "net.json"))
+    assert [p.name_hint for p in loaded.ir_mod["main"].params] == [name]
+    assert name in [node["name"] for node in json.loads(loaded.graph_json)["nodes"]]

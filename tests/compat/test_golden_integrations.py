@@ -1,4 +1,4 @@
-"""The integrations of other libraries partition as TVM 0.16 does."""
+"""The integrations of vendors' libraries partition and rewrite as TVM 0.16 does."""
 
 from __future__ import annotations
 
@@ -9,3 +9,5 @@ test_bnns = golden_test("bnns")
 test_cublas = golden_test("cublas")
 test_cudnn = golden_test("cudnn")
 test_cutlass = golden_test("cutlass")
+test_legalize_qnn_for_dnnl = golden_test("legalize_qnn_for_dnnl")
+test_rewrite_resnetv1 = golden_test("rewrite_resnetv1")

@@ -16,6 +16,7 @@ import numpy as np
 import byoc_lab
 from byoc_lab import passes, relay
 from byoc_lab.backends.dnnl import patterns
+from byoc_lab.compat import passes as compat_passes
 from byoc_lab.errors import ByocLabError
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.reference import evaluate
@@ -28,8 +29,8 @@ ARGUMENTS: dict[str, Callable[[], Any]] = {
     "MergeComposite": lambda: passes.MergeComposite(patterns.pattern_table()),
     "ConvertLayout": lambda: passes.ConvertLayout({"nn.conv2d": ["NHWC", "default"]}),
     "AnnotateTarget": lambda: passes.AnnotateTarget(["dnnl"]),
-    "EtaExpand": lambda: passes.EtaExpand(expand_constructor=True, expand_global_var=True),
-    "SimplifyFCTranspose": lambda: passes.SimplifyFCTranspose(["w", "weight", "fc_weight"]),
+    "EtaExpand": lambda: compat_passes.EtaExpand(expand_constructor=True, expand_global_var=True),
+    "SimplifyFCTranspose": lambda: compat_passes.SimplifyFCTranspose(["w", "weight", "fc_weight"]),
 }
 LEFT_OUT = {"PrintIR"}  # writes to the terminal, what `astext` is tested with
 
@@ -41,10 +42,10 @@ class TookTooLong(Exception):
 def all_passes() -> dict[str, Any]:
     """One of each pass. Raises KeyError for one that needs arguments which `ARGUMENTS` lacks."""
     found = {}
-    for name in passes._NAMES:
+    for name, cls in {**passes.PASSES, **compat_passes.PASSES}.items():
         needs = [
             p.name
-            for p in inspect.signature(getattr(passes, name)).parameters.values()
+            for p in inspect.signature(cls).parameters.values()
             if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
         ]
         if needs and name not in ARGUMENTS:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-import byoc_lab as tvm
 from byoc_lab import relay
+from byoc_lab.compat import tvm
 from byoc_lab.errors import (
     ByocLabError,
     FreeVariableError,
@@ -81,7 +81,7 @@ def missing(wanted: list[Any]) -> str | None:
     for step in wanted:
         arguments = step if isinstance(step, dict) else {"pass": step}
         for name in arguments.get("sequential", [arguments.get("pass")]):
-            if name not in (None, "drop_let_begins") and not hasattr(relay.transform, name):
+            if name not in (None, "drop_let_begins") and steps.transform_of(name, relay) is None:
                 return name
     return None
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import byoc_lab as tvm
 from byoc_lab import relay
+from byoc_lab.compat import tvm
 from byoc_lab.errors import ByocLabError, FreeVariableError
 
 from . import cases

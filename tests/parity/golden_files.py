@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from byoc_lab import passes
+from byoc_lab.compat import passes as compat_passes
 
 TESTS = Path(__file__).resolve().parents[1]
 WRITER = "python -m tests.parity.write_golden"
@@ -115,8 +116,8 @@ def golden_path(name: str) -> Path:
     folder, _, file = name.partition("/")
     home = golden_folders().get(folder)
     if home is None:
-        cls = getattr(passes, folder, None)
-        group = f"passes/{cls.__module__.split('.')[2]}" if cls else "parity"
+        cls = getattr(passes, folder, None) or getattr(compat_passes, folder, None)
+        group = "/".join(cls.__module__.split(".")[1:-1]) if cls else "parity"
         home = TESTS / group / "golden" / folder
     return home / file if file else home
 

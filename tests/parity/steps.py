@@ -86,7 +86,7 @@ def apply(step: Step, mod: Any, tvm: Any, relay: Any) -> Any:
 def _pass(arguments: dict[str, Any], relay: Any) -> Any:
     arguments = dict(arguments)
     name = arguments.pop("pass")
-    make = getattr(relay.transform, name)
+    make = transform_of(name, relay)
     if name == "MergeComposite" and arguments["table"] == "contrib.dnnl":
         return make(_contrib_dnnl(relay).pattern_table())
     if name == "MergeComposite":
@@ -99,6 +99,14 @@ def _pass(arguments: dict[str, Any], relay: Any) -> Any:
         key = arguments.pop("registered")
         return lambda mod: _with_registered(make(**arguments), mod, relay, name, key)
     return make(**arguments)
+
+
+def transform_of(name: str, relay: Any) -> Any:
+    """The pass of that name, or None; byoc_lab keeps some for scripts of TVM alone."""
+    found = getattr(relay.transform, name, None)
+    if found is None and relay.__name__.startswith("byoc_lab"):
+        return getattr(import_module("byoc_lab.compat.passes"), name, None)
+    return found
 
 
 def _legalize_group_conv(mod: Any, relay: Any) -> Any:
@@ -163,7 +171,7 @@ def _contrib_dnnl(relay: Any) -> Any:
 
 
 def _contrib(relay: Any, name: str) -> Any:
-    if relay.__name__.startswith("byoc_lab") and name != "dnnl":  # for scripts of TVM alone
+    if relay.__name__.startswith("byoc_lab"):  # for scripts of TVM alone
         return import_module(f"byoc_lab.compat.integrations.{name}")
     return import_module(f"{relay.__name__}.op.contrib.{name}")
 

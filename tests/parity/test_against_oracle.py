@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-import byoc_lab as tvm
 from byoc_lab import relay
+from byoc_lab.compat import tvm
 from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay.analysis.structural import first_difference
 
@@ -115,6 +115,6 @@ def test_tvm_reads_what_byoc_lab_prints(oracle: Oracle, case: str, wanted: list)
     module = cases.load(case, tvm, relay, np)
     for step in wanted:
         module = run(step, module)
-    (result,) = oracle.run(module.astext(show_meta_data=True), [])
+    (result,) = oracle.run(module.astext(for_tvm=True), [])
     found = difference(module, result.text)
     assert found is None, found

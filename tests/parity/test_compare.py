@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import byoc_lab as tvm
 from byoc_lab import relay
+from byoc_lab.compat import tvm
 
 from .compare import difference, expected_error, missing, targets_registered
 

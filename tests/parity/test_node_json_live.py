@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from byoc_lab import relay
+from byoc_lab.compat.ir.prelude import Prelude
 from byoc_lab.relay import testing
-from byoc_lab.relay.prelude import Prelude
-from byoc_lab.relay.text.node_json import read_node_json
-from byoc_lab.relay.text.node_json_writer import write_node_json
+from byoc_lab.relay.text.json.reader import read_node_json
+from byoc_lab.relay.text.json.writer import write_node_json
 from byoc_lab.relay.typing.infer import infer_module
 from tests.relay.op.samples import SAMPLES
 

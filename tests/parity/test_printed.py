@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import byoc_lab as tvm
 from byoc_lab import relay
+from byoc_lab.compat import tvm
 
 from . import cases
 from .compare import difference, missing, run
@@ -30,7 +30,7 @@ def test_text_is_printed_as_tvm_prints_it(path: Path) -> None:
     if name := missing(golden.before):
         pytest.skip(f"byoc_lab has no pass {name}")
     program, mark, _ = golden.text_before.partition("#[metadata]")
-    printed = _printable(golden).astext(show_meta_data=bool(mark), exact=False)
+    printed = _printable(golden).astext(show_meta_data=bool(mark), exact=False, for_tvm=True)
     assert printed.partition("#[metadata]")[0].split() == program.split()
     if mark:
         found = difference(relay.parse(printed), golden.text_before)

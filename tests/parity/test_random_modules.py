@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import byoc_lab as tvm
 from byoc_lab import relay
+from byoc_lab.compat import tvm
 from byoc_lab.errors import ByocLabError, ParseError
 from byoc_lab.relay.ir.visit import rebuild
 from tests import image_strategies, strategies
@@ -64,7 +64,7 @@ def oracle() -> Iterator[Oracle]:
 
 
 def _compare(oracle: Oracle, mod: tvm.IRModule, steps: list[Any]) -> None:
-    text = mod.astext(exact=True)
+    text = mod.astext(for_tvm=True)
     for result in oracle.run(text, steps):
         if result.step >= 0:
             step = steps[result.step]
@@ -81,7 +81,7 @@ def _compare(oracle: Oracle, mod: tvm.IRModule, steps: list[Any]) -> None:
         except ParseError as error:
             if not is_misplaced_value(result.text, error):
                 raise
-            same = oracle.run(text, [*so_far, {"equals": mod.astext(exact=True)}])[-1]
+            same = oracle.run(text, [*so_far, {"equals": mod.astext(for_tvm=True)}])[-1]
             found = same.error
         assert found is None, f"after {so_far}: {found}"
 

@@ -18,7 +18,7 @@ from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import evaluate, load_library
 from byoc_lab.run.backends import register_runtime
-from byoc_lab.run.checksum import append_checksum
+from byoc_lab.run.library_file import seal
 
 pytest.importorskip("tvm")
 pytestmark = [
@@ -89,7 +89,11 @@ def test_what_is_no_library_is_refused(tmp_path) -> None:
     (tmp_path / "net.so").write_text("hello")
     with pytest.raises(BuildError, match=r"net\.so is no library that Executable\.export_library"):
         load_library(tmp_path / "net.so")
-    append_checksum(tmp_path / "net.so")
+    seal(tmp_path / "net.so")
+    with pytest.raises(BuildError, match=r"net\.so is no shared library: expected ELF"):
+        load_library(tmp_path / "net.so")
+    (tmp_path / "net.so").write_bytes(b"\x7fELF and nothing of one")
+    seal(tmp_path / "net.so")
     with pytest.raises(BuildError, match=r"net\.so is no library that TVM can load"):
         load_library(tmp_path / "net.so")
     with pytest.raises(BuildError, match=r"missing\.so cannot be read"):
@@ -100,8 +104,8 @@ def test_the_runtimes_of_back_ends_are_loaded_before_a_library(tmp_path, monkeyp
     monkeypatch.setattr("byoc_lab.run.backends._runtimes", [])
     loaded: list[str] = []
     register_runtime(lambda: loaded.append("mine"))
-    (tmp_path / "net.so").write_text("hello")
-    append_checksum(tmp_path / "net.so")
+    (tmp_path / "net.so").write_bytes(b"\x7fELF")
+    seal(tmp_path / "net.so")
     with pytest.raises(BuildError):
         load_library(tmp_path / "net.so")
     assert loaded == ["mine"]

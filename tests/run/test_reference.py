@@ -148,6 +148,17 @@ def test_annotations_are_identities() -> None:
     np.testing.assert_array_equal(evaluate(end, [X]).value, np.maximum(X, 0))
 
 
+@pytest.mark.parametrize("dtype", [None, "float64"])
+def test_an_annotation_of_a_function_is_that_function(dtype: str | None) -> None:
+    begin, end = relay.annotation.compiler_begin, relay.annotation.compiler_end
+    mod, callee = IRModule(), relay.GlobalVar("f")
+    mod[callee] = Function([x], nn.relu(x))
+    inner = Function([y], nn.relu(y))
+    called = relay.Call(begin(callee, "dnnl"), [begin(x, "dnnl")])
+    mod["main"] = Function([x], end(relay.Call(begin(inner, "dnnl"), [called]), "dnnl"))
+    np.testing.assert_array_equal(evaluate(mod, [X], dtype=dtype).value, [1, 0, 3])
+
+
 @pytest.mark.parametrize("kind", ["calls", "lets"])
 def test_chains_of_100000_nodes(kind: str) -> None:
     length = 100_000

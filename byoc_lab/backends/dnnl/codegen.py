@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.backends.dnnl import native, quantized
+from byoc_lab.backends.dnnl import native, quantized_codegen
 from byoc_lab.backends.dnnl.activations import SPELLINGS, Reading
 from byoc_lab.backends.dnnl.graph import DnnlGraphWriter, RegionGraph
 from byoc_lab.backends.dnnl.operators import OPERATORS, Operator, attributes, eltwise, why_not
+from byoc_lab.backends.dnnl.quantized import PRODUCTS
 from byoc_lab.backends.dnnl.unblock import unblocked
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.expr import (
@@ -49,6 +50,7 @@ from byoc_lab.relay.op.framework.layout import (
 from byoc_lab.relay.op.tensor.relayout import relaid
 from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.inline import inlined
+from byoc_lab.run.symbols import c_text, checked_symbol
 
 COMMUTATIVE = ("add", "mul", "max", "min")  # native algorithms
 
@@ -72,8 +74,9 @@ def region_graph(function: Function, symbol: str) -> RegionGraph:
     """The graph of an external function; its functions (composites) are opened.
 
     Inputs are the parameters in order; outputs the result, or the fields of a tuple. Raises
-    BuildError for what DNNL cannot compute.
+    BuildError for what DNNL cannot compute, and for a symbol that is no identifier of C.
     """
+    checked_symbol(symbol)
     typed = function if function.is_typed else infer_expr(function)
     assert isinstance(typed, Function)
     return _Builder(unblocked(inlined(typed)), symbol).build()
@@ -105,11 +108,12 @@ class _Builder:
         self.requantized = {
             n.args[0] for n in nodes if isinstance(n, Call) and n.is_op("qnn.requantize")
         }
-        self.inside |= quantized.parameters(nodes)
+        self.inside |= quantized_codegen.parameters(nodes)
         self._find_spelled(nodes)
-        for param in self.function.params:
+        for n, param in enumerate(self.function.params):
             shape, dtype = self._shape(param, param.checked_type), param.checked_type.dtype
-            self.value_of[param] = _Value(self.out.input(param.name_hint, shape, dtype))
+            name = c_text(param.name_hint) or f"input_{n}"  # the graph is JSON, in Unicode
+            self.value_of[param] = _Value(self.out.input(name, shape, dtype))
         for node in nodes:
             if node in self.spelled:
                 self._activation(node, self.spelled[node])
@@ -203,12 +207,12 @@ class _Builder:
         return self.value_of[(call, call.args[3], call.args[4])[node.index]]
 
     def _call(self, call: Call, op: Op) -> None:
-        if quantized.visit(self, call):
+        if quantized_codegen.visit(self, call):
             return
         operator, given = OPERATORS[op.name], attributes(call)
         attrs = dict(operator.attrs(given))
-        if op.name in quantized.PRODUCTS:
-            attrs["data_zero_point"] = quantized.zero_point(call)
+        if op.name in PRODUCTS:
+            attrs["data_zero_point"] = quantized_codegen.zero_point(call)
         if op.name == "nn.bias_add":
             self._bias_add(operator, call, attrs["axis"])
         elif operator.post_op:
@@ -220,7 +224,7 @@ class _Builder:
         elif operator.kind == "transpose":
             self.value_of[call] = self._turned(call, attrs["axes"])
         else:
-            operands = call.args[:2] if op.name in quantized.PRODUCTS else _operands(call)
+            operands = call.args[:2] if op.name in PRODUCTS else _operands(call)
             inputs = [self._plain(a) for a in operands]
             if op.name == "nn.batch_norm":
                 inputs = self._with_scale_and_shift(call, inputs)

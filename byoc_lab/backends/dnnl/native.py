@@ -346,7 +346,7 @@ class CompiledRegion:
     @property
     def c_source(self) -> str:
         """C++ against oneDNN's public API that does the same, with the line that compiles it."""
-        from byoc_lab.backends.dnnl.cpp_source import cpp_source
+        from byoc_lab.backends.dnnl.cpp.source import cpp_source
 
         return cpp_source(self.graph)
 

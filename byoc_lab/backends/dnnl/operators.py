@@ -10,31 +10,18 @@ The native operations and their attributes are listed in native/README.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from byoc_lab.backends.dnnl import native, quantized
+from byoc_lab.backends.dnnl import checks, quantized
 from byoc_lab.backends.dnnl.graph import DnnlGraphWriter
 from byoc_lab.backends.registry import Refused
 from byoc_lab.relay.ir.attrs import Attrs
-from byoc_lab.relay.ir.expr import Call, Constant, Op, Tuple
+from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.ir.layout import Layout
-from byoc_lab.relay.ir.types import TensorType, TupleType, Type
-from byoc_lab.relay.op.framework.layout import is_permutation, permutation
-from byoc_lab.relay.op.tensor.blocks import plain_layout
-from byoc_lab.relay.op.tensor.relayout import pads_blocks
-
-DTYPES = ("float32", "bfloat16")
-MAX_RANK = 6
-# The layouts of the native operations, by the number of spatial axes.
-DATA = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
-WEIGHT = {1: "OIW", 2: "OIHW", 3: "OIDHW"}
-FLOAT32_MAX = float(np.finfo(np.float32).max)
-
-Check = Callable[[Call], str | None]
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.op.framework.layout import permutation
 
 
 @dataclass(frozen=True)
@@ -65,7 +52,7 @@ class Operator:
 
     kind: str
     attrs: Callable[[Any], Mapping[str, Any]] = lambda attrs: {}
-    check: Check = lambda call: None
+    check: checks.Check = lambda call: None
     post_op: bool = False
     offered: bool = True
     beyond_tvm: bool = False
@@ -88,9 +75,9 @@ def why_not(call: Call, chained: bool = False) -> str | None:
     if name not in OPERATORS:
         return f"DNNL has no counterpart of {name or 'a call of a function'}"
     operator = OPERATORS[name]
-    reason = _why_not_types(call, operator) or operator.check(call)
+    reason = checks.check_types(call, operator.integers) or operator.check(call)
     if not reason and not operator.integers:
-        reason = _why_not_numbers(operator.attrs(attributes(call)))
+        reason = checks.check_finite(operator.attrs(attributes(call)))
     return f"{name}: {reason}" if reason else None
 
 
@@ -99,145 +86,6 @@ def attributes(call: Call) -> Any:
     assert isinstance(call.op, Op)
     schema = call.op.definition.attrs
     return schema.make() if call.attrs is None and schema is not None else call.attrs
-
-
-def _why_not_types(call: Call, operator: Operator) -> str | None:
-    # A tuple that is written in place is a list of operands.
-    operands = [
-        (f"argument {n}", operand)
-        for n, arg in enumerate(call.args)
-        for operand in (arg.fields if isinstance(arg, Tuple) else [arg])
-    ]
-    result = call.checked_type
-    result = result.fields[0] if isinstance(result, TupleType) else result
-    dtypes = native.DTYPES if operator.integers else DTYPES
-    for what, operand in operands:
-        # What is known when the region is compiled, a weight in blocks, is turned there.
-        most = None if isinstance(operand, Constant) else MAX_RANK
-        reason = _why_not_type(what, operand.checked_type, dtypes, most)
-        if reason:
-            return reason
-    reason = _why_not_type("the result", result, dtypes)
-    if reason or operator.integers:
-        return reason
-    for what, operand in operands:
-        ty = operand.checked_type
-        assert isinstance(ty, TensorType) and isinstance(result, TensorType)
-        if ty.dtype != result.dtype:
-            return f"{what} must have the dtype of the result {result}, found {ty}"
-    return None
-
-
-def _why_not_numbers(attrs: Mapping[str, Any]) -> str | None:
-    """The runtime computes in float32, with numbers that are finite there."""
-    for name, value in attrs.items():
-        if isinstance(value, float) and not abs(value) <= FLOAT32_MAX:
-            return f"{name} must be finite in float32, found {value}"
-    return None
-
-
-def _why_not_type(
-    what: str, ty: Type, dtypes: Sequence[str], most: int | None = MAX_RANK
-) -> str | None:
-    if not isinstance(ty, TensorType):
-        return f"{what} must be a tensor, found {ty}"
-    if ty.dtype not in dtypes:
-        return f"{what} must be {' or '.join(dtypes)}, found {ty}"
-    if not ty.is_static:
-        return f"{what} must have a known shape, found {ty}"
-    if most is not None and len(ty.shape) > most:
-        return f"{what} must have at most {most} dimensions, found {ty}"
-    if 0 in ty.shape:
-        return f"{what} must have elements, found {ty}"
-    return None
-
-
-# Checks ------------------------------------------------------------------------------------------
-
-
-def _only(attrs: Attrs, **wanted: tuple[Any, ...]) -> str | None:
-    for name, allowed in wanted.items():
-        if attrs[name] not in allowed:
-            return f"{name} must be {allowed[-1]!r}, found {attrs[name]!r}"
-    return None
-
-
-def _check_layouts(attrs: Attrs, axes: int) -> str | None:
-    """Layouts of data and result: any order of N, C and the spatial axes, in blocks or not."""
-    for name in ("data_layout", "layout", "out_layout"):
-        layout = attrs.get(name, "")
-        if layout and not is_permutation(plain_layout(layout), DATA[axes]):
-            return f"{name} must be an order of {DATA[axes]}, found {layout!r}"
-    return None
-
-
-def _check_conv(call: Call, axes: int) -> str | None:
-    attrs = call.attrs
-    assert attrs is not None
-    kernel = WEIGHT[axes]
-    layout = plain_layout(attrs.kernel_layout)
-    if not any(is_permutation(layout, wanted) for wanted in (kernel, f"G{kernel}")):
-        return f"kernel_layout must be an order of {kernel}, found {attrs.kernel_layout!r}"
-    return _check_layouts(attrs, axes)
-
-
-def _check_transposed(call: Call, axes: int) -> str | None:
-    attrs = call.attrs
-    assert attrs is not None
-    extra, strides = tuple(attrs.output_padding[:axes]), tuple(attrs.strides)
-    if any(more >= stride for more, stride in zip(extra, strides, strict=True)):
-        return f"output_padding must be smaller than the strides {strides}, found {extra}"
-    return _check_conv(call, axes)
-
-
-def _check_dense(call: Call) -> str | None:
-    data = call.args[0].checked_type
-    assert isinstance(data, TensorType)
-    if len(data.shape) != 2:
-        return f"the data must have 2 dimensions, found {data}"
-    return None
-
-
-def _check_pool(call: Call, axes: int) -> str | None:
-    attrs = call.attrs
-    assert attrs is not None
-    window = [(s - 1) * d + 1 for s, d in zip(attrs.pool_size, attrs.dilation, strict=True)]
-    pads = _both_sides(attrs.padding, axes)
-    if any(pad >= window[side % axes] for side, pad in enumerate(pads)):
-        return f"each padding must be smaller than the window {tuple(window)}, found {tuple(pads)}"
-    dilated, padded = any(d != 1 for d in attrs.dilation), any(pads)
-    if dilated and padded and "count_include_pad" in attrs and not attrs.count_include_pad:
-        return "a dilated, padded mean must count the padding, found count_include_pad=False"
-    return _only(attrs, ceil_mode=(False,)) or _check_layouts(attrs, axes)
-
-
-def _check_layer_norm(call: Call) -> str | None:
-    data, attrs = call.args[0].checked_type, call.attrs
-    assert isinstance(data, TensorType) and attrs is not None
-    if len(data.shape) < 2 or attrs.axis % len(data.shape) != len(data.shape) - 1:
-        return f"it must be along the last of at least 2 axes, found axis {attrs.axis} of {data}"
-    return _check_epsilon(attrs) or _only(attrs, center=(True,), scale=(True,))
-
-
-def _check_batch_norm(call: Call) -> str | None:
-    data, attrs = call.args[0].checked_type, call.attrs
-    assert isinstance(data, TensorType) and attrs is not None
-    if not 2 <= len(data.shape) <= 5:
-        return f"the data must have 2 to 5 dimensions, found {data}"
-    if attrs.axis % len(data.shape) != 1:
-        return f"the channels must be along axis 1, found axis {attrs.axis}"
-    return _check_epsilon(attrs)
-
-
-def _check_epsilon(attrs: Attrs) -> str | None:
-    return None if attrs.epsilon >= 0 else f"epsilon must be at least 0, found {attrs.epsilon}"
-
-
-def _check_clip(call: Call) -> str | None:
-    low, high = call.attrs.a_min, call.attrs.a_max
-    if not (low <= high and high >= -FLOAT32_MAX and low <= FLOAT32_MAX):
-        return f"a_min must be at most a_max, both within float32, found {low} and {high}"
-    return None
 
 
 def channels_of(call: Call) -> int:
@@ -251,18 +99,10 @@ def channels_of(call: Call) -> int:
 # The table ---------------------------------------------------------------------------------------
 
 
-def _both_sides(padding: Sequence[int], axes: int) -> list[int]:
-    """All before, all behind, of the paddings that Relay takes: one, one for each axis, or both."""
-    pads = list(padding)
-    if len(pads) == 1:
-        pads *= axes
-    return pads * 2 if len(pads) == axes else pads
-
-
 def _window(attrs: Attrs, axes: int) -> dict[str, Any]:
     return {
         "strides": list(attrs.strides),
-        "padding": _both_sides(attrs.padding, axes),
+        "padding": checks.both_sides(attrs.padding, axes),
         "dilation": list(attrs.dilation),
     }
 
@@ -270,12 +110,12 @@ def _window(attrs: Attrs, axes: int) -> dict[str, Any]:
 def _layouts(attrs: Attrs, axes: int) -> Layouts:
     data = attrs.data_layout if "data_layout" in attrs else attrs.layout
     result = attrs.out_layout if "out_layout" in attrs else ""
-    return Layouts(data, result or data, DATA[axes])
+    return Layouts(data, result or data, checks.DATA[axes])
 
 
 def _conv_weight(out: DnnlGraphWriter, weight: int, attrs: Attrs, axes: int) -> int:
     """A weight of any layout as the runtime has it: (O, C / groups, ...)."""
-    layout, wanted = attrs.kernel_layout, WEIGHT[axes]
+    layout, wanted = attrs.kernel_layout, checks.WEIGHT[axes]
     if "G" in layout:
         turned = out.transposed(weight, permutation(layout, f"G{wanted}"))
         groups, channels, *rest = out.shape(turned)
@@ -290,7 +130,7 @@ def _conv_weight(out: DnnlGraphWriter, weight: int, attrs: Attrs, axes: int) -> 
 
 def _transposed_weight(out: DnnlGraphWriter, weight: int, attrs: Attrs, axes: int) -> int:
     """A weight (C, O / groups, ...) of any layout as the runtime has it: (O, C / groups, ...)."""
-    layout, wanted = attrs.kernel_layout, WEIGHT[axes].replace("OI", "IO")
+    layout, wanted = attrs.kernel_layout, checks.WEIGHT[axes].replace("OI", "IO")
     groups, taps = attrs.groups, tuple(range(3, 3 + axes))
     if "G" in layout:
         parts = out.transposed(weight, permutation(layout, f"G{wanted}"))
@@ -313,20 +153,12 @@ def _quantized_conv() -> Operator:
     )
 
 
-def _quantized(kind: str, check: Check) -> Operator:
+def _quantized(kind: str, check: checks.Check) -> Operator:
     return Operator(kind, check=check, integers=True, beyond_tvm=True)
 
 
 def _check_quantized_dense(call: Call) -> str | None:
-    return quantized.why_no_product(call) or _check_dense(call)
-
-
-def _check_relayout(call: Call) -> str | None:
-    layouts = call.attrs.src_layout, call.attrs.dst_layout
-    shape = call.args[0].checked_type.shape
-    if pads_blocks(shape, *layouts):
-        return f"{tuple(shape)} does not fill the blocks of {layouts[1]}"
-    return None
+    return quantized.why_no_product(call) or checks.check_dense(call)
 
 
 def _conv(axes: int, transposed: bool = False, offered: bool = True) -> Operator:
@@ -337,7 +169,7 @@ def _conv(axes: int, transposed: bool = False, offered: bool = True) -> Operator
         return found
 
     weight = _transposed_weight if transposed else _conv_weight
-    check = _check_transposed if transposed else _check_conv
+    check = checks.check_transposed if transposed else checks.check_conv
     return Operator(
         f"conv{axes}d{'_transpose' if transposed else ''}",
         attrs_of,
@@ -358,7 +190,7 @@ def _pool(name: str, axes: int, offered: bool = True) -> Operator:
     return Operator(
         f"{name}_pool{axes}d",
         attrs_of,
-        lambda call: _check_pool(call, axes),
+        lambda call: checks.check_pool(call, axes),
         offered=offered,
         layouts=lambda attrs: _layouts(attrs, axes),
     )
@@ -367,7 +199,7 @@ def _pool(name: str, axes: int, offered: bool = True) -> Operator:
 def _global_pool(name: str, offered: bool) -> Operator:
     return Operator(
         f"global_{name}_pool2d",
-        check=lambda call: _check_layouts(call.attrs, 2),
+        check=lambda call: checks.check_layouts(call.attrs, 2),
         offered=offered,
         layouts=lambda attrs: _layouts(attrs, 2),
     )
@@ -385,9 +217,13 @@ def eltwise(alg: str, parameters: Callable[[Any], dict[str, float]] = lambda att
 def _clip_attrs(attrs: Attrs) -> dict[str, Any]:
     """An infinite bound is the largest number of float32: for infinite data, the result is that."""
     low, high = attrs.a_min, attrs.a_max
-    if low == 0 and high > FLOAT32_MAX:
+    if low == 0 and high > checks.FLOAT32_MAX:
         return {"alg": "relu"}
-    return {"alg": "clip", "alpha": max(low, -FLOAT32_MAX), "beta": min(high, FLOAT32_MAX)}
+    return {
+        "alg": "clip",
+        "alpha": max(low, -checks.FLOAT32_MAX),
+        "beta": min(high, checks.FLOAT32_MAX),
+    }
 
 
 def _binary(alg: str, offered: bool = True) -> Operator:
@@ -403,13 +239,13 @@ OPERATORS: dict[str, Operator] = {
     "nn.conv1d_transpose": _conv(1, transposed=True, offered=False),
     "nn.conv2d_transpose": _conv(2, transposed=True),
     "nn.conv3d_transpose": _conv(3, transposed=True),
-    "nn.dense": Operator("dense", check=_check_dense),
+    "nn.dense": Operator("dense", check=checks.check_dense),
     "nn.batch_matmul": Operator("matmul", _matmul_attrs),
     "nn.batch_norm": Operator(
-        "batch_norm", lambda attrs: {"epsilon": attrs.epsilon}, _check_batch_norm
+        "batch_norm", lambda attrs: {"epsilon": attrs.epsilon}, checks.check_batch_norm
     ),
     "nn.layer_norm": Operator(
-        "layer_norm", lambda attrs: {"epsilon": attrs.epsilon}, _check_layer_norm
+        "layer_norm", lambda attrs: {"epsilon": attrs.epsilon}, checks.check_layer_norm
     ),
     "nn.max_pool1d": _pool("max", 1, offered=False),
     "nn.max_pool2d": _pool("max", 2),
@@ -423,7 +259,7 @@ OPERATORS: dict[str, Operator] = {
     "nn.log_softmax": Operator("log_softmax", lambda attrs: {"axis": attrs.axis}, offered=False),
     "nn.relu": eltwise("relu"),
     "nn.leaky_relu": eltwise("relu", lambda attrs: {"alpha": attrs.alpha}),
-    "clip": Operator("eltwise", _clip_attrs, _check_clip, post_op=True),
+    "clip": Operator("eltwise", _clip_attrs, checks.check_clip, post_op=True),
     "tanh": eltwise("tanh"),
     "sigmoid": eltwise("sigmoid"),
     "abs": eltwise("abs"),
@@ -449,12 +285,14 @@ OPERATORS: dict[str, Operator] = {
     "qnn.quantize": _quantized("quantize", quantized.why_no_parameters),
     "qnn.dequantize": _quantized("dequantize", quantized.why_no_parameters),
     "qnn.add": _quantized("qadd", quantized.why_no_sum),
-    "concatenate": Operator("concat", lambda attrs: {"axis": attrs.axis}, offered=False),
+    "concatenate": Operator(
+        "concat", lambda attrs: {"axis": attrs.axis}, checks.check_concatenate, offered=False
+    ),
     "transpose": Operator("transpose", lambda attrs: {"axes": attrs.axes}, offered=False),
     "layout_transform": Operator(
         "transpose",
         lambda attrs: {"source": attrs.src_layout, "target": attrs.dst_layout},
-        check=_check_relayout,
+        check=checks.check_relayout,
         offered=False,
     ),
     "nn.batch_flatten": _RESHAPE,

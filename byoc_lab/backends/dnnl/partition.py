@@ -8,12 +8,10 @@ chains of them in `patterns.py`. `byoc_lab.compat` offloads what TVM 0.16 does a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from byoc_lab.backends.dnnl.alter import AlterConvLayout
 from byoc_lab.backends.dnnl.legalize import LegalizeGroupConv
-from byoc_lab.backends.dnnl.legalize_qnn import LegalizeQnn
 from byoc_lab.backends.dnnl.patterns import pattern_table
 from byoc_lab.backends.dnnl.pruning import PruneSubgraphs
 from byoc_lab.backends.dnnl.rewrites import RewriteDenseBiasGeluReshapeLast, RewriteLayerNorm
@@ -58,12 +56,12 @@ def pipeline(era: str | None = None) -> list[Pass]:
 
 def full_pipeline(
     prune_subgraphs: bool = True,
-    alter_layout: bool = False,
-    legalize_qnn: bool = False,
+    before_cutting: Sequence[Pass] = (),
     beyond_tvm: bool = True,
 ) -> list[Pass]:
     """The passes of `partition_for_dnnl`; run them under PassContext(opt_level=3).
 
+    before_cutting: further passes, right before patterns are matched and regions are cut out.
     beyond_tvm: offload also what TVM 0.16 leaves to the host.
     """
     simplify = [
@@ -77,12 +75,9 @@ def full_pipeline(
         LegalizeGroupConv(),
         FoldConstant(),
     ]
-    alter = [AlterConvLayout(), FoldConstant()] if alter_layout else []
     fit: list[Pass] = [RewriteLayerNorm(), RewriteDenseBiasGeluReshapeLast(), FoldConstant()]
-    if legalize_qnn:
-        fit += [LegalizeQnn(), InferType(), FoldConstant()]
     prune = [PruneSubgraphs()] if prune_subgraphs else []
-    return [*simplify, *alter, *fit, *_cut_out(beyond_tvm=beyond_tvm), *prune]
+    return [*simplify, *fit, *before_cutting, *_cut_out(beyond_tvm=beyond_tvm), *prune]
 
 
 register_pipeline(PARTITION, full_pipeline)
@@ -91,26 +86,19 @@ register_pipeline(PARTITION, full_pipeline)
 def partition_for_dnnl(
     mod: IRModule,
     params: Mapping[str, Any] | None = None,
-    alter_layout: bool = False,
     prune_subgraphs: bool = True,
-    legalize_qnn: bool = False,
+    *,
+    before_cutting: Sequence[Pass] = (),
     beyond_tvm: bool = True,
 ) -> IRModule:
     """`mod` with what DNNL can run in external functions; `params` are bound into @main first.
 
-    alter_layout: convolutions get the layouts that oneDNN chooses on this machine, with
-        layout_transforms around them, as TVM's integration has it by default. Compiled regions
-        choose layouts for themselves and take such transforms away again, so that nothing is won
-        by it here. It asks the DNNL extension: NativeExtensionError where that is not built.
     prune_subgraphs: regions without a compute-intensive operator go back to the host.
-    legalize_qnn: quantized chains get the form that TVM's integration gives them
-        (`legalize_qnn_for_dnnl`), in float32 behind the product, which may be one off. Compiled
-        regions run such chains as they are, to the bit, so that nothing is won by it here either.
-    beyond_tvm: offload also what TVM 0.16's integration leaves to the host.
+    before_cutting, beyond_tvm: as for `full_pipeline`.
     """
     if params:
         mod = mod.copy()
         mod["main"] = bind_params_by_name(mod["main"], params)
     with PassContext(opt_level=3):
-        passes = full_pipeline(prune_subgraphs, alter_layout, legalize_qnn, beyond_tvm)
+        passes = full_pipeline(prune_subgraphs, before_cutting, beyond_tvm)
         return Sequential(passes, name=PARTITION)(mod)

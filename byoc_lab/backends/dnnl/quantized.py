@@ -1,4 +1,4 @@
-"""Quantized networks on DNNL: which qnn operators it takes, and what they are to the runtime.
+"""Quantized networks on DNNL: which qnn operators and chains of them it supports.
 
 Convolutions and products of integers are exact in int32; changes of scale are Relay's own integer
 arithmetic (native/src/ops/quantized.cc), so a region gives the bits that Relay's operators give.
@@ -10,11 +10,9 @@ takes the fraction away here as in Relay; TVM's own DNNL kernels round to the ne
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
 from math import isinf, isnan
 from operator import or_
-from typing import Any
 
 import numpy as np
 
@@ -37,10 +35,11 @@ PARAMETERS = {
 NARROW = ("uint8", "int8")
 INTEGERS = (*NARROW, "int32")
 CUTTING = ("qnn.quantize", "qnn.requantize", "qnn.add")  # what cuts its results to a range
+STEPS = (*BIAS_OPS, "clip", "cast")  # what operators that are no qnn ones do with integers
 CUTS = f"{', '.join(CUTTING)} or a cast of real numbers"
 
 
-# What is taken ------------------------------------------------------------------------------------
+# What is supported -------------------------------------------------------------------------------
 
 
 def why_no_parameters(call: Call) -> str | None:
@@ -69,7 +68,7 @@ def why_no_product(call: Call) -> str | None:
         return f"the weight must be int8, found {weight}"
     if call.attrs.out_dtype not in ("", "int32"):
         return f"out_dtype must be 'int32', found {call.attrs.out_dtype!r}"
-    if _array(call.args[3]).any():
+    if array_of(call.args[3]).any():
         return "the zero point of the weight must be 0"
     return None
 
@@ -81,24 +80,24 @@ def why_no_requantize(call: Call) -> str | None:
     """
     reason = _why_no_arithmetic(call) or why_no_parameters(call)
     added = call.args[0]
-    if reason or not (isinstance(added, Call) and _adds(added)) or why_no_bias(added):
+    if reason or not (isinstance(added, Call) and adds(added)) or why_no_bias(added):
         return reason
-    vectors = any(_array(call.args[n]).size != 1 for n in (1, 2))
+    vectors = any(array_of(call.args[n]).size != 1 for n in (1, 2))
     axis, along = call.attrs.axis, bias_axis(added)
     rank = len(added.checked_type.shape)
-    if _array(added.args[1]).size != 1 and vectors and along != axis % rank:
+    if array_of(added.args[1]).size != 1 and vectors and along != axis % rank:
         return f"scales lie along axis {axis}, the bias along {along}"
     return None
 
 
 def _why_no_arithmetic(call: Call) -> str | None:
-    _, compute_dtype = _arithmetic(call)
+    _, compute_dtype = arithmetic(call)
     if compute_dtype == "int64":
         return None
     return f"changes of scale must have compute_dtype 'int64', found {compute_dtype!r}"
 
 
-def _arithmetic(call: Call) -> tuple[str, str]:
+def arithmetic(call: Call) -> tuple[str, str]:
     """Rounding and compute_dtype of a call that changes scales."""
     attrs = call.attrs
     if not call.is_op("qnn.requantize") or attrs is None:
@@ -112,12 +111,13 @@ def why_no_sum(call: Call) -> str | None:
     if lhs != rhs:
         return f"both operands must have one type, found {lhs} and {rhs}"
     reason = _why_no_arithmetic(call) or why_no_parameters(call)
-    if not reason and any(_array(call.args[n]).size != 1 for n in PARAMETERS["qnn.add"]):
+    if not reason and any(array_of(call.args[n]).size != 1 for n in PARAMETERS["qnn.add"]):
         return "scales and zero points must be single numbers"
     return reason
 
 
-def _array(expr: Expr) -> np.ndarray:
+def array_of(expr: Expr) -> np.ndarray:
+    """What a constant holds; nothing for another expression."""
     return expr.numpy() if isinstance(expr, Constant) else np.empty(0)
 
 
@@ -133,16 +133,27 @@ def why_no_bias(added: Call) -> str | None:
     return None
 
 
+def is_integer(node: Expr) -> bool:
+    """Whether an expression is a tensor of quantized numbers."""
+    ty = node.checked_type
+    return isinstance(ty, TensorType) and ty.dtype in INTEGERS
+
+
+def adds(call: Call) -> bool:
+    """Whether a call adds, which for integers means a bias."""
+    return any(call.is_op(op) for op in BIAS_OPS)
+
+
 def is_step(call: Call) -> bool:
     """Whether a call of no qnn operator works on integers, as part of a quantized chain."""
-    if not isinstance(call.op, Op) or call.op.name not in INTEGER_STEPS:
+    if not isinstance(call.op, Op) or call.op.name not in STEPS:
         return False
     return is_integer(call) or is_integer(call.args[0])
 
 
 def why_no_step(call: Call) -> str | None:
     """Why DNNL cannot do what a call of no qnn operator does within a quantized chain."""
-    if _adds(call):
+    if adds(call):
         return why_no_bias(call)
     return _why_no_clip(call) if call.is_op("clip") else _why_no_cast(call)
 
@@ -176,7 +187,7 @@ def _why_no_cast(call: Call) -> str | None:
 def limits(expr: Expr) -> tuple[int, int] | None:
     """The range that integers are cut to by what makes them; None where nothing does that."""
     steps: list[Call] = []
-    while isinstance(expr, Call) and is_step(expr) and not _adds(expr):
+    while isinstance(expr, Call) and is_step(expr) and not adds(expr):
         if not is_integer(expr.args[0]):
             return _cut(_range(expr), steps)  # a cast of real numbers cuts
         if expr.is_op("clip") and any(isnan(bound) for bound in _bounds(expr)):
@@ -231,7 +242,7 @@ def bias_axis(added: Call) -> int | None:
     """The axis of the result that the numbers of a bias lie along; None when it is no bias."""
     result = added.checked_type
     assert isinstance(result, TensorType)
-    rank, shape = len(result.shape), _array(added.args[1]).shape
+    rank, shape = len(result.shape), array_of(added.args[1]).shape
     if added.is_op("nn.bias_add"):
         axis: int = added.attrs.axis % rank
         return axis
@@ -273,173 +284,3 @@ def exact_pattern(root: str) -> DFPattern:
     total: DFPattern = is_op("qnn.add")(found, wildcard(), *constants(6))
     total = is_op("clip")(total) | total
     return total | found
-
-
-# What they are to the runtime ---------------------------------------------------------------------
-
-
-def parameters(nodes: list[Expr]) -> set[Expr]:
-    """Constants that are nothing but scales, zero points and biases of quantized numbers."""
-    inside: set[Expr] = set()
-    outside: set[Expr] = set()
-    for node in nodes:
-        if not isinstance(node, Call):
-            outside.update(node.parts())
-            continue
-        name = node.op.name if isinstance(node.op, Op) else ""
-        held = PARAMETERS.get(name, ())
-        if name in BIAS_OPS and is_integer(node):
-            held = range(1, 2)
-        for n, arg in enumerate(node.args):
-            (inside if n in held else outside).add(arg)
-    return {n for n in inside - outside if isinstance(n, Constant)}
-
-
-def is_integer(node: Expr) -> bool:
-    ty = node.checked_type
-    return isinstance(ty, TensorType) and ty.dtype in INTEGERS
-
-
-def visit(builder: Any, call: Call) -> bool:
-    """Write what a call on quantized numbers is into the graph; False when it is none."""
-    name = call.op.name if isinstance(call.op, Op) else ""
-    emit = INTEGER_STEPS[name] if is_step(call) else EMIT.get(name)
-    if emit is None:
-        return False
-    emit(builder, call)
-    return True
-
-
-def _append(builder: Any, call: Call, kind: str, operands: list[int], **attrs: Any) -> None:
-    """Append an operation whose result lies as its first operand does."""
-    ty, first = call.checked_type, builder.value_of[_data(call)]
-    assert isinstance(ty, TensorType)
-    if ty.dtype in INTEGERS:
-        limits = np.iinfo(ty.dtype)
-        attrs |= {"low": int(limits.min), "high": int(limits.max)}
-    shape = builder.out.shape(first.tensor)
-    assert isinstance(call.op, Op)
-    name = call.op.name
-    made = builder.out.op(kind, name, operands, shape, attrs, ty.dtype)
-    builder.value_of[call] = type(first)(made, first.axes)
-
-
-def _data(call: Call) -> Expr:
-    """What a call changes: its first operand, or what that adds a bias to."""
-    data = call.args[0]
-    if call.is_op("qnn.requantize") and isinstance(data, Call) and _adds(data):
-        return data.args[0]
-    return data
-
-
-def _adds(call: Call) -> bool:
-    return any(call.is_op(op) for op in BIAS_OPS)
-
-
-def _constants(builder: Any, call: Call, first: int) -> list[int]:
-    return [builder.out.constant(_flat(_array(arg))) for arg in call.args[first:]]
-
-
-def _flat(array: np.ndarray) -> np.ndarray:
-    return array.reshape(()) if array.size == 1 else array.reshape(-1)
-
-
-def _axis(builder: Any, call: Call, axis: int) -> int:
-    """An axis of Relay's tensor as one of the graph's."""
-    value = builder.value_of[_data(call)]
-    axis %= max(len(builder.out.shape(value.tensor)), 1)
-    return axis if value.axes is None else value.axes[axis]
-
-
-def _rescale(kind: str) -> Callable[[Any, Call], None]:
-    def emit(builder: Any, call: Call) -> None:
-        operands = [builder.value_of[call.args[0]].tensor, *_constants(builder, call, 1)]
-        axis = call.attrs.axis if call.attrs is not None else -1
-        _append(builder, call, kind, operands, axis=_axis(builder, call, axis))
-
-    return emit
-
-
-def _requantize(builder: Any, call: Call) -> None:
-    attrs, data = call.attrs, _data(call)
-    assert attrs is not None
-    operands = [builder.value_of[data].tensor, *_constants(builder, call, 1)]
-    axis = attrs.axis
-    if data is not call.args[0]:
-        added = call.args[0]
-        assert isinstance(added, Call)
-        along, bias = bias_axis(added), _flat(_array(added.args[1]))
-        axis = along if bias.size != 1 else axis
-        operands.append(builder.out.constant(bias.astype(np.int32)))
-    where, (rounding, _) = _axis(builder, call, axis), _arithmetic(call)
-    _append(builder, call, "requantize", operands, axis=where, rounding=rounding)
-
-
-def _sum(builder: Any, call: Call) -> None:
-    lhs = builder.value_of[call.args[0]]
-    rhs = builder.aligned(call.args[1], lhs.axes)
-    operands = [lhs.tensor, rhs, *_constants(builder, call, 2)]
-    _append(builder, call, "qadd", operands, rounding=_arithmetic(call)[0])
-
-
-def _bias(builder: Any, call: Call) -> None:
-    """Nothing by itself: the qnn.requantize behind it has it."""
-    if builder.uses[call] != 1 or call not in builder.requantized:
-        raise builder.refuse(call, "a bias of integers must be followed by qnn.requantize alone")
-
-
-def _clip(builder: Any, call: Call) -> None:
-    """Into the limits of what made the integers."""
-    made = _maker(builder, call)["attrs"]
-    made["low"], made["high"] = clipped(call, (made["low"], made["high"]))
-    builder.value_of[call] = builder.value_of[call.args[0]]
-
-
-def _cast(builder: Any, call: Call) -> None:
-    operand, result = call.args[0].checked_type, call.checked_type
-    assert isinstance(operand, TensorType) and isinstance(result, TensorType)
-    value = builder.value_of[call.args[0]]
-    if operand.dtype == result.dtype:
-        builder.value_of[call] = value
-    elif result.dtype == "float32" or operand.dtype == "float32":
-        # As in TVM's form of quantized chains. A cast takes the fraction away.
-        one = builder.out.constant(np.ones((), np.float32))
-        zero = builder.out.constant(np.zeros((), np.int32))
-        to_real = result.dtype == "float32"
-        kind, attrs = ("dequantize", {}) if to_real else ("quantize", {"rounding": "TOZERO"})
-        _append(builder, call, kind, [value.tensor, one, zero], axis=-1, **attrs)
-    else:
-        _maker(builder, call)
-        builder.out.tensors[value.tensor]["dtype"] = result.dtype
-        builder.value_of[call] = value
-
-
-def _maker(builder: Any, call: Call) -> dict[str, Any]:
-    """The operation that made the integers a call changes, for it alone."""
-    if builder.uses[call.args[0]] != 1:
-        assert isinstance(call.op, Op)
-        raise builder.refuse(
-            call, f"nothing else may read the integers that {call.op.name} changes"
-        )
-    maker: dict[str, Any] = builder.out.maker(builder.value_of[call.args[0]].tensor)
-    return maker
-
-
-EMIT: dict[str, Callable[[Any, Call], None]] = {
-    "qnn.quantize": _rescale("quantize"),
-    "qnn.dequantize": _rescale("dequantize"),
-    "qnn.requantize": _requantize,
-    "qnn.add": _sum,
-}
-# What operators that are no qnn ones do with integers.
-INTEGER_STEPS: dict[str, Callable[[Any, Call], None]] = {
-    "add": _bias,
-    "nn.bias_add": _bias,
-    "clip": _clip,
-    "cast": _cast,
-}
-
-
-def zero_point(call: Call) -> int:
-    """The zero point of the data of qnn.conv2d and qnn.dense."""
-    return int(_array(call.args[2]).reshape(()))

@@ -14,8 +14,8 @@ from byoc_lab.relay.ir.expr import Expr, Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.span import Span
 from byoc_lab.relay.ir.types import Type
-from byoc_lab.relay.text.node_json import read_node_json
-from byoc_lab.relay.text.node_json_writer import write_node_json
+from byoc_lab.relay.text.json.reader import read_node_json
+from byoc_lab.relay.text.json.writer import write_node_json
 
 BaseExpr = RelayExpr = Expr
 BaseFunc = Function

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from byoc_lab.compat.ir.prelude import Prelude
+from byoc_lab.compat.ir.scope_builder import ScopeBuilder
+from byoc_lab.compat.ir.type_functor import TypeFunctor, TypeMutator, TypeVisitor
 from byoc_lab.compat.runtime.params import load_param_dict, save_param_dict
 from byoc_lab.compat.text.parser import SpanCheck, fromtext, parse, parse_expr
 from byoc_lab.passes import FoldConstant, PassContext
@@ -11,7 +14,6 @@ from byoc_lab.passes.byoc.partition_graph import mangle_module_name
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.hooks import print_text
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.prelude import Prelude
 
 build_config = PassContext
 ExprWithOp = Expr
@@ -36,7 +38,11 @@ __all__ = [
     "ExprWithOp",
     "FoldConstantExpr",
     "Prelude",
+    "ScopeBuilder",
     "SpanCheck",
+    "TypeFunctor",
+    "TypeMutator",
+    "TypeVisitor",
     "astext",
     "build_config",
     "fromtext",

@@ -6,7 +6,7 @@ A number in an attribute or a shape is Python's own, with TVM's `value` and `dty
 from __future__ import annotations
 
 from byoc_lab.relay.ir.dims import Any, Symbolic, declare
-from byoc_lab.relay.ir.integers import IntImm
+from byoc_lab.relay.ir.dims.integers import IntImm
 from byoc_lab.relay.ir.layout import Layout
 from byoc_lab.run.tvm_runtime import import_tvm
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from byoc_lab.backends.dnnl import contrib, patterns
+from byoc_lab.backends.dnnl import patterns
+from byoc_lab.compat.integrations import dnnl
 from byoc_lab.relay.op.contrib import register
 
 
@@ -14,7 +15,7 @@ def get_pattern_table(compiler: str) -> Sequence[register.Entry] | None:
     For "dnnl" it is TVM's, which has less in it than byoc_lab's, unless the script registers one.
     """
     if register.registered_table(compiler) is patterns.pattern_table:
-        return contrib.pattern_table()
+        return dnnl.pattern_table()
     return register.get_pattern_table(compiler)
 
 

@@ -15,6 +15,16 @@ from typing import Any, NoReturn
 
 from byoc_lab.backends import ccompiler
 from byoc_lab.backends.c_source import c_source
+from byoc_lab.compat.passes import (
+    CanonicalizeCast,
+    CombineParallelBatchMatmul,
+    CombineParallelConv2D,
+    CombineParallelDense,
+    EliminateCommonSubexpr,
+    FastMath,
+    FlattenAtrousConv,
+    OutlineCompilerFunctionsWithExistingGlobalSymbols,
+)
 from byoc_lab.compat.runtime.codegens import check_hooks
 from byoc_lab.compat.runtime.executor_options import Executor, Runtime
 from byoc_lab.compat.runtime.graph_json import ExecutorGraph, graph_of
@@ -25,19 +35,11 @@ from byoc_lab.compat.runtime.region_target import RegionTarget
 from byoc_lab.errors import BuildError, UnknownNameError, UnsupportedNameError
 from byoc_lab.passes import (
     AlterOpLayout,
-    CanonicalizeCast,
     CanonicalizeOps,
-    CombineParallelBatchMatmul,
-    CombineParallelConv2D,
-    CombineParallelDense,
-    EliminateCommonSubexpr,
-    FastMath,
-    FlattenAtrousConv,
     FoldConstant,
     FoldScaleAxis,
     InferType,
     Legalize,
-    OutlineCompilerFunctionsWithExistingGlobalSymbols,
     Pass,
     PassContext,
     RemoveUnusedFunctions,
@@ -57,8 +59,9 @@ from byoc_lab.run.build import OffloadWarning
 from byoc_lab.run.build import build as build_executable
 from byoc_lab.run.executable import Executable
 from byoc_lab.run.inline import inlined
+from byoc_lab.run.to_relax import ENTRY
 
-_FORMAT = "byoc_lab program"
+_FORMAT, _VERSION = "byoc_lab program", 1
 _TARGET_KINDS = ("llvm", "c")
 
 
@@ -172,6 +175,7 @@ class Library:
         """Write the program's text to a file; `fcompile` and compiler options are not needed."""
         document = {
             "format": _FORMAT,
+            "version": _VERSION,
             "inputs": [p.name_hint for p in self.ir_mod["main"].params],
             "relay": self.ir_mod.astext(),
         }
@@ -180,24 +184,39 @@ class Library:
 
 
 def load_library(path: Any) -> Library:
-    """What `Library.export_library` wrote. Raises BuildError for another file."""
+    """What `Library.export_library` wrote: the text of a program, compiled when it is used.
+
+    Raises BuildError for another or a damaged file, ParseError for a text that is not Relay.
+    """
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         raise BuildError(
             f"{path} is no library that relay.build(...).export_library wrote with byoc_lab; "
             f"one of TVM's own is to be loaded by the TVM that made it"
         )
-    mod = parser.parse(document["relay"])
+    version, text, inputs = (document.get(key) for key in ("version", "relay", "inputs"))
+    if version != _VERSION:
+        raise BuildError(f"{path}: expected a program of version {_VERSION}, found {version!r:.80}")
+    if not isinstance(text, str):
+        raise BuildError(f"{path} is damaged: relay must be a str, found {type(text).__name__}")
+    if not isinstance(inputs, list) or not all(isinstance(name, str) for name in inputs):
+        raise BuildError(f"{path} is damaged: inputs must be a list of str, found {inputs!r:.80}")
+    mod = parser.parse(text)
+    if ENTRY not in [gv.name_hint for gv in mod.functions]:
+        raise BuildError(f"{path} is damaged: its program has no function @{ENTRY}")
     # A text tells variables apart by their names, so it may have others than the program had.
-    old = mod["main"]
-    params = [
-        Var(name, p.type_annotation) for name, p in zip(document["inputs"], old.params, strict=True)
-    ]
+    old = mod[ENTRY]
+    if len(inputs) != len(old.params):
+        raise BuildError(
+            f"{path} is damaged: it names {len(inputs)} inputs, and its @{ENTRY} has "
+            f"{len(old.params)} parameters"
+        )
+    params = [Var(name, p.type_annotation) for name, p in zip(inputs, old.params, strict=True)]
     body = substitute(old.body, dict(zip(old.params, params, strict=True)))
-    mod["main"] = Function(params, body, old.ret_type, old.type_params, old.attrs)
+    mod[ENTRY] = Function(params, body, old.ret_type, old.type_params, old.attrs)
     return Library(InferType()(mod))
 
 
@@ -249,9 +268,9 @@ def _has_c(mod: IRModule) -> bool:
     if get_backend(ccompiler.NAME) is not ccompiler.CRegion:  # the script has one of its own
         return True
     try:
-        for gv, function in mod.functions.items():
+        for function in mod.functions.values():
             if function.attrs.get("Compiler") == ccompiler.NAME:
-                c_source(inlined(function), gv.name_hint)
+                c_source(inlined(function), "region")
     except BuildError:
         return False
     return True

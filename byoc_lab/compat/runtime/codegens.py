@@ -15,18 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from byoc_lab.backends import ModuleRegion
-from byoc_lab.backends.c_library import c_library
+from byoc_lab.backends.c_library import C, Cpp, Source, c_library
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.op.contrib import register_optimizer
 from byoc_lab.run.backends import CompiledRegion, backend_names, register_backend
+from byoc_lab.run.symbols import checked_symbol
 from byoc_lab.run.tvm_runtime import import_tvm
 
 CODEGEN = "relay.ext."
 OPTIMIZE, CONSTANTS = "optimize", "constant_updater"
 INCLUDE = Path(__file__).parent / "include"
-_SUFFIXES = {"c": ".c", "cc": ".cc", "cpp": ".cc", "cxx": ".cc"}
+_LANGUAGES: dict[str, type[C | Cpp]] = {"c": C, "cc": Cpp, "cpp": Cpp, "cxx": Cpp}
 _hooks: dict[str, set[str]] = {}
 
 
@@ -80,8 +81,8 @@ class SourceRegion(ModuleRegion):
 def register_codegen(compiler: str, generate: Callable[[Function], Any]) -> None:
     """Let `generate`, TVM's "relay.ext.<compiler>", compile the regions of a compiler.
 
-    Only that: patterns and predicates come by TVM's own doors (`register_pattern_table`,
-    `register_op_attr`), before or after.
+    Patterns and predicates are registered apart from it, before or after, as in TVM
+    (`register_pattern_table`, `register_op_attr`).
     """
 
     def codegen(function: Function, symbol: str) -> CompiledRegion:
@@ -131,7 +132,7 @@ def linked(generated: Any, function: Function, symbol: str, compiler: str) -> Co
 
 
 def _compiled(module: CSourceModule, symbol: str, compiler: str) -> Any:
-    sources: dict[str, str] = {}
+    sources: list[Source] = []
     todo = [module]
     while todo:
         one = todo.pop()
@@ -143,15 +144,15 @@ def _compiled(module: CSourceModule, symbol: str, compiler: str) -> Any:
                 f"byoc_lab does not hand over, nor does it call {CODEGEN}{compiler}.{CONSTANTS}; "
                 f"write the constants of the function into the source"
             )
-        if one.format not in _SUFFIXES:
+        if one.format not in _LANGUAGES:
             raise BuildError(
                 f"{CODEGEN}{compiler}: region @{symbol} is written in {one.format!r}; sources "
-                f"are compiled in {', '.join(map(repr, _SUFFIXES))}"
+                f"are compiled in {', '.join(map(repr, _LANGUAGES))}"
             )
         names = one.func_names or ([symbol] if one is module else [])
-        exports = "".join(f"BYOC_LAB_EXPORT({name})\n" for name in names)
+        exports = "".join(f"BYOC_LAB_EXPORT({checked_symbol(name)})\n" for name in names)
         text = f"{one.code}\n#include <tvm/runtime/c_runtime_api.h>\n{exports}"
-        sources[f"{symbol}_{len(sources)}{_SUFFIXES[one.format]}"] = text
+        sources.append(_LANGUAGES[one.format](text))
     return c_library(symbol, sources, includes=[INCLUDE])
 
 

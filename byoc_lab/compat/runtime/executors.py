@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.compat.ir.containers import ADT, ConstructorValue, RefValue
+from byoc_lab.compat.ir.scope_builder import ScopeBuilder
 from byoc_lab.compat.runtime import building
 from byoc_lab.compat.runtime.nd import HostArray
 from byoc_lab.errors import BuildError, InputError, InterpretedWarning
@@ -22,7 +23,6 @@ from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.ir.expr import Expr, Function, GlobalVar, TupleWrapper, Var, const
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.recursion import RecursiveRule, run
-from byoc_lab.relay.ir.scope_builder import ScopeBuilder
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run import reference

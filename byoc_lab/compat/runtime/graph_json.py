@@ -18,8 +18,9 @@ from itertools import accumulate
 from math import prod
 from typing import Any
 
+from byoc_lab.compat.passes import FuseOps
 from byoc_lab.errors import BuildError
-from byoc_lab.passes import FuseOps, InferType, ToGraphNormalForm
+from byoc_lab.passes import InferType, ToGraphNormalForm
 from byoc_lab.passes.framework.passes import Sequential
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.analysis.structural_hash import structural_hash

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from byoc_lab.backends.dnnl.cpp_source import cpp_source
+from byoc_lab.backends.dnnl.cpp.source import cpp_source
 from byoc_lab.backends.dnnl.native import CompiledRegion
 from byoc_lab.errors import BuildError
 from byoc_lab.run.executable import Executable, LinkedRegion

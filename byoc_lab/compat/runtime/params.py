@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +23,25 @@ from byoc_lab.relay.ir.ndarray import numpy_dtype
 
 _LIST, _ARRAY = 0xF7E58D4F05049CB7, 0xDD5E40F096B4A13F
 _CPU = 1
+MAX_RANK = 32  # of a NumPy array, before NumPy 2
+_NOT_PARAMETERS = "these are no parameters as TVM saves them"
 _KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
 _CODES = {kind: code for code, kind in _KINDS.items()}
 _COUNT, _HEAD, _NAMED = struct.Struct("<Q"), struct.Struct("<QQ"), struct.Struct("<QQiiiBBH")
 
 
 def save_param_dict(params: Mapping[str, Any]) -> bytearray:
-    """Arrays by name as bytes, which TVM reads, too. Raises InputError for a dtype it has not."""
+    """Arrays by name as bytes, which TVM reads, too.
+
+    Raises InputError for a dtype it does not have and a name that is not Unicode.
+    """
     out = bytearray(_HEAD.pack(_LIST, 0))
     out += _COUNT.pack(len(params))
     for name in params:
-        encoded = name.encode()
+        try:
+            encoded = name.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(f"the name of a parameter is not Unicode: {error}") from error
         out += _COUNT.pack(len(encoded)) + encoded
     out += _COUNT.pack(len(params))
     for name, value in params.items():
@@ -59,8 +68,10 @@ class _Reader:
 
     def take(self, count: int) -> bytes:
         if not 0 <= count <= len(self.data) - self.at:
-            raise InputError(f"these are no parameters as TVM saves them: they end at byte "
-                             f"{len(self.data)}, where {self.at + count} are needed")  # fmt: skip
+            raise InputError(
+                f"{_NOT_PARAMETERS}: they end at byte {len(self.data)}, where {self.at + count} "
+                f"are needed"
+            )
         self.at += count
         return self.data[self.at - count : self.at]
 
@@ -73,25 +84,47 @@ class _Reader:
     def array(self) -> np.ndarray:
         magic, _, _, _, rank, code, bits, lanes = self.numbers(_NAMED)
         if magic != _ARRAY or code not in _KINDS or lanes != 1:
-            raise InputError(
-                f"these are no parameters as TVM saves them: no array begins at byte "
-                f"{self.at - _NAMED.size}"
-            )
+            raise InputError(f"{_NOT_PARAMETERS}: no array begins at byte {self.at - _NAMED.size}")
+        if not 0 <= rank <= MAX_RANK:
+            raise InputError(f"{_NOT_PARAMETERS}: an array has {rank} axes, at most {MAX_RANK}")
         shape = struct.unpack(f"<{rank}q", self.take(8 * rank))
         kind = _KINDS[code]
-        dtype = numpy_dtype("bool" if bits == 1 or kind == "bool" else f"{kind}{bits}")
-        return np.frombuffer(self.take(self.count()), dtype).reshape(shape).copy()
+        name = "bool" if kind == "bool" or (kind, bits) == ("uint", 1) else f"{kind}{bits}"
+        try:
+            dtype = numpy_dtype(name)
+        except TypeError as error:
+            raise InputError(f"{_NOT_PARAMETERS}: an array has the dtype {name}") from error
+        size = self.count()
+        if any(length < 0 for length in shape) or prod(shape) * dtype.itemsize != size:
+            raise InputError(
+                f"{_NOT_PARAMETERS}: an array of shape {shape} and dtype {name} has {size} bytes"
+            )
+        return np.frombuffer(self.take(size), dtype).reshape(shape).copy()
+
+    def name(self) -> str:
+        at, encoded = self.at, self.take(self.count())
+        try:
+            return encoded.decode()
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{_NOT_PARAMETERS}: the name at byte {at} is not UTF-8: {error}"
+            ) from error
 
 
 def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, HostArray]:
     """What `save_param_dict` wrote, here or in TVM. Raises InputError for other bytes."""
     reader = _Reader(bytes(param_bytes))
     if len(reader.data) < _HEAD.size or reader.numbers(_HEAD)[0] != _LIST:
-        raise InputError("these are no parameters as TVM saves them: another magic number")
-    names = [reader.take(reader.count()).decode() for _ in range(reader.count())]
+        raise InputError(f"{_NOT_PARAMETERS}: another magic number")
+    names = [reader.name() for _ in range(reader.count())]
     if reader.count() != len(names):
-        raise InputError("these are no parameters as TVM saves them: names and arrays differ")
-    return {name: HostArray(reader.array()) for name in names}
+        raise InputError(f"{_NOT_PARAMETERS}: names and arrays differ in number")
+    if len(set(names)) != len(names):
+        raise InputError(f"{_NOT_PARAMETERS}: two arrays have one name")
+    loaded = {name: HostArray(reader.array()) for name in names}
+    if reader.at != len(reader.data):
+        raise InputError(f"{_NOT_PARAMETERS}: bytes follow the last array, at byte {reader.at}")
+    return loaded
 
 
 def save_param_dict_to_file(params: Mapping[str, Any], path: Any) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
 
+from byoc_lab.compat.ir.prelude import Prelude
 from byoc_lab.compat.runtime.executors import create_executor
 from byoc_lab.compat.runtime.nd import HostArray, array
 from byoc_lab.compat.testing.testing import enabled_targets
@@ -14,8 +16,22 @@ from byoc_lab.errors import UnsupportedNameError
 from byoc_lab.relay.ir.expr import Call, Expr, Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.testing import helpers
+from byoc_lab.relay.typing.infer import infer_module
 
 ctx_list = enabled_targets
+
+
+def run_opt_pass(
+    expr: Expr, opt_pass: Callable[[IRModule], IRModule], import_prelude: bool = False
+) -> Any:
+    """`relay.testing.run_opt_pass`, with the functions of the `Prelude` in the module if wanted."""
+
+    def with_prelude(mod: IRModule) -> IRModule:
+        Prelude(mod)
+        return opt_pass(infer_module(mod))
+
+    return helpers.run_opt_pass(expr, with_prelude if import_prelude else opt_pass)
 
 
 def run_as_python(expr: Expr, mod: IRModule | None = None, target: Any = "llvm") -> Any:

@@ -1,1 +1,1 @@
-"""Texts as TVM handles them: its parser, places and diagnostics."""
+"""TVM's texts: the parser's names, diagnostics, places of nodes."""

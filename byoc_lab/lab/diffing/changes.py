@@ -1,136 +1,262 @@
-"""Classification of differences: added, removed, moved, outlined, annotated, and so on."""
+"""Classification of differences: added, removed, moved, outlined, annotated, and so on.
+
+A consequence is no change of its own. The user of an added node has another operand because of the
+node; an annotation is gone because its region became a function; and what passes a value on may
+come and go without changing who uses the value.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 
-from byoc_lab.lab.diffing.rows import Row
-from byoc_lab.relay.analysis.annotations import is_annotation
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, describe
-from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.text.printer_lines import Line
+from byoc_lab.lab.diffing.flow import (
+    Flow,
+    group_name,
+    is_group,
+    label,
+    own_fields,
+    typed,
+    types_differ,
+)
+from byoc_lab.lab.diffing.matching import Correspondence
+from byoc_lab.lab.diffing.module_changes import function_changes, literal_changes, module_changes
+from byoc_lab.lab.diffing.ordering import longest_increasing
+from byoc_lab.lab.diffing.records import Change, attributes_text
+from byoc_lab.relay.analysis.annotations import BEGIN, compiler_of, is_annotation
+from byoc_lab.relay.analysis.structural import first_difference
+from byoc_lab.relay.ir.adt import Match
+from byoc_lab.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Op,
+    Tuple,
+    TupleGetItem,
+    Var,
+    describe,
+)
 
-
-@dataclass(frozen=True, eq=False)
-class Change:
-    """One difference. kind: "added", "removed", "moved", "outlined", "annotated",
-    "attribute changed", "type changed", "operands changed" or "changed"."""
-
-    kind: str
-    text: str
-    before: Expr | None
-    after: Expr | None
-
-    def __str__(self) -> str:
-        return f"{self.kind}: {self.text}"
-
-
-def changes_of(rows: Sequence[Row], after: IRModule) -> list[Change]:
-    """The differences that the rows show, in order."""
-    removed = defaultdict(list)  # removed lines by what they compute; they may be added elsewhere
-    for row in rows:
-        if row.kind == "removed" and row.before and row.before.node is not None:
-            removed[_identity(row.before.node)].append(row.before)
-    arrived: dict[int, Change] = {}
-    gone: set[int] = set()
-    for row in rows:
-        line = row.after
-        if row.kind == "added" and line and line.node is not None:
-            source = _take(removed[_identity(line.node)], line)
-            if source is not None:
-                gone.add(id(source))
-                arrived[id(line)] = _move(source, line, after)
-    found = []
-    for row in rows:
-        change = _change(row, arrived, gone)
-        if change is not None:
-            found.append(change)
-    return found
+_SILENT = (Op, GlobalVar, Constant, Var)  # seen in the nodes that use them
 
 
-def _take(lines: list[Line], line: Line) -> Line | None:
-    """Take a removed line from `lines`, preferably from another function than `line`."""
-    if not lines:
-        return None
-    other = next((x for x in lines if x.function != line.function), lines[0])
-    lines.remove(other)
-    return other
+def changes_of(found: Correspondence) -> list[Change]:
+    """The differences of two modules that are not structurally equal, never none."""
+    changes = list(_Classifier(found).all())
+    if not changes:
+        difference = first_difference(found.before.mod, found.after.mod)
+        assert difference is not None, "asked for the changes of equal modules"
+        text = f"{difference.why}, at {difference.path}"
+        changes.append(Change("operands", text, None, None, "node"))
+    return changes
 
 
-def _move(source: Line, line: Line, after: IRModule) -> Change:
-    what = describe(line.node)
-    if line.function == source.function:
-        return Change("moved", f"{what} within @{line.function}", source.node, line.node)
-    home = after[line.function] if line.function and line.function in after else None
-    kind = "outlined" if home is not None and "Compiler" in home.attrs else "moved"
-    return Change(kind, f"{what} into @{line.function}", source.node, line.node)
+class _Classifier:
+    def __init__(self, found: Correspondence):
+        self.found, self.before, self.after = found, found.before, found.after
+        self.groups: set[Expr] = set()  # literals that account for themselves: nodes moved there
+        self.occupied: set[str] = set()  # global functions likewise
+        self.outlined = False
+        self._globals: dict[Expr, str] = {
+            f: gv.name_hint
+            for flow in (self.before, self.after)
+            for gv, f in flow.mod.functions.items()
+        }
+
+    def all(self) -> Iterator[Change]:
+        inside: list[Change] = []
+        pairs = self.found.pairs()
+        for x, y in pairs:
+            inside += self.moves(x, y)
+        inside += self.order_of_lets(pairs)
+        for x, y in pairs:
+            inside += self.pair(x, y)
+        for y in self.after.order:
+            if y not in self.found.to_before:
+                inside += self.lone("added", self.after, y)
+        for x in self.before.order:
+            if x not in self.found.to_after:
+                inside += self.lone("removed", self.before, x)
+        yield from module_changes(self.found)
+        yield from function_changes(self.found, self.occupied)
+        yield from inside
+
+    # ---- nodes with a partner -----------------------------------------------------------------
+
+    def moves(self, x: Expr, y: Expr) -> Iterator[Change]:
+        """Whether a node is in another function or group now."""
+        if isinstance(x, (*_SILENT, Function)):
+            return
+        noun = _noun(y)
+        home, there = self.before.home[x], self.after.home[y]
+        if self.found.functions.get(home) != there:
+            self.occupied |= {home, there}
+            kind = "outlined" if "Compiler" in self.after.mod[there].attrs else "moved"
+            self.outlined |= kind == "outlined"
+            place = f"@{there}"
+            yield Change(kind, f"{describe(y)} into {place}", x, y, noun, place)
+        old, new = self.before.group[x], self.after.group[y]
+        went = self.found.to_after.get(old) if old is not None else None
+        if went is new and (old is None) == (new is None):
+            return
+        self.groups |= {g for g in (old, new) if g is not None}
+        if new is not None:
+            place = group_name(new)
+            yield Change("composed", f"{describe(y)} into {place}", x, y, noun, place)
+        elif self.found.functions.get(home) == there:
+            yield Change("moved", f"{describe(y)} into @{there}", x, y, noun, f"@{there}")
+
+    def order_of_lets(self, pairs: list[tuple[Expr, Expr]]) -> Iterator[Change]:
+        """Lets that are evaluated earlier or later than before, among the others."""
+        place = {x: n for n, x in enumerate(self.before.order)}
+        lets = [(x, y) for x, y in pairs if isinstance(y, Let)]
+        kept = set(longest_increasing([place[x] for x, _ in lets]))
+        for n, (x, y) in enumerate(lets):
+            home = self.after.home[y]
+            if n not in kept and self.found.functions.get(self.before.home[x]) == home:
+                text = f"{describe(y)} within @{home}"
+                yield Change("moved", text, x, y, "let", f"another place in @{home}")
+
+    def pair(self, x: Expr, y: Expr) -> Iterator[Change]:
+        """What is different about a node itself; only the first such thing, but for variables."""
+        if isinstance(x, Var) and isinstance(y, Var):
+            name = f"variable %{y.name_hint}"
+            if x.type_annotation != y.type_annotation:
+                text = f"{name}: {x.type_annotation} to {y.type_annotation}"
+                yield Change("type", text, x, y, "variable")
+            if x.device != y.device:
+                yield Change("attribute", f"device of {name}", x, y, "variable")
+        elif isinstance(x, Function) and isinstance(y, Function):
+            if self.operand(self.before.value[x.body], self.after.value[y.body]):
+                yield Change("operands", f"result of {self.name(y)}", x, y, "function")
+            if x not in self._globals:
+                yield from literal_changes(self.found, x, y, self.name(y))
+        elif not isinstance(x, _SILENT) and x is not y:
+            kind, text = self.difference(x, y)
+            if kind:
+                yield Change(kind, f"{describe(y)}{text}", x, y, _noun(y))
+
+    def name(self, function: Function) -> str:
+        name = self._globals.get(function)
+        return describe(function) if name is None else f"@{name}"
+
+    def difference(self, x: Expr, y: Expr) -> tuple[str, str]:
+        """The class of the difference of a pair, "" for none, and its text."""
+        if isinstance(x, Call) and isinstance(y, Call) and x.attrs != y.attrs:
+            return "attribute", f": {attributes_text(x.attrs, y.attrs)}"
+        if own_fields(x) != own_fields(y):
+            return "attribute", ""
+        real = self.before.is_real(x) and self.after.is_real(y)
+        kinds = (
+            {self.operand(p, q) for p, q in _zip(self.before.operands(x), self.after.operands(y))}
+            if real
+            else set()
+        )
+        passed = slice(2) if isinstance(x, Let) else slice(None)  # see `order_of_lets`
+        kinds |= {self.edge(p, q) for p, q in _zip(x.parts()[passed], y.parts()[passed])}
+        if len(x.parts()) != len(y.parts()):
+            kinds.add("operands")
+        if "operands" in kinds:
+            return "operands", ""
+        if "constant" in kinds:
+            return "constant", ": a constant has another value"
+        if real and types_differ(x, y):
+            operands = _zip(self.before.operands(x), self.after.operands(y))
+            if not any(types_differ(p, q) for p, q in operands):  # else a consequence
+                return "type", f": {typed(x)} to {typed(y)}"
+        return "", ""
+
+    def operand(self, p: Expr, q: Expr) -> str:
+        """The class of a change of an operand, "" if none or a consequence of other changes."""
+        if self.found.corresponds(p, q):
+            return ""
+        if isinstance(p, Constant) and isinstance(q, Constant):
+            return "constant"
+        if isinstance(p, GlobalVar) or isinstance(q, GlobalVar):
+            return "operands"
+        return "" if self.found.may_replace(p, q) else "operands"
+
+    def edge(self, p: Expr, q: Expr) -> str:
+        """The same for an operand with the nodes that pass it on."""
+        if p is q or self.found.to_after.get(p) is q or isinstance(p, _SILENT):
+            return ""
+        if self.before.is_real(p) and self.after.is_real(q):
+            return ""  # compared as operands
+        if p not in self.found.to_after or q not in self.found.to_before:
+            return ""  # what was added or removed here is a change of its own
+        same = self.found.to_after.get(self.before.value[p]) is self.after.value[q]
+        return "" if same and label(p) == label(q) else "operands"
+
+    # ---- nodes without a partner --------------------------------------------------------------
+
+    def lone(self, kind: str, flow: Flow, node: Expr) -> Iterator[Change]:
+        if isinstance(node, _SILENT) or node in self._globals or self.is_implied(flow, node):
+            return
+        preposition = "in" if kind == "added" else "from"
+        text = f"{describe(node)} {preposition} @{flow.home[node]}"
+        noun = _noun(node)
+        if is_annotation(node):
+            kind = "annotated" if kind == "added" else kind
+            noun = f"annotation for {compiler_of(node)}"
+        is_new = flow is self.after
+        yield Change(kind, text, None if is_new else node, node if is_new else None, noun)
+
+    def is_implied(self, flow: Flow, node: Expr) -> bool:
+        """Whether other changes say that the node was added or removed."""
+        if isinstance(node, Function):
+            return node in self.groups or node in flow.inlined
+        if isinstance(node, Call) and isinstance(node.op, Function):
+            return node.op in self.groups
+        if isinstance(node, (TupleGetItem, Tuple)) and flow.value[node] is not node:
+            whole = flow.value[node.tuple_value] if isinstance(node, TupleGetItem) else node
+            return not isinstance(whole, Tuple) or not node.parts()  # a copy of a projection
+        return is_annotation(node) and flow is self.before and self.became_border(node)
+
+    def became_border(self, annotation: Call) -> bool:
+        """Whether an annotation is gone because PartitionGraph made functions of the regions."""
+        compiler = compiler_of(annotation)
+        if not self.outlined or compiler == "default":
+            return self.outlined
+        inside: list[Expr] = [annotation]
+        if annotation.is_op(BEGIN):
+            inside = self.users_of_begins.get(annotation, [])
+        values = [self.before.value[x] for x in inside]
+        values += [v for x in values if isinstance(x, Tuple) for v in self.before.operands(x)]
+        partners = map(self.found.to_after.get, values)
+        functions = [self.after.mod[self.after.home[y]] for y in partners if y is not None]
+        return any(f.attrs.get("Compiler") == compiler for f in functions)
+
+    @cached_property
+    def users_of_begins(self) -> dict[Expr, list[Expr]]:
+        users: dict[Expr, list[Expr]] = {}
+        for node in self.before.order:
+            for part in node.parts():
+                if is_annotation(part, BEGIN):
+                    users.setdefault(part, []).append(node)
+        return users
 
 
-def _change(row: Row, arrived: dict[int, Change], gone: set[int]) -> Change | None:
-    if row.kind == "same":
-        return None
-    old = row.before.node if row.before else None
-    new = row.after.node if row.after else None
-    if row.kind == "removed":
-        if id(row.before) in gone or old is None or isinstance(old, Function):
-            return _whole_function("removed", row.before)
-        return Change("removed", f"{describe(old)} from @{row.before.function}", old, None)  # type: ignore[union-attr]
-    if row.kind == "added":
-        if id(row.after) in arrived:
-            return arrived[id(row.after)]
-        if new is None or isinstance(new, Function):
-            return _whole_function("added", row.after)
-        if is_annotation(new):
-            return Change("annotated", f"{describe(new)} in @{row.after.function}", None, new)  # type: ignore[union-attr]
-        return Change("added", f"{describe(new)} in @{row.after.function}", None, new)  # type: ignore[union-attr]
-    if old is None or new is None:
-        return None
-    kind, text = _what_changed(old, new)
-    return Change(kind, text, old, new)
+_NOUNS = {
+    Call: "call",
+    Tuple: "tuple",
+    TupleGetItem: "projection",
+    Let: "let",
+    Function: "function literal",
+    If: "if",
+    Match: "match",
+}
 
 
-def _whole_function(kind: str, line: Line | None) -> Change | None:
-    """A global function that was added or removed; its closing line is not a change."""
-    if line is None or not isinstance(line.node, Function) or not line.text.startswith("def @"):
-        return None
-    node = line.node
-    pair = (None, node) if kind == "added" else (node, None)
-    return Change(kind, f"function @{line.function}", *pair)
+def _noun(node: Expr) -> str:
+    if isinstance(node, Call) and isinstance(node.op, Function) and is_group(node.op):
+        return "composite"
+    return _NOUNS.get(type(node), "node")
 
 
-def _what_changed(old: Expr, new: Expr) -> tuple[str, str]:
-    name = describe(new)
-    if isinstance(old, Call) and isinstance(new, Call):
-        if isinstance(old.op, Op) and isinstance(new.op, Op) and old.attrs != new.attrs:
-            return "attribute changed", f"{name}: {_attributes(old, new)}"
-        if _type(old) != _type(new):
-            return "type changed", f"{name}: {_type(old)} to {_type(new)}"
-        values = zip(old.args, new.args, strict=False)
-        if any(
-            isinstance(x, Constant) and isinstance(y, Constant) and x is not y for x, y in values
-        ):
-            return "operands changed", f"{name}: a constant has another value"
-        return "operands changed", name
-    return "changed", name
-
-
-def _attributes(old: Call, new: Call) -> str:
-    before, after = dict(old.attrs or {}), dict(new.attrs or {})
-    keys = [k for k in {**before, **after} if before.get(k) != after.get(k)]
-    return ", ".join(f"{k} {before.get(k)} to {after.get(k)}" for k in keys)
-
-
-def _type(node: Expr) -> Any:
-    return node.checked_type if node.is_typed else None
-
-
-def _identity(node: Expr) -> Any:
-    """A key of what a node computes, independent of its operands."""
-    if isinstance(node, Call) and isinstance(node.op, Op):
-        return (node.op.name, repr(node.attrs), str(_type(node)))
-    if isinstance(node, Call) and isinstance(node.op, Function):
-        return ("call", str(node.op.attrs.get("Composite")), str(_type(node)))
-    return (type(node).__name__, str(_type(node)), getattr(node, "index", None))
+def _zip(mine: Sequence[Expr], theirs: Sequence[Expr]) -> list[tuple[Expr, Expr]]:
+    """The operands in one place of two nodes; none if the numbers of operands differ."""
+    return list(zip(mine, theirs, strict=True)) if len(mine) == len(theirs) else []

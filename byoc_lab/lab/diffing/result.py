@@ -2,35 +2,88 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import json
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 from byoc_lab import display
-from byoc_lab.errors import PassError
-from byoc_lab.lab.diffing.changes import Change, changes_of
+from byoc_lab.errors import ArgumentError, DiffError, PassError
+from byoc_lab.lab.diffing.changes import changes_of
+from byoc_lab.lab.diffing.flow import Flow
+from byoc_lab.lab.diffing.matching import Correspondence, Lineage
+from byoc_lab.lab.diffing.patch import Patch, patch_of
+from byoc_lab.lab.diffing.records import Change, summary_of
 from byoc_lab.lab.diffing.rows import Row, rows_of
+from byoc_lab.lab.diffing.text import text_of
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.text.printer import print_lines
 
-_GLYPHS = {"same": " ", "added": "+", "removed": "-", "changed": "~"}
+SCHEMA = 1  # of the JSON
+
+
+def _nothing() -> None:
+    """The lineage of modules of which no trace is at hand."""
 
 
 class Diff:
     """The difference between two modules; displays itself, as text in a terminal.
 
     Attributes: `before`, `after`, `equal` (structurally), `changes`, `summary`.
+
+    lineage: gives what a trace knows of how `before` became `after`, when it is asked for.
     """
 
-    def __init__(self, before: IRModule, after: IRModule):
+    def __init__(
+        self, before: IRModule, after: IRModule, lineage: Callable[[], Lineage | None] = _nothing
+    ):
         self.before, self.after = before, after
+        self._lineage = lineage
 
     @cached_property
     def equal(self) -> bool:
         """Whether the two are structurally equal."""
         return structural_equal(self.before, self.after)
+
+    @cached_property
+    def correspondence(self) -> Correspondence:
+        """Which node of `before` is which node of `after`."""
+        return Correspondence(Flow(self.before), Flow(self.after), self._lineage())
+
+    @cached_property
+    def _patch(self) -> Patch:
+        return patch_of(self.correspondence)
+
+    def apply(self, mod: IRModule | Function) -> IRModule:
+        """The module that the diff makes of `mod`, structurally equal to `after`.
+
+        Raises DiffError unless `mod` is structurally equal to `before`.
+        """
+        return self._patch.apply(_module(mod, "apply takes a Diff and a module or function"))
+
+    def to_json(self) -> str:
+        """The summary, the changes, and what `apply` needs, constants included, as JSON.
+
+        Raises DiffError for a module with free variables, and AttributeValueError for an attribute
+        that has no form in JSON.
+        """
+        data = {
+            "schema": SCHEMA,
+            "kind": "diff",
+            "equal": self.equal,
+            "summary": self.summary,
+            "changes": [change.to_data() for change in self.changes],
+            "patch": self._patch.to_data(),
+        }
+        return json.dumps(data)
+
+    @staticmethod
+    def from_json(text: str) -> Diff:
+        """The diff of `to_json`. It applies, and has its summary and changes; `apply` gives the
+        modules for a diff with rows. Raises DiffError for other text."""
+        return SavedDiff(text)
 
     def rows(self, show_types: bool = False) -> list[Row]:
         """The aligned lines of both texts, with type comments if `show_types`."""
@@ -39,31 +92,24 @@ class Diff:
             "show_types": show_types,
             "header": False,
         }
-        return rows_of(print_lines(self.before, **options), print_lines(self.after, **options))
+        before = print_lines(self.before, **options)
+        return rows_of(self.correspondence, before, print_lines(self.after, **options))
 
     @cached_property
     def changes(self) -> list[Change]:
-        """The classified differences, in the order of the text."""
-        return [] if self.equal else changes_of(self.rows(), self.after)
+        """The classified differences."""
+        return [] if self.equal else changes_of(self.correspondence)
 
     @property
     def summary(self) -> str:
-        """The number of changes of each kind, such as "58 outlined, 2 added"."""
-        counts = Counter(c.kind for c in self.changes)
-        return ", ".join(f"{n} {kind}" for kind, n in counts.items()) or "no change"
+        """What changed how often, such as "59 calls moved into @f, 2 calls added"."""
+        return summary_of(self.changes)
 
     def __bool__(self) -> bool:
         return not self.equal
 
     def __str__(self) -> str:
-        lines = [self.summary]
-        for row in self.rows():
-            if row.kind == "changed":
-                lines += [f"~ {row.before.text}", f"> {row.after.text}"]  # type: ignore[union-attr]
-            else:
-                line = row.after or row.before
-                lines.append(f"{_GLYPHS[row.kind]} {line.text}")  # type: ignore[union-attr]
-        return "\n".join(lines)
+        return text_of(self.summary, self.rows() if self else ())
 
     def __repr__(self) -> str:
         return f"<Diff: {self.summary}>"
@@ -74,12 +120,60 @@ class Diff:
 
 def diff(before: IRModule | Function, after: IRModule | Function) -> Diff:
     """The structural difference between two modules or functions, ignoring renumbering."""
-    return Diff(_module(before), _module(after))
+    expected = "diff takes two modules or functions"
+    return Diff(_module(before, expected), _module(after, expected))
 
 
-def _module(obj: IRModule | Function) -> IRModule:
+def _module(obj: IRModule | Function, expected: str) -> IRModule:
     if isinstance(obj, Function):
         return IRModule.unchecked(obj)
     if not isinstance(obj, IRModule):
-        raise PassError(f"diff takes two modules or functions, found {type(obj).__name__}")
+        raise PassError(f"{expected}, found {type(obj).__name__}")
     return obj
+
+
+class SavedDiff(Diff):
+    """A diff that was read from JSON: it has no modules, so neither rows nor nodes."""
+
+    def __init__(self, text: str):
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            raise DiffError(f"a saved diff is JSON, found {text[:40]!r}: {error}") from error
+        if not isinstance(data, dict) or data.get("kind") != "diff":
+            raise DiffError("the JSON is no saved diff; Diff.to_json() writes one")
+        if data.get("schema") != SCHEMA:
+            raise DiffError(
+                f"the saved diff has schema {data.get('schema')!r}, this version reads {SCHEMA}; "
+                f"make it again with this version"
+            )
+        try:
+            self.equal = bool(data["equal"])
+            self.changes = [Change(before=None, after=None, **c) for c in data["changes"]]
+            self._patch = Patch.from_data(data["patch"])
+        except (KeyError, TypeError) as error:
+            raise DiffError(f"the saved diff is not complete: {error}") from error
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("before", "after"):
+            raise DiffError(
+                f"a diff read from JSON has no module {name!r}; with the first module at hand, "
+                f"diff(mod, saved.apply(mod)) has both"
+            )
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def __str__(self) -> str:
+        return "\n".join([self.summary, *(f"  {change}" for change in self.changes)])
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return {"text/plain": str(self)}
+
+
+def apply(diff: Diff, mod: IRModule | Function) -> IRModule:
+    """The module that `diff` makes of `mod`: `apply(diff(a, b), a)` is structurally equal to b.
+
+    Raises DiffError unless `mod` is structurally equal to the module that the diff begins with.
+    """
+    if not isinstance(diff, Diff):
+        raise ArgumentError(f"apply takes a Diff and a module, found {type(diff).__name__}")
+    return diff.apply(mod)

@@ -1,23 +1,26 @@
 """Alignment of the lines of two printed modules.
 
-Lines are compared without their numbers (`%3`, `meta[...][1]`), function by function. Two lines
-with equal text still differ if a number on them denotes another node, or if a constant on them has
-another value; so lines that are shown as the same are the same.
+Two lines are in one row if their nodes correspond, as far as the order of both texts allows. They
+are the same if their texts are, but for names, and what the names denote corresponds; so lines that
+are shown as the same are the same.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from typing import Any
+from itertools import pairwise
 
-from byoc_lab.relay.ir.expr import Constant, Expr, Op
+from byoc_lab.lab.diffing.flow import own_fields
+from byoc_lab.lab.diffing.matching import Correspondence
+from byoc_lab.lab.diffing.ordering import longest_increasing
+from byoc_lab.relay.ir.expr import Constant, Expr, Function
 from byoc_lab.relay.text.printer_lines import Line
 
-_NUMBER = re.compile(r"%\d+\b|(?<=\])\[\d+\]")
-_REFERENCE = re.compile(r"%\d+\b")
+_NAME = re.compile(r"[%@][^\s,:;()\[\]{}=]+|(?<=\])\[\d+\]|global_symbol=\"[^\"]*\"")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,16 +32,22 @@ class Row:
     after: Line | None
 
 
-def rows_of(before: Sequence[Line], after: Sequence[Line]) -> list[Row]:
-    """The aligned lines of two texts.
-
-    Functions of the same name are aligned, in the order of names, in which a module prints them.
-    """
+def rows_of(found: Correspondence, before: Sequence[Line], after: Sequence[Line]) -> list[Row]:
+    """The aligned lines of two texts. Functions that correspond are aligned, in the order of the
+    names of the second module."""
     left, right = _by_function(before), _by_function(after)
+    blocks: list[tuple[str | None, str | None]] = [(None, None)]
+    blocks += [(f, g) for f, g in found.functions.items()]
+    blocks += [(f, None) for f in left if f is not None and f not in found.functions]
+    taken = set(found.functions.values())
+    blocks += [(None, g) for g in right if g is not None and g not in taken]
+    blocks.sort(key=lambda names: names[1] or names[0] or "")
     rows: list[Row] = []
-    for name in sorted({*left, *right}, key=str):
-        rows += _align(left.get(name, []), right.get(name, []))
-    return _checked(rows)
+    for f, g in blocks:
+        mine = left.get(f, []) if f is not None or g is None else []
+        theirs = right.get(g, []) if g is not None or f is None else []
+        rows += _align(found, mine, theirs)
+    return rows
 
 
 def _by_function(lines: Sequence[Line]) -> dict[str | None, list[Line]]:
@@ -49,82 +58,64 @@ def _by_function(lines: Sequence[Line]) -> dict[str | None, list[Line]]:
     return found
 
 
-def _align(a: list[Line], b: list[Line]) -> Iterator[Row]:
-    keys_a, keys_b = [_key(x) for x in a], [_key(x) for x in b]
-    start = _common_prefix(keys_a, keys_b)
-    end = _common_prefix(keys_a[start:][::-1], keys_b[start:][::-1])
-    yield from (Row("same", x, y) for x, y in zip(a[:start], b[:start], strict=True))
-    stop_a, stop_b = len(a) - end, len(b) - end
-    matcher = SequenceMatcher(None, keys_a[start:stop_a], keys_b[start:stop_b], autojunk=False)
-    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-        mine, theirs = a[start + i1 : start + i2], b[start + j1 : start + j2]
-        if tag == "equal":
-            yield from (Row("same", x, y) for x, y in zip(mine, theirs, strict=True))
-        else:
-            yield from _pair_up(mine, theirs)
-    yield from (Row("same", x, y) for x, y in zip(a[stop_a:], b[stop_b:], strict=True))
+def _align(found: Correspondence, a: list[Line], b: list[Line]) -> Iterator[Row]:
+    place = {key: n for n, key in _keys(b)}
+    candidates = []
+    for n, key in _keys(a):
+        partner = found.to_after.get(key[0]) if key is not None else None
+        if partner is not None and (partner, key[1]) in place:
+            candidates.append((n, place[partner, key[1]]))
+    fixed = [candidates[n] for n in longest_increasing([m for _, m in candidates])]
+    for (i, j), (k, m) in pairwise([(-1, -1), *fixed, (len(a), len(b))]):
+        yield from _gap(a[i + 1 : k], b[j + 1 : m])
+        if k < len(a):
+            yield Row("same" if _are_same(found, a[k], b[m]) else "changed", a[k], b[m])
 
 
-def _common_prefix(a: Sequence[object], b: Sequence[object]) -> int:
-    n = 0
-    for x, y in zip(a, b, strict=False):
-        if x != y:
-            break
-        n += 1
-    return n
+def _keys(lines: list[Line]) -> Iterator[tuple[int, tuple[Expr, int]]]:
+    """The lines that have a node, each with the node and how many lines before have the same."""
+    seen: Counter[Expr] = Counter()
+    for n, line in enumerate(lines):
+        if line.node is not None:
+            yield n, (line.node, seen[line.node])
+            seen[line.node] += 1
 
 
-def _key(line: Line) -> Any:
-    """A key of what a line says, independent of its numbers."""
-    text = _NUMBER.sub(lambda number: number[0][0], line.text)
-    constants = [p for p in line.node.parts() if isinstance(p, Constant)] if line.node else []
-    return (text, tuple(_value_key(c) for c in constants)) if constants else text
+def _gap(a: list[Line], b: list[Line]) -> Iterator[Row]:
+    """Lines without partners. Closing lines, and those of type definitions, have no nodes: they
+    are paired if their texts are equal."""
+    places: dict[str, list[int]] = {}
+    for n, line in enumerate(b):
+        if line.node is None:
+            places.setdefault(line.text.strip(), []).append(n)
+    at = 0
+    for line in a:
+        same = places.get(line.text.strip(), []) if line.node is None else []
+        n = bisect_left(same, at)
+        if n == len(same):
+            yield Row("removed", line, None)
+            continue
+        yield from (Row("added", None, other) for other in b[at : same[n]])
+        yield Row("same", line, b[same[n]])
+        at = same[n] + 1
+    yield from (Row("added", None, other) for other in b[at:])
 
 
-def _value_key(constant: Constant) -> Any:
-    data = constant.numpy()
-    return (data.shape, data.dtype.str, hash(data.tobytes()) if data.size else 0)
-
-
-def _pair_up(a: list[Line], b: list[Line]) -> Iterator[Row]:
-    """Rows of lines that differ; two lines of the same operator are one changed line."""
-    matcher = SequenceMatcher(None, [_kind(x) for x in a], [_kind(y) for y in b], autojunk=False)
-    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-        if tag == "equal":
-            yield from (Row("changed", x, y) for x, y in zip(a[i1:i2], b[j1:j2], strict=True))
-        else:
-            yield from (Row("removed", x, None) for x in a[i1:i2])
-            yield from (Row("added", None, y) for y in b[j1:j2])
-
-
-def _kind(line: Line) -> Any:
-    node = line.node
-    if node is None:
-        return line.text.strip()
-    callee = getattr(node, "op", None)
-    return callee.name if isinstance(callee, Op) else type(node).__name__
-
-
-def _checked(rows: list[Row]) -> list[Row]:
-    """The rows, where lines with equal text but other operands are changed lines."""
-    partner: dict[Expr, Expr] = {}
-    for row in rows:
-        if row.before and row.after and row.before.node is not None and row.after.node is not None:
-            partner[row.before.node] = row.after.node
-    return [
-        Row("changed", r.before, r.after)
-        if r.kind == "same" and not _same_references(r.before, r.after, partner)
-        else r
-        for r in rows
-    ]
-
-
-def _same_references(a: Line | None, b: Line | None, partner: dict[Expr, Expr]) -> bool:
-    assert a is not None and b is not None
-    names_a, names_b = _REFERENCE.findall(a.text), _REFERENCE.findall(b.text)
-    for x, y in zip(names_a, names_b, strict=True):
-        if x in a.refs and y in b.refs:
-            mine, theirs = a.refs[x], b.refs[y]
-            if mine is not theirs and partner.get(mine) is not theirs:
-                return False
-    return True
+def _are_same(found: Correspondence, a: Line, b: Line) -> bool:
+    """Whether two lines of corresponding nodes say the same."""
+    x, y = a.node, b.node
+    assert x is not None and y is not None
+    names_a, names_b = _NAME.findall(a.text), _NAME.findall(b.text)
+    if _NAME.sub("%", a.text) != _NAME.sub("%", b.text) or len(names_a) != len(names_b):
+        return False
+    if isinstance(x, Function) and isinstance(y, Function):
+        names = found.functions.get(a.function or "") == b.function
+        return names and [found.to_after.get(p) for p in x.params] == list(y.params)
+    if own_fields(x) != own_fields(y):
+        return False
+    for p, q in zip(a.refs.values(), b.refs.values(), strict=False):
+        if not found.corresponds(p, q):
+            return False
+    mine, theirs = ([p for p in n.parts() if isinstance(p, Constant)] for n in (x, y))
+    values = [found.before.digest(p) for p in mine] == [found.after.digest(q) for q in theirs]
+    return values and len(a.refs) == len(b.refs)

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from byoc_lab import display
-from byoc_lab.errors import ByocLabError, StageIndexError, UnknownNameError, nearest
-from byoc_lab.lab.diffing import Diff, diff
+from byoc_lab.errors import ArgumentError, ByocLabError, StageIndexError, UnknownNameError, nearest
+from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.linting import Finding, lint
-from byoc_lab.lab.tracing.events import Events
+from byoc_lab.lab.tracing.events import Events, Notes
+from byoc_lab.lab.tracing.history import History
+from byoc_lab.lab.tracing.lineage import ComposedLineage
 from byoc_lab.lab.tracing.pickling import roots
+from byoc_lab.lab.tracing.provenance import Provenance
 from byoc_lab.lab.tracing.replay import replay
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir import pickling
+from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_module
 
@@ -27,7 +32,8 @@ class Stage:
 
     name: of the pass. group: the name of its sequence (FoldScaleAxis), if it has one.
     before, after: the modules; after is None if the pass raised `error`.
-    skipped: why the pass did not run. seconds: wall time. events: the rewrites, in order.
+    skipped: why the pass did not run. seconds: wall time. events: the rewrites, in order. notes:
+        refusals and merges that were not made.
     """
 
     index: int
@@ -39,6 +45,7 @@ class Stage:
     error: Exception | None = None
     skipped: str = ""
     group: str = ""
+    notes: Notes = field(default_factory=Notes)
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields, without the values that are computed on demand."""
@@ -81,9 +88,34 @@ class Stage:
             return infer_module(mod)
         return _typed_if_possible(mod) if _is_typed(self.before) else mod
 
+    @cached_property
+    def provenance(self) -> Provenance:
+        """Which nodes of the result come from which of the input. If there is no result, the input
+        counts as the result."""
+        after = self.after if self.after is not None else self.before
+        return Provenance(self.before, after, self.events)
+
+    def origins(self, node: Expr) -> tuple[Expr, ...]:
+        """The nodes of `before` that `node`, of `after`, comes from, the nearest first.
+
+        Empty for a node that a rewrite inserted; `rule_of` names it. Raises UnknownNodeError.
+        """
+        return self.provenance.origins(node)
+
+    def images(self, node: Expr) -> tuple[Expr, ...]:
+        """The nodes of `after` that come from `node`, of `before`, the nearest first: `b` is in
+        `images(a)` if and only if `a` is in `origins(b)`. Raises UnknownNodeError."""
+        return self.provenance.images(node)
+
+    def rule_of(self, node: Expr) -> str:
+        """The rule that created `node`, of `after`; "" if it is a node of `before`, rewritten
+        operands and types aside, or if the pass did not report it. Raises UnknownNodeError."""
+        return self.provenance.rule(node)
+
     def diff(self) -> Diff:
-        """The diff of the modules before and after the pass."""
-        return diff(self.before, self.after if self.after is not None else self.before)
+        """The diff of the modules before and after the pass, by the provenance of the nodes."""
+        after = self.after if self.after is not None else self.before
+        return Diff(self.before, after, lambda: self.provenance)
 
     def __repr__(self) -> str:
         state = "failed" if self.error else "skipped" if self.skipped else ""
@@ -159,6 +191,35 @@ class Trace:
 
     def __iter__(self) -> Iterator[Stage]:
         return iter(self.stages)
+
+    def diff(self, first: int | str = 0, last: int | str = -1) -> Diff:
+        """The diff of the module before stage `first` and the one after stage `last`, by the
+        provenance of the nodes: of the input and the result of the pipeline by default.
+
+        Raises StageIndexError, UnknownNameError, and ArgumentError if `last` is before `first`.
+        """
+        begin, end = self[first].index, self[last].index
+        if end < begin:
+            raise ArgumentError(
+                f"diff goes from an earlier stage to a later one, found {first!r} (number {begin}) "
+                f"and {last!r} (number {end}); swap them"
+            )
+        stages = self.stages[begin : end + 1]
+        after = stages[-1].after if stages[-1].after is not None else stages[-1].before
+
+        def lineage() -> ComposedLineage | None:
+            if any(a.after is not b.before for a, b in pairwise(stages)):
+                return None  # a stage that the trace does not have came in between
+            return ComposedLineage([stage.provenance for stage in stages])
+
+        return Diff(stages[0].before, after, lineage)
+
+    def history(self, node: Expr) -> History:
+        """A node of any stage through all stages, from the input of the pipeline to its result.
+
+        Raises UnknownNodeError if no module of the trace has the node.
+        """
+        return History(self.stages, node)
 
     def save_html(self, path: str | Path) -> Path:
         """Write the whole trace as one HTML file that needs no kernel and no network."""

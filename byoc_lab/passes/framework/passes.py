@@ -174,6 +174,16 @@ class Sequential(Pass):
 
 _factories: dict[str, Callable[[], Pass]] = {}
 
+# The passes of byoc_lab.compat.passes, which nothing here may import: a test compares the names.
+COMPAT_PASSES = frozenset((
+    "AnnotateSpans", "CanonicalizeCast", "CombineParallelBatchMatmul", "CombineParallelConv2D",
+    "CombineParallelDense", "DeadCodeElimination", "DefuseOps", "DivToMul",
+    "EliminateCommonSubexpr", "EtaExpand", "ExtractFusedFunctions", "FastMath",
+    "FlattenAtrousConv", "FuseOps", "Inline", "InlineCompilerFunctionsBoundTo", "LambdaLift",
+    "MarkCompilerFunctionsAsExtern", "OutlineCompilerFunctionsWithExistingGlobalSymbols",
+    "PrintIR", "SimplifyFCTranspose",
+))  # fmt: skip
+
 
 def register_pass(name: str, factory: Callable[[], Pass]) -> None:
     """Make a pass (with default options) available by name."""
@@ -185,6 +195,11 @@ def make_pass(name: str, era: str | None = None) -> Pass:
 
     Raises UnknownNameError, and PassError for a pass that needs arguments.
     """
+    if name not in _factories and name in COMPAT_PASSES:
+        raise UnknownNameError(
+            f"the pass {name} is for scripts written for TVM: import byoc_lab.compat, which "
+            f"registers it"
+        )
     if name not in _factories:
         raise UnknownNameError(
             f"no pass is named {name!r}; {nearest(name, _factories)} "

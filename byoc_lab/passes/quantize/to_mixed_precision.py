@@ -62,9 +62,9 @@ DEFAULT_FOLLOW_LIST = (
 )  # fmt: skip
 DEFAULT_NEVER_LIST = (
     # Their results are much greater than their operands, or of many summands.
-    "exp", "power", "nn.cross_entropy", "nn.cross_entropy_with_logits", "nn.softmax",
-    "nn.l2_normalize", "erf", "nn.global_avg_pool2d", "nn.adaptive_avg_pool1d",
-    "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d", "sum", "mean", "variance", "nn.layer_norm",
+    "exp", "power", "nn.softmax", "nn.l2_normalize", "erf", "nn.global_avg_pool2d",
+    "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d", "sum", "mean",
+    "variance", "nn.layer_norm",
     # The end of a range may be beyond what float16 can say.
     "arange",
 )  # fmt: skip

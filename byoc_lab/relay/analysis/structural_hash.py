@@ -1,10 +1,13 @@
 """Structural hash: what is structurally equal (see `structural`) has one hash.
 
-Source: `tvm.ir.structural_hash` of TVM 0.16.
+The hash is the same in every process: it does not depend on Python's own, which differs from one
+process to the next. Source: `tvm.ir.structural_hash` of TVM 0.16.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any
 
 from byoc_lab.relay.analysis.structural import (
@@ -16,86 +19,118 @@ from byoc_lab.relay.analysis.structural import (
 )
 from byoc_lab.relay.ir.adt import Constructor, Match, TypeData
 from byoc_lab.relay.ir.attrs import Attrs
-from byoc_lab.relay.ir.dims import symbol
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Op, TupleGetItem, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import GlobalTypeVar, Type, replace, with_dims
 from byoc_lab.relay.ir.visit import post_order
 
+_LENGTH = 10_007
+"""What every name of a symbolic length stands for; equal lengths are equal numbers then."""
+
 
 def structural_hash(node: Any, map_free_vars: bool = False) -> int:
-    """A hash on which structurally equal expressions and modules agree."""
+    """A number of 64 bits on which structurally equal expressions and modules agree."""
     if isinstance(node, IRModule):
         pairs = ((gv.name_hint, structural_hash(f, map_free_vars)) for gv, f in node.items())
         types = sorted(v.name_hint for v in node.type_definitions)
-        return hash((*sorted(pairs), *types))
+        return _number(_digest((*sorted(pairs), *types)))
     if isinstance(node, TypeData):
-        return hash((node.header, str(definition_key(node))))
+        return _number(_digest((node.header.name_hint, str(definition_key(node)))))
     if isinstance(node, Type):
-        return hash(_nameless_type(node, {}))
+        return _number(_digest(_type_text(node, {})))
     node = as_expression(node)
     if not isinstance(node, Expr):
-        return hash(repr(node))
-    return _hash_expr(node, map_free_vars)
+        return _number(_digest(_content(node)))
+    return _number(_expression_digest(node, map_free_vars))
 
 
-def _hash_expr(root: Expr, map_free_vars: bool) -> int:
-    # A node hashes to its own fields and the positions of its parts in the walk; nodes whose
-    # sharing does not count stand for their content instead of a position.
-    place: dict[Expr, Any] = {}
+def _digest(content: Any) -> bytes:
+    """A digest of nested tuples of numbers, strings and bytes, whose `repr` is their content."""
+    return blake2b(repr(content).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+def _number(digest: bytes) -> int:
+    return int.from_bytes(digest, "little")
+
+
+def _expression_digest(root: Expr, map_free_vars: bool) -> bytes:
+    # The digest of a node is that of its own fields and the positions of its parts in the walk;
+    # nodes whose sharing does not count stand for their content instead of a position.
+    place: dict[Expr, int | bytes] = {}
     bound: dict[Expr, None] = {}
     types: dict[Type, Type] = {}  # those that functions are generic over have one name, too
     for node in post_order(root):
         bound.update(dict.fromkeys(node.binds()))
         if isinstance(node, Function):
             types.update(dict.fromkeys(node.type_params, _TYPE_PARAMETER))
-    words: list[int] = []
+    whole, count = blake2b(digest_size=8), 0
     for node in post_order(root):
-        own = _own_hash(node, node in bound or map_free_vars, types)
-        word = hash((type(node).__name__, own, tuple(place[p] for p in node.parts())))
+        own = _own_content(node, node in bound or map_free_vars, types)
+        digest = _digest((type(node).__name__, own, tuple(place[p] for p in node.parts())))
         if counts_sharing(node):
-            place[node] = len(words)
-            words.append(word)
+            place[node] = count
+            whole.update(digest)
+            count += 1
         else:
-            place[node] = (word,)
-    last = place[root]
-    return hash((tuple(words), last))
+            place[node] = digest
+    whole.update(_digest(place[root]))
+    return whole.digest()
 
 
-def _own_hash(node: Expr, bound: bool, types: dict[Type, Type]) -> Any:
+def _own_content(node: Expr, bound: bool, types: dict[Type, Type]) -> Any:
     if isinstance(node, Var):
         ty = node.type_annotation
-        return (ty and _nameless_type(ty, types)) if bound else id(node.vid)
-    if isinstance(node, GlobalVar):
-        return node.name_hint
-    if isinstance(node, Op):
-        return node.name
+        # Free variables are equal to themselves alone, and so have equal names.
+        return (ty and _type_text(ty, types)) if bound else ("free", node.name_hint)
+    if isinstance(node, (GlobalVar, Op)):
+        return node.name_hint if isinstance(node, GlobalVar) else node.name
     if isinstance(node, Constructor):
         return node.identity
     if isinstance(node, Match):
         return (node.complete, *(c.lhs.shape() for c in node.clauses))
     if isinstance(node, Constant):
-        return (node.numpy().dtype.str, node.numpy().shape, node.numpy().tobytes())
+        return _constant_content(node)
     if isinstance(node, Call):  # the types given to an operator follow from its arguments
         given = () if isinstance(node.op, Op) else node.type_args
-        return (_hash_attrs(node.attrs), *(_nameless_type(t, types) for t in given))
+        return (_content(node.attrs), *(_type_text(t, types) for t in given))
     if isinstance(node, TupleGetItem):
         return node.index
     if isinstance(node, Function):
-        return (_hash_attrs(node.attrs), len(node.params))
+        return (_content(node.attrs), len(node.params))
     return None
 
 
-def _nameless_type(ty: Type, types: dict[Type, Type]) -> Type:
+def _constant_content(node: Constant) -> tuple[Any, ...]:
+    array = node.numpy()
+    data = blake2b(array.tobytes(), digest_size=16).digest()
+    return array.dtype.str, array.shape, data
+
+
+def _type_text(ty: Type, types: dict[Type, Type]) -> str:
     """`ty` without what two equal types may call otherwise."""
     plain = with_dims(ty, lambda d: d.replace(dict.fromkeys(d.names(), _LENGTH)))
-    return replace(without_holes(plain), types)
+    return str(replace(without_holes(plain), types))
 
 
-def _hash_attrs(attrs: Attrs | None) -> Any:
-    if attrs is None:
-        return None
-    return hash(Attrs(attrs.schema, {k: renamed(v, _NAMELESS) for k, v in attrs.items()}))
+def _content(value: Any) -> Any:
+    """The value of an attribute, or attributes, as nested tuples of numbers and strings; without
+    floats, of which close ones count as equal, and without names of variables."""
+    if value is None or isinstance(value, (bool, bytes)):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, Attrs):
+        return value.type_key, _content(dict(value.items()))
+    if isinstance(value, Mapping):
+        items = [(_content(renamed(k, _NAMELESS)), _content(v)) for k, v in value.items()]
+        return tuple(sorted(items, key=repr))
+    if isinstance(value, (tuple, list)):
+        return tuple(map(_content, value))
+    if isinstance(value, Constant):
+        return _constant_content(value)
+    return _type_text(value, {}) if isinstance(value, Type) else type(value).__name__
 
 
 class _Nameless(dict[Any, str]):
@@ -106,5 +141,4 @@ class _Nameless(dict[Any, str]):
 
 
 _NAMELESS = _Nameless()
-_LENGTH = symbol("a length")
 _TYPE_PARAMETER = GlobalTypeVar("a type parameter")

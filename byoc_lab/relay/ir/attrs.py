@@ -16,7 +16,7 @@ from byoc_lab.errors import (
     UnknownAttributeError,
     UnknownNameError,
 )
-from byoc_lab.relay.ir.integers import IntImm
+from byoc_lab.relay.ir.dims.integers import IntImm
 from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.ir.types import SHORT_DTYPES, is_dtype
 

@@ -8,7 +8,6 @@ of such classes call the functions below, which call the functions given to `pro
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 _provided: dict[str, Callable[..., Any]] = {}
@@ -27,11 +26,6 @@ def print_text(obj: Any, **options: Any) -> str:
 def print_shown(obj: Any) -> str:
     """The Relay text that `str` returns."""
     return _provided["print_shown"](obj)
-
-
-def parse_file(path: Path) -> Any:
-    """The module whose Relay text a file holds, with types."""
-    return _provided["parse_file"](path)
 
 
 def reduce(obj: Any) -> tuple[Any, ...]:

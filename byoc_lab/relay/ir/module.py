@@ -7,7 +7,6 @@ work on a `copy`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, TypeVar
 
 from byoc_lab import display
@@ -32,9 +31,6 @@ class Map(dict[Key, Value]):
         return list(super().items())
 
 
-_STD = Path(__file__).parents[1] / "std"
-
-
 class IRModule:
     """Functions by global variable. `mod["main"]`, `mod["f"] = function`, `print(mod)`.
 
@@ -57,7 +53,6 @@ class IRModule:
         self.declared: dict[GlobalVar, Type] = {}
         self.notes: list[str] = []
         self.source_map = SourceMap()
-        self._imported: frozenset[str] = frozenset()
         for type_var, data in (type_definitions or {}).items():
             self._put(type_var, data)
         for name, func in (functions or {}).items():
@@ -103,7 +98,6 @@ class IRModule:
         copied.type_definitions, copied.attrs = Map(self.type_definitions), self.attrs
         copied.declared, copied.notes = dict(self.declared), list(self.notes)
         copied.source_map = self.source_map.copy()
-        copied._imported = self._imported
         return copied
 
     def with_functions(self, functions: Mapping[GlobalVar, Function]) -> IRModule:
@@ -192,18 +186,6 @@ class IRModule:
             mine[own] = self._by_name.setdefault(name, own)
         for gv, func in other.items():
             self._put(gv, rebuild(func, lambda pre, post: post, memo=dict(mine)))
-
-    def import_from_std(self, file_to_import: str) -> None:
-        """Add the types and functions of a file in `relay/std` (such as "prelude.rly") once. Raises
-        UnknownNameError."""
-        if file_to_import in self._imported:
-            return
-        path = _STD / file_to_import
-        if path.parent != _STD or not path.is_file():
-            have = ", ".join(sorted(p.name for p in _STD.glob("*.rly")))
-            raise UnknownNameError(f"no file {file_to_import!r} comes with Relay; there are {have}")
-        self.update(hooks.parse_file(path))
-        self._imported |= {file_to_import}
 
     def get_global_type_var(self, name: str) -> GlobalTypeVar:
         """The module's type of that name. Raises UnknownNameError."""

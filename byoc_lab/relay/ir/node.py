@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from byoc_lab.errors import DuplicateNameError, UnknownNameError, UntypedError
 from byoc_lab.relay.ir import hooks
@@ -192,6 +192,8 @@ class Op(Expr):
     definition: Any  # an OpDef, whose module imports this one
     _attributes: dict[str, tuple[Any, int]]
     _registry: dict[str, Op] = {}
+    elsewhere: ClassVar[dict[str, str]] = {}
+    """Operators that a module defines which nothing here imports: their names, its name."""
 
     def __init__(self, name: str, definition: Any):
         super().__init__()
@@ -216,6 +218,9 @@ class Op(Expr):
         try:
             return Op._registry[name]
         except KeyError:
+            if name in Op.elsewhere:
+                home = Op.elsewhere[name]
+                raise UnknownNameError(f"{home} defines {name!r}: import {home} first") from None
             near = difflib.get_close_matches(name, Op._registry, n=3)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             raise UnknownNameError(f"no operator is named {name!r}{hint}") from None
@@ -231,11 +236,6 @@ class Op(Expr):
         """An attribute such as "target.dnnl", or None."""
         value, _ = self._attributes.get(key, (None, 0))
         return value
-
-    @property
-    def support_level(self) -> int:
-        """TVM's support level of the operator; 1 is the most widely supported."""
-        return self.definition.support_level
 
     @property
     def description(self) -> str:

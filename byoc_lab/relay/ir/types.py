@@ -14,7 +14,7 @@ from functools import lru_cache
 from byoc_lab.errors import AttributeValueError, TypeInferenceError
 from byoc_lab.relay.ir import hooks
 from byoc_lab.relay.ir.dims import Dim, Symbolic, Unknown, as_dim
-from byoc_lab.relay.ir.integers import IntImm
+from byoc_lab.relay.ir.dims.integers import IntImm
 
 MAX_DEPTH = 100
 

@@ -1,31 +1,30 @@
 """The operators: one definition each (see `registry.define_op`), in files by family.
 
-Every module of the folders below is imported here by discovery, so a new family is a new file.
+Every module of the folders below is imported here by `discover`, so a new family is a new file.
+`byoc_lab.compat.op` does the same for the operators that only scripts written for TVM use.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-
 from byoc_lab.relay.ir.expr import Op
+from byoc_lab.relay.op import annotation, image, nn, qnn, tensor, vision
+from byoc_lab.relay.op.framework.namespace import discover
 from byoc_lab.relay.op.framework.registry import OpDef, OpPattern, builder, builders, define_op
 
-_FAMILIES = ("annotation", "tensor", "nn", "image", "vision", "qnn")
-# These look up operators that the other modules define.
-_LAST = ["nn.packed", "qnn.unary", "qnn.linear", "tensor.dyn", "framework.shape_dependence"]
+discover(annotation, tensor, nn, image, vision, qnn, last=["dyn"])
 
-
-def _modules() -> list[str]:
-    modules = []
-    for family in _FAMILIES:
-        package = importlib.import_module(f"{__name__}.{family}")
-        modules += [f"{family}.{module.name}" for module in pkgutil.iter_modules(package.__path__)]
-    return [name for name in modules if name not in _LAST] + _LAST
-
-
-for _name in _modules():
-    importlib.import_module(f"{__name__}.{_name}")
+# Defined by `byoc_lab.compat.op`; the names are here for the error messages.
+IN_COMPAT = frozenset({
+    "annotation.checkpoint", "contrib_reverse_reshape", "device_copy", "image.crop_and_resize",
+    "image.dilation2d", "invert_permutation", "matrix_set_diag", "nn.batch_to_space_nd",
+    "nn.contrib_conv2d_NCHWc", "nn.contrib_dense_pack", "nn.contrib_depthwise_conv2d_NCHWc",
+    "nn.correlation", "nn.cross_entropy", "nn.cross_entropy_with_logits", "nn.dilate",
+    "nn.fifo_buffer", "nn.nll_loss", "nn.space_to_batch_nd", "on_device", "qnn.contrib_dense_pack",
+    "qnn.simulated_dequantize", "qnn.simulated_quantize", "searchsorted", "sequence_mask",
+    "sliding_window", "vision.multibox_prior", "vision.multibox_transform_loc", "vision.proposal",
+    "vision.regular_non_max_suppression", "vision.yolo_reorg",
+})  # fmt: skip
+Op.elsewhere.update(dict.fromkeys(IN_COMPAT, "byoc_lab.compat"))
 
 
 def get(name: str) -> Op:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from byoc_lab.relay.op import register_op_attr as _register_op_attr
+from byoc_lab.relay.op.framework.namespace import later as _later
 from byoc_lab.relay.op.framework.namespace import namespace as _namespace
 from byoc_lab.relay.op.qnn.requantize_config import RequantizeConfig as RequantizeConfig
 from byoc_lab.relay.op.qnn.requantize_config import (
@@ -28,7 +27,4 @@ def register_qnn_canonicalize(op_name: str, legal_op: object = None, level: int 
 
 _names = {n for n in globals() if n.startswith(("register_", "requantize_", "current_"))}
 __all__ = sorted({*_functions, *_names, "RequantizeConfig"})
-
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...
+__getattr__ = _later(__name__, "qnn.")

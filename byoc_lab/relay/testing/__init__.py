@@ -10,12 +10,10 @@ from byoc_lab.relay.testing import (
     inception_v3,
     layers,
     lenet,
-    lstm,
     mlp,
     mobilenet,
     resnet,
     squeezenet,
-    synthetic,
     vgg,
 )
 from byoc_lab.relay.testing.helpers import run_infer_type, run_opt_pass
@@ -32,13 +30,11 @@ __all__ = [
     "inception_v3",
     "layers",
     "lenet",
-    "lstm",
     "mlp",
     "mobilenet",
     "resnet",
     "run_infer_type",
     "run_opt_pass",
     "squeezenet",
-    "synthetic",
     "vgg",
 ]

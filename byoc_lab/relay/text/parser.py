@@ -48,9 +48,9 @@ from byoc_lab.relay.ir.expr import Expr, Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.recursion import RecursiveRule, run
 from byoc_lab.relay.ir.source_map import Source
+from byoc_lab.relay.text.json.metadata import MetaTable, read_metadata
+from byoc_lab.relay.text.json.reader import metadata_reader
 from byoc_lab.relay.text.lexer import METADATA_MARKS, tokenize
-from byoc_lab.relay.text.metadata import MetaTable, read_metadata
-from byoc_lab.relay.text.node_json import metadata_reader
 from byoc_lab.relay.text.parser_cursor import Places
 from byoc_lab.relay.text.parser_expr import ExprParser
 from byoc_lab.relay.text.parser_meta import MetaEntries

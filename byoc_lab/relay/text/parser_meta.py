@@ -17,7 +17,7 @@ from byoc_lab.relay.ir.attrs import Attrs, AttrsType, DictAttrs, attrs_type
 from byoc_lab.relay.ir.dims import symbol
 from byoc_lab.relay.ir.expr import Constant, Span
 from byoc_lab.relay.ir.types import TensorType
-from byoc_lab.relay.text.metadata import COMPILER_ATTRS_KEY, MetaTable
+from byoc_lab.relay.text.json.metadata import COMPILER_ATTRS_KEY, MetaTable
 
 UNKNOWN_COMPILER = "unknown"
 _COUNTED = (COMPILER_ATTRS_KEY, "relay.Constant")

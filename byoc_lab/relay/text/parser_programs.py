@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from byoc_lab.relay.ir.source_map import Source
+from byoc_lab.relay.text.json.metadata import read_metadata
+from byoc_lab.relay.text.json.reader import metadata_reader
 from byoc_lab.relay.text.lexer import METADATA_MARKS
-from byoc_lab.relay.text.metadata import read_metadata
-from byoc_lab.relay.text.node_json import metadata_reader
 
 # Characters that web pages substitute; replaced one by one, so that offsets stay valid.
 _WEB = str.maketrans(

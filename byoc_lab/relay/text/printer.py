@@ -12,8 +12,8 @@ from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay.ir.adt import TypeData
 from byoc_lab.relay.ir.expr import Expr, TupleWrapper
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.text.metadata import write_metadata
-from byoc_lab.relay.text.node_json_writer import metadata_writer
+from byoc_lab.relay.text.json.metadata import write_metadata
+from byoc_lab.relay.text.json.writer import metadata_writer
 from byoc_lab.relay.text.printer_lines import STYLES, Indented, Line, Style
 from byoc_lab.relay.text.printer_nodes import NodePrinter
 
@@ -52,6 +52,7 @@ def print_lines(
     show_types: bool = True,
     show_span: bool = False,
     exact: bool | None = None,
+    for_tvm: bool = False,
 ) -> list[Line]:
     """The lines of `print_text`, each with its expression.
 
@@ -67,6 +68,8 @@ def print_lines(
             metadata, and a name that TVM prints but cannot parse is replaced by a similar one,
             with the real one in a comment. Default: with the metadata and without annotations, in
             style "0.0.5".
+        for_tvm: whether the metadata has all attributes that TVM's parser reads only there. If not,
+            annotations show their compiler in the text: `compiler="dnnl"`.
 
     Raises UnknownNameError for an unknown style.
     """
@@ -79,6 +82,7 @@ def print_lines(
         show_types=show_types,
         show_span=show_span,
         exact=exact,
+        for_tvm=for_tvm,
     )[0]
 
 
@@ -91,6 +95,7 @@ def _print(
     show_types: bool = True,
     show_span: bool = False,
     exact: bool | None = None,
+    for_tvm: bool = False,
 ) -> tuple[list[Line], bool]:
     """The lines, and whether metadata exists, shown or not."""
     if style not in STYLES:
@@ -98,7 +103,7 @@ def _print(
     chosen = STYLES[style]
     is_to_be_read = show_meta_data and annotate is None
     exact = style == "0.0.5" and (is_to_be_read if exact is None else exact)
-    nodes = NodePrinter(chosen, show_meta_data, annotate, show_types, show_span, exact)
+    nodes = NodePrinter(chosen, show_meta_data, annotate, show_types, show_span, exact, for_tvm)
     lines = [Line(chosen.header)] if header else []
     if isinstance(obj, IRModule):
         items = list(obj.items())

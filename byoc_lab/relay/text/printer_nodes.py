@@ -56,8 +56,9 @@ class NodePrinter(ValuePrinter):
         show_types: bool,
         show_span: bool,
         exact: bool,
+        for_tvm: bool = False,
     ):
-        super().__init__(style, show_meta_data, exact)
+        super().__init__(style, show_meta_data, exact, for_tvm)
         self.annotate = annotate
         self.show_types = show_types
         self.show_span = show_span

@@ -14,8 +14,8 @@ from byoc_lab.relay.ir.attrs import REQUIRED, Attrs, DictAttrs, same_value
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.text import printer_exact
-from byoc_lab.relay.text.metadata import MetaTable, type_key
-from byoc_lab.relay.text.node_json_writer import node_key
+from byoc_lab.relay.text.json.metadata import MetaTable, type_key
+from byoc_lab.relay.text.json.writer import node_key
 from byoc_lab.relay.text.printer_lines import Style
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
@@ -37,10 +37,11 @@ def quoted(text: str) -> str:
 class ValuePrinter:
     """Writes attributes and constants, and collects the entries of the metadata."""
 
-    def __init__(self, style: Style, show_meta_data: bool, exact: bool):
+    def __init__(self, style: Style, show_meta_data: bool, exact: bool, for_tvm: bool):
         self.style = style
         self.show_meta_data = show_meta_data
         self.exact = exact
+        self.for_tvm = for_tvm
         self.metadata: MetaTable = {}
         self.entries: dict[tuple[str, int], str] = {}
 
@@ -144,7 +145,9 @@ class ValuePrinter:
         if isinstance(call.op, Op):
             if attrs.type_key != call.op.attrs_type_key:
                 elided = getattr(attrs, "elided", False)
-                if self.show_meta_data or self.style.old_attributes or elided:
+                own = attrs.schema is not None and attrs.schema is call.op.definition.attrs
+                complete = self.show_meta_data and (self.for_tvm or not own)
+                if complete or self.style.old_attributes or elided:
                     return [self.meta(attrs.type_key, attrs)]
             return self.fields(attrs)
         new = not self.style.old_attributes

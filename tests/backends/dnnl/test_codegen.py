@@ -10,6 +10,7 @@ import pytest
 from byoc_lab import relay
 from byoc_lab.backends import dnnl
 from byoc_lab.backends.dnnl import native
+from byoc_lab.backends.dnnl.checks import MAX_OPERANDS
 from byoc_lab.errors import BuildError
 from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.passes import MergeComposite
@@ -318,6 +319,16 @@ def test_what_has_no_counterpart_is_refused_by_name_and_place() -> None:
 
 @needs_native
 @pytest.mark.native
+@pytest.mark.parametrize("count", [64, 65])
+def test_as_many_tensors_are_joined_as_the_runtime_takes(count: int) -> None:
+    joined = function(relay.concatenate([relay.tanh(data)] * count, axis=0))
+    if count <= MAX_OPERANDS:
+        dnnl.compile_region(joined, "r")
+        return
+    with pytest.raises(BuildError, match="at most 64 tensors can be joined, found 65"):
+        dnnl.compile_region(joined, "r")
+
+
 def test_a_region_that_the_runtime_refuses_is_a_build_error() -> None:
     nothing = function(relay.Tuple([]))
     with pytest.raises(BuildError, match=r"DNNL refuses region @r: .*outputs"):

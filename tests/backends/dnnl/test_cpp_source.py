@@ -15,7 +15,7 @@ import pytest
 from byoc_lab import relay
 from byoc_lab.backends import dnnl
 from byoc_lab.backends.dnnl import native
-from byoc_lab.backends.dnnl.cpp_source import compile_command, cpp_source
+from byoc_lab.backends.dnnl.cpp.source import compile_command, cpp_source
 from byoc_lab.backends.dnnl.graph import MAX_POST_OPS
 from byoc_lab.backends.dnnl.kernel_table import UNTIMED
 from byoc_lab.errors import BuildError
@@ -269,7 +269,7 @@ def test_it_keeps_off_the_faults_of_onednn_as_the_runtime_does(library: ctypes.C
 def test_it_shows_the_line_that_compiles_it() -> None:
     region = dnnl.compile_region(function(CASES["bias and activation"][0]), "r")
     source = region.c_source
-    first = " ".join(compile_command("r.cc", "r.so"))
+    first = " ".join(compile_command("region.cc", "region.so"))
     assert source.startswith(f"// Compile with:\n// {first}\n")
     assert "ops.append_eltwise(algorithm::eltwise_relu" in source
     assert region.graph["symbol"] == "r"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from byoc_lab import backends, relay
 from byoc_lab.backends import dnnl
 from byoc_lab.backends.dnnl import native, operators
-from byoc_lab.backends.dnnl.legalize_qnn import LegalizeQnn
+from byoc_lab.compat.integrations.dnnl import LegalizeQnn
 from byoc_lab.passes import (
     AnnotateTarget,
     InferType,

@@ -9,10 +9,10 @@ from byoc_lab import build, relay, validate
 from byoc_lab.backends import dnnl
 from byoc_lab.backends.dnnl import native
 from byoc_lab.backends.dnnl.legalize import LegalizeGroupConv
+from byoc_lab.compat.integrations.dnnl import legalize_group_conv, legalize_pad_avg_pool
 from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay import IRModule, nn, structural_equal
 from byoc_lab.relay.ir.expr import Call
-from byoc_lab.relay.op.contrib.dnnl import legalize_group_conv, legalize_pad_avg_pool
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import evaluate
 

@@ -18,7 +18,7 @@ from byoc_lab.relay.op.contrib.dnnl import (
 )
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import evaluate
-from tests.passes.framework.test_events import _check as check_replay
+from tests.passes.framework.test_hook import _check as check_replay
 
 
 def module(expr: Expr) -> IRModule:

@@ -59,7 +59,7 @@ def test_mobilenet_is_hardly_more_than_its_constants() -> None:
 
 def test_other_programs() -> None:
     mod = relay.parse(f'#[version = "0.0.5"]\n{LETS}')
-    passes = ["InferType", "ToANormalForm", "FuseOps", "Inline", "DeadCodeElimination"]
+    passes = ["InferType", "ToANormalForm", "ToGraphNormalForm", "ToBasicBlockNormalForm"]
     _again(byoc_lab.trace(mod, passes))
     steps = ["InferType", relay.transform.AnnotateTarget("dnnl"), "PartitionGraph"]
     _again(byoc_lab.trace(nested_partition.network(), steps))

@@ -183,16 +183,23 @@ MEMBERS: tuple[Callable[[], Pass], ...] = (
     SimplifyInference,
     FoldConstant,
     FoldScaleAxis,
-    relay.transform.EliminateCommonSubexpr,
     relay.transform.CanonicalizeOps,
-    relay.transform.FuseOps,
-    relay.transform.DeadCodeElimination,
+    relay.transform.ToBasicBlockNormalForm,
+    relay.transform.RemoveUnusedFunctions,
     relay.transform.ToANormalForm,
     relay.transform.SimplifyExpr,
-    relay.transform.FastMath,
+    relay.transform.FoldExplicitPadding,
 )
 NAMES = st.sampled_from(
-    ["SimplifyInference", "FoldConstant", "FuseOps", "inner", "outer", "FoldScaleAxis", "InferType"]
+    [
+        "SimplifyInference",
+        "FoldConstant",
+        "SimplifyExpr",
+        "inner",
+        "outer",
+        "FoldScaleAxis",
+        "InferType",
+    ]
 )
 PIPELINES: st.SearchStrategy[Pass] = st.recursive(
     st.sampled_from(MEMBERS).map(lambda make: make()),
@@ -268,6 +275,16 @@ def test_instruments_listen_on_when_a_level_is_given() -> None:
     assert trace["FoldConstant"].skipped == "an instrument declined it"
     assert "BackwardFoldScaleAxis" in hears.passes
     assert hears.contexts == 1
+
+
+def test_a_sequence_inside_a_pass_is_part_of_its_stage() -> None:
+    @module_pass(opt_level=0)
+    def several(mod: IRModule, ctx: PassContext) -> IRModule:
+        return Sequential([InferType(), SimplifyInference()])(mod)
+
+    trace = byoc_lab.trace(_module(), [several])
+    assert [s.name for s in trace] == ["several"]
+    assert [e.rule for e in trace[0].events] == ["batch_norm"]
 
 
 def test_a_change_by_a_sequence_itself_is_a_stage() -> None:

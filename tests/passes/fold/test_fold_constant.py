@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import byoc_lab.compat  # noqa: F401 (defines on_device)
 from byoc_lab import relay
 from byoc_lab.compat.ir.relay_names import FoldConstantExpr
 from byoc_lab.passes import FoldConstant
 from byoc_lab.relay import Constant, Expr, Function, IRModule
 from byoc_lab.relay.analysis.queries import free_vars
-from byoc_lab.relay.op.annotation.device import on_device
 from byoc_lab.relay.typing.infer import infer_module
 from tests.parity.golden import golden_test
 
@@ -44,7 +44,7 @@ def test_shapes_that_are_not_known() -> None:
 
 
 def test_a_device_stays_around_its_constant() -> None:
-    there = on_device(three, "cpu", constrain_result=True)
+    there = relay.annotation.on_device(three, "cpu", constrain_result=True)
     kept = folded(there)
     assert "on_device(3f" in str(kept)
     assert "on_device(3f" in str(folded(relay.add(x, there)))
@@ -52,7 +52,7 @@ def test_a_device_stays_around_its_constant() -> None:
     assert isinstance(sum_of_both, Constant) and sum_of_both.numpy() == 4
     y = relay.var("y")
     assert "let" not in str(folded(relay.Let(y, there, y + x)))
-    chosen = folded(relay.If(on_device(relay.const(True), "cpu"), x, relay.exp(x)))
+    chosen = folded(relay.If(relay.annotation.on_device(relay.const(True), "cpu"), x, relay.exp(x)))
     assert isinstance(chosen, relay.Var)
 
 

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 
 import byoc_lab
 from byoc_lab import relay
+from byoc_lab.compat.passes import FastMath
 from byoc_lab.passes import Pass, PassContext
 from byoc_lab.relay import IRModule, assert_structural_equal
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.reference import evaluate
-from byoc_lab.transform import FastMath, FoldExplicitPadding, InferType
+from byoc_lab.transform import FoldExplicitPadding, InferType
 from tests import image_strategies as images
 from tests import strategies
 from tests.parity import cases

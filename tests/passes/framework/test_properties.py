@@ -7,6 +7,12 @@ import pytest
 from hypothesis import given, settings
 
 from byoc_lab import relay
+from byoc_lab.compat.passes import (
+    EliminateCommonSubexpr,
+    FuseOps,
+    Inline,
+    OutlineCompilerFunctionsWithExistingGlobalSymbols,
+)
 from byoc_lab.passes import Pass, PassContext, Sequential
 from byoc_lab.relay import IRModule, structural_equal
 from byoc_lab.relay.ir.visit import post_order
@@ -14,15 +20,11 @@ from byoc_lab.run.reference import evaluate
 from byoc_lab.transform import (
     AnnotateTarget,
     BackwardFoldScaleAxis,
-    EliminateCommonSubexpr,
     FoldConstant,
     ForwardFoldScaleAxis,
-    FuseOps,
     InferType,
-    Inline,
     MergeCompilerRegions,
     MergeComposite,
-    OutlineCompilerFunctionsWithExistingGlobalSymbols,
     PartitionGraph,
     SimplifyExpr,
     SimplifyInference,

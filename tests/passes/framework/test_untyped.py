@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.errors import TypeInferenceError
-from byoc_lab.passes import (
+from byoc_lab.compat.passes import (
     InlineCompilerFunctionsBoundTo,
     OutlineCompilerFunctionsWithExistingGlobalSymbols,
-    Pass,
-    make_pass,
 )
+from byoc_lab.errors import TypeInferenceError
+from byoc_lab.passes import Pass, make_pass
 from byoc_lab.relay import IRModule, structural_equal
 from byoc_lab.relay.typing.infer import infer_module
 

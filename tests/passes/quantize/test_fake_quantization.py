@@ -9,14 +9,15 @@ import pytest
 
 import byoc_lab
 from byoc_lab import relay
+from byoc_lab.compat.passes import DivToMul
 from byoc_lab.errors import PassError
-from byoc_lab.ir import TensorAffineType
 from byoc_lab.passes.quantize.fake_quantization_to_integer import list_fake_quantized_op_freqs
 from byoc_lab.relay import IRModule, assert_structural_equal
+from byoc_lab.relay.analysis.affine_type import TensorAffineType
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.reference import evaluate
-from byoc_lab.transform import DivToMul, FakeQuantizationToInteger, InferType
+from byoc_lab.transform import FakeQuantizationToInteger, InferType
 from tests.parity.cases import fake_quantized, load
 
 X = relay.var("x", shape=(1, 3, 8, 8), dtype="int8")

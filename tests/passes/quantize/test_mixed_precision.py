@@ -8,16 +8,18 @@ import pytest
 
 import byoc_lab as tvm
 from byoc_lab import relay
+from byoc_lab.compat.ir.loops import while_loop
+from byoc_lab.compat.passes import SimplifyFCTranspose
+from byoc_lab.compat.passes.simplify.simplify_fc_transpose import search_fc_transpose
 from byoc_lab.errors import PassError
 from byoc_lab.passes import Pass, PassContext
 from byoc_lab.passes.quantize.to_mixed_precision import MIXED_PRECISION_NEVER
-from byoc_lab.passes.simplify.simplify_fc_transpose import search_fc_transpose
 from byoc_lab.relay import Function, IRModule, assert_structural_equal
 from byoc_lab.relay.analysis.queries import free_vars
 from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.reference import evaluate
-from byoc_lab.transform import SimplifyFCTranspose, ToMixedPrecision
+from byoc_lab.transform import ToMixedPrecision
 from tests.parity import cases
 from tests.parity.cases import mixing
 
@@ -136,7 +138,7 @@ def test_bfloat16_is_divided_as_a_float() -> None:
 
 def test_a_loop_keeps_its_signature() -> None:
     i, x = (relay.var(name, shape=(), dtype="int32") for name in "ix")
-    again = relay.loops.while_loop(
+    again = while_loop(
         lambda i, x: relay.less(i, relay.const(10)),
         [i, x],
         lambda i, x: [relay.add(i, relay.const(1)), relay.add(x, i)],

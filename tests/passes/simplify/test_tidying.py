@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 
 import byoc_lab as tvm
+import byoc_lab.compat
 from byoc_lab import relay
+from byoc_lab.compat.passes import CanonicalizeCast, FlattenAtrousConv
 from byoc_lab.passes import Pass
 from byoc_lab.relay import Call, Expr, IRModule, assert_structural_equal
 from byoc_lab.relay.analysis.queries import list_op_freqs
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.reference import evaluate
-from byoc_lab.transform import CanonicalizeCast, DynamicToStatic, FlattenAtrousConv, InferType
+from byoc_lab.transform import DynamicToStatic, InferType
 from tests.parity import cases
 
 CASES: dict[str, Pass] = {

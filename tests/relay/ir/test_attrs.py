@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.relay.op.framework import op_attrs
+from byoc_lab.compat.op import op_attrs
 
 x = relay.var("x", shape=(2,))
 

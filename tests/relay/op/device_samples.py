@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from byoc_lab import relay
-from byoc_lab.relay.op.annotation.device import on_device
 from tests.relay.op.sample import Sample
 
 DEVICE_SAMPLES = [
-    Sample("on_device", lambda x: on_device(x, "cpu")),
+    Sample("on_device", lambda x: relay.annotation.on_device(x, "cpu")),
     Sample("device_copy", lambda x: relay.device_copy(x, "cpu", "cuda:1")),
 ]

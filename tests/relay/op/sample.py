@@ -1,4 +1,7 @@
-"""The class of sample calls; the samples are in `samples.py` and the files `*_samples.py`."""
+"""The class of sample calls; the samples are in `samples.py` and the files `*_samples.py`.
+
+The operators that `byoc_lab.compat` defines are checked in the same ways as those of the core.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+import byoc_lab.compat  # noqa: F401 (defines operators)
 from byoc_lab import relay
 from byoc_lab.relay import Expr, Function
 

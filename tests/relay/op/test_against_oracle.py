@@ -58,7 +58,7 @@ def test_tvm_reads_and_types_the_call_alike(
         text = typed_sources[sample.label]
         assert text.strip() == infer_module(mod).astext(show_meta_data=False).strip()
         return
-    results = oracle.run(mod.astext(), ["InferType"])
+    results = oracle.run(mod.astext(for_tvm=True), ["InferType"])
     assert results[-1].error is None, results[-1].error
     typed = infer_module(mod)
     if sample.op in PRINTED_OTHERWISE:
@@ -114,7 +114,10 @@ def values() -> dict[str, Any]:
     reason = skip_reason()
     if reason is not None:
         pytest.skip(reason)
-    calls = [(s.source or IRModule.from_expr(s.function()).astext(), s.data()) for s in SAMPLES]
+    calls = [
+        (s.source or IRModule.from_expr(s.function()).astext(for_tvm=True), s.data())
+        for s in SAMPLES
+    ]
     return dict(zip([s.label for s in SAMPLES], tvm_values(calls), strict=True))
 
 

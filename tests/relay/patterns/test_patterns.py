@@ -18,7 +18,7 @@ from byoc_lab.relay.patterns import (
     is_var,
     wildcard,
 )
-from byoc_lab.relay.patterns.patterns import root_operators
+from byoc_lab.relay.patterns.below import root_operators
 
 X = relay.var("x", shape=(2, 3))
 

@@ -9,10 +9,10 @@ import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
 
+import byoc_lab.compat  # noqa: F401 (defines on_device)
 from byoc_lab import relay
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.ir.attrs import DictAttrs
-from byoc_lab.relay.op.annotation.device import on_device
 
 SHAPE = (2, 3)
 TYPE = relay.TensorType(SHAPE, "float32")
@@ -180,7 +180,7 @@ def modules(draw: st.DrawFn, of: Leaves = ANY) -> IRModule:
         elif kind == "begin":
             made = relay.annotation.compiler_begin(one, draw(strings))
         elif kind == "device":
-            made = on_device(one, draw(st.sampled_from(["cpu", "cuda:1"])))
+            made = relay.annotation.on_device(one, draw(st.sampled_from(["cpu", "cuda:1"])))
         elif kind in ("let", "nested let"):
             var = relay.Var(draw(of.names), TYPE)
             value, outer = one, relay.Var(draw(of.names))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import byoc_lab.compat  # noqa: F401 (defines operators)
 from byoc_lab import relay
 from byoc_lab.errors import ParseError
 from byoc_lab.relay.ir.visit import post_order
@@ -38,8 +39,8 @@ def test_names_of_parameters_survive(names: list[str]):
 X = relay.var("x", shape=(2, 3))
 
 
-def printed(node: relay.Expr) -> str:
-    return node.astext().split("#[metadata]")[0].split("\n", 1)[1].strip()
+def printed(node: relay.Expr, **options: bool) -> str:
+    return node.astext(**options).split("#[metadata]")[0].split("\n", 1)[1].strip()
 
 
 @pytest.mark.parametrize(
@@ -134,12 +135,13 @@ def test_types_that_tvm_cannot_read_are_left_to_inference():
     relay.assert_structural_equal(relay.parse(mod.astext()), mod)
 
 
-def test_scans_have_their_attributes_in_the_metadata():
+def test_scans_have_their_attributes_in_the_metadata_for_tvm():
     total = relay.cumsum(X, axis=1, exclusive=True)
-    assert "cumsum(%x, meta[relay.attrs.ScanopAttrs][0])" in printed(total)
+    assert "cumsum(%x, axis=1, exclusive=True)" in printed(total)
+    assert "cumsum(%x, meta[relay.attrs.ScanopAttrs][0])" in printed(total, for_tvm=True)
     short = total.astext(show_meta_data=False, header=False)
     assert "cumsum(%x, axis=1, exclusive=True)" in short
-    for text in (total.astext(), short):
+    for text in (total.astext(), total.astext(for_tvm=True), short):
         assert relay.structural_equal(relay.parse_expr(text), total, map_free_vars=True)
 
 
@@ -180,3 +182,42 @@ def test_spans_do_not_disturb_and_point_at_their_own_text():
     for node in post_order(again["main"]):
         if isinstance(node, relay.Call):
             assert lines[node.span.line - 1][node.span.column - 1 :].startswith("abs(%x)")
+
+
+# Texts that are shown, edited and read again ------------------------------------------------------
+
+
+def annotated() -> relay.IRModule:
+    """relu(x + x) annotated for dnnl, as AnnotateTarget leaves it."""
+    begin, end = relay.annotation.compiler_begin, relay.annotation.compiler_end
+    x = relay.var("x", shape=(2, 3))
+    total = relay.add(begin(x, "dnnl"), begin(x, "dnnl"))
+    mod = relay.IRModule.from_expr(relay.Function([x], end(relay.nn.relu(total), "dnnl")))
+    return relay.transform.InferType()(mod)
+
+
+@pytest.mark.parametrize("show", [str, relay.IRModule.astext])
+def test_annotations_are_shown_edited_and_read_again(show) -> None:
+    text = show(annotated())
+    assert text.count('compiler="dnnl")') == 3 and "meta[" not in text
+    relay.assert_structural_equal(relay.parse(text), annotated())
+    other = relay.parse(text.replace('"dnnl"', '"mychip"'))
+    found = [n.attrs.compiler for n in post_order(other["main"]) if hasattr(n, "attrs") and n.attrs]
+    assert found == ["mychip"] * 3
+
+
+@pytest.mark.parametrize("show", [str, relay.IRModule.astext])
+def test_a_begin_is_removed_by_hand(show) -> None:
+    lines = show(annotated()).splitlines()
+    (at,) = (n for n, line in enumerate(lines) if line.lstrip().startswith("%1 = annotation"))
+    lines[at] = "  %1 = %x;"
+    edited = relay.parse("\n".join(lines))
+    total = edited["main"].body.args[0].args[0]
+    assert total.args[0].is_op("annotation.compiler_begin")
+    assert total.args[1] is edited["main"].params[0]
+
+
+def test_both_forms_of_annotations_are_read() -> None:
+    for_tvm = annotated().astext(for_tvm=True)
+    assert for_tvm.count("meta[relay.attrs.CompilerAttrs]") == 3
+    relay.assert_structural_equal(relay.parse(for_tvm), annotated())

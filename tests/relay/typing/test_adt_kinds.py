@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from byoc_lab import relay
+from byoc_lab.compat.ir.prelude import Prelude
 from byoc_lab.errors import TypeInferenceError, UnknownNameError
 from byoc_lab.relay import IRModule, TensorType, TupleType
 from byoc_lab.relay.ir.types import TypeKind
@@ -14,7 +15,7 @@ from byoc_lab.relay.typing.adt_kinds import check_kind
 @pytest.fixture
 def module() -> IRModule:
     mod = IRModule()
-    relay.prelude.Prelude(mod)
+    Prelude(mod)
     return mod
 
 

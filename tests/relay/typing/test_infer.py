@@ -13,7 +13,7 @@ from byoc_lab import relay
 from byoc_lab.errors import FreeVariableError, TypeInferenceError
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir.dims import symbol
-from byoc_lab.relay.ir.integers import IntImm
+from byoc_lab.relay.ir.dims.integers import IntImm
 from byoc_lab.relay.typing import infer
 from tests import strategies
 

@@ -1,10 +1,5 @@
-"""Operators that annotate and compute nothing: region borders, devices."""
+"""Operators that annotate and compute nothing: the borders of regions."""
 
-from byoc_lab.relay.op.annotation.regions import (
-    checkpoint,
-    compiler_begin,
-    compiler_end,
-    stop_fusion,
-)
+from byoc_lab.relay.op.annotation.regions import compiler_begin, compiler_end, stop_fusion
 
-__all__ = ["checkpoint", "compiler_begin", "compiler_end", "stop_fusion"]
+__all__ = ["compiler_begin", "compiler_end", "stop_fusion"]

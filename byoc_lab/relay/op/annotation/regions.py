@@ -1,4 +1,4 @@
-"""Annotations of regions: compiler_begin, compiler_end, stop_fusion, checkpoint.
+"""Annotations of regions: compiler_begin, compiler_end, stop_fusion.
 
 All are identities on any type, including tuples and functions.
 """
@@ -44,17 +44,6 @@ define_op(
     doc="out = data; operators are not fused across it.",
 )
 
-define_op(
-    "annotation.checkpoint",
-    "data",
-    identity,
-    reference=lambda attrs, x: x,
-    flops=no_flops,
-    relax=lambda R, attrs, x: x,
-    doc="out = data, which training recomputes instead of storing.",
-)
-
 compiler_begin = builder(Op.get("annotation.compiler_begin"))
 compiler_end = builder(Op.get("annotation.compiler_end"))
 stop_fusion = builder(Op.get("annotation.stop_fusion"))
-checkpoint = builder(Op.get("annotation.checkpoint"))

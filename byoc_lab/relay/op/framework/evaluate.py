@@ -15,6 +15,8 @@ from byoc_lab.relay.ir.expr import Op
 def evaluate_op(op: Op, attrs: Attrs | None, args: Sequence[Any]) -> Any:
     """The value of `op` with `attrs` on `args` (arrays, or tuples of them): an array or a tuple.
 
+    An operator that is an identity on any type gives the very argument, a function for example.
+
     Computes in the dtype of the arrays. Domain errors give nan or inf, as in compiled code.
     Raises EvaluationError when the operator has no reference, or does not support these values.
     """
@@ -29,7 +31,9 @@ def evaluate_op(op: Op, attrs: Attrs | None, args: Sequence[Any]) -> Any:
     except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError) as error:
         shown = ", ".join(map(_describe, args))
         raise EvaluationError(f"{op.name} cannot be computed on ({shown}): {error}") from error
-    return value if isinstance(value, tuple) else np.asarray(value)
+    # Annotations give their argument, which may be a function or a data value.
+    is_argument = any(value is argument for argument in args)
+    return value if is_argument or isinstance(value, tuple) else np.asarray(value)
 
 
 def _describe(value: Any) -> str:

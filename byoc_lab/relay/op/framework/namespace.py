@@ -8,12 +8,28 @@ several calls (`std`), chooses among operators (`nn.matmul`) or returns a part o
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
-from collections.abc import Callable
+import pkgutil
+from collections.abc import Callable, Collection
+from types import ModuleType
 from typing import Any
 
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.op.framework.registry import builder, builders
+
+
+def discover(*packages: ModuleType, last: Collection[str] = ()) -> None:
+    """Import every module of the packages, each of which defines operators. Those named in `last`
+    come after all others, because they look up operators that the others define."""
+    modules = [
+        (package, module.name)
+        for package in packages
+        for module in pkgutil.iter_modules(package.__path__)
+    ]
+    for package, name in sorted(modules, key=lambda found: found[1] in last):
+        importlib.import_module(f"{package.__name__}.{name}")
+
 
 _HANDWRITTEN: dict[str, Callable[..., Any]] = {}
 
@@ -63,3 +79,21 @@ def namespace(prefix: str = "") -> dict[str, Callable[..., Any]]:
         **builders(prefix, _HANDWRITTEN),
         **{n: f for n, f in handwritten.items() if "." not in n},
     }
+
+
+def later(module: str, prefix: str = "") -> Callable[[str], Callable[..., Any]]:
+    """The `__getattr__` of a module that has the names of `namespace(prefix)`: it finds builders of
+    operators that were defined after the module was imported."""
+    found: dict[str, Callable[..., Any]] = {}
+
+    def get(name: str) -> Callable[..., Any]:
+        if name not in found and not name.startswith("_"):
+            found.update({n: f for n, f in namespace(prefix).items() if n not in found})
+        if name not in found:
+            names = {n.lower(): n for n in Op.elsewhere}
+            home = Op.elsewhere.get(names.get(f"{prefix}{name}".lower(), ""))
+            hint = f": {home} defines it, import {home} first" if home else ""
+            raise AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
+        return found[name]
+
+    return get

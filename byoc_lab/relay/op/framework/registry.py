@@ -20,7 +20,6 @@ from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleWrapper, const
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.layout_rules import LayoutRule
 from byoc_lab.relay.op.framework.relations import NO_DTYPE
-from byoc_lab.relay.op.framework.support_levels import DEFAULT, SUPPORT_LEVELS
 
 
 class OpPattern(IntEnum):
@@ -108,11 +107,6 @@ class OpDef:
         """The attributes that a builder may set, by name."""
         fields = self.attrs.fields if self.attrs else ()
         return {f.name: f for f in fields if f.name not in self.fixed}
-
-    @property
-    def support_level(self) -> int:
-        """TVM's support level of the operator; 1 is the best supported."""
-        return SUPPORT_LEVELS.get(self.name, DEFAULT)
 
     def why_no(self, part: str) -> str:
         """The reason why a part ("reference", "relax") is missing, to end an error message."""

@@ -16,6 +16,15 @@ def _type_of(expr: Any) -> Any:
     return expr.ty if hasattr(expr, "ty") else expr.struct_info
 
 
+def fields_of(expr: Any) -> list[Any]:
+    """The fields of a Relax tuple, as expressions."""
+    from tvm import relax
+
+    if isinstance(expr, relax.Tuple):
+        return list(expr.fields)
+    return [relax.TupleGetItem(expr, n) for n in range(len(_type_of(expr).fields))]
+
+
 def rank_of(expr: Any) -> int:
     """The number of dimensions of a normalised (typed) Relax expression."""
     return int(_type_of(expr).ndim)

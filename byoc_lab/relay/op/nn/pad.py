@@ -1,6 +1,6 @@
-"""Operators that add elements around a tensor, or between its elements: pad, mirror_pad, dilate.
+"""Operators that add elements around a tensor: pad, mirror_pad.
 
-Source: `PadRel`, `MirrorPadRel`, `DilateRel` of TVM 0.16.
+Source: `PadRel`, `MirrorPadRel` of TVM 0.16.
 """
 
 from __future__ import annotations
@@ -10,12 +10,9 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.ir.attrs import (
-    REQUIRED,
     Attr,
     AttrsType,
-    integers,
     nested_integers,
-    number,
     string,
 )
 from byoc_lab.relay.ir.dims import Dim, Unknown
@@ -27,9 +24,7 @@ from byoc_lab.relay.op.framework.relations import (
     Types,
     dim,
     fail,
-    need_length,
     need_one_of,
-    need_positive,
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import by_topi, constant_value
@@ -145,48 +140,4 @@ define_op(
     pattern=OpPattern.INJECTIVE,
     parameters="data pad_width mode",
     doc="Data padded with its mirror image on each side.",
-)
-
-# nn.dilate ---------------------------------------------------------------------------------------
-
-
-def dilate_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """An axis of n elements becomes one of (n - 1) * stride + 1."""
-    op = "nn.dilate"
-    (x,) = tensors(op, "data", data)
-    if x is None:
-        return None, None
-    need_length(op, "strides", attrs.strides, len(x.shape))
-    need_positive(op, attrs, "strides")
-    pairs = zip(x.shape, attrs.strides, strict=True)
-    return x, TensorType([dim(lambda n, s=s: (n - 1) * s + 1, d) for d, s in pairs], x.dtype)
-
-
-def dilate_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
-    shape = [(n - 1) * s + 1 for n, s in zip(x.shape, attrs.strides, strict=True)]
-    out = np.full(shape, attrs.dilation_value, x.dtype)
-    out[tuple(slice(None, None, s) for s in attrs.strides)] = x
-    return out
-
-
-define_op(
-    "nn.dilate",
-    "data",
-    dilate_relation,
-    reference=dilate_reference,
-    attrs=AttrsType(
-        "relay.attrs.DilateAttrs",
-        (
-            Attr(
-                "strides", integers, (1, 1), "distance in the result between neighbours, per axis"
-            ),
-            Attr("dilation_value", number, 0.0, "inserted value"),
-        ),
-    ),
-    attrs_key="",
-    defaults={"strides": REQUIRED},
-    flops=no_flops,
-    relax=lambda R, attrs, x: by_topi("nn.dilate", x, list(attrs.strides), attrs.dilation_value),
-    pattern=OpPattern.INJECTIVE,
-    doc="Data with dilation_value inserted between its elements.",
 )

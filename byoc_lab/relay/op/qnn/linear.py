@@ -1,5 +1,5 @@
 """Sums of products of quantized numbers, exact in int32: qnn.conv2d, conv2d_transpose, dense,
-batch_matmul, contrib_dense_pack.
+batch_matmul.
 
 The result has scale input_scale * kernel_scale and zero point 0. Source: `QnnConv2DRel`,
 `QnnConv2DTransposeRel`, `QnnDenseRel`, `QnnBatchMatmulRel` of TVM 0.16.
@@ -33,7 +33,7 @@ MATMUL_NAMES = "x y x_zero_point y_zero_point x_scale y_scale"
 NARROW = ("int8", "uint8", "int16")
 
 
-def _linear(
+def define_linear(
     op: str,
     outputs: Callable[[AnyValue], int | None],
     doc: str,
@@ -108,7 +108,7 @@ def _linear(
     )
 
 
-_linear(
+define_linear(
     "qnn.conv2d",
     lambda attrs: attrs.kernel_layout.index("O"),
     "nn.conv2d of data and weight, each without its zero point.",
@@ -116,31 +116,25 @@ _linear(
     "groups data_layout kernel_layout out_layout out_dtype",
     required="kernel_size channels",
 )
-_linear(
+define_linear(
     "qnn.conv2d_transpose",
     lambda attrs: attrs.kernel_layout.index("O"),
     "nn.conv2d_transpose of data and weight, each without its zero point.",
     f"{NAMES} strides padding dilation groups channels kernel_size data_layout kernel_layout "
     "out_layout output_padding out_dtype",
 )
-_linear(
+define_linear(
     "qnn.dense",
     lambda attrs: 0,
     "nn.dense of data and weight, each without its zero point.",
     f"{NAMES} units out_dtype",
     required="units",
 )
-_linear(
+define_linear(
     "qnn.batch_matmul",
     lambda attrs: None,
     "nn.batch_matmul of x (B, M, K) and y (B, N, K) transposed, each without its zero point.",
     f"{MATMUL_NAMES} out_dtype",
     fixed={"transpose_b": True},
     names=MATMUL_NAMES,
-)
-_linear(
-    "qnn.contrib_dense_pack",
-    lambda attrs: None,
-    "qnn.dense with the weight in a blocked layout, such as NC16n4c.",
-    f"{NAMES} kernel_layout=weight_layout units out_dtype",
 )

@@ -34,10 +34,10 @@ from byoc_lab.relay.op.framework.relations import (
     tensor_fields,
     tensors,
 )
-from byoc_lab.relay.op.framework.relax_types import rank_of, shape_of
+from byoc_lab.relay.op.framework.relax_types import fields_of, rank_of, shape_of
 
 
-def _differs_only_along(ty: TensorType, dtype: str, shape: list[Dim], axis: int) -> bool:
+def differs_only_along(ty: TensorType, dtype: str, shape: list[Dim], axis: int) -> bool:
     """Whether `ty` has this dtype and shape, except the length of `axis`."""
     if ty.dtype != dtype or len(ty.shape) != len(shape):
         return False
@@ -56,7 +56,7 @@ def concatenate_relation(attrs: AnyValue, data: Type | None) -> Types:
     axis = axis_of(op, attrs.axis, len(first.shape))
     shape = list(first.shape)
     for n, ty in enumerate(fields[1:], start=1):
-        if not _differs_only_along(ty, first.dtype, shape, axis):
+        if not differs_only_along(ty, first.dtype, shape, axis):
             fail(
                 op,
                 f"field {n} is {ty}; it must be like field 0, {first}, except axis {axis}",
@@ -73,6 +73,25 @@ def concatenate_relation(attrs: AnyValue, data: Type | None) -> Types:
     return data, TensorType(shape, first.dtype)
 
 
+MAX_JOINED = 64  # tensors in one operator of Relax
+
+
+def _concatenate_relax(R: AnyValue, attrs: AnyValue, tensors: AnyValue) -> AnyValue:
+    """In groups where there are many: TVM's kernel nests as many selections as it has operands,
+    which takes time that is quadratic, and from about a thousand on more stack than there is."""
+    return _joined(R, fields_of(tensors), attrs.axis)
+
+
+def _joined(R: AnyValue, parts: list[AnyValue], axis: int) -> AnyValue:
+    while len(parts) > MAX_JOINED:
+        parts = [R.concat(group, axis=axis) for group in _groups(parts)]
+    return R.concat(parts, axis=axis)
+
+
+def _groups(parts: list[AnyValue]) -> list[list[AnyValue]]:
+    return [parts[n : n + MAX_JOINED] for n in range(0, len(parts), MAX_JOINED)]
+
+
 define_op(
     "concatenate",
     "data*",
@@ -83,7 +102,7 @@ define_op(
     ),
     defaults={"axis": REQUIRED},
     flops=no_flops,
-    relax=lambda R, attrs, tensors: R.concat(tensors, axis=attrs.axis),
+    relax=_concatenate_relax,
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.concatenate,
     doc="Tensors joined along one axis.",
@@ -117,12 +136,29 @@ def _parts(cuts: AnyValue) -> int:
 
 
 def _split_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-    cuts = attrs.indices_or_sections
-    if _parts(cuts) == 1:  # Relax returns no tuple then
-        from tvm import relax
+    """In groups where there are many, as `_concatenate_relax`."""
+    from tvm import relax
 
+    cuts, axis = attrs.indices_or_sections, attrs.axis % rank_of(x)
+    count = _parts(cuts)
+    if count == 1:  # Relax returns no tuple then
         return relax.Tuple([x])
-    return R.split(x, cuts if isinstance(cuts, int) else list(cuts), attrs.axis)
+    if count <= MAX_JOINED:
+        return R.split(x, cuts if isinstance(cuts, int) else list(cuts), axis)
+    length = shape_of(x)[axis]
+    if isinstance(cuts, int):
+        bounds = [n * (length // cuts) for n in range(cuts + 1)]
+    else:
+        bounds = [0, *cuts, length]
+    emit, parts = relax.BlockBuilder.current().emit, []
+    for n in range(0, count, MAX_JOINED):
+        start, *inner = bounds[n : n + MAX_JOINED + 1]
+        piece = emit(R.strided_slice(x, [axis], [start], [inner[-1]]))
+        if len(inner) == 1:
+            parts.append(piece)
+        else:
+            parts += fields_of(emit(R.split(piece, [cut - start for cut in inner[:-1]], axis)))
+    return relax.Tuple(parts)
 
 
 define_op(
@@ -191,11 +227,17 @@ def stack_relation(attrs: AnyValue, data: Type | None) -> Types:
         return data, None
     first, *others = fields = tensor_fields(op, "data", data)
     for n, ty in enumerate(others, start=1):
-        if not _differs_only_along(ty, first.dtype, list(first.shape), -1):
+        if not differs_only_along(ty, first.dtype, list(first.shape), -1):
             fail(op, f"field {n} is {ty}; it must be like field 0, {first}")
     at = axis_of(op, attrs.axis, len(first.shape) + 1)
     shape = (*first.shape[:at], len(fields), *first.shape[at:])
     return data, TensorType(shape, first.dtype)
+
+
+def _stack_relax(R: AnyValue, attrs: AnyValue, tensors: AnyValue) -> AnyValue:
+    """In groups where there are many, as `_concatenate_relax`."""
+    groups = _groups(fields_of(tensors))
+    return _joined(R, [R.stack(group, axis=attrs.axis) for group in groups], attrs.axis)
 
 
 define_op(
@@ -208,7 +250,7 @@ define_op(
     ),
     defaults={"axis": REQUIRED},
     flops=no_flops,
-    relax=lambda R, attrs, tensors: R.stack(tensors, axis=attrs.axis),
+    relax=_stack_relax,
     pattern=OpPattern.INJECTIVE,
     doc="Tensors of one type joined along a new axis.",
 )
@@ -270,47 +312,4 @@ define_op(
     relax=lambda R, attrs, x: R.flip(x, attrs.axis),
     pattern=OpPattern.INJECTIVE,
     doc="data in reverse order along one axis.",
-)
-
-
-def fifo_relation(attrs: AnyValue, data: Type | None, buffer: Type | None) -> Types:
-    """data and buffer differ only on `axis`; the result has the type of buffer."""
-    op = "nn.fifo_buffer"
-    x, b = tensors(op, "data buffer", data, buffer)
-    if b is not None:
-        axis = axis_of(op, attrs.axis, len(b.shape))
-        if x is not None and not _differs_only_along(x, b.dtype, list(b.shape), axis):
-            fail(op, f"data {x} must be like buffer {b} except on axis {axis}")
-        if x is not None and dim(lambda a, b: a > b, x.shape[axis], b.shape[axis]) is True:
-            fail(op, f"data {x} is longer than buffer {b} along axis {axis}")
-    return x, b, b
-
-
-def fifo_reference(attrs: AnyValue, x: np.ndarray, buffer: np.ndarray) -> np.ndarray:
-    axis = attrs.axis % buffer.ndim
-    both = np.concatenate([buffer, x], axis)
-    return np.take(both, range(x.shape[axis], both.shape[axis]), axis)
-
-
-def _fifo_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, buffer: AnyValue) -> AnyValue:
-    axis = attrs.axis % rank_of(buffer)
-    new, kept = shape_of(x)[axis], shape_of(buffer)[axis]
-    both = R.concat([buffer, x], axis=axis)
-    return R.strided_slice(both, [axis], [new], [new + kept])
-
-
-define_op(
-    "nn.fifo_buffer",
-    "data buffer",
-    fifo_relation,
-    reference=fifo_reference,
-    attrs=AttrsType(
-        "relay.attrs.FIFOBufferAttrs",
-        (Attr("axis", integer, 0, "axis along which data is appended"),),
-    ),
-    defaults={"axis": REQUIRED},
-    flops=no_flops,
-    relax=_fifo_relax,
-    pattern=OpPattern.OPAQUE,
-    doc="buffer with data appended and as many of its oldest elements dropped.",
 )

@@ -1,4 +1,4 @@
-"""roi_align and roi_pool against ONNX Runtime, yolo_reorg against Darknet."""
+"""roi_align and roi_pool against ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -50,11 +50,3 @@ def test_roi_pool(seed) -> None:
     x, rois = numbers((2, 3, 8, 9), seed), regions(np.random.default_rng(seed), 5, 10)
     found = run(lambda a, r: vision.roi_pool(a, r, (3, 2), 0.75), x, rois)
     close(found, run_onnx("MaxRoiPool", x, rois, pooled_shape=(3, 2), spatial_scale=0.75))
-
-
-def test_reorg_is_that_of_darknet() -> None:
-    x = np.arange(1 * 4 * 2 * 2, dtype="float32").reshape(1, 4, 2, 2)
-    found = run(lambda a: vision.yolo_reorg(a, 2), x)
-    large = x.reshape(4, 4)  # the same memory as one channel, twice as high and wide
-    corners = [large[i::2, j::2] for i in range(2) for j in range(2)]
-    assert np.array_equal(found.reshape(4, 2, 2), corners)

@@ -1,0 +1,105 @@
+"""Does the cost of a diff grow linearly with the modules?
+
+Chains of blocks (see `relay_scaling.py`) of 1,000 and of 10,000 calls, and the diff of every pass
+of the "dnnl" pipeline on them: the summary, the aligned rows, the text, and applying the diff.
+Both lengths are measured in turn, in one process, `--repeat` times; the quickest turn of each
+counts. Processor time, which does not count what else the machine does.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from relay_scaling import chain
+from report import arguments, seconds, table, timed, verdict, write_json
+
+CALLS = (1_000, 10_000)
+PER_BLOCK = {"bias": 4, "batch_norm": 4, "residual": 5}  # calls in each block
+GROWTH_LIMIT = 14.0  # for 10 times the calls
+SECONDS_LIMIT = 5.0  # of the diff of a pass on the longer chain
+STEPS = ("summary", "rows", "text", "apply")
+Figures = dict[str, dict[str, float]]
+
+
+def measure(stages: list[Any]) -> Figures:
+    """Seconds of each step for each stage."""
+    from byoc_lab.lab.diffing import apply, diff
+
+    found: Figures = {}
+    for stage in stages:
+        steps: dict[str, Callable[[Any], Any]] = {
+            "summary": lambda made: made.summary,
+            "rows": lambda made: made.rows(),
+            "text": str,
+            "apply": lambda made, stage=stage: apply(made, stage.before),  # type: ignore[misc]
+        }
+        made = diff(stage.before, stage.after)
+        figures: dict[str, float] = {}
+        for step, run in steps.items():
+            gc.collect()
+            figures[step] = timed(partial(run, made), time.process_time)[1]
+        found[f"{stage.index} {stage.name}"] = figures
+    return found
+
+
+def quickest(turns: list[Figures]) -> Figures:
+    """The least of several turns, for each step of each stage."""
+    return {
+        stage: {step: min(turn[stage][step] for turn in turns) for step in steps}
+        for stage, steps in turns[0].items()
+    }
+
+
+def main() -> int:
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--kind", choices=sorted(PER_BLOCK), default="batch_norm")
+    parser.add_argument("--repeat", type=int, default=3, help="how often in all")
+    options = parser.parse_args()
+    from byoc_lab import trace
+
+    traces = {}
+    for calls in CALLS:
+        traces[calls] = trace(chain(calls // PER_BLOCK[options.kind], options.kind), "dnnl").stages
+    gc.freeze()  # the modules themselves are not what the collector has to walk
+    turns: dict[int, list[Figures]] = {calls: [] for calls in CALLS}
+    for _ in range(options.repeat):
+        for calls in CALLS:
+            turns[calls].append(measure(traces[calls]))
+    small, large = (quickest(turns[calls]) for calls in CALLS)
+    rows, misses = [], []
+    for stage, steps in large.items():
+        whole, before = steps["summary"], small[stage]["summary"]
+        total, first = sum(steps.values()), sum(small[stage].values())
+        rows.append(
+            [
+                stage,
+                *(seconds(steps[s]) for s in STEPS),
+                f"{whole / before:.1f}",
+                f"{total / first:.1f}",
+            ]
+        )
+        if whole > SECONDS_LIMIT:
+            misses.append(f"{stage}: {whole:.1f} s, limit {SECONDS_LIMIT:g} s")
+        if total > first * GROWTH_LIMIT:
+            misses.append(f"{stage}: grows {total / first:.1f}-fold, limit {GROWTH_LIMIT:g}")
+    head = [f"diff, {CALLS[1]:,} calls", *STEPS, "x10, summary", "x10, all"]
+    print(table(head, rows))
+    results = {str(calls): figures for calls, figures in zip(CALLS, (small, large), strict=True)}
+    write_json(
+        options.out / f"diff_scaling_{options.kind}.json",
+        {
+            "kind": options.kind,
+            "limits": {"growth": GROWTH_LIMIT, "seconds": SECONDS_LIMIT},
+            "repeat": options.repeat,
+            "results": results,
+        },
+    )
+    return verdict(misses)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

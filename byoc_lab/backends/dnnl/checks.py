@@ -1,0 +1,191 @@
+"""What DNNL asks of a call of an operator: types, shapes and attributes.
+
+Each check gives None, or the reason for a refusal in words. They do not see whether AnnotateTarget
+is to offer the operator: `operators.py` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.backends.dnnl import native
+from byoc_lab.relay.ir.attrs import Attrs
+from byoc_lab.relay.ir.expr import Call, Constant, Tuple
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.op.framework.layout import is_permutation
+from byoc_lab.relay.op.tensor.blocks import plain_layout
+from byoc_lab.relay.op.tensor.relayout import pads_blocks
+
+DTYPES = ("float32", "bfloat16")
+MAX_RANK = 6
+MAX_OPERANDS = 64  # of a concatenate: kMaxOperands in native/src/check.h
+# The layouts of the native operations, by the number of spatial axes.
+DATA = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+WEIGHT = {1: "OIW", 2: "OIHW", 3: "OIDHW"}
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+Check = Callable[[Call], str | None]
+
+
+def check_types(call: Call, integers: bool) -> str | None:
+    """The types of operands and result. integers: whether the operator is on quantized numbers."""
+    # A tuple that is written in place is a list of operands.
+    operands = [
+        (f"argument {n}", operand)
+        for n, arg in enumerate(call.args)
+        for operand in (arg.fields if isinstance(arg, Tuple) else [arg])
+    ]
+    result = call.checked_type
+    result = result.fields[0] if isinstance(result, TupleType) else result
+    dtypes = native.DTYPES if integers else DTYPES
+    for what, operand in operands:
+        # What is known when the region is compiled, a weight in blocks, is turned there.
+        most = None if isinstance(operand, Constant) else MAX_RANK
+        reason = _check_type(what, operand.checked_type, dtypes, most)
+        if reason:
+            return reason
+    reason = _check_type("the result", result, dtypes)
+    if reason or integers:
+        return reason
+    for what, operand in operands:
+        ty = operand.checked_type
+        assert isinstance(ty, TensorType) and isinstance(result, TensorType)
+        if ty.dtype != result.dtype:
+            return f"{what} must have the dtype of the result {result}, found {ty}"
+    return None
+
+
+def check_finite(attrs: Mapping[str, Any]) -> str | None:
+    """The runtime computes in float32, with numbers that are finite there."""
+    for name, value in attrs.items():
+        if isinstance(value, float) and not abs(value) <= FLOAT32_MAX:
+            return f"{name} must be finite in float32, found {value}"
+    return None
+
+
+def _check_type(
+    what: str, ty: Type, dtypes: Sequence[str], most: int | None = MAX_RANK
+) -> str | None:
+    if not isinstance(ty, TensorType):
+        return f"{what} must be a tensor, found {ty}"
+    if ty.dtype not in dtypes:
+        return f"{what} must be {' or '.join(dtypes)}, found {ty}"
+    if not ty.is_static:
+        return f"{what} must have a known shape, found {ty}"
+    if most is not None and len(ty.shape) > most:
+        return f"{what} must have at most {most} dimensions, found {ty}"
+    if 0 in ty.shape:
+        return f"{what} must have elements, found {ty}"
+    return None
+
+
+def both_sides(padding: Sequence[int], axes: int) -> list[int]:
+    """All before, all behind, of the paddings that Relay takes: one, one for each axis, or both."""
+    pads = list(padding)
+    if len(pads) == 1:
+        pads *= axes
+    return pads * 2 if len(pads) == axes else pads
+
+
+def _only(attrs: Attrs, **wanted: tuple[Any, ...]) -> str | None:
+    for name, allowed in wanted.items():
+        if attrs[name] not in allowed:
+            return f"{name} must be {allowed[-1]!r}, found {attrs[name]!r}"
+    return None
+
+
+def check_layouts(attrs: Attrs, axes: int) -> str | None:
+    """Layouts of data and result: any order of N, C and the spatial axes, in blocks or not."""
+    for name in ("data_layout", "layout", "out_layout"):
+        layout = attrs.get(name, "")
+        if layout and not is_permutation(plain_layout(layout), DATA[axes]):
+            return f"{name} must be an order of {DATA[axes]}, found {layout!r}"
+    return None
+
+
+def check_conv(call: Call, axes: int) -> str | None:
+    attrs = call.attrs
+    assert attrs is not None
+    kernel = WEIGHT[axes]
+    layout = plain_layout(attrs.kernel_layout)
+    if not any(is_permutation(layout, wanted) for wanted in (kernel, f"G{kernel}")):
+        return f"kernel_layout must be an order of {kernel}, found {attrs.kernel_layout!r}"
+    return check_layouts(attrs, axes)
+
+
+def check_transposed(call: Call, axes: int) -> str | None:
+    attrs = call.attrs
+    assert attrs is not None
+    extra, strides = tuple(attrs.output_padding[:axes]), tuple(attrs.strides)
+    if any(more >= stride for more, stride in zip(extra, strides, strict=True)):
+        return f"output_padding must be smaller than the strides {strides}, found {extra}"
+    return check_conv(call, axes)
+
+
+def check_dense(call: Call) -> str | None:
+    data = call.args[0].checked_type
+    assert isinstance(data, TensorType)
+    if len(data.shape) != 2:
+        return f"the data must have 2 dimensions, found {data}"
+    return None
+
+
+def check_pool(call: Call, axes: int) -> str | None:
+    attrs = call.attrs
+    assert attrs is not None
+    window = [(s - 1) * d + 1 for s, d in zip(attrs.pool_size, attrs.dilation, strict=True)]
+    pads = both_sides(attrs.padding, axes)
+    if any(pad >= window[side % axes] for side, pad in enumerate(pads)):
+        return f"each padding must be smaller than the window {tuple(window)}, found {tuple(pads)}"
+    dilated, padded = any(d != 1 for d in attrs.dilation), any(pads)
+    if dilated and padded and "count_include_pad" in attrs and not attrs.count_include_pad:
+        return "a dilated, padded mean must count the padding, found count_include_pad=False"
+    return _only(attrs, ceil_mode=(False,)) or check_layouts(attrs, axes)
+
+
+def check_layer_norm(call: Call) -> str | None:
+    data, attrs = call.args[0].checked_type, call.attrs
+    assert isinstance(data, TensorType) and attrs is not None
+    if len(data.shape) < 2 or attrs.axis % len(data.shape) != len(data.shape) - 1:
+        return f"it must be along the last of at least 2 axes, found axis {attrs.axis} of {data}"
+    return _check_epsilon(attrs) or _only(attrs, center=(True,), scale=(True,))
+
+
+def check_batch_norm(call: Call) -> str | None:
+    data, attrs = call.args[0].checked_type, call.attrs
+    assert isinstance(data, TensorType) and attrs is not None
+    if not 2 <= len(data.shape) <= 5:
+        return f"the data must have 2 to 5 dimensions, found {data}"
+    if attrs.axis % len(data.shape) != 1:
+        return f"the channels must be along axis 1, found axis {attrs.axis}"
+    return _check_epsilon(attrs)
+
+
+def _check_epsilon(attrs: Attrs) -> str | None:
+    return None if attrs.epsilon >= 0 else f"epsilon must be at least 0, found {attrs.epsilon}"
+
+
+def check_clip(call: Call) -> str | None:
+    low, high = call.attrs.a_min, call.attrs.a_max
+    if not (low <= high and high >= -FLOAT32_MAX and low <= FLOAT32_MAX):
+        return f"a_min must be at most a_max, both within float32, found {low} and {high}"
+    return None
+
+
+def check_concatenate(call: Call) -> str | None:
+    """How many tensors are joined."""
+    ty = call.args[0].checked_type
+    if isinstance(ty, TupleType) and len(ty.fields) > MAX_OPERANDS:
+        return f"at most {MAX_OPERANDS} tensors can be joined, found {len(ty.fields)}"
+    return None
+
+
+def check_relayout(call: Call) -> str | None:
+    layouts = call.attrs.src_layout, call.attrs.dst_layout
+    shape = call.args[0].checked_type.shape
+    if pads_blocks(shape, *layouts):
+        return f"{tuple(shape)} does not fill the blocks of {layouts[1]}"
+    return None

@@ -1,0 +1,1 @@
+"""A region written out as C++ against oneDNN's public API: `source.cpp_source`."""

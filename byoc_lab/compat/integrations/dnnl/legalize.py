@@ -1,0 +1,43 @@
+"""`legalize_pad_avg_pool`: an nn.pad and the mean behind it as one operator.
+
+Name and signature are those of TVM 0.16's python/tvm/relay/op/contrib/dnnl.py: an `FTVMLegalize`
+attribute of an operator, (attributes, inputs, types) -> expression, or None to leave the call
+unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from byoc_lab.relay import nn
+from byoc_lab.relay.ir.attrs import Attrs
+from byoc_lab.relay.ir.expr import Call, Constant, Expr
+from byoc_lab.relay.ir.types import Type
+
+
+def legalize_pad_avg_pool(
+    attrs: Attrs, inputs: Sequence[Expr], types: Sequence[Type]
+) -> Expr | None:
+    """nn.pad with zeros and an avg_pool2d behind it as one avg_pool2d that counts its padding.
+
+    TVM writes a padding of 1 whatever was padded; here it is what was there, and anything but
+    zeros around the image is left alone.
+    """
+    padded = inputs[0]
+    if not (isinstance(padded, Call) and padded.is_op("nn.pad")) or any(attrs.padding):
+        return None
+    data, value = padded.args
+    width = padded.attrs.pad_width
+    zero = isinstance(value, Constant) and not value.numpy().any()
+    if attrs.layout != "NCHW" or any(n for axis in width[:2] for n in axis) or not zero:
+        return None
+    (top, bottom), (left, right) = width[2:]
+    options = {name: attrs[name] for name in ("pool_size", "strides", "dilation", "layout")}
+    pooled: Expr = nn.avg_pool2d(
+        data,
+        **options,
+        ceil_mode=attrs.ceil_mode,
+        padding=(int(top), int(left), int(bottom), int(right)),
+        count_include_pad=True,
+    )
+    return pooled

@@ -1,0 +1,87 @@
+"""The standard data types and functions, with TVM's names: lists, options, trees.
+
+Their definitions are the Relay texts in `std/`, which `IRModule.import_from_std` reads; modules get
+that method here.
+
+Source: names and types of `tvm.relay.prelude` in TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from byoc_lab.errors import UnknownNameError
+from byoc_lab.relay.ir.expr import GlobalVar
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.text.parser import parse_file
+
+_STD = Path(__file__).parent / "std"
+
+
+@cache
+def _definitions(file: str) -> IRModule:
+    """The types and functions of a file in `std/`. Raises UnknownNameError."""
+    path = _STD / file
+    if path.parent != _STD or not path.is_file():
+        have = ", ".join(sorted(p.name for p in _STD.glob("*.rly")))
+        raise UnknownNameError(f"no file {file!r} comes with Relay; there are {have}")
+    return parse_file(path)
+
+
+def import_from_std(mod: IRModule, file_to_import: str) -> None:
+    """Add the types and functions of a file in `std/` (such as "prelude.rly") to a module, unless
+    it has them already. Raises UnknownNameError."""
+    found = _definitions(file_to_import)
+    if not all(gv.name_hint in mod for gv in found.functions):
+        mod.update(found)
+
+
+IRModule.import_from_std = import_from_std  # type: ignore[attr-defined]
+
+
+class Prelude:
+    """A module (by default a new one) with the prelude in it.
+
+    `mod` is the module, changed in place; each function is an attribute, its global variable:
+    `p.map(f, xs)` is a call. The types are in the module: `_, cons, nil =
+    p.mod.get_type("List")`.
+    """
+
+    id: GlobalVar
+    compose: GlobalVar
+    flip: GlobalVar
+    hd: GlobalVar
+    tl: GlobalVar
+    nth: GlobalVar
+    update: GlobalVar
+    map: GlobalVar
+    foldl: GlobalVar
+    foldr: GlobalVar
+    foldr1: GlobalVar
+    concat: GlobalVar
+    filter: GlobalVar
+    zip: GlobalVar
+    rev: GlobalVar
+    map_accuml: GlobalVar
+    map_accumr: GlobalVar
+    unfoldl: GlobalVar
+    unfoldr: GlobalVar
+    sum: GlobalVar
+    length: GlobalVar
+    tmap: GlobalVar
+    size: GlobalVar
+    iterate: GlobalVar
+
+    def __init__(self, mod: IRModule | None = None):
+        self.mod = IRModule() if mod is None else mod
+        self.load_prelude()
+
+    def load_prelude(self) -> None:
+        """Add the prelude to the module, if it lacks it, and set the attributes."""
+        import_from_std(self.mod, "prelude.rly")
+        for name in Prelude.__annotations__:
+            setattr(self, name, self.mod.get_global_var(name))
+
+
+__all__ = ["Prelude"]

@@ -1,0 +1,41 @@
+"""Records of attributes by their TVM name: `tvm.ir.make_node`, and TVM's own example of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab.relay.ir.attrs import (
+    Attr,
+    Attrs,
+    AttrsType,
+    DictAttrs,
+    attrs_type,
+    integer,
+    integers,
+    string,
+)
+
+
+def from_1_to_10(value: Any) -> int:
+    if not 1 <= integer(value) <= 10:
+        raise ValueError
+    return integer(value)
+
+
+# No operator has these: they are TVM's example of attributes, for scripts that need some.
+AttrsType(
+    "attrs.TestAttrs",
+    (
+        Attr("axis", from_1_to_10, 10, "An axis."),
+        Attr("name", string, doc="A name."),
+        Attr("padding", integers, (0, 0), "Padding."),
+    ),
+)
+
+
+def make_node(type_key: str, **fields: Any) -> Attrs:
+    """An attributes record of a TVM type key: "DictAttrs", "relay.attrs.Conv2DAttrs", ..."""
+    return DictAttrs(fields) if type_key == "DictAttrs" else attrs_type(type_key).make(fields)
+
+
+__all__ = ["Attrs", "DictAttrs", "make_node"]

@@ -1,0 +1,16 @@
+"""annotation.checkpoint: an identity that says what training recomputes."""
+
+from __future__ import annotations
+
+from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.registry import define_op, identity
+
+define_op(
+    "annotation.checkpoint",
+    "data",
+    identity,
+    reference=lambda attrs, x: x,
+    flops=no_flops,
+    relax=lambda R, attrs, x: x,
+    doc="out = data, which training recomputes instead of storing.",
+)

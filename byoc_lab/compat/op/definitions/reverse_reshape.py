@@ -1,0 +1,57 @@
+"""contrib_reverse_reshape: reshape, read from the right.
+
+Source: `ReverseReshapeRel` of TVM 0.16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any as AnyValue
+
+from byoc_lab.relay.ir.attrs import (
+    attrs_type,
+)
+from byoc_lab.relay.ir.dims import Dim
+from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
+from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    fail,
+    tensors,
+)
+from byoc_lab.relay.op.framework.relax_types import shape_of
+from byoc_lab.relay.op.tensor.shape import reshaped
+
+
+def reversed_reshape(shape: Sequence[Dim], newshape: Sequence[int]) -> tuple[Dim, ...]:
+    """As `reshaped`, with both lists read from the right; supports only 0, -1 and -3."""
+    other = [n for n in newshape if n < 0 and n not in (-1, -3)]
+    if other:
+        fail("contrib_reverse_reshape", f"newshape={list(newshape)}: {other[0]} has no meaning")
+    return reshaped(shape[::-1], newshape[::-1])[::-1]
+
+
+def reverse_reshape_relation(attrs: AnyValue, data: Type | None) -> Types:
+    """The shape `reversed_reshape`, the dtype of data."""
+    (x,) = tensors("contrib_reverse_reshape", "data", data)
+    if x is None:
+        return None, None
+    return x, TensorType(reversed_reshape(x.shape, attrs.newshape), x.dtype)
+
+
+define_op(
+    "contrib_reverse_reshape",
+    "data",
+    reverse_reshape_relation,
+    reference=lambda attrs, x: x.reshape(reversed_reshape(x.shape, attrs.newshape)),
+    attrs=attrs_type("relay.attrs.ReshapeAttrs"),
+    normalize=numbers_to_lists("newshape"),
+    flops=no_flops,
+    relax=lambda R, attrs, x: R.reshape(x, reversed_reshape(shape_of(x), attrs.newshape)),
+    pattern=OpPattern.INJECTIVE,
+    python_name="reverse_reshape",
+    parameters="data newshape",
+    doc="As reshape, with 0, -1 and -3 in newshape matched from the right.",
+)

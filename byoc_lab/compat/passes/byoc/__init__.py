@@ -1,0 +1,1 @@
+"""Passes on the functions of other compilers, as TVM's CUTLASS and Collage use them."""

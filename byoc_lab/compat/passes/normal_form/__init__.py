@@ -1,0 +1,1 @@
+"""Passes that fuse operators, inline functions, or take them apart."""

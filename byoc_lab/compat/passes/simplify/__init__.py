@@ -1,0 +1,1 @@
+"""Passes that write the same computation with less, or in a simpler form."""

@@ -1,0 +1,102 @@
+"""DeadCodeElimination: unused lets are dropped, if their value has no effect."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from byoc_lab.compat.passes.simplify.purity import Purity
+from byoc_lab.passes.framework.hook import rewriting
+from byoc_lab.passes.framework.passes import ModulePass, PassContext, is_optimizable
+from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite
+from byoc_lab.relay.ir.expr import Expr, Function, Let, Var
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.typing.infer import infer_module
+
+
+class DeadCodeElimination(ModulePass):
+    """Lets whose variable nobody uses are dropped, if their value has no effect.
+
+    `let %a = abs(%x); %x` -> `%x`. With `inline_once`, a variable that is used once gives way to
+    its value. Uses inside values that are dropped themselves do not count; a use inside a nested
+    function counts twice, so that nothing is moved into a closure. Dead code without a let cannot
+    exist.
+
+    inline_once: also replace variables that are used once. ignore_impurity: take every value for
+    one without effects.
+
+    Source: src/relay/transforms/dead_code.cc of TVM 0.16.
+    """
+
+    opt_level = 1
+    required = ("InferType",)
+
+    def __init__(self, inline_once: bool = False, ignore_impurity: bool = False):
+        self.inline_once = inline_once
+        self.ignore_impurity = ignore_impurity
+
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        out = mod.copy()
+        purity = Purity(mod)
+        for gv, func in mod.functions.items():
+            if is_optimizable(func):
+                with rewriting(func, gv.name_hint):
+                    out.functions[gv] = self._eliminate(func, purity)
+        return infer_module(out)
+
+    def _eliminate(self, func: Function, purity: Purity) -> Function:
+        lets = {n.var: n for n in post_order(func) if isinstance(n, Let)}
+        pure = {v: self.ignore_impurity or purity.of(let.value) for v, let in lets.items()}
+        uses = _uses(func, lets, pure)
+        memo: dict[Expr, Expr] = {}
+
+        def inlined(v: Any) -> bool:
+            return self.inline_once and v in lets and pure[v] and uses.get(v) == 1
+
+        def use_value(pre: Any, post: Any) -> Expr:
+            return memo[lets[pre].value] if isinstance(pre, Var) and inlined(pre) else post
+
+        def drop_let(pre: Any, post: Any) -> Expr | None:
+            if not isinstance(pre, Let):
+                return None
+            unused = pure[pre.var] and not uses.get(pre.var)
+            return post.body if unused or inlined(pre.var) else None
+
+        rules = [RewriteRule("drop let", "nothing needs the variable", drop_let)]
+        return rewrite(func, rules, memo=memo, prepare=use_value)
+
+
+def _uses(func: Function, lets: dict[Var, Let], pure: dict[Var, bool]) -> dict[Var, int]:
+    """How often each let-bound variable is needed, found by following what is needed.
+
+    A value is looked at where its variable is met first: if that is in a nested function, all that
+    the value uses from outside counts as used there. What is inside a shared value counts twice, as
+    in TVM, which looks at a node up to two times.
+    """
+    uses: dict[Var, int] = {}
+    home: dict[Var, int] = {}  # how many nested functions there are around the variable's let
+    seen: Counter[Expr] = Counter()
+    todo: list[tuple[Expr, int]] = [(func.body, 0)]
+    while todo:
+        node, level = todo.pop()
+        if isinstance(node, Var):
+            if node in lets:
+                before = uses.get(node, 0)
+                uses[node] = before + (2 if home.get(node, level) < level else 1)
+                if before == 0 and pure[node]:
+                    todo.append((lets[node].value, level))
+            continue
+        if seen[node] == 2:
+            continue
+        seen[node] += 1
+        if isinstance(node, Let):
+            home[node.var] = level
+            todo.append((node.body, level))
+            if not pure[node.var]:
+                todo.append((node.value, level))
+        elif isinstance(node, Function):
+            todo.append((node.body, level + 1))
+        else:
+            todo += [(p, level) for p in reversed(node.parts())]
+    return uses

@@ -1,0 +1,312 @@
+"""`Correspondence`: which node of a module is which node of another one.
+
+In this order, each step only about nodes that have no partner yet:
+
+1. the same object in both, the same variable;
+2. what the provenance of a trace says, where there is one;
+3. nodes that compute the same value, if only one in each module does (hashes of subgraphs);
+4. operands of nodes that correspond, if they compute the same value;
+5. operands and users of nodes that correspond, if no operand of theirs says otherwise;
+6. the same of several candidates, in order;
+7. between two corresponding nodes, in the order of evaluation, as many nodes of one label.
+
+A node only ever gets a partner of its own label (`flow.label`), and never by the label alone.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import count, pairwise
+from typing import Protocol
+
+from byoc_lab.lab.diffing.flow import Flow, label, own_fields, types_differ
+from byoc_lab.lab.diffing.ordering import longest_increasing
+from byoc_lab.lab.diffing.wrappers import pair_functions, pair_wrappers
+from byoc_lab.relay.ir.adt import Constructor
+from byoc_lab.relay.ir.expr import Constant, Expr, Function, GlobalVar, Op, Var
+
+MAX_STEPS = 8  # how many removed or added nodes one operand may be away from another
+
+
+class Lineage(Protocol):
+    """What is known of how one module became another: `lab.tracing.Provenance`."""
+
+    def origins(self, node: Expr, /) -> Sequence[Expr]:
+        """The nodes of the first module that a node of the second comes from, nearest first."""
+
+    def images(self, node: Expr, /) -> Sequence[Expr]:
+        """The nodes of the second module that come from a node of the first, nearest first."""
+
+    def rule(self, node: Expr, /) -> str:
+        """The rule that created a node of the second module; "" if it has the place of another."""
+
+
+class Correspondence:
+    """Partners of nodes: `to_after[x]` and `to_before[y]`.
+
+    lineage: what a trace knows of the nodes.
+    """
+
+    def __init__(self, before: Flow, after: Flow, lineage: Lineage | None = None):
+        self.before, self.after = before, after
+        self.to_after: dict[Expr, Expr] = {}
+        self.to_before: dict[Expr, Expr] = {}
+        self._new: set[Expr] = set()  # nodes of `after` that are known to have no partner
+        self._queue: deque[tuple[Expr, Expr]] = deque()
+        self._pair_variables()
+        self._pair_identical()
+        if lineage is not None:
+            self._pair_by_lineage(lineage)
+        self._numbers = self._number()
+        self._pair_unique_values()
+        self._spread(self._same_value)
+        self._spread(self._near)
+        self._spread(self._in_order)
+        self._pair_in_gaps()
+        self._spread(self._in_order)
+        self.functions = pair_functions(self)
+        pair_wrappers(self)
+
+    def corresponds(self, x: Expr, y: Expr) -> bool:
+        """Whether `y` is what became of `x`; globals correspond as their functions do."""
+        if isinstance(x, GlobalVar) and isinstance(y, GlobalVar):
+            return self.functions.get(x.name_hint, x.name_hint) == y.name_hint
+        return x is y if isinstance(x, Op) else self.to_after.get(x) is y
+
+    def pairs(self) -> list[tuple[Expr, Expr]]:
+        """All corresponding nodes, in the order of the second module."""
+        return [(self.to_before[y], y) for y in self.after.order if y in self.to_before]
+
+    def pair(self, x: Expr, y: Expr) -> None:
+        """Make two nodes partners, and the variables that they bind."""
+        self.to_after[x], self.to_before[y] = y, x
+        self._queue.append((x, y))
+        if isinstance(x, Function) and isinstance(y, Function):
+            self.pair_parameters(x, y)
+        elif x.binds():
+            for p, q in zip(x.binds(), y.binds(), strict=False):
+                if self.open(p, q):
+                    self.pair(p, q)
+
+    def open(self, x: Expr, y: Expr) -> bool:
+        """Whether two nodes have no partners and may become partners."""
+        return (
+            x not in self.to_after
+            and y not in self.to_before
+            and y not in self._new
+            and not isinstance(x, (Op, GlobalVar))
+            and label(x) == label(y)
+        )
+
+    # ---- certain pairs ------------------------------------------------------------------------
+
+    def _pair_variables(self) -> None:
+        """Variables of one identity; the functions of one name and their parameters."""
+        by_vid = {n.vid: n for n in self.before.order if isinstance(n, Var)}
+        for y in self.after.order:
+            if isinstance(y, Var) and y.vid in by_vid and self.open(by_vid[y.vid], y):
+                self.pair(by_vid[y.vid], y)
+        for gv, function in self.after.mod.functions.items():
+            if gv.name_hint in self.before.mod:
+                other = self.before.mod[gv.name_hint]
+                if other not in self.before.inlined and function not in self.after.inlined:
+                    self.pair(other, function)
+
+    def pair_parameters(self, f: Function, g: Function) -> None:
+        """Pair the parameters of two functions: in order if their types agree, else by name."""
+        mine = [p for p in f.params if p not in self.to_after]
+        theirs = [p for p in g.params if p not in self.to_before]
+        types, others = ([p.type_annotation for p in params] for params in (mine, theirs))
+        if types == others:
+            for p, q in zip(mine, theirs, strict=True):
+                self.pair(p, q)
+            return
+        named = {p.name_hint: p for p in mine}
+        for q in theirs:
+            if q.name_hint in named and self.open(named[q.name_hint], q):
+                self.pair(named[q.name_hint], q)
+
+    def _pair_identical(self) -> None:
+        for node in self.after.order:
+            # of equal constants another one may stand for all of them
+            if (
+                node in self.before.value
+                and self.open(node, node)
+                and self.before.is_real(node) == self.after.is_real(node)
+            ):
+                self.pair(node, node)
+
+    def _pair_by_lineage(self, lineage: Lineage) -> None:
+        """Pairs of real nodes of one label of which each comes first among those that the other
+        comes from or became. What a rewrite created without such a node has no partner at all."""
+        for y in self.after.real():
+            if y in self.to_before or isinstance(y, (Op, GlobalVar, Constant, Var, Constructor)):
+                continue
+            created = lineage.rule(y) != ""
+            mine = (x for x in lineage.origins(y) if label(x) == label(y))
+            x = next(mine, None)
+            if x is not None and self.open(x, y) and self.before.is_real(x):
+                theirs = (n for n in lineage.images(x) if label(n) == label(y))
+                if next(theirs, None) is y and not (created and self._contradict(x, y)):
+                    self.pair(x, y)
+            if created and y not in self.to_before:
+                self._new.add(y)
+
+    # ---- by value -----------------------------------------------------------------------------
+
+    def _number(self) -> dict[Expr, int]:
+        """A number for every node, the same for nodes that compute the same value."""
+        table: dict[Hashable, int] = {}
+        fresh = count()
+        numbers: dict[Expr, int] = {}
+        binders: dict[Expr, Hashable] = {}
+        for flow in (self.before, self.after):
+            for node in flow.order:
+                for n, var in enumerate(node.binds()):
+                    binders[var] = ("bound", n, len(node.binds()))
+        for f in self.before.mod.functions.values():
+            for p in f.params:
+                binders.pop(p, None)
+        for f in self.after.mod.functions.values():
+            for p in f.params:
+                binders.pop(p, None)
+        for flow in (self.before, self.after):
+            for node in flow.order:
+                value = flow.value[node]
+                if value is not node:
+                    numbers[node] = numbers[value]
+                    continue
+                if isinstance(node, Var):
+                    mine = self.to_before.get(node, node) if flow is self.after else node
+                    key: Hashable = binders.get(node, ("var", mine))
+                elif isinstance(node, Constant):
+                    key = flow.digest(node)
+                elif isinstance(node, (Op, GlobalVar)):
+                    key = (type(node), getattr(node, "name", None))
+                else:
+                    below = tuple(numbers.get(p, -1) for p in flow.operands(node))
+                    key = (label(node), own_fields(node), below)
+                if key not in table:
+                    table[key] = next(fresh)
+                numbers[node] = table[key]
+        return numbers
+
+    def _pair_unique_values(self) -> None:
+        found: dict[Hashable, tuple[list[Expr], list[Expr]]] = defaultdict(lambda: ([], []))
+        for side, flow in enumerate((self.before, self.after)):
+            partners = (self.to_after, self.to_before)[side]
+            for node in flow.real():
+                if node not in partners and not isinstance(node, (Op, GlobalVar, Var)):
+                    found[self._numbers[node]][side].append(node)
+        for mine, theirs in found.values():
+            if len(mine) == len(theirs) == 1 and self.open(mine[0], theirs[0]):
+                self.pair(mine[0], theirs[0])
+
+    # ---- by neighbourhood ---------------------------------------------------------------------
+
+    def _spread(self, step: Callable[[Expr, Expr], Iterator[tuple[Expr, Expr]]]) -> None:
+        """Apply a step to all pairs, and to those that it finds."""
+        self._queue = deque(self.to_after.items())
+        while self._queue:
+            x, y = self._queue.popleft()
+            if self.before.is_real(x) and self.after.is_real(y):
+                for p, q in step(x, y):
+                    if self.open(p, q):
+                        self.pair(p, q)
+
+    def _operands(self, x: Expr, y: Expr) -> Iterator[tuple[Expr, Expr]]:
+        """The operands in one place of a pair, without what cannot be paired."""
+        mine, theirs = self.before.operands(x), self.after.operands(y)
+        if len(mine) == len(theirs):
+            for p, q in zip(mine, theirs, strict=True):
+                if not isinstance(p, (Constant, Var)) and self.open(p, q):
+                    yield p, q
+
+    def _same_value(self, x: Expr, y: Expr) -> Iterator[tuple[Expr, Expr]]:
+        for p, q in self._operands(x, y):
+            if self._numbers[p] == self._numbers[q]:
+                yield p, q
+
+    def _near(self, x: Expr, y: Expr) -> Iterator[tuple[Expr, Expr]]:
+        for p, q in self._operands(x, y):
+            if not self._contradict(p, q):
+                yield p, q
+        for mine, theirs in self._users(x, y):
+            if len(mine) == len(theirs) == 1 and not self._contradict(mine[0], theirs[0]):
+                yield mine[0], theirs[0]
+
+    def _in_order(self, x: Expr, y: Expr) -> Iterator[tuple[Expr, Expr]]:
+        yield from self._near(x, y)
+        for mine, theirs in self._users(x, y):
+            for p, q in zip(mine, theirs, strict=False):
+                if not self._contradict(p, q):
+                    yield p, q
+        yield from self._operands(x, y)
+
+    def _users(self, x: Expr, y: Expr) -> Iterator[tuple[list[Expr], list[Expr]]]:
+        """The users without a partner of a pair that use it in one place and have one label."""
+        if isinstance(x, Constant):  # one constant may be used by anybody
+            return
+        found: dict[Hashable, tuple[list[Expr], list[Expr]]] = {}
+        for side, users in enumerate((self.before.users.get(x, ()), self.after.users.get(y, ()))):
+            partners = (self.to_after, self.to_before)[side]
+            for user, n in users:
+                if user not in partners:
+                    found.setdefault((n, label(user)), ([], []))[side].append(user)
+        yield from (both for both in found.values() if all(both))
+
+    def _contradict(self, x: Expr, y: Expr) -> bool:
+        """Whether operands of two nodes say that the two do not correspond."""
+        mine, theirs = self.before.operands(x), self.after.operands(y)
+        return len(mine) == len(theirs) and not all(
+            self.may_replace(p, q) for p, q in zip(mine, theirs, strict=True)
+        )
+
+    def may_replace(self, p: Expr, q: Expr) -> bool:
+        """Whether a user of `p` that now uses `q` may be explained by nodes added or removed."""
+        mine, theirs = self.to_after.get(p), self.to_before.get(q)
+        if mine is q or (mine is None and theirs is None) or isinstance(p, (Op, GlobalVar)):
+            return True
+        if mine is None and theirs is not None:
+            return _reaches(self.before, p, theirs, self.to_after)
+        if theirs is None and mine is not None:
+            return _reaches(self.after, q, mine, self.to_before)
+        return False
+
+    # ---- by place -----------------------------------------------------------------------------
+
+    def _pair_in_gaps(self) -> None:
+        mine, theirs = list(self.before.real()), list(self.after.real())
+        place = {y: n for n, y in enumerate(theirs)}
+        pairs = [(n, self.to_after[x]) for n, x in enumerate(mine) if x in self.to_after]
+        fixed = [(n, place[y]) for n, y in pairs if y in place]
+        fixed = [fixed[n] for n in longest_increasing([at for _, at in fixed])]
+        for (a, b), (c, d) in pairwise([(-1, -1), *fixed, (len(mine), len(theirs))]):
+            self._pair_in_gap(mine[a + 1 : c], theirs[b + 1 : d])
+
+    def _pair_in_gap(self, mine: list[Expr], theirs: list[Expr]) -> None:
+        found: dict[Hashable, tuple[list[Expr], list[Expr]]] = {}
+        for side, nodes in enumerate((mine, theirs)):
+            partners = (self.to_after, self.to_before)[side]
+            for node in nodes:
+                if node not in partners and not isinstance(node, (Constant, Var)):
+                    found.setdefault(label(node), ([], []))[side].append(node)
+        for left, right in found.values():
+            if len(left) == len(right):
+                for x, y in zip(left, right, strict=True):
+                    if not types_differ(x, y) and not self._contradict(x, y):
+                        self.pair(x, y)
+
+
+def _reaches(flow: Flow, start: Expr, goal: Expr, partners: Mapping[Expr, Expr]) -> bool:
+    """Whether the value of `goal` goes into `start` through a few nodes without partners."""
+    stack, seen = [start], {start}
+    while stack and len(seen) <= MAX_STEPS:
+        for operand in flow.operands(stack.pop()):
+            if operand is goal:
+                return True
+            if operand not in partners and operand not in seen:
+                seen.add(operand)
+                stack.append(operand)
+    return False

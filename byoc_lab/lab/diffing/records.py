@@ -1,0 +1,101 @@
+"""`Change`: one difference, and the summary of many."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from byoc_lab.relay.ir.expr import Expr
+
+KINDS = {  # in the order of the summary; for each what the summary says of "3 calls"
+    "outlined": "{} moved into {}",
+    "composed": "{} composed into {}",
+    "moved": "{} moved into {}",
+    "annotated": "{} added",
+    "added": "{} added",
+    "removed": "{} removed",
+    "renamed": "{} renamed",
+    "attribute": "attributes of {} changed",
+    "constant": "constants of {} changed",
+    "operands": "operands of {} changed",
+    "type": "types of {} changed",
+}
+MAX_PLACES = 3  # destinations that the summary names one by one
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """One difference.
+
+    kind: one of `KINDS`: "outlined" (moved into an external function), "composed" (into a composite
+        or fused function literal), "moved", "annotated" (an annotation was added), "added",
+        "removed", "renamed" (a global function), "attribute", "constant" (another value),
+        "operands" or "type" (checked type, or annotation).
+    text: the difference in words. before, after: the node in both modules, None where it is in one.
+    noun: what the node is, such as "call". place: where it went ("@f"), for those that went.
+    """
+
+    kind: str
+    text: str
+    before: Expr | None
+    after: Expr | None
+    noun: str = "call"
+    place: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.text}"
+
+    def to_data(self) -> dict[str, str]:
+        """The change as JSON data, without its nodes."""
+        return {"kind": self.kind, "text": self.text, "noun": self.noun, "place": self.place}
+
+
+def summary_of(changes: Sequence[Change]) -> str:
+    """What changed how often, such as "59 calls moved into @f, 2 calls added"."""
+    found: dict[str, list[Change]] = {}
+    for change in changes:
+        found.setdefault(change.kind, []).append(change)
+    parts: list[str] = []
+    for kind in KINDS:
+        group = found.get(kind, [])
+        if kind == "renamed" and len(group) <= MAX_PLACES:
+            parts += [change.text for change in group]
+        elif KINDS[kind].count("{}") == 2:
+            parts += _by_place(KINDS[kind], group)
+        else:
+            nouns = Counter(change.noun for change in group)
+            parts += [KINDS[kind].format(counted(n, noun)) for noun, n in nouns.items()]
+    return ", ".join(parts) or "no change"
+
+
+def _by_place(template: str, group: Sequence[Change]) -> list[str]:
+    """Counts for each destination; for all together if there are many."""
+    places = list(dict.fromkeys(change.place for change in group))
+    if len(places) <= MAX_PLACES:
+        members = {place: [c for c in group if c.place == place] for place in places}
+    else:
+        noun = "functions" if places[0].startswith("@") else "groups"
+        members = {f"{len(places)} {noun} ({places[0]} to {places[-1]})": list(group)}
+    return [template.format(_counts(changes), place) for place, changes in members.items()]
+
+
+def _counts(changes: Sequence[Change]) -> str:
+    nouns = Counter(change.noun for change in changes)
+    return " and ".join(counted(n, noun) for noun, n in nouns.items())
+
+
+def counted(count: int, noun: str) -> str:
+    """ "1 call", "2 calls"."""
+    head, space, tail = noun.partition(" ")
+    return f"{count} {noun}" if count == 1 else f"{count} {head}s{space}{tail}"
+
+
+def attributes_text(old: Any, new: Any) -> str:
+    """The attributes that differ, as words: "axis 1 to 0"."""
+    before, after = dict(old or {}), dict(new or {})
+    keys = [k for k in {**before, **after} if before.get(k) != after.get(k)]
+    if not keys:
+        return f"{getattr(old, 'type_key', None)} to {getattr(new, 'type_key', None)}"
+    return ", ".join(f"{k} {before.get(k)} to {after.get(k)}" for k in keys)

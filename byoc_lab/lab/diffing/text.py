@@ -1,0 +1,63 @@
+"""A diff as text: the summary, then the lines that changed with some context."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from byoc_lab.lab.diffing.rows import Row
+
+CONTEXT = 3
+MAX_LINES = 400  # of the text of a diff; `Diff.rows` has all of them
+
+
+def text_of(summary: str, rows: Sequence[Row], most: int = MAX_LINES) -> str:
+    """The summary and the changed lines, at most `most` of them."""
+    lines: list[str] = []
+    for n, line in enumerate(_lines(rows)):
+        if n == most:
+            changed = sum(row.kind != "same" for row in rows)
+            lines.append(f"  ... cut here: {changed} of {len(rows)} lines differ; rows() has all")
+            break
+        lines.append(line)
+    return "\n".join([summary, *lines])
+
+
+def near_changes(rows: Sequence[Row], context: int) -> list[bool]:
+    """For each row whether it is shown: a change, or among `context` rows around one."""
+    shown = [row.kind != "same" for row in rows]
+    last = -context - 1
+    for n in [*range(len(rows))]:
+        if rows[n].kind != "same":
+            last = n
+        shown[n] |= n - last <= context
+    last = len(rows) + context
+    for n in reversed(range(len(rows))):
+        if rows[n].kind != "same":
+            last = n
+        shown[n] |= last - n <= context
+    return shown
+
+
+def skipped_text(count: int) -> str:
+    """What stands for `count` rows that are not shown."""
+    return f"  ⋯ {count} unchanged line{'s' if count != 1 else ''}"
+
+
+def _lines(rows: Sequence[Row]) -> Iterator[str]:
+    skipped = 0
+    for row, shown in zip(rows, near_changes(rows, CONTEXT), strict=True):
+        if not shown:
+            skipped += 1
+            continue
+        if skipped:
+            yield skipped_text(skipped)
+            skipped = 0
+        if row.kind == "same" and row.after is not None:
+            yield f"  {row.after.text}"
+            continue
+        if row.before is not None:
+            yield f"- {row.before.text}"
+        if row.after is not None:
+            yield f"+ {row.after.text}"
+    if skipped:
+        yield skipped_text(skipped)

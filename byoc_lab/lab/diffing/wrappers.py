@@ -1,0 +1,114 @@
+"""Correspondence of global functions, and of nodes that only pass a value on (see `flow`).
+
+These follow from the correspondence of real nodes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from byoc_lab.lab.diffing.flow import Flow, label
+from byoc_lab.relay.ir.expr import Constant, Expr, Function, GlobalVar, Let, Op, Var
+
+if TYPE_CHECKING:
+    from byoc_lab.lab.diffing.matching import Correspondence
+
+
+def pair_functions(found: Correspondence) -> dict[str, str]:
+    """The names of corresponding global functions, which are paired with their parameters.
+
+    Functions of one name correspond, unless the nodes of each went to, or came from, functions of
+    other names; others correspond where most nodes of each are in the other.
+    """
+    before, after = found.before, found.after
+    votes: Counter[tuple[str, str]] = Counter()
+    for x, y in found.to_after.items():
+        if not isinstance(x, (Constant, Var, Function)):
+            votes[before.home[x], after.home[y]] += 1
+    chosen: dict[str, str] = {}
+    source: dict[str, str] = {}
+    for (f, g), _ in votes.most_common():  # the largest numbers first
+        chosen.setdefault(f, g)
+        source.setdefault(g, f)
+    mutual = {f: g for f, g in chosen.items() if source.get(g) == f}
+    names: dict[str, str] = {}
+    for name in sorted(gv.name_hint for gv in before.mod if gv.name_hint in after.mod):
+        moved_away = mutual.get(name, name) != name
+        taken_over = source.get(name) in mutual and mutual[source[name]] == name != source[name]
+        if not (moved_away and taken_over):
+            names[name] = name
+    taken = set(names.values())
+    for f, g in sorted(mutual.items()):
+        if f not in names and g not in taken:
+            names[f] = g
+            taken.add(g)
+    for f, g in names.items():
+        mine, theirs = before.mod[f], after.mod[g]
+        if mine not in found.to_after and theirs not in found.to_before:
+            found.pair(mine, theirs)
+    return names
+
+
+def pair_wrappers(found: Correspondence) -> None:
+    """Pair annotations, lets, function literals and so on that pass corresponding values on: those
+    in one place of corresponding users first, then in order."""
+    before, after = found.before, found.after
+    queue = deque(found.to_after.items())
+    leftover: dict[Hashable, tuple[list[Expr], list[Expr]]] = defaultdict(lambda: ([], []))
+    _drain(found, queue)
+    for side, flow in enumerate((before, after)):
+        partners = (found.to_after, found.to_before)[side]
+        for node in flow.order:
+            if node not in partners and _is_wrapper(flow, node):
+                value = passed_on(flow, node)
+                mine = value if flow is before else found.to_before.get(value)
+                if mine is not None:
+                    leftover[label(node), mine][side].append(node)
+    for left, right in leftover.values():
+        for x, y in zip(left, right, strict=False):
+            if found.open(x, y):
+                _pair(found, x, y, queue)
+                _drain(found, queue)
+
+
+def _drain(found: Correspondence, queue: deque[tuple[Expr, Expr]]) -> None:
+    before, after = found.before, found.after
+    while queue:
+        x, y = queue.popleft()
+        mine, theirs = x.parts(), y.parts()
+        if len(mine) != len(theirs):
+            continue
+        for p, q in zip(mine, theirs, strict=True):
+            if (
+                found.open(p, q)
+                and _is_wrapper(before, p)
+                and _is_wrapper(after, q)
+                and (
+                    found.to_after.get(passed_on(before, p)) is passed_on(after, q)
+                    or _same_let(p, q)
+                )
+            ):
+                _pair(found, p, q, queue)
+
+
+def _pair(found: Correspondence, x: Expr, y: Expr, queue: deque[tuple[Expr, Expr]]) -> None:
+    found.pair(x, y)
+    queue.append((x, y))
+
+
+def _same_let(x: Expr, y: Expr) -> bool:
+    """Whether two lets bind variables of one name: the value of one may have changed."""
+    return isinstance(x, Let) and isinstance(y, Let) and x.var.name_hint == y.var.name_hint
+
+
+def _is_wrapper(flow: Flow, node: Expr) -> bool:
+    return not isinstance(node, (Constant, Op, GlobalVar, Var)) and not flow.is_real(node)
+
+
+def passed_on(flow: Flow, node: Expr) -> Expr:
+    """The real node that a wrapper is about: for a let the value that it binds."""
+    if isinstance(node, Let):
+        return flow.value[node.value]
+    return flow.value[node.body] if isinstance(node, Function) else flow.value[node]

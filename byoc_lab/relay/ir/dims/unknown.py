@@ -1,0 +1,44 @@
+"""Dimensions without a number before the program runs, and the one printed `?`."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from byoc_lab.errors import TypeInferenceError
+
+
+class UndecidedError(TypeInferenceError, TypeError):
+    """An operation on a symbolic length whose result depends on its value: `n < 4`, `n / 3`."""
+
+
+class Unknown:
+    """A dimension without a number before the program runs; base of Any and Symbolic.
+
+    A length computed from it is unknown too.
+    """
+
+    __slots__ = ()
+
+    def __add__(self, other: int | Unknown) -> int | Unknown:
+        return self
+
+    __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __add__
+    __floordiv__ = __rfloordiv__ = __mod__ = __add__
+
+
+class Any(Unknown):
+    """A dimension known only at run time, printed `?`; a singleton."""
+
+    __slots__ = ()
+    _instance: ClassVar[Any | None] = None
+
+    def __new__(cls) -> Any:
+        if cls._instance is None:
+            cls._instance = super().__new__(cls)
+        return cls._instance
+
+    def __repr__(self) -> str:
+        return "?"
+
+    def __reduce__(self):
+        return (Any, ())

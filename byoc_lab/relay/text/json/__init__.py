@@ -1,0 +1,1 @@
+"""Nodes, attributes and arrays as the JSON of TVM: metadata sections, saved modules."""

@@ -1,0 +1,245 @@
+"""What TVM's `tvm.ir.save_json` wrote: modules, expressions, types, attributes, of 0.6 to 0.16.
+
+The JSON is the flat list of nodes that `metadata` describes, here of every kind. Each node is made
+after those that it refers to, without recursion.
+
+Source: `SaveJSON` of TVM 0.16, and `json_compact.py` for what 0.6 wrote otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from byoc_lab.errors import ParseError
+from byoc_lab.relay.ir import adt, expr, types
+from byoc_lab.relay.ir.attrs import ATTRS_TYPES, Attrs, DictAttrs, attrs_type
+from byoc_lab.relay.ir.dataflow import VarId
+from byoc_lab.relay.ir.dims import Any as AnyDim
+from byoc_lab.relay.ir.dims import symbol
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.span import SequentialSpan, SourceName, Span
+from byoc_lab.relay.text.json.metadata import UNREADABLE, GraphReader
+from byoc_lab.relay.text.json.object_fields import is_object
+
+Fields = dict[str, Any]
+
+
+def read_node_json(text: str) -> Any:
+    """The node that the JSON holds. Raises ParseError for text that is none of TVM's."""
+    try:
+        return _NodeReader(json.loads(text, strict=False)).whole()
+    except UNREADABLE as error:
+        what = f"no {error}" if isinstance(error, KeyError) else error
+        raise ParseError(f"the JSON cannot be read: {what}", "JSON", 1, 1) from error
+
+
+def metadata_reader(graph: Any) -> GraphReader:
+    """What reads a metadata section: expressions and types, too, when there are such in it."""
+    nodes = graph.get("nodes") if isinstance(graph, dict) else None
+    keys = {str(n.get("type_key")) for n in nodes or () if isinstance(n, dict)}
+    more = any(_kind(key) in _MADE_OF for key in keys - {"relay.Constant"})
+    return _NodeReader(graph) if more else GraphReader(graph)
+
+
+class _NodeReader(GraphReader):
+    def __init__(self, graph: Any):
+        super().__init__(graph)
+        version = str(graph.get("attrs", {}).get("tvm_version", ""))
+        self.plain_strings = version.startswith("0.6")  # later, a string is a node of its own
+
+    def whole(self) -> Any:
+        """The root, after everything below it."""
+        stack, entered = [self.root], set()
+        while stack:
+            at = stack[-1]
+            missing = [n for n in self.references(at) if n not in self.made]
+            if at in self.made or not missing:
+                stack.pop()
+                self.value(at)
+            elif at in entered:
+                raise ValueError(f"node {at} is made of itself")
+            else:
+                entered.add(at)
+                stack += missing
+        return self.made[self.root]
+
+    def references(self, at: int) -> Iterator[int]:
+        """The nodes that node `at` is made of."""
+        node = self.node(at)
+        key, attrs = node.get("type_key", ""), node.get("attrs", {})
+        yield from map(int, node.get("data", ()))
+        names = _MADE_OF[_kind(key)][0] if _kind(key) in _MADE_OF else ()
+        names = ("__dict__",) if key == "DictAttrs" else names
+        if key in ATTRS_TYPES:
+            schema = ATTRS_TYPES[key]
+            names = tuple(f.name for f in schema.fields if is_object(schema, f))
+        yield from (int(attrs[name]) for name in names if str(attrs.get(name)).isdecimal())
+        if issubclass(_NODES.get(_kind(key), object), expr.Expr):
+            yield from (int(attrs[n]) for n in ("_checked_type_", "span") if n in attrs)
+
+    def make(self, node: dict[str, Any], depth: int) -> Any:
+        key, attrs = node.get("type_key", ""), node.get("attrs", {})
+        kind = _kind(key)
+        if key in ATTRS_TYPES or kind not in _MADE_OF:
+            return self.plain(node, depth)
+        names, build = _MADE_OF[kind]
+        fields: Fields = {**attrs, **{n: self.value(attrs[n]) for n in names if n in attrs}}
+        fields["name"] = self.name(node)
+        made = build(self, fields)
+        checked = self.value(attrs["_checked_type_"]) if "_checked_type_" in attrs else None
+        span = self.value(attrs["span"]) if "span" in attrs else None
+        known = checked is not None or span is not None
+        if (
+            known
+            and isinstance(made, expr.Expr)
+            and not isinstance(made, (expr.Op, adt.Constructor))
+        ):
+            made = made.with_type(checked, span=span)  # type: ignore[arg-type]
+        return made
+
+    def plain(self, node: dict[str, Any], depth: int) -> Any:
+        """Numbers, strings, containers, attributes, places."""
+        key, attrs = node.get("type_key", ""), node.get("attrs", {})
+        name = node.get("repr_str", node.get("global_key", ""))
+        if key in ("Map", "StrMap") and "keys" not in node:
+            flat = [self.value(i, depth) for i in node.get("data", ())]
+            return dict(zip(flat[::2], flat[1::2], strict=True))
+        if key == "SequentialSpan":
+            return SequentialSpan(self.value(attrs["spans"], depth))
+        if key == "Span":
+            numbers = (int(attrs[n]) for n in ("line", "end_line", "column", "end_column"))
+            return Span(self.value(attrs["source_name"], depth), *numbers)
+        if key in ("SourceName", "EnvFunc"):
+            return SourceName(name) if key == "SourceName" else str(name)
+        if _kind(key) == "Op" and not str(name).startswith("tir."):
+            return expr.Op.get(str(name))
+        if _kind(key) == "Any":
+            return AnyDim()  # a length that is known only when the program runs
+        if key in ("Variable", "SizeVar"):  # 0.6
+            return symbol(str(attrs["name"]), "tir.SizeVar" if key == "SizeVar" else "tir.Var")
+        return super().make(node, depth)
+
+    def name(self, node: dict[str, Any]) -> str:
+        """The name of a node that has one: written out in 0.6, else a string of its own."""
+        attrs = node.get("attrs", {})
+        if "name_hint" in attrs:
+            written = attrs["name_hint"]
+            return str(written if self.plain_strings else self.value(written))
+        if "var" in attrs and _kind(node["type_key"]) in ("TypeVar", "GlobalTypeVar"):
+            return str(self.node(attrs["var"])["attrs"]["name"])  # 0.6
+        return ""
+
+
+def _kind(key: str) -> str:
+    """The name of a node's class, in whichever namespace the version has it."""
+    name = key.rpartition(".")[2]
+    return "" if key.startswith("tir.") and name != "Any" else name  # a length, of metadata's
+
+
+def _flag(text: Any) -> bool:
+    return str(text) not in ("0", "")
+
+
+def _device(fields: Fields) -> Attrs | None:
+    device = fields.get("virtual_device_")
+    open_device = device is None or device == attrs_type("VirtualDevice").make()
+    return None if open_device else device
+
+
+def _var(reader: _NodeReader, f: Fields) -> expr.Var:
+    return expr.Var(f["vid"].name_hint, f["type_annotation"], vid=f["vid"], device=_device(f))
+
+
+def _function(reader: _NodeReader, f: Fields) -> expr.Function:
+    attrs = f.get("attrs") or DictAttrs()
+    given = (f["params"], f["body"], f["ret_type"], f["type_params"], attrs)
+    return expr.Function(*given, device=_device(f))
+
+
+def _constant(reader: _NodeReader, f: Fields) -> expr.Constant:
+    return expr.Constant(reader.array(f["data"]))
+
+
+def _module(reader: _NodeReader, f: Fields) -> IRModule:
+    return IRModule(f["functions"], f.get("type_definitions") or {}, f.get("attrs") or None)
+
+
+def _relation(reader: _NodeReader, f: Fields) -> types.TypeRelation:
+    return types.TypeRelation(f["func"], f["args"], int(f["num_inputs"]), f["attrs"])
+
+
+# A node's class -> its fields that are nodes, and what makes it of its fields.
+_MADE_OF: dict[str, tuple[tuple[str, ...], Callable[[_NodeReader, Fields], Any]]] = {
+    "Id": ((), lambda r, f: VarId(f["name"])),
+    "Var": (("vid", "type_annotation", "virtual_device_"), _var),
+    "GlobalVar": ((), lambda r, f: expr.GlobalVar(f["name"])),
+    "Constant": ((), _constant),
+    "Call": (
+        ("op", "args", "attrs", "type_args"),
+        lambda r, f: expr.Call(f["op"], f["args"], f["attrs"], f["type_args"]),
+    ),
+    "Tuple": (("fields",), lambda r, f: expr.Tuple(f["fields"])),
+    "TupleGetItem": (
+        ("tuple_value",),
+        lambda r, f: expr.TupleGetItem(f["tuple_value"], int(f["index"])),
+    ),
+    "Let": (("var", "value", "body"), lambda r, f: expr.Let(f["var"], f["value"], f["body"])),
+    "If": (
+        ("cond", "true_branch", "false_branch"),
+        lambda r, f: expr.If(f["cond"], f["true_branch"], f["false_branch"]),
+    ),
+    "RefCreate": (("value",), lambda r, f: expr.RefCreate(f["value"])),
+    "RefRead": (("ref",), lambda r, f: expr.RefRead(f["ref"])),
+    "RefWrite": (("ref", "value"), lambda r, f: expr.RefWrite(f["ref"], f["value"])),
+    "Function": (
+        ("params", "body", "ret_type", "type_params", "attrs", "virtual_device_"),
+        _function,
+    ),
+    "Match": (
+        ("data", "clauses"),
+        lambda r, f: adt.Match(f["data"], f["clauses"], _flag(f["complete"])),
+    ),
+    "Clause": (("lhs", "rhs"), lambda r, f: adt.Clause(f["lhs"], f["rhs"])),
+    "PatternWildcard": ((), lambda r, f: adt.PatternWildcard()),
+    "PatternVar": (("var",), lambda r, f: adt.PatternVar(f["var"])),
+    "PatternTuple": (("patterns",), lambda r, f: adt.PatternTuple(f["patterns"])),
+    "PatternConstructor": (
+        ("constructor", "patterns"),
+        lambda r, f: adt.PatternConstructor(f["constructor"], f["patterns"]),
+    ),
+    "Constructor": (
+        ("inputs", "belong_to"),
+        lambda r, f: adt.Constructor(f["name"], f["inputs"], f["belong_to"]),
+    ),
+    "TypeData": (
+        ("header", "type_vars", "constructors"),
+        lambda r, f: adt.TypeData(f["header"], f["type_vars"], f["constructors"]),
+    ),
+    "TensorType": (("shape",), lambda r, f: types.TensorType(f["shape"], f["dtype"])),
+    "TupleType": (("fields",), lambda r, f: types.TupleType(f["fields"])),
+    "FuncType": (
+        ("arg_types", "ret_type", "type_params", "type_constraints"),
+        lambda r, f: types.FuncType(
+            f["arg_types"], f["ret_type"], f["type_params"], f["type_constraints"]
+        ),
+    ),
+    "RefType": (("value",), lambda r, f: types.RefType(f["value"])),
+    "TypeCall": (("func", "args"), lambda r, f: types.TypeCall(f["func"], f["args"])),
+    "TypeVar": ((), lambda r, f: types.TypeVar(f["name"], types.TypeKind(int(f["kind"])))),
+    "GlobalTypeVar": (
+        (),
+        lambda r, f: types.GlobalTypeVar(f["name"], types.TypeKind(int(f["kind"]))),
+    ),
+    "IncompleteType": ((), lambda r, f: types.IncompleteType(types.TypeKind(int(f["kind"])))),
+    "TypeRelation": (("func", "args", "attrs"), _relation),
+    "IRModule": (("functions", "type_definitions", "attrs"), _module),
+}
+_NODES: dict[str, type] = {
+    cls.__name__: cls
+    for cls in (
+        expr.Var, expr.GlobalVar, expr.Constant, expr.Call, expr.Tuple, expr.TupleGetItem,
+        expr.Let, expr.If, expr.RefCreate, expr.RefRead, expr.RefWrite, expr.Function, adt.Match,
+    )
+}  # fmt: skip

@@ -1,0 +1,97 @@
+// Buffers, and the layouts that tensors are held in (plan_parts.h).
+#include "plan_parts.h"
+
+#include "layout.h"
+
+namespace byoc_lab {
+
+dnnl::primitive_attr UserScratchpad() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+PlanParts::PlanParts(const GraphSpec& graph, const std::vector<SharedMemory>& constants,
+                     ModuleMemory* memory)
+    : graph_(graph),
+      memory_(memory),
+      versions_(graph.tensors.size()),
+      reports_(graph.ops.size()) {
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    const MemoryDesc plain = Plain(graph.tensors[graph.inputs[i]]);
+    Buffer buffer{Buffer::Kind::kInput, static_cast<int64_t>(plain.get_size())};
+    buffer.index = static_cast<int>(i);
+    Record(graph.inputs[i], plain, Add(std::move(buffer)));
+  }
+  for (size_t i = 0; i < graph.constants.size(); ++i) {
+    const MemoryDesc plain = Plain(graph.tensors[graph.constants[i]]);
+    Record(graph.constants[i], plain, AddConstant(constants[i]));
+  }
+}
+
+int PlanParts::Add(Buffer buffer) {
+  buffers_.push_back(std::move(buffer));
+  return static_cast<int>(buffers_.size()) - 1;
+}
+
+int PlanParts::AddArena(const MemoryDesc& desc) {
+  return Add({Buffer::Kind::kArena, static_cast<int64_t>(desc.get_size())});
+}
+
+int PlanParts::AddConstant(SharedMemory memory) {
+  Buffer buffer{Buffer::Kind::kConstant, memory->bytes()};
+  buffer.owned = std::move(memory);
+  return Add(std::move(buffer));
+}
+
+void PlanParts::Record(int tensor, const MemoryDesc& desc, int buffer) {
+  versions_[tensor].push_back({desc, buffer});
+}
+
+void PlanParts::AddReorder(const Version& from, const Version& to, int op) {
+  const auto [src, dst] = Moved(from.desc, to.desc);
+  const dnnl::reorder::primitive_desc desc(Cpu(), src, Cpu(), dst, UserScratchpad());
+  steps_.push_back({dnnl::reorder(desc),
+                    {{DNNL_ARG_FROM, from.buffer, src}, {DNNL_ARG_TO, to.buffer, dst}},
+                    desc.scratchpad_desc(),
+                    op,
+                    /*reorder=*/true});
+  if (op >= 0) ++reports_[op].reorders;
+}
+
+int PlanParts::Provide(int tensor, const MemoryDesc& want, int op) {
+  for (const Version& version : versions_[tensor]) {
+    if (version.desc == want) return version.buffer;
+  }
+  Version source = versions_[tensor].front();
+  if (source.desc.get_dims() != want.get_dims()) {
+    // Another shape of the same elements (groups, ones in front): row-major data serves both.
+    source.buffer = Provide(tensor, Plain(graph_.tensors[tensor]), op);
+    source.desc = Plain(want.get_dims(), source.desc.get_data_type());
+    if (source.desc == want) return source.buffer;
+  }
+  Version made{want, -1};
+  if (buffers_[source.buffer].kind == Buffer::Kind::kConstant) {
+    made.buffer = AddConstant(memory_->Pack(buffers_[source.buffer].owned, source.desc, want));
+  } else {
+    made.buffer = AddArena(want);
+    AddReorder(source, made, op);
+  }
+  versions_[tensor].push_back(made);
+  return made.buffer;
+}
+
+void PlanParts::SettleConstants() {
+  std::vector<bool> used(buffers_.size(), false);
+  for (const Step& step : steps_) {
+    for (const Step::Operand& operand : step.operands) used[operand.buffer] = true;
+  }
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    Buffer& buffer = buffers_[i];
+    if (buffer.kind != Buffer::Kind::kConstant) continue;
+    buffer.owned = used[i] ? memory_->Aligned(buffer.owned) : nullptr;
+    if (!used[i]) buffer.bytes = 0;
+  }
+}
+
+}  // namespace byoc_lab

@@ -1,0 +1,182 @@
+"""Each class of change, and that nothing is said twice or left out."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.relay import IRModule
+from byoc_lab.transform import MergeComposite
+from tests import strategies
+
+HEAD = '#[version = "0.0.5"]\n'
+TENSOR = "Tensor[(4, 4), float32]"
+
+
+def _parse(text: str) -> IRModule:
+    return relay.parse(HEAD + text)
+
+
+def _main(*lines: str) -> str:
+    return f"def @main(%x: {TENSOR}, %y: {TENSOR}) {{\n" + "\n".join(lines) + "\n}\n"
+
+
+def _summary(before: str, after: str) -> str:
+    return byoc_lab.diff(_parse(before), _parse(after)).summary
+
+
+CASES = {
+    "attribute": (
+        _main("nn.softmax(%x, axis=1)"),
+        _main("nn.softmax(%x, axis=0)"),
+        "attributes of 1 call changed",
+    ),
+    "constant": (
+        _main("add(%x, 1f)"),
+        _main("add(%x, 2f)"),
+        "constants of 1 call changed",
+    ),
+    "operands": (_main("add(%x, %x)"), _main("add(%x, %y)"), "operands of 1 call changed"),
+    "added": (_main("abs(%x)"), _main("%0 = abs(%x);", "exp(%0)"), "1 call added"),
+    "removed": (_main("%0 = abs(%x);", "exp(%0)"), _main("exp(%x)"), "1 call removed"),
+    "replaced": (
+        _main("%0 = abs(%x);", "exp(%0)"),
+        _main("%0 = tanh(%x);", "exp(%0)"),
+        "1 call added, 1 call removed",
+    ),
+    "variables renamed": (
+        f"def @main(%x: {TENSOR}, %y: {TENSOR}) {{ add(%x, %y) }}",
+        f"def @main(%y: {TENSOR}, %x: {TENSOR}) {{ add(%y, %x) }}",
+        "no change",
+    ),
+    "function renamed": (
+        f"def @f(%a: {TENSOR}) {{ abs(%a) }}\n" + _main("@f(%x)"),
+        f"def @g(%b: {TENSOR}) {{ abs(%b) }}\n" + _main("@g(%x)"),
+        "@f renamed to @g",
+    ),
+    "functions swapped": (
+        f"def @f(%a: {TENSOR}) {{ abs(%a) }}\ndef @g(%a: {TENSOR}) {{ exp(%a) }}\n"
+        + _main("%0 = @f(%x);", "@g(%0)"),
+        f"def @g(%a: {TENSOR}) {{ abs(%a) }}\ndef @f(%a: {TENSOR}) {{ exp(%a) }}\n"
+        + _main("%0 = @g(%x);", "@f(%0)"),
+        "@f renamed to @g, @g renamed to @f",
+    ),
+    "result": (_main("%x"), _main("%y"), "operands of 1 function changed"),
+    "result of a function literal": (
+        _main("%0 = fn (%a, %b) { %a };", "%1 = %0(%x, %y);", "(%1, %0)"),
+        _main("%0 = fn (%a, %b) { %b };", "%1 = %0(%x, %y);", "(%1, %0)"),
+        "operands of 1 function changed",
+    ),
+    "parameter": (
+        f"def @main(%x: {TENSOR}) {{ abs(%x) }}",
+        f"def @main(%x: {TENSOR}, %w: {TENSOR}) {{ abs(%x) }}",
+        "1 parameter added",
+    ),
+    "type": (
+        f"def @main(%x: {TENSOR}) {{ abs(%x) }}",
+        "def @main(%x: Tensor[(4, 4), float64]) { abs(%x) }",
+        "types of 1 variable changed",
+    ),
+    "let": (
+        _main("%0 = abs(%x);", "exp(%0)"),
+        _main("let %v = abs(%x);", "exp(%v)"),
+        "1 let added",
+    ),
+    "order of lets": (
+        _main("let %v = abs(%x);", "let %w = exp(%y);", "add(%v, %w)"),
+        _main("let %w = exp(%y);", "let %v = abs(%x);", "add(%v, %w)"),
+        "1 let moved into another place in @main",
+    ),
+    "moved": (
+        _main("%0 = abs(%x);", "exp(%0)"),
+        f"def @f(%a: {TENSOR}) {{ abs(%a) }}\n" + _main("%0 = @f(%x);", "exp(%0)"),
+        "1 call moved into @f, 1 call added",
+    ),
+    "inlined": (
+        f"def @f(%a: {TENSOR}) {{ abs(%a) }}\n" + _main("%0 = @f(%x);", "exp(%0)"),
+        _main("%0 = abs(%x);", "exp(%0)"),
+        "1 call moved into @main, 1 call removed",
+    ),
+    "annotated": (
+        _main("abs(%x)"),
+        _main(
+            '%0 = annotation.compiler_begin(%x, compiler="dnnl");',
+            "%1 = abs(%0);",
+            'annotation.compiler_end(%1, compiler="dnnl")',
+        ),
+        "2 annotations for dnnl added",
+    ),
+    "retargeted": (
+        _main('%0 = annotation.compiler_begin(%x, compiler="dnnl");', "abs(%0)"),
+        _main('%0 = annotation.compiler_begin(%x, compiler="other");', "abs(%0)"),
+        "1 annotation for other added, 1 annotation for dnnl removed",
+    ),
+    "unused function": (
+        _main("abs(%x)"),
+        f"def @f(%a: {TENSOR}) {{ %a }}\n" + _main("abs(%x)"),
+        "1 function added",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_summary_of_one_difference(name: str) -> None:
+    before, after, expected = CASES[name]
+    assert _summary(before, after) == expected
+
+
+def test_composing_is_a_class_of_its_own() -> None:
+    mod = _parse(_main("%0 = abs(%x);", "%1 = exp(%0);", "tanh(%1)"))
+    pattern = relay.dataflow_pattern.is_op("exp")(relay.dataflow_pattern.is_op("abs")(
+        relay.dataflow_pattern.wildcard()
+    ))  # fmt: skip
+    fused = MergeComposite([("lab.exp_abs", pattern)])(mod)
+    assert byoc_lab.diff(mod, fused).summary == "2 calls composed into lab.exp_abs"
+    assert byoc_lab.diff(fused, mod).summary == "2 calls moved into @main"
+
+
+def test_mobilenet() -> None:
+    mod, params = relay.testing.mobilenet.get_workload()
+    mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
+    stages = {(s.name, s.index): s.diff() for s in byoc_lab.trace(mod, "dnnl")}
+    shown = [d.summary for d in stages.values() if d]
+    assert shown == [
+        "297 calls added, 27 calls removed, 27 projections removed",
+        "243 calls removed",
+        "81 calls added, 27 calls removed",
+        "81 calls removed",
+        "81 calls composed into dnnl.conv2d_bias_relu, 2 calls composed into dnnl.dense_bias",
+        "116 annotations for dnnl added, 2 annotations for default added",
+        "56 annotations for dnnl removed",
+        "82 calls and 27 composites moved into @tvmgen_default_dnnl_main_0, 3 calls and 1 "
+        "composite moved into @tvmgen_default_dnnl_main_55, 2 calls added",
+    ]
+    last = byoc_lab.diff(stages[list(stages)[-1]].before, stages[list(stages)[-1]].after)
+    outlined = [c for c in last.changes if c.kind == "outlined"]
+    assert all(c.before is not None and c.after is not None for c in outlined)
+
+
+@settings(max_examples=60)
+@given(mod=strategies.modules())
+def test_something_changed_exactly_if_the_modules_differ(mod: IRModule) -> None:
+    passes = ["SimplifyInference", "FoldConstant", "EliminateCommonSubexpr", "ToANormalForm"]
+    for stage in [*byoc_lab.trace(mod, "dnnl"), *byoc_lab.trace(mod, passes)]:
+        made = stage.diff()
+        rows_differ = any(row.kind != "same" for row in made.rows())
+        assert bool(made.changes) == stage.changed == rows_differ
+
+
+@settings(max_examples=60)
+@given(mod=strategies.modules(), other=strategies.modules())
+def test_each_node_is_in_one_module_or_in_both(mod: IRModule, other: IRModule) -> None:
+    """Added nodes have no partner, removed ones neither; the others have each other."""
+    made = byoc_lab.diff(mod, other)
+    for change in made.changes:
+        if change.kind in ("added", "annotated"):
+            assert change.before is None
+        elif change.kind == "removed":
+            assert change.after is None
+        elif change.before is not None:
+            assert made.correspondence.to_after[change.before] is change.after

@@ -1,0 +1,153 @@
+"""The events of a pass are enough to do its work again."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import byoc_lab
+from byoc_lab.compat.passes import (
+    DeadCodeElimination,
+    DefuseOps,
+    InlineCompilerFunctionsBoundTo,
+    MarkCompilerFunctionsAsExtern,
+)
+from byoc_lab.lab.tracing import Trace
+from byoc_lab.lab.tracing.stages import Stage
+from byoc_lab.lessons import mobilenet
+from byoc_lab.lessons.cases import nested_partition
+from byoc_lab.passes import Pass
+from byoc_lab.relay import Function, IRModule, assert_structural_equal
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.typing.infer import infer_module
+from byoc_lab.transform import (
+    AnnotateTarget,
+    MergeComposite,
+    PartitionGraph,
+    RemoveUnusedFunctions,
+    SimplifyExprPostAlterOp,
+    ToANormalForm,
+    ToGraphNormalForm,
+)
+from tests import strategies
+from tests.parity import cases
+from tests.parity.golden_plan import plan
+from tests.passes.framework.test_properties import PIPELINES, TARGET, _table
+
+MORE: dict[str, list[Pass]] = {
+    "normal forms": [ToANormalForm(), "InferType", ToGraphNormalForm()],  # type: ignore[list-item]
+    "dead code": [DeadCodeElimination(inline_once=True)],
+    "defuse": [*PIPELINES["MergeComposite"], DefuseOps()],
+    "compat": [AnnotateTarget(TARGET, era="0.16")],
+    "extern": [*PIPELINES["Partition"], MarkCompilerFunctionsAsExtern()],
+    "undone": [
+        MergeComposite(_table()),
+        *PIPELINES["Partition"],
+        InlineCompilerFunctionsBoundTo([f"tvmgen_default_{TARGET}_main_{n}" for n in (0, 1)]),
+    ],
+    "unused": [*PIPELINES["Partition"], RemoveUnusedFunctions(["none"])],
+}
+ALL = {**PIPELINES, **MORE}
+
+
+def _check(trace: Trace) -> None:
+    if trace.error is not None:
+        raise trace.error
+    for stage in trace:
+        _check_stage(stage)
+
+
+def _check_stage(stage: Stage) -> None:
+    assert stage.after is not None
+    again = stage.state_after(len(stage.events))
+    assert_structural_equal(again, stage.after)
+    assert_same_types(again, stage.after)
+    assert bool(stage.events) or not stage.changed or stage.name == "InferType"
+
+
+def assert_same_types(mod: IRModule, wanted: IRModule) -> None:
+    """All nodes of functions that `wanted` has types of have the same ones in `mod`."""
+    for gv, function in wanted.functions.items():
+        if not function.is_typed:  # as some passes leave a function in TVM
+            continue
+        for a, b in zip(post_order(mod[gv.name_hint]), post_order(function), strict=True):
+            assert a.is_typed == b.is_typed
+            if b.is_typed:
+                assert a.checked_type == b.checked_type
+            if isinstance(a, Function) and isinstance(b, Function):
+                assert a.ret_type == b.ret_type
+
+
+@pytest.mark.parametrize("name", ALL)
+@settings(max_examples=20)
+@given(mod=strategies.modules())
+def test_replaying_all_events_gives_the_result(name: str, mod: IRModule) -> None:
+    _check(byoc_lab.trace(mod, ALL[name]))
+
+
+@pytest.mark.parametrize("case", sorted({entry.case for entry in plan()}))
+def test_the_dnnl_pipeline_on_the_corpus_can_be_replayed(case: str) -> None:
+    """Up to the pass that refuses a module: some of them are malformed on purpose."""
+    trace = byoc_lab.trace(cases.load(case, byoc_lab, byoc_lab.relay, np), "dnnl")
+    for stage in trace:
+        if stage.after is not None:
+            _check_stage(stage)
+
+
+@settings(max_examples=20)
+@given(mod=strategies.modules())
+def test_the_dnnl_pipeline_on_random_modules_can_be_replayed(mod: IRModule) -> None:
+    _check(byoc_lab.trace(mod, "dnnl"))
+
+
+def test_composite_functions_are_replayed_with_their_result_types() -> None:
+    mod = infer_module(mobilenet.module(image_size=32, classes=10))
+    (stage,) = byoc_lab.trace(mod, [MergeComposite(byoc_lab.dnnl.pattern_table())])
+    for count in (1, len(stage.events) // 2, len(stage.events)):
+        state = stage.state_after(count)
+        made = [n for n in post_order(state["main"]) if isinstance(n, Function)][:-1]
+        assert len(made) == count
+        assert all(composite.ret_type is not None for composite in made)
+
+
+def test_the_dnnl_pipeline_on_mobilenet_can_be_replayed() -> None:
+    _check(byoc_lab.trace(mobilenet.module(image_size=32, classes=10), "dnnl"))
+
+
+@pytest.mark.parametrize("name", ["casts", "clips", "identities", "reshapes"])
+def test_simplifying_after_alter_op_layout_can_be_replayed(name: str) -> None:
+    mod = infer_module(cases.load(f"simplifying/{name}", byoc_lab, byoc_lab.relay, np))
+    trace = byoc_lab.trace(mod, [SimplifyExprPostAlterOp()])
+    _check(trace)
+    assert trace[0].events
+
+
+def test_canonicalizing_can_be_replayed() -> None:
+    mod, _ = byoc_lab.relay.testing.mlp.get_workload(1)
+    trace = byoc_lab.trace(mod, ["InferType", "CanonicalizeOps", "SimplifyExpr"])
+    _check(trace)
+    assert len(trace["CanonicalizeOps"].events) == 3  # three layers, a bias each
+
+
+def test_the_nested_partition_can_be_replayed() -> None:
+    wrong = nested_partition.annotate(nested_partition.network(3), begins_on_conv_data=False)
+    trace = byoc_lab.trace(wrong, PartitionGraph(era="2020-01"))
+    _check(trace)
+    assert [e.reason for e in trace[0].events] == [
+        "subgraph 2 becomes a closure",
+        "subgraph 1 becomes a closure",
+        "subgraph 0 becomes a closure",
+    ]
+
+
+@settings(max_examples=20)
+@given(mod=strategies.modules())
+def test_states_in_between_can_be_shown(mod: IRModule) -> None:
+    """Every state prints and can be compared with its neighbours."""
+    for stage in byoc_lab.trace(mod, PIPELINES["all"]):
+        states = [stage.state_after(n) for n in range(len(stage.events) + 1)]
+        for before, after in pairwise(states):
+            assert str(byoc_lab.diff(before, after))

@@ -1,0 +1,69 @@
+"""Passes that apply callbacks of dataflow patterns until nothing changes."""
+
+from __future__ import annotations
+
+import pytest
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.errors import PassError
+from byoc_lab.passes.framework.pattern_rewrite import PatternRewrite
+from byoc_lab.relay import Call, Expr, IRModule
+from byoc_lab.relay.analysis.queries import list_op_freqs
+from byoc_lab.relay.patterns import DFPatternCallback, is_op, wildcard
+
+
+class _Undo(DFPatternCallback):
+    """negative(negative(x)) -> x"""
+
+    reason = "two signs cancel"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pattern = is_op("negative")(is_op("negative")(wildcard()))
+
+    def callback(self, pre: Expr, post: Expr, node_map: object) -> Expr:
+        assert isinstance(post, Call) and isinstance(post.args[0], Call)
+        return post.args[0].args[0]
+
+
+class _Again(_Undo):
+    def callback(self, pre: Expr, post: Expr, node_map: object) -> Expr:
+        assert isinstance(post, Call)
+        return relay.negative(post.args[0])
+
+
+class Undo(PatternRewrite):
+    """Signs that cancel go."""
+
+    def callbacks(self) -> list[DFPatternCallback]:
+        return [_Undo()]
+
+
+class Endless(PatternRewrite):
+    """What it makes matches again."""
+
+    def callbacks(self) -> list[DFPatternCallback]:
+        return [_Again()]
+
+
+def _negatives(count: int) -> IRModule:
+    body: Expr = relay.var("x", shape=(2,))
+    for _ in range(count):
+        body = relay.negative(body)
+    return IRModule.from_expr(body)
+
+
+@pytest.mark.parametrize("count", [2, 3, 8, 9])
+def test_callbacks_are_applied_until_nothing_changes(count: int) -> None:
+    assert list_op_freqs(Undo()(_negatives(count))).get("negative", 0) == count % 2
+
+
+def test_each_replacement_is_an_event_with_the_reason_of_its_callback() -> None:
+    (stage,) = (s for s in byoc_lab.trace(_negatives(2), [Undo()]) if s.name == "Undo")
+    assert [(e.rule, e.reason) for e in stage.events] == [("_Undo", "two signs cancel")]
+
+
+def test_callbacks_that_never_settle_are_refused() -> None:
+    with pytest.raises(PassError, match=r"Endless did not settle within .* rounds; check"):
+        Endless()(_negatives(2))

@@ -1,0 +1,50 @@
+"""Pipelines by name, and by era."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from byoc_lab.errors import PassError, UnknownNameError
+from byoc_lab.passes import (
+    FoldConstant,
+    InferType,
+    Pass,
+    named_pipeline,
+    pipeline_names,
+    register_pipeline,
+)
+from byoc_lab.passes.framework import pipelines
+
+
+@pytest.fixture(autouse=True)
+def _restored() -> Iterator[None]:
+    before = dict(pipelines._pipelines)
+    yield
+    pipelines._pipelines.clear()
+    pipelines._pipelines.update(before)
+
+
+def test_a_pipeline_is_made_anew_each_time() -> None:
+    @register_pipeline("mine")
+    def mine() -> list[Pass]:
+        return [InferType()]
+
+    assert "mine" in pipeline_names()
+    (first,), (second,) = named_pipeline("mine"), named_pipeline("mine")
+    assert first.name == "InferType" and first is not second
+
+
+def test_a_pipeline_may_have_eras() -> None:
+    register_pipeline("eras", lambda era=None: [FoldConstant(era=era)])
+    assert named_pipeline("eras")[0].era is None  # type: ignore[attr-defined]
+    assert named_pipeline("eras", era="2020-01")[0].era == "2020-01"  # type: ignore[attr-defined]
+    register_pipeline("none", lambda: [InferType()])
+    with pytest.raises(PassError, match="the pipeline 'none' has no variant for an era"):
+        named_pipeline("none", era="2020-01")
+
+
+def test_a_misspelt_name_gets_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match=r"no pipeline is named 'dnl'; .*dnnl"):
+        named_pipeline("dnl")

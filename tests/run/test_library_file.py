@@ -1,0 +1,62 @@
+"""What stands behind an exported library: every damage to it and to the library is found."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from byoc_lab.errors import BuildError
+from byoc_lab.run import library_file
+from byoc_lab.run.library_file import ELF, seal, verify
+
+CONTENT = ELF + bytes(range(256))
+
+
+def sealed(folder: str | Path, content: bytes = CONTENT) -> Path:
+    path = Path(folder, "net.so")
+    path.write_bytes(content)
+    seal(path)
+    return path
+
+
+@given(st.binary())
+def test_what_was_sealed_is_verified(content: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = sealed(folder, ELF + content)
+        assert path.read_bytes().startswith(ELF + content)
+        verify(path)
+
+
+@given(st.data())
+def test_a_changed_byte_is_found(draw: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = sealed(folder)
+        data = bytearray(path.read_bytes())
+        at = draw.draw(st.integers(0, len(data) - 1))
+        data[at] ^= draw.draw(st.integers(1, 255))
+        path.write_bytes(data)
+        with pytest.raises(BuildError, match=r"net\.so is"):
+            verify(path)
+
+
+@given(st.integers(0, len(CONTENT) + 60), st.binary(min_size=1, max_size=3))
+def test_a_file_cut_or_with_something_behind_is_found(end: int, more: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = sealed(folder)
+        data = path.read_bytes()
+        for changed in (data[: min(end, len(data) - 1)], data + more, data[4:], b""):
+            path.write_bytes(changed)
+            with pytest.raises(BuildError, match=r"net\.so is"):
+                verify(path)
+
+
+def test_another_version_is_named(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(library_file, "VERSION", 7)
+    path = sealed(tmp_path)
+    monkeypatch.undo()
+    with pytest.raises(BuildError, match="of format version 7, expected 1: export it again"):
+        verify(path)
