@@ -31,7 +31,7 @@ import byoc_lab.relay.transform  # noqa: F401 (these four are attributes under T
 from byoc_lab import backends, display, errors, passes, relay, transform
 from byoc_lab.backends import dnnl
 from byoc_lab.lab.diffing import Diff, apply, diff
-from byoc_lab.lab.linting import Finding, Findings, lint
+from byoc_lab.lab.linting import Finding, Findings, Fix, fix, lint
 from byoc_lab.lab.tracing import Trace, trace
 from byoc_lab.passes import PassContext, Sequential
 from byoc_lab.relay import IRModule

@@ -70,7 +70,8 @@ LAYERS = {
     ),
     "demo": "errors relay passes run backends lab lessons byoc_lab",
     "doctor": "errors run backends lab byoc_lab",
-    "cli": "errors relay lab importers lessons byoc_lab demo doctor",
+    "commands": "errors relay lab importers lessons byoc_lab demo doctor",
+    "cli": "errors commands",
     "compat": "errors display relay passes run backends lab importers transform byoc_lab",
 }
 
