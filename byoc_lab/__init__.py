@@ -9,10 +9,13 @@
 
 Functions to inspect modules: `trace` (every stage and rewrite of a pipeline; `Trace.save` and
 `load_trace` keep it in a file), `diff` (structural differences between two modules) and `apply`
-(makes one of the other), `lint` (malformed annotations and how to fix them). Functions to run them:
-`build` (regions with their back ends, the rest with TVM), `evaluate` (the NumPy reference),
-`validate` (compares a build with the reference). `relay` is the language, `transform` has its
-passes, `backends` and `dnnl` are the back ends.
+(makes one of the other), `lint` (malformed annotations) and `fix` (repairs them), `explain` (why a
+call is not offloaded, and what would change that), `explain_patterns` (the same of the entries of a
+pattern table), `decode` (what an error message of TVM means). Functions to run them: `build`
+(regions with their back ends, the rest with TVM), `evaluate` (the NumPy reference), `validate`
+(compares a build with the reference), `bisect` (finds the pass and the operator where the numbers
+changed). `relay` is the language, `transform` has its passes, `backends` and `dnnl` are the back
+ends.
 
 `import byoc_lab` is fast: apache-tvm, the compiled extension and the notebook packages are imported
 on first use.
@@ -33,7 +36,7 @@ import byoc_lab.relay.transform  # noqa: F401 (these are attributes under TVM's 
 from byoc_lab import backends, display, errors, passes, relay, transform
 from byoc_lab.backends import dnnl
 from byoc_lab.lab.diffing import Diff, apply, diff
-from byoc_lab.lab.linting import Finding, Findings, lint
+from byoc_lab.lab.linting import Finding, Findings, Fix, fix, lint
 from byoc_lab.lab.tracing import Trace, load_trace, trace
 from byoc_lab.passes import PassContext, Sequential
 from byoc_lab.relay import IRModule
@@ -43,14 +46,18 @@ if TYPE_CHECKING:
     from byoc_lab import relax as relax
     from byoc_lab.lab.checking.bisection import bisect
     from byoc_lab.lab.checking.validation import validate
+    from byoc_lab.lab.explaining import Explanation, Explanations, decode, explain, explain_patterns
     from byoc_lab.run.build import build
     from byoc_lab.run.reference import evaluate
 
 __version__ = "0.1.0"
 __all__ = [
     "Diff",
+    "Explanation",
+    "Explanations",
     "Finding",
     "Findings",
+    "Fix",
     "IRModule",
     "PassContext",
     "Sequential",
@@ -58,11 +65,16 @@ __all__ = [
     "apply",
     "assert_structural_equal",
     "backends",
+    "bisect",
     "build",
+    "decode",
     "diff",
     "dnnl",
     "errors",
     "evaluate",
+    "explain",
+    "explain_patterns",
+    "fix",
     "lint",
     "load_trace",
     "passes",
@@ -79,11 +91,17 @@ display.provide(lambda: _import_module("byoc_lab.lab.view"))
 if "tvm_ffi" in _sys.modules:  # TVM is in use: this import registers DNNL for Relax
     _import_module("byoc_lab.relax")
 
-# Functions that run modules import more packages, so they are imported on first use.
+# Functions that run modules import more packages, and those that explain are large: they are
+# imported on first use.
 _LAZY = {
+    "Explanation": "byoc_lab.lab.explaining",
+    "Explanations": "byoc_lab.lab.explaining",
     "bisect": "byoc_lab.lab.checking.bisection",
     "build": "byoc_lab.run.build",
+    "decode": "byoc_lab.lab.explaining",
     "evaluate": "byoc_lab.run.reference",
+    "explain": "byoc_lab.lab.explaining",
+    "explain_patterns": "byoc_lab.lab.explaining",
     "validate": "byoc_lab.lab.checking.validation",
 }
 

@@ -53,7 +53,7 @@ LAYERS = {
     "backends.dnnl": "errors display relay passes run backends",
     "relax": "errors relay run backends",
     "lab.diffing": "errors display relay",
-    "lab.linting": "errors display relay",
+    "lab.linting": "errors display relay passes run backends lab.diffing",
     "lab.checking": "errors display relay passes run backends lab.tracing",
     "lab.tracing": "errors display relay passes lab.diffing lab.linting",
     "lab.view": "errors display relay passes run backends lab",
@@ -70,8 +70,8 @@ LAYERS = {
     ),
     "demo": "errors relay passes run backends lab lessons byoc_lab",
     "doctor": "errors run backends lab byoc_lab",
-    "commands": "errors relay lab importers lessons byoc_lab",
-    "cli": "errors relay lab importers lessons byoc_lab commands demo doctor",
+    "commands": "errors relay lab importers lessons byoc_lab demo doctor",
+    "cli": "errors commands",
     "compat": "errors display relay passes run backends lab importers transform byoc_lab",
 }
 

@@ -1,1 +1,34 @@
-"""The commands of `byoc-lab`: each file adds one, with `add(commands)`, and runs it."""
+"""The commands of `byoc-lab`, one file each, found by discovery.
+
+A command is a module of its name: the first line of its docstring is its help, `configure(parser)`
+adds its arguments, and `run(options)` returns its exit code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from typing import Protocol, cast
+
+from byoc_lab.commands.shared import NO, OK, USAGE
+
+__all__ = ["NO", "OK", "USAGE", "Command", "all_commands"]
+
+
+class Command(Protocol):
+    """What a module of this folder provides."""
+
+    __doc__: str | None
+
+    def configure(self, parser: argparse.ArgumentParser) -> None: ...
+    def run(self, options: argparse.Namespace) -> int: ...
+
+
+def all_commands() -> Iterator[tuple[str, Command]]:
+    """The commands by name."""
+    for info in pkgutil.iter_modules(__path__):
+        if info.name != "shared":
+            module = importlib.import_module(f"{__name__}.{info.name}")
+            yield info.name, cast(Command, module)

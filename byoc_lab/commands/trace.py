@@ -1,5 +1,4 @@
-"""`byoc-lab trace MODEL`: every stage of a pipeline. Exit code 1 if there are errors: a pass that
-failed, or a finding of severity "error" in what a stage left."""
+"""run a pipeline on a module and show every stage"""
 
 from __future__ import annotations
 
@@ -8,27 +7,24 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from byoc_lab.commands.exit_codes import NO, OK
-from byoc_lab.commands.sources import HELP, read_module
+from byoc_lab.commands.shared import INPUT, NO, OK, read_module
 
 if TYPE_CHECKING:
     from byoc_lab.lab.tracing import Stage, Trace
 
 
-def add(commands: Any) -> None:
-    """Add the command to the parser of the command line."""
-    command = commands.add_parser("trace", help="run a pipeline on a module and show every stage")
-    command.add_argument("model", metavar="MODEL", help=HELP)
-    command.add_argument(
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help=INPUT)
+    parser.add_argument(
         "--pipeline", default="dnnl", help="the name of the pipeline (default: dnnl)"
     )
-    command.add_argument("--format", choices=("text", "json"), default="text")
-    command.add_argument("--html", type=Path, help="write the trace as one HTML file")
-    command.set_defaults(run=run)
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--html", type=Path, help="write the trace as one HTML file")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the trace; returns 1 if there are errors in it."""
+    """1 if there are errors: a pass that failed, or a finding of severity "error" in what a stage
+    left."""
     from byoc_lab import trace
 
     recorded = trace(read_module(options.model), pipeline=options.pipeline)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from pathlib import Path
 
 import pytest
@@ -30,3 +32,42 @@ def test_a_file_that_is_not_relay_is_a_usage_error(
     file.write_text("def @main(%x { }")
     assert cli.main(["lint", str(file)]) == cli.USAGE
     assert f"byoc-lab: {file}:1:" in capsys.readouterr().err
+
+
+def test_standard_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(NO_END))
+    assert cli.main(["lint", "-"]) == cli.NO
+    assert "<stdin>:4" in capsys.readouterr().out
+
+
+def test_formats(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(NO_END)
+    assert cli.main(["lint", "--format", "json", str(file)]) == cli.NO
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert (finding["code"], finding["file"], finding["line"]) == ("BYL002", str(file), 4)
+    assert cli.main(["lint", "--format", "github", str(file)]) == cli.NO
+    assert capsys.readouterr().out.startswith("::error title=BYL002 missing-end,file=")
+    assert cli.main(["lint", "--format", "xml", str(file)]) == cli.USAGE
+    assert "no format of findings is called 'xml'" in capsys.readouterr().err
+
+
+def test_suppression(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(NO_END)
+    assert cli.main(["lint", "--ignore", "missing-end", str(file)]) == cli.OK
+    assert cli.main(["lint", "--ignore", f"{file}:4", str(file)]) == cli.OK
+    assert cli.main(["lint", "--ignore", f"{file}:3", str(file)]) == cli.NO
+    file.write_text(NO_END.replace("nn.relu(%0)", "nn.relu(%0) // byoc-lab: ignore BYL002"))
+    assert cli.main(["lint", str(file)]) == cli.OK
+    file.write_text(NO_END.replace("nn.relu(%0)", "nn.relu(%0) // byoc-lab: ignore BYL001"))
+    assert cli.main(["lint", str(file)]) == cli.NO
+    capsys.readouterr()
+
+
+def test_an_unknown_back_end_is_a_usage_error(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(CLEAN)
+    assert cli.main(["lint", "--backend", "dnn", str(file)]) == cli.USAGE
+    assert "no back end is registered as 'dnn'" in capsys.readouterr().err

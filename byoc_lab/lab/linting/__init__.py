@@ -1,6 +1,13 @@
 """The linter: malformed annotations, why they are malformed, and how to fix them."""
 
-from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
-from byoc_lab.lab.linting.linter import Findings, all_rules, lint
+from byoc_lab.lab.linting.base import LintRule, Sample
+from byoc_lab.lab.linting.discovery import all_rules, get_rule
+from byoc_lab.lab.linting.finding import Finding, Severity
+from byoc_lab.lab.linting.findings import Findings
+from byoc_lab.lab.linting.fixing import Fix, fix
+from byoc_lab.lab.linting.linter import lint
 
-__all__ = ["Finding", "Findings", "LintRule", "Sample", "Severity", "all_rules", "lint"]
+__all__ = [
+    "Finding", "Findings", "Fix", "LintRule", "Sample", "Severity", "all_rules", "fix", "get_rule",
+    "lint",
+]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Base classes of the linter: rules, findings, and the function under examination.
+"""Base class of lint rules, and their samples.
 
 A rule is one file in `rules/`: a class with a code that is never reused, its page (the docstring),
 samples of valid and invalid modules that serve as its tests, and `check`, which yields findings.
@@ -6,129 +6,20 @@ samples of valid and invalid modules that serve as its tests, and `check`, which
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from enum import Enum
-from functools import cached_property
-from itertools import accumulate
-from typing import Any, ClassVar
+from abc import ABC
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
-from byoc_lab.relay.analysis.regions import Region, RegionSet
-from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Op, Span
+from byoc_lab.lab.linting.context import Context
+from byoc_lab.lab.linting.edits import Proposal
+from byoc_lab.lab.linting.finding import Finding, Severity
+from byoc_lab.lab.linting.subject import Problem, Subject
+from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Op
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.visit import post_order
 
-
-class Severity(str, Enum):
-    """How serious a finding is.
-
-    error: PartitionGraph fails or builds the wrong module. warning: suspicious. info: a hint.
-    """
-
-    ERROR = "error"
-    WARNING = "warning"
-    INFO = "info"
-
-    def __str__(self) -> str:
-        return self.value
-
-
-@dataclass(frozen=True, eq=False)
-class Finding:
-    """One problem that a rule found.
-
-    node: the expression at fault. argument: the position of the argument, when the finding is about
-    one edge. place: the line of the printed module. what_to_do: how to fix it.
-    """
-
-    code: str
-    name: str
-    severity: Severity
-    message: str
-    what_to_do: str
-    node: Expr | None = None
-    argument: int | None = None
-    function: str | None = None
-    place: str = ""
-
-    @property
-    def span(self) -> Span | None:
-        """The place in the source text that the node was parsed from; None if it was not parsed."""
-        return self.node.span if self.node is not None else None
-
-    def __str__(self) -> str:
-        where = f"@{self.function}" if self.function else "module"
-        at = f"\n    at  {self.place}" if self.place else ""
-        source = f"\n    in  {self.span}" if self.span else ""
-        return (
-            f"{self.code} {self.severity} {where}: {self.message}{at}{source}\n"
-            f"    fix {self.what_to_do}"
-        )
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A problem that the region analysis reported (`RegionSet.problem` lists the kinds)."""
-
-    kind: str
-    node: Expr
-    details: dict[str, Any]
-
-
-@dataclass(eq=False)
-class Subject:
-    """The function under examination. Analyses that several rules need are computed once."""
-
-    func: Function
-    name: str
-    mod: IRModule
-    problems: list[Problem] = field(default_factory=list)
-
-    @cached_property
-    def regions(self) -> RegionSet:
-        # Captures the list instead of `self`, which would be a reference cycle.
-        problems = self.problems
-
-        def note(kind: str, node: Expr, details: dict[str, Any]) -> None:
-            problems.append(Problem(kind, node, details))
-
-        return RegionSet(self.func, note)
-
-    @cached_property
-    def nodes(self) -> list[Expr]:
-        return list(post_order(self.func))
-
-    @cached_property
-    def place(self) -> dict[Expr, int]:
-        """The position of each node in `nodes`."""
-        return {n: i for i, n in enumerate(self.nodes)}
-
-    def in_order(self, region: Region) -> list[Expr]:
-        """The nodes of a region, operands before users."""
-        return sorted(region.nodes, key=self.place.__getitem__)
-
-    @cached_property
-    def let_values(self) -> set[Expr]:
-        """The values that `let` binds."""
-        return {n.value for n in self.nodes if isinstance(n, Let)}
-
-    def problems_of(self, kind: str) -> Iterator[Problem]:
-        _ = self.regions  # computing the regions reports the problems
-        return (p for p in self.problems if p.kind == kind)
-
-    def number(self, region: Region) -> int:
-        """The id of a region once PartitionGraph has removed the annotations of "default"."""
-        return self._offloaded_before[region.id]
-
-    @cached_property
-    def _offloaded_before(self) -> list[int]:
-        """For each begin, the number of begins before it whose compiler is not "default"."""
-        return list(accumulate((t != "default" for t in self.regions.opened), initial=0))
-
-    @cached_property
-    def all_regions(self) -> list[Region]:
-        return list(self.regions)
+__all__ = ["Finding", "LintRule", "Problem", "Sample", "Severity", "Subject", "called"]
 
 
 @dataclass(frozen=True)
@@ -136,36 +27,69 @@ class Sample:
     """A module in Relay text.
 
     points_at, argument: for an invalid module, the operator and the argument of the finding.
+    pipeline, backend: what `lint` is told beside the module; a function makes a pipeline anew.
     """
 
     text: str
     points_at: str = ""
     argument: int | None = None
+    pipeline: str | Callable[[], Sequence[Pass]] | None = None
+    backend: str | None = None
+
+    @property
+    def passes(self) -> str | Sequence[Pass] | None:
+        """The pipeline, as `lint` takes it."""
+        return self.pipeline() if callable(self.pipeline) else self.pipeline
 
 
 class LintRule(ABC):
-    """Base class of rules. The docstring of a rule is its page."""
+    """Base class of rules. The docstring of a rule is its page.
+
+    A rule overrides `check`, which looks at one function, or `check_module`.
+    """
 
     code: ClassVar[str]
     name: ClassVar[str]
     severity: ClassVar[Severity] = Severity.ERROR
+    explains: ClassVar[tuple[str, ...]] = ()
+    """The codes of the findings that are consequences of this rule's."""
     VALID: ClassVar[tuple[Sample, ...]] = ()
     INVALID: ClassVar[tuple[Sample, ...]] = ()
 
-    @abstractmethod
     def check(self, subject: Subject) -> Iterator[Finding]:
         """The findings of the rule in one function."""
+        return iter(())
+
+    def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
+        """The findings of the rule in the module as a whole, or in the pipeline."""
+        return iter(())
 
     def finding(
         self,
         message: str,
         what_to_do: str,
         node: Expr | None,
-        subject: Subject,
+        subject: Subject | None = None,
         argument: int | None = None,
+        *,
+        severity: Severity | None = None,
+        others: Sequence[Expr] = (),
+        covers: frozenset[Expr] = frozenset(),
+        proposals: Sequence[Proposal] = (),
     ) -> Finding:
         return Finding(
-            self.code, self.name, self.severity, message, what_to_do, node, argument, subject.name
+            self.code,
+            self.name,
+            severity or self.severity,
+            message,
+            what_to_do,
+            node,
+            argument,
+            subject.name if subject is not None else None,
+            others=tuple(others),
+            proposals=tuple(proposals),
+            covers=covers,
+            explains=self.explains,
         )
 
 

@@ -31,13 +31,7 @@ class MergeCompilerRegions(FunctionPass):
     """
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        regions = RegionSet(func)
-        merger = _Merger(regions)
-        for node in post_order(func):
-            if is_annotation(node, END):
-                region = regions.of(node)
-                assert region is not None  # RegionSet has refused ends without a region
-                merger.process(region)
+        regions = merged_regions(func)
 
         made: dict[Expr, Expr] = {}
         keeps_in(made)
@@ -60,6 +54,21 @@ class MergeCompilerRegions(FunctionPass):
 
         after: Function = rebuild(func, join, memo=made)
         return after
+
+
+def merged_regions(func: Function) -> RegionSet:
+    """The regions of a function after merging, over its nodes as they are before.
+
+    Raises PartitionError for malformed annotations.
+    """
+    regions = RegionSet(func)
+    merger = _Merger(regions)
+    for node in post_order(func):
+        if is_annotation(node, END):
+            region = regions.of(node)
+            assert region is not None  # RegionSet has refused ends without a region
+            merger.process(region)
+    return regions
 
 
 @dataclass(eq=False)

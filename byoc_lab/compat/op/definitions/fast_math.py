@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from byoc_lab.passes.quantize.to_mixed_precision import MIXED_PRECISION_FOLLOW
+from byoc_lab.passes.quantize.mixed_precision_categories import MIXED_PRECISION_FOLLOW
 from byoc_lab.relay.op import register_mixed_precision_conversion
 from byoc_lab.relay.op.nn.activation import define_softmax
 from byoc_lab.relay.op.tensor.elementwise import define_unary, error_function

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject
+from byoc_lab.lab.linting.edits import Proposal, Remove, edited_module
+from byoc_lab.passes.normal_form.to_graph_normal_form import ToGraphNormalForm
 from byoc_lab.relay.analysis.annotations import BEGIN, compiler_of, is_annotation
 from byoc_lab.relay.ir.expr import Let, Var
+from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.variables import free_among
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.typing.infer import infer_module
 
 _T = "Tensor[(10, 10), float32]"
 _X = 'annotation.compiler_begin(%x, compiler="A")'
@@ -73,4 +78,25 @@ class FreeVariable(LintRule):
             begin,
             subject,
             0,
+            proposals=[
+                Proposal(
+                    f"remove compiler_begin[{compiler}] on the value of let %{variable.name_hint}",
+                    subject.name,
+                    (Remove(begin),),
+                ),
+                Proposal("bring the module into graph form, without lets", make=_graph_form),
+            ],
         )
+
+
+def _graph_form(mod: IRModule) -> IRModule:
+    """The module without lets, and without the begins on their values."""
+    edits = {
+        gv.name_hint: [
+            Remove(n.value)
+            for n in post_order(func)
+            if isinstance(n, Let) and is_annotation(n.value, BEGIN)
+        ]
+        for gv, func in mod.functions.items()
+    }
+    return ToGraphNormalForm()(infer_module(edited_module(mod, edits)))

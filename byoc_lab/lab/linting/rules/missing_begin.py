@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject, called
+from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject, called
+from byoc_lab.lab.linting.boundaries import was_meant
+from byoc_lab.lab.linting.edits import Begin, End, Proposal, Remove, argument_edge
+from byoc_lab.lab.linting.subject import DEFAULT
 from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
 from byoc_lab.relay.analysis.regions import Region
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Let, Tuple, TupleGetItem, Var, describe
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, Tuple, TupleGetItem, describe
 
 _HEAD = "def @main(%x: Tensor[(10, 10), float32], %y: Tensor[(10, 10), float32]) {\n"
 
@@ -29,6 +32,7 @@ class MissingBegin(LintRule):
     regions are inconsistent"; on the end of another region it puts the call of that region into
     this one, which leaves free variables. The partitioner of January 2020 nested the first region
     inside the second. An end says where a value leaves one region, not where it enters the next.
+    On "default" only MergeCompilerRegions insists, so there it is a warning.
 
     ## What to do instead
     Wrap the argument in `compiler_begin` with the region's compiler. Constants need one too.
@@ -61,43 +65,100 @@ class MissingBegin(LintRule):
     )
 
     def check(self, subject: Subject) -> Iterator[Finding]:
+        if not subject.annotated:
+            return
         for problem in subject.problems_of("inconsistent"):
             region: Region = problem.details["region"]
-            for outside in problem.details["outside"]:
-                yield self._edge(problem.node, outside, region.target, subject)
+            outside = set(problem.details["outside"])
+            close = _close_before(problem.node, outside, region, subject)
+            for position, value in enumerate(_operands(problem.node)):
+                if value in outside:
+                    yield from self._enters(problem.node, position, region.target, subject, close)
         for node in subject.nodes:
             region_of_node = None if is_annotation(node) else subject.regions.of(node)
-            if region_of_node is not None:
-                for value in _operands(node):
+            if region_of_node is not None and region_of_node.target != DEFAULT:
+                for position, value in enumerate(_operands(node)):
                     if is_annotation(value, END):
-                        yield self._edge(node, value, region_of_node.target, subject)
+                        yield from self._edge(node, position, region_of_node.target, subject)
         for problem in subject.problems_of("no-region"):
             yield from self._closes_nothing(problem.node, subject)
 
+    def _enters(
+        self, user: Expr, position: int, compiler: str, subject: Subject, more: list[Proposal]
+    ) -> Iterator[Finding]:
+        """Report where a value enters: this argument, or the inputs of what computes it."""
+        above = _above(_operands(user)[position])
+        likely = _likely(above, compiler, subject, chain=False) if above else set()
+        edges = _entering([n for n in above if n in likely])
+        if len(edges) != 1:  # one forgotten begin is likelier than several
+            yield from self._edge(user, position, compiler, subject, more, others=above)
+            return
+        begins = tuple(Begin((argument_edge(*e),), compiler) for e in edges)
+        proposal = Proposal(_title(edges, compiler), subject.name, begins)
+        direct = Begin((argument_edge(user, position),), compiler)
+        title = _title([(user, position)], compiler)
+        proposals = [proposal, Proposal(title, subject.name, (direct,)), *more]
+        for place, at in edges:
+            yield from self._edge(
+                place, at, compiler, subject, proposals, [user, *above], own=False
+            )
+
     def _closes_nothing(self, end: Expr, subject: Subject) -> Iterator[Finding]:
-        """Report every edge on which inputs enter, for an end whose region was never begun."""
+        """Report the edges on which inputs enter, for an end whose region was never begun."""
         assert isinstance(end, Call)
-        compiler, value = compiler_of(end), end.args[0]
-        edges = list(_entering_edges(value))
-        for user, outside in edges:
-            yield self._edge(user, outside, compiler, subject)
-        if not edges:
+        compiler = compiler_of(end)
+        above = _above(end.args[0])
+        likely = set(above[:1]) | _likely(above[1:], compiler, subject, chain=True)
+        wholes = [_entering([n for n in above if n in inside]) for inside in (likely, set(above))]
+        wholes.append(_entering(above[:1]))
+        wholes.sort(key=len)  # one forgotten begin is likelier than several
+        remove = Proposal(f"remove compiler_end[{compiler}]", subject.name, (Remove(end),))
+        if not any(wholes):
+            if compiler == DEFAULT and not subject.context.may_merge:
+                return
             yield self.finding(
-                f"compiler_end[{compiler}] closes no region: {describe(value)} is not in one",
+                f"compiler_end[{compiler}] closes no region: {describe(end.args[0])} is not in one",
                 f'remove this end, or put compiler_begin(..., "{compiler}") on the inputs of the '
                 f"call that it closes",
                 end,
                 subject,
                 0,
+                severity=_severity(compiler),
+                proposals=[remove],
+            )
+            return
+        proposals = []
+        for edges in dict.fromkeys(map(tuple, wholes)):
+            begins = tuple(Begin((argument_edge(*e),), compiler) for e in edges)
+            if begins:
+                proposals.append(Proposal(_title(edges, compiler), subject.name, begins))
+        others = [n for n in above if n not in {user for user, _ in wholes[0]}]
+        for user, position in wholes[0]:
+            yield from self._edge(
+                user, position, compiler, subject, [*proposals, remove], others, own=False
             )
 
-    def _edge(self, user: Expr, value: Expr, compiler: str, subject: Subject) -> Finding:
-        position = list(_operands(user)).index(value)
+    def _edge(
+        self,
+        user: Expr,
+        position: int,
+        compiler: str,
+        subject: Subject,
+        more: Sequence[Proposal] = (),
+        others: Sequence[Expr] = (),
+        own: bool = True,
+    ) -> Iterator[Finding]:
+        if compiler == DEFAULT and not subject.context.may_merge:
+            return
+        value = _operands(user)[position]
         origin = describe(value)
         if is_annotation(value, END):
             origin = f"a value that left its own region ({origin})"
         constant = ", constants included" if isinstance(value, Constant) else ""
-        return self.finding(
+        begin = Begin((argument_edge(user, position),), compiler)
+        title = _title([(user, position)], compiler)
+        direct = [Proposal(title, subject.name, (begin,))] if own else []
+        yield self.finding(
             f"{called(user)} is inside a region of {compiler}, and its argument {position} comes "
             f"from outside without compiler_begin: {origin}",
             f'wrap argument {position} of {called(user)} in compiler_begin(..., "{compiler}"); '
@@ -105,26 +166,96 @@ class MissingBegin(LintRule):
             user,
             subject,
             position,
+            severity=_severity(compiler),
+            others=others,
+            proposals=[*direct, *more],
         )
+
+
+_Argument = tuple[Expr, int]
+
+
+def _severity(compiler: str) -> Severity:
+    return Severity.WARNING if compiler == DEFAULT else Severity.ERROR
+
+
+def _title(edges: Sequence[_Argument], compiler: str) -> str:
+    where = ", ".join(f"argument {position} of {called(user)}" for user, position in edges)
+    return f'put compiler_begin(..., "{compiler}") on {where}'
 
 
 def _operands(node: Expr) -> tuple[Expr, ...]:
     return node.args if isinstance(node, Call) else node.parts()
 
 
-def _entering_edges(value: Expr) -> Iterator[tuple[Expr, Expr]]:
-    """The edges (user, operand) on which values enter the dataflow above an end."""
-    seen: set[Expr] = set()
+def _close_before(
+    node: Expr, outside: set[Expr], region: Region, subject: Subject
+) -> list[Proposal]:
+    """The other way to make the arguments agree: the region ends before this node."""
+    edges = [
+        argument_edge(node, n)
+        for n, value in enumerate(_operands(node))
+        if value not in outside and not is_annotation(value)
+    ]
+    if not edges:
+        return []
+    ends = tuple(End((edge,), region.target) for edge in edges)
+    return [
+        Proposal(f"end the region of {region.target} before {called(node)}", subject.name, ends)
+    ]
+
+
+def _above(value: Expr) -> list[Expr]:
+    """The dataflow above an end that closes nothing, users first."""
+    found: dict[Expr, None] = {}
     todo = [value]
     while todo:
         node = todo.pop()
-        if node in seen or not isinstance(node, (Call, Tuple, TupleGetItem)) or is_annotation(node):
-            continue
-        seen.add(node)
-        for operand in _operands(node):
-            if is_annotation(operand, BEGIN):
-                continue
-            if isinstance(operand, (Var, Constant, Let)) or is_annotation(operand, END):
-                yield node, operand
-            else:
-                todo.append(operand)
+        if node not in found and _is_member(node):
+            found[node] = None
+            todo += _operands(node)
+    return list(found)
+
+
+def _is_member(node: Expr) -> bool:
+    return isinstance(node, (Call, Tuple, TupleGetItem)) and not is_annotation(node)
+
+
+def _likely(above: list[Expr], compiler: str, subject: Subject, chain: bool) -> set[Expr]:
+    """Which nodes above an end or an argument were probably meant to be in its region.
+
+    All that were offloaded elsewhere. Where nothing tells and `chain` is set: the rest as well,
+    unless it starts at the end of another region of the same compiler; merging would have joined
+    that one to this.
+    """
+    if subject.unmerged:
+        return set()  # every region is one operator
+    here = set(above)
+    outside = {
+        n.op.name
+        for n in subject.nodes
+        if isinstance(n, Call) and isinstance(n.op, Op) and not is_annotation(n)
+        if n not in here and subject.regions.of(n) is None
+    }
+    follows = any(
+        is_annotation(p, END) and compiler_of(p) == compiler for n in above for p in _operands(n)
+    )
+    meant = {n: was_meant(n, compiler, subject, outside) for n in above}
+    stopped: set[Expr] = set()
+    for node in above:  # users first
+        doubtful = not chain or follows
+        if node in stopped or meant[node] is False or (meant[node] is None and doubtful):
+            stopped.add(node)
+            stopped.update(p for p in _operands(node) if p in here)
+    return here - stopped
+
+
+def _entering(members: Sequence[Expr]) -> list[_Argument]:
+    """The arguments on which values enter this dataflow, without those that have a begin."""
+    inside = set(members)
+    return [
+        (node, position)
+        for node in members
+        for position, operand in enumerate(_operands(node))
+        if operand not in inside and not is_annotation(operand, BEGIN)
+    ]

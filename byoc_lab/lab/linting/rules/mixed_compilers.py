@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject, called
-from byoc_lab.relay.analysis.annotations import compiler_of
+from byoc_lab.lab.linting.edits import Proposal, Remove, Retarget
+from byoc_lab.lab.linting.subject import DEFAULT
+from byoc_lab.relay.analysis.annotations import END, compiler_of, is_annotation
+from byoc_lab.relay.analysis.regions import Region
+from byoc_lab.relay.ir.expr import Call
 
 _T = "Tensor[(10, 10), float32]"
 _HEAD = f"def @main(%x: {_T}, %y: {_T}) {{\n"
@@ -46,28 +51,52 @@ class MixedCompilers(LintRule):
             f'{_HEAD}  %0 = annotation.compiler_begin(%x, compiler="A");\n'
             '  %1 = annotation.compiler_begin(%y, compiler="B");\n  %2 = add(%0, %1);\n'
             '  annotation.compiler_end(%2, compiler="A")\n}',
-            points_at="add",
+            points_at="annotation.compiler_begin",
         ),
     )
 
     def check(self, subject: Subject) -> Iterator[Finding]:
-        for problem in subject.problems_of("target"):
-            region, end = problem.details["region"], compiler_of(problem.node)
+        nodes = [p.node for kind in ("target", "mixed-targets") for p in subject.problems_of(kind)]
+        regions = dict.fromkeys(r for n in nodes if (r := subject.regions.of(n)) is not None)
+        for region in regions:
+            yield from self._odd_ones(region, subject)
+
+    def _odd_ones(self, region: Region, subject: Subject) -> Iterator[Finding]:
+        """Report the annotations that name another compiler than most of their region's do."""
+        members: list[Call] = [n for n in subject.in_order(region) if is_annotation(n)]
+        names = [compiler_of(n) for n in members]
+        count = Counter(names)
+        elsewhere = Counter(compiler_of(n) for n in subject.nodes if is_annotation(n))
+        usual = max(dict.fromkeys(names), key=lambda c: (count[c], elsewhere[c] - count[c]))
+        undecided = list(count.values()).count(count[usual]) > 1
+        for node, other in zip(members, names, strict=True):
+            if other == usual:
+                continue
             hint = ""
-            if "default" in (end, region.target):
+            if DEFAULT in (other, usual):
                 hint = "; annotate a module once, with a list of targets, not once per target"
-            yield self.finding(
-                f"region {subject.number(region)} was opened for {region.target} and is closed "
-                f"for {end}",
-                f"name one compiler in all begins and ends of the region{hint}",
-                problem.node,
-                subject,
+            remake = [
+                Proposal(f"{called(node)}: {usual} in place of {other}", subject.name, edits)
+                for edits in [(Retarget(node, usual),)]
+            ]
+            reverse = tuple(
+                Retarget(n, other) for n, c in zip(members, names, strict=True) if c == usual
             )
-        for problem in subject.problems_of("mixed-targets"):
-            first, other = problem.details["opened_for"]
+            number = subject.number(region)
+            if is_annotation(node, END):
+                message = f"region {number} was opened for {usual} and is closed for {other}"
+            else:
+                message = f"region {number} of {usual} has a begin of {other}"
             yield self.finding(
-                f"{called(problem.node)} has arguments of regions of {first} and of {other}",
-                f"change the begins of {other} to {first}, or end one of the regions here",
-                problem.node,
+                message,
+                f"name one compiler in all begins and ends of the region{hint}",
+                node,
                 subject,
+                0,
+                others=[n for n in members if n is not node] if undecided else (),
+                proposals=[
+                    *remake,
+                    Proposal(f"name {other} in the whole region", subject.name, reverse),
+                    Proposal(f"remove {called(node)}[{other}]", subject.name, (Remove(node),)),
+                ],
             )

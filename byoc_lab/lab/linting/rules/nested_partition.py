@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject
+from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject, called
+from byoc_lab.lab.linting.boundaries import ends_on, leaving_edges
+from byoc_lab.lab.linting.edits import Edge, Proposal, Remove
+from byoc_lab.lab.linting.subject import DEFAULT
 from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function
 from byoc_lab.relay.ir.visit import post_order
@@ -67,34 +70,48 @@ class NestedPartition(LintRule):
             if is_annotation(node, BEGIN):
                 yield from self._begin_inside(node, subject)
             elif is_annotation(node, END) and is_annotation(_value(node), END):
-                yield self.finding(
-                    "compiler_end directly on compiler_end: the value is closed twice",
-                    "remove one of the two; keep the one that names the compiler of the region",
-                    node,
-                    subject,
-                    0,
-                )
+                yield self._closed_twice(node, subject)
             elif isinstance(node, Function) and node is not subject.func:
                 yield from self._function_inside(node, subject)
         if _is_external(subject.func):
             yield from self._inside_external(subject.func, subject)
 
+    def _closed_twice(self, outer: Call, subject: Subject) -> Finding:
+        inner = _value(outer)
+        return self.finding(
+            "compiler_end directly on compiler_end: the value is closed twice",
+            "remove one of the two; keep the one that names the compiler of the region",
+            outer,
+            subject,
+            0,
+            proposals=[_without(outer, subject), _without(inner, subject)],
+        )
+
     def _begin_inside(self, begin: Expr, subject: Subject) -> Iterator[Finding]:
         value = _value(begin)
         outer = None if is_annotation(value, END) else subject.regions.of(value)
-        if outer is None:
+        if outer is None or outer.target == DEFAULT:
             return
         if is_annotation(value, BEGIN):
             what, todo = "directly on another begin", "keep the begin whose compiler the end names"
+            proposals = [_without(begin, subject), _without(value, subject)]
         else:
             what = f"inside the open region {subject.number(outer)} of {outer.target}"
             todo = f'close that region first: compiler_end(..., "{outer.target}") on this argument'
+            beside = [e for e in leaving_edges(outer.nodes, subject) if _used(e) is value]
+            title = f'put compiler_end(..., "{outer.target}") on {called(value)}'
+            proposals = [
+                Proposal(title, subject.name, ends_on(edges, outer.target))
+                for edges in (beside, [(begin, 1)])
+            ]
+            proposals.append(_without(begin, subject))
         yield self.finding(
             f"compiler_begin[{compiler_of(begin)}] {what}: regions cannot nest",
             todo,
             begin,
             subject,
             0,
+            proposals=proposals,
         )
 
     def _function_inside(self, func: Function, subject: Subject) -> Iterator[Finding]:
@@ -117,6 +134,17 @@ class NestedPartition(LintRule):
                     node,
                     subject,
                 )
+
+
+def _without(annotation: Expr, subject: Subject) -> Proposal:
+    assert isinstance(annotation, Call)
+    name = f"{called(annotation)}[{compiler_of(annotation)}]"
+    return Proposal(f"remove {name}", subject.name, (Remove(annotation),))
+
+
+def _used(edge: Edge) -> Expr:
+    user, index = edge
+    return user.parts()[index]
 
 
 def _value(annotation: Expr) -> Expr:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject, called
-from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject
+from byoc_lab.lab.linting.cycles import cycles, shown
+from byoc_lab.lab.linting.edits import Begin, End, Proposal
 from byoc_lab.relay.analysis.regions import Region
 from byoc_lab.relay.ir.expr import Expr
 
@@ -32,10 +33,12 @@ class NonConvexRegion(LintRule):
     VALID = (
         Sample(
             f'{_HEAD}  %0 = annotation.compiler_begin(%x, compiler="A");\n  %1 = nn.relu(%0);\n'
-            '  %2 = annotation.compiler_end(%1, compiler="A");\n  %3 = abs(%2);\n'
-            '  %4 = annotation.compiler_begin(%2, compiler="A");\n'
-            '  %5 = annotation.compiler_begin(%3, compiler="A");\n  %6 = add(%4, %5);\n'
-            '  annotation.compiler_end(%6, compiler="A")\n}'
+            '  %2 = annotation.compiler_end(%1, compiler="A");\n'
+            '  %3 = annotation.compiler_begin(%2, compiler="default");\n  %4 = abs(%3);\n'
+            '  %5 = annotation.compiler_end(%4, compiler="default");\n'
+            '  %6 = annotation.compiler_begin(%2, compiler="A");\n'
+            '  %7 = annotation.compiler_begin(%5, compiler="A");\n  %8 = add(%6, %7);\n'
+            '  annotation.compiler_end(%8, compiler="A")\n}'
         ),
     )
     INVALID = (
@@ -49,46 +52,34 @@ class NonConvexRegion(LintRule):
     )
 
     def check(self, subject: Subject) -> Iterator[Finding]:
-        for region in subject.all_regions:
-            path = _way_back(region, subject)
-            if path:
-                shown = " -> ".join(called(n) for n in path)
-                yield self.finding(
-                    f"region {subject.number(region)} of {region.target} depends on its own "
-                    f"result: {shown}",
-                    "end the region where the value leaves it, and begin a new one where the value "
-                    "is used; with MergeCompilerRegions, also annotate the operators in between "
-                    'with "default"',
-                    path[-1],
-                    subject,
-                    0,
-                )
+        if not subject.annotated:
+            return
+        found = cycles(subject, subject.regions)
+        if not found and subject.merging_fails:
+            found = cycles(subject, subject.regions, with_default=True)
+        for region, path in found:
+            yield self.finding(
+                f"region {subject.number(region)} of {region.target} depends on its own "
+                f"result: {shown(path)}",
+                "end the region where the value leaves it, and begin a new one where the value "
+                "is used; with MergeCompilerRegions, also annotate the operators in between "
+                'with "default"',
+                path[-1],
+                subject,
+                0,
+                others=path[:1],
+                proposals=_cuts(path, region, subject),
+            )
 
 
-def _way_back(region: Region, subject: Subject) -> list[Expr]:
-    """A path from an end of the region over nodes outside it to one of its begins, or []."""
-    place, members, ends = subject.place, region.nodes, set(region.outputs)
-    first = min((place[e] for e in ends), default=len(place))
-    # Searches backwards from the begins: maps each node to the one that it is an operand of.
-    goes_to: dict[Expr, Expr | None] = {b: None for b in region.inputs if place[b] > first}
-    todo: list[Expr] = list(goes_to)
-    while todo:
-        node = todo.pop()
-        for operand in node.parts():
-            if operand in goes_to or place[operand] < first:
-                continue
-            goes_to[operand] = node
-            if operand in ends:
-                return _followed(operand, goes_to)
-            if operand not in members:
-                todo.append(operand)
-    return []
-
-
-def _followed(end: Expr, goes_to: dict[Expr, Expr | None]) -> list[Expr]:
-    path: list[Expr] = []
-    at: Expr | None = end
-    while at is not None:
-        path.append(at)
-        at = goes_to[at]
-    return [n for n in path if not is_annotation(n) or n is end or n is path[-1]]
+def _cuts(path: list[Expr], region: Region, subject: Subject) -> list[Proposal]:
+    """End the region at the value that leaves it: members that use the value begin another one."""
+    value = path[0].parts()[-1]
+    members = [u for u in subject.users.get(value, ()) if u in region.nodes and u is not path[0]]
+    edges = [(u, n) for u in members for n, p in enumerate(u.parts()) if p is value]
+    if not edges:
+        return []
+    cut = [
+        e for edge in edges for e in (End((edge,), region.target), Begin((edge,), region.target))
+    ]
+    return [Proposal("end the region where the value leaves it", subject.name, tuple(cut))]

@@ -1,4 +1,4 @@
-"""What commands read: files of modules, and standard input."""
+"""What several commands use: exit codes, and reading modules."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from pathlib import Path
 from byoc_lab.errors import ArgumentError
 from byoc_lab.relay import IRModule, parse
 
+OK, NO, USAGE = 0, 1, 2
+"""Success; a negative result (findings, differences, a pass that failed); wrong usage."""
+
 STANDARD_INPUT = "-"
-HELP = "a file of a module, or - for Relay text from standard input"
+INPUT = "a file that an importer reads, such as Relay text, or - for Relay text from standard input"
 
 
 def read_module(name: str) -> IRModule:
@@ -22,8 +25,7 @@ def read_module(name: str) -> IRModule:
     return load(Path(name))[0]
 
 
-def read_modules(*names: str) -> list[IRModule]:
-    """Several modules, at most one of them from standard input."""
+def read_once(*names: str) -> None:
+    """Raise ArgumentError if several of the names are standard input."""
     if names.count(STANDARD_INPUT) > 1:
         raise ArgumentError("standard input (-) can be read once; name a file for the other module")
-    return [read_module(name) for name in names]

@@ -1,0 +1,38 @@
+"""show a proved repair of a module's annotations as a diff, or apply it"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from byoc_lab.commands.shared import INPUT, NO, OK, read_module
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", help=INPUT)
+    parser.add_argument(
+        "--apply",
+        action="store_true",
+        help="write the repaired module in place of the file; to standard output for -",
+    )
+    parser.add_argument("--output", type=Path, help="write the repaired module to this file")
+
+
+def run(options: argparse.Namespace) -> int:
+    """0 if nothing is wrong, or what was wrong is repaired and written; else 1."""
+    from byoc_lab import fix
+
+    repair = fix(read_module(options.file))
+    if not repair:
+        print(repair)
+        return NO if repair.left else OK
+    if options.apply and options.file == "-":
+        print(repair.apply().astext())
+        return OK
+    print(repair)
+    target = options.output or (Path(options.file) if options.apply else None)
+    if target is None:
+        return NO
+    target.write_text(f"{repair.apply().astext()}\n", encoding="utf-8")
+    print(f"written: {target}")
+    return OK

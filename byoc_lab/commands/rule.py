@@ -1,0 +1,23 @@
+"""print the page of a lint rule, or the list of all rules"""
+
+from __future__ import annotations
+
+import argparse
+
+from byoc_lab.commands.shared import OK
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("rule", nargs="?", help="a code (BYL001) or a name (missing-begin)")
+
+
+def run(options: argparse.Namespace) -> int:
+    from byoc_lab.lab.linting import all_rules, get_rule
+    from byoc_lab.lab.linting.pages import page
+
+    if options.rule:
+        print(page(get_rule(options.rule)))
+    else:
+        for rule in all_rules():
+            print(f"{rule.code}  {rule.severity.value:8} {rule.name}")
+    return OK

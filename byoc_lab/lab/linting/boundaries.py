@@ -1,0 +1,74 @@
+"""Where the edge of a region probably was, when an annotation on it is missing.
+
+A module does not always tell which operators a region was meant to have. Its other regions give
+evidence: an operator that is offloaded elsewhere was probably meant to be, one that is not was not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+
+from byoc_lab.lab.linting.edits import Edge, End
+from byoc_lab.lab.linting.subject import DEFAULT, Subject
+from byoc_lab.relay.analysis.annotations import END, is_annotation
+from byoc_lab.relay.analysis.regions import Region
+from byoc_lab.relay.ir.expr import Call, Expr, Op
+
+
+def was_meant(node: Expr, compiler: str, subject: Subject, outside: Set[str]) -> bool | None:
+    """Whether a call was meant to be in a region of the compiler; None if nothing tells.
+
+    outside: the operators that are known to be left outside regions.
+    """
+    if not isinstance(node, Call) or not isinstance(node.op, Op):
+        return None
+    offloaded = node.op.name in subject.operators_of.get(compiler, ())
+    left = node.op.name in outside
+    if not offloaded and not left and DEFAULT in subject.operators_of:
+        return True  # where "default" is annotated, every operator was
+    return None if offloaded == left else offloaded
+
+
+def leaving_edges(core: Set[Expr], subject: Subject) -> list[Edge]:
+    """The edges on which a value of `core` is used outside without a `compiler_end`."""
+    return [
+        (user, index)
+        for node in sorted(core, key=subject.place.__getitem__)
+        if not is_annotation(node, END)
+        for user in subject.users[node]
+        if user not in core and not is_annotation(user, END)
+        for index, part in enumerate(user.parts())
+        if part is node
+    ]
+
+
+def ends_on(edges: Iterable[Edge], compiler: str) -> tuple[End, ...]:
+    """One shared end for each value on these edges."""
+    by_value: dict[Expr, list[Edge]] = {}
+    for user, index in edges:
+        by_value.setdefault(user.parts()[index], []).append((user, index))
+    return tuple(End(tuple(e), compiler) for e in by_value.values())
+
+
+def core_of(region: Region, subject: Subject, doubtful: Iterable[Expr]) -> set[Expr]:
+    """The members of a region without those that a missing end pulled into it.
+
+    doubtful: members that no end closes. Some were pulled in: those with an argument that is
+    outside or left another region, those whose operator is left outside elsewhere, and what uses
+    these.
+    """
+    inconsistent = {p.node for p in subject.problems_of("inconsistent")}
+    outside = subject.operators_of.get("", set())
+    pulled: set[Expr] = set()
+    for node in sorted(doubtful, key=subject.place.__getitem__):
+        if is_annotation(node):
+            continue
+        stray = (
+            node in inconsistent
+            or any(is_annotation(p, END) for p in node.parts())
+            or was_meant(node, region.target, subject, outside) is False
+        )
+        if stray or not pulled.isdisjoint(node.parts()):
+            pulled.add(node)
+    core = region.nodes - pulled
+    return core if any(not is_annotation(n) for n in core) else region.nodes

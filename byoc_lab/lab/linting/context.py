@@ -1,0 +1,118 @@
+"""What the linter is told beside the module: the passes still to run, and the back end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from byoc_lab.backends.registry import Backend
+from byoc_lab.backends.registry import get as get_backend
+from byoc_lab.errors import ArgumentError
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.framework.context import PassContext
+from byoc_lab.passes.framework.passes import Pass, Sequential, make_pass
+from byoc_lab.passes.framework.pipelines import named_pipeline
+
+Pipeline = str | Pass | Sequence["Pass | str"]
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """What is known about the future of a module.
+
+    passes: the passes that are still to run on it, sequences flattened; None where that is not
+        known. skipped: those that the active PassContext will skip, with its reason. backend: the
+        back end whose code generator gets the regions.
+    """
+
+    passes: tuple[Pass, ...] | None = None
+    skipped: dict[Pass, str] = field(default_factory=dict)
+    backend: Backend | None = None
+
+    @cached_property
+    def table(self) -> tuple[tuple[Any, ...], ...]:
+        """The pattern table: of the first MergeComposite of the pipeline, else of the back end."""
+        for p in self.passes or ():
+            if isinstance(p, MergeComposite):
+                return tuple(p.table)
+        if self.passes is None and self.backend is not None:
+            return tuple(self.backend.patterns())
+        return ()
+
+    @property
+    def may_merge(self) -> bool:
+        """Whether MergeCompilerRegions may run: unless a pipeline is given that has none."""
+        return self.passes is None or self.has(MergeCompilerRegions)
+
+    @cached_property
+    def targets(self) -> tuple[str, ...]:
+        """The compilers that the module will be annotated for."""
+        found = [t for p in self.passes or () if isinstance(p, AnnotateTarget) for t in p.targets]
+        if self.passes is None and self.backend is not None:
+            found.append(self.backend.name)
+        return tuple(dict.fromkeys(found))
+
+    def has(self, kind: type[Pass]) -> bool:
+        return any(isinstance(p, kind) for p in self.passes or ())
+
+    def before(self, kind: type[Pass]) -> tuple[Pass, ...]:
+        """The passes before the first one of a kind; all of them if there is none."""
+        passes = self.passes or ()
+        for n, p in enumerate(passes):
+            if isinstance(p, kind):
+                return passes[:n]
+        return passes
+
+    def after(self, kind: type[Pass]) -> tuple[Pass, ...]:
+        """The passes after the first one of a kind; none if there is none."""
+        return (self.passes or ())[len(self.before(kind)) + 1 :]
+
+
+def context_of(pipeline: Pipeline | None, backend: str | Backend | None) -> Context:
+    """The context of a call of `lint`. Raises ArgumentError, UnknownNameError and PassError."""
+    if isinstance(backend, str):
+        backend = get_backend(backend)
+    elif not isinstance(backend, (Backend, type(None))):
+        raise ArgumentError(
+            f"backend must be the name of a registered back end or a Backend, found "
+            f"{type(backend).__name__} {backend!r:.80}"
+        )
+    if pipeline is None:
+        return Context(backend=backend)
+    passes = tuple(_flat(_members(pipeline)))
+    current = PassContext.current() if PassContext.is_active() else None
+    skipped = {p: why for p in passes if current and (why := current.why_skipped(p.info))}
+    return Context(passes, skipped, backend)
+
+
+def _members(pipeline: Pipeline) -> list[Pass]:
+    if isinstance(pipeline, Pass):
+        return [pipeline]
+    if isinstance(pipeline, str):
+        return named_pipeline(pipeline)
+    if not isinstance(pipeline, Sequence):
+        raise ArgumentError(
+            f"pipeline must be a name, a pass, or a list of passes and names of passes, found "
+            f"{type(pipeline).__name__} {pipeline!r:.80}"
+        )
+    for member in pipeline:
+        if not isinstance(member, (str, Pass)):
+            raise ArgumentError(
+                f"a pipeline is a list of passes and names of passes, found "
+                f"{type(member).__name__} {member!r:.80} in it"
+            )
+    return [make_pass(p) if isinstance(p, str) else p for p in pipeline]
+
+
+def _flat(passes: Sequence[Pass]) -> Iterator[Pass]:
+    todo = list(reversed(passes))
+    while todo:
+        p = todo.pop()
+        if isinstance(p, Sequential):
+            todo += reversed(p.passes)
+        else:
+            yield p

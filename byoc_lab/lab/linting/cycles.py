@@ -1,0 +1,133 @@
+"""Cycles of regions: a region that needs its own result, directly or through other regions."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
+
+from byoc_lab.lab.linting.base import called
+from byoc_lab.lab.linting.subject import DEFAULT, Subject
+from byoc_lab.relay.analysis.annotations import BEGIN, END, is_annotation
+from byoc_lab.relay.analysis.regions import Region, RegionSet
+from byoc_lab.relay.ir.expr import Expr
+
+Vertex = Expr | Region
+"""A node, or a region: it stands for its call, which needs everything that the region computes."""
+Needs = Callable[[Vertex], Collection[Vertex]]
+
+
+def cycles(
+    subject: Subject, regions: RegionSet, with_default: bool = False
+) -> list[tuple[Region, list[Expr]]]:
+    """For each knot of regions that need each other one of them, and a shortest way from an end out
+    of it to a begin into it, both included.
+
+    regions: of the function as it is, or merged. with_default: "default" makes regions too, as for
+    MergeCompilerRegions; PartitionGraph drops its annotations.
+    """
+    needs = _needs(subject, regions, with_default)
+    found = []
+    for knot in _knots(subject.func, needs):
+        region = next((v for v in knot if isinstance(v, Region)), None)
+        if region is not None:
+            way = _way(region, knot, needs)
+            enters = (n for n, v in enumerate(way) if _enters(v, region, regions))
+            found.append((region, way[: next(enters, len(way)) + 1]))
+    return found
+
+
+def _needs(subject: Subject, regions: RegionSet, with_default: bool) -> Needs:
+    outputs: dict[Region, list[Expr]] = {}
+
+    def region_of_end(node: Expr) -> Region | None:
+        region = regions.of(node) if is_annotation(node, END) else None
+        return region if region and (with_default or region.target != DEFAULT) else None
+
+    joins = {n for n in subject.nodes if _joins(n, regions)}
+    for node in subject.nodes:
+        region = region_of_end(node)
+        if region is not None and any(u not in joins for u in subject.users[node]):
+            outputs.setdefault(region, []).append(node.parts()[1])
+
+    def needs(vertex: Vertex) -> Collection[Vertex]:
+        if isinstance(vertex, Region):
+            return outputs[vertex]
+        if vertex in joins:
+            return (vertex.parts()[1].parts()[1],)  # merging removes this begin and its end
+        region = region_of_end(vertex)
+        return (region,) if region in outputs else vertex.parts()
+
+    return needs
+
+
+def _joins(node: Expr, regions: RegionSet) -> bool:
+    """Whether a begin takes the end of its own region, so that merging removes both."""
+    if not is_annotation(node) or not is_annotation(node.args[0], END):
+        return False
+    region = regions.of(node)
+    return not is_annotation(node, END) and region is regions.of(node.args[0])
+
+
+def _enters(node: Expr, region: Region, regions: RegionSet) -> bool:
+    return is_annotation(node, BEGIN) and regions.of(node) is region
+
+
+def _knots(root: Vertex, needs: Needs) -> Iterator[set[Vertex]]:
+    """The strongly connected components of more than one vertex (Tarjan, without recursion)."""
+    number: dict[Vertex, int] = {}
+    low: dict[Vertex, int] = {}
+    path: list[Vertex] = []
+    on_path: set[Vertex] = set()
+    work: list[tuple[Vertex, Iterator[Vertex]]] = []
+
+    def enter(vertex: Vertex) -> None:
+        number[vertex] = low[vertex] = len(number)
+        path.append(vertex)
+        on_path.add(vertex)
+        work.append((vertex, iter(needs(vertex))))
+
+    enter(root)
+    while work:
+        vertex, rest = work[-1]
+        for other in rest:
+            if other not in number:
+                enter(other)
+                break
+            if other in on_path:
+                low[vertex] = min(low[vertex], number[other])
+        else:
+            work.pop()
+            if work:
+                user = work[-1][0]
+                low[user] = min(low[user], low[vertex])
+            if low[vertex] == number[vertex]:
+                knot = set()
+                while vertex not in knot:
+                    knot.add(path.pop())
+                on_path -= knot
+                if len(knot) > 1:
+                    yield knot
+
+
+def _way(region: Region, knot: set[Vertex], needs: Needs) -> list[Expr]:
+    """The shortest way on which the result of a region comes back to it, as values flow."""
+    needed_by: dict[Vertex, Vertex] = {}
+    todo: deque[Vertex] = deque([region])
+    while region not in needed_by:
+        vertex = todo.popleft()
+        for other in needs(vertex):
+            if other in knot and other not in needed_by:
+                needed_by[other] = vertex
+                todo.append(other)
+    way: list[Vertex] = []
+    at = needed_by[region]
+    while at is not region:
+        way.append(at)
+        at = needed_by[at]
+    return [v for v in way if not isinstance(v, Region)]
+
+
+def shown(path: list[Expr]) -> str:
+    """A way in words: its first and last annotation, and everything between."""
+    ends = (path[0], path[-1])
+    return " -> ".join(called(n) for n in path if n in ends or not is_annotation(n))

@@ -1,0 +1,97 @@
+"""`Finding`: one problem that a rule found, with its place, its consequences and its fix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from byoc_lab.lab.linting.edits import Proposal
+from byoc_lab.relay.ir.expr import Expr, Span
+
+if TYPE_CHECKING:
+    from byoc_lab.lab.linting.fixing import Fix
+
+
+class Severity(str, Enum):
+    """How serious a finding is.
+
+    error: a pass fails or builds the wrong module. warning: suspicious. info: a hint.
+    """
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """One problem that a rule found.
+
+    node: the expression at fault. argument: the position of the argument, when the finding is about
+    one edge. place: the line of the printed module. what_to_do: how to fix it. others: nodes that
+    are possible instead of `node`, where the module does not tell which. covers: what this finding
+    is the cause of: findings of the codes `explains` at these nodes are its `consequences`.
+    proposals: possible fixes, the likeliest first.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    message: str
+    what_to_do: str
+    node: Expr | None = None
+    argument: int | None = None
+    function: str | None = None
+    place: str = ""
+    others: tuple[Expr, ...] = ()
+    consequences: tuple[Finding, ...] = ()
+    proposals: tuple[Proposal, ...] = field(default=(), repr=False)
+    covers: frozenset[Expr] = field(default=frozenset(), repr=False)
+    explains: tuple[str, ...] = field(default=(), repr=False)
+    prove: Callable[[Finding], Iterator[Fix]] | None = field(default=None, repr=False)
+
+    @cached_property
+    def fix(self) -> Fix | None:
+        """The likeliest fix of this finding, which is proved; None if there is none.
+
+        Proved means: applied alone, it removes findings and brings no other ones, and the module
+        still computes what it computes without annotations. `byoc_lab.fix` repairs a whole module.
+        """
+        return next(self.prove(self), None) if self.prove is not None else None
+
+    @property
+    def fixes(self) -> list[Fix]:
+        """All ways to fix this finding that are proved, the likeliest first."""
+        return list(self.prove(self)) if self.prove is not None else []
+
+    @property
+    def span(self) -> Span | None:
+        """The place in the source text that the node was parsed from; None if it was not parsed."""
+        return self.node.span if self.node is not None else None
+
+    def __iter__(self) -> Iterator[Finding]:
+        """The finding, and its consequences."""
+        yield self
+        yield from self.consequences
+
+    def __str__(self) -> str:
+        where = f"@{self.function}" if self.function else "module"
+        at = f"\n    at  {self.place}" if self.place else ""
+        source = f"\n    in  {self.span}" if self.span else ""
+        return (
+            f"{self.code} {self.severity} {where}: {self.message}{at}{source}\n"
+            f"    fix {self.what_to_do}{self._followed()}"
+        )
+
+    def _followed(self) -> str:
+        if not self.consequences:
+            return ""
+        codes = ", ".join(sorted({f"{f.code} {f.name}" for f in self.consequences}))
+        count = len(self.consequences)
+        return f"\n    causes {count} finding{'s' if count > 1 else ''} of {codes}"

@@ -1,0 +1,217 @@
+"""`fix`: repairs of a module's annotations, each proved before it is offered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from byoc_lab import display
+from byoc_lab.errors import ArgumentError, ByocLabError
+from byoc_lab.lab.diffing import Diff, diff
+from byoc_lab.lab.linting.context import Context
+from byoc_lab.lab.linting.discovery import all_rules
+from byoc_lab.lab.linting.edits import Edit, Proposal, edited_module, without_annotations
+from byoc_lab.lab.linting.examine import examine, in_text_order
+from byoc_lab.lab.linting.finding import Finding, Severity
+from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.relay.analysis.structural import structural_equal
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.typing.infer import infer_module
+
+TOLERANCE = 1e-4
+"""Relative, of results in float64: folded weights are rounded to float32."""
+_ROUNDS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Fix:
+    """A proved repair: shows itself as a diff; `apply()` gives the module, `undo()` takes it back.
+
+    steps: what it does, in words. before, after: the modules. proof: why it is right, in words.
+    left: the findings that it does not repair; empty if `after` is clean.
+    """
+
+    steps: tuple[str, ...]
+    before: IRModule
+    after: IRModule
+    proof: str
+    left: tuple[Finding, ...] = ()
+
+    def apply(self) -> IRModule:
+        """The repaired module."""
+        return self.after
+
+    def undo(self) -> IRModule:
+        """The module as it was."""
+        return self.before
+
+    def diff(self) -> Diff:
+        """The difference that the fix makes."""
+        return diff(self.before, self.after)
+
+    def __bool__(self) -> bool:
+        return bool(self.steps)
+
+    def __str__(self) -> str:
+        if not self.steps:
+            left = "".join(f"\n{f}" for f in self.left)
+            return f"nothing was fixed: {self.proof}{left}"
+        lines = [f"fix {n}: {step}" for n, step in enumerate(self.steps, 1)]
+        lines += [f"proved: {self.proof}", str(self.diff())]
+        lines += [f"not fixed: {f}" for f in self.left]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<fix of {len(self.steps)} steps, {len(self.left)} findings left>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return {"text/plain": str(self), **_without_text(display.mimebundle(self.diff()))}
+
+
+def _without_text(bundle: dict[str, Any]) -> dict[str, Any]:
+    return {kind: data for kind, data in bundle.items() if kind != "text/plain"}
+
+
+def fix(mod: IRModule) -> Fix:
+    """Repair the annotations of `mod`, as far as that can be proved.
+
+    The result is false where nothing was repaired, either because nothing is wrong or because no
+    repair could be proved; `left` has what is still wrong. A repair is offered only if the linter
+    finds nothing afterwards, PartitionGraph accepts the module with and without
+    MergeCompilerRegions, and the module without its annotations is structurally equal to what it
+    was, or, where operators changed, computes the same numbers. Where one finding has no repair,
+    `finding.fix` still has those of the others.
+
+    Raises ArgumentError if `mod` is not a module.
+    """
+    if not isinstance(mod, IRModule):
+        raise ArgumentError(f"fix takes an IRModule, found {type(mod).__name__}")
+    context = Context()
+    found = _faults(mod, context)
+    if not found:
+        return Fix((), mod, mod, "the module has no faults")
+    steps: list[str] = []
+    now, why = mod, ""
+    for _ in range(_ROUNDS):
+        better = _all_at_once(now, found, context) or _one_by_one(now, found, context)
+        if better is None:
+            break
+        steps += better.steps
+        now, why = better.after, better.proof
+        found = list(better.left)
+        if not found:
+            break
+    if found:
+        left = tuple(in_text_order(_faults(mod, context), mod))
+        return Fix((), mod, mod, "no repair of all these findings could be proved", left)
+    return Fix(tuple(steps), mod, now, why)
+
+
+def prove(mod: IRModule, context: Context, finding: Finding) -> Iterator[Fix]:
+    """The proposals of a finding that can be proved, each alone."""
+    before = _faults(mod, context)
+    for proposal in finding.proposals:
+        made = _tried(mod, [proposal], context, before)
+        if made is not None:
+            yield made
+
+
+def _faults(mod: IRModule, context: Context) -> list[Finding]:
+    """The findings that are not mere hints."""
+    return [f for f in examine(mod, all_rules(), context) if f.severity is not Severity.INFO]
+
+
+def _all_at_once(mod: IRModule, found: list[Finding], context: Context) -> Fix | None:
+    """The likeliest edits of all findings together: modules with many faults of one kind."""
+    first = [f.proposals[0] for f in found if f.proposals]
+    if len(first) < 2 or any(p.make is not None for p in first):
+        return None
+    made = _tried(mod, first, context, found)
+    return made if made is not None and not made.left else None
+
+
+def _one_by_one(mod: IRModule, found: list[Finding], context: Context) -> Fix | None:
+    """The proposal after which least is wrong."""
+    best: Fix | None = None
+    for finding in found:
+        for proposal in finding.proposals:
+            made = _tried(mod, [proposal], context, found)
+            if made is not None and (best is None or len(made.left) < len(best.left)):
+                best = made
+                if not best.left:
+                    return best
+    return best
+
+
+def _tried(
+    mod: IRModule, proposals: Sequence[Proposal], context: Context, before: Sequence[Finding]
+) -> Fix | None:
+    """The fix that these proposals make, if it can be proved."""
+    try:
+        after = _made(mod, proposals)
+        if after is None:
+            return None
+        left = _faults(after, context)
+        if len(left) >= len(before):
+            return None
+        if not left:
+            PartitionGraph()(after)
+            PartitionGraph()(MergeCompilerRegions()(after))
+        proof = _same(mod, after)
+    except ByocLabError:
+        return None  # a proposal that does not lead to a module is no fix
+    if proof is None:
+        return None
+    return Fix(tuple(dict.fromkeys(p.title for p in proposals)), mod, after, proof, tuple(left))
+
+
+def _made(mod: IRModule, proposals: Sequence[Proposal]) -> IRModule | None:
+    edits: dict[str, list[Edit]] = {}
+    for proposal in proposals:
+        if proposal.make is not None:
+            return proposal.make(mod)
+        edits.setdefault(proposal.function, []).extend(proposal.edits)
+    return infer_module(edited_module(mod, edits))
+
+
+def _same(before: IRModule, after: IRModule) -> str | None:
+    """Why the modules compute the same without their annotations; None if that is not so."""
+    plain = [infer_module(without_annotations(m)) for m in (before, after)]
+    if structural_equal(plain[0], plain[1]):
+        return "without annotations the module is structurally equal to what it was"
+    count = 0
+    for inputs in _random_inputs(plain[0]):
+        expected, found = (_results(m, inputs) for m in plain)
+        if len(expected) != len(found):
+            return None
+        for a, b in zip(expected, found, strict=True):
+            scale = float(np.max(np.abs(a))) if a.size else 0.0
+            if a.shape != b.shape or not np.allclose(a, b, rtol=TOLERANCE, atol=TOLERANCE * scale):
+                return None
+        count += 1
+    return f"the module computes the same numbers for {count} random inputs (NumPy reference)"
+
+
+def _random_inputs(mod: IRModule) -> Iterator[list[np.ndarray]]:
+    for seed in range(2):
+        random = np.random.RandomState(seed)
+        arrays = []
+        for p in mod["main"].params:
+            ty = p.checked_type
+            shape = [n for n in getattr(ty, "shape", ()) if isinstance(n, int)]
+            if not isinstance(ty, TensorType) or len(shape) < len(ty.shape):
+                raise ArgumentError(f"no random values for %{p.name_hint} of type {ty}")
+            arrays.append(np.asarray(random.uniform(0.5, 1.5, shape)).astype(ty.dtype))
+        yield arrays
+
+
+def _results(mod: IRModule, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    from byoc_lab.run.reference import evaluate
+
+    value = evaluate(mod, inputs, dtype="float64").value
+    return [np.asarray(v) for v in (value if isinstance(value, (tuple, list)) else (value,))]

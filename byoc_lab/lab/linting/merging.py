@@ -1,0 +1,27 @@
+"""What MergeCompilerRegions would make of the regions of a function."""
+
+from __future__ import annotations
+
+from byoc_lab.lab.linting.cycles import cycles
+from byoc_lab.lab.linting.subject import Subject
+from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.relay.analysis.regions import Region
+from byoc_lab.relay.ir.expr import Call, Expr
+
+
+def merge_cycles(subject: Subject) -> list[tuple[Region, list[Expr], list[Call]]]:
+    """The ways on which results of a merged region come back to it, where merging makes them.
+
+    Each with the region, and the calls on it that have no annotations.
+    """
+    if subject.merged is None or cycles(subject, subject.regions):
+        return []
+    found = []
+    for region, path in cycles(subject, subject.merged):
+        between = [
+            n
+            for n in path
+            if isinstance(n, Call) and not is_annotation(n) and subject.regions.of(n) is None
+        ]
+        found.append((region, path, between))
+    return found

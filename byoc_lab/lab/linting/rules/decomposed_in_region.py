@@ -1,0 +1,87 @@
+"""Lint rule BYL015 decomposed-in-region: a batch norm was decomposed inside a region."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject
+from byoc_lab.lab.linting.batch_norms import decomposed, fold_then_annotate
+from byoc_lab.lab.linting.edits import Proposal
+from byoc_lab.relay.ir.expr import Expr
+
+_T = "Tensor[(1, 2, 4, 4), float32]"
+_S = "Tensor[(2), float32]"
+_HEAD = (
+    f"def @main(%x: {_T}, %gamma: {_S}, %beta: {_S}, %mean: {_S}, %var: {_S}) {{\n"
+    '  %0 = annotation.compiler_begin(%x, compiler="A");\n'
+    '  %1 = annotation.compiler_begin(%gamma, compiler="A");\n'
+    '  %2 = annotation.compiler_begin(%beta, compiler="A");\n'
+    '  %3 = annotation.compiler_begin(%mean, compiler="A");\n'
+    '  %4 = annotation.compiler_begin(%var, compiler="A");\n'
+)
+
+
+class DecomposedInRegion(LintRule):
+    """SimplifyInference ran after the annotation, and decomposed a batch norm inside a region.
+
+    ## Why is this bad?
+    The batch norm has become a dozen operators on its statistics. Their constants have no
+    `compiler_begin`, so that PartitionGraph refuses the module; that of January 2020 gave the back
+    end a region full of sqrt, divide and expand_dims. FoldConstant and FoldScaleAxis can no longer
+    remove them, because they do not look through annotations.
+
+    ## What to do instead
+    Bind the parameters, then run SimplifyInference, FoldConstant, FoldScaleAxis and FoldConstant,
+    and annotate after that.
+
+    ## References
+    The thread "[External codegen] How to prevent batch norm from being decomposed?" (TVM forum,
+    January 2020).
+    """
+
+    code, name = "BYL015", "decomposed-in-region"
+    explains = ("BYL001", "BYL002", "BYL006")
+    VALID = (
+        Sample(
+            f"{_HEAD}  %5 = nn.batch_norm(%0, %1, %2, %3, %4);\n  %6 = %5.0;\n"
+            '  annotation.compiler_end(%6, compiler="A")\n}'
+        ),
+    )
+    INVALID = (
+        Sample(
+            f"{_HEAD}  %5 = add(%4, 1e-05f);\n  %6 = sqrt(%5);\n  %7 = divide(1f, %6);\n"
+            "  %8 = multiply(%7, %1);\n  %9 = expand_dims(%8, axis=1, num_newaxis=2);\n"
+            "  %10 = multiply(%0, %9);\n  %11 = negative(%3);\n  %12 = multiply(%11, %8);\n"
+            "  %13 = add(%12, %2);\n  %14 = expand_dims(%13, axis=1, num_newaxis=2);\n"
+            '  %15 = add(%10, %14);\n  annotation.compiler_end(%15, compiler="A")\n}',
+            points_at="sqrt",
+        ),
+    )
+
+    def check(self, subject: Subject) -> Iterator[Finding]:
+        if not subject.annotated:
+            return
+        norms = [n for n in decomposed(subject) if subject.regions.of(n.deviation) is not None]
+        if not norms:
+            return
+        nodes: frozenset[Expr] = frozenset().union(*(n.nodes for n in norms))
+        count = f"{len(norms)} batch norms were" if len(norms) > 1 else "a batch norm was"
+        compilers = dict.fromkeys(
+            r.target for n in norms if (r := subject.regions.of(n.deviation)) is not None
+        )
+        yield self.finding(
+            f"{count} decomposed inside regions of {', '.join(compilers)}: SimplifyInference ran "
+            f"after the annotation",
+            "run SimplifyInference, FoldConstant and FoldScaleAxis before the annotation",
+            norms[0].deviation,
+            subject,
+            covers=nodes,
+            proposals=[
+                Proposal(
+                    "remove the annotations, run FoldConstant, FoldScaleAxis and FoldConstant, and "
+                    "annotate again",
+                    make=partial(fold_then_annotate, compilers=tuple(compilers)),
+                )
+            ],
+        )

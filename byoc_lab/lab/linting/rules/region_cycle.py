@@ -1,0 +1,90 @@
+"""Lint rule BYL012 region-cycle: merging makes regions that need each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject
+from byoc_lab.lab.linting.boundaries import ends_on, leaving_edges
+from byoc_lab.lab.linting.cycles import shown
+from byoc_lab.lab.linting.edits import Proposal
+from byoc_lab.lab.linting.merging import merge_cycles
+from byoc_lab.lab.linting.subject import DEFAULT
+from byoc_lab.relay.ir.expr import Expr
+
+_T = "Tensor[(10, 10), float32]"
+_HEAD = f"def @main(%x: {_T}, %c: bool) {{\n"
+_RELU = (
+    '  %0 = annotation.compiler_begin(%x, compiler="A");\n  %1 = nn.relu(%0);\n'
+    '  %2 = annotation.compiler_end(%1, compiler="A");\n'
+)
+
+
+def _add(first: str, second: str) -> str:
+    return (
+        f'  %6 = annotation.compiler_begin({first}, compiler="A");\n'
+        f'  %7 = annotation.compiler_begin({second}, compiler="A");\n  %8 = add(%6, %7);\n'
+        '  annotation.compiler_end(%8, compiler="A")\n}'
+    )
+
+
+class RegionCycle(LintRule):
+    """MergeCompilerRegions joins two regions although a value passes from one to the other outside.
+
+    ## Why is this bad?
+    The joined region needs its own result. MergeCompilerRegions refuses to join where the way goes
+    through a region of another compiler, but it does not see one that goes through a `let`, an
+    `if`, a reference or a tuple that belongs to no region. TVM's PartitionGraph then recurses until
+    the process crashes; byoc_lab's raises an error.
+
+    ## What to do instead
+    Leave out MergeCompilerRegions, or one of the two regions; or bring the value back through a
+    `default` region, which MergeCompilerRegions sees.
+
+    ## References
+    TVM 0.16, src/relay/transforms/merge_compiler_regions.cc.
+    """
+
+    code, name = "BYL012", "region-cycle"
+    severity = Severity.WARNING
+    VALID = (
+        Sample(
+            f'{_HEAD}{_RELU}  %3 = annotation.compiler_begin(%2, compiler="B");\n  %4 = abs(%3);\n'
+            f'  %5 = annotation.compiler_end(%4, compiler="B");\n{_add("%2", "%5")}'
+        ),
+    )
+    INVALID = (
+        Sample(
+            f"{_HEAD}{_RELU}  %3 = (%2, %x);\n  %4 = %3.0;\n{_add('%2', '%4')}",
+            points_at="annotation.compiler_begin",
+        ),
+    )
+
+    def check(self, subject: Subject) -> Iterator[Finding]:
+        for region, path, between in merge_cycles(subject):
+            if not between:
+                yield self.finding(
+                    f"MergeCompilerRegions joins two regions of {region.target} that need "
+                    f"each other: {shown(path)}",
+                    "leave out MergeCompilerRegions, or annotate the nodes in between with "
+                    '"default"',
+                    path[-1],
+                    subject,
+                    0,
+                    others=path,
+                    proposals=_close_default(path, subject),
+                )
+
+
+def _close_default(path: list[Expr], subject: Subject) -> list[Proposal]:
+    """Ends for regions of "default" on the way that have none: merging does not see such."""
+    regions = dict.fromkeys(r for n in path if (r := subject.regions.of(n)) is not None)
+    return [
+        Proposal(
+            'put compiler_end(..., "default") where the way leaves "default"',
+            subject.name,
+            ends_on(leaving_edges(region.nodes, subject), DEFAULT),
+        )
+        for region in regions
+        if region.target == DEFAULT and not region.outputs
+    ]

@@ -1,0 +1,152 @@
+"""`Subject`: the function under examination, with the analyses that several rules need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
+from typing import Any
+
+from byoc_lab.errors import PartitionError
+from byoc_lab.lab.linting.context import Context
+from byoc_lab.passes.byoc.merge_compiler_regions import merged_regions
+from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
+from byoc_lab.relay.analysis.regions import Region, RegionSet
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Let, Op
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+
+DEFAULT = "default"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A problem that the region analysis reported (`RegionSet.problem` lists the kinds)."""
+
+    kind: str
+    node: Expr
+    details: dict[str, Any]
+
+
+@dataclass(eq=False)
+class Subject:
+    """The function under examination. Analyses that several rules need are computed once."""
+
+    func: Function
+    name: str
+    mod: IRModule
+    context: Context = field(default_factory=Context)
+    problems: list[Problem] = field(default_factory=list)
+
+    @cached_property
+    def regions(self) -> RegionSet:
+        # Captures the list instead of `self`, which would be a reference cycle.
+        problems = self.problems
+
+        def note(kind: str, node: Expr, details: dict[str, Any]) -> None:
+            problems.append(Problem(kind, node, details))
+
+        return RegionSet(self.func, note)
+
+    @cached_property
+    def merged(self) -> RegionSet | None:
+        """The regions as MergeCompilerRegions makes them; None where it refuses the function."""
+        return self._merged if isinstance(self._merged, RegionSet) else None
+
+    @property
+    def merging_fails(self) -> bool:
+        """Whether MergeCompilerRegions finds regions that depend on themselves."""
+        return isinstance(self._merged, PartitionError)
+
+    @cached_property
+    def _merged(self) -> RegionSet | PartitionError | None:
+        if not self.annotated or self.problems_found or not self.context.may_merge:
+            return None
+        try:
+            return merged_regions(self.func)
+        except PartitionError as error:
+            return error
+
+    @cached_property
+    def problems_found(self) -> bool:
+        _ = self.regions
+        return any(p.kind != "mixed-targets" for p in self.problems)
+
+    @cached_property
+    def nodes(self) -> list[Expr]:
+        return list(post_order(self.func))
+
+    @cached_property
+    def annotated(self) -> bool:
+        return any(is_annotation(n) for n in self.nodes)
+
+    @cached_property
+    def place(self) -> dict[Expr, int]:
+        """The position of each node in `nodes`."""
+        return {n: i for i, n in enumerate(self.nodes)}
+
+    @cached_property
+    def users(self) -> dict[Expr, list[Expr]]:
+        """The users of each node, once each."""
+        found: dict[Expr, list[Expr]] = {n: [] for n in self.nodes}
+        for node in self.nodes:
+            for part in dict.fromkeys(node.parts()):
+                found[part].append(node)
+        return found
+
+    def in_order(self, region: Region) -> list[Expr]:
+        """The nodes of a region, operands before users."""
+        return sorted(region.nodes, key=self.place.__getitem__)
+
+    @cached_property
+    def let_values(self) -> set[Expr]:
+        """The values that `let` binds."""
+        return {n.value for n in self.nodes if isinstance(n, Let)}
+
+    @cached_property
+    def unmerged(self) -> bool:
+        """Whether an end of some compiler is directly in a begin of the same, as before merging."""
+        return any(
+            is_annotation(n, BEGIN)
+            and is_annotation(n.args[0], END)
+            and compiler_of(n) == compiler_of(n.args[0]) != DEFAULT
+            for n in self.nodes
+        )
+
+    @cached_property
+    def operators_of(self) -> dict[str, set[str]]:
+        """For each compiler the operators in its closed regions; those of no region under "".
+
+        What a module shows about which operators a compiler gets: evidence, not proof.
+        """
+        found: dict[str, set[str]] = {}
+        for node in self.nodes:
+            if isinstance(node, Call) and isinstance(node.op, Op) and not is_annotation(node):
+                region = self.regions.of(node)
+                if region is None or region.outputs:
+                    key = region.target if region is not None else ""
+                    found.setdefault(key, set()).add(node.op.name)
+        return found
+
+    def problems_of(self, kind: str) -> Iterator[Problem]:
+        _ = self.regions  # computing the regions reports the problems
+        return (p for p in self.problems if p.kind == kind)
+
+    def number(self, region: Region) -> int:
+        """The id of a region once PartitionGraph has removed the annotations of "default"."""
+        return self._offloaded_before[region.id]
+
+    @cached_property
+    def _offloaded_before(self) -> list[int]:
+        """For each begin, the number of begins before it whose compiler is not "default"."""
+        return list(accumulate((t != DEFAULT for t in self.regions.opened), initial=0))
+
+    @cached_property
+    def all_regions(self) -> list[Region]:
+        return list(self.regions) if self.annotated else []
+
+    @cached_property
+    def offloaded(self) -> list[Region]:
+        """The regions of other compilers than "default", whose annotations PartitionGraph drops."""
+        return [r for r in self.all_regions if r.target != DEFAULT]

@@ -1,0 +1,54 @@
+"""`byoc-lab fix`."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from byoc_lab import cli, lint, relay
+from tests.cli.samples import CLEAN, NO_END
+
+
+def test_a_clean_module_needs_no_fix(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(CLEAN)
+    assert cli.main(["fix", str(file)]) == cli.OK
+    assert "the module has no faults" in capsys.readouterr().out
+
+
+def test_a_fix_is_shown_and_nothing_is_written(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(NO_END)
+    assert cli.main(["fix", str(file)]) == cli.NO
+    out = capsys.readouterr().out
+    assert '+   annotation.compiler_end(%1, compiler="dnnl")' in out
+    assert "proved: without annotations the module is structurally equal" in out
+    assert file.read_text() == NO_END
+
+
+def test_apply_writes_a_module_that_is_clean(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(NO_END)
+    assert cli.main(["fix", "--apply", str(file)]) == cli.OK
+    assert f"written: {file}" in capsys.readouterr().out
+    assert not lint(relay.parse(file.read_text()))
+    assert cli.main(["lint", str(file)]) == cli.OK
+
+
+def test_standard_input_to_standard_output(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(NO_END))
+    assert cli.main(["fix", "--apply", "-"]) == cli.OK
+    assert not lint(relay.parse(capsys.readouterr().out))
+
+
+def test_another_file_is_written(file: Path) -> None:
+    file.write_text(NO_END)
+    other = file.with_name("fixed.relay")
+    assert cli.main(["fix", str(file), "--output", str(other)]) == cli.OK
+    assert file.read_text() == NO_END
+    assert not lint(relay.parse_file(other))

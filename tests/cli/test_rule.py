@@ -1,0 +1,27 @@
+"""`byoc-lab rule`."""
+
+from __future__ import annotations
+
+import pytest
+
+from byoc_lab import cli
+from byoc_lab.lab.linting import all_rules
+
+
+@pytest.mark.parametrize("name", ["BYL001", "byl001", "missing-begin"])
+def test_it_prints_the_page_of_a_rule(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rule", name]) == cli.OK
+    out = capsys.readouterr().out
+    assert out.startswith("## BYL001 missing-begin\n")
+    for heading in ("Why is this bad?", "What to do instead", "Example", "References"):
+        assert f"### {heading}\n" in out
+
+
+def test_it_lists_all_rules(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rule"]) == cli.OK
+    assert len(capsys.readouterr().out.splitlines()) == len(all_rules())
+
+
+def test_an_unknown_rule_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rule", "missing-begn"]) == cli.USAGE
+    assert "did you mean 'missing-begin'" in capsys.readouterr().err

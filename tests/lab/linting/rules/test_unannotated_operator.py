@@ -1,0 +1,10 @@
+"""Lint rule BYL013 unannotated-operator."""
+
+from __future__ import annotations
+
+from byoc_lab.lab.linting.rules.unannotated_operator import UnannotatedOperator
+from tests.lab.linting.samples import RuleChecks
+
+
+class TestUnannotatedOperator(RuleChecks):
+    rule = UnannotatedOperator
