@@ -116,6 +116,10 @@ class UnknownNameError(ByocLabError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class UnknownNodeError(ByocLabError, LookupError):
+    """An expression is no node of the module in question."""
+
+
 class UnknownAttributeError(UnknownNameError, AttributeError):
     """An attribute that the attributes of an operator do not have."""
 

@@ -15,7 +15,8 @@ from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.passes.framework.passes import Pass, PassContext, Sequential
 from byoc_lab.passes.framework.pipelines import named_pipeline, register_pipeline
-from byoc_lab.passes.framework.predicates import ask_check, ask_operator, checked_entry
+from byoc_lab.passes.framework.predicates import Refused as Refused
+from byoc_lab.passes.framework.predicates import ask_check, ask_operator, checked_entry, refusal
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.ir.module import IRModule
@@ -23,16 +24,6 @@ from byoc_lab.relay.op.contrib import register_pattern_table
 from byoc_lab.run.backends import Codegen, register_backend
 
 Entry = tuple[Any, ...]  # (name, pattern) or (name, pattern, check)
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A predicate's "no", with the reason in words; false where a truth value is asked for."""
-
-    reason: str
-
-    def __bool__(self) -> bool:
-        return False
 
 
 Predicate = Callable[[Call], "bool | Refused"]
@@ -54,9 +45,9 @@ class Backend:
         """
         name = call.op.name if isinstance(call.op, Op) else "a call of a function"
         if name in self.supports:
-            return self._refusal(ask_operator(self.supports[name], call, self.name), name)
+            return self._refusal(ask_operator(self.supports[name], call, self.name), call)
         refusals = [
-            self._refusal(ask_check(check[0], call, entry) if check else True, name)
+            self._refusal(ask_check(check[0], call, entry) if check else True, call)
             for entry, pattern, *check in self.patterns()
             if pattern.match(call)
         ]
@@ -64,10 +55,10 @@ class Backend:
             return None
         return refusals[0] if refusals else f"{self.name} has no counterpart of {name}"
 
-    def _refusal(self, answer: bool | Refused, name: str) -> str | None:
+    def _refusal(self, answer: bool | Refused, call: Call) -> str | None:
         if answer:
             return None
-        return answer.reason if isinstance(answer, Refused) else f"{self.name} refuses this {name}"
+        return answer.reason if isinstance(answer, Refused) else refusal(self.name, call, answer)
 
 
 _registered: dict[str, Backend] = {}

@@ -1,37 +1,53 @@
-"""`Events`: the rewrites of one stage as a sequence with a short display."""
+"""`Events` and `Notes`: what a pass reported, as sequences with a short display."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import overload
+from typing import Generic, TypeVar, overload
 
-from byoc_lab.passes.framework.hook import Event
+from byoc_lab.passes.framework.hook import Event, Note
 
 SHOWN = 12
+T = TypeVar("T", Event, Note)
+Self = TypeVar("Self", bound="_Reports")  # type: ignore[type-arg]
 
 
-class Events(Sequence[Event]):
-    """Rewrites in order. Its text shows the first ones and the number of the rest;
+class _Reports(Sequence[T], Generic[T]):
+    """Reports in order. Its text shows the first ones and the number of the rest;
     `for event in events: print(event)` prints all of them."""
 
-    def __init__(self, events: Iterable[Event] = ()):
-        self._events = tuple(events)
+    nothing: str
+
+    def __init__(self, reports: Iterable[T] = ()):
+        self._reports: tuple[T, ...] = tuple(reports)
 
     @overload
-    def __getitem__(self, index: int) -> Event: ...
+    def __getitem__(self, index: int) -> T: ...
     @overload
-    def __getitem__(self, index: slice) -> Events: ...
-    def __getitem__(self, index: int | slice) -> Event | Events:
-        found = self._events[index]
-        return Events(found) if isinstance(found, tuple) else found
+    def __getitem__(self: Self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> object:
+        found = self._reports[index]
+        return type(self)(found) if isinstance(found, tuple) else found
 
     def __len__(self) -> int:
-        return len(self._events)
+        return len(self._reports)
 
     def __str__(self) -> str:
-        lines = [str(event) for event in self._events[:SHOWN]]
+        lines = [str(report) for report in self._reports[:SHOWN]]
         if len(self) > SHOWN:
             lines.append(f"... {len(self) - SHOWN} more")
-        return "\n".join(lines) or "no events"
+        return "\n".join(lines) or self.nothing
 
     __repr__ = __str__
+
+
+class Events(_Reports[Event]):
+    """The rewrites of a stage."""
+
+    nothing = "no events"
+
+
+class Notes(_Reports[Note]):
+    """What a pass decided without a rewrite: refusals, and merges that it did not make."""
+
+    nothing = "no notes"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from byoc_lab.lab.tracing.events import Events
+from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.pickling import roots_of
@@ -20,6 +20,7 @@ class Recorded(Protocol):
     before: IRModule
     after: IRModule | None
     events: Events
+    notes: Notes
     error: Exception | None
 
 
@@ -32,9 +33,13 @@ def roots(stages: Sequence[Recorded]) -> Iterator[Expr]:
         rounds = {event.round for event in stage.events if event.round is not None}
         for event in stage.events:
             yield from (e for e in (event.before, event.after) if e is not None)
+            yield from (event.sources or ())
+            yield from event.bound.values()
         for found in rounds:
             yield found.root
-            yield from (e for pair in found.made.items() for e in pair if isinstance(e, Expr))
+            for nodes in (found.made, *found.copies):
+                yield from (e for pair in nodes.items() for e in pair if isinstance(e, Expr))
+        yield from (note.node for note in stage.notes)
         node = getattr(stage.error, "node", None)
         if isinstance(node, Expr):
             yield node

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Sequence
 
 from byoc_lab.errors import PassError
-from byoc_lab.lab.tracing.events import Events
+from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.passes import Event, Pass, PassContext, Sequential, module_pass, named_pipeline
-from byoc_lab.passes.framework.hook import listening, observing
+from byoc_lab.passes.framework.hook import Note, listening, observing
 from byoc_lab.passes.framework.passes import make_pass
 from byoc_lab.relay.ir.module import IRModule
 
@@ -125,13 +125,17 @@ class _Recorder:
         self._open: list[tuple[Pass, IRModule, float]] = []
         self._current: IRModule | None = None  # the result of the last stage
         self._events: list[Event] = []
+        self._notes: list[Note] = []
 
-    def hear(self, event: Event) -> None:
-        self._events.append(event)
+    def hear(self, heard: Event | Note) -> None:
+        if isinstance(heard, Note):
+            self._notes.append(heard)
+        else:
+            self._events.append(heard)
 
     def begin(self, p: Pass, mod: IRModule) -> None:
         if not self._inside_a_pass():
-            self._events = []
+            self._events, self._notes = [], []
             self._current = mod
         self._open.append((p, mod, time.perf_counter()))
 
@@ -154,10 +158,10 @@ class _Recorder:
         self.stages.append(
             Stage(
                 len(self.stages), name, before, after, seconds, Events(self._events), error,
-                skipped, self._group(),
+                skipped, self._group(), Notes(self._notes),
             )
         )  # fmt: skip
-        self._events = []
+        self._events, self._notes = [], []
         self._current = after
 
     def _inside_a_pass(self) -> bool:

@@ -9,7 +9,7 @@ from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, TupleGetItem
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import rebuild
 
-_Replaced = dict["Expr | None", "Expr | None"]
+Replaced = dict[Expr, Expr]
 
 
 def replay(before: IRModule, events: Sequence[Event]) -> IRModule:
@@ -18,10 +18,11 @@ def replay(before: IRModule, events: Sequence[Event]) -> IRModule:
     The module is not checked: in the middle of a pass it may be malformed. New nodes have no types.
     """
     mod = before.copy()
-    replaced: dict[Round, _Replaced] = {}
+    replaced: dict[Round, Replaced] = {}
     current: dict[str, Round] = {}  # the last round of each function, while it is open
     for event in events:
         if event.round is not None:
+            assert event.before is not None and event.after is not None
             replaced.setdefault(event.round, {})[event.before] = event.after
             current[event.function] = event.round
         else:
@@ -32,20 +33,29 @@ def replay(before: IRModule, events: Sequence[Event]) -> IRModule:
 
 
 def _apply_rounds(
-    mod: IRModule, current: dict[str, Round], replaced: dict[Round, _Replaced]
+    mod: IRModule, current: dict[str, Round], replaced: dict[Round, Replaced]
 ) -> None:
     for function, found in current.items():
-
-        def use(pre: Expr, post: Expr, found: Round = found) -> Expr:
-            new = replaced[found].get(pre)
-            if new is not None:
-                return new
-            # The node that the pass created here, if it has the same parts, so users share it.
-            made = found.made.get(pre)
-            return made if made is not None and _same_node(made, post) else post
-
-        mod.put_unchecked(function, rebuild(found.root, use))
+        root = nodes_made(found, replaced[found])[found.root]
+        assert isinstance(root, Function)
+        mod.put_unchecked(function, root)
     current.clear()
+
+
+def nodes_made(found: Round, replaced: Replaced) -> dict[Expr, Expr]:
+    """What each node below the root of a round became by these replacements."""
+
+    def use(pre: Expr, post: Expr) -> Expr:
+        new = replaced.get(pre)
+        if new is not None:
+            return new
+        # The node that the pass created here, if it has the same parts, so users share it.
+        made = found.made.get(pre)
+        return made if made is not None and _same_node(made, post) else post
+
+    memo: dict[Expr, Expr] = {}
+    rebuild(found.root, use, memo=memo)
+    return memo
 
 
 def _same_node(a: Expr, b: Expr) -> bool:

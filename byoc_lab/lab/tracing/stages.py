@@ -12,11 +12,14 @@ from byoc_lab import display
 from byoc_lab.errors import ByocLabError, StageIndexError, UnknownNameError, nearest
 from byoc_lab.lab.diffing import Diff, diff
 from byoc_lab.lab.linting import Finding, lint
-from byoc_lab.lab.tracing.events import Events
+from byoc_lab.lab.tracing.events import Events, Notes
+from byoc_lab.lab.tracing.history import History
 from byoc_lab.lab.tracing.pickling import roots
+from byoc_lab.lab.tracing.provenance import Provenance
 from byoc_lab.lab.tracing.replay import replay
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir import pickling
+from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_module
 
@@ -27,7 +30,8 @@ class Stage:
 
     name: of the pass. group: the name of its sequence (FoldScaleAxis), if it has one.
     before, after: the modules; after is None if the pass raised `error`.
-    skipped: why the pass did not run. seconds: wall time. events: the rewrites, in order.
+    skipped: why the pass did not run. seconds: wall time. events: the rewrites, in order. notes:
+        refusals and merges that were not made.
     """
 
     index: int
@@ -39,6 +43,7 @@ class Stage:
     error: Exception | None = None
     skipped: str = ""
     group: str = ""
+    notes: Notes = field(default_factory=Notes)
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields, without the values that are computed on demand."""
@@ -80,6 +85,30 @@ class Stage:
         if count == len(self.events):
             return infer_module(mod)
         return _typed_if_possible(mod) if _is_typed(self.before) else mod
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        """Which nodes of the result come from which of the input. If there is no result, the input
+        counts as the result."""
+        after = self.after if self.after is not None else self.before
+        return Provenance(self.before, after, self.events)
+
+    def origins(self, node: Expr) -> tuple[Expr, ...]:
+        """The nodes of `before` that `node`, of `after`, comes from, the nearest first.
+
+        Empty for a node that a rewrite inserted; `rule_of` names it. Raises UnknownNodeError.
+        """
+        return self.provenance.origins(node)
+
+    def images(self, node: Expr) -> tuple[Expr, ...]:
+        """The nodes of `after` that come from `node`, of `before`, the nearest first: `b` is in
+        `images(a)` if and only if `a` is in `origins(b)`. Raises UnknownNodeError."""
+        return self.provenance.images(node)
+
+    def rule_of(self, node: Expr) -> str:
+        """The rule that created `node`, of `after`; "" if it is a node of `before`, rewritten
+        operands and types aside, or if the pass did not report it. Raises UnknownNodeError."""
+        return self.provenance.rule(node)
 
     def diff(self) -> Diff:
         """The diff of the modules before and after the pass."""
@@ -159,6 +188,13 @@ class Trace:
 
     def __iter__(self) -> Iterator[Stage]:
         return iter(self.stages)
+
+    def history(self, node: Expr) -> History:
+        """A node of any stage through all stages, from the input of the pipeline to its result.
+
+        Raises UnknownNodeError if no module of the trace has the node.
+        """
+        return History(self.stages, node)
 
     def save_html(self, path: str | Path) -> Path:
         """Write the whole trace as one HTML file that needs no kernel and no network."""

@@ -1,4 +1,4 @@
-"""AnnotateTarget: mark what each compiler takes with `compiler_begin` and `compiler_end`."""
+"""AnnotateTarget: annotate what each compiler supports."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from byoc_lab.errors import PassError
-from byoc_lab.passes.framework.hook import keeps_in, report
+from byoc_lab.passes.framework.hook import is_heard, keeps_in, note, report
 from byoc_lab.passes.framework.passes import FunctionPass, ModulePass, PassContext
-from byoc_lab.passes.framework.predicates import ask_operator
+from byoc_lab.passes.framework.predicates import ask_operator, refusal
 from byoc_lab.relay.analysis.annotations import BEGIN, END, begin, compiler_of, end, is_annotation
 from byoc_lab.relay.ir.expr import (
     Call,
@@ -23,11 +23,14 @@ from byoc_lab.relay.ir.expr import (
     Tuple,
     TupleGetItem,
     Var,
+    describe,
 )
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import rebuild
 
 DEFAULT = "default"
+MAX_ANNOTATIONS = 100
+"""So many annotations of one node are separate events."""
 BEYOND_TVM = "beyond_tvm"
 """`beyond_tvm.<name>`: an operator's predicate for what TVM's back end <name> does not offload."""
 
@@ -35,20 +38,23 @@ BEYOND_TVM = "beyond_tvm"
 class AnnotateTarget(ModulePass):
     """Annotate what each compiler supports with `compiler_begin` and `compiler_end`.
 
-    A call is taken by the first listed target whose predicate (`target.<name>` of the operator)
-    accepts it, or whose name stands before the first dot of a composite function's name; all else
-    is "default". Every edge into a call gets a begin, every edge out of one an end.
+    A call goes to the first target whose predicate (`target.<name>` of the operator) accepts it, or
+    whose name stands before the first dot of a composite function's name; all other calls go to
+    "default". Each argument of a call gets a begin, and each value that a target computed gets an
+    end where it is used.
 
-    include_non_call_ops: tuples, projections and references go along with the calls around them
-    when those agree. era="0.16": as TVM 0.16 does, faults included. beyond_tvm: also offload the
-    operators that a back end registers as `beyond_tvm`; TVM's back end of that name leaves them to
-    the host, and so does era="0.16".
+    include_non_call_ops: also annotate tuples, projections and references, with the target on which
+    all their operands agree. era="0.16": as TVM 0.16, faults included. beyond_tvm: also offload the
+    operators that a back end registers as `beyond_tvm`, which TVM's back end of that name and
+    era="0.16" leave to the host.
+
+    Raises PassError for an unknown era, PredicateError for a predicate that raises.
 
     Source: src/relay/transforms/annotate_target.cc of TVM 0.16. Three of its faults are fixed
-    unless era="0.16" asks for them: the value of a `let` is closed but not opened again (a begin
-    there has no end, and its region leaves a free variable); begins that are there already keep
-    their place among the arguments; and where a second run gives a call to a target, every
-    "default" end of the first run goes over to that target (TVM: only at the end of a scope)."""
+    without era="0.16": the value of a `let` gets no begin (which would have no end, so that its
+    region leaves a free variable); existing begins keep their places among the arguments; if a
+    second run gives a call to a target, each "default" end around it becomes an end of that target
+    (TVM: only at the end of a scope)."""
 
     def __init__(
         self,
@@ -68,7 +74,7 @@ class AnnotateTarget(ModulePass):
         return _AnnotateTargetFunc(self)(mod)
 
     def predicate(self, op: Op, target: str) -> Any:
-        """The function of a call that says whether `target` takes it; None: never."""
+        """The predicate of `target` for an operator; None if it does not support the operator."""
         predicate = op.get_attr(f"target.{target}")
         if predicate is None and self.beyond_tvm:
             return op.get_attr(f"{BEYOND_TVM}.{target}")
@@ -76,7 +82,7 @@ class AnnotateTarget(ModulePass):
 
 
 class _AnnotateTargetFunc(FunctionPass):
-    """The pass inside, which instruments hear of as they do in TVM."""
+    """The function pass inside, of which instruments are told as in TVM."""
 
     def __init__(self, options: AnnotateTarget):
         self.options = options
@@ -118,16 +124,16 @@ class _Annotator:
         return post
 
     def _scope(self, pre: Expr, post: Expr, parts: list[Expr]) -> Expr:
-        new = self._rebuilt(post, parts)
-        if new is not post:
-            report("close", "what a target computed leaves it at the end of a scope", pre, new)
-        return new
+        return self._annotated(pre, post, parts, "its value leaves the region and its scope")
 
-    def _rebuilt(self, node: Expr, parts: list[Expr]) -> Expr:
-        same = all(a is b for a, b in zip(node.parts(), parts, strict=True))
-        if same:
-            return node
-        return _remade(node, parts)
+    def _annotated(self, pre: Expr, post: Expr, parts: Sequence[Expr], reason: str) -> Expr:
+        """`post` with annotated parts, or `post` itself if none was annotated."""
+        if all(a is b for a, b in zip(post.parts(), parts, strict=True)):
+            return post
+        new = _remade(post, parts)
+        if is_heard():
+            report_annotations(pre, post, new, reason)
+        return new
 
     # Calls ---------------------------------------------------------------------------------------
 
@@ -140,42 +146,53 @@ class _Annotator:
         if not self.options.include_non_call_ops and isinstance(pre.op, Var):
             return self._non_call(pre, post)
         target = self._target(pre)
-        new = Call(post.op, self._arguments(post.args, target), post.attrs, span=post.span)
+        reason = f"{target} supports {_callee(pre)}"
+        if target == DEFAULT:
+            reason = f"none of {', '.join(self.options.targets)} supports {_callee(pre)}"
+        new = self._annotated(pre, post, (post.op, *self._arguments(post.args, target)), reason)
         self.target_of[new] = target
-        taken = f"{target} takes it" if target != DEFAULT else "no target takes it"
-        report(f"annotate {target}", taken, pre, new)
         return new
 
     def _annotation(self, pre: Call, post: Call) -> Expr:
-        """A mark of an earlier run."""
+        """An annotation of an earlier run."""
         if self.options.era:
             return post
         new = self._taken_over(post)
         if new is not post:
-            report("take over", "what ends here has a target by now", pre, new)
+            reason = f"{compiler_of(new)} supports the call that ends here"
+            report(f"end {compiler_of(new)}", reason, pre, new)
         return new
 
     def _taken_over(self, expr: Expr) -> Expr:
-        """An end of "default" around a call that a target takes by now: an end of that target."""
+        """For an end of "default" around a call that now has a target: an end of that target."""
         if is_annotation(expr, END) and compiler_of(expr) == DEFAULT:
             target = self.target_of.get(expr.args[0], DEFAULT)
             return expr if target == DEFAULT else end(expr.args[0], target)
         return expr
 
     def _target(self, call: Call) -> str:
-        if isinstance(call.op, Op):
-            for target in self.options.targets:
-                accepts = self.options.predicate(call.op, target)
-                if accepts is not None and ask_operator(accepts, call, target):
+        """The first target that supports a call. Each refusal before that is a note."""
+        for target in self.options.targets:
+            if isinstance(call.op, Op):
+                predicate = self.options.predicate(call.op, target)
+                answer = predicate is not None and ask_operator(predicate, call, target)
+                if answer:
                     return target
-        elif isinstance(call.op, Function):
-            prefix, dot, _ = str(call.op.attrs.get("Composite", "")).partition(".")
-            if dot and prefix in self.options.targets:
-                return prefix
+                if is_heard():
+                    unknown = f"{target} does not list {call.op.name} among its operators"
+                    reason = unknown if predicate is None else refusal(target, call, answer)
+                    note(f"refuse {target}", reason, call)
+            elif isinstance(call.op, Function) and "Composite" in call.op.attrs:
+                prefix, dot, _ = str(call.op.attrs["Composite"]).partition(".")
+                if dot and prefix == target:
+                    return target
+                if is_heard():
+                    reason = f"the name of {_callee(call)} does not begin with '{target}.'"
+                    note(f"refuse {target}", reason, call)
         return DEFAULT
 
     def _arguments(self, args: Sequence[Expr], target: str) -> list[Expr]:
-        """Each argument behind a begin of `target`; begins of another compiler are kept."""
+        """Each argument with a begin of `target`; begins of other compilers are kept."""
         kept: list[Expr] = []
         made: list[Expr] = []
         order: list[Expr] = []
@@ -192,7 +209,7 @@ class _Annotator:
         return [*kept, *made] if self.options.era else order
 
     def _end(self, arg: Expr) -> Expr:
-        """`arg` behind an end of its own target, when it was computed by a target."""
+        """`arg` with an end of its own target, if a target computes it."""
         if arg not in self.target_of or (isinstance(arg, Call) and not arg.args):
             return arg
         return end(arg, self.target_of[arg])
@@ -200,21 +217,23 @@ class _Annotator:
     # All else ------------------------------------------------------------------------------------
 
     def _non_call(self, pre: Expr, post: Expr) -> Expr:
-        """Tuples, projections, references: of the target that all their parts agree on."""
+        """A tuple, projection or reference, with the target on which all its operands agree."""
         parts = post.parts()
         if isinstance(post, Call):
             parts = post.args
         if not self.options.include_non_call_ops:
             new = [self._end(self._taken_over(p)) for p in parts]
-            done = self._rebuilt(post, [post.op, *new] if isinstance(post, Call) else new)
-            if done is not post:
-                report("close", "what a target computed leaves it here", pre, done)
-            return done
+            whole = [post.op, *new] if isinstance(post, Call) else new
+            return self._annotated(pre, post, whole, "its value leaves the region here")
         targets = {self._target_of_part(p) for p in parts}
         target = targets.pop() if len(targets) == 1 else DEFAULT
-        made = _remade(post, self._arguments(parts, target))
+        reason = f"all operands of {describe(pre)} belong to {target}"
+        if target == DEFAULT:
+            reason = f"the operands of {describe(pre)} do not all belong to one target"
+        new = self._arguments(parts, target)
+        whole = [post.op, *new] if isinstance(post, Call) else new
+        made = self._annotated(pre, post, whole, reason)
         self.target_of[made] = target
-        report(f"annotate {target}", "it goes along with what it is made of", pre, made)
         return made
 
     def _target_of_part(self, part: Expr) -> str:
@@ -223,7 +242,7 @@ class _Annotator:
         return self.target_of.get(part, DEFAULT)
 
     def _close(self, expr: Expr) -> Expr:
-        """The result of a scope: behind an end when a target computed it."""
+        """The result of a scope, with an end if a target computes it."""
         if isinstance(expr, (Call, Tuple, TupleGetItem, RefCreate, RefRead, RefWrite)):
             return self._end(self._taken_over(expr))
         return expr
@@ -238,7 +257,46 @@ class _Annotator:
         return begin(closed, target)
 
 
+def _callee(call: Call) -> str:
+    """What a call calls, in words."""
+    if isinstance(call.op, Function) and "Composite" in call.op.attrs:
+        return f"the composite function {call.op.attrs['Composite']}"
+    return call.op_name or describe(call.op)
+
+
 def _remade(node: Expr, parts: Sequence[Expr]) -> Expr:
+    """`node` with other parts, without the types of its arguments."""
+    if isinstance(node, Call):
+        return Call(parts[0], parts[1:], node.attrs, span=node.span)
     if isinstance(node, TupleGetItem):
         return TupleGetItem(parts[0], node.index, node.span)
     return node.with_parts(parts)
+
+
+def report_annotations(pre: Expr, post: Expr, new: Expr, reason: str) -> None:
+    """Report each annotation of the parts of `new` as an event: `post` is `new` without them.
+
+    Of a node with very many parts, the last event has the annotations of all further parts.
+    """
+    parts = list(post.parts())
+    states: list[tuple[str, list[Expr]]] = []
+    for n, part in enumerate(new.parts()):
+        if part is parts[n]:
+            continue
+        if len(states) > MAX_ANNOTATIONS:
+            parts = list(new.parts())
+            break
+        inner = part.args[0] if is_annotation(part, BEGIN) else part
+        if inner is not part and is_annotation(inner, END) and _bare(parts[n]) is not inner:
+            states.append((f"end {compiler_of(inner)}", [*parts[:n], inner, *parts[n + 1 :]]))
+        parts[n] = part
+        kind = "begin" if inner is not part else "end" if is_annotation(part, END) else "place"
+        states.append((f"{kind} {compiler_of(part)}", list(parts)))
+    for rule, state in states[:-1]:
+        report(rule, reason, pre, _remade(post, state), sources=())
+    report(states[-1][0], reason, pre, new, sources=())
+
+
+def _bare(part: Expr) -> Expr:
+    """What a begin is around; a node that is no begin."""
+    return part.args[0] if is_annotation(part, BEGIN) else part

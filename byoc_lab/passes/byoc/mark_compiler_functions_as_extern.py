@@ -1,4 +1,4 @@
-"""MarkCompilerFunctionsAsExtern: functions that were compiled elsewhere are only declared here."""
+"""MarkCompilerFunctionsAsExtern: declare functions that another compiler has compiled."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from byoc_lab.relay.ir.module import IRModule
 
 
 class MarkCompilerFunctionsAsExtern(ModulePass):
-    """Functions that were compiled elsewhere are only declared here.
+    """Declare functions that another compiler has compiled.
 
     `def @a_0(%p, Compiler="A", global_symbol="a_0", ...)` -> `def @a_0(%p, Extern=1)`. The body
-    stays, but nobody looks at it any more. For custom code generators that run as a pass, and leave
-    behind what calls them.
+    stays, but is not used any more. For code generators that run as a pass.
 
     Source: src/relay/transforms/compiler_function_utils.cc of TVM 0.16.
     """

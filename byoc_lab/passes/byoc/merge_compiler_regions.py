@@ -1,4 +1,4 @@
-"""MergeCompilerRegions: neighbouring regions of one compiler become one region."""
+"""MergeCompilerRegions: merge adjacent regions of one compiler."""
 
 from __future__ import annotations
 
@@ -6,26 +6,28 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from byoc_lab.errors import PartitionError
+from byoc_lab.passes.framework.hook import is_heard, keeps_in, note, report
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
-from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.analysis.annotations import BEGIN, END, is_annotation
 from byoc_lab.relay.analysis.regions import Region, RegionSet
-from byoc_lab.relay.ir.expr import Call, Expr, Function, If
+from byoc_lab.relay.ir.expr import Call, Expr, Function, If, describe
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.ir.visit import post_order, rebuild
 
 
 class MergeCompilerRegions(FunctionPass):
-    """Neighbouring regions of one compiler become one region.
+    """Merge adjacent regions of one compiler.
 
-    `end[A]` directly into `begin[A]` -> neither, where that makes no cycle: a region is not merged
-    with a parent that it also depends on through a region of another compiler. Only annotated nodes
-    are looked at; un-annotated code between two regions does not prevent a merge (AnnotateTarget
-    leaves none).
+    `end[A]` directly below `begin[A]` -> neither, unless that makes a cycle: a region is not merged
+    with a parent on which it also depends through a region of another compiler. Only annotated
+    nodes are considered; code without annotations between two regions does not prevent a merge
+    (AnnotateTarget leaves none).
+
+    Raises PartitionError for malformed annotations, and for a region that depends on itself.
 
     Source: src/relay/transforms/merge_compiler_regions.cc of TVM 0.16. TVM keeps for each region
-    the set of regions it must not be merged with; these sets grow with the square of a chain, so
-    here the question is answered by a search when it comes up.
+    the set of regions with which it must not be merged; these sets grow with the square of a chain,
+    so here a search answers the question when it comes up.
     """
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -37,23 +39,31 @@ class MergeCompilerRegions(FunctionPass):
                 assert region is not None  # RegionSet has refused ends without a region
                 merger.process(region)
 
-        def join(pre: Any, post: Any) -> Expr | None:
-            # begin(end(x)) within one region: x
-            if not (is_annotation(pre, BEGIN) and is_annotation(pre.args[0], END)):
-                return None
-            end = pre.args[0]
-            if regions.of(pre) is not regions.of(end):
-                return None
-            inner = post.args[0]
-            return inner.args[0] if is_annotation(inner, END) else inner
+        made: dict[Expr, Expr] = {}
+        keeps_in(made)
 
-        reason = "both sides of this edge belong to one region now"
-        return rewrite(func, [RewriteRule("join regions", reason, join)])
+        def join(pre: Any, post: Any) -> Expr:
+            """For begin(end(x)) inside one region: x."""
+            if not (is_annotation(pre, BEGIN) and is_annotation(pre.args[0], END)):
+                return post
+            end = pre.args[0]
+            region = regions.of(pre)
+            if region is None or region is not regions.of(end):
+                return post
+            inner = post.args[0]
+            new = inner.args[0] if is_annotation(inner, END) else inner
+            if is_heard():
+                value = describe(end.args[0])
+                reason = f"{value} and its user are both in region {region.id} of {region.target}"
+                report("join regions", reason, pre, new)
+            return new
+
+        return rebuild(func, join, memo=made)
 
 
 @dataclass(eq=False)
 class _Record:
-    """What a region depended on when it was processed."""
+    """The regions on which a region depended when it was processed."""
 
     order: int
     parents: list[Region] = field(default_factory=list)
@@ -80,8 +90,8 @@ class _Merger:
                 continue
             if current in self.active:
                 raise PartitionError(
-                    f"{current!r} depends on itself through another region; cut it where its "
-                    f"value escapes, so that two regions result"
+                    f"{current!r} depends on itself through another region; end it at the value "
+                    f"that leaves it, and begin a new region there"
                 )
             self.active.add(current)
             stack.append((current, True))
@@ -101,9 +111,14 @@ class _Merger:
         for parent in mergeable:
             if parent.target != region.target:
                 record.other_target.append(parent)
-            elif not self._depends_through_another(region, parent):
+                continue
+            path = self._path_through_another(region, parent)
+            if not path:
                 self.oldest[region] = min(self.oldest[region], self.oldest.get(parent, -1))
                 self.regions.merge(parent, region)
+            elif is_heard():
+                shown = " <- ".join(map(_shown, (*path, parent)))
+                note("keep apart", f"merging would make a cycle: {shown}", region.inputs[0])
 
     def _through_ifs(self, region: Region) -> list[Region]:
         """Regions that a region depends on through an if which is one of its inputs."""
@@ -119,20 +134,37 @@ class _Merger:
                     todo.append(part)
         return found
 
-    def _depends_through_another(self, region: Region, parent: Region) -> bool:
-        """Whether something that `region` depends on has `parent` as a parent of another target."""
-        seen: set[Region] = set()
+    def _path_through_another(self, region: Region, parent: Region) -> list[Region]:
+        """The regions from `region` to one that depends on `parent`, of another target, if that is
+        something on which `region` depends; empty if not."""
+        reached_from: dict[Region, Region | None] = {region: None}
         todo = [region]
         while todo:
             current = todo.pop()
             record = self.records.get(current)
-            if record is None or current in seen or record.order < self.oldest.get(parent, -1):
+            if record is None or record.order < self.oldest.get(parent, -1):
                 continue
-            seen.add(current)
             if any(_merged(p) is parent for p in record.other_target):
-                return True
-            todo += record.parents
-        return False
+                return _back_from(current, reached_from)
+            for p in record.parents:
+                if p not in reached_from:
+                    reached_from[p] = current
+                    todo.append(p)
+        return []
+
+
+def _back_from(region: Region, reached_from: dict[Region, Region | None]) -> list[Region]:
+    path = [region]
+    while (previous := reached_from[path[-1]]) is not None:
+        path.append(previous)
+    return path[::-1]
+
+
+def _shown(region: Region) -> str:
+    """A region in words, with the first value that leaves it."""
+    region = _merged(region)
+    value = f" ({describe(region.outputs[0].args[0])})" if region.outputs else ""
+    return f"region {region.id} of {region.target}{value}"
 
 
 def _merged(region: Region) -> Region:

@@ -1,4 +1,4 @@
-"""MergeComposite: each match of a pattern becomes a call of a function named after the pattern."""
+"""MergeComposite: move each match of a pattern into a composite function."""
 
 from __future__ import annotations
 
@@ -7,26 +7,38 @@ from functools import partial
 from typing import Any
 
 from byoc_lab.errors import PassError
-from byoc_lab.passes.framework.hook import keeps_in, report, rewriting
+from byoc_lab.passes.framework.hook import (
+    copies_in,
+    is_heard,
+    keeps_in,
+    note,
+    report,
+    rewriting,
+)
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
-from byoc_lab.passes.framework.predicates import ask_check, checked_entry
-from byoc_lab.relay.ir.expr import Expr, Function
+from byoc_lab.passes.framework.predicates import ask_check, checked_entry, refusal
+from byoc_lab.relay.ir.expr import Expr, Function, describe
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.patterns import DFPattern, partition
 from byoc_lab.relay.patterns.grouping import Group
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
+from byoc_lab.relay.patterns.text import bound_names
 from byoc_lab.relay.typing.infer import infer_module
+
+Check = Callable[[Expr], Any]
 
 
 class MergeComposite(FunctionPass):
-    """Each match of a pattern becomes a call of a function named after the pattern.
+    """Move each match of a pattern into a composite function, named after the pattern.
 
     `nn.relu(add(nn.conv2d(%x, %w), %b))` -> `fn (..., Composite="dnnl.conv2d_bias_relu") {...}(%x,
-    %w, %b)`. The entries of the table are tried in order, each over what the earlier ones left;
-    nodes inside a composite function are not matched again.
+    %w, %b)`. The entries of the table are tried in order, each on what the earlier ones left; nodes
+    inside a composite function are not matched again.
 
-    pattern_table: entries (name, pattern) or (name, pattern, check); `check(expr)` gets the typed
-    root of a match and may refuse it.
+    pattern_table: entries (name, pattern) or (name, pattern, check). `check(expr)` gets the typed
+    root of a match, and refuses it with False or `Refused("why")`.
+
+    Raises PassError for a malformed table, PredicateError for a check that raises.
 
     Source: src/relay/transforms/merge_composite.cc of TVM 0.16.
     """
@@ -37,11 +49,10 @@ class MergeComposite(FunctionPass):
                 f"a pattern table is a list of (name, pattern) or (name, pattern, check), found "
                 f"{type(pattern_table).__name__} {pattern_table!r:.80}"
             )
-        self.table: list[tuple[str, DFPattern, Callable[[Expr], bool]]] = []
+        self.table: list[tuple[str, DFPattern, Check]] = []
         for n, entry in enumerate(pattern_table):
             name, pattern, check = checked_entry(n, entry)
-            asked = partial(ask_check, check, pattern=name) if check else lambda expr: True
-            self.table.append((name, pattern, asked))
+            self.table.append((name, pattern, partial(_accepts, name, check)))
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         return super().run(infer_module(mod), ctx)  # scripts call it on modules without types
@@ -49,20 +60,35 @@ class MergeComposite(FunctionPass):
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         graph = IndexedGraph(func)
         for name, pattern, check in self.table:
-
-            def on_match(pre: Expr, post: Expr, group: Group, name: str = name) -> None:
-                report(name, f"these {len(group.body)} nodes match the pattern {name}", pre, post)
-
-            attrs, made = {"Composite": name}, dict[Expr, Expr]()
+            made: dict[Expr, Expr] = {}
             with rewriting(func):
                 keeps_in(made)
                 merged = partition(
-                    pattern, func, attrs, check, graph=graph, on_match=on_match, memo=made
-                )
+                    pattern, func, {"Composite": name}, check,
+                    graph=graph, on_match=partial(_report_match, name), memo=made,
+                )  # fmt: skip
             if merged is not func:
                 func = _typed(merged, mod)
                 graph = IndexedGraph(func)
         return func
+
+
+def _accepts(name: str, check: Check | None, match: Expr) -> bool:
+    """Whether the check of a pattern accepts a match."""
+    answer = check is None or ask_check(check, match, name)
+    if not answer and is_heard():
+        note(f"refuse {name}", refusal(f"the check of {name}", match, answer), match)
+    return bool(answer)
+
+
+def _report_match(name: str, pre: Expr, post: Expr, match: Group) -> None:
+    if not is_heard():
+        return
+    copies_in(match.copied)
+    bound = bound_names(match.taken)
+    named = ", ".join(f"{key} = {describe(node)}" for key, node in bound.items())
+    nodes = [pre, *(n for n in match.nodes if n is not pre)]
+    report(name, f"the pattern matches: {named}", pre, post, sources=nodes, bound=bound)
 
 
 def _typed(func: Expr, mod: IRModule) -> Function:

@@ -14,11 +14,13 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
-    """Closures of other compilers become global.
+    """Make closures of other compilers global functions.
 
     `fn (%p, Compiler="A", global_symbol="a_0") { abs(%p) }(%x)` -> `@a_0(%x)`. A closure that a
-    `let` names is treated as if it stood wherever the name does. Functions of one symbol are taken
-    for one. The reverse of Inline, for functions that have a symbol.
+    `let` binds is treated as if it stood at each use of the variable. Functions with the same
+    symbol count as one function. The inverse of Inline, for functions that have a symbol.
+
+    Raises PassError for a closure without a global_symbol.
 
     Source: src/relay/transforms/compiler_function_utils.cc of TVM 0.16.
     """
@@ -43,14 +45,14 @@ class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
         memo: dict[Expr, Expr] = {}
 
         def use_closure(pre: Any, post: Any) -> Expr:
-            # A let's value comes before its variable in evaluation order, so it is there.
+            # A let's value comes before its variable in evaluation order, so it is in the memo.
             value = memo.get(lets[pre]) if isinstance(pre, Var) and pre in lets else None
             return (
                 value if value is not None and has_compiler(value, self.compiler_filter) else post
             )
 
         def drop_let(pre: Any, post: Any) -> Expr | None:
-            # The closure has taken the variable's place everywhere, also where it was bound.
+            # The closure has replaced the variable everywhere, also where it was bound.
             return post.body if isinstance(pre, Let) and not isinstance(post.var, Var) else None
 
         def outline(pre: Any, post: Any) -> Expr | None:
@@ -59,8 +61,8 @@ class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
             return Call(_global(post.op, out), post.args, post.attrs, post.type_args, post.span)
 
         rules = (
-            RewriteRule("drop let", "the closure stands where its variable stood", drop_let),
-            RewriteRule("outline", "the closure is another compiler's", outline),
+            RewriteRule("drop let", "the closure replaces its variable", drop_let),
+            RewriteRule("outline", "the closure belongs to another compiler", outline),
         )
         return rewrite(func, rules, memo=memo, prepare=use_closure)
 
@@ -77,7 +79,7 @@ def _global(func: Any, out: IRModule) -> GlobalVar:
     symbol = func.attrs.get("global_symbol")
     if symbol is None:
         raise PassError(
-            f"a closure of compiler {func.attrs['Compiler']} has no global_symbol to be called by; "
+            f"a closure of compiler {func.attrs['Compiler']} has no global_symbol; "
             f"give it one: func.with_attr('global_symbol', ...)"
         )
     if symbol not in out:

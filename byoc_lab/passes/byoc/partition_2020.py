@@ -1,10 +1,10 @@
-"""The partitioner of January 2020, kept to show what people saw then.
+"""The partitioner of January 2020, which shows the results that users got then.
 
-It works backwards from each `compiler_end`: the operand of an end starts a subgraph, and every
-call in a subgraph pulls its arguments in. Only a `compiler_begin` stops that, by replacing the edge
-with a variable; an end does not. So where a begin is missing between two regions, the first
-region's end is pulled into the second, and its function is made inside the other's: nested.
-Functions stay closures in the body (`%3 = fn (..., Compiler="dnnl", ExternalSymbol="dnnl_0")`).
+It works backwards from each `compiler_end`: the operand of an end starts a subgraph, and each call
+in a subgraph adds its arguments to it. Only a `compiler_begin` stops that, and becomes a variable;
+an end does not. So if a begin is missing between two regions, the end of the first region becomes
+part of the second, and its function is created inside the other one: they are nested. Functions
+stay closures in the body (`%3 = fn (..., Compiler="dnnl", ExternalSymbol="dnnl_0")`).
 
 Source: the first partition_graph.cc of TVM (January 2020), as behaviour.
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from byoc_lab.errors import PartitionError
-from byoc_lab.passes.framework.hook import keeps_in, report, rewriting
+from byoc_lab.passes.framework.hook import is_heard, keeps_in, report, rewriting
 from byoc_lab.passes.framework.passes import is_optimizable
 from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
 from byoc_lab.relay.ir.expr import (
@@ -48,7 +48,7 @@ def partition_2020(mod: IRModule) -> IRModule:
 class _Subgraph:
     def __init__(self, number: int):
         self.number = number
-        self.nodes: set[Expr] = set()
+        self.nodes: dict[Expr, None] = {}
         self.inputs: list[tuple[Var, Expr]] = []
 
 
@@ -77,11 +77,11 @@ class _Partitioner:
         return result
 
     def find(self, node: Expr) -> _Subgraph | None:
-        """The newest subgraph that has the node; it may be in two after an end was pulled in."""
+        """The newest subgraph that has the node: after an end was pulled in, two may have it."""
         return max(self.subgraphs_of.get(node, ()), key=lambda s: s.number, default=None)
 
     def _put(self, subgraph: _Subgraph, node: Expr) -> None:
-        subgraph.nodes.add(node)
+        subgraph.nodes[node] = None
         owners = self.subgraphs_of.setdefault(node, [])
         if subgraph not in owners:
             owners.append(subgraph)
@@ -97,7 +97,7 @@ class _Partitioner:
             subgraph.inputs += other.inputs
 
     def _enter(self, node: Expr) -> None:
-        """On the way down: membership flows from a node to what it is made of."""
+        """On the way down: membership flows from a node to its operands."""
         if is_annotation(node, BEGIN):
             return
         if is_annotation(node, END):
@@ -126,8 +126,8 @@ class _Partitioner:
         subgraph = self.find(pre)
         if subgraph is None:
             raise PartitionError(
-                f"compiler_begin[{compiler_of(pre)}] opens no region: nothing that uses it leads "
-                f"to a compiler_end (TVM: Cannot find the corresponding subgraph for start "
+                f"compiler_begin[{compiler_of(pre)}] opens no region: no user of it leads to a "
+                f"compiler_end (TVM: Cannot find the corresponding subgraph for start "
                 f"annotation)",
                 pre,
             )
@@ -147,7 +147,9 @@ class _Partitioner:
         }
         func = Function(params, post.args[0], pre.args[0].checked_type, attrs=attrs)
         call = Call(func, [a for _, a in subgraph.inputs])
-        report("close subgraph", f"subgraph {subgraph.number} becomes a closure", pre, call)
+        reason = f"subgraph {subgraph.number} becomes a closure"
+        nodes = [pre, *(n for n in subgraph.nodes if n is not pre)] if is_heard() else ()
+        report("close subgraph", reason, pre, call, sources=nodes)
         return call
 
 

@@ -1,4 +1,4 @@
-"""PartitionGraph: every region becomes an external function of its own."""
+"""PartitionGraph: each region becomes an external function."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 
 from byoc_lab.errors import InputError, PartitionError
 from byoc_lab.passes.byoc.partition_2020 import partition_2020
-from byoc_lab.passes.framework.hook import keeps_in, report, report_function, rewriting
+from byoc_lab.passes.framework.hook import (
+    copies_in,
+    is_heard,
+    keeps_in,
+    report,
+    report_function,
+    rewriting,
+)
 from byoc_lab.passes.framework.passes import ModulePass, PassContext
 from byoc_lab.passes.framework.rewrite import rewrite, rule
 from byoc_lab.relay.analysis.annotations import (
@@ -42,24 +49,26 @@ DEFAULT = "default"
 
 
 class PartitionGraph(ModulePass):
-    """Every region becomes an external function of its own, called from where it was.
+    """Move each region into an external function, and call that function instead.
 
     %0 = begin[A](%x); %1 = nn.relu(%0); end[A](%1)  ->  @tvmgen_default_A_main_0(%x)
 
-    1. An end around a tuple moves onto its fields; `default` marks are removed.
-    2. Each begin becomes a parameter; begins over the same value share one.
-    3. The first end of a region makes the function: its body is what the region computes, a tuple
-       when several values leave. The end becomes the call, or a projection of it. What the compiler
-       has registered as its optimizer (`relay.op.contrib.register_optimizer`) is applied to the
-       function.
+    1. An end of a tuple moves onto its fields; annotations of "default" are removed.
+    2. Each begin becomes a parameter; begins of the same value share one.
+    3. The first end of a region creates the function. Its body is the value that leaves the region,
+       or a tuple of several values; each end becomes the call, or a projection of it. If the
+       compiler has registered an optimizer (`relay.op.contrib.register_optimizer`), it is applied
+       to the function.
     4. The functions get the names that the runtime links by.
 
-    mod_name: goes into the functions' names; None leaves it out. bind_constants: constants become
-    part of the function instead of arguments. era="2020-01": the algorithm of January 2020, which
-    makes closures and, on malformed annotations, nests them.
+    mod_name: part of the functions' names; None omits it. bind_constants: move constants into the
+    function instead of passing them as arguments. era="2020-01": the algorithm of January 2020,
+    which creates closures, nested ones for malformed annotations.
 
-    Source: src/relay/transforms/partition_graph.cc of TVM 0.16. A region that needs its own result,
-    on which TVM's recursion never ends, is refused here with the way the value takes.
+    Raises PartitionError for malformed annotations, and for a region that depends on its own result
+    (with the path of the value), for which TVM's recursion does not end.
+
+    Source: src/relay/transforms/partition_graph.cc of TVM 0.16.
     """
 
     def __init__(
@@ -80,7 +89,7 @@ class PartitionGraph(ModulePass):
         return infer_module(mod)
 
     def steps(self) -> dict[str, Callable[[IRModule], IRModule]]:
-        """The steps in order, by the names that they have in TVM."""
+        """The steps in order, by their names in TVM."""
         return {
             "FlattenNestedTuples": lambda mod: _rewritten(mod, [flatten_tuple_end]),
             "RemoveDefaultAnnotations": lambda mod: _rewritten(mod, [remove_default]),
@@ -97,7 +106,7 @@ def _rewritten(mod: IRModule, rules: list) -> IRModule:
     return infer_module(out)
 
 
-@rule("flatten tuple end", "each field leaves the region by itself")
+@rule("flatten tuple end", "each field leaves the region separately")
 def flatten_tuple_end(pre: Expr, post: Expr) -> Expr | None:
     if is_annotation(post, END) and isinstance(post.args[0], Tuple):
         fields = post.args[0].fields
@@ -105,7 +114,7 @@ def flatten_tuple_end(pre: Expr, post: Expr) -> Expr | None:
     return None
 
 
-@rule("remove default", "the default compiler needs no region")
+@rule("remove default", "the default compiler compiles what is in no region")
 def remove_default(pre: Expr, post: Expr) -> Expr | None:
     if is_annotation(post) and compiler_of(post) == DEFAULT:
         return post.args[0]
@@ -114,11 +123,11 @@ def remove_default(pre: Expr, post: Expr) -> Expr | None:
 
 @dataclass(eq=False)
 class _External:
-    """What is known so far about the function that a region becomes."""
+    """The function that a region becomes, as far as it is known."""
 
-    params: dict[Expr, Var] = field(default_factory=dict)  # by the value behind the begin
+    params: dict[Expr, Var] = field(default_factory=dict)  # by the value below the begin
     args: list[Expr] = field(default_factory=list)
-    result_of: dict[Expr, Expr] | None = None  # by the value behind the end; set by the first end
+    result_of: dict[Expr, Expr] | None = None  # by the value below the end; set by the first end
 
 
 class _Partitioner:
@@ -139,14 +148,14 @@ class _Partitioner:
                 changed = True
         return self.out if changed else self.mod
 
-    def add(self, name: str, func: Function) -> GlobalVar:
-        """Add an external function under a free name."""
+    def add(self, name: str, func: Function, reason: str, nodes: list[Expr]) -> GlobalVar:
+        """Add the external function of a region, which has these nodes, under a free name."""
         free, n = name, 0
         while free in self.out:
             n += 1
             free = f"{name}_{n}"
         self.out[free] = func
-        report_function("add function", f"{free} is cut out", free, None, func)
+        report_function("add function", reason, free, None, func, sources=nodes)
         return self.out.get_global_var(free)
 
 
@@ -159,8 +168,11 @@ class _FunctionPartitioner:
             self.externals[region] = _External()
             self.position.update({b: n for n, b in enumerate(region.inputs)})
         self.memo: dict[Expr, Expr] = {}
+        self.root: Expr
+        self.nodes_in: dict[Region, list[Expr]] = {}
 
     def run(self, func: Function) -> Function:
+        self.root = func
         keeps_in(self.memo)
         for node in self._order(func):
             post = with_mapped_parts(node, self.memo)
@@ -216,9 +228,18 @@ class _FunctionPartitioner:
         if external.result_of is None:
             external.result_of = self._make_function(region, external)
         result = external.result_of[pre.args[0]]
-        reason = f"region {region.id} is a function of compiler {region.target} now"
-        report("outline", reason, pre, result)
+        reason = f"region {region.id} of {region.target} is an external function"
+        report("outline", reason, pre, result, sources=self._nodes_of(region))
         return result
+
+    def _nodes_of(self, region: Region) -> list[Expr]:
+        """The nodes of a region in evaluation order, if somebody listens."""
+        if is_heard() and not self.nodes_in:
+            for node in post_order(self.root):
+                found = self.regions.of(node)
+                if found is not None:
+                    self.nodes_in.setdefault(found, []).append(node)
+        return self.nodes_in.get(region, [])
 
     def _make_function(self, region: Region, external: _External) -> dict[Expr, Expr]:
         values = list(dict.fromkeys(o.args[0] for o in region.outputs))
@@ -234,18 +255,29 @@ class _FunctionPartitioner:
                 params.append(param)
                 args.append(arg)
         name = f"{region.target}_{self.name}_{region.id}"
-        body = substitute(body, bound)
+        copies: dict[Expr, Expr] = {}
+        body = substitute(body, bound, copies)
+        copies_in(copies)
         ret_type: Type | None = types[0] if single else TupleType(types)
         func = _optimized(Function(params, body, ret_type), region.target)
         attrs = {"global_symbol": name, "Primitive": 1, "Compiler": region.target, "Inline": 1}
-        call = Call(self.owner.add(name, func.with_attr(attrs)), args)
+        func = func.with_attr(attrs)
+        name_of = self.owner.add(name, func, _summary(region, external), self._nodes_of(region))
+        call = Call(name_of, args)
         if single:
             return {values[0]: call}
         return {v: TupleGetItem(call, n) for n, v in enumerate(values)}
 
 
+def _summary(region: Region, external: _External) -> str:
+    """What goes into a region and what comes out of it, in words."""
+    inputs = ", ".join(map(describe, external.params)) or "nothing"
+    outputs = ", ".join(describe(o.args[0]) for o in region.outputs)
+    return f"region {region.id} of {region.target} computes {outputs} from {inputs}"
+
+
 def _optimized(func: Function, compiler: str) -> Function:
-    """What the compiler's own optimizer, if it registered one, makes of its function."""
+    """The function after the optimizer of its compiler, if one is registered."""
     optimize = get_optimizer(compiler)
     if optimize is None:
         return func
@@ -260,17 +292,18 @@ def _is_flat_constant(arg: Expr) -> bool:
 
 def _cycle(node: Expr, active: dict[Expr, None]) -> str:
     chain = list(active)
-    way = [n for n in chain[chain.index(node) :] if isinstance(n, Call)]
-    shown = " <- ".join(describe(n) for n in [*way[:6], node])
+    path = [n for n in chain[chain.index(node) :] if isinstance(n, Call)]
+    shown = " <- ".join(describe(n) for n in [*path[:6], node])
     return (
-        f"a region needs its own result: {shown}. It is not convex: a value leaves it, is used "
-        f"outside, and comes back. End the region at that value and begin a new one there"
+        f"a region depends on its own result: {shown}. A value leaves it, is used outside, and "
+        f"comes back. End the region at that value and begin a new one after it"
     )
 
 
 def mangle_module_name(mod_name: str | None) -> str:
-    """What the names of a module's functions begin with in a library. Raises InputError for a name
-    that is not ASCII.
+    """The prefix of the names of a module's functions in a library.
+
+    Raises InputError for a name that is not ASCII.
     """
     if mod_name and not mod_name.isascii():
         raise InputError(f"{mod_name!r} contains invalid characters: names in a library are ASCII")
@@ -278,15 +311,15 @@ def mangle_module_name(mod_name: str | None) -> str:
 
 
 def _mangle_names(mod: IRModule, prefix: str) -> IRModule:
-    """External functions under the names that the runtime links by."""
+    """Give external functions the names that the runtime links by."""
     renamed: dict[Expr, GlobalVar] = {}
     for gv, func in mod.functions.items():
         if "Compiler" in func.attrs:
             name = re.sub(r"[^0-9a-zA-Z]", "_", f"{prefix}_{gv.name_hint}")
             if name in mod and name != gv.name_hint:
                 raise PartitionError(
-                    f"the external function @{gv.name_hint} is to be called @{name}, which the "
-                    f"module has already; give PartitionGraph another mod_name"
+                    f"the external function @{gv.name_hint} would be named @{name}, which the "
+                    f"module already has; give PartitionGraph another mod_name"
                 )
             renamed[gv] = GlobalVar(name)
             reason = "external functions are linked by this name"

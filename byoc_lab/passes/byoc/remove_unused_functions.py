@@ -1,4 +1,4 @@
-"""RemoveUnusedFunctions: global functions that no entry function reaches are dropped."""
+"""RemoveUnusedFunctions: remove global functions that no entry function reaches."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class RemoveUnusedFunctions(ModulePass):
-    """Global functions that no entry function reaches are dropped.
+    """Remove global functions that no entry function reaches.
 
-    Source: `relay.transform.RemoveUnusedFunctions` of TVM 0.16 (which edits its module in place;
-    ours makes a new one).
+    entry_functions: their names, ["main"] by default.
+
+    Source: `relay.transform.RemoveUnusedFunctions` of TVM 0.16, which changes its module in place;
+    this pass creates a new one.
     """
 
     opt_level = 1

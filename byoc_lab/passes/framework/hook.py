@@ -1,13 +1,13 @@
-"""The one hook through which others hear what passes do, and which passes run.
+"""The hook by which the laboratory hears what passes do, and which passes run.
 
-A listener is set for the duration of a `with listening(...)`; without one, `report` returns at
-once, so a pass pays nothing for being observable. The events of a pass are enough to do its work
-again (`trace/replay.py`): whatever changed is below the `after` of some event.
+`with listening(...)` sets a listener. Without one, `report` and `note` return at once, so a pass
+pays nothing for being observable. The events of a pass suffice to repeat its work: every change is
+below the `after` of some event. They also tell where each node of the result comes from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -22,23 +22,33 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Round:
-    """One walk over a function: `root` as it was when the walk began, and what was `made` of its
-    nodes, those included that only got rewritten parts (so that sharing can be told).
+    """One walk over a function.
+
+    root: the function when the walk began. made: for each node below `root`, what the walk made of
+    it, nodes with rewritten parts included. copies: for nodes that were copied to another place
+    (the body of a function that is inlined, say), the copy.
     """
 
     function: str
     root: Expr
     made: Mapping[Expr, Expr] = field(default_factory=dict, repr=False)
+    copies: list[Mapping[Expr, Expr]] = field(default_factory=list, repr=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Event:
     """One rewrite: in global function `function`, `rule` replaced `before` by `after`.
 
-    before, after: `before` is a node of the round's root; `after` is made of parts that earlier
+    A rewrite by a pass that preserves values replaces a value by an equal one: what keeps the
+    values only together is one event.
+
+    before, after: `before` is a node of the round's root; `after` consists of parts that earlier
         events have rewritten. A function that was added has no `before`, one that was removed no
         `after`; where a function was renamed, both are global variables. None of these has a round.
     reason: why, in words.
+    sources: the nodes of the round's root that new nodes below `after` come from; None for `before`
+        and the operands that it was computed with.
+    bound: nodes of the round's root by name: what each sub-pattern matched, for example.
     """
 
     rule: str
@@ -47,6 +57,8 @@ class Event:
     after: Expr | None
     function: str
     round: Round | None
+    sources: tuple[Expr, ...] | None = None
+    bound: Mapping[str, Expr] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """The rewrite on one line."""
@@ -57,7 +69,26 @@ class Event:
     __repr__ = __str__
 
 
-Listener = Callable[[Event], None]
+@dataclass(frozen=True, eq=False, repr=False)
+class Note:
+    """What a pass decided without a rewrite: a refusal, or a merge that it did not make.
+
+    rule: what was decided. node: the expression in question. reason: why, in words.
+    """
+
+    rule: str
+    reason: str
+    node: Expr
+    function: str
+
+    def __str__(self) -> str:
+        where = f"@{self.function}: " if self.function else ""
+        return f"{where}{self.rule}: {describe(self.node)} ({self.reason})"
+
+    __repr__ = __str__
+
+
+Listener = Callable[["Event | Note"], None]
 _listener: ContextVar[Listener | None] = ContextVar("byoc_lab_listener", default=None)
 _round: ContextVar[Round | None] = ContextVar("byoc_lab_round", default=None)
 
@@ -119,6 +150,11 @@ def rewriting(root: Expr, function: str | None = None) -> Iterator[None]:
         _round.reset(token)
 
 
+def is_heard() -> bool:
+    """Whether somebody listens: for what is computed only to be reported."""
+    return _listener.get() is not None
+
+
 def keeps_in(made: Mapping[Expr, Expr]) -> None:
     """Say where the current round keeps what it makes of each node."""
     current = _round.get()
@@ -126,19 +162,52 @@ def keeps_in(made: Mapping[Expr, Expr]) -> None:
         current.made = made
 
 
-def report(rule: str, reason: str, before: Expr, after: Expr) -> None:
-    """Tell the listener, if there is one, of a rewrite."""
+def copies_in(copies: Mapping[Expr, Expr]) -> None:
+    """Say which nodes the current round copied to another place, and their copies."""
+    current = _round.get()
+    if current is not None and _listener.get() is not None:
+        current.copies.append(copies)
+
+
+def report(
+    rule: str,
+    reason: str,
+    before: Expr,
+    after: Expr,
+    *,
+    sources: Sequence[Expr] | None = None,
+    bound: Mapping[str, Expr] | None = None,
+) -> None:
+    """Tell the listener, if there is one, of a rewrite; `Event` explains the arguments."""
     listener = _listener.get()
     if listener is not None:
         current = _round.get()
         name = current.function if current else ""
-        listener(Event(rule, reason, before, after, name, current))
+        given = tuple(sources) if sources is not None else None
+        listener(Event(rule, reason, before, after, name, current, given, bound or {}))
+
+
+def note(rule: str, reason: str, node: Expr) -> None:
+    """Tell the listener, if there is one, of a decision that rewrote nothing."""
+    listener = _listener.get()
+    if listener is not None:
+        current = _round.get()
+        listener(Note(rule, reason, node, current.function if current else ""))
 
 
 def report_function(
-    rule: str, reason: str, function: str, before: Expr | None, after: Expr | None
+    rule: str,
+    reason: str,
+    function: str,
+    before: Expr | None,
+    after: Expr | None,
+    *,
+    sources: Sequence[Expr] = (),
 ) -> None:
-    """Tell the listener of a function that was added, removed or renamed."""
+    """Tell the listener of a function that was added, removed or renamed.
+
+    sources: the nodes that new nodes of an added function come from.
+    """
     listener = _listener.get()
     if listener is not None:
-        listener(Event(rule, reason, before, after, function, None))
+        listener(Event(rule, reason, before, after, function, None, tuple(sources)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from byoc_lab.errors import PassError
-from byoc_lab.passes.framework.hook import keeps_in, report, rewriting
+from byoc_lab.passes.framework.hook import is_heard, keeps_in, report, rewriting
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.relay.ir.expr import Expr, Function
 from byoc_lab.relay.ir.module import IRModule
@@ -13,21 +13,22 @@ from byoc_lab.relay.ir.visit import rebuild
 from byoc_lab.relay.patterns import DFPatternCallback
 from byoc_lab.relay.patterns.grouping import find_groups
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
+from byoc_lab.relay.patterns.text import bound_names
 from byoc_lab.relay.typing.infer import infer_module
 
 TVM_ROUNDS = 100
-"""After so many rounds TVM 0.16 gives up."""
+"""TVM 0.16 stops after so many rounds."""
 
 
 class PatternRewrite(FunctionPass):
     """Apply callbacks until none changes anything. A subclass lists them.
 
-    A callback sees typed expressions, and returns `post` where it leaves a match alone. It may say
-    why in a `reason` of its own; otherwise it is the pass's. As in TVM's `rewrite`, the callbacks
-    take turns, each over the whole function.
+    A callback sees typed expressions, and returns `post` to leave a match as it is. It may set a
+    `reason` of its own, for each match if it likes; otherwise the reason is that of the pass. As in
+    TVM's `rewrite`, the callbacks take turns, each over the whole function.
 
-    Raises PassError after as many rounds as the function has nodes, and TVM's 100: callbacks that
-    make what they match never settle.
+    Raises PassError after as many rounds as the function has nodes plus TVM's 100: callbacks whose
+    results match their own patterns do not end.
     """
 
     required = ("InferType",)
@@ -37,8 +38,8 @@ class PatternRewrite(FunctionPass):
         raise NotImplementedError(f"{self.name} must define callbacks()")
 
     def late_callbacks(self) -> Sequence[DFPatternCallback]:
-        """Further callbacks, the first ones from the round on that TVM does not reach: for work
-        that the others do one step a round."""
+        """Further callbacks, which come first in the rounds that TVM does not reach: for work that
+        the others do one step a round."""
         return ()
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -75,7 +76,9 @@ class PatternRewrite(FunctionPass):
                 pre, post, {p: [made.get(e, post) for e in es] for p, es in taken.items()}
             )
             if new is not post:
-                report(type(callback).__name__, getattr(callback, "reason", self.reason), pre, new)
+                reason = getattr(callback, "reason", self.reason)
+                bound = bound_names(taken) if is_heard() else None
+                report(type(callback).__name__, reason, pre, new, bound=bound)
             return new
 
         with rewriting(func):

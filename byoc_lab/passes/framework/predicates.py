@@ -1,11 +1,13 @@
-"""Asking the functions of back ends: the checks of patterns, and the predicates of operators."""
+"""Calls of the functions of back ends: checks of patterns, predicates of operators."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from byoc_lab.errors import PassError, PredicateError
+from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Call, Expr, describe
 from byoc_lab.relay.patterns import DFPattern
 
@@ -13,10 +15,45 @@ Answer = TypeVar("Answer")
 Checked = tuple[str, DFPattern, "Callable[[Expr], bool] | None"]
 
 
+@dataclass(frozen=True)
+class Refused:
+    """The answer "no" of a predicate, with the reason in words. It is false as a truth value."""
+
+    reason: str
+
+    def __bool__(self) -> bool:
+        return False
+
+
+def refusal(who: str, expr: Expr, answer: object) -> str:
+    """A refusal in words. who: the back end or check that gave `answer` about `expr`."""
+    asked = _operator(expr)
+    if isinstance(answer, Refused):
+        return f"{who} refuses {asked}: {answer.reason}"
+    return (
+        f"{who} refuses {asked}{_changed_attributes(expr)} and gives no reason: it returned "
+        f"{answer!r:.40}, not Refused('...')"
+    )
+
+
+def _operator(expr: Expr) -> str:
+    return expr.op_name if isinstance(expr, Call) and expr.op_name else describe(expr)
+
+
+def _changed_attributes(expr: Expr) -> str:
+    """The attributes of a call that do not have their default: what it is refused for, often."""
+    attrs = expr.attrs if isinstance(expr, Call) else None
+    if not isinstance(attrs, Attrs) or attrs.schema is None:
+        return ""
+    changed = [
+        f"{a.name}={attrs[a.name]!r:.40}" for a in attrs.schema.fields if attrs[a.name] != a.default
+    ]
+    return f" with {', '.join(changed)}" if changed else ""
+
+
 def ask(predicate: Callable[[Any], Answer], expr: Expr, who: str) -> Answer:
-    """What `predicate` says of `expr`. who: the predicate in words, for the PredicateError that is
-    raised when it raises.
-    """
+    """The answer of `predicate` about `expr`. Raises PredicateError if it raises; who: its name for
+    the message."""
     try:
         return predicate(expr)
     except Exception as error:
@@ -27,14 +64,13 @@ def ask(predicate: Callable[[Any], Answer], expr: Expr, who: str) -> Answer:
 
 
 def ask_check(check: Callable[[Any], Answer], expr: Expr, pattern: str) -> Answer:
-    """What the check of a pattern says of a match."""
+    """The answer of a pattern's check about a match."""
     return ask(check, expr, f"{_whose(pattern)}: the check of the pattern {pattern!r}")
 
 
 def ask_operator(predicate: Callable[[Any], Answer], call: Call, back_end: str) -> Answer:
-    """What the predicate of a back end says of a call of an operator."""
-    name = getattr(call.op, "name", "a function")
-    return ask(predicate, call, f"back end {back_end!r}: the predicate of {name}")
+    """The answer of a back end's predicate about a call of an operator."""
+    return ask(predicate, call, f"back end {back_end!r}: the predicate of {_operator(call)}")
 
 
 def checked_entry(position: int, entry: Any) -> Checked:

@@ -6,25 +6,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from byoc_lab.passes.framework.hook import keeps_in, report
+from byoc_lab.passes.framework.hook import is_heard, keeps_in, report
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.visit import Enter, rebuild
+
+Reason = str | Callable[[Any, Expr], str]
 
 
 @dataclass(frozen=True, eq=False)
 class RewriteRule:
     """A rewrite with a name and a reason. `apply(pre, post)` gives the replacement, or None.
 
-    `pre` is the node as it was (typed), `post` the same node made of rewritten parts.
+    `pre` is the original, typed node, `post` the same node with rewritten parts. reason: in words,
+    or a function of `post` and its replacement that gives them.
     """
 
     name: str
-    reason: str
+    reason: Reason
     apply: Callable[[Any, Any], Expr | None]
 
 
-def rule(name: str, reason: str) -> Callable[[Callable[[Any, Any], Expr | None]], RewriteRule]:
-    """A decorator that makes a RewriteRule of a function."""
+def rule(name: str, reason: Reason) -> Callable[[Callable[[Any, Any], Expr | None]], RewriteRule]:
+    """A decorator that turns a function into a RewriteRule."""
     return lambda apply: RewriteRule(name, reason, apply)
 
 
@@ -35,10 +38,10 @@ def rewrite(
     memo: dict[Expr, Expr] | None = None,
     prepare: Callable[[Any, Any], Expr] | None = None,
 ) -> Any:
-    """`root` with the first rule that applies used at every node; each use is an event.
+    """`root` with the first rule that applies at each node; each application is an event.
 
-    `prepare(pre, post)` may put another node for one before the rules see it, without an event:
-    a variable's value, say, where an event for the let that bound it follows.
+    `prepare(pre, post)` may replace a node before the rules see it, without an event: a variable by
+    its value, for example, if an event for the let that binds it follows.
     """
 
     memo = {} if memo is None else memo
@@ -50,7 +53,9 @@ def rewrite(
         for r in rules:
             new = r.apply(pre, post)
             if new is not None and new is not post:
-                report(r.name, r.reason, pre, new)
+                if is_heard():
+                    reason = r.reason if isinstance(r.reason, str) else r.reason(post, new)
+                    report(r.name, reason, pre, new)
                 return new
         return post
 

@@ -84,18 +84,21 @@ def with_mapped_parts(node: Expr, memo: Mapping[Expr, Expr]) -> Any:
     return node.with_parts(new)
 
 
-def substitute(root: Expr, binds: Mapping[Var, Expr]) -> Expr:
-    """`root` with free occurrences of variables replaced."""
+def substitute(root: Expr, binds: Mapping[Var, Expr], memo: dict[Expr, Expr] | None = None) -> Expr:
+    """`root` with free occurrences of variables replaced. `memo` receives the result for each
+    node."""
     if not binds:
         return root
-    memo: dict[Expr, Expr] = {v: e for v, e in binds.items()}
+    memo = {} if memo is None else memo
+    memo.update(binds.items())
     return rebuild(root, lambda pre, post: post, memo=memo)
 
 
-def applied(call: Call) -> Expr:
-    """The body of a called function literal, with arguments in place of parameters."""
+def applied(call: Call, memo: dict[Expr, Expr] | None = None) -> Expr:
+    """The body of a called function literal, with arguments in place of parameters. `memo` receives
+    the result for each node."""
     literal: Any = call.op
-    return substitute(literal.body, dict(zip(literal.params, call.args, strict=True)))
+    return substitute(literal.body, dict(zip(literal.params, call.args, strict=True)), memo)
 
 
 def users(root: Expr) -> dict[Expr, list[Expr]]:

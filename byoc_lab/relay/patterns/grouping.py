@@ -46,7 +46,8 @@ from byoc_lab.relay.patterns.patterns import (
 class Group:
     """One match: its root, what flows in, and the function it becomes.
 
-    nodes: all nodes in the function; body: those that no other match may contain.
+    nodes: all nodes in the function; body: those that no other match may contain. copied: for each
+    input its parameter, and for each node its copy in the function.
     """
 
     root: Expr
@@ -55,6 +56,7 @@ class Group:
     taken: Taken
     nodes: list[Expr]
     body: set[Expr]
+    copied: dict[Expr, Expr]
 
 
 def find_groups(pattern: DFPattern, graph: IndexedGraph) -> list[Group]:
@@ -114,7 +116,7 @@ def _extract(pattern: DFPattern, root: Expr, taken: Taken, number: int) -> Group
     attrs = {"PartitionedFromPattern": "".join(map(_name, nodes))}
     function = Function(list(params.values()), result, attrs=attrs)
     body = {node for node in nodes if not isinstance(node, (Op, Function, Constant))}
-    return Group(root, inputs, function, taken, nodes, body)
+    return Group(root, inputs, function, taken, nodes, body, copied)
 
 
 def _name(node: Expr) -> str:

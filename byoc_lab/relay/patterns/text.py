@@ -10,10 +10,10 @@ A pattern used in several places has a number: it matches one value.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from byoc_lab.relay.ir.expr import Op
+from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.patterns.patterns import (
     AltPattern,
     AttrPattern,
@@ -60,6 +60,32 @@ def pattern_text(pattern: DFPattern) -> str:
             lines.append(f"{number(part)} = {texts[part]};")
     lines.append(numbers.get(pattern, texts[pattern]))
     return "\n".join(lines)
+
+
+def short_text(pattern: DFPattern) -> str:
+    """A pattern without what is inside it: `nn.conv2d`, `*`, `constant`; "" for one that only adds
+    a condition or an alternative to another pattern."""
+    if isinstance(pattern, (AltPattern, AttrPattern, TypePattern, DataTypePattern, ShapePattern)):
+        return ""
+    if isinstance(pattern, CallPattern):
+        return short_text(pattern.op) or "call"
+    if isinstance(pattern, WildcardPattern):
+        return short_text(pattern.pattern) if pattern.pattern else "*"
+    return _text(pattern, lambda part: "..")
+
+
+def bound_names(taken: Mapping[DFPattern, Sequence[Expr]]) -> dict[str, Expr]:
+    """The node that each sub-pattern of a match is bound to, by its short text; operators, which a
+    pattern names itself, are left out."""
+    found: dict[str, Expr] = {}
+    uses: Counter[str] = Counter()
+    for pattern, nodes in taken.items():
+        text = short_text(pattern)
+        for node in nodes if text else ():
+            if not isinstance(node, Op):
+                uses[text] += 1
+                found[f"{text} #{uses[text]}" if uses[text] > 1 else text] = node
+    return found
 
 
 def _is_name(pattern: DFPattern) -> bool:

@@ -1,0 +1,119 @@
+"""`History`: a node through all stages of a trace, to the kernels that compute it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from byoc_lab.errors import UnknownNodeError
+from byoc_lab.lab.tracing.provenance import Nodes, has_origin
+from byoc_lab.relay.ir.expr import Expr, describe
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+
+if TYPE_CHECKING:
+    from byoc_lab.lab.tracing.stages import Stage
+    from byoc_lab.run.cards import RegionCard
+    from byoc_lab.run.executable import Executable
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What a node is after a pass.
+
+    name: of the pass; "input" for the module before the first one. nodes: the nodes that it comes
+    from, or that come from it, the nearest first. rules: the rules that created some of them.
+    """
+
+    name: str
+    nodes: Nodes
+    rules: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        shown = ", ".join(dict.fromkeys(map(describe, self.nodes))) or "nothing"
+        return f"{self.name}: {shown}" + (f" ({', '.join(self.rules)})" if self.rules else "")
+
+
+class History:
+    """A node through all stages: one step for the input, and one for each stage.
+
+    node: the one that was asked for. at: the number of stages before it.
+    """
+
+    def __init__(self, stages: Sequence[Stage], node: Expr):
+        self.node = node
+        self.at = _first_with(stages, node)
+        self._stages = stages
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """Before `at` the origins of the node, after it the images."""
+        nodes: dict[int, Nodes] = {self.at: (self.node,)}
+        for n in range(self.at, 0, -1):
+            nodes[n - 1] = _union(self._stages[n - 1].origins(x) for x in nodes[n])
+        for n in range(self.at, len(self._stages)):
+            nodes[n + 1] = _union(self._stages[n].images(x) for x in nodes[n])
+        steps = [Step("input", nodes[0])]
+        for n, stage in enumerate(self._stages, 1):
+            rules = dict.fromkeys(stage.rule_of(x) for x in nodes[n])
+            steps.append(Step(stage.name, nodes[n], tuple(r for r in rules if r)))
+        return tuple(steps)
+
+    @property
+    def origins(self) -> Nodes:
+        """The nodes of the pipeline's input that the node comes from."""
+        return self.steps[0].nodes
+
+    @property
+    def images(self) -> Nodes:
+        """The nodes of the pipeline's result that come from the node."""
+        return self.steps[-1].nodes
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """The names of the external functions of the result that compute the node."""
+        if not self._stages:
+            return ()
+        inside = set(self.images)
+        functions = _result(self._stages[-1]).functions
+        return tuple(
+            gv.name_hint
+            for gv, func in functions.items()
+            if "Compiler" in func.attrs and any(n in inside for n in post_order(func.body))
+        )
+
+    def cards(self, built: Executable) -> tuple[RegionCard, ...]:
+        """The cards of the regions that compute the node, with their kernels. built: the result of
+        the pipeline, built (`byoc_lab.build(trace.result)`)."""
+        wanted = set(self.regions)
+        return tuple(card for card in built.cards() if card.symbol in wanted)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.steps))
+
+    def __repr__(self) -> str:
+        return f"<history of {describe(self.node)}: {len(self.steps)} steps>"
+
+
+def _first_with(stages: Sequence[Stage], node: Expr) -> int:
+    """The number of stages before the first module that has the node."""
+    if stages and node in stages[0].provenance.inputs:
+        return 0
+    for n, stage in enumerate(stages, 1):
+        if node in stage.provenance.results:
+            return n
+    hint = "" if has_origin(node) else "; operators and names of functions have no history"
+    raise UnknownNodeError(
+        f"{describe(node)} is in no module of the trace{hint}. Nodes are found by identity: take "
+        f"them from a stage's before or after, or from trace.initial"
+    )
+
+
+def _union(found: Iterable[Nodes]) -> Nodes:
+    return tuple(dict.fromkeys(node for nodes in found for node in nodes))
+
+
+def _result(stage: Stage) -> IRModule:
+    return stage.after if stage.after is not None else stage.before

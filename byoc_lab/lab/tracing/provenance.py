@@ -1,0 +1,338 @@
+"""`Provenance`: which nodes of a pass's result come from which nodes of its input.
+
+It is derived from what the pass reported: each round of the pass has what became of every node,
+each rewrite has the nodes that it replaced, and copies have the originals of bodies that were moved
+or inlined. Between rounds, type inference makes typed copies, of the same structure.
+
+A node of the result originates in
+* the node whose place it has, with rewritten operands or another type,
+* the nodes that a rewrite replaced or computed it with, where a rewrite created it,
+* nothing, where a rewrite inserted it: `rule` says which one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from byoc_lab.errors import UnknownNodeError
+from byoc_lab.lab.tracing.replay import Replaced, nodes_made
+from byoc_lab.passes.framework.hook import Event, Round
+from byoc_lab.relay.ir.adt import Constructor
+from byoc_lab.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    Op,
+    TupleGetItem,
+    Var,
+    describe,
+)
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+
+Nodes = tuple[Expr, ...]
+
+
+def has_origin(node: Expr) -> bool:
+    """Whether a node is part of one module alone: operators and names of functions are not."""
+    return not isinstance(node, (Op, GlobalVar, Constructor))
+
+
+def nodes_of(mod: IRModule) -> Iterator[Expr]:
+    """The nodes of a module that have origins, operands first."""
+    return filter(has_origin, post_order(*mod.functions.values()))
+
+
+class Provenance:
+    """The origins and images of one pass's nodes; each is the inverse of the other."""
+
+    def __init__(self, before: IRModule, after: IRModule, events: Sequence[Event]):
+        if after is before:
+            self._origins: dict[Expr, Nodes] = {n: (n,) for n in nodes_of(before)}
+            self._images, self._rules = self._origins, dict[Expr, str]()
+            return
+        tracker = _Tracker(before)
+        tracker.follow(events)
+        tracker.finish(after)
+        self._origins = {n: tracker.origins.get(n, ()) for n in nodes_of(after)}
+        self._rules = {n: r for n, r in tracker.rules.items() if n in self._origins}
+        self._images = _inverse(self._origins, nodes_of(before), tracker.inner)
+
+    @property
+    def inputs(self) -> Mapping[Expr, Nodes]:
+        """The images of each node of the input."""
+        return self._images
+
+    @property
+    def results(self) -> Mapping[Expr, Nodes]:
+        """The origins of each node of the result."""
+        return self._origins
+
+    def origins(self, node: Expr) -> Nodes:
+        """The nodes of the input that `node` of the result comes from, the nearest first."""
+        return _found(self._origins, node, "result")
+
+    def images(self, node: Expr) -> Nodes:
+        """The nodes of the result that come from `node` of the input, the nearest first."""
+        return _found(self._images, node, "input")
+
+    def rule(self, node: Expr) -> str:
+        """The rule that created `node` of the result; "" if the node has the place of another, and
+        for a node without origins if the pass did not report it."""
+        _found(self._origins, node, "result")
+        return self._rules.get(node, "")
+
+
+def _found(known: dict[Expr, Nodes], node: Expr, where: str) -> Nodes:
+    try:
+        return known[node]
+    except KeyError:
+        hint = "" if has_origin(node) else "; operators and names of functions have no origins"
+        raise UnknownNodeError(
+            f"{describe(node)} is no node of the {where} of this stage{hint}. Nodes are found by "
+            f"identity: take them from stage.before and stage.after"
+        ) from None
+
+
+def _inverse(
+    origins: dict[Expr, Nodes], inputs: Iterable[Expr], inner: set[Expr]
+) -> dict[Expr, Nodes]:
+    """For each input its images: first those that have its place."""
+    nearest: dict[Expr, list[Expr]] = {n: [] for n in inputs}
+    others: dict[Expr, list[Expr]] = {}
+    for node, sources in origins.items():
+        for n, source in enumerate(sources):
+            if n == 0 and node not in inner:
+                nearest[source].append(node)
+            else:
+                others.setdefault(source, []).append(node)
+    return {n: (*found, *others.get(n, ())) for n, found in nearest.items()}
+
+
+@dataclass(eq=False)
+class _Rewrites:
+    """The rewrites of one round."""
+
+    events: list[Event] = field(default_factory=list)
+    replaced: Replaced = field(default_factory=dict)
+
+
+class _Tracker:
+    """Follows the nodes of a module through the rounds of a pass."""
+
+    def __init__(self, before: IRModule):
+        self.roots: dict[str, Expr] = {gv.name_hint: f for gv, f in before.functions.items()}
+        self.origins: dict[Expr, Nodes] = {n: (n,) for n in nodes_of(before)}
+        self.rules: dict[Expr, str] = {}
+        self.inner: set[Expr] = set()  # created nodes that have the place of no other
+        self._added: list[Event] = []  # functions added since the last round
+
+    def follow(self, events: Sequence[Event]) -> None:
+        """Apply all rounds, in the order in which they began."""
+        rounds: dict[Round, _Rewrites] = {}
+        for event in events:
+            if event.round is not None:
+                rewrites = rounds.setdefault(event.round, _Rewrites())
+                rewrites.events.append(event)
+                assert event.before is not None and event.after is not None
+                rewrites.replaced[event.before] = event.after
+        current: Round | None = None
+        for event in events:
+            if event.round is None:
+                self._change_functions(event)
+            elif event.round is not current and event.round in rounds:
+                if current is not None:
+                    self._apply(current, rounds.pop(current))
+                current = event.round
+        if current is not None:
+            self._apply(current, rounds.pop(current))
+
+    def finish(self, after: IRModule) -> None:
+        now: dict[Expr, Nodes] = {}
+        self._create_functions(now)
+        self.origins.update(now)
+        for gv, func in after.functions.items():
+            self._copy(self.roots.get(gv.name_hint), func)
+
+    def _change_functions(self, event: Event) -> None:
+        name = event.function
+        if isinstance(event.before, GlobalVar):
+            self.roots[name] = self.roots.pop(event.before.name_hint)
+        elif event.after is None:
+            self.roots.pop(name, None)
+        else:
+            self._copy(event.before, event.after)
+            self.roots[name] = event.after
+            self._added.append(event)
+
+    def _copy(self, original: Expr | None, copied: Expr) -> None:
+        """Nodes of a copy, with types or under another name, come from where the originals do."""
+        for a, b in _pairs(original, copied):
+            if a is not b and has_origin(a):
+                self.origins[b] = self.origins.get(a, ())
+                self._inherit(a, b)
+
+    def _inherit(self, old: Expr, new: Expr) -> None:
+        if old is not new:
+            if old in self.rules:
+                self.rules.setdefault(new, self.rules[old])
+            if old in self.inner:
+                self.inner.add(new)
+
+    def _apply(self, found: Round, rewrites: _Rewrites) -> None:
+        self._copy(self.roots.get(found.function), found.root)
+        made = found.made
+        if found.root not in made:  # the pass does not keep what it makes
+            made = nodes_made(found, rewrites.replaced)
+        now: dict[Expr, Nodes] = {}
+        for pre, post in made.items():
+            if pre not in rewrites.replaced and has_origin(pre):
+                _extend(now, post, self.origins.get(pre, ()))
+                self._inherit(pre, post)
+        for copies in found.copies:
+            for source, copied in copies.items():
+                if copied is not source and has_origin(copied):
+                    _extend(now, copied, now.get(source) or self.origins.get(source, ()))
+                    if type(copied) is not type(source):  # a parameter, for an argument
+                        self.inner.add(copied)
+        added = [e.after for e in self._added if e.after is not None]
+        live = set(post_order(made[found.root], *added))
+        seen: set[Expr] = set()
+        for event in rewrites.events:
+            self._create(event, made, now, live, seen)
+        self._create_functions(now)
+        self.origins.update(now)
+        self.roots[found.function] = made[found.root]
+
+    def _create(
+        self,
+        event: Event,
+        made: Mapping[Expr, Expr],
+        now: dict[Expr, Nodes],
+        live: set[Expr],
+        seen: set[Expr],
+    ) -> None:
+        """Add the origins of the nodes that a rewrite created."""
+        pre, post = event.before, event.after
+        assert pre is not None and post is not None
+        own = self.origins.get(pre, ())
+        created, kept = self._created(post, now, seen)
+        if event.sources is not None:
+            sources: Iterable[Expr] = event.sources
+        elif created and post in live:
+            sources = (pre, *_consumed(pre, made, kept, live))
+        else:
+            sources = (pre,)
+        origins = self._all(sources, now)
+        is_new = has_origin(post) and post not in now and post not in self.origins
+        self._set(created, event, origins, now)
+        if is_new:  # it also has the place of `pre`
+            now[post] = tuple(dict.fromkeys((*own, *origins)))
+            self.inner.discard(post)
+        elif has_origin(post):
+            _extend(now, post, own)
+
+    def _create_functions(self, now: dict[Expr, Nodes]) -> None:
+        """Add the origins of the nodes that were created with a function."""
+        for event in self._added:
+            assert event.after is not None
+            created, _ = self._created(event.after, now, set())
+            self._set(created, event, self._all(event.sources or (), now), now)
+        self._added.clear()
+
+    def _set(
+        self, created: list[Expr], event: Event, origins: Nodes, now: dict[Expr, Nodes]
+    ) -> None:
+        for node in created:
+            if node not in now:
+                self.rules[node] = event.rule
+                self.inner.add(node)
+                now[node] = origins
+
+    def _all(self, sources: Iterable[Expr], now: dict[Expr, Nodes]) -> Nodes:
+        """The origins of several nodes, each once."""
+        found = (o for s in sources for o in self.origins.get(s, now.get(s, ())))
+        return tuple(dict.fromkeys(found))
+
+    def _created(
+        self, root: Expr, now: dict[Expr, Nodes], seen: set[Expr]
+    ) -> tuple[list[Expr], set[Expr]]:
+        """The nodes at and below `root` that the round created, and those that others became."""
+        created: list[Expr] = []
+        kept: set[Expr] = set()
+        todo = [root]
+        while todo:
+            node = todo.pop()
+            if not has_origin(node):
+                continue
+            if node in now or node in self.origins:
+                kept.add(node)
+            elif node not in seen:
+                created.append(node)
+            if node not in seen and node not in self.origins:
+                seen.add(node)
+                todo += node.parts()
+        return created, kept
+
+
+def _extend(now: dict[Expr, Nodes], node: Expr, origins: Nodes) -> None:
+    known = now.get(node)
+    if known is None:
+        now[node] = tuple(dict.fromkeys(origins)) if len(origins) > 1 else origins
+    elif origins and known is not origins:
+        now[node] = tuple(dict.fromkeys((*known, *origins)))
+
+
+def _consumed(
+    pre: Expr, made: Mapping[Expr, Expr], kept: set[Expr], live: set[Expr]
+) -> Iterator[Expr]:
+    """The operands that a rewrite of `pre` computed with: those that its result does not use as
+    they are, and what nothing uses any more below them."""
+    todo = [pre]
+    seen: set[Expr] = set()
+    while todo:
+        for part in todo.pop().parts():
+            if part in seen or not has_origin(part) or made.get(part, part) in kept:
+                continue
+            seen.add(part)
+            yield part
+            if made.get(part, part) not in live:
+                todo.append(part)
+
+
+def _pairs(original: Expr | None, copied: Expr) -> list[tuple[Expr, Expr]]:
+    """The nodes of two graphs of one structure, in pairs; nothing if their structures differ."""
+    if original is None or original is copied:
+        return []
+    of: dict[Expr, Expr] = {}
+    theirs = post_order(copied)
+    for a in post_order(original):
+        b = next(theirs, None)
+        if b is None or not _is_copy(a, b, of):
+            return []
+        of[a] = b
+    return [] if next(theirs, None) is not None else list(of.items())
+
+
+def _is_copy(a: Expr, b: Expr, of: dict[Expr, Expr]) -> bool:
+    """Whether `b` differs from `a` at most in types, names of functions and their attributes."""
+    if a is b:
+        return True
+    if type(a) is not type(b) or len(a.parts()) != len(b.parts()):
+        return False
+    if isinstance(a, Op):
+        return False
+    if isinstance(a, Call) and isinstance(b, Call) and a.attrs != b.attrs:
+        return False
+    if isinstance(a, TupleGetItem) and isinstance(b, TupleGetItem) and a.index != b.index:
+        return False
+    if isinstance(a, Var) and isinstance(b, Var) and a.vid is not b.vid:
+        return False
+    if isinstance(a, Constant) and isinstance(b, Constant) and a.data is not b.data:
+        return False
+    if isinstance(a, Function) and isinstance(b, Function) and len(a.params) != len(b.params):
+        return False
+    return all(of.get(p) is q for p, q in zip(a.parts(), b.parts(), strict=True))
