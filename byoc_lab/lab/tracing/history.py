@@ -39,22 +39,27 @@ class Step:
 class History:
     """A node through all stages: one step for the input, and one for each stage.
 
-    node: the one that was asked for. at: the number of stages before it.
+    A step has the origins of the node, as it is in a later module, and its images, as it is in an
+    earlier one. node: the one that was asked for. first, last: the first and last module that has it, by
+    the number of stages before.
     """
 
     def __init__(self, stages: Sequence[Stage], node: Expr):
         self.node = node
-        self.at = _first_with(stages, node)
+        self.first, self.last = _modules_with(stages, node)
         self._stages = stages
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """Before `at` the origins of the node, after it the images."""
-        nodes: dict[int, Nodes] = {self.at: (self.node,)}
-        for n in range(self.at, 0, -1):
-            nodes[n - 1] = _union(self._stages[n - 1].origins(x) for x in nodes[n])
-        for n in range(self.at, len(self._stages)):
-            nodes[n + 1] = _union(self._stages[n].images(x) for x in nodes[n])
+        """What the node is in each module: the input, and the result of each stage."""
+        nodes: list[Nodes] = [()] * (len(self._stages) + 1)
+        nodes[self.first] = (self.node,)
+        for n, stage in enumerate(self._stages[self.first :], self.first):
+            nodes[n + 1] = _union(stage.images(x) for x in nodes[n])
+        back: Nodes = (self.node,)
+        for n in range(self.last, 0, -1):
+            back = _union(self._stages[n - 1].origins(x) for x in back)
+            nodes[n - 1] = _union((nodes[n - 1], back))
         steps = [Step("input", nodes[0])]
         for n, stage in enumerate(self._stages, 1):
             rules = dict.fromkeys(stage.rule_of(x) for x in nodes[n])
@@ -97,13 +102,13 @@ class History:
         return f"<history of {describe(self.node)}: {len(self.steps)} steps>"
 
 
-def _first_with(stages: Sequence[Stage], node: Expr) -> int:
-    """The number of stages before the first module that has the node."""
+def _modules_with(stages: Sequence[Stage], node: Expr) -> tuple[int, int]:
+    """The first and the last module that has a node, by the number of stages before it."""
+    found = [n for n, stage in enumerate(stages, 1) if node in stage.provenance.results]
     if stages and node in stages[0].provenance.inputs:
-        return 0
-    for n, stage in enumerate(stages, 1):
-        if node in stage.provenance.results:
-            return n
+        found.insert(0, 0)
+    if found:
+        return found[0], found[-1]
     hint = "" if has_origin(node) else "; operators and names of functions have no history"
     raise UnknownNodeError(
         f"{describe(node)} is in no module of the trace{hint}. Nodes are found by identity: take "

@@ -190,12 +190,12 @@ class _Tracker:
         now: dict[Expr, Nodes] = {}
         for pre, post in made.items():
             if pre not in rewrites.replaced and has_origin(pre):
-                _extend(now, post, self.origins.get(pre, ()))
+                self._extend(now, post, self.origins.get(pre, ()))
                 self._inherit(pre, post)
         for copies in found.copies:
             for source, copied in copies.items():
                 if copied is not source and has_origin(copied):
-                    _extend(now, copied, now.get(source) or self.origins.get(source, ()))
+                    self._extend(now, copied, now.get(source) or self.origins.get(source, ()))
                     if type(copied) is not type(source):  # a parameter, for an argument
                         self.inner.add(copied)
         added = [e.after for e in self._added if e.after is not None]
@@ -206,6 +206,16 @@ class _Tracker:
         self._create_functions(now)
         self.origins.update(now)
         self.roots[found.function] = made[found.root]
+
+    def _extend(self, now: dict[Expr, Nodes], node: Expr, origins: Nodes) -> None:
+        """Add origins to those that a node has in this round, or had before it."""
+        known = now.get(node)
+        if known is None:
+            known = self.origins.get(node, ())
+        if known is origins or not origins:
+            now[node] = known
+        else:
+            now[node] = tuple(dict.fromkeys((*known, *origins))) if known else origins
 
     def _create(
         self,
@@ -233,7 +243,7 @@ class _Tracker:
             now[post] = tuple(dict.fromkeys((*own, *origins)))
             self.inner.discard(post)
         elif has_origin(post):
-            _extend(now, post, own)
+            self._extend(now, post, own)
 
     def _create_functions(self, now: dict[Expr, Nodes]) -> None:
         """Add the origins of the nodes that were created with a function."""
@@ -276,14 +286,6 @@ class _Tracker:
                 seen.add(node)
                 todo += node.parts()
         return created, kept
-
-
-def _extend(now: dict[Expr, Nodes], node: Expr, origins: Nodes) -> None:
-    known = now.get(node)
-    if known is None:
-        now[node] = tuple(dict.fromkeys(origins)) if len(origins) > 1 else origins
-    elif origins and known is not origins:
-        now[node] = tuple(dict.fromkeys((*known, *origins)))
 
 
 def _consumed(

@@ -165,7 +165,7 @@ class _Recorder:
         self._current = after
 
     def _inside_a_pass(self) -> bool:
-        return bool(self._open) and not isinstance(self._open[-1][0], Sequential)
+        return any(not isinstance(p, Sequential) for p, _, _ in self._open)
 
     def _is_member(self, p: Pass) -> bool:
         """Whether `p` is a member of its sequence or the whole pipeline, not only required."""

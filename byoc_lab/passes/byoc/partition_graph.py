@@ -257,7 +257,8 @@ class _FunctionPartitioner:
         name = f"{region.target}_{self.name}_{region.id}"
         copies: dict[Expr, Expr] = {}
         body = substitute(body, bound, copies)
-        copies_in(copies)
+        for copied in (copies, external.params):
+            copies_in(copied)
         ret_type: Type | None = types[0] if single else TupleType(types)
         func = _optimized(Function(params, body, ret_type), region.target)
         attrs = {"global_symbol": name, "Primitive": 1, "Compiler": region.target, "Inline": 1}

@@ -15,8 +15,9 @@ from byoc_lab.passes.fold.scale_axis import (
     fits,
     matches,
     output_axes,
+    shown,
 )
-from byoc_lab.passes.framework.hook import keeps_in, report
+from byoc_lab.passes.framework.hook import is_heard, keeps_in, report
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
 from byoc_lab.relay.ir.module import IRModule
@@ -47,6 +48,7 @@ class _Backward:
         self.messages: dict[Expr, Message] = {}
         self.dropped: dict[Expr, Expr] = {}  # multiply -> the operand that takes the scale over
         self.scale_for: dict[Expr, Expr] = {}  # node -> the scale it has to take over
+        self.takers: dict[Expr, list[str]] = {}  # scale -> the operators that take it over
 
     def run(self) -> Function:
         used = {n: len(u) for n, u in users(self.func).items()}
@@ -120,15 +122,24 @@ class _Backward:
         if pre in self.dropped:
             taker = self.dropped[pre]
             kept = post.args[pre.args.index(taker)]
-            report("fold scale", "what comes before it takes the scale over", pre, kept)
+            if is_heard():
+                report("fold scale", self._reason(pre), pre, kept, sources=[pre])
             return kept
         if pre not in self.scale_for:
             return post
         assert isinstance(pre, Call) and isinstance(post, Call)
         new = self._scaled(pre, post, self.scale_for[pre])
         if new is not post:
-            report("take scale", "the scale that followed is part of this now", pre, new)
+            self.takers.setdefault(self.scale_for[pre], []).append(pre.op_name)
         return new
+
+    def _reason(self, multiply: Call) -> str:
+        """The scale and the operators that took it over, in words: an event has all of them, since
+        only together they keep the values."""
+        taker = self.dropped[multiply]
+        factor = next((a for a in multiply.args if a is not taker), taker)
+        takers = ", ".join(self.takers.get(self.scale_for[taker], ()))
+        return f"the scale {shown(factor)} moves into {takers}"
 
     def _scaled(self, pre: Call, post: Call, scale: Expr) -> Expr:
         name = pre.op_name

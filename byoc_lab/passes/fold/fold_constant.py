@@ -22,8 +22,10 @@ from byoc_lab.relay.ir.expr import (
     Tuple,
     TupleGetItem,
     Var,
+    describe,
 )
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.ndarray import shown_array
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.op.framework.evaluate import evaluate_op
@@ -76,7 +78,7 @@ class FoldConstant(FunctionPass):
             return value if value is not None and _is_literal(value) else post
 
         rules = (
-            RewriteRule("evaluate", "all arguments are constants", self._evaluate),
+            RewriteRule("evaluate", _computed, self._evaluate),
             state_shape,
             drop_let,
             pick_field,
@@ -98,6 +100,20 @@ class FoldConstant(FunctionPass):
         return evaluated(post.op, post.attrs, post.args, self.fold_qnn)
 
 
+def _computed(call: Call, result: Expr) -> str:
+    """What was computed, with the values."""
+    return f"{call.op_name}({', '.join(map(_shown, call.args))}) = {_shown(result)}"
+
+
+def _shown(expr: Expr) -> str:
+    """The value of a constant for messages."""
+    if isinstance(expr, Tuple):
+        return (
+            f"({', '.join(map(_shown, expr.fields[:4]))}{', ...' if len(expr.fields) > 4 else ''})"
+        )
+    return shown_array(expr.numpy()) if isinstance(expr, Constant) else describe(expr)
+
+
 def evaluated(
     op: Op, attrs: Attrs | None, args: Sequence[Expr], fold_qnn: bool = False
 ) -> Expr | None:
@@ -114,7 +130,7 @@ def evaluated(
         return None
 
 
-@rule("state shape", "the shape is known")
+@rule("state shape", lambda call, found: f"the shape is known: {call.op_name} = {_shown(found)}")
 def state_shape(pre: Expr, post: Expr) -> Expr | None:
     """Not that of a scalar, which TVM 0.16 gets wrong."""
     if not (isinstance(pre, Call) and isinstance(pre.op, Op) and pre.op.name in SHAPES):
@@ -134,7 +150,7 @@ def pick_field(pre: Expr, post: Expr) -> Expr | None:
     return None
 
 
-@rule("pick branch", "the condition is a constant")
+@rule("pick branch", lambda node, branch: f"the condition is {_shown(node.cond)}")
 def pick_branch(pre: Expr, post: Expr) -> Expr | None:
     if isinstance(post, If) and _is_literal(post.cond):
         return post.true_branch if _to_value(post.cond) else post.false_branch

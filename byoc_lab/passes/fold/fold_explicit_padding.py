@@ -9,6 +9,7 @@ import numpy as np
 from byoc_lab.passes.framework.pattern_rewrite import PatternRewrite
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Call, Constant, Expr
+from byoc_lab.relay.ir.ndarray import shown_array
 from byoc_lab.relay.patterns import DFPattern, DFPatternCallback, is_op, wildcard
 
 CONVOLUTIONS = tuple(f"nn.conv{rank}d" for rank in (1, 2, 3))
@@ -35,7 +36,7 @@ class FoldExplicitPadding(PatternRewrite):
 class _FoldPad(DFPatternCallback):
     """For one operator, of which `others` arguments follow the data."""
 
-    reason = "the operator pads by itself, with the same value"
+    reason = ""
 
     def __init__(self, op: str, others: int):
         super().__init__()
@@ -53,6 +54,10 @@ class _FoldPad(DFPatternCallback):
         attrs = None if padding is None else self._padded(post.attrs, padding)
         if attrs is None:
             return post
+        self.reason = (
+            f"{self.op} pads with {shown_array(value)} as well: padding={post.attrs.padding} "
+            f"becomes padding={attrs.padding}"
+        )
         return Call(post.op, [pad.args[0], *post.args[1:]], attrs, post.type_args, span=post.span)
 
     def _own(self, call: Call, value: np.ndarray) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from byoc_lab import relay
 from byoc_lab.passes.fold.scale_axis import (
@@ -15,8 +15,9 @@ from byoc_lab.passes.fold.scale_axis import (
     fits,
     input_axes,
     matches,
+    shown,
 )
-from byoc_lab.passes.framework.hook import keeps_in, report
+from byoc_lab.passes.framework.hook import copies_in, is_heard, keeps_in, report
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, Tuple, TupleGetItem
 from byoc_lab.relay.ir.module import IRModule
@@ -44,11 +45,16 @@ class ForwardFoldScaleAxis(FunctionPass):
 
 @dataclass(frozen=True, eq=False)
 class _Scaled:
-    """A rewritten value that still has to be multiplied by `scale` along `axes`."""
+    """A rewritten value that still has to be multiplied by `scale` along `axes`.
+
+    multiply: the call whose scale it is. factor: the operand of it that is the scale.
+    """
 
     value: Expr
     axes: tuple[int, ...]
     scale: Expr
+    multiply: Call
+    factor: Expr
 
 
 class _Forward:
@@ -57,6 +63,7 @@ class _Forward:
         self.messages: dict[Expr, Message | None] = {}
         self.memo: dict[Expr, Expr] = {}
         self.scaled: dict[Expr, _Scaled] = {}
+        self.passed: dict[Expr, Expr] = {}  # what passes a scale on -> the same without the scale
 
     def run(self) -> Function:
         nodes = list(post_order(self.func))
@@ -67,6 +74,7 @@ class _Forward:
         if not any(self.messages.values()):
             return self.func
         keeps_in(self.memo)
+        copies_in(self.passed)
         for node in nodes:
             self._rewrite(node)
         result = self.memo[self.func]
@@ -126,6 +134,7 @@ class _Forward:
         if part not in self.memo:
             s = self.scaled[part]
             self.memo[part] = relay.multiply(s.value, along(s.scale, part.checked_type, s.axes))
+            report("keep scale", "a user cannot take it over", part, self.memo[part])
         return self.memo[part]
 
     def _split(self, call: Call) -> bool:
@@ -136,8 +145,7 @@ class _Forward:
             scale = as_scale(value.checked_type, factor, message.axes)
             if scale is not None and fits(message, scale):
                 plain = self._plain(value)
-                self.scaled[call] = _Scaled(plain, message.axes, scale)
-                report("fold scale", "what comes after it takes the scale over", call, plain)
+                self.scaled[call] = _Scaled(plain, message.axes, scale, call, factor)
                 return True
         return False
 
@@ -145,8 +153,7 @@ class _Forward:
         name = call.op_name
         if name in RELU:
             s = self.scaled[call.args[0]]
-            value = Call(call.op, [s.value], call.attrs, span=call.span)
-            self.scaled[call] = _Scaled(value, s.axes, s.scale)
+            self._pass_on(call, s, [s.value])
             return True
         if name in ADD_SUB:
             return self._divide_other(call)
@@ -163,17 +170,27 @@ class _Forward:
             return False
         weight = relay.multiply(self._plain(call.args[1]), factor)
         new = Call(call.op, [self.scaled[call.args[0]].value, weight], call.attrs, span=call.span)
-        report("take scale", "the scale that came before is part of the weight now", call, new)
+        self._report(call, new)
         self.memo[call] = new
         return True
+
+    def _report(self, call: Call, new: Call) -> None:
+        """One event from the multiply to the operator that takes its scale over: what is in between
+        keeps its value only together with these."""
+        if is_heard():
+            s = self.scaled[call.args[0]]
+            reason = f"the scale {shown(s.factor)} moves into the weight of {call.op_name}"
+            report("fold scale", reason, call, new, sources=[s.multiply])
+
+    def _pass_on(self, call: Call, scaled: _Scaled, args: list[Expr]) -> None:
+        value = Call(call.op, args, call.attrs, span=call.span)
+        self.scaled[call] = replace(scaled, value=value)
+        self.passed[call] = value
 
     def _divide_other(self, call: Call) -> bool:
         which = 0 if call.args[0] in self.scaled else 1
         s = self.scaled[call.args[which]]
         factor = along(s.scale, call.args[which].checked_type, s.axes)
         other = relay.divide(self._plain(call.args[1 - which]), factor)
-        args = [s.value, other] if which == 0 else [other, s.value]
-        value = Call(call.op, args, call.attrs, span=call.span)
-        report("divide", "the scale will multiply this operand too", call, value)
-        self.scaled[call] = _Scaled(value, s.axes, s.scale)
+        self._pass_on(call, s, [s.value, other] if which == 0 else [other, s.value])
         return True

@@ -14,8 +14,9 @@ from math import prod
 import numpy as np
 
 from byoc_lab import relay
-from byoc_lab.relay.ir.expr import Call, Constant, Expr
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, describe
 from byoc_lab.relay.ir.layout import Layout
+from byoc_lab.relay.ir.ndarray import shown_array
 from byoc_lab.relay.ir.types import TensorType
 
 ADD_SUB = ("add", "subtract")
@@ -136,3 +137,8 @@ def _axes(layout: Layout, letter: str) -> tuple[int, ...]:
     """The positions of an axis and of its blocks."""
     found = (layout.index_of(letter), layout.index_of(letter.lower()))
     return tuple(n for n in found if n >= 0)
+
+
+def shown(factor: Expr) -> str:
+    """A scale for messages: its numbers if it is a constant."""
+    return shown_array(factor.numpy()) if isinstance(factor, Constant) else describe(factor)

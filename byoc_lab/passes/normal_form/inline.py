@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from byoc_lab.errors import PassError
-from byoc_lab.passes.framework.hook import report_function, rewriting
+from byoc_lab.passes.framework.hook import copies_in, report_function, rewriting
 from byoc_lab.passes.framework.passes import ModulePass, PassContext, typed_as
 from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar
@@ -66,7 +66,10 @@ def _inline_into(func: Function, inlined: dict[Expr, Function]) -> Function:
         callee = inlined[pre.op]
         if "Compiler" in callee.attrs:
             return None
-        return substitute(callee.body, dict(zip(callee.params, post.args, strict=True)))
+        copied: dict[Expr, Expr] = {}
+        body = substitute(callee.body, dict(zip(callee.params, post.args, strict=True)), copied)
+        copies_in(copied)
+        return body
 
     def mentioned(pre: Any, post: Any) -> Expr | None:
         return inlined.get(pre)

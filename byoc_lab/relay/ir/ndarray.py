@@ -82,3 +82,12 @@ def array(value: Any) -> NDArray:
     """An `NDArray` of anything NumPy can convert (tvm.nd.array)."""
     refuse_masked("a constant", value)
     return value if isinstance(value, NDArray) else NDArray(np.array(value))
+
+
+def shown_array(array: np.ndarray, most: int = 3) -> str:
+    """An array for messages: a scalar as its number, others with their first `most` elements."""
+    if array.ndim == 0:
+        return str(array)
+    first = ", ".join(map(str, array.ravel()[:most]))
+    shape = ", ".join(map(str, array.shape))
+    return f"({shape})[{first}{', ...' if array.size > most else ''}]"

@@ -270,6 +270,16 @@ def test_instruments_listen_on_when_a_level_is_given() -> None:
     assert hears.contexts == 1
 
 
+def test_a_sequence_inside_a_pass_is_part_of_its_stage() -> None:
+    @module_pass(opt_level=0)
+    def several(mod: IRModule, ctx: PassContext) -> IRModule:
+        return Sequential([InferType(), SimplifyInference()])(mod)
+
+    trace = byoc_lab.trace(_module(), [several])
+    assert [s.name for s in trace] == ["several"]
+    assert [e.rule for e in trace[0].events] == ["batch_norm"]
+
+
 def test_a_change_by_a_sequence_itself_is_a_stage() -> None:
     class Twice(Sequential):
         def run(self, mod: IRModule, ctx: PassContext) -> IRModule:

@@ -1,0 +1,375 @@
+"""Origins and images: they invert, compose, and pair the nodes of networks correctly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.errors import UnknownNodeError
+from byoc_lab.lab.tracing import Stage, Trace
+from byoc_lab.lab.tracing.provenance import nodes_of
+from byoc_lab.passes import Pass, PassContext, Sequential, make_pass, module_pass
+from byoc_lab.relay import Call, Constant, Expr, Function, IRModule
+from byoc_lab.relay.analysis.annotations import BEGIN, END, is_annotation
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.transform import (
+    AnnotateTarget,
+    FoldConstant,
+    InferType,
+    Inline,
+    InlineCompilerFunctionsBoundTo,
+    MergeCompilerRegions,
+    MergeComposite,
+    PartitionGraph,
+    SimplifyInference,
+)
+from tests import strategies
+from tests.passes.framework.test_events import ALL
+
+ONE_BY_ONE = (
+    "CanonicalizeOps", "CombineParallelDense", "DeadCodeElimination", "EliminateCommonSubexpr",
+    "FastMath", "FoldConstant", "FoldScaleAxis", "FuseOps", "Inline", "LambdaLift",
+    "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToBasicBlockNormalForm",
+    "ToGraphNormalForm",
+)  # fmt: skip
+
+
+def check_inverse(stage: Stage) -> None:
+    """Images and origins are defined on all nodes, and are inverse to each other."""
+    assert stage.after is not None
+    before, after = set(nodes_of(stage.before)), set(nodes_of(stage.after))
+    forward = {(a, b) for a in before for b in stage.images(a)}
+    backward = {(a, b) for b in after for a in stage.origins(b)}
+    assert forward == backward
+    assert all(a in before and b in after for a, b in forward)
+
+
+def check_sources(stage: Stage) -> None:
+    """Each node has an origin, or a rule created it; one without a rule is what it was."""
+    assert stage.after is not None
+    for node in nodes_of(stage.after):
+        origins, rule = stage.origins(node), stage.rule_of(node)
+        assert origins or rule, f"{stage.name}: {node!r} comes from nowhere"
+        if not rule:
+            assert any(_same_kind(node, origin) for origin in origins), (stage.name, node, origins)
+
+
+def _same_kind(node: Expr, origin: Expr) -> bool:
+    if isinstance(node, Call) and isinstance(origin, Call):
+        return node.op_name == origin.op_name
+    return type(node) is type(origin) or isinstance(node, relay.Var)
+
+
+@pytest.mark.parametrize("name", ALL)
+@settings(max_examples=10)
+@given(mod=strategies.modules())
+def test_they_invert_on_random_modules(name: str, mod: IRModule) -> None:
+    for stage in byoc_lab.trace(mod, ALL[name]):
+        check_inverse(stage)
+        check_sources(stage)
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+@settings(max_examples=10)
+@given(mod=strategies.modules())
+def test_each_pass_accounts_for_its_nodes(name: str, mod: IRModule) -> None:
+    for stage in byoc_lab.trace(mod, [name]):
+        check_inverse(stage)
+        check_sources(stage)
+
+
+@settings(max_examples=40)
+@given(
+    mod=strategies.modules(),
+    names=st.lists(st.sampled_from(ONE_BY_ONE), min_size=2, max_size=4),
+)
+def test_they_compose(mod: IRModule, names: list[str]) -> None:
+    """The origins of one pass that runs several passes are those of the passes, one after the
+    other."""
+    passes = [make_pass(name) for name in names]
+    apart = byoc_lab.trace(mod, passes)
+    (whole,) = byoc_lab.trace(mod, [_as_one(passes)])
+    assert whole.after is not None
+    for a, b in zip(nodes_of(whole.after), nodes_of(apart.final), strict=True):
+        origins = {b}
+        for stage in reversed(list(apart)):
+            origins = {o for n in origins for o in stage.origins(n)}
+        assert set(whole.origins(a)) == origins
+        assert origins <= set(apart.history(b).origins)
+
+
+def _as_one(passes: Sequence[Pass]) -> Pass:
+    @module_pass(opt_level=0)
+    def whole(mod: IRModule, ctx: PassContext) -> IRModule:
+        return Sequential(passes)(mod)
+
+    made: Pass = whole
+    return made
+
+
+# Networks
+
+
+def _calls(mod: IRModule, name: str) -> list[Call]:
+    nodes = post_order(*mod.functions.values())
+    return [n for n in nodes if isinstance(n, Call) and n.op_name == name]
+
+
+def _dnnl(mod: IRModule) -> Trace:
+    trace = byoc_lab.trace(mod, "dnnl")
+    assert trace.error is None
+    return trace
+
+
+def _one_image(trace: Trace, call: Call) -> Call:
+    """The call of the same operator that `call` becomes."""
+    found = [
+        n for n in trace.history(call).images if isinstance(n, Call) and n.op_name == call.op_name
+    ]
+    assert len(found) == 1, (call, found)
+    return found[0]
+
+
+def _check_pairs(trace: Trace, name: str) -> None:
+    """Each operator of the input has one image, and each of the result is one."""
+    before, after = _calls(trace.initial, name), _calls(trace.final, name)
+    assert len(before) == len(after)
+    pairs = {call: _one_image(trace, call) for call in before}
+    assert set(pairs.values()) == set(after)
+    for call, image in pairs.items():
+        assert call in trace.history(image).origins
+
+
+def test_every_pairing_in_squeezenet_is_right() -> None:
+    mod, params = relay.testing.squeezenet.get_workload(image_shape=(3, 64, 64))
+    mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
+    trace = _dnnl(mod)
+    for name in ("nn.conv2d", "nn.relu", "nn.max_pool2d", "concatenate", "nn.softmax"):
+        _check_pairs(trace, name)
+    for call in _calls(trace.initial, "nn.conv2d"):  # the weights tell the convolutions apart
+        (image, weight) = _one_image(trace, call), call.args[1]
+        assert isinstance(weight, Constant) and isinstance(image.args[1], relay.Var)
+        found = [n for n in trace.history(image.args[1]).origins if isinstance(n, Constant)]
+        assert weight in found
+
+
+def _branches(count: int) -> IRModule:
+    """Identical branches over one input: only their places tell them apart."""
+    x = relay.var("x", shape=(1, 4, 8, 8))
+    w = relay.const([[[[0.5]]] * 4] * 4, "float32")
+    branches = [relay.nn.relu(relay.nn.conv2d(x, w, kernel_size=(1, 1))) for _ in range(count)]
+    return IRModule.from_expr(relay.concatenate(branches, axis=1))
+
+
+def test_every_pairing_of_four_identical_branches_is_right() -> None:
+    trace = _dnnl(_branches(4))
+    _check_branches(trace, 4, ("nn.relu", "nn.conv2d"))
+
+
+def test_every_pairing_of_twelve_parallel_relus_is_right() -> None:
+    x = relay.var("x", shape=(1, 4, 8, 8))
+    mod = IRModule.from_expr(relay.concatenate([relay.nn.relu(x) for _ in range(12)], axis=1))
+    _check_branches(_dnnl(mod), 12, ("nn.relu",))
+
+
+def _check_branches(trace: Trace, count: int, names: Sequence[str]) -> None:
+    """In each stage, field n of the tuple comes from field n, and its operands with it."""
+    for stage in trace:
+        assert stage.after is not None
+        if any("Compiler" in f.attrs for f in stage.after.functions.values()):
+            continue  # what the regions are is checked below
+        before, after = (_fields(m, names) for m in (stage.before, stage.after))
+        assert len(before) == len(after) == count
+        for olds, news in zip(before, after, strict=True):
+            for old, new in zip(olds, news, strict=True):
+                assert stage.origins(new)[0] is old
+                assert stage.images(old)[0] is new
+    chains = _fields(trace.initial, names)
+    images = [[_one_image(trace, call) for call in chain] for chain in chains]
+    assert len({image for chain in images for image in chain}) == count * len(names)
+    for chain in images:
+        for user, operand in zip(chain, chain[1:], strict=False):
+            assert user.args[0] is operand
+
+
+def _fields(mod: IRModule, names: Sequence[str]) -> list[list[Call]]:
+    """For each field of the tuple that is concatenated, the calls of `names` from the last one."""
+    (joined,) = _calls(mod, "concatenate")
+    fields = joined.args[0]
+    while is_annotation(fields, BEGIN) or is_annotation(fields, END):
+        fields = fields.args[0]
+    assert isinstance(fields, relay.Tuple)
+    chains = []
+    for field in fields.fields:
+        chain: list[Call] = []
+        while len(chain) < len(names):
+            assert isinstance(field, Call)
+            if field.op_name == names[len(chain)]:
+                chain.append(field)
+            if isinstance(field.op, Function):
+                field = field.op.body  # what it computes with is outside; one input is enough
+            else:
+                field = field.args[0]
+        chains.append(chain)
+    return chains
+
+
+# Through each pass
+
+
+def _stage(text: str, *passes: Pass) -> Stage:
+    trace = byoc_lab.trace(relay.parse(f'#[version = "0.0.5"]\n{text}'), list(passes))
+    assert trace.error is None
+    return trace[-1]
+
+
+NETWORK = """
+def @main(%x: Tensor[(1, 4, 8, 8), float32], %w: Tensor[(4, 4, 1, 1), float32]) {
+  %0 = nn.conv2d(%x, %w, padding=[0, 0, 0, 0], kernel_size=[1, 1]);
+  %1 = nn.relu(%0);
+  nn.softmax(%1)
+}
+"""
+
+
+def _call(mod: IRModule, name: str) -> Call:
+    (found,) = _calls(mod, name)
+    return found
+
+
+def test_the_body_of_a_composite_comes_from_the_match() -> None:
+    stage = _stage(NETWORK, InferType(), MergeComposite(byoc_lab.dnnl.pattern_table()))
+    assert stage.after is not None
+    conv, relu = (_call(stage.before, n) for n in ("nn.conv2d", "nn.relu"))
+    assert stage.origins(_call(stage.after, "nn.conv2d")) == (conv,)
+    assert stage.origins(_call(stage.after, "nn.relu"))[0] is relu
+    (call,) = (n for n in nodes_of(stage.after) if isinstance(n, Call) and not n.op_name)
+    assert set(stage.origins(call)) == {conv, relu}
+    assert stage.rule_of(call) == "dnnl.conv2d_relu"
+    assert isinstance(call.op, Function)
+    for param, arg in zip(call.op.params, call.args, strict=True):
+        assert stage.origins(param) == stage.origins(arg)
+
+
+def test_annotations_come_from_nothing() -> None:
+    stage = _stage(NETWORK, InferType(), AnnotateTarget("dnnl"))
+    assert stage.after is not None
+    annotations = [n for n in nodes_of(stage.after) if is_annotation(n)]
+    assert len(annotations) == 7
+    for n in annotations:
+        assert stage.origins(n) == ()
+        kind = "begin" if is_annotation(n, BEGIN) else "end"
+        assert isinstance(n, Call) and n.attrs is not None
+        assert stage.rule_of(n) == f"{kind} {n.attrs.compiler}"
+    relu = _call(stage.before, "nn.relu")
+    assert [n.op_name for n in stage.images(relu) if isinstance(n, Call)] == ["nn.relu"]
+
+
+def test_a_region_goes_into_a_function() -> None:
+    partition = (InferType(), AnnotateTarget("dnnl"), MergeCompilerRegions(), PartitionGraph())
+    stage = _stage(NETWORK, *partition)
+    assert stage.after is not None
+    (external,) = (f for f in stage.after.functions.values() if "Compiler" in f.attrs)
+    for name in ("nn.conv2d", "nn.relu"):
+        inside = [n for n in post_order(external) if isinstance(n, Call) and n.op_name == name]
+        assert stage.images(_call(stage.before, name))[0] is inside[0]
+    (call,) = (n for n in nodes_of(stage.after) if isinstance(n, Call) and not n.op_name)
+    region = {_call(stage.before, n) for n in ("nn.conv2d", "nn.relu")}
+    assert region <= set(stage.origins(call)) == set(stage.origins(external)) | region
+    for param, arg in zip(external.params, call.args, strict=True):
+        assert stage.origins(arg)[0] in stage.origins(param)
+
+
+def test_a_folded_constant_comes_from_what_it_was_computed_from() -> None:
+    stage = _stage(
+        "def @main(%x: float32) { add(%x, multiply(exp(1f), negative(2f))) }",
+        InferType(), FoldConstant(),
+    )  # fmt: skip
+    assert stage.after is not None
+    (folded,) = (n for n in nodes_of(stage.after) if isinstance(n, Constant))
+    origins = stage.origins(folded)
+    assert {n.op_name for n in origins if isinstance(n, Call)} == {"exp", "multiply", "negative"}
+    assert [float(n.numpy()) for n in origins if isinstance(n, Constant)] == [2.0, 1.0]
+    assert stage.rule_of(folded) == "evaluate"
+
+
+def test_inlining_copies_a_body() -> None:
+    p, x = relay.var("p", shape=(2,)), relay.var("x", shape=(2,))
+    f = relay.GlobalVar("f")
+    mod = IRModule({f: relay.Function([p], relay.exp(p)).with_attr("Inline", 1)})
+    mod["main"] = relay.Function([x], relay.add(f(x), f(relay.tanh(x))))
+    (_, stage) = byoc_lab.trace(mod, [InferType(), Inline()])
+    assert stage.after is not None
+    (original,) = _calls(stage.before, "exp")
+    copies = _calls(stage.after, "exp")
+    assert len(copies) == 2 and set(stage.images(original)) == set(copies)
+    for copy in copies:
+        call = next(c for c in stage.origins(copy) if c is not original)
+        assert isinstance(call, Call) and isinstance(call.op, relay.GlobalVar)
+        assert stage.images(call) == (copy,)
+
+
+def test_partitioning_and_inlining_again_leads_back() -> None:
+    partition = (InferType(), AnnotateTarget("dnnl"), MergeCompilerRegions(), PartitionGraph())
+    back = InlineCompilerFunctionsBoundTo(["tvmgen_default_dnnl_main_0"])
+    trace = byoc_lab.trace(relay.parse(f'#[version = "0.0.5"]\n{NETWORK}'), [*partition, back])
+    for name in ("nn.conv2d", "nn.relu", "nn.softmax"):
+        call, image = _call(trace.initial, name), _call(trace.final, name)
+        history = trace.history(call)
+        assert history.images[0] is image
+        assert trace.history(image).origins[0] is call
+
+
+def test_a_batch_norm_becomes_what_replaces_it() -> None:
+    stage = _stage(
+        """
+        def @main(%x: Tensor[(1, 4, 8, 8), float32], %g: Tensor[(4), float32],
+                  %b: Tensor[(4), float32], %m: Tensor[(4), float32], %v: Tensor[(4), float32]) {
+          %0 = nn.batch_norm(%x, %g, %b, %m, %v);
+          nn.relu(%0.0)
+        }
+        """,
+        InferType(), SimplifyInference(),
+    )  # fmt: skip
+    assert stage.after is not None
+    norm = _call(stage.before, "nn.batch_norm")
+    created = [n for n in stage.images(norm) if isinstance(n, Call)]
+    assert {"add", "multiply", "sqrt"} <= {n.op_name for n in created}
+    assert all(stage.rule_of(n) == "batch_norm" for n in created)
+
+
+# What cannot be answered
+
+
+def test_a_pass_that_reports_nothing_keeps_what_it_did_not_touch() -> None:
+    @module_pass(opt_level=0)
+    def doubles(mod: IRModule, ctx: PassContext) -> IRModule:
+        main = mod["main"]
+        return InferType()(
+            IRModule.from_expr(
+                relay.Function(main.params, relay.add(main.body, main.body), attrs=main.attrs)
+            )
+        )
+
+    stage = _stage(NETWORK, InferType(), doubles)
+    assert stage.after is not None
+    for name in ("nn.conv2d", "nn.relu", "nn.softmax"):
+        assert stage.origins(_call(stage.after, name)) == (_call(stage.before, name),)
+    added = _call(stage.after, "add")
+    assert stage.origins(added) == () and stage.rule_of(added) == ""
+
+
+def test_nodes_of_other_modules_are_refused() -> None:
+    stage = _stage(NETWORK, InferType(), FoldConstant())
+    with pytest.raises(UnknownNodeError, match=r"nn.relu\(...\) is no node of the result"):
+        stage.origins(relay.nn.relu(relay.var("y")))
+    with pytest.raises(UnknownNodeError, match="operators and names of functions have no origins"):
+        stage.images(_call(stage.before, "nn.relu").op)
+    trace = byoc_lab.trace(stage.before, [FoldConstant()])
+    with pytest.raises(UnknownNodeError, match="in no module of the trace"):
+        trace.history(relay.var("y"))
