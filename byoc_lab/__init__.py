@@ -8,8 +8,9 @@
     byoc_lab.trace(mod, pipeline="dnnl")
 
 Functions to inspect modules: `trace` (every stage and rewrite of a pipeline), `diff` (structural
-differences between two modules), `lint` (malformed annotations and how to fix them). Functions to
-run them: `build` (regions with their back ends, the rest with TVM), `evaluate` (the NumPy
+differences between two modules), `lint` (malformed annotations and how to fix them), `explain` (why
+a call is not offloaded, and what would change that), `explain_patterns` (the same of the entries of
+a pattern table), `decode` (what an error message of TVM means). Functions to run them: `build` (regions with their back ends, the rest with TVM), `evaluate` (the NumPy
 reference), `validate` (compares a build with the reference). `relay` is the language, `transform`
 has its passes, `backends` and `dnnl` are the back ends.
 
@@ -40,13 +41,15 @@ from byoc_lab.relay.analysis.structural import assert_structural_equal, structur
 if TYPE_CHECKING:
     from byoc_lab import relax as relax
     from byoc_lab.lab.checking.validation import validate
+    from byoc_lab.lab.explaining import Explanation, Explanations, decode, explain, explain_patterns
     from byoc_lab.run.build import build
     from byoc_lab.run.reference import evaluate
 
 __version__ = "0.1.0"
 __all__ = [
-    "Diff", "Finding", "Findings", "IRModule", "PassContext", "Sequential", "Trace",
-    "assert_structural_equal", "backends", "build", "diff", "dnnl", "errors", "evaluate", "ir",
+    "Diff", "Explanation", "Explanations", "Finding", "Findings", "IRModule", "PassContext", "Sequential", "Trace",
+    "assert_structural_equal", "backends", "build", "decode", "diff", "dnnl", "errors",
+    "evaluate", "explain", "explain_patterns", "ir",
     "lint", "passes", "relay", "structural_equal", "trace", "transform", "validate",
 ]  # fmt: skip
 
@@ -56,10 +59,16 @@ display.provide(lambda: _import_module("byoc_lab.lab.view"))
 if "tvm_ffi" in _sys.modules:  # TVM is in use: this import registers DNNL for Relax
     _import_module("byoc_lab.relax")
 
-# Functions that run modules import more packages, so they are imported on first use.
+# Functions that run modules import more packages, and those that explain are large: they are
+# imported on first use.
 _LAZY = {
+    "Explanation": "byoc_lab.lab.explaining",
+    "Explanations": "byoc_lab.lab.explaining",
     "build": "byoc_lab.run.build",
+    "decode": "byoc_lab.lab.explaining",
     "evaluate": "byoc_lab.run.reference",
+    "explain": "byoc_lab.lab.explaining",
+    "explain_patterns": "byoc_lab.lab.explaining",
     "validate": "byoc_lab.lab.checking.validation",
 }
 
