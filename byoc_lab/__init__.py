@@ -10,9 +10,10 @@
 Functions to inspect modules: `trace` (every stage and rewrite of a pipeline), `diff` (structural
 differences between two modules), `lint` (malformed annotations and how to fix them), `explain` (why
 a call is not offloaded, and what would change that), `explain_patterns` (the same of the entries of
-a pattern table), `decode` (what an error message of TVM means). Functions to run them: `build` (regions with their back ends, the rest with TVM), `evaluate` (the NumPy
-reference), `validate` (compares a build with the reference). `relay` is the language, `transform`
-has its passes, `backends` and `dnnl` are the back ends.
+a pattern table), `decode` (what an error message of TVM means). Functions to run them: `build`
+(regions with their back ends, the rest with TVM), `evaluate` (the NumPy reference), `validate`
+(compares a build with the reference). `relay` is the language, `transform` has its passes,
+`backends` and `dnnl` are the back ends.
 
 `import byoc_lab` is fast: apache-tvm, the compiled extension and the notebook packages are imported
 on first use.
@@ -47,9 +48,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Diff", "Explanation", "Explanations", "Finding", "Findings", "IRModule", "PassContext", "Sequential", "Trace",
-    "assert_structural_equal", "backends", "build", "decode", "diff", "dnnl", "errors",
-    "evaluate", "explain", "explain_patterns", "ir",
+    "Diff", "Explanation", "Explanations", "Finding", "Findings", "IRModule", "PassContext",
+    "Sequential", "Trace", "assert_structural_equal", "backends", "build", "decode", "diff", "dnnl",
+    "errors", "evaluate", "explain", "explain_patterns", "ir",
     "lint", "passes", "relay", "structural_equal", "trace", "transform", "validate",
 ]  # fmt: skip
 

@@ -22,7 +22,10 @@ ARRAY = np.ones((2, 2), "float32")
 GOOD: dict[str, dict[str, Any]] = {
     "assert_structural_equal": {"lhs": MODULE, "rhs": MODULE},
     "build": {"mod": MODULE, "params": None, "target": "llvm", "backends": None},
+    "decode": {"text": "Segmentation fault", "mod": None},
     "diff": {"before": MODULE, "after": MODULE},
+    "explain": {"mod": MODULE, "target": "dnnl", "call": None, "pipeline": None},
+    "explain_patterns": {"table": "dnnl", "modules": MODULE},
     "evaluate": {"program": MODULE, "inputs": [ARRAY], "dtype": None},
     "lint": {"mod": MODULE, "rules": None},
     "structural_equal": {"lhs": MODULE, "rhs": MODULE},
@@ -51,7 +54,8 @@ WRONG: dict[str, Any] = {
     "class": byoc_lab.transform.InferType,
     "call": relay.nn.relu(relay.var("z")),
 }
-RESULTS = {"Diff", "Finding", "Findings", "Trace", "IRModule"}  # results, not called by users
+# Results, not called by users.
+RESULTS = {"Diff", "Explanation", "Explanations", "Finding", "Findings", "Trace", "IRModule"}
 
 
 def test_every_public_function_is_covered() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from byoc_lab.lab.explaining.inquiry import Inquiry
-from byoc_lab.lab.explaining.near_miss import Fit, NearMatcher, Stop
+from byoc_lab.lab.explaining.near_miss import Fit, NearMatcher, Stop, described
 from byoc_lab.lab.explaining.region_paths import path_apart
 from byoc_lab.passes.framework.predicates import ask_check, ask_operator, refusal
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Let, Op, Var, describe
@@ -350,8 +350,3 @@ def bound_value(node: Expr, graph: IndexedGraph) -> Expr | None:
     if not isinstance(node, Var):
         return None
     return next(iter(graph.inputs.get(node, ())), None)
-
-
-def described(node: Expr) -> str:
-    """A node with its type, for what was found."""
-    return f"{describe(node)} of type {node.checked_type}" if node.is_typed else describe(node)

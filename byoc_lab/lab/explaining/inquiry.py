@@ -144,6 +144,11 @@ class Inquiry:
 
     # Patterns ------------------------------------------------------------------------------------
 
+    @property
+    def graphs(self) -> list[IndexedGraph]:
+        """The graphs that patterns are matched in, one for each function."""
+        return list(dict.fromkeys(self._graphs.values()))
+
     def graph_of(self, node: Expr) -> IndexedGraph | None:
         """The graph that patterns are matched in, of the function that a node is in."""
         return self._graphs.get(node)

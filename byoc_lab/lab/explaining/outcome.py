@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
-from byoc_lab.errors import PartitionError, WellFormedError
+from byoc_lab.errors import ByocLabError, PartitionError, PassError, WellFormedError
 from byoc_lab.lab.tracing import Stage, Trace, trace
 from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.passes import Pass, Sequential, make_pass
@@ -112,10 +112,14 @@ class Outcome:
     """
 
     def __init__(self, recorded: Trace, target: str):
-        if recorded.error is not None and not isinstance(
-            recorded.error, (PartitionError, WellFormedError)
-        ):
-            raise recorded.error
+        error = recorded.error
+        if error is not None and not isinstance(error, (PartitionError, WellFormedError)):
+            if isinstance(error, ByocLabError):
+                raise error
+            raise PassError(
+                f"{recorded.stages[-1].name} raised {type(error).__name__} on this module, so that "
+                f"nothing can be said of offloading: {error}"
+            ) from error
         self.trace = recorded
         self.target = target
 

@@ -19,7 +19,7 @@ from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.passes.framework.predicates import ask_check, checked_entry, refusal
 from byoc_lab.relay.ir.expr import Expr, Function, describe
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.patterns import DFPattern, partition
+from byoc_lab.relay.patterns import partition
 from byoc_lab.relay.patterns.grouping import Group
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.patterns.text import bound_names

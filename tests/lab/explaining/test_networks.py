@@ -75,16 +75,10 @@ def test_every_call_is_offloaded_or_has_a_cause(name: str) -> None:
 
 
 def test_an_int8_network() -> None:
-    mod = IRModule.from_expr(
-        nn.relu(
-            nn.conv2d(
-                relay.var("x", shape=(1, 4, 8, 8)),
-                relay.const(np.random.default_rng(0).normal(size=(4, 4, 3, 3)).astype("float32")),
-                padding=(1, 1), channels=4, kernel_size=(3, 3),
-            )
-        )
-    )  # fmt: skip
-    quantized = quantize(mod, {"x": np.ones((1, 4, 8, 8), np.float32)})
+    mod, params = relay.testing.resnet.get_workload(image_shape=(3, 28, 28), num_layers=8)
+    image = np.random.default_rng(0).uniform(size=(1, 3, 28, 28)).astype("float32")
+    quantized = quantize(mod, params, [image])
+    assert counted(quantized, None)["qnn.conv2d"] == 9
     check(quantized, explain(quantized, "dnnl"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from byoc_lab.backends import registry
-from byoc_lab.errors import ArgumentError, UnknownNodeError
+from byoc_lab.errors import ArgumentError, PassError, UnknownNodeError
 from byoc_lab.lab.explaining.changes import Workbench
 from byoc_lab.lab.explaining.explanation import Explanation, Explanations
 from byoc_lab.lab.explaining.inquiry import Inquiry
@@ -43,6 +43,10 @@ def explain(
             f"explain takes a module and the name of a back end, explain(mod, 'dnnl'), found "
             f"{type(mod).__name__} as the module"
         )
+    if not isinstance(target, str):
+        raise ArgumentError(
+            f"target must be the name of a registered back end, found {type(target).__name__}"
+        )
     backend = registry.get(target)
     typed, types = typed_calls(mod)
     wanted = _wanted(call, types)
@@ -57,7 +61,14 @@ def _members(pipeline: str | Pass | Sequence[Member] | None, target: str) -> Seq
         return named_pipeline(pipeline or target)
     if isinstance(pipeline, Sequential):
         return pipeline.passes
-    return [pipeline] if isinstance(pipeline, Pass) else pipeline
+    if isinstance(pipeline, Pass):
+        return [pipeline]
+    if not isinstance(pipeline, (list, tuple)):
+        raise PassError(
+            f"a pipeline is a name, a pass, or a list of passes and names of passes, found "
+            f"{type(pipeline).__name__} {pipeline!r:.80}"
+        )
+    return pipeline
 
 
 def _wanted(call: Call | str | None, calls: dict[Call, Call]) -> list[Call]:
