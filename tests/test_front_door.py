@@ -27,7 +27,10 @@ GOOD: dict[str, dict[str, Any]] = {
     "assert_structural_equal": {"lhs": MODULE, "rhs": MODULE},
     "bisect": {"mod": MODULE, "pipeline": "dnnl", "inputs": [ARRAY], "era": None, "folder": None},
     "build": {"mod": MODULE, "params": None, "target": "llvm", "backends": None},
+    "decode": {"text": "Segmentation fault", "mod": None},
     "diff": {"before": MODULE, "after": MODULE},
+    "explain": {"mod": MODULE, "target": "dnnl", "call": None, "pipeline": None},
+    "explain_patterns": {"table": "dnnl", "modules": MODULE},
     "evaluate": {"program": MODULE, "inputs": [ARRAY], "dtype": None},
     "lint": {"mod": MODULE, "rules": None},
     "load_trace": {"path": SAVED},
@@ -57,7 +60,8 @@ WRONG: dict[str, Any] = {
     "class": byoc_lab.transform.InferType,
     "call": relay.nn.relu(relay.var("z")),
 }
-RESULTS = {"Diff", "Finding", "Findings", "Trace", "IRModule"}  # results, not called by users
+# Results, not called by users.
+RESULTS = {"Diff", "Explanation", "Explanations", "Finding", "Findings", "Trace", "IRModule"}
 
 
 def test_every_public_function_is_covered() -> None:

@@ -56,6 +56,7 @@ LAYERS = {
     "lab.linting": "errors display relay passes run backends lab.diffing",
     "lab.checking": "errors display relay passes run backends lab.tracing",
     "lab.tracing": "errors display relay passes lab.diffing lab.linting",
+    "lab.explaining": "errors relay passes backends lab.tracing lab.linting",
     "lab.view": "errors display relay passes run backends lab",
     "lab": "",
     "importers": "errors relay passes run backends lab",

@@ -39,18 +39,21 @@ class Backend:
     codegen: Codegen | None = field(default=None, compare=False)
 
     def why_not(self, call: Call) -> str | None:
-        """Why this back end does not take a typed call of an operator; None when it does.
+        """Why this back end takes a typed call of an operator neither alone nor as the end of a
+        match; None if it does. The reason is the one that the partitioning passes report.
 
-        A call that a pattern matches on its own is judged by the pattern's check.
+        Of several refusals the predicate's counts, or else that of the first pattern in the table.
         """
         name = call.op.name if isinstance(call.op, Op) else "a call of a function"
+        refusals = []
         if name in self.supports:
-            return self._refusal(ask_operator(self.supports[name], call, self.name), call)
-        refusals = [
-            self._refusal(ask_check(check[0], call, entry) if check else True, call)
-            for entry, pattern, *check in self.patterns()
-            if pattern.match(call)
-        ]
+            refusals.append(self._refusal(ask_operator(self.supports[name], call, self.name), call))
+        for entry, pattern, *check in self.patterns():
+            if None in refusals:
+                return None
+            if pattern.match(call):
+                answer = ask_check(check[0], call, entry) if check and check[0] else True
+                refusals.append(self._refusal(answer, call))
         if None in refusals:
             return None
         return refusals[0] if refusals else f"{self.name} has no counterpart of {name}"

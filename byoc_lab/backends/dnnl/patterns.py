@@ -23,6 +23,7 @@ from typing import Any
 from byoc_lab.backends.dnnl import quantized
 from byoc_lab.backends.dnnl.activations import SPELLINGS
 from byoc_lab.backends.dnnl.operators import channels_of, why_not
+from byoc_lab.passes.framework.predicates import Refused
 from byoc_lab.relay.ir.expr import Call, Expr
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
@@ -100,9 +101,10 @@ class Chain:
         assert isinstance(call, Call)
         return reason or why_not(call)
 
-    def check(self, match: Call) -> bool:
+    def check(self, match: Call) -> bool | Refused:
         """Whether DNNL can run what matched as one kernel."""
-        return self.why_not(match) is None
+        reason = self.why_not(match)
+        return Refused(reason) if reason else True
 
     def _additions(self) -> list[str]:
         """From the end of the chain to its root."""
@@ -152,8 +154,9 @@ class QuantizedChain:
                 todo += quantized.chain_before(call, last=call is match)
         return None
 
-    def check(self, match: Call) -> bool:
-        return self.why_not(match) is None
+    def check(self, match: Call) -> bool | Refused:
+        reason = self.why_not(match)
+        return Refused(reason) if reason else True
 
 
 def _why_no_sum(call: Expr, other: Expr) -> str | None:

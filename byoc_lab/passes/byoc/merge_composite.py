@@ -20,7 +20,7 @@ from byoc_lab.passes.framework.pattern_rewrite import typed_function
 from byoc_lab.passes.framework.predicates import ask_check, checked_entry, refusal
 from byoc_lab.relay.ir.expr import Expr, Function, describe
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.patterns import DFPattern, partition
+from byoc_lab.relay.patterns import partition
 from byoc_lab.relay.patterns.grouping import Group
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.patterns.text import bound_names
@@ -50,10 +50,7 @@ class MergeComposite(FunctionPass):
                 f"a pattern table is a list of (name, pattern) or (name, pattern, check), found "
                 f"{type(pattern_table).__name__} {pattern_table!r:.80}"
             )
-        self.table: list[tuple[str, DFPattern, Check]] = []
-        for n, entry in enumerate(pattern_table):
-            name, pattern, check = checked_entry(n, entry)
-            self.table.append((name, pattern, partial(_accepts, name, check)))
+        self.table = [checked_entry(n, entry) for n, entry in enumerate(pattern_table)]
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         return super().run(infer_module(mod), ctx)  # scripts call it on modules without types
@@ -65,7 +62,7 @@ class MergeComposite(FunctionPass):
             with rewriting(func):
                 keeps_in(made)
                 merged = partition(
-                    pattern, func, {"Composite": name}, check,
+                    pattern, func, {"Composite": name}, partial(_accepts, name, check),
                     graph=graph, on_match=partial(_report_match, name), memo=made,
                 )  # fmt: skip
             if merged is not func:

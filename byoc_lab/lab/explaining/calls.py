@@ -1,0 +1,86 @@
+"""`explain`: for each call of a module, the region that computes it, or why none does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from byoc_lab.backends import registry
+from byoc_lab.errors import ArgumentError, PassError, UnknownNodeError
+from byoc_lab.lab.explaining.changes import Workbench
+from byoc_lab.lab.explaining.explanation import Explanation, Explanations
+from byoc_lab.lab.explaining.inquiry import Inquiry
+from byoc_lab.lab.explaining.outcome import Member, Setup, typed_calls
+from byoc_lab.passes.framework.passes import Pass, Sequential
+from byoc_lab.passes.framework.pipelines import named_pipeline
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, describe
+from byoc_lab.relay.ir.module import IRModule
+
+
+def explain(
+    mod: IRModule | Function,
+    target: str,
+    call: Call | str | None = None,
+    pipeline: str | Pass | Sequence[Member] | None = None,
+) -> Explanations:
+    """For each call of `mod`: does back end `target` compute it, and if not, why not?
+
+    mod: a module or function before partitioning. target: the name of a registered back end.
+    call: explain this call alone (a node of `mod`), or the calls of the operator of this name.
+    pipeline: the passes that partition, as for `trace`; by default those of the back end. They run
+        under the active PassContext, or at level 3 without one, so that no pass is skipped.
+
+    An `Explanation` has the region and the pattern of an offloaded call; of any other the cause,
+    the nearest pattern, what it expected and found there, and the smallest change with which the
+    call is offloaded. Every change was run; causes and changes are computed when asked for.
+
+    Raises UnknownNameError for an unknown back end, pipeline or operator, ArgumentError if `mod` is
+    no module, UnknownNodeError if `call` is not in it, and what a pass of the pipeline raises.
+    """
+    if isinstance(mod, Function):
+        mod = IRModule.from_expr(mod)
+    if not isinstance(mod, IRModule):
+        raise ArgumentError(
+            f"explain takes a module and the name of a back end, explain(mod, 'dnnl'), found "
+            f"{type(mod).__name__} as the module"
+        )
+    if not isinstance(target, str):
+        raise ArgumentError(
+            f"target must be the name of a registered back end, found {type(target).__name__}"
+        )
+    backend = registry.get(target)
+    typed, types = typed_calls(mod)
+    wanted = _wanted(call, types)
+    inquiry = Inquiry(Setup.of(typed, _members(pipeline, target)), backend.name)
+    workbench = Workbench(inquiry)
+    found = [Explanation(c, types[c], inquiry, workbench) for c in wanted]
+    return Explanations(backend.name, found)
+
+
+def _members(pipeline: str | Pass | Sequence[Member] | None, target: str) -> Sequence[Member]:
+    if pipeline is None or isinstance(pipeline, str):
+        return named_pipeline(pipeline or target)
+    if isinstance(pipeline, Sequential):
+        return pipeline.passes
+    if isinstance(pipeline, Pass):
+        return [pipeline]
+    if not isinstance(pipeline, (list, tuple)):
+        raise PassError(
+            f"a pipeline is a name, a pass, or a list of passes and names of passes, found "
+            f"{type(pipeline).__name__} {pipeline!r:.80}"
+        )
+    return pipeline
+
+
+def _wanted(call: Call | str | None, calls: dict[Call, Call]) -> list[Call]:
+    if call is None:
+        return list(calls)
+    if isinstance(call, str):
+        op = Op.get(call)
+        return [c for c in calls if c.op is op]
+    if not isinstance(call, Call) or call not in calls:
+        what = describe(call) if isinstance(call, Expr) else repr(call)
+        raise UnknownNodeError(
+            f"explain: {what:.80} is no call of this module. Nodes are found by identity: take it "
+            f"from the module, or give the name of its operator"
+        )
+    return [call]

@@ -1,0 +1,352 @@
+"""Why a call is not offloaded: the question put to patterns, predicates and regions in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from byoc_lab.lab.explaining.inquiry import Inquiry
+from byoc_lab.lab.explaining.near_miss import Fit, NearMatcher, Stop, described
+from byoc_lab.lab.explaining.region_paths import path_apart
+from byoc_lab.passes.framework.predicates import ask_check, ask_operator, refusal
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Let, Op, Var, describe
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.patterns import DFPattern
+from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
+from byoc_lab.relay.patterns.patterns import (
+    CallPattern,
+    ConstantPattern,
+    ExprPattern,
+    post_order_patterns,
+    root_operators,
+)
+
+MAX_ROOTS = 64
+"""Ends of a match that are tried for one call and pattern."""
+MAX_NODES = 100
+"""Nodes of what a call was decomposed into that are looked at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """An entry of the pattern table held against the surroundings of a call.
+
+    position: of the entry in the table. root: where its pattern was laid on.
+    """
+
+    position: int
+    name: str
+    pattern: DFPattern
+    check: Any
+    root: Expr
+    graph: IndexedGraph = field(repr=False)
+    fit: Fit
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """What stands in the way of one call. `cause` to `reason` are as in `Explanation`.
+
+    subject: the call as it was before matching, or what became of it there.
+    """
+
+    cause: str
+    reason: str
+    subject: Call
+    attempt: Attempt | None = None
+    expected: str = ""
+    found: str = ""
+    path: tuple[Expr, ...] = ()
+    blocked: Expr | None = None  # the inner value that is used outside, by `user`
+    user: Expr | None = None
+    unbound: tuple[str, ...] = ()  # names of parameters
+    other: str = ""  # the entry, target or pass that is in the way
+
+    @property
+    def stop(self) -> Stop | None:
+        stops = self.attempt.fit.stops if self.attempt else ()
+        return stops[0] if stops else None
+
+
+def diagnose(inquiry: Inquiry, call: Call) -> Diagnosis:
+    """What stands in the way of `call`, a call of the input that is not offloaded."""
+    subject = inquiry.subject(call)
+    return (
+        _computed_from_parameters(call, subject)
+        or _given_back(inquiry, subject)
+        or _taken_by_another_target(inquiry, subject)
+        or _misnamed(inquiry, subject)
+        or _not_matched(inquiry, subject)
+    )
+
+
+def _computed_from_parameters(call: Call, subject: Call) -> Diagnosis | None:
+    """What is left of a decomposed call computes with its parameters alone."""
+    own = [a for a in call.args if isinstance(a, Var)]
+    if subject.op is call.op or not own:
+        return None
+    names = {v.name_hint for v in own}
+    leaves: set[str] = set()
+    for n, node in enumerate(post_order(subject)):
+        if n > MAX_NODES or isinstance(node, Let):
+            return None
+        if isinstance(node, Var):
+            leaves.add(node.name_hint)
+    if not leaves or not leaves <= names:
+        return None
+    shown = ", ".join(f"%{n}" for n in sorted(leaves))
+    return Diagnosis(
+        "unbound-constant",
+        f"{describe(call)} becomes {describe(subject)} of {shown}, parameters without values, "
+        f"so that no pass can compute it before the network runs",
+        subject,
+        expected="constants, or parameters that are bound to their values",
+        found=f"parameters without values: {shown}",
+        unbound=tuple(v.name_hint for v in own),
+    )
+
+
+# After matching -----------------------------------------------------------------------------------
+
+
+def _given_back(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
+    """It was in a region of the target, which a later pass removed."""
+    home = inquiry.partitioned_home(subject)
+    if home is None or home.compiler != inquiry.target:
+        return None
+    later = inquiry.pass_that_removed(home.region)
+    path = path_apart(inquiry, subject)
+    if path:
+        return Diagnosis(
+            "merge",
+            f"its region @{home.region} stays alone, because merging it with the region of "
+            f"{describe(path[0])} would make a cycle, and {later} gives small regions back",
+            subject, path=path, other=later,
+        )  # fmt: skip
+    return Diagnosis(
+        "pruned",
+        f"it was in region @{home.region}, which {later} gave back to the host",
+        subject,
+        other=later,
+    )
+
+
+def _taken_by_another_target(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
+    home = inquiry.partitioned_home(subject)
+    if home is None:
+        return None
+    targets = inquiry.annotated_targets
+    return Diagnosis(
+        "order",
+        f"{home.compiler} takes it: AnnotateTarget asks {', '.join(targets)} in this order",
+        subject,
+        expected=f"{inquiry.target} before {home.compiler}",
+        found=f"{home.compiler} before {inquiry.target}",
+        other=home.compiler,
+    )
+
+
+def _misnamed(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
+    """A pattern matched, and AnnotateTarget does not know whose the composite is."""
+    target, targets = inquiry.target, inquiry.annotated_targets
+    composite = inquiry.composite(subject)
+    if composite is not None:
+        prefix, dot, _ = composite.partition(".")
+        if not dot or prefix not in targets:
+            asked = " or ".join(f"'{t}.'" for t in targets)
+            return Diagnosis(
+                "name",
+                f"it matches {composite!r}, and no composite of that name is annotated: "
+                f"AnnotateTarget takes names that begin with {asked or 'nothing'}",
+                subject,
+                expected=f"a name that begins with '{target}.'",
+                found=repr(composite),
+                other=composite,
+            )
+    if inquiry.annotate_target is not None and target not in targets:
+        return Diagnosis(
+            "name",
+            f"AnnotateTarget asks {', '.join(map(repr, targets))}, not {target!r}",
+            subject,
+            expected=repr(target),
+            found=", ".join(map(repr, targets)),
+        )
+    return None
+
+
+# Matching -----------------------------------------------------------------------------------------
+
+
+def _not_matched(inquiry: Inquiry, subject: Call) -> Diagnosis:
+    attempts = list(_attempts(inquiry, subject))
+    whole = [a for a in attempts if not a.fit.stops and subject in a.fit.covered]
+    found = [d for a in whole if (d := _why_not_moved(inquiry, subject, a))]
+    refused = _refused_alone(inquiry, subject)
+    order = ("order", "outside-user", "check")
+    best = min(found, key=lambda d: order.index(d.cause), default=None)
+    if best is not None and not (
+        refused and best.cause == "check" and refused.reason in best.reason
+    ):
+        return best
+    if refused is not None:
+        nearest = max(attempts, key=lambda a: a.fit.rank, default=None)
+        return Diagnosis(
+            refused.cause, refused.reason, subject, nearest, refused.expected, refused.found
+        )
+    part = [a for a in attempts if a.fit.stops]
+    if not part:
+        return Diagnosis(
+            "no-pattern",
+            f"{inquiry.target} supports neither {describe(subject)} nor a pattern with it",
+            subject,
+            found=describe(subject),
+        )
+    return _partial(subject, max(part, key=lambda a: (subject in a.fit.covered, a.fit.rank)))
+
+
+def _attempts(inquiry: Inquiry, subject: Call) -> Iterator[Attempt]:
+    """The entries of the table with the operator of a call, each where it fits best."""
+    graph = inquiry.graph_of(subject)
+    if graph is None or not isinstance(subject.op, Op):
+        return
+    above: dict[int, list[Expr]] = {}
+    for position in inquiry.entries_with(subject.op.name):
+        name, pattern, check = inquiry.table[position]
+        near = inquiry.matcher(position, graph)
+        if near.depth not in above:
+            above[near.depth] = _above(subject, graph, near.depth)
+        roots = root_operators(pattern)
+        ends = [e for e in above[near.depth] if roots is None or _callee(e) in roots]
+        fits = [(e, f) for e in ends if _concerns(f := near.fit(e), subject, graph)]
+        if fits:
+            root, fit = max(fits, key=lambda pair: (subject in pair[1].covered, pair[1].rank))
+        else:
+            inner = _inner_fit(near, subject, graph)
+            if inner is None:
+                continue
+            root, fit = subject, inner
+        yield Attempt(position, name, pattern, check, root, graph, fit)
+
+
+def _concerns(fit: Fit, subject: Call, graph: IndexedGraph) -> bool:
+    """Whether a fit says something about a call: it is part of it, or what does not fit."""
+    return subject in fit.covered or any(
+        subject in (s.found, bound_value(s.found, graph)) for s in fit.stops
+    )
+
+
+def _inner_fit(near: NearMatcher, subject: Call, graph: IndexedGraph) -> Fit | None:
+    """The call fits inside a pattern, and what uses it does not."""
+    parts = post_order_patterns(near.pattern)
+    for part in parts:
+        if not (isinstance(part, CallPattern) and part.op_name() == _callee(subject)):
+            continue
+        inner = near.part(part, subject)
+        users = [p for p in parts if isinstance(p, CallPattern) and part in (p.args or ())]
+        if users:
+            outside = graph.outputs[subject]
+            found = outside[0] if outside else subject
+            stop = Stop(users[0], found)
+            stops = (*inner.stops, stop)
+            return Fit(inner.matched, near.size, stops, inner.covered)
+        return Fit(inner.matched, near.size, inner.stops, inner.covered)
+    return None
+
+
+def _above(node: Expr, graph: IndexedGraph, levels: int) -> list[Expr]:
+    """A node and those that use its value, over so many levels."""
+    found: dict[Expr, None] = {node: None}
+    level = [node]
+    for _ in range(levels):
+        level = [u for n in level for u in graph.outputs.get(n, ()) if u not in found]
+        found.update(dict.fromkeys(level))
+        if not level or len(found) > MAX_ROOTS:
+            break
+    return list(found)
+
+
+def _callee(node: Expr) -> str | None:
+    return node.op.name if isinstance(node, Call) and isinstance(node.op, Op) else None
+
+
+def _why_not_moved(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis | None:
+    """All of a pattern matches, and its composite was not made."""
+    name, graph, inside = attempt.name, attempt.graph, attempt.fit.covered
+    answer = attempt.check is None or ask_check(attempt.check, attempt.root, name)
+    if not answer:
+        reason = refusal(f"the check of {name}", attempt.root, answer)
+        return Diagnosis(
+            "check", reason, subject, attempt, "a match that the check accepts", reason
+        )
+    for node in inside:
+        if node is attempt.root or isinstance(node, (Op, Constant)):
+            continue
+        for user in graph.outputs.get(node, ()):
+            if user not in inside and not graph.dominates(attempt.root, user):
+                return Diagnosis(
+                    "outside-user",
+                    f"{name} matches, and {describe(user)}, outside of the match, uses the value "
+                    f"of {describe(node)} inside",
+                    subject, attempt,
+                    f"{describe(node)} used inside the match alone",
+                    f"also used by {describe(user)}",
+                    blocked=node, user=user,
+                )  # fmt: skip
+    for node in inside:
+        other = inquiry.composite(node) if isinstance(node, Call) else None
+        if other is not None and other != name:
+            return Diagnosis(
+                "order",
+                f"{name} matches, and {other} took {describe(node)} before: entries are tried in "
+                f"the order of the table",
+                subject, attempt, f"{name} before {other}", f"{other} before {name}", other=other,
+            )  # fmt: skip
+    return None
+
+
+def _refused_alone(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
+    """The back end's predicate for the operator says no."""
+    predicate = inquiry.predicate(subject)
+    if predicate is None:
+        return None
+    answer = ask_operator(predicate, subject, inquiry.target)
+    if answer:
+        return None
+    reason = getattr(answer, "reason", None) or refusal(inquiry.target, subject, answer)
+    return Diagnosis(
+        "predicate", reason, subject, None, f"a call that {inquiry.target} accepts", reason
+    )
+
+
+def _partial(subject: Call, attempt: Attempt) -> Diagnosis:
+    """Something in a pattern does not fit: what stands there decides the cause."""
+    stop = attempt.fit.stops[0]
+    expected, found = stop.expected, described(stop.found)
+    bound = bound_value(stop.found, attempt.graph)
+    cause, why = "sub-pattern", ""
+    if bound is not None:
+        cause, why = "let", f", which a let binds to {describe(bound)}; no match crosses a let"
+    elif isinstance(stop.found, Var) and wants_constant(stop.pattern):
+        cause, why = "unbound-constant", ", a parameter that is not bound to its value"
+    elif isinstance(stop.found, Let):
+        cause, why = "let", ": a let stands between them; no match crosses a let"
+    reason = f"{attempt.name} expects {expected}, found {found}{why}"
+    unbound = (stop.found.name_hint,) if isinstance(stop.found, Var) else ()
+    return Diagnosis(cause, reason, subject, attempt, expected, found, unbound=unbound)
+
+
+def wants_constant(pattern: DFPattern) -> bool:
+    """Whether a pattern matches constants alone."""
+    return any(
+        isinstance(p, ConstantPattern)
+        or (isinstance(p, ExprPattern) and isinstance(p.expr, Constant))
+        for p in (pattern, *pattern.same_root())
+    )
+
+
+def bound_value(node: Expr, graph: IndexedGraph) -> Expr | None:
+    """What a let binds a variable to."""
+    if not isinstance(node, Var):
+        return None
+    return next(iter(graph.inputs.get(node, ())), None)

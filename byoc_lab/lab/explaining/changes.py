@@ -1,0 +1,341 @@
+"""Changes that may offload a call, the smallest first. Each is tried by running the pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from byoc_lab.errors import ByocLabError
+from byoc_lab.lab.explaining.causes import MAX_NODES, Diagnosis
+from byoc_lab.lab.explaining.inquiry import Inquiry
+from byoc_lab.lab.explaining.module_changes import (
+    Edited,
+    bound,
+    computed_in_float32,
+    computed_twice,
+    other_attributes,
+    parameters,
+    swapped,
+)
+from byoc_lab.lab.explaining.outcome import Outcome, Setup, typed_calls
+from byoc_lab.lab.explaining.pattern_changes import relaxed
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.framework.passes import make_pass
+from byoc_lab.passes.framework.predicates import Checked
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, TupleGetItem, Var, describe
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+
+SIMPLIFIED_BY = {
+    "SimplifyInference": (
+        "nn.batch_norm", "nn.dropout", "nn.layer_norm", "nn.instance_norm", "nn.group_norm",
+        "nn.l2_normalize",
+    ),
+    "CanonicalizeOps": ("nn.bias_add",),
+    "DynamicToStatic": ("dyn.reshape", "dyn.squeeze", "dyn.expand_dims", "dyn.full", "dyn.tile",
+                        "dyn.topk", "dyn.broadcast_to", "dyn.strided_slice", "dyn.one_hot",
+                        "dyn.nn.upsampling", "dyn.nn.pad", "dyn.zeros", "dyn.ones"),
+    "FakeQuantizationToInteger": ("qnn.dequantize", "qnn.quantize"),
+    "CanonicalizeCast": ("cast",),
+}  # fmt: skip
+"""For each pass that replaces operators by simpler ones, the operators."""
+FOLDING = ("FoldConstant", "FoldScaleAxis", "FoldConstant")
+"""The passes that move what a norm becomes into the weights before it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A change that was not run yet. key: equal for trials with the same run. calls: for each call
+    of the input what it is after the change; a call that is not there is itself."""
+
+    what: str
+    setup: Setup
+    key: object
+    calls: dict[Call, Call] = field(default_factory=dict)
+    keeps_numbers: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """A change with which a call is offloaded; the pipeline was run with it.
+
+    what: the change in words. keeps_numbers: whether the network computes the same as before.
+    setup: the changed module, passes and level (`setup.mod`, `setup.passes`, `setup.opt_level`).
+    outcome: the run. region: the external function that has the call then.
+    """
+
+    what: str
+    keeps_numbers: bool
+    setup: Setup = field(repr=False)
+    outcome: Outcome = field(repr=False)
+    call: Call = field(repr=False)
+    region: str = ""
+
+    @property
+    def result(self) -> IRModule:
+        """The partitioned module of the run with the change."""
+        return self.outcome.trace.final
+
+    def __str__(self) -> str:
+        note = "" if self.keeps_numbers else " (then the network computes other numbers)"
+        return self.what + note
+
+
+class Workbench:
+    """Tries changes for the calls of an inquiry; changes that several calls share run once."""
+
+    def __init__(self, inquiry: Inquiry):
+        self.inquiry = inquiry
+        self._runs: dict[object, Outcome | None] = {}
+
+    def smallest(self, found: Diagnosis, call: Call) -> Change | None:
+        """The first change with which `call` is offloaded; None if none of those tried does it."""
+        return self.first(self._trials(found, call), call)
+
+    def first(self, trials: Iterator[Trial], call: Call) -> Change | None:
+        """The first of some changes with which `call` is offloaded."""
+        for trial in trials:
+            outcome = self._run(trial)
+            if outcome is None:
+                continue
+            there = trial.calls.get(call, call)
+            if outcome.place(there).offloaded:
+                region = outcome.homes[outcome.place(there).inside[0]].region
+                return Change(trial.what, trial.keeps_numbers, trial.setup, outcome, there, region)
+        return None
+
+    def _run(self, trial: Trial) -> Outcome | None:
+        if trial.key not in self._runs:
+            try:
+                outcome = trial.setup.run(self.inquiry.target)
+                self._runs[trial.key] = outcome if outcome.trace.error is None else None
+            except ByocLabError:  # with this change the pipeline fails, so it is no change
+                self._runs[trial.key] = None
+        return self._runs[trial.key]
+
+    # Which changes suit which cause -------------------------------------------------------------
+
+    def _trials(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
+        yield from self.levels()
+        yield from self.passes(found)
+        of_cause: dict[str, Callable[[Diagnosis, Call], Iterator[Trial]]] = {
+            "name": self._names, "order": self._orders, "pruned": self._without_pass,
+            "merge": self._without_pass, "let": self._graph_form,
+            "outside-user": self._computed_twice, "unbound-constant": self._bound,
+            "sub-pattern": self._relaxed, "check": self._other_call, "predicate": self._other_call,
+        }  # fmt: skip
+        if found.cause in of_cause:
+            yield from of_cause[found.cause](found, call)
+
+    def levels(self) -> Iterator[Trial]:
+        """Without skipping the passes that were skipped."""
+        setup = self.inquiry.setup
+        skipped = [s for s in self.inquiry.outcome.trace.stages if s.skipped]
+        off = [s.name for s in skipped if s.name in setup.disabled]
+        for name in dict.fromkeys(off):
+            rest = tuple(n for n in setup.disabled if n != name)
+            yield Trial(
+                f"do not disable {name} in the PassContext",
+                replace(setup, disabled=rest), ("enabled", name),
+            )  # fmt: skip
+        needed = [make_pass(s.name).opt_level for s in skipped if s.name not in off]
+        for level in sorted({n for n in needed if n > setup.opt_level}):
+            names = dict.fromkeys(
+                s.name
+                for s in skipped
+                if s.name not in off and make_pass(s.name).opt_level <= level
+            )
+            yield Trial(
+                f"run under PassContext(opt_level={level}): {', '.join(names)} needs it, and the "
+                f"context has {setup.opt_level}",
+                replace(setup, opt_level=level), ("level", level),
+            )  # fmt: skip
+
+    def passes(self, found: Diagnosis) -> Iterator[Trial]:
+        """With a pass that simplifies what stands in the way, before patterns are matched."""
+        if found.cause in ("name", "merge", "pruned", "let"):
+            return
+        there = {getattr(p, "name", "") for p in self.inquiry.setup.passes}
+        for name in _simplifiers(found):
+            if name not in there:
+                yield self._with_passes(name)
+                yield self._with_passes(name, *FOLDING)
+        suspects = [found.subject, *([found.stop.found] if found.stop else [])]
+        if any(map(_is_computed_constant, suspects)):
+            yield self._with_passes("FoldConstant")
+            yield self._with_passes(*FOLDING)
+
+    def _with_passes(self, *names: str) -> Trial:
+        setup = self.inquiry.setup
+        position = self._position()
+        return Trial(
+            f"run {' and '.join(dict.fromkeys(names))} before {self._before()}",
+            setup.with_pass(position, *(make_pass(n) for n in names)), ("passes", names),
+        )  # fmt: skip
+
+    def _position(self) -> int:
+        """The position of the pass that looks for operators to offload."""
+        found = self.inquiry.merge_composite or self.inquiry.annotate_target
+        return found[0] if found else len(self.inquiry.setup.passes)
+
+    def _before(self) -> str:
+        passes = self.inquiry.setup.passes
+        position = self._position()
+        return str(getattr(passes[position], "name", "the end")) if position < len(passes) else "it"
+
+    def _names(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
+        target = self.inquiry.target
+        if found.other:  # a composite
+            last = found.other.rpartition(".")[2]
+            new = f"{target}.{last}"
+            table = [(new, p, c) if n == found.other else (n, p, c) for n, p, c in self._table]
+            yield self._with_table(f"call the pattern {new!r}, not {found.other!r}", table)
+        yield from self._targets([target])
+
+    def _targets(self, targets: list[str]) -> Iterator[Trial]:
+        annotate = self.inquiry.annotate_target
+        if annotate is None or list(annotate[1].targets) == targets:
+            return
+        old = annotate[1]
+        new = AnnotateTarget(targets, old.include_non_call_ops, old.era, old.beyond_tvm)
+        shown = repr(targets[0]) if len(targets) == 1 else repr(targets)
+        yield Trial(
+            f"write AnnotateTarget({shown}), not AnnotateTarget({old.targets!r})",
+            self.inquiry.setup.replacing(annotate[0], new), ("targets", tuple(targets)),
+        )  # fmt: skip
+
+    def _orders(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
+        if found.attempt is None:  # another target takes it
+            others = [t for t in self.inquiry.annotated_targets if t != self.inquiry.target]
+            yield from self._targets([self.inquiry.target, *others])
+            return
+        table = list(self._table)
+        entry = table.pop(found.attempt.position)
+        before = next((n for n, e in enumerate(table) if e[0] == found.other), 0)
+        table.insert(before, entry)
+        yield self._with_table(f"move {entry[0]} before {found.other} in the pattern table", table)
+
+    def _without_pass(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
+        setup = self.inquiry.setup
+        rest = tuple(p for p in setup.passes if getattr(p, "name", "") != found.other)
+        yield Trial(
+            f"leave {found.other} out of the pipeline",
+            replace(setup, passes=rest), ("without", found.other),
+        )  # fmt: skip
+
+    def _graph_form(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
+        yield self._with_passes("ToGraphNormalForm")
+
+    def _computed_twice(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
+        inner, inside = found.blocked, found.attempt.fit.covered if found.attempt else frozenset()
+        origin = self._origin(inner)
+        if origin is None:
+            return
+        keep = {c for n in inside if (c := self._origin(n)) is not None}
+        yield self._edited(
+            f"compute {describe(origin)} a second time for its users outside of the match",
+            computed_twice(self.inquiry.setup.mod, origin, keep),
+        )
+
+    def _bound(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
+        yield from self._with_bound(found.unbound)
+        params = [n for n in parameters(self.inquiry.setup.mod)[1:] if n not in found.unbound]
+        if params:
+            yield from self._with_bound((*found.unbound, *params), "all parameters but the first")
+
+    def _with_bound(self, names: Sequence[str], words: str = "") -> Iterator[Trial]:
+        shown = words or ", ".join(f"%{n}" for n in names)
+        for value in (1, 0):
+            edited = bound(self.inquiry.setup.mod, names, value)
+            if edited is not None:
+                yield self._edited(
+                    f"bind {shown} with bind_params_by_name(mod['main'], params); tried with "
+                    f"{'ones' if value else 'zeros'} as values",
+                    edited,
+                    ("bound", tuple(names), value),
+                )
+
+    def _relaxed(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
+        assert found.attempt is not None and found.stop is not None
+        yield from self._other_call(found, call, attributes=False)
+        position, name = found.attempt.position, found.attempt.name
+        for what, pattern in relaxed(found.attempt.pattern, found.stop):
+            table = list(self._table)
+            table[position] = (name, pattern, table[position][2])
+            key = ("relaxed", position, found.stop.pattern, what)
+            yield self._with_table(f"in the pattern {name}, {what}", table, key)
+
+    def _other_call(self, found: Diagnosis, call: Call, attributes: bool = True) -> Iterator[Trial]:
+        """The call itself, or one that it is matched with, written in another way."""
+        mod = self.inquiry.setup.mod
+        inside = found.attempt.fit.covered if found.attempt else frozenset()
+        near = [c for n in inside if (c := self._origin(n)) is not None]
+        if found.stop is not None:
+            near += [c for c in (self._origin(found.stop.found),) if c is not None]
+        calls = list(dict.fromkeys([call, *sorted(near, key=self._order.__getitem__)]))
+        for c in calls:
+            for what, edited in swapped(mod, c):
+                yield self._edited(what, edited)
+        if found.cause == "check":
+            names = [a.name_hint for c in calls for a in c.args if isinstance(a, Var)]
+            for name in dict.fromkeys(names):
+                yield from self._with_bound([name])
+        for c in calls if attributes else ():
+            for what, edited, same in other_attributes(mod, c):
+                yield self._edited(what, edited, keeps=same)
+        in_float32 = computed_in_float32(mod, call) if attributes else None
+        if in_float32 is not None:
+            yield self._edited(f"compute {describe(call)} in float32", in_float32, keeps=False)
+
+    # Building blocks -----------------------------------------------------------------------------
+
+    @property
+    def _table(self) -> list[Checked]:
+        return list(self.inquiry.table)
+
+    def _with_table(self, what: str, table: list[Checked], key: object = None) -> Trial:
+        merge = self.inquiry.merge_composite
+        assert merge is not None
+        setup = self.inquiry.setup.replacing(merge[0], MergeComposite(table))
+        return Trial(what, setup, key or ("table", what))
+
+    def _edited(self, what: str, edited: Edited, key: object = None, keeps: bool = True) -> Trial:
+        """A trial on a changed module, whose calls are typed anew."""
+        mod, images = edited
+        try:
+            typed, types = typed_calls(mod)
+        except ByocLabError:  # of other types: the run fails in the same way
+            typed, types = mod, {}
+        calls = {a: types.get(b, b) for a, b in images.items()}
+        setup = replace(self.inquiry.setup, mod=typed)
+        return Trial(what, setup, key or object(), calls, keeps)
+
+    @property
+    def _order(self) -> dict[Call, int]:
+        return self.inquiry.positions
+
+    def _origin(self, node: Expr | None) -> Call | None:
+        """The call of the input that a node, as patterns see it, comes from."""
+        return self.inquiry.origin(node) if isinstance(node, Call) else None
+
+
+def _simplifiers(found: Diagnosis) -> list[str]:
+    """The passes that replace the call, or what a pattern found in its place."""
+    nodes: list[Expr] = [found.subject]
+    nodes += [s.found for s in (found.attempt.fit.stops if found.attempt else ())]
+    nodes += [n.tuple_value for n in nodes if isinstance(n, TupleGetItem)]
+    nodes += [a for n in nodes if isinstance(n, Call) for a in n.args if isinstance(a, Call)]
+    nodes += [n.tuple_value for n in nodes if isinstance(n, TupleGetItem)]
+    names = {n.op.name for n in nodes if isinstance(n, Call) and isinstance(n.op, Op)}
+    return [p for p, replaced in SIMPLIFIED_BY.items() if names.intersection(replaced)]
+
+
+def _is_computed_constant(node: Expr) -> bool:
+    """Whether a call computes with constants alone."""
+    if not isinstance(node, Call) or not node.args:
+        return False
+    for n, below in enumerate(post_order(node)):
+        if n > MAX_NODES or not isinstance(below, (Call, Constant, Op)):
+            return False
+    return True

@@ -1,0 +1,236 @@
+"""`decode`: what an error message of TVM or of byoc_lab means, and where its cause is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import overload
+
+from byoc_lab.errors import ArgumentError
+from byoc_lab.lab.explaining.messages import ALL, Message
+from byoc_lab.lab.linting import Finding, lint
+from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.module import IRModule
+
+BEFORE, AFTER = 400, 6000
+"""Characters around a fixed part of a message that are looked at."""
+LONGEST = 3000
+"""Characters of the longest message that is recognized, from its fixed part on."""
+
+
+class _Values(dict[str, str]):
+    def __missing__(self, key: str) -> str:
+        return ""
+
+
+@dataclass(frozen=True, eq=False)
+class Meaning:
+    """One error message that was found in a text.
+
+    name: of the message. text: as it was found, at `start` in the text. cause, what_to_do: in
+    words. era: the versions that say so. rules: codes of the lint rules that find the place.
+    lesson: the case that shows the trouble, "" for none. findings: those of the rules in the module
+    that was given; node: the node that the error itself had.
+    """
+
+    message: Message
+    text: str
+    start: int
+    cause: str
+    what_to_do: str
+    findings: tuple[Finding, ...] = ()
+    node: Expr | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.message.name
+
+    @property
+    def era(self) -> str:
+        return self.message.era
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        return self.message.rules
+
+    @property
+    def lesson(self) -> str:
+        return self.message.lesson
+
+    @property
+    def rule(self) -> str:
+        """The rule that found the place in the module, or else the one that fits best; "" for
+        none."""
+        if self.findings:
+            return self.findings[0].code
+        return self.rules[0] if self.rules else ""
+
+    @property
+    def edge(self) -> tuple[Expr, int | None] | None:
+        """The call at fault and the position of its argument (None: the call as a whole), in the
+        module that was given; None if the place is not known."""
+        for finding in self.findings:
+            if finding.node is not None:
+                return finding.node, finding.argument
+        return (self.node, None) if self.node is not None else None
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.text.strip()[:200]}",
+            f"  said by  {self.era}",
+            f"  cause    {self.cause}",
+            f"  to do    {self.what_to_do}",
+        ]
+        if self.rule:
+            lines.append(f"  rule     {self.rule}")
+        if self.lesson:
+            lines.append(f"  lesson   {self.lesson}")
+        lines += [f"  found    {str(f).splitlines()[0]}" for f in self.findings[:3]]
+        return "\n".join(lines)
+
+
+class Decoded(Sequence[Meaning]):
+    """The messages that were found in a text, in its order; false if none is known.
+
+    `cause`, `what_to_do`, `rule`, `lesson` and `edge` are those of the first one.
+    """
+
+    def __init__(self, found: Sequence[Meaning], size: int, looked: bool):
+        self._found = list(found)
+        self._size = size
+        self._looked = looked
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __iter__(self) -> Iterator[Meaning]:
+        return iter(self._found)
+
+    @overload
+    def __getitem__(self, index: int) -> Meaning: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Meaning]: ...
+    def __getitem__(self, index: int | slice) -> Meaning | list[Meaning]:
+        return self._found[index]
+
+    @property
+    def known(self) -> bool:
+        """Whether any message of the text is known."""
+        return bool(self._found)
+
+    @property
+    def cause(self) -> str:
+        return self._found[0].cause if self._found else ""
+
+    @property
+    def what_to_do(self) -> str:
+        return self._found[0].what_to_do if self._found else ""
+
+    @property
+    def rule(self) -> str:
+        return self._found[0].rule if self._found else ""
+
+    @property
+    def lesson(self) -> str:
+        return self._found[0].lesson if self._found else ""
+
+    @property
+    def edge(self) -> tuple[Expr, int | None] | None:
+        return self._found[0].edge if self._found else None
+
+    def __str__(self) -> str:
+        if not self._found:
+            return (
+                f"no known message in this text of {self._size} characters: {len(ALL)} messages of "
+                f"TVM 0.6 to 0.19 and of byoc_lab are known. byoc_lab.lint(mod) looks at a module "
+                f"without a message"
+            )
+        lines = [str(m) for m in self._found]
+        if self._looked and not any(m.findings for m in self._found):
+            lines.append("lint finds nothing of this kind in the module that was given")
+        return "\n\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Decoded: {', '.join(m.name for m in self) or 'unknown'}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def decode(text: str | BaseException, mod: IRModule | None = None) -> Decoded:
+    """What the error messages in `text` mean, of TVM 2020 to 0.19 and of byoc_lab.
+
+    text: a message, a log around it of any length, or an exception. mod: the module that the pass
+        got, annotated; with it the result has the edge at fault, as `lint` finds it.
+
+    Raises ArgumentError for a `text` or `mod` of another type.
+    """
+    node = getattr(text, "node", None)
+    if isinstance(text, BaseException):
+        text = f"{type(text).__name__}: {text}"
+    if not isinstance(text, str):
+        raise ArgumentError(
+            f"decode takes the text of an error or the exception, found {type(text).__name__}"
+        )
+    if mod is not None and not isinstance(mod, IRModule):
+        raise ArgumentError(
+            f"decode: mod must be the module that the pass got, found {type(mod).__name__}"
+        )
+    findings = list(lint(mod)) if mod is not None else []
+    found = [
+        _meaning(message, text[start:end], start, values, findings, node)
+        for start, end, message, values in _matches(text)
+    ]
+    return Decoded(found, len(text), mod is not None)
+
+
+def _matches(text: str) -> list[tuple[int, int, Message, dict[str, str]]]:
+    """The first place of each message, in order; of messages that overlap, the first in `ALL`."""
+    found: list[tuple[int, int, Message, dict[str, str]]] = []
+    for message in ALL:
+        place = _first(message, text)
+        if place is None:
+            continue
+        start, end, values = place
+        if all(end <= s or e <= start for s, e, _, _ in found):
+            found.append((start, end, message, values))
+    return sorted(found, key=lambda f: f[0])
+
+
+def _first(message: Message, text: str) -> tuple[int, int, dict[str, str]] | None:
+    """Where a message first is. Only the surroundings of its fixed parts are looked at, so that
+    the time grows with the length of the text alone."""
+    for anchor in message.anchors:
+        at = text.find(anchor)
+        while at >= 0:
+            begin = max(0, at - BEFORE)
+            hit = message.expression.search(text[begin : at + AFTER])
+            if hit:
+                values = {k: v.strip() for k, v in hit.groupdict().items() if v}
+                return begin + hit.start(), begin + hit.end(), values
+            at = text.find(anchor, at + AFTER - LONGEST)
+    return None
+
+
+def _meaning(
+    message: Message,
+    text: str,
+    start: int,
+    values: dict[str, str],
+    findings: Sequence[Finding],
+    node: object,
+) -> Meaning:
+    if "node" in values:  # ends a sentence
+        values["node"] = f": {values['node']}"
+    filled = _Values(values)
+    mine = [f for code in message.rules for f in findings if f.code == code]
+    return Meaning(
+        message,
+        text,
+        start,
+        message.cause.format_map(filled).strip(),
+        message.todo.format_map(filled),
+        tuple(mine),
+        node if isinstance(node, Expr) else None,
+    )

@@ -1,0 +1,185 @@
+"""`Inquiry`: one run of a pipeline, as the questions about its calls need it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+from byoc_lab.lab.explaining.near_miss import NearMatcher, operators_of
+from byoc_lab.lab.explaining.outcome import Home, Outcome, Setup, homes_of
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.framework.passes import is_optimizable
+from byoc_lab.passes.framework.predicates import Checked
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
+
+
+class Inquiry:
+    """A pipeline that ran on a module, for one target; everything else is computed when asked."""
+
+    def __init__(self, setup: Setup, target: str):
+        self.setup = setup
+        self.target = target
+        self.outcome: Outcome = setup.run(target)
+        self._matchers: dict[tuple[int, IndexedGraph], NearMatcher] = {}
+
+    # The pipeline --------------------------------------------------------------------------------
+
+    @cached_property
+    def merge_composite(self) -> tuple[int, MergeComposite] | None:
+        """The position of MergeComposite in the pipeline, and the pass."""
+        return self.setup.first(MergeComposite)
+
+    @cached_property
+    def annotate_target(self) -> tuple[int, AnnotateTarget] | None:
+        """The position of AnnotateTarget in the pipeline, and the pass."""
+        return self.setup.first(AnnotateTarget)
+
+    @property
+    def annotated_targets(self) -> Sequence[str]:
+        """The targets that AnnotateTarget asks, in its order."""
+        return self.annotate_target[1].targets if self.annotate_target else ()
+
+    @property
+    def table(self) -> Sequence[Checked]:
+        """The pattern table of the pipeline."""
+        return self.merge_composite[1].table if self.merge_composite else ()
+
+    def predicate(self, call: Call) -> Callable[[Call], Any] | None:
+        """The target's predicate for the operator of a call."""
+        if self.annotate_target is None or not isinstance(call.op, Op):
+            return None
+        found: Callable[[Call], Any] | None = self.annotate_target[1].predicate(
+            call.op, self.target
+        )
+        return found
+
+    # Stages --------------------------------------------------------------------------------------
+
+    @cached_property
+    def matching(self) -> int:
+        """The number of the stage before which patterns see the module: MergeComposite's, or else
+        AnnotateTarget's, or else the end."""
+        for name in ("MergeComposite", "AnnotateTarget"):
+            stage = self.outcome.stage(name)
+            if stage is not None:
+                return stage
+        return len(self.outcome.trace.stages)
+
+    def subject(self, call: Call) -> Call:
+        """A call of the input as patterns see it: of several images one that stays outside."""
+        images = self.outcome.images(call, self.matching)
+        homes = self.outcome.homes
+        for image in images:
+            final = self.outcome.follow(image, self.matching)
+            if not final or any(n not in homes or homes[n].compiler != self.target for n in final):
+                return image
+        return images[0] if images else call
+
+    @cached_property
+    def positions(self) -> dict[Call, int]:
+        """The position of each call of the input."""
+        return {c: n for n, c in enumerate(self.outcome.calls)}
+
+    def origin(self, node: Call) -> Call | None:
+        """The call of the input that a call, as patterns see it, comes from."""
+        return self._origins.get(node)
+
+    @cached_property
+    def _origins(self) -> dict[Call, Call]:
+        found: dict[Call, Call] = {}
+        for call in self.outcome.calls:
+            for image in self.outcome.images(call, self.matching):
+                found.setdefault(image, call)
+        return found
+
+    def partitioned_home(self, subject: Call) -> Home | None:
+        """The region that a call, as patterns see it, was in right after PartitionGraph."""
+        stage = self.outcome.stage("PartitionGraph")
+        if stage is None or self._partitioned is None:
+            return None
+        for image in self.outcome.follow(subject, self.matching, stage + 1):
+            if image in self._partitioned:
+                return self._partitioned[image]
+        return None
+
+    @cached_property
+    def _partitioned(self) -> dict[Expr, Home] | None:
+        stage = self.outcome.stage("PartitionGraph")
+        after = self.outcome.trace.stages[stage].after if stage is not None else None
+        return homes_of(after) if after is not None else None
+
+    def pass_that_removed(self, region: str) -> str:
+        """The name of the pass after which a region is gone."""
+        for stage in self.outcome.trace.stages:
+            names = [
+                {gv.name_hint for gv in mod.functions} if mod is not None else {region}
+                for mod in (stage.before, stage.after)
+            ]
+            if region in names[0] and region not in names[1]:
+                return stage.name
+        return "a later pass"
+
+    def composite(self, node: Call) -> str | None:
+        """The name of the composite function that a call, as patterns see it, was moved into."""
+        stage = self.outcome.stage("MergeComposite")
+        if stage is None:
+            return None
+        images = self.outcome.follow(node, stage, stage + 1)
+        return next((self._composites[i] for i in images if i in self._composites), None)
+
+    @cached_property
+    def _composites(self) -> dict[Expr, str]:
+        stage = self.outcome.stage("MergeComposite")
+        after = self.outcome.trace.stages[stage].after if stage is not None else None
+        found: dict[Expr, str] = {}
+        for func in after.functions.values() if after is not None else ():
+            for node in post_order(func):
+                if isinstance(node, Function) and "Composite" in node.attrs:
+                    found.update(dict.fromkeys(post_order(node.body), str(node.attrs["Composite"])))
+        return found
+
+    # Patterns ------------------------------------------------------------------------------------
+
+    @property
+    def graphs(self) -> list[IndexedGraph]:
+        """The graphs that patterns are matched in, one for each function."""
+        return list(dict.fromkeys(self._graphs.values()))
+
+    def graph_of(self, node: Expr) -> IndexedGraph | None:
+        """The graph that patterns are matched in, of the function that a node is in."""
+        return self._graphs.get(node)
+
+    @cached_property
+    def _graphs(self) -> dict[Expr, IndexedGraph]:
+        stages = self.outcome.trace.stages
+        last = self.matching == len(stages)
+        mod = self.outcome.trace.final if last else stages[self.matching].before
+        found: dict[Expr, IndexedGraph] = {}
+        for func in mod.functions.values():
+            if is_optimizable(func):
+                graph = IndexedGraph(func)
+                found.update(dict.fromkeys(graph.nodes, graph))
+        return found
+
+    def entries_with(self, operator: str) -> Sequence[int]:
+        """The positions of the entries whose pattern has an operator."""
+        return self._entries.get(operator, ())
+
+    @cached_property
+    def _entries(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for position, (_, pattern, _) in enumerate(self.table):
+            for name in operators_of(pattern):
+                found.setdefault(name, []).append(position)
+        return found
+
+    def matcher(self, position: int, graph: IndexedGraph) -> NearMatcher:
+        """How near the pattern of an entry comes, in a graph."""
+        key = position, graph
+        if key not in self._matchers:
+            self._matchers[key] = NearMatcher(self.table[position][1], graph)
+        return self._matchers[key]

@@ -1,0 +1,13 @@
+"""What error messages mean: one record for each message, with a sample that is its test."""
+
+from __future__ import annotations
+
+from byoc_lab.lab.explaining.messages import building, own, partitioning, programs, typing
+from byoc_lab.lab.explaining.messages.record import Message
+
+ALL: tuple[Message, ...] = (
+    *own.MESSAGES, *partitioning.MESSAGES, *building.MESSAGES, *programs.MESSAGES, *typing.MESSAGES
+)  # fmt: skip
+"""Every message that is known; of two that are in a text at one place, the first here counts."""
+
+__all__ = ["ALL", "Message"]

@@ -1,0 +1,148 @@
+"""Messages of building and running partitioned modules."""
+
+from __future__ import annotations
+
+from byoc_lab.lab.explaining.messages.record import Message
+
+ANY_TVM = "TVM 0.6 to 0.19"
+
+MESSAGES = (
+    Message(
+        "no-codegen",
+        ("external codegen tool for", "the codegen tool for", "external codegen for"),
+        r"(?:Failed to find|Cannot find) (?:the )?(?:external )?codegen(?: tool)? for "
+        r"(?P<name>(?:relay\.ext\.)?[\w.-]+)",
+        ANY_TVM,
+        "The module has a region for a compiler without code generator: {name} is not registered. "
+        "The name is misspelt, or TVM was built without it",
+        "Register relay.ext.<compiler>, build TVM with it (for DNNL: set(USE_DNNL ON) in "
+        "config.cmake), or annotate for a compiler that is there",
+        ("Check failed: (pf) is false: Failed to find the external codegen tool for relay.ext.A",
+         "Check failed: pf: Failed to find the codegen tool for relay.ext.dnnl",
+         "TVMError: Cannot find external codegen for ccompilr"),
+    ),
+    Message(
+        "annotation-built",
+        ("doesn't have an FTVMStrategy registered", "doesn't have FTVMStrategy registered"),
+        r"(?P<name>annotation\.compiler_(?:begin|end)) doesn't have (?:an )?FTVMStrategy",
+        "TVM 0.7 to 0.19",
+        "The module still has annotations: {name} cannot be computed. A pass that evaluates "
+        "constants meets them as well (FoldConstant on annotated constants)",
+        "Run PartitionGraph before building, and fold constants before AnnotateTarget",
+        ("AssertionError: annotation.compiler_begin doesn't have an FTVMStrategy registered. You "
+         "can register one in python with `tvm.relay.op.register_strategy`.",),
+    ),
+    Message(
+        "no-strategy",
+        ("have an FTVMStrategy registered", "have FTVMStrategy registered"),
+        r"(?P<name>[\w.]+) doesn't have (?:an )?FTVMStrategy",
+        "TVM 0.7 to 0.19",
+        "TVM cannot compile {name} itself, and no region takes it",
+        "Offload it, or replace it by a pass (Legalize for qnn, DynamicToStatic for dyn)",
+        ("AssertionError: qnn.conv2d doesn't have an FTVMStrategy registered.",),
+    ),
+    Message(
+        "unknown-composite",
+        ("Unknown composite function", "Unrecognized DNNL pattern", "Unsupported composite"),
+        r"(?:Unknown composite function|Unrecognized DNNL pattern|Unsupported composite"
+        r"(?: function)?):? ?(?P<name>[\w.]*)",
+        ANY_TVM,
+        "The code generator gets a composite that it does not know: {name}. The pattern table has "
+        "entries that it does not implement",
+        "Implement it in the code generator, or take the entry out of the table; names must agree, "
+        "prefix included",
+        ("Check failed: Unknown composite function:dnnl.conv2d_sum",
+         "TVMError: Unrecognized DNNL pattern: dnnl.dense_gelu"),
+        lesson="fused-ops",
+    ),
+    Message(
+        "unsupported-op",
+        ("Unsupported op",),
+        r"Unsupported op(?:erator)?:? ?(?P<name>[\w.]*)",
+        ANY_TVM,
+        "A region has an operator that the code generator cannot translate: {name}",
+        "Make the predicate (target.<compiler>) or the pattern's check refuse it, so that it stays "
+        "on the host",
+        ("TVMError: Unsupported op: AttrStmt(nn.batch_norm)",
+         "Check failed: Unsupported op: nn.conv3d"),
+    ),
+    Message(
+        "no-json-runtime",
+        ("Cannot find JSON runtime module to create",),
+        r"Cannot find JSON runtime module to create",
+        "TVM 0.7 to 0.19",
+        "The code generator of the region is there, and the runtime that executes its JSON is not",
+        "Build TVM's runtime with it (USE_DNNL=JSON, for example), on the machine that runs, too",
+        ("Check failed: pf != nullptr: Cannot find JSON runtime module to create",),
+    ),
+    Message(
+        "no-loader",
+        ("Binary was created using", "runtime.module.loadbinary_"),
+        r"(?:Binary was created using \{?(?P<name>\w+)\}? but a loader|Loader (?P<loader>\w+) ?\("
+        r"runtime\.module\.loadbinary_)",
+        ANY_TVM,
+        "A library has regions of {name}{loader}, and the TVM that loads it was built without the "
+        "runtime of it",
+        "Load it with a TVM that was built with this back end",
+        ("Binary was created using {dnnl_json} but a loader of that name is not registered.",
+         "Check failed: f != nullptr: Loader dnnl_json (runtime.module.loadbinary_dnnl_json) is "
+         "not presented."),
+    ),
+    Message(
+        "no-function-in-modules",
+        ("in the imported modules or global registry",),
+        r"Cannot find function (?P<name>\w+) in the imported modules or global registry",
+        ANY_TVM,
+        "The program calls the external function {name}, and no module that is linked has it: the "
+        "code generator made another symbol than the function's global_symbol, or its module was "
+        "not imported or not exported",
+        "Use the function's global_symbol as the symbol; save with export_library, which takes "
+        "imported modules along",
+        ("Check failed: Cannot find function tvmgen_default_dnnl_main_0 in the imported modules or "
+         "global registry.",),
+    ),
+    Message(
+        "entries-mismatch",
+        ("Found mismatch in the number of provided data entr",),
+        r"Found mismatch in the number of provided data entr",
+        "TVM 0.7 to 0.19",
+        "A region is called with another number of tensors than its code has inputs and outputs",
+        "Rebuild the library from the partitioned module; check that constants were bound at "
+        "build time and at run time alike",
+        ("Check failed: args.size() == input_var_eid_.size() + outputs_.size() (3 vs. 4): Found "
+         "mismatch in the number of provided data entryies and required.",),
+    ),
+    Message(
+        "duplicate-symbol",
+        ("multiple definition of", "duplicate symbol"),
+        r"multiple definition of [`'\"](?P<name>\w+)|duplicate symbol:? (?P<symbol>\S+)",
+        ANY_TVM,
+        "Two functions of one library have the same symbol: {name}{symbol}",
+        "Give each external function its own global_symbol; partition modules that are linked "
+        "together with different values of mod_name",
+        ("ld: /tmp/lib1.o: multiple definition of `tvmgen_default_dnnl_main_0'; /tmp/lib0.o",
+         "ld.lld: error: duplicate symbol: dnnl_0"),
+    ),
+    Message(
+        "operator-not-registered",
+        ("is not registered",),
+        r"(?:AttributeError: )?Operator (?P<name>[\w.]+) is not registered",
+        ANY_TVM,
+        "No operator is named {name}",
+        "Correct the name; relay.op.Op.get lists the operators of a like name",
+        ("AttributeError: Operator nn.conv2 is not registered",),
+    ),
+    Message(
+        "relay-is-gone",
+        ("No module named 'tvm.relay", "cannot import name 'relay' from 'tvm'",
+         "module 'tvm' has no attribute 'relay'"),
+        r"No module named 'tvm\.relay|cannot import name 'relay' from 'tvm'|module 'tvm' has no "
+        r"attribute 'relay'",
+        "TVM 0.20 and later",
+        "This TVM has no Relay: it was removed in 0.20",
+        "Import byoc_lab.relay, or run the script with python -m byoc_lab.compat, which gives it "
+        "TVM's names",
+        ("ModuleNotFoundError: No module named 'tvm.relay'",
+         "ImportError: cannot import name 'relay' from 'tvm' (/lib/tvm/__init__.py)"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,122 @@
+"""Messages of byoc_lab itself."""
+
+from __future__ import annotations
+
+from byoc_lab.lab.explaining.messages.record import Message
+
+HERE = "byoc_lab"
+
+MESSAGES = (
+    Message(
+        "own-open-region",
+        (" contains free variables: [%",),
+        r"@(?P<function>\S+) contains free variables: \[%(?P<variable>\w+?_\d+_i\d+)\b",
+        HERE,
+        "%{variable}, in @{function}, is the input of a region that was opened and has no end: a "
+        "compiler_begin without its compiler_end, or around the value of a let",
+        "Remove the begin on the value of the let, or put the compiler_end where the value of the "
+        "region leaves; byoc_lab.lint of the annotated module names the edge",
+        ("FreeVariableError: @main contains free variables: [%dnnl_0_i0: Tensor[(4, 4), float32]]. "
+         "A global function may only use its own parameters;",),
+        ("BYL002", "BYL010", "BYL004", "BYL008"),
+        "let-bound-calls",
+    ),
+    Message(
+        "own-free-variables",
+        (" contains free variables: [%",),
+        r"@(?P<function>\S+) contains free variables: \[(?P<variables>%[^\]]{0,2000})",
+        HERE,
+        "@{function} uses {variables}, which it does not bind. Where PartitionGraph made it, a "
+        "region has an input without compiler_begin, or one that is opened and never closed",
+        "byoc_lab.lint of the annotated module names the edge",
+        ("FreeVariableError: @dnnl_main_6 contains free variables: [%data, %w]. A global function "
+         "may only use its own parameters;",),
+        ("BYL003", "BYL001", "BYL002", "BYL004", "BYL008", "BYL010"),
+        "nested-partition",
+    ),
+    Message(
+        "own-mixed-arguments",
+        ("with values from outside",),
+        r"(?P<call>\S+) mixes values of region (?P<region>\d+) \((?P<compiler>[^)]+)\) with values "
+        r"from outside: (?P<outside>[^\n]{1,300}?)\. Put[^\n]*",
+        HERE,
+        "{call} has arguments in region {region} of {compiler} and arguments outside: {outside}",
+        "Put compiler_begin on the arguments from outside",
+        ("nn.relu(...) mixes values of region 0 (dnnl) with values from outside: variable %y. Put "
+         "compiler_begin[dnnl] on these arguments (TVM: Arg regions are inconsistent)",),
+        ("BYL001",),
+        "batch-norm",
+    ),
+    Message(
+        "own-end-without-region",
+        ("] closes nothing: ",),
+        r"compiler_end\[(?P<compiler>[^\]]+)\] closes nothing: (?P<value>[^\n]{1,200}?) is in no "
+        r"region[^\n]*",
+        HERE,
+        "A compiler_end of {compiler} is around {value}, which no region has",
+        "Put compiler_begin on every input of what is to be closed, or remove the end",
+        ("compiler_end[dnnl] closes nothing: variable %a is in no region. Put compiler_begin on "
+         "every input of what it is to close, or remove it (TVM: Cannot find the corresponding "
+         "region for end annotation)",),
+        ("BYL001", "BYL010", "BYL003"),
+    ),
+    Message(
+        "own-two-compilers",
+        (" and is closed for ",),
+        r"region (?P<region>\d+) was opened for (?P<opened>\S+) and is closed for "
+        r"(?P<closed>[^;\s]+)[^\n]*",
+        HERE,
+        "Region {region} is opened for {opened} and closed for {closed}",
+        "Use one compiler for both; annotate once, with a list of targets",
+        ("region 0 was opened for dnnl and is closed for default; use one compiler for both (TVM: "
+         "Check failed: region->GetTarget() == target)",),
+        ("BYL006",),
+    ),
+    Message(
+        "own-cycle",
+        ("depends on its own result: ", "depends on itself through another region"),
+        r"a region depends on its own result: (?P<path>[^\n]{1,500}?)\. A value|depends on itself "
+        r"through another region",
+        HERE,
+        "A region needs its own result: a value leaves it, is used outside, and comes back. {path}",
+        "End the region at the value that leaves, and begin another after it",
+        ("a region depends on its own result: add(...) <- tanh(...) <- exp(...). A value leaves "
+         "it, is used outside, and comes back.",
+         "<region 3 of dnnl: 4 nodes> depends on itself through another region; end it at the "
+         "value that leaves it"),
+        ("BYL007",),
+    ),
+    Message(
+        "own-name-taken",
+        (" would be named @",),
+        r"the external function @(?P<name>\w+) would be named @(?P<taken>\w+)",
+        HERE,
+        "The module already has a function @{taken}; partitioning a module twice does this",
+        "Partition once, or give PartitionGraph another mod_name",
+        ("the external function @dnnl_main_0 would be named @tvmgen_default_dnnl_main_0, which the "
+         "module already has; give PartitionGraph another mod_name",),
+        ("BYL009",),
+    ),
+    Message(
+        "own-predicate-raised",
+        (". It was asked about ",),
+        r"(?P<who>back end '[^']+': [^\n]{1,200}?|a pattern table: [^\n]{1,200}?) raised "
+        r"(?P<error>\w+): (?P<why>[^\n]{0,300}?)\. It was asked about (?P<call>[^\n]{1,200}?);",
+        HERE,
+        "{who} raised {error}: {why}. It was asked about {call}",
+        "Let it return False, or Refused('why'), for what it does not know; operands of add and "
+        "multiply come in both orders, so look at both",
+        ("PredicateError: back end 'npu': the check of the pattern 'npu.conv' raised "
+         "AttributeError: 'Var' object has no attribute 'op'. It was asked about add(...) of type "
+         "Tensor[(1, 4), float32]; return False for what is not supported",),
+    ),
+    Message(
+        "own-no-back-end",
+        ("no back end is registered",),
+        r"no back end is registered (?:as|for the compiler) '(?P<name>[^']+)'",
+        HERE,
+        "No back end is called {name}: a misspelt name, or its module was not imported",
+        "Correct the name (byoc_lab.backends.names() lists them), or register it",
+        ("UnknownNameError: no back end is registered as 'dnll'; did you mean 'dnnl'?",),
+    ),
+)  # fmt: skip

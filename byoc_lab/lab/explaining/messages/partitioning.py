@@ -1,0 +1,183 @@
+"""Messages of the passes that annotate and partition."""
+
+from __future__ import annotations
+
+from byoc_lab.lab.explaining.messages.record import Message
+
+VARIABLES = r"(?P<variables>[^\]]{0,2000})"
+ANY_TVM = "TVM 0.6 to 0.19"
+
+MESSAGES = (
+    Message(
+        "open-region",
+        ("free variables: [Var(",),
+        r"free variables: \[Var\((?P<variable>\w+?_\d+_i\d+),",
+        "TVM 0.7 to 0.19",
+        "%{variable} is the input of a region that was opened and has no end, so that no function "
+        "was made of it: a compiler_begin without its compiler_end, or around the value of a let, "
+        "as AnnotateTarget writes it",
+        "Remove the begin on the value of the let (byoc_lab's AnnotateTarget writes none), or run "
+        "ToGraphNormalForm first; otherwise put the compiler_end where the region's value leaves",
+        (
+            "Check failed: fv.size() == 0 (2 vs. 0) : There are free variables: "
+            "[Var(match_key_4_i0, ty=TensorType([], int32)), Var(match_key_8_i0, "
+            "ty=TensorType([], int32))].",
+            "contains free variables: [Var(dnnl_0_i0, ty=TensorType([1, 3], float32))]",
+        ),
+        ("BYL002", "BYL010"),
+        "let-bound-calls",
+    ),
+    Message(
+        "open-region-2020",
+        ("free variables: [Var(",),
+        r"free variables: \[Var\((?P<variable>\w+?_input\d+),",
+        "January to April 2020",
+        "%{variable} is the input of a subgraph that was opened and never closed",
+        "Put a compiler_end where its value leaves, or remove the begin",
+        ("Check failed: fv.size() == 0 (1 vs. 0) : There are free variables: "
+         "[Var(dnnl_input4, ty=TensorType([10, 10], float32))]",),
+        ("BYL002",),
+    ),
+    Message(
+        "nested-region",
+        ("free variables: [Var(",),
+        r"free variables: \[" + VARIABLES,
+        ANY_TVM,
+        "A function was made that uses variables of another function: {variables}. Where "
+        "PartitionGraph made it, a region uses a value of @main, or the end of another region, on "
+        "an argument that has no compiler_begin, so that one region is nested in another",
+        "Put compiler_begin on every argument of a region that comes from outside: on parameters, "
+        "on constants, and on the results of other regions",
+        (
+            "Check failed: fv.size() == 0 (6 vs. 0) : Function:\nfn (%dnnl_6_i0) { free_var %data; "
+            "@dnnl_main_0(%data) }\ncontains free variables: [Var(data, ty=TensorType([1, 3, 224, "
+            "224], float32)), Var(layer1_weight, ty=TensorType([16, 3, 3, 3], float32))]",
+            "ValueError: There are free variables: [Var(x, ty=TensorType([10], float32))] in "
+            "function: fn () { %x }",
+        ),
+        ("BYL003", "BYL001", "BYL004"),
+        "nested-partition",
+    ),
+    Message(
+        "inconsistent-arguments",
+        ("Arg regions are inconsistent",),
+        r"Arg regions are inconsistent(?:: ?(?P<node>[^\n]{1,300}))?",
+        "TVM 0.7 to 0.19",
+        "A call has some arguments inside a region and some outside; constants count too{node}",
+        "Put compiler_begin on the arguments that come from outside. If a pass after "
+        "AnnotateTarget made them (SimplifyInference makes constants of a batch norm), run it "
+        "before",
+        ("Check failed: region.defined() == arg_region.defined() (1 vs. 0) : Arg regions are "
+         "inconsistent: add(%0, 1e-05f)",
+         "InternalError: Check failed: (region.defined() == arg_region.defined()) is false: Arg "
+         "regions are inconsistent: #[version = \"0.0.5\"]\nfree_var %x"),
+        ("BYL001",),
+        "batch-norm",
+    ),
+    Message(
+        "no-region-for-end",
+        ("Cannot find the corresponding region for end annotation",
+         "Cannot find the corresponding subgraph for end annotation"),
+        r"Cannot find the corresponding (?:region|subgraph) for end annotation",
+        ANY_TVM,
+        "A compiler_end closes a value that is in no region: no argument of it has a "
+        "compiler_begin, or a let, an if or a reference stands between",
+        "Put compiler_begin on every input of what the end closes, or remove the end. Regions "
+        "cannot go across let, if and references",
+        ("TVMError: Cannot find the corresponding region for end annotation:\n"
+         "#[version = \"0.0.5\"]\nannotation.compiler_end(%0, compiler=\"dnnl\")",),
+        ("BYL001", "BYL010", "BYL003"),
+    ),
+    Message(
+        "no-subgraph-for-begin",
+        ("Cannot find the corresponding subgraph for start annotation",),
+        r"Cannot find the corresponding subgraph for start annotation",
+        "January to April 2020",
+        "A compiler_begin opens a subgraph that nothing closes",
+        "Put a compiler_end where the value of the subgraph leaves, or remove the begin",
+        ("Check failed: sg != nullptr: Cannot find the corresponding subgraph for start "
+         "annotation:\nannotation.compiler_begin(%x)",),
+        ("BYL002",),
+    ),
+    Message(
+        "two-compilers",
+        ("region->GetTarget() == target", "region->GetTarget(), target"),
+        r"region->GetTarget\(\) == target\)?(?: is false)?(?: \((?P<opened>[\w.-]+) vs\. "
+        r"(?P<closed>[\w.-]+)\))?",
+        "TVM 0.7 to 0.19",
+        "A region is opened for one compiler and closed for another: {opened} and {closed}. Two "
+        "runs of AnnotateTarget on one module do this, too",
+        "Use one compiler for the begins and ends of a region; annotate once, with a list: "
+        "AnnotateTarget(['a', 'b'])",
+        ("Check failed: region->GetTarget() == target (dnnl vs. default) :",),
+        ("BYL006",),
+    ),
+    Message(
+        "name-clash",
+        ("(*it).second == var",),
+        r"\(\*it\)\.second == var(?: \((?:I\.)?GlobalVar\(\"?(?P<name>[^\")]+))?",
+        "TVM 0.7 to 0.19",
+        "An external function would get a name that the module already has: {name}. Partitioning a "
+        "module twice does this",
+        "Partition once, or give PartitionGraph another mod_name",
+        ("Check failed: (*it).second == var (I.GlobalVar(\"tvmgen_default_A_main_0\") vs. "
+         "I.GlobalVar(\"tvmgen_default_A_main_0\"))",),
+        ("BYL009",),
+    ),
+    Message(
+        "duplicate-variable",
+        ("Found multiple parameters share the same variable name",),
+        r"Found multiple parameters share the same variable name(?: `?(?P<name>\w+))?",
+        "TVM 0.8 to 0.19",
+        "DefuseOps replaces parameters by name, and a function has two of one name: {name}",
+        "Rename one parameter",
+        ("Found multiple parameters share the same variable name `x` which introduces ambiguity",),
+    ),
+    Message(
+        "same-parameter-name",
+        ("Multiple args in the function have name",),
+        r"Multiple args in the function have name (?P<name>\S+)",
+        ANY_TVM,
+        "Two parameters of a function are named %{name}, and one of that name is to be bound",
+        "Rename one of them before bind_params_by_name",
+        ("ValueError: Multiple args in the function have name weight",),
+    ),
+    Message(
+        "untyped",
+        ("the type checker has not populated the checked_type field",
+         "The type checker has not populated the checked_type field"),
+        r"[Tt]he type checker has not populated the checked_type field"
+        r"(?: for (?P<node>[^\n]{1,200}))?",
+        ANY_TVM,
+        "A pass needs types, and the module has none{node}: a pass that is called by itself does "
+        "not run the passes that it requires",
+        "Run InferType first, or put the passes into a Sequential",
+        ("internal error: the type checker has not populated the checked_type field for "
+         "Var(x, ty=TensorType([1], float32))",),
+    ),
+    Message(
+        "rewrites-without-end",
+        ("Observed 100 rewrite passes",),
+        r"Observed 100 rewrite passes",
+        "TVM 0.8 to 0.19",
+        "A DFPatternCallback makes what its own pattern matches again, so that rewriting does not "
+        "come to an end",
+        "Return `post` where nothing changes, make the pattern narrower, or set rewrite_once=True",
+        ("Check failed: (count < 100) is false: Observed 100 rewrite passes, possible conflicting "
+         "passes?",),
+    ),
+    Message(
+        "recursion",
+        ("Segmentation fault", "SIGSEGV", "maximum recursion depth exceeded"),
+        r"Segmentation fault|SIGSEGV|maximum recursion depth exceeded",
+        ANY_TVM,
+        "The process ran out of stack. In MergeCompilerRegions and PartitionGraph it means that a "
+        "region needs its own result: a value leaves it, is used outside and comes back; in other "
+        "places, that the graph is too deep",
+        "End the region at the value that leaves, and begin another after it; annotate the code "
+        "between for 'default', so that MergeCompilerRegions sees it",
+        ("Segmentation fault (core dumped)",
+         "RecursionError: maximum recursion depth exceeded while calling a Python object"),
+        ("BYL007",),
+    ),
+)  # fmt: skip

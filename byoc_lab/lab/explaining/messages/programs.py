@@ -1,0 +1,96 @@
+"""Messages about programs as text, and about names in modules."""
+
+from __future__ import annotations
+
+from byoc_lab.lab.explaining.messages.record import Message
+
+PARSER = "TVM 0.7 to 0.19"
+
+MESSAGES = (
+    Message(
+        "undeclared-variable",
+        ("this local variable has not been previously declared",),
+        r"this local variable has not been previously declared",
+        PARSER,
+        "The text uses a variable that no parameter, let or pattern binds",
+        "Declare it as a parameter of the function, or correct its name",
+        ("error: this local variable has not been previously declared\n --> from_string:2:8",),
+    ),
+    Message(
+        "undefined-number",
+        ("has not yet been defined",),
+        r"Local variable (?P<name>%\d+) has not yet been defined",
+        PARSER,
+        "The text uses {name} before a line defines it",
+        "Check the order of the lines, and whether a line was lost in copying",
+        ("Local variable %1 has not yet been defined",),
+    ),
+    Message(
+        "unknown-operator",
+        ("perhaps you forgot to register it",),
+        r"operator `(?P<name>[^`]+)` not found, perhaps you forgot to register it",
+        PARSER,
+        "No operator is named {name}",
+        "Correct the name",
+        ("error: operator `nn.conv` not found, perhaps you forgot to register it?",),
+    ),
+    Message(
+        "unknown-attribute",
+        ("does not have field",),
+        r"(?P<attrs>relay\.attrs\.\w+): does not have field '?(?P<name>\w+)'?",
+        "TVM 0.6 to 0.19",
+        "{attrs} has no attribute {name}",
+        "Correct the name; the message lists the possible ones",
+        ("relay.attrs.Conv2DAttrs: does not have field 'stride', Possible fields:",),
+    ),
+    Message(
+        "missing-attribute",
+        ("Cannot find required field",),
+        r"(?P<attrs>relay\.attrs\.\w+): Cannot find required field '?(?P<name>\w+)'?",
+        "TVM 0.6 to 0.19",
+        "{attrs} needs a value for {name}",
+        "Give the attribute in the call",
+        ("relay.attrs.ExpandDimsAttrs: Cannot find required field 'axis' during initialization. If "
+         "the key is defined check that its type matches the declared type.",),
+    ),
+    Message(
+        "attrs-type-key",
+        ("unable to determine the 'attrs_type_key'",),
+        r"unable to determine the 'attrs_type_key'",
+        PARSER,
+        "The text gives attributes to an operator that declares no kind of attributes, as the "
+        "annotations do",
+        'Write them with their kind: compiler="dnnl", attrs_type_key="relay.attrs.CompilerAttrs"',
+        ("error: unable to determine the 'attrs_type_key' with which to represent the call "
+         "attributes for this operator",),
+    ),
+    Message(
+        "text-version",
+        ("invalid semantic version",),
+        r"invalid semantic version",
+        PARSER,
+        "The first line of the text names a version that this parser does not read, or is missing",
+        'Begin the text with #[version = "0.0.5"]; byoc_lab.relay.parse reads 0.0.4 too',
+        ("error: invalid semantic version `0.0.4`",),
+    ),
+    Message(
+        "unknown-function",
+        ("Cannot find global var", "Cannot find global variable"),
+        r"Cannot find global var(?:iable)? \"?(?P<name>\w+)",
+        "TVM 0.6 to 0.19",
+        "The module has no function @{name}",
+        "Correct the name: after PartitionGraph external functions are called "
+        "tvmgen_<mod_name>_<compiler>_<function>_<number>",
+        ("ValueError: Cannot find global var \"main_0\" in the Module",),
+    ),
+    Message(
+        "not-equal",
+        ("StructuralEqual check failed",),
+        r"StructuralEqual check failed(?:, caused by lhs at (?P<path>[^\s:]+))?",
+        "TVM 0.6 to 0.19",
+        "Two programs that should be equal differ, at {path}. What is shared in one and written "
+        "twice in the other differs too; an untyped program differs from a typed one",
+        "Type both with InferType; byoc_lab.diff(a, b) shows all differences",
+        ("ValueError: StructuralEqual check failed, caused by lhs at <root>.body.args[1]:",),
+    ),
+)  # fmt: skip

@@ -1,0 +1,42 @@
+"""Messages of type inference."""
+
+from __future__ import annotations
+
+from byoc_lab.lab.explaining.messages.record import Message
+
+MESSAGES = (
+    Message(
+        "types-differ",
+        ("unable to show the following types match", "unable to unify"),
+        r"(?:The Relay type checker is unable to show the following types match|unable to unify)"
+        r"(?:[\s\S]{0,600}?dimension (?P<axis>\d+) conflicts: (?P<found>\d+) does not match "
+        r"(?P<wanted>\d+))?",
+        "TVM 0.7 to 0.19",
+        "Two types should be one and are not. Dimension {axis}: {found} and {wanted}",
+        "Look at the operands of the call that is shown: a weight in another layout, a bias that "
+        "is not broadcast, or a parameter that was bound to an array of another shape",
+        ("The Relay type checker is unable to show the following types match:\n  Tensor[(16), "
+         "float32]\n  Tensor[(3), float32]\nIn particular:\n  dimension 0 conflicts: 16 does not "
+         "match 3.",),
+    ),
+    Message(
+        "unresolved-type",
+        ("Cannot resolve type of", "checked_type.as<IncompleteType>()"),
+        r"(?:Cannot resolve type of (?P<node>[^\n]{1,200})|checked_type\.as<IncompleteType>\(\))",
+        "TVM 0.6 to 0.19",
+        "Nothing determines the type of an expression: a variable without type annotation{node}",
+        "Give the variable a shape and a dtype",
+        ("Check failed: checked_type.as<IncompleteType>() == nullptr: Cannot resolve type of "
+         "Var(x) at (nullptr)",),
+    ),
+    Message(
+        "diagnostics",
+        ("one or more error diagnostics were emitted",),
+        r"one or more error diagnostics were emitted",
+        "TVM 0.7 to 0.19",
+        "The program has errors in its text or its types, which are printed above this message",
+        "Read the lines that begin with 'error:' above it; --> gives the place",
+        ("DiagnosticError: one or more error diagnostics were emitted, please check diagnostic "
+         "render for output.",),
+    ),
+)  # fmt: skip

@@ -1,0 +1,155 @@
+"""Changes of a module at one call: each gives the new module, and what each call is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.relay.build_module import bind_params_by_name
+from byoc_lab.relay.ir.attrs import REQUIRED, Attrs
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.ir.visit import post_order, rebuild
+
+Edited = tuple[IRModule, dict[Call, Call]]
+SYMMETRIC = frozenset(
+    {"add", "multiply", "maximum", "minimum", "equal", "not_equal", "logical_and", "logical_or"}
+)
+"""Operators whose operands can change places."""
+FLOAT = "float32"
+
+
+def edit(mod: IRModule, rewrite: Callable[[Any, Any], Expr]) -> Edited:
+    """`mod` with `rewrite(pre, post)` applied to every node of its functions."""
+    memo: dict[Expr, Expr] = {}
+    out = mod.copy()
+    for gv, func in mod.functions.items():
+        new = rebuild(func, rewrite, memo=memo)
+        if new is not func:  # its result may have another type
+            new = Function(new.params, new.body, None, new.type_params, new.attrs, new.span)
+        out.put_unchecked(gv.name_hint, new)
+    calls = {a: b for a, b in memo.items() if isinstance(a, Call) and isinstance(b, Call)}
+    return out, calls
+
+
+def swapped(mod: IRModule, call: Call) -> Iterator[tuple[str, Edited]]:
+    """With the operands of a symmetric operator in the other order."""
+    if isinstance(call.op, Op) and call.op.name in SYMMETRIC and len(call.args) == 2:
+
+        def swap(pre: Expr, post: Any) -> Any:
+            if pre is not call:
+                return post
+            return Call(post.op, post.args[::-1], post.attrs, span=post.span)
+
+        yield f"swap the operands of {call.op.name}", edit(mod, swap)
+
+
+def other_attributes(mod: IRModule, call: Call) -> Iterator[tuple[str, Edited, bool]]:
+    """With one attribute written differently: an axis counted from the other end (the third value
+    is true: the numbers are the same), another axis, or the default in place of what is there."""
+    attrs = call.attrs
+    if not isinstance(attrs, Attrs) or attrs.schema is None or not isinstance(call.op, Op):
+        return
+    for name, value, same in _other_values(call, attrs):
+        new = attrs.replace(**{name: value})
+
+        def write(pre: Expr, post: Any, new: Attrs = new) -> Any:
+            return Call(post.op, post.args, new, span=post.span) if pre is call else post
+
+        yield f"write {name}={value!r} for {call.op.name}", edit(mod, write), same
+
+
+def _other_values(call: Call, attrs: Attrs) -> Iterator[tuple[str, Any, bool]]:
+    assert attrs.schema is not None
+    rank = _rank(call.args[0]) if call.args else None
+    axis = attrs.get("axis")
+    if rank and isinstance(axis, int) and not isinstance(axis, bool):
+        yield "axis", axis - rank if axis >= 0 else axis + rank, True
+    for part in attrs.schema.fields:
+        if part.default is not REQUIRED and attrs[part.name] != part.default:
+            yield part.name, part.default, False
+    if rank and isinstance(axis, int) and not isinstance(axis, bool):
+        for other in range(rank):
+            if other not in (axis, axis + rank):
+                yield "axis", other, False
+
+
+def _rank(expr: Expr) -> int | None:
+    ty = expr.checked_type if expr.is_typed else None
+    return len(ty.shape) if isinstance(ty, TensorType) else None
+
+
+def computed_in_float32(mod: IRModule, call: Call) -> Edited | None:
+    """With the operands of a call cast to float32, and its result cast back."""
+    ty = call.checked_type
+    if not isinstance(ty, TensorType) or not isinstance(call.op, Op):
+        return None
+    types = [a.checked_type for a in call.args]
+    if not any(isinstance(t, TensorType) and t.dtype != FLOAT for t in types):
+        return None
+    inner: dict[Call, Call] = {}
+
+    def cast(pre: Expr, post: Any) -> Any:
+        if pre is not call:
+            return post
+        args = [
+            _cast(a, FLOAT) if isinstance(t, TensorType) and t.dtype != FLOAT else a
+            for a, t in zip(post.args, types, strict=True)
+        ]
+        inner[call] = Call(post.op, args, post.attrs, span=post.span)
+        return _cast(inner[call], ty.dtype) if ty.dtype != FLOAT else inner[call]
+
+    out, calls = edit(mod, cast)
+    return out, {**calls, **inner}
+
+
+def _cast(expr: Expr, dtype: str) -> Call:
+    op = Op.get("cast")
+    schema = op.definition.attrs
+    assert schema is not None
+    return Call(op, [expr], schema.make(dtype=dtype))
+
+
+def computed_twice(mod: IRModule, call: Call, match: set[Call]) -> Edited:
+    """With a copy of a call, and of the calls of `match` that it needs, for its users that are not
+    in `match`."""
+    copies: dict[Expr, Expr] = {}
+    for node in post_order(call):
+        if isinstance(node, Call) and node in match:
+            args = [copies.get(a, a) for a in node.args]
+            copies[node] = Call(node.op, args, node.attrs, node.type_args, node.span)
+
+    def use(pre: Expr, post: Any) -> Any:
+        if pre in match or call not in pre.parts():
+            return post
+        parts = zip(post.parts(), pre.parts(), strict=True)
+        return post.with_parts([copies[call] if was is call else now for now, was in parts])
+
+    return edit(mod, use)
+
+
+def parameters(mod: IRModule) -> list[str]:
+    """The names of the parameters of @main; none without it."""
+    func = next((f for gv, f in mod.functions.items() if gv.name_hint == "main"), None)
+    return [p.name_hint for p in func.params] if isinstance(func, Function) else []
+
+
+def bound(mod: IRModule, names: Sequence[str], value: int) -> Edited | None:
+    """With parameters of @main bound to tensors full of one value; None if one has no such name, or
+    no fixed shape."""
+    values = {}
+    for p in mod["main"].params if parameters(mod) else ():
+        ty = p.checked_type
+        if p.name_hint in names and isinstance(ty, TensorType) and ty.is_static:
+            values[p.name_hint] = np.full(ty.concrete_shape, value, ty.dtype)
+    if set(values) != set(names) or not names:
+        return None
+    out = mod.copy()
+    out.put_unchecked("main", bind_params_by_name(mod["main"], values))
+    calls = (
+        [n for n in post_order(*m.functions.values()) if isinstance(n, Call)] for m in (mod, out)
+    )
+    return out, dict(zip(*calls, strict=True))

@@ -1,0 +1,252 @@
+"""How far a pattern matches an expression, and where it stops.
+
+The matcher of `relay.patterns` answers yes or no. For a "no" this module walks pattern and
+expression side by side, as the matcher does, and keeps the place where they part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from byoc_lab.errors import PassError
+from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleGetItem, describe
+from byoc_lab.relay.patterns import DFPattern
+from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
+from byoc_lab.relay.patterns.matcher import Matcher, find_match
+from byoc_lab.relay.patterns.patterns import (
+    AltPattern,
+    AttrPattern,
+    CallPattern,
+    ConstantPattern,
+    DataTypePattern,
+    ExprPattern,
+    ShapePattern,
+    TupleGetItemPattern,
+    TuplePattern,
+    TypePattern,
+    VarPattern,
+    WildcardPattern,
+    post_order_patterns,
+)
+from byoc_lab.relay.patterns.text import short_text
+
+COMMUTATIVE = ("add", "multiply")
+"""The operators whose operands the matcher tries in both orders."""
+MAX_DEPTH = 60
+"""Levels of a pattern that are walked; one that is redirected to itself has no end."""
+
+Conditions = (AttrPattern, TypePattern, DataTypePattern, ShapePattern)
+
+
+@dataclass(frozen=True, eq=False)
+class Stop:
+    """Where a pattern and an expression part: `found` is not what `pattern` expects."""
+
+    pattern: DFPattern
+    found: Expr
+
+    @property
+    def expected(self) -> str:
+        """What the pattern wants here, in words."""
+        return expectation(self.pattern)
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """How far a pattern matches an expression.
+
+    matched, total: the number of operators, constants, variables and conditions of the pattern that
+    hold, and of all that it has. stops: where it fails; none if all of it matches. covered: the
+    expressions that its operators, constants and variables matched.
+    """
+
+    matched: int
+    total: int
+    stops: tuple[Stop, ...] = ()
+    covered: frozenset[Expr] = frozenset()
+
+    @property
+    def rank(self) -> tuple[bool, float, int]:
+        """The larger, the nearer."""
+        return not self.stops, self.matched / max(self.total, 1), self.matched
+
+    def __str__(self) -> str:
+        return f"{self.matched} of {self.total}"
+
+
+def expectation(pattern: DFPattern) -> str:
+    """What a pattern wants at its root, in words."""
+    if isinstance(pattern, AttrPattern):
+        wanted = ", ".join(f"{k}={v!r}" for k, v in pattern.attrs.items())
+        return f"{expectation(pattern.pattern)} with {wanted}"
+    if isinstance(pattern, DataTypePattern):
+        return f"{expectation(pattern.pattern)} of dtype {pattern.dtype}"
+    if isinstance(pattern, ShapePattern):
+        return f"{expectation(pattern.pattern)} of shape {pattern.shape}"
+    if isinstance(pattern, TypePattern):
+        return f"{expectation(pattern.pattern)} of type {pattern.type}"
+    if isinstance(pattern, AltPattern):
+        return f"{expectation(pattern.left)} or {expectation(pattern.right)}"
+    if isinstance(pattern, ConstantPattern):
+        return "a constant"
+    if isinstance(pattern, VarPattern):
+        return f"the variable %{pattern.name}" if pattern.name else "a variable"
+    if isinstance(pattern, ExprPattern) and not isinstance(pattern.expr, Op):
+        return describe(pattern.expr)
+    if isinstance(pattern, TuplePattern):
+        return "a tuple" if pattern.fields is None else f"a tuple of {len(pattern.fields)}"
+    if isinstance(pattern, TupleGetItemPattern):
+        which = "any field" if pattern.index is None else f"field {pattern.index}"
+        return f"{which} of {expectation(pattern.tuple)}"
+    if isinstance(pattern, WildcardPattern):
+        return expectation(pattern.pattern) if pattern.pattern else "anything"
+    return short_text(pattern) or "another expression"
+
+
+def described(node: Expr) -> str:
+    """A node with its type, for what was found."""
+    return f"{describe(node)} of type {node.checked_type}" if node.is_typed else describe(node)
+
+
+def operators_of(pattern: DFPattern) -> frozenset[str]:
+    """The names of the operators that a pattern calls, anywhere."""
+    calls = (p for p in post_order_patterns(pattern) if isinstance(p, CallPattern))
+    return frozenset(name for c in calls if (name := c.op_name()))
+
+
+def depth_of(pattern: DFPattern) -> int:
+    """The number of levels of calls, tuples and projections, `MAX_DEPTH` at most."""
+    depth: dict[DFPattern, int] = {}
+    for p in post_order_patterns(pattern):
+        own = isinstance(p, (CallPattern, TuplePattern, TupleGetItemPattern))
+        depth[p] = own + max((depth.get(c, MAX_DEPTH) for c in p.children()), default=0)
+    return min(depth[pattern], MAX_DEPTH)
+
+
+class NearMatcher:
+    """Walks one pattern over expressions of one graph; what it found is kept for the next one."""
+
+    def __init__(self, pattern: DFPattern, graph: IndexedGraph):
+        self.pattern = pattern
+        self.graph = graph
+        self._known: dict[tuple[DFPattern, Expr], Fit] = {}
+
+    @cached_property
+    def depth(self) -> int:
+        return depth_of(self.pattern)
+
+    @cached_property
+    def size(self) -> int:
+        return size_of(self.pattern)
+
+    def part(self, part: DFPattern, expr: Expr) -> Fit:
+        """How far a part of the pattern matches an expression."""
+        return self._fit(part, expr, 0)
+
+    def fit(self, root: Expr) -> Fit:
+        """How far the pattern matches `root`; without stops exactly if the matcher accepts it."""
+        found = self._fit(self.pattern, root, 0)
+        try:
+            taken = find_match(self.pattern, root, self.graph)
+        except PassError:  # a match that is nested too deeply for the matcher is none
+            taken = None
+        if taken is not None:
+            leaves = (WildcardPattern, AltPattern, *Conditions)
+            covered = (e for p, es in taken.items() if not isinstance(p, leaves) for e in es)
+            return Fit(found.total, found.total, (), frozenset(covered))
+        if found.stops:
+            return found
+        return Fit(found.matched, found.total + 1, (self._shared(root),), found.covered)
+
+    def _shared(self, root: Expr) -> Stop:
+        """Each part fits, and the whole does not: one pattern stands for two values."""
+        return Stop(self.pattern, root)
+
+    def _fit(self, pattern: DFPattern, expr: Expr, depth: int) -> Fit:
+        key = (pattern, expr)
+        if key not in self._known:
+            self._known[key] = _stopped(pattern, expr)  # until it is known: a pattern in itself
+            if depth < MAX_DEPTH:
+                self._known[key] = self._walk(pattern, expr, depth + 1)
+        return self._known[key]
+
+    def _walk(self, pattern: DFPattern, expr: Expr, depth: int) -> Fit:
+        if isinstance(pattern, WildcardPattern):
+            return self._fit(pattern.pattern, expr, depth) if pattern.pattern else Fit(0, 0)
+        if isinstance(pattern, AltPattern):
+            sides = [self._fit(p, expr, depth) for p in (pattern.left, pattern.right)]
+            return max(sides, key=lambda f: f.rank)
+        if isinstance(pattern, Conditions):
+            inner = self._fit(pattern.pattern, expr, depth)
+            if inner.stops:
+                return Fit(inner.matched, inner.total + 1, inner.stops, inner.covered)
+            holds = pattern.holds(Matcher(self.graph), expr)
+            stops = () if holds else (Stop(pattern, expr),)
+            return Fit(inner.matched + holds, inner.total + 1, stops, inner.covered)
+        if isinstance(pattern, CallPattern):
+            return self._call(pattern, expr, depth)
+        if isinstance(pattern, TuplePattern) and pattern.fields is not None:
+            if isinstance(expr, Tuple) and len(expr.fields) == len(pattern.fields):
+                return self._parts(pattern.fields, expr.fields, expr, depth)
+        elif isinstance(pattern, TupleGetItemPattern):
+            if isinstance(expr, TupleGetItem) and pattern.index in (None, expr.index):
+                return self._parts([pattern.tuple], [expr.tuple_value], expr, depth)
+        elif Matcher(self.graph).match(pattern, expr):
+            return Fit(1, 1, (), frozenset({expr}))
+        return _stopped(pattern, expr)
+
+    def _call(self, pattern: CallPattern, expr: Expr, depth: int) -> Fit:
+        if not isinstance(expr, Call):
+            return _stopped(pattern, expr)
+        callee = self._fit(pattern.op, expr.op, depth)
+        if callee.stops:
+            if Matcher(self.graph).match(pattern, expr):  # it was re-associated
+                size = size_of(pattern)
+                return Fit(size, size, (), frozenset({expr}))
+            last = callee.stops[0].pattern
+            if isinstance(last, AttrPattern) and callee.matched:  # of the operator itself
+                return Fit(callee.matched, size_of(pattern), (Stop(last, expr),))
+            return _stopped(pattern, expr)
+        if pattern.args is None:
+            return Fit(1, 1, (), frozenset({expr}))
+        if len(pattern.args) != len(expr.args):
+            return Fit(1, size_of(pattern), (Stop(pattern, expr),), frozenset({expr}))
+        found = self._parts(pattern.args, expr.args, expr, depth)
+        if found.stops and pattern.op_name() in COMMUTATIVE:
+            swapped = self._parts(pattern.args[::-1], expr.args, expr, depth)
+            found = max(found, swapped, key=lambda f: f.rank)
+        return found
+
+    def _parts(
+        self, patterns: Sequence[DFPattern], exprs: Sequence[Expr], node: Expr, depth: int
+    ) -> Fit:
+        fits = [self._fit(p, e, depth) for p, e in zip(patterns, exprs, strict=True)]
+        return Fit(
+            1 + sum(f.matched for f in fits),
+            1 + sum(f.total for f in fits),
+            tuple(s for f in fits for s in f.stops),
+            frozenset({node}).union(*(f.covered for f in fits)),
+        )
+
+
+def size_of(pattern: DFPattern) -> int:
+    """What a pattern counts for: its operators, constants, variables and conditions.
+
+    Of alternatives the smaller one counts.
+    """
+    size: dict[DFPattern, int] = {}
+    for p in post_order_patterns(pattern):
+        below = [size.get(c, 0) for c in p.children()]
+        if isinstance(p, AltPattern):
+            size[p] = min(below)
+        elif isinstance(p, CallPattern):
+            size[p] = 1 + sum(below[1:])
+        else:
+            size[p] = sum(below) + (not isinstance(p, WildcardPattern))
+    return size[pattern]
+
+
+def _stopped(pattern: DFPattern, expr: Expr) -> Fit:
+    return Fit(0, size_of(pattern), (Stop(pattern, expr),))

@@ -1,0 +1,246 @@
+"""One run of a pipeline, and where each call of its input went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
+
+from byoc_lab.errors import ByocLabError, PartitionError, PassError, WellFormedError
+from byoc_lab.lab.tracing import Stage, Trace, trace
+from byoc_lab.passes.framework.context import PassContext
+from byoc_lab.passes.framework.passes import Pass, Sequential, make_pass
+from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.typing.infer import infer_module
+
+Member = Pass | str | Callable[[IRModule], IRModule]
+Kind = TypeVar("Kind", bound=Pass)
+FULL_LEVEL = 3
+"""The level of a run outside of any PassContext, so that no pass is skipped; that of `trace`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What a run depends on: the module, the passes, and the settings of the pass context."""
+
+    mod: IRModule
+    passes: tuple[Member, ...]
+    opt_level: int
+    disabled: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, mod: IRModule, pipeline: Sequence[Member]) -> Setup:
+        """`pipeline` on `mod` under the active PassContext, or at level 3 without one."""
+        context = PassContext.current()
+        level = context.opt_level if PassContext.is_active() else FULL_LEVEL
+        return cls(mod, tuple(flat(pipeline)), level, tuple(context.disabled_pass))
+
+    def run(self, target: str) -> Outcome:
+        """Run the pipeline. Raises what a pass raises, except for malformed regions."""
+        context = copy(PassContext.current())
+        context.disabled_pass = list(self.disabled)
+        with context:
+            recorded = trace(self.mod, list(self.passes), opt_level=self.opt_level)
+        return Outcome(recorded, target)
+
+    def first(self, kind: type[Kind]) -> tuple[int, Kind] | None:
+        """The position of the first pass of a class, and the pass."""
+        for n, p in enumerate(self.passes):
+            if isinstance(p, kind):
+                return n, p
+        return None
+
+    def with_pass(self, position: int, *new: Member) -> Setup:
+        """With further passes before the one at `position`."""
+        return replace(self, passes=(*self.passes[:position], *new, *self.passes[position:]))
+
+    def replacing(self, position: int, new: Pass) -> Setup:
+        """With another pass at `position`."""
+        passes = list(self.passes)
+        passes[position] = new
+        return replace(self, passes=tuple(passes))
+
+
+def flat(pipeline: Sequence[Member]) -> Iterator[Member]:
+    """The members of a pipeline, those of nested unnamed sequences included."""
+    for p in pipeline:
+        member = make_pass(p) if isinstance(p, str) else p
+        if isinstance(member, Sequential) and member.name == "sequential":
+            yield from flat(member.passes)
+        else:
+            yield member
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where one call of the input is in the result.
+
+    inside: what became of it, in regions of the target. outside: the same, elsewhere. Both empty: a
+    pass removed it or computed it.
+    """
+
+    inside: tuple[Call, ...]
+    outside: tuple[Call, ...]
+
+    @property
+    def offloaded(self) -> bool:
+        return bool(self.inside) and not self.outside
+
+    @property
+    def removed(self) -> bool:
+        return not self.inside and not self.outside
+
+
+@dataclass(frozen=True)
+class Home:
+    """The region that a node of the result is in: its function, compiler and composite."""
+
+    region: str
+    compiler: str
+    composite: str | None
+
+
+class Outcome:
+    """A traced run, asked for the calls of its input.
+
+    What became of a call is what its provenance says (`Stage.images`), as far as it is a call.
+    """
+
+    def __init__(self, recorded: Trace, target: str):
+        error = recorded.error
+        if error is not None and not isinstance(error, (PartitionError, WellFormedError)):
+            if isinstance(error, ByocLabError):
+                raise error
+            raise PassError(
+                f"{recorded.stages[-1].name} raised {type(error).__name__} on this module, so that "
+                f"nothing can be said of offloading: {error}"
+            ) from error
+        self.trace = recorded
+        self.target = target
+
+    @cached_property
+    def calls(self) -> list[Call]:
+        """The calls of the input, in evaluation order."""
+        return list(calls_of(self.trace.initial))
+
+    @cached_property
+    def homes(self) -> dict[Expr, Home]:
+        """For each node of the result that is in a region, the region."""
+        return homes_of(self.trace.final)
+
+    def stage(self, name: str) -> int | None:
+        """The number of the first stage of that name that ran."""
+        for stage in self.trace.stages:
+            if stage.name == name and not stage.skipped:
+                return stage.index
+        return None
+
+    def place(self, call: Call) -> Place:
+        """Where a call of the input is in the result."""
+        inside: list[Call] = []
+        outside: list[Call] = []
+        for image in self.images(call):
+            home = self.homes.get(image)
+            (inside if home and home.compiler == self.target else outside).append(image)
+        return Place(tuple(inside), tuple(outside))
+
+    def images(self, call: Call, stage: int | None = None) -> tuple[Call, ...]:
+        """What became of a call before a stage (None: in the result): its own operator where it is
+        still there, else the calls that it was decomposed into."""
+        found = self._images(len(self.trace.stages) if stage is None else stage)
+        return found.get(call, ())
+
+    def _images(self, stage: int) -> dict[Call, tuple[Call, ...]]:
+        if stage not in self._own:
+            self._own[stage] = _own_images(self._all[stage])
+        return self._own[stage]
+
+    def follow(self, node: Call, stage: int, end: int | None = None) -> tuple[Call, ...]:
+        """What became of a call before `stage`, before stage `end` (None: in the result): its own
+        operator where it is still there."""
+        found: tuple[Call, ...] = (node,)
+        for s in self.trace.stages[stage:end]:
+            found = _calls_after(s, found)
+        same = tuple(n for n in found if _callee(n) == _callee(node))
+        return same or tuple(n for n in found if isinstance(n.op, Op))
+
+    @cached_property
+    def _own(self) -> dict[int, dict[Call, tuple[Call, ...]]]:
+        return {}
+
+    @cached_property
+    def _all(self) -> list[dict[Call, tuple[Call, ...]]]:
+        """For each stage, and for the result: the calls that come from each call of the input."""
+        now: dict[Call, tuple[Call, ...]] = {c: (c,) for c in self.calls}
+        found = [now]
+        for stage in self.trace.stages:
+            now = {c: _calls_after(stage, nodes) for c, nodes in now.items()}
+            found.append(now)
+        return found
+
+
+def homes_of(mod: IRModule) -> dict[Expr, Home]:
+    """For each node in an external function of a module, the function."""
+    found: dict[Expr, Home] = {}
+    for gv, func in mod.functions.items():
+        compiler = func.attrs.get("Compiler")
+        if compiler is None:
+            continue
+        for node in post_order(func.body):
+            found.setdefault(node, Home(gv.name_hint, str(compiler), None))
+            if isinstance(node, Function) and "Composite" in node.attrs:
+                home = Home(gv.name_hint, str(compiler), str(node.attrs["Composite"]))
+                found.update((n, home) for n in post_order(node.body))
+    return found
+
+
+def calls_of(mod: IRModule) -> Iterator[Call]:
+    """The calls of a module that compute: annotations are none."""
+    for node in post_order(*mod.functions.values()):
+        if isinstance(node, Call) and not is_annotation(node):
+            yield node
+
+
+def typed_calls(mod: IRModule) -> tuple[IRModule, dict[Call, Call]]:
+    """`mod` with types, and for each of its calls the typed one."""
+    typed = infer_module(mod)
+    return typed, dict(zip(calls_of(mod), calls_of(typed), strict=True))
+
+
+def _calls_after(stage: Stage, nodes: tuple[Call, ...]) -> tuple[Call, ...]:
+    if stage.after is None or stage.after is stage.before:
+        return nodes
+    found: dict[Call, None] = {}
+    for node in nodes:
+        for image in stage.images(node):
+            if isinstance(image, Call) and not is_annotation(image):
+                found[image] = None
+    return tuple(found)
+
+
+def _own_images(every: dict[Call, tuple[Call, ...]]) -> dict[Call, tuple[Call, ...]]:
+    """The images that are a call's own.
+
+    A batch norm that is folded into a convolution is an origin of that convolution too, which
+    stays the image of the convolution.
+    """
+    same: dict[Call, tuple[Call, ...]] = {}
+    taken: set[Call] = set()
+    for call, images in every.items():
+        kept = tuple(i for i in images if _callee(i) == _callee(call))
+        same[call] = kept
+        taken.update(kept)
+    return {
+        call: same[call] or tuple(i for i in images if isinstance(i.op, Op) and i not in taken)
+        for call, images in every.items()
+    }
+
+
+def _callee(call: Call) -> object:
+    """What a call calls: the name of an operator, or the kind of callee."""
+    return call.op.name if isinstance(call.op, Op) else type(call.op)

@@ -1,0 +1,108 @@
+"""Changes of a pattern at the place where it does not fit, the smallest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from byoc_lab.lab.explaining.near_miss import Conditions, Stop
+from byoc_lab.relay.ir.expr import Call, Op
+from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
+from byoc_lab.relay.patterns.patterns import (
+    AltPattern,
+    AttrPattern,
+    CallPattern,
+    ConstantPattern,
+    DataTypePattern,
+    ExprPattern,
+    ShapePattern,
+    TupleGetItemPattern,
+    TypePattern,
+    WildcardPattern,
+    post_order_patterns,
+)
+
+
+def relaxed(pattern: DFPattern, stop: Stop) -> Iterator[tuple[str, DFPattern]]:
+    """A pattern that also accepts what was found where it stopped, each with the change in words.
+
+    An operator becomes optional, may have its operands in the other order, or may be another
+    operator; a condition is left out; a constant may be any value.
+    """
+    at, found = stop.pattern, stop.found
+    if isinstance(at, CallPattern):
+        name = at.op_name() or "the call"
+        for operand in at.args or ():
+            if not isinstance(operand, (WildcardPattern, ConstantPattern, ExprPattern)):
+                yield f"make {name} optional", replaced(pattern, at, operand | at)
+        yield from _between(pattern, at, found)
+    elif isinstance(at, Conditions):
+        yield f"do not ask for {_condition(at)}", replaced(pattern, at, at.pattern)
+    elif isinstance(at, (ConstantPattern, ExprPattern)):
+        yield f"accept any value in place of {stop.expected}", replaced(pattern, at, wildcard())
+    for part in post_order_patterns(pattern):
+        if isinstance(part, CallPattern) and len(part.args or ()) == 2 and at in (part.args or ()):
+            assert part.args is not None
+            swapped = CallPattern(part.op, part.args[::-1])
+            yield (
+                f"accept the operands of {part.op_name()} in either order",
+                replaced(pattern, part, part | swapped),
+            )
+    callee = found.op if isinstance(found, Call) else None
+    same_number = isinstance(found, Call) and len(found.args) == len(
+        getattr(at, "args", None) or ()
+    )
+    if isinstance(at, CallPattern) and isinstance(callee, Op) and same_number:
+        other = CallPattern(is_op(callee.name), at.args)
+        yield (
+            f"accept {callee.name} in place of {at.op_name()}, if the code generator has it",
+            replaced(pattern, at, at | other),
+        )
+
+
+def _between(pattern: DFPattern, at: CallPattern, found: object) -> Iterator[tuple[str, DFPattern]]:
+    """With an optional operator of one operand around what was expected."""
+    if isinstance(found, Call) and isinstance(found.op, Op) and len(found.args) == 1:
+        name = found.op.name
+        yield (
+            f"accept {name} after {at.op_name()}, if the code generator has it",
+            replaced(pattern, at, at.optional(is_op(name))),
+        )
+
+
+def _condition(at: DFPattern) -> str:
+    if isinstance(at, AttrPattern):
+        return ", ".join(f"{k}={v!r}" for k, v in at.attrs.items())
+    if isinstance(at, DataTypePattern):
+        return f"dtype {at.dtype}"
+    return f"shape {at.shape}" if isinstance(at, ShapePattern) else "its type"
+
+
+def replaced(pattern: DFPattern, old: DFPattern, new: DFPattern) -> DFPattern:
+    """A copy of a pattern with one part replaced; parts without it are shared.
+
+    `new` may contain `old`, which stays as it is there.
+    """
+    made: dict[DFPattern, DFPattern] = {}
+    for part in post_order_patterns(pattern):
+        made[part] = new if part is old else _rebuilt(part, lambda p: made.get(p, p))
+    return made[pattern]
+
+
+def _rebuilt(p: DFPattern, of: Callable[[DFPattern], DFPattern]) -> DFPattern:
+    if all(of(c) is c for c in p.children()):
+        return p
+    if isinstance(p, AltPattern):
+        return AltPattern(of(p.left), of(p.right))
+    if isinstance(p, CallPattern):
+        return CallPattern(of(p.op), None if p.args is None else [of(a) for a in p.args])
+    if isinstance(p, TupleGetItemPattern):
+        return TupleGetItemPattern(of(p.tuple), p.index)
+    if isinstance(p, AttrPattern):
+        return AttrPattern(of(p.pattern), p.attrs)
+    if isinstance(p, TypePattern):
+        return TypePattern(of(p.pattern), p.type)
+    if isinstance(p, DataTypePattern):
+        return DataTypePattern(of(p.pattern), p.dtype)
+    if isinstance(p, ShapePattern):
+        return ShapePattern(of(p.pattern), p.shape)
+    return p

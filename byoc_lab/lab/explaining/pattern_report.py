@@ -1,0 +1,285 @@
+"""`explain_patterns`: which entries of a pattern table match, and why the others do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, overload
+
+from byoc_lab.errors import ArgumentError, UnknownNameError, nearest
+from byoc_lab.lab.explaining.explanation import Nearest
+from byoc_lab.lab.explaining.inquiry import Inquiry
+from byoc_lab.lab.explaining.near_miss import Fit, described
+from byoc_lab.lab.explaining.outcome import Setup, typed_calls
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.framework.predicates import Checked, ask_check, checked_entry, refusal
+from byoc_lab.relay.ir.expr import Call, Expr, Op, describe
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.op.contrib import get_pattern_table
+from byoc_lab.relay.patterns import DFPattern
+from byoc_lab.relay.patterns.grouping import Group, find_groups
+from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
+from byoc_lab.relay.patterns.patterns import (
+    AttrPattern,
+    CallPattern,
+    ExprPattern,
+    post_order_patterns,
+    root_operators,
+)
+
+MAX_CANDIDATES = 50
+"""Nodes of a module with which a pattern that matches nothing is compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class EntryReport:
+    """One entry of a pattern table, over some modules.
+
+    status: "matches"; "shadowed" (it would match, and earlier entries take the nodes);
+        "refused" (it would match, and its check refuses); "used outside" (it would match, and a
+        value inside has users outside); "never" (nothing in these modules fits); "impossible" (no
+        module can have what it asks for).
+    matches: the number of composites made of it. alone: the number it has as the only entry.
+    shadowed_by: the entries that took what it would match. witness: a node of a module: where a
+        composite was made, or the best place where none was; module: the position of its module.
+    """
+
+    position: int
+    name: str
+    status: str
+    reason: str
+    matches: int = 0
+    alone: int = 0
+    shadowed_by: tuple[str, ...] = ()
+    witness: Expr | None = field(default=None, repr=False)
+    module: int | None = None
+    nearest: Nearest | None = None
+
+    def __str__(self) -> str:
+        where = ""
+        if self.witness is not None:
+            span = f" at {self.witness.span}" if self.witness.span else ""
+            where = f"; see {describe(self.witness)}{span} in module {self.module}"
+        return f"{self.name}: {self.reason}{where}"
+
+
+class PatternReport(Sequence[EntryReport]):
+    """A report of each entry of a pattern table, in its order; displays itself as a table."""
+
+    def __init__(self, entries: Sequence[EntryReport]):
+        self._entries = list(entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[EntryReport]:
+        return iter(self._entries)
+
+    @overload
+    def __getitem__(self, index: int | str) -> EntryReport: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[EntryReport]: ...
+    def __getitem__(self, index: int | slice | str) -> EntryReport | list[EntryReport]:
+        """An entry by its position, or the first one of a name."""
+        if isinstance(index, (int, slice)):
+            return self._entries[index]
+        for entry in self._entries:
+            if entry.name == index:
+                return entry
+        names = [e.name for e in self._entries]
+        raise UnknownNameError(f"the table has no entry {index!r}; {nearest(index, names)}")
+
+    def by_status(self, status: str) -> list[EntryReport]:
+        """The entries of one status."""
+        return [e for e in self._entries if e.status == status]
+
+    def __str__(self) -> str:
+        width = max((len(e.status) for e in self._entries), default=0)
+        return "\n".join(f"{e.status:{width}}  {e}" for e in self._entries) or "an empty table"
+
+    def __repr__(self) -> str:
+        return f"<PatternReport: {len(self)} entries, {len(self.by_status('matches'))} match>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(e.name)}</td><td>{escape(e.status)}</td><td>{e.matches}</td>"
+            f"<td>{escape(e.reason)}</td></tr>"
+            for e in self._entries
+        )
+        head = "<tr><th>entry</th><th>status</th><th>matches</th><th>why</th></tr>"
+        return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+
+
+def explain_patterns(
+    table: str | Sequence[tuple[Any, ...]], modules: IRModule | Sequence[IRModule]
+) -> PatternReport:
+    """For each entry of a pattern table: how often it matches in `modules`, or why it does not.
+
+    table: entries (name, pattern) or (name, pattern, check) as MergeComposite has them, or the name
+        of a registered table. modules: as MergeComposite would get them, that is after the passes
+        that come before it.
+
+    Raises PassError for a malformed entry, UnknownNameError for an unknown table, ArgumentError for
+    what is no module, PredicateError for a check that raises.
+    """
+    if isinstance(table, str):
+        found = get_pattern_table(table)
+        if found is None:
+            raise UnknownNameError(f"no pattern table is registered as {table!r}")
+        table = found
+    if not isinstance(table, (list, tuple)):
+        raise ArgumentError(
+            f"table must be a list of (name, pattern) or (name, pattern, check), or the name of a "
+            f"registered one, found {type(table).__name__}"
+        )
+    given = [modules] if isinstance(modules, IRModule) else modules
+    if not isinstance(given, (list, tuple)) or not all(isinstance(m, IRModule) for m in given):
+        raise ArgumentError(
+            f"modules must be a module or a list of modules, found {type(modules).__name__}"
+        )
+    entries = [checked_entry(n, entry) for n, entry in enumerate(table)]
+    # Entries of one name get names of their own, so that their composites can be told apart.
+    keys = [f"{n}: {name}" for n, (name, _, _) in enumerate(entries)]
+    merge = MergeComposite([(k, p, c) for k, (_, p, c) in zip(keys, entries, strict=True)])
+    runs = [Inquiry(Setup.of(typed_calls(m)[0], [merge]), "") for m in given]
+    return PatternReport([_Entry(n, entries, keys, runs).report() for n in range(len(entries))])
+
+
+class _Entry:
+    """One entry under examination."""
+
+    def __init__(
+        self, position: int, entries: Sequence[Checked], keys: Sequence[str], runs: list[Inquiry]
+    ):
+        self.position, self.keys, self.runs = position, keys, runs
+        self.names = dict(zip(keys, (name for name, _, _ in entries), strict=True))
+        self.name, self.pattern, self.check = entries[position]
+
+    def report(self) -> EntryReport:
+        impossible = why_impossible(self.pattern)
+        if impossible:
+            return self._report("impossible", impossible)
+        groups = list(self._groups())
+        accepted = [g for g in groups if self._refusal(g[2].root) is None]
+        made = [g for g in accepted if self._composite(g) == self.keys[self.position]]
+        if made:
+            number, run, group = made[0]
+            times = "once" if len(made) == 1 else f"{len(made)} times"
+            return self._report(
+                "matches", f"matches {times}", number, self._origin(run, group.root),
+                matches=len(made), alone=len(accepted),
+            )  # fmt: skip
+        if accepted:
+            by = dict.fromkeys(k for g in accepted for k in self._taken_by(g))
+            names = tuple(self.names[k] for k in by)
+            number, run, group = accepted[0]
+            return self._report(
+                "shadowed",
+                f"would match {len(accepted)} times, but {' and '.join(names)} took the nodes "
+                f"before: move {self.name} before them",
+                number, self._origin(run, group.root), alone=len(accepted), shadowed_by=names,
+            )  # fmt: skip
+        if groups:
+            number, run, group = groups[0]
+            reason = str(self._refusal(group.root))
+            return self._report("refused", reason, number, self._origin(run, group.root))
+        return self._nearest()
+
+    def _report(
+        self, status: str, reason: str, module: int | None = None, witness: Expr | None = None,
+        **more: Any,
+    ) -> EntryReport:  # fmt: skip
+        return EntryReport(
+            self.position, self.name, status, reason, witness=witness, module=module, **more
+        )
+
+    def _groups(self) -> Iterator[tuple[int, Inquiry, Group]]:
+        """The matches of the entry alone: module, its run, and the match."""
+        for number, run in enumerate(self.runs):
+            for graph in run.graphs:
+                for group in find_groups(self.pattern, graph):
+                    yield number, run, group
+
+    def _refusal(self, root: Expr) -> str | None:
+        answer = self.check is None or ask_check(self.check, root, self.name)
+        return None if answer else refusal(f"the check of {self.name}", root, answer)
+
+    def _composite(self, found: tuple[int, Inquiry, Group]) -> str | None:
+        _, run, group = found
+        return run.composite(group.root) if isinstance(group.root, Call) else None
+
+    def _taken_by(self, found: tuple[int, Inquiry, Group]) -> Iterator[str]:
+        _, run, group = found
+        for node in group.body:
+            name = run.composite(node) if isinstance(node, Call) else None
+            if name is not None:
+                yield name
+
+    def _origin(self, run: Inquiry, node: Expr) -> Expr:
+        return (run.origin(node) if isinstance(node, Call) else None) or node
+
+    def _nearest(self) -> EntryReport:
+        """Nothing matches: the place that comes nearest."""
+        best: tuple[Fit, Expr, int, Inquiry] | None = None
+        for number, run in enumerate(self.runs):
+            for graph in run.graphs:
+                for root in self._candidates(graph):
+                    fit = run.matcher(self.position, graph).fit(root)
+                    if best is None or fit.rank > best[0].rank:
+                        best = fit, root, number, run
+        if best is None or not best[0].matched:
+            roots = root_operators(self.pattern)
+            what = " or ".join(sorted(roots)) if roots else "what it begins with"
+            return self._report("never", f"no module has {what}")
+        fit, root, number, run = best
+        near = Nearest(self.name, fit.matched, fit.total)
+        if not fit.stops:
+            reason = "a value inside the match is also used outside of it"
+            return self._report(
+                "used outside", reason, number, self._origin(run, root), nearest=near
+            )
+        stop = fit.stops[0]
+        return self._report(
+            "never",
+            f"{fit.matched} of {fit.total} parts match at best: expects {stop.expected}, found "
+            f"{described(stop.found)}",
+            number, self._origin(run, root), nearest=near,
+        )  # fmt: skip
+
+    def _candidates(self, graph: IndexedGraph) -> list[Expr]:
+        roots = root_operators(self.pattern)
+        if roots is None:
+            return graph.nodes[-MAX_CANDIDATES:]
+        return [c for name in sorted(roots) for c in graph.calls_of.get(name, ())][:MAX_CANDIDATES]
+
+
+def why_impossible(pattern: DFPattern) -> str:
+    """Why no module can have a match of a pattern; empty if one may."""
+    for part in post_order_patterns(pattern):
+        op = _operator(part)
+        if op is None:
+            continue
+        if isinstance(part, CallPattern) and part.args is not None:
+            wanted, known = len(part.args), op.num_inputs
+            if known >= 0 and wanted != known:
+                return f"asks for {wanted} operands of {op.name}, which has {known}"
+        if isinstance(part, AttrPattern) and isinstance(part.pattern, CallPattern):
+            schema = op.definition.attrs
+            fields = [f.name for f in schema.fields] if schema is not None else []
+            for name in part.attrs:
+                if name not in fields:
+                    return f"asks for the attribute {name!r}, which {op.name} does not have"
+    return ""
+
+
+def _operator(part: DFPattern) -> Op | None:
+    """The operator that a pattern of a call asks for."""
+    call = part.pattern if isinstance(part, AttrPattern) else part
+    if not isinstance(call, CallPattern):
+        return None
+    inner = call.op
+    while isinstance(inner, AttrPattern):
+        inner = inner.pattern
+    named = inner.expr if isinstance(inner, ExprPattern) else None
+    return named if isinstance(named, Op) else None

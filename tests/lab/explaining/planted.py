@@ -1,0 +1,394 @@
+"""Planted misses: modules with one call that is not offloaded, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from byoc_lab import backends, relay
+from byoc_lab.backends.dnnl import pattern_table
+from byoc_lab.backends.dnnl.pruning import PruneSubgraphs
+from byoc_lab.passes import (
+    AnnotateTarget,
+    FoldConstant,
+    InferType,
+    MergeCompilerRegions,
+    MergeComposite,
+    PartitionGraph,
+    SimplifyInference,
+)
+from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.relay import IRModule, nn
+from byoc_lab.relay.patterns import (
+    is_constant,
+    is_op,
+    is_tuple,
+    is_tuple_get_item,
+    wildcard,
+)
+
+NPU = "npu_of_tests"
+OTHER = "dsp_of_tests"
+Any_ = wildcard
+
+
+@dataclass(frozen=True)
+class Planted:
+    """One miss: `operator` is the one of the module's calls that is explained.
+
+    change: words of the change, None if no change that is tried offloads it. table, supports: of
+    the back end `NPU`; without them the target is DNNL. passes: the pipeline, if not the usual one.
+    """
+
+    name: str
+    cause: str
+    operator: str
+    build: Callable[[], relay.Expr]
+    change: str | None = None
+    table: Sequence[tuple[Any, ...]] | None = None
+    supports: Mapping[str, Any] | Sequence[str] = ()
+    passes: Callable[[], list[Pass]] | None = None
+    expected: str = ""
+    nearest: str = ""
+    level: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def target(self) -> str:
+        return "dnnl" if self.table is None else NPU
+
+    def module(self) -> IRModule:
+        body = self.build()
+        return InferType()(body if isinstance(body, IRModule) else IRModule.from_expr(body))
+
+    def register(self) -> None:
+        if self.table is not None:
+            backends.register(NPU, patterns=list(self.table), supports=self.supports)
+
+
+def weight(*shape: int) -> relay.Expr:
+    return relay.const(np.linspace(0.5, 1.5, int(np.prod(shape))).reshape(shape).astype("float32"))
+
+
+def x(*shape: int, dtype: str = "float32", name: str = "x") -> relay.Var:
+    return relay.var(name, shape=shape or (1, 4, 8, 8), dtype=dtype)
+
+
+def conv(data: relay.Expr | None = None, **attrs: Any) -> relay.Expr:
+    given = x() if data is None else data
+    return nn.conv2d(given, weight(4, 4, 3, 3), padding=(1, 1), channels=4, **attrs)
+
+
+def bias(value: relay.Expr, shape: tuple[int, ...] = (4, 1, 1)) -> relay.Expr:
+    return relay.add(value, weight(*shape))
+
+
+def batch_norm(data: relay.Expr, constant: bool = True) -> relay.Expr:
+    names = ("gamma", "beta", "mean", "var")
+    params = [weight(4) if constant else x(4, name=n) for n in names]
+    return nn.batch_norm(data, *params)[0]
+
+
+# Patterns of the tests' back end.
+CONV = is_op("nn.conv2d")(Any_(), Any_())
+CONV_RELU = is_op("nn.relu")(CONV)
+CONV_ADD = is_op("add")(CONV, Any_())
+CONV_ADD_RELU = is_op("nn.relu")(CONV_ADD)
+
+
+def entry(name: str, *rest: Any) -> tuple[Any, ...]:
+    return (f"{NPU}.{name}", *rest)
+
+
+def steps(*middle: Pass, target: str | Sequence[str] = NPU, table: Sequence[Any] = ()) -> Any:
+    """A pipeline with a table and target of its own."""
+    return lambda: [
+        InferType(), *middle, MergeComposite(list(table)), AnnotateTarget(target),
+        MergeCompilerRegions(), PartitionGraph(),
+    ]  # fmt: skip
+
+
+def two_users() -> relay.Expr:
+    inner = conv()
+    return relay.Tuple([nn.relu(inner), relay.tanh(inner)])
+
+
+def bound_by_let() -> relay.Expr:
+    variable = relay.var("y")
+    return relay.Let(variable, conv(), nn.relu(variable))
+
+
+def heavy_around_the_host() -> relay.Expr:
+    first = conv()
+    return relay.add(first, relay.erf(first))
+
+
+def residual() -> relay.Expr:
+    return nn.relu(relay.add(conv(), x(1, 4, 8, 8, name="skip")))
+
+
+def refuse_wide(call: relay.Call) -> Any:
+    """Only the last axis is supported."""
+    if call.attrs.axis != -1:
+        return backends.Refused(f"axis must be -1, found {call.attrs.axis}")
+    return True
+
+
+def left_is_conv(root: relay.Call) -> bool:
+    """A check that looks at the left operand alone."""
+    left = root.args[0]
+    return isinstance(left, relay.Call) and left.op.name == "nn.conv2d"
+
+
+def small_bias(root: relay.Call) -> Any:
+    shape = root.args[1].checked_type.shape
+    return True if len(shape) == 3 else backends.Refused(f"a bias of shape {tuple(shape)}")
+
+
+def has_constant_weight(root: relay.Call) -> Any:
+    ok = isinstance(root.args[1], relay.Constant)
+    return ok or backends.Refused("the weight must be a constant")
+
+
+DNNL = [
+    Planted("an operator that it does not have", "no-pattern", "sin", lambda: relay.sin(x())),
+    Planted(
+        "an operator that its table does not offer", "no-pattern", "concatenate",
+        lambda: relay.concatenate([nn.relu(x()), nn.relu(x(name="y"))], 1),
+    ),
+    Planted("a comparison", "no-pattern", "greater", lambda: relay.greater(x(), weight(1))),
+    Planted(
+        "a pool with ceil_mode", "predicate", "nn.max_pool2d",
+        lambda: nn.max_pool2d(x(), (3, 3), (2, 2), ceil_mode=True), "ceil_mode=False",
+    ),
+    Planted(
+        "float64", "predicate", "nn.relu", lambda: nn.relu(x(2, 3, dtype="float64")), "float32"
+    ),
+    Planted(
+        "int64", "predicate", "add", lambda: relay.add(x(2, dtype="int64"), x(2, dtype="int64")),
+        "float32",
+    ),
+    Planted(
+        "a rank that is too large", "predicate", "tanh", lambda: relay.tanh(x(1, 1, 1, 1, 1, 1, 2))
+    ),
+    Planted(
+        "a softmax over a batch norm axis", "predicate", "nn.batch_norm",
+        lambda: nn.batch_norm(x(1, 8, 8, 4), *[x(4, name=n) for n in "abcd"], axis=3)[0],
+        passes=lambda: steps(target="dnnl", table=pattern_table())(),
+    ),
+    Planted(
+        "a gelu whose inner value is used outside", "outside-user", "erf",
+        lambda: _gelu(leak=True), "second time",
+    ),
+    Planted("a gelu without its dense", "sub-pattern", "erf", lambda: _gelu(root=False)),
+    Planted(
+        "a gelu across a let", "let", "erf", lambda: _gelu(let=True), "ToGraphNormalForm",
+    ),
+    Planted(
+        "a batch norm with parameters that are not bound", "unbound-constant", "nn.batch_norm",
+        lambda: nn.relu(batch_norm(conv(), constant=False)), "bind_params_by_name",
+    ),
+    Planted(
+        "a region that is pruned", "pruned", "nn.softmax",
+        lambda: nn.softmax(relay.erf(nn.dense(x(2, 4), weight(4, 4)))), "PruneSubgraphs",
+        passes=lambda: [*steps(target="dnnl", table=pattern_table())(), PruneSubgraphs()],
+    ),
+    Planted(
+        "a region that is pruned as it cannot be merged", "merge", "add",
+        heavy_around_the_host, "PruneSubgraphs",
+        passes=lambda: [*steps(target="dnnl", table=pattern_table())(), PruneSubgraphs()],
+    ),
+    Planted(
+        "a misspelt target", "name", "nn.relu", lambda: nn.relu(x()), "AnnotateTarget('dnnl')",
+        passes=lambda: steps(target="dnlll")(),
+    ),
+    Planted(
+        "a batch norm that was decomposed without folding", "needs-pass", "nn.batch_norm",
+        lambda: nn.relu(batch_norm(conv())), "FoldConstant",
+        passes=lambda: steps(SimplifyInference(), target="dnnl", table=pattern_table())(),
+    ),
+]  # fmt: skip
+
+
+def _gelu(leak: bool = False, root: bool = True, let: bool = False) -> relay.Expr:
+    data = nn.dense(x(2, 4), weight(4, 4)) if root else relay.transpose(x(2, 4))
+    erf = relay.erf(relay.divide(data, relay.const(1.41421356, "float32")))
+    variable = relay.var("e")
+    value: relay.Expr = variable if let else erf
+    plus = relay.add(value, relay.const(1.0, "float32"))
+    out = relay.multiply(relay.multiply(data, plus), relay.const(0.5, "float32"))
+    if let:
+        return relay.Let(variable, erf, out)
+    return relay.Tuple([out, relay.sin(erf)]) if leak else out
+
+
+TABLES = [
+    Planted(
+        "no bias", "sub-pattern", "nn.conv2d", lambda: nn.relu(conv()), "make add optional",
+        [entry("conv_bias_relu", CONV_ADD_RELU)], expected="add", nearest="conv_bias_relu",
+    ),
+    Planted(
+        "another activation", "sub-pattern", "nn.conv2d", lambda: nn.leaky_relu(conv(), 0.1),
+        "make nn.relu optional", [entry("conv_relu", CONV_RELU)], expected="nn.relu",
+    ),
+    Planted(
+        "a cast between", "sub-pattern", "nn.relu",
+        lambda: nn.relu(relay.copy(conv())), "copy", [entry("conv_relu", CONV_RELU)],
+        expected="nn.conv2d",
+    ),
+    Planted(
+        "operands of a subtraction in the other order", "sub-pattern", "subtract",
+        lambda: relay.subtract(weight(4), x(2, 4)), None,
+        [entry("sub", is_op("subtract")(is_op("exp")(Any_()), Any_()))], expected="exp",
+    ),
+    Planted(
+        "operands of a maximum in the other order", "sub-pattern", "maximum",
+        lambda: relay.maximum(weight(1), conv()), "swap the operands of maximum",
+        [entry("conv_max", is_op("maximum")(CONV, Any_()))], expected="nn.conv2d",
+    ),
+    Planted(
+        "an attribute", "sub-pattern", "nn.softmax", lambda: nn.softmax(x(2, 4), axis=0),
+        "do not ask for axis=-1",
+        [entry("softmax", is_op("nn.softmax")(Any_()).has_attr({"axis": -1}))],
+        expected="nn.softmax with axis=-1",
+    ),
+    Planted(
+        "a data type", "sub-pattern", "exp", lambda: relay.exp(x(2, 4, dtype="float64")),
+        "do not ask for dtype float32",
+        [entry("exp", is_op("exp")(Any_()).has_dtype("float32"))], expected="of dtype float32",
+    ),
+    Planted(
+        "a shape", "sub-pattern", "exp", lambda: relay.exp(x(2, 4)), "do not ask for shape",
+        [entry("exp", is_op("exp")(Any_()).has_shape((4, 4)))], expected="of shape",
+    ),
+    Planted(
+        "another field of a tuple", "sub-pattern", "split",
+        lambda: relay.split(x(2, 4), 2, axis=1)[1], None,
+        [entry("half", is_tuple_get_item(is_op("split")(Any_()), 0))], expected="field 0",
+    ),
+    Planted(
+        "a longer tuple", "sub-pattern", "concatenate",
+        lambda: relay.concatenate([x(2, 4), x(2, 4, name="y"), x(2, 4, name="z")], 0), None,
+        [entry("pair", is_op("concatenate")(is_tuple([Any_(), Any_()])))], expected="a tuple of 2",
+    ),
+    Planted(
+        "a weight that is not bound", "unbound-constant", "nn.dense",
+        lambda: nn.dense(x(2, 4), x(4, 4, name="w")), "bind %w",
+        [entry("dense", is_op("nn.dense")(Any_(), is_constant()))], expected="a constant",
+    ),
+    Planted(
+        "a weight that is computed", "needs-pass", "nn.dense",
+        lambda: nn.dense(x(2, 4), relay.transpose(weight(4, 4))), "FoldConstant",
+        [entry("dense", is_op("nn.dense")(Any_(), is_constant()))],
+    ),
+    Planted(
+        "a batch norm in the place of a bias", "needs-pass", "nn.conv2d",
+        lambda: nn.relu(batch_norm(conv())), "SimplifyInference",
+        [entry("conv_bias_relu", CONV_ADD_RELU)],
+    ),
+    Planted(
+        "a bias_add in the place of an add", "needs-pass", "nn.bias_add",
+        lambda: nn.relu(nn.bias_add(conv(), weight(4))), "CanonicalizeOps",
+        [entry("conv_bias_relu", CONV_ADD_RELU)],
+    ),
+    Planted(
+        "a dropout between", "needs-pass", "nn.conv2d",
+        lambda: nn.relu(nn.dropout(conv(), 0.5)), "SimplifyInference",
+        [entry("conv_relu", CONV_RELU)],
+    ),
+    Planted(
+        "a check that gives its reason", "check", "nn.dense",
+        lambda: nn.dense(x(2, 4), x(4, 4, name="w")), "bind %w",
+        [entry("dense", is_op("nn.dense")(Any_(), Any_()), has_constant_weight)],
+    ),
+    Planted(
+        "a check that looks at one operand", "check", "nn.conv2d",
+        lambda: nn.relu(relay.add(weight(4, 1, 1), conv())), "swap the operands of add",
+        [entry("conv_bias", CONV_ADD, left_is_conv)],
+    ),
+    Planted(
+        "a residual taken for a bias", "check", "nn.conv2d", residual, None,
+        [entry("conv_bias", CONV_ADD, small_bias)],
+    ),
+    Planted(
+        "a predicate about an axis", "predicate", "nn.softmax",
+        lambda: nn.softmax(x(2, 4), axis=1), "axis=-1", [], {"nn.softmax": refuse_wide},
+    ),
+    Planted(
+        "a predicate about another axis", "predicate", "nn.softmax",
+        lambda: nn.softmax(x(2, 4), axis=0), "other numbers", [], {"nn.softmax": refuse_wide},
+    ),
+    Planted(
+        "a predicate without a reason", "predicate", "exp", lambda: relay.exp(x(2, 4)), None, [],
+        {"exp": lambda call: False},
+    ),
+    Planted(
+        "a short pattern before a long one", "order", "nn.relu", lambda: nn.relu(conv()),
+        "move npu_of_tests.conv_relu before npu_of_tests.conv",
+        [entry("conv", CONV), entry("conv_relu", CONV_RELU)],
+    ),
+    Planted(
+        "another target before", "order", "exp", lambda: relay.exp(x(2, 4)),
+        f"AnnotateTarget(['{NPU}', '{OTHER}'])", [], ["exp"],
+        passes=lambda: steps(target=[OTHER, NPU])(),
+    ),
+    Planted(
+        "an inner value that is used outside", "outside-user", "nn.conv2d", two_users,
+        "second time", [entry("conv_relu", CONV_RELU)],
+    ),
+    Planted(
+        "an inner value that is returned", "outside-user", "nn.conv2d",
+        lambda: relay.Tuple([(c := conv()), nn.relu(c)]), "second time",
+        [entry("conv_relu", CONV_RELU)],
+    ),
+    Planted(
+        "a let", "let", "nn.conv2d", bound_by_let, "ToGraphNormalForm",
+        [entry("conv_relu", CONV_RELU)],
+    ),
+    Planted(
+        "the user of a let", "let", "nn.relu", bound_by_let, "ToGraphNormalForm",
+        [entry("conv_relu", CONV_RELU)],
+    ),
+    Planted(
+        "a composite without a dot", "name", "nn.conv2d", lambda: nn.relu(conv()),
+        f"call the pattern '{NPU}.conv_relu'", [],
+        passes=lambda: steps(table=[("conv_relu", CONV_RELU)])(),
+    ),
+    Planted(
+        "a composite of another name", "name", "nn.relu", lambda: nn.relu(conv()),
+        f"call the pattern '{NPU}.conv_relu'", [],
+        passes=lambda: steps(table=[("nqu.conv_relu", CONV_RELU)])(),
+    ),
+    Planted(
+        "a pass above the level", "skipped-pass", "nn.dense",
+        lambda: nn.dense(x(2, 4), relay.transpose(weight(4, 4))), "opt_level=2",
+        [entry("dense", is_op("nn.dense")(Any_(), is_constant()))],
+        passes=lambda: steps(
+            FoldConstant(),
+            table=[entry("dense", is_op("nn.dense")(Any_(), is_constant()))],
+        )(),
+        level=1,
+    ),
+    Planted(
+        "a disabled pass", "skipped-pass", "nn.dense",
+        lambda: nn.dense(x(2, 4), relay.transpose(weight(4, 4))), "do not disable FoldConstant",
+        [entry("dense", is_op("nn.dense")(Any_(), is_constant()))],
+        passes=lambda: steps(
+            FoldConstant(),
+            table=[entry("dense", is_op("nn.dense")(Any_(), is_constant()))],
+        )(),
+        options={"disabled_pass": ["FoldConstant"], "opt_level": 3},
+    ),
+    Planted(
+        "a pattern of attributes", "sub-pattern", "nn.conv2d",
+        lambda: conv(groups=1, dilation=(2, 2)), "do not ask for",
+        [entry("conv", CONV.has_attr({"dilation": (1, 1)}))],
+    ),
+]  # fmt: skip
+
+ALL = [*DNNL, *TABLES]
+
+__all__ = ["ALL", "NPU", "OTHER", "Planted"]

@@ -1,0 +1,119 @@
+"""`decode`: every message by its samples, real messages of the passes, and long logs."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+import byoc_lab
+from byoc_lab import backends, relay
+from byoc_lab.errors import ByocLabError
+from byoc_lab.lab.explaining import decode
+from byoc_lab.lab.explaining.messages import ALL, Message
+from byoc_lab.lab.linting.linter import all_rules
+from byoc_lab.lessons import cases
+from byoc_lab.passes import MergeCompilerRegions, PartitionGraph
+from byoc_lab.relay import IRModule, nn
+from byoc_lab.relay.analysis.annotations import begin, end
+
+SAMPLES = [(m, s) for m in ALL for s in m.samples]
+X = relay.var("x", shape=(4, 4))
+Y = relay.var("y", shape=(4, 4))
+
+
+@pytest.mark.parametrize(("message", "sample"), SAMPLES, ids=lambda v: getattr(v, "name", "sample"))
+def test_a_sample_is_decoded(message: Message, sample: str) -> None:
+    found = decode(sample)
+    assert found and [m.name for m in found] == [message.name]
+    assert "{" not in found.cause + found.what_to_do
+    assert found.rule == (message.rules[0] if message.rules else "")
+    assert message.era in str(found) and found[0].text in sample
+
+
+def test_messages_name_rules_and_lessons_that_exist() -> None:
+    codes = {r.code for r in all_rules()}
+    for message in ALL:
+        assert set(message.rules) <= codes, message.name
+        assert not message.lesson or cases.get(message.lesson)
+    names = [m.name for m in ALL]
+    assert len(set(names)) == len(names) and all(m.samples for m in ALL)
+
+
+def test_unknown_text_says_so() -> None:
+    for text in ("", "all is well", "TVMError: something new", "free variables: none"):
+        found = decode(text)
+        assert not found and not found.known and not found.cause and found.edge is None
+        assert f"no known message in this text of {len(text)} characters" in str(found)
+
+
+@pytest.mark.parametrize("name", [c.name for c in cases.all_cases()])
+def test_the_errors_of_the_cases_are_decoded(name: str) -> None:
+    case = cases.get(name)
+    symptom = case.symptom(case.module())
+    if symptom is None or symptom.error is None:
+        pytest.skip("this trouble raises no error")
+    found = decode(symptom.error, case.module())
+    assert found.lesson == name
+    assert found.rule in case.codes
+    assert found.edge is not None
+
+
+BROKEN = {
+    "own-mixed-arguments": end(relay.add(begin(X, "a"), Y), "a"),
+    "own-end-without-region": end(nn.relu(X), "a"),
+    "own-two-compilers": end(nn.relu(begin(X, "a")), "b"),
+    "own-open-region": nn.relu(begin(X, "a")),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_errors_of_the_passes_are_decoded_to_the_edge(name: str) -> None:
+    mod = IRModule.from_expr(relay.Function([X, Y], BROKEN[name]))
+    with pytest.raises(ByocLabError) as caught:
+        PartitionGraph()(MergeCompilerRegions()(mod))
+    found = decode(caught.value, mod)
+    assert found[0].name == name, str(found)
+    assert found.edge is not None and found[0].findings[0].code == found.rule
+
+
+def test_an_unknown_back_end_is_decoded() -> None:
+    with pytest.raises(ByocLabError) as caught:
+        backends.get("dnll")
+    assert "dnll" in decode(caught.value).cause
+
+
+def test_the_edge_is_the_one_that_lint_names() -> None:
+    mod = IRModule.from_expr(relay.Function([X, Y], BROKEN["own-mixed-arguments"]))
+    found = decode("Arg regions are inconsistent: add(%0, %y)", mod)
+    call, argument = found.edge or (None, None)
+    assert isinstance(call, relay.Call) and call.op_name == "add" and argument == 1
+    assert found.rule == byoc_lab.lint(mod)[0].code
+
+
+def test_a_message_that_does_not_fit_the_module_says_so() -> None:
+    clean = IRModule.from_expr(nn.relu(X))
+    found = decode("Arg regions are inconsistent: add(%0, %y)", clean)
+    assert found and found.edge is None and "lint finds nothing of this kind" in str(found)
+
+
+def test_several_messages_come_in_the_order_of_the_text() -> None:
+    text = "\n".join(["one", "Segmentation fault", "two", "Unknown composite function:npu.conv"])
+    assert [m.name for m in decode(text)] == ["recursion", "unknown-composite"]
+
+
+def test_a_long_log_takes_linear_time() -> None:
+    sample = ALL[-1].samples[0]
+    seconds = []
+    for size in (250_000, 1_000_000):
+        noise = "[12:00:00] is not registered Cannot find, does not have field [Var(\n"
+        text = noise * (size // len(noise) // 2)
+        start = time.perf_counter()
+        assert [m.name for m in decode(text + sample + text)] == ["diagnostics"]
+        seconds.append(time.perf_counter() - start)
+    assert seconds[1] < 2 and seconds[1] < 12 * seconds[0] + 0.1, seconds
+
+
+def test_a_message_after_a_thousand_like_it_is_found() -> None:
+    text = "the module x is not registered\n" * 1000 + "Operator nn.conv2 is not registered"
+    assert "nn.conv2" in decode(text).cause

@@ -1,0 +1,104 @@
+"""`explain_patterns`: what each entry of a table does, over modules."""
+
+from __future__ import annotations
+
+import pytest
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.backends import Refused
+from byoc_lab.errors import ArgumentError, UnknownNameError
+from byoc_lab.lab.explaining import PatternReport, explain_patterns
+from byoc_lab.passes import InferType, MergeComposite
+from byoc_lab.relay import IRModule, nn
+from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.patterns import is_op, wildcard
+from tests.lab.explaining.planted import CONV, CONV_ADD, CONV_ADD_RELU, CONV_RELU, bias, conv, x
+
+MODULES = [
+    InferType()(IRModule.from_expr(e))
+    for e in (nn.relu(bias(conv())), nn.relu(conv(bias(conv()))), relay.erf(x()))
+]
+TABLE = [
+    ("npu.bias_relu", CONV_ADD_RELU),
+    ("npu.relu", CONV_RELU),
+    ("npu.conv", CONV),
+    ("npu.bias", CONV_ADD),
+    ("npu.conv_of_any", is_op("nn.conv2d")(wildcard(), wildcard())),
+    ("npu.erf", is_op("erf")(wildcard()), lambda call: Refused("erf is not exact")),
+    ("npu.tanh", is_op("tanh")(CONV)),
+    ("npu.tanh_of_erf", is_op("erf")(is_op("tanh")(wildcard()))),
+    ("npu.three", is_op("nn.relu")(wildcard(), wildcard(), wildcard())),
+    ("npu.stride", CONV.has_attr({"stride": (1, 1)})),
+]
+
+
+@pytest.fixture(scope="module")
+def report() -> PatternReport:
+    return explain_patterns(TABLE, MODULES)
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "reason"),
+    [
+        ("npu.bias_relu", "matches", "once"),
+        ("npu.relu", "matches", "once"),
+        ("npu.conv", "matches", "once"),
+        ("npu.bias", "shadowed", "npu.bias_relu and npu.conv took the nodes"),
+        ("npu.conv_of_any", "shadowed", "npu.conv"),
+        ("npu.erf", "refused", "erf is not exact"),
+        ("npu.tanh", "never", "no module has tanh"),
+        ("npu.tanh_of_erf", "never", "1 of 2 parts match at best: expects tanh, found variable %x"),
+        ("npu.three", "impossible", "asks for 3 operands of nn.relu, which has 1"),
+        ("npu.stride", "impossible", "'stride', which nn.conv2d does not have"),
+    ],
+)
+def test_an_entry_has_its_status(
+    report: PatternReport, name: str, status: str, reason: str
+) -> None:
+    entry = report[name]
+    assert entry.status == status and reason in entry.reason, str(entry)
+    assert (entry.matches > 0) == (status == "matches")
+    assert name in str(report) and f"<td>{status}</td>" in report._repr_html_()
+
+
+def test_matches_are_the_composites_that_the_pass_makes(report: PatternReport) -> None:
+    made = [
+        str(n.attrs["Composite"])
+        for mod in MODULES
+        for func in MergeComposite(TABLE)(mod).functions.values()
+        for n in post_order(func)
+        if isinstance(n, Function) and "Composite" in n.attrs
+    ]
+    assert {e.name: e.matches for e in report if e.matches} == {n: made.count(n) for n in made}
+
+
+def test_a_witness_is_a_node_of_its_module(report: PatternReport) -> None:
+    for entry in report:
+        if entry.witness is not None:
+            assert entry.module is not None
+            assert entry.witness in set(post_order(MODULES[entry.module]["main"]))
+    assert report["npu.bias_relu"].witness is MODULES[0]["main"].body
+
+
+def test_shadowed_entries_match_when_they_come_first() -> None:
+    for entry in explain_patterns(TABLE, MODULES).by_status("shadowed"):
+        moved = [TABLE[entry.position], *(e for e in TABLE if e[0] != entry.name)]
+        again = explain_patterns(moved, MODULES)[entry.name]
+        assert again.status == "matches" and again.matches <= entry.alone
+
+
+def test_the_table_of_dnnl_by_name() -> None:
+    report = byoc_lab.explain_patterns("dnnl", MODULES[0])
+    assert report["dnnl.conv2d_bias_relu"].matches == 1
+    assert report["dnnl.conv2d_bias"].shadowed_by == ("dnnl.conv2d_bias_relu",)
+
+
+def test_mistakes_are_named() -> None:
+    with pytest.raises(UnknownNameError, match="no pattern table is registered as 'npuu'"):
+        explain_patterns("npuu", MODULES)
+    with pytest.raises(ArgumentError, match="modules must be"):
+        explain_patterns(TABLE, [1])  # type: ignore[list-item]
+    with pytest.raises(UnknownNameError, match=r"did you mean 'npu\.bias'"):
+        explain_patterns(TABLE, MODULES)["npu.bis"]
