@@ -103,7 +103,7 @@ class RegionChecker:
     ) -> list[Kernel]:
         """Each step of `function` on the values of the steps before."""
         nodes = region_values(function)
-        known = dict(zip(function.params, arguments, strict=True))
+        known: dict[Expr, Any] = dict(zip(function.params, arguments, strict=True))
         try:
             results = self.run(function, nodes, arguments)
         except BuildError as error:
@@ -133,7 +133,8 @@ class RegionChecker:
         wanted = bounded(step, inputs, self.mod, **self.options)
         call = node.tuple_value if isinstance(node, TupleGetItem) else node
         assert isinstance(call, Call)
-        name = f"@{self.region.symbol} {step_name(call)} {self.numbers.setdefault(call, len(self.numbers))}"
+        number = self.numbers.setdefault(call, len(self.numbers))
+        name = f"@{self.region.symbol} {step_name(call)} {number}"
         if alone:
             name += ", compiled alone"
         value, tolerance = wanted.outputs[0], wanted.tolerances[0]

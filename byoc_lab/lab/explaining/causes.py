@@ -13,13 +13,12 @@ from byoc_lab.passes.framework.predicates import ask_check, ask_operator, refusa
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Let, Op, Var, describe
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns import DFPattern
+from byoc_lab.relay.patterns.below import post_order_patterns, root_operators
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.patterns.patterns import (
     CallPattern,
     ConstantPattern,
     ExprPattern,
-    post_order_patterns,
-    root_operators,
 )
 
 MAX_ROOTS = 64

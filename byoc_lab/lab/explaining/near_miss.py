@@ -13,6 +13,7 @@ from functools import cached_property
 from byoc_lab.errors import PassError
 from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleGetItem, describe
 from byoc_lab.relay.patterns import DFPattern
+from byoc_lab.relay.patterns.below import post_order_patterns
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.patterns.matcher import Matcher, find_match
 from byoc_lab.relay.patterns.patterns import (
@@ -28,7 +29,6 @@ from byoc_lab.relay.patterns.patterns import (
     TypePattern,
     VarPattern,
     WildcardPattern,
-    post_order_patterns,
 )
 from byoc_lab.relay.patterns.text import short_text
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from byoc_lab.lab.explaining.near_miss import Conditions, Stop
 from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
+from byoc_lab.relay.patterns.below import post_order_patterns
 from byoc_lab.relay.patterns.patterns import (
     AltPattern,
     AttrPattern,
@@ -18,7 +19,6 @@ from byoc_lab.relay.patterns.patterns import (
     TupleGetItemPattern,
     TypePattern,
     WildcardPattern,
-    post_order_patterns,
 )
 
 

@@ -18,14 +18,13 @@ from byoc_lab.relay.ir.expr import Call, Expr, Op, describe
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.op.contrib import get_pattern_table
 from byoc_lab.relay.patterns import DFPattern
+from byoc_lab.relay.patterns.below import post_order_patterns, root_operators
 from byoc_lab.relay.patterns.grouping import Group, find_groups
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.patterns.patterns import (
     AttrPattern,
     CallPattern,
     ExprPattern,
-    post_order_patterns,
-    root_operators,
 )
 
 MAX_CANDIDATES = 50

@@ -6,6 +6,7 @@ import inspect
 
 from byoc_lab.lab.linting.base import LintRule, Sample
 from byoc_lab.lab.linting.discovery import all_rules
+from byoc_lab.lab.linting.finding import Finding
 from byoc_lab.lab.linting.linter import lint
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
@@ -49,7 +50,7 @@ def all_pages() -> str:
     return HEAD + table + "\n\n".join(map(page, rules)) + "\n"
 
 
-def _findings(sample: Sample, rule: LintRule) -> list:
+def _findings(sample: Sample, rule: LintRule) -> list[Finding]:
     mod: IRModule | Function
     if sample.text.lstrip().startswith("fn"):
         expr = parse_expr(sample.text)

@@ -148,7 +148,10 @@ def detection() -> Any:
     boxes = b.call("Transpose", boxes, perm=[0, 2, 1])
     scores = b.call("Softmax", b.conv(features, 8, 3, size=1), axis=1)
     scores = b.call("Reshape", scores, b.constant(np.array([1, 3, 16])))
-    limits = [b.constant(np.array([4])), *(b.constant(np.array([v], np.float32)) for v in (0.5, 0.3))]
+    limits = [
+        b.constant(np.array([4])),
+        *(b.constant(np.array([v], np.float32)) for v in (0.5, 0.3)),
+    ]
     chosen = b.call("NonMaxSuppression", boxes, scores, *limits)
     return b.model(chosen, output_dtype=TensorProto.INT64)
 

@@ -225,7 +225,7 @@ def _columns(places: Any, window: Window, ceil_mode: bool) -> Any:
             for b, n, s in zip(start, counts, window.strides, strict=True)
         )
         found.append(places[(slice(None), slice(None), *cut)])
-    del rank
+
     return np.stack(found, axis=-1)
 
 

@@ -8,7 +8,7 @@ from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject
 from byoc_lab.lab.linting.edits import Proposal, Remove, edited_module
 from byoc_lab.passes.normal_form.to_graph_normal_form import ToGraphNormalForm
 from byoc_lab.relay.analysis.annotations import BEGIN, compiler_of, is_annotation
-from byoc_lab.relay.ir.expr import Let, Var
+from byoc_lab.relay.ir.expr import Call, Let, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.variables import free_among
 from byoc_lab.relay.ir.visit import post_order
@@ -65,6 +65,7 @@ class FreeVariable(LintRule):
 
     def _begin_on_let(self, let: Let, subject: Subject) -> Iterator[Finding]:
         begin = let.value
+        assert isinstance(begin, Call)
         region = subject.regions.of(begin)
         compiler = compiler_of(begin)
         if region is None or region.outputs or compiler == "default":
