@@ -48,7 +48,7 @@ def trace(
     """
     if not isinstance(mod, IRModule):
         raise PassError(
-            f"trace takes an IRModule, found {type(mod).__name__}; IRModule.from_expr(...) makes "
+            f"trace expects an IRModule, found {type(mod).__name__}; IRModule.from_expr(...) makes "
             f"one from an expression"
         )
     if era is not None and not isinstance(era, str):
