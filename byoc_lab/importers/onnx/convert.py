@@ -52,8 +52,9 @@ def from_onnx(
     version = opsets.setdefault("", 1)
     if not OLDEST <= version <= NEWEST:
         raise ImporterError(
-            f"the model uses opset {version} of ai.onnx; supported are {OLDEST} to {NEWEST}. Export "
-            f"it again with an opset_version in that range, or convert it by onnx.version_converter"
+            f"the model uses opset {version} of ai.onnx; supported are {OLDEST} to {NEWEST}. "
+            "Export it again with an opset_version in that range, or convert it by "
+            "onnx.version_converter"
         )
     shapes = dict(shape or {})
     converter = GraphConverter(opsets, shapes, dtype, freeze_params)

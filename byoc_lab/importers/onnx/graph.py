@@ -81,9 +81,8 @@ class GraphConverter:
         names = sorted({f"{p.domain}.{p.op_type}" if p.domain else p.op_type for p in missing})
         first = missing[0]
         raise UnsupportedOperatorError(
-            f"ONNX operators {', '.join(names):.400} are not supported; the first is node "
-            f"{first.name or first.output[0] if first.output else first.name!r:.80}, operator "
-            f"{first.op_type:.80}, opset {self.opset_of(first.domain)}; {nearest(names[0], supported())}"
+            f"ONNX operators {', '.join(names):.400} are not supported; the first is "
+            f"{Node(first, [], self).place}; {nearest(names[0], supported())}"
         )
 
     def _converted(self, node: Node) -> Any:
@@ -113,8 +112,8 @@ class GraphConverter:
     def _define_one(self, node: Node, name: str, value: Any) -> None:
         if name in self.values:
             raise ImporterError(
-                f"{node.place} defines {name!r:.80}, which is defined before; each value of an ONNX "
-                f"graph is defined once"
+                f"{node.place} defines {name!r:.80}, which is defined before; each value of an "
+                "ONNX graph is defined once"
             )
         try:
             settled = value if isinstance(value, Sequences) else self.settle(value)

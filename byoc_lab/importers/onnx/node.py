@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from byoc_lab.errors import UnsupportedOperatorError
-from byoc_lab.relay.ir.expr import Constant, Expr
+from byoc_lab.relay.ir.expr import Constant, Expr, Var
 from byoc_lab.relay.ir.types import TensorType, Type
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ class Node:
     def place(self) -> str:
         """This node in messages."""
         domain = f"{self.domain}." if self.domain else ""
-        name = f"node {self.name!r}" if self.name else f"the node that computes {self.outputs[:1]}"
+        result = f"computes {self.outputs[0]!r}" if self.outputs else "has no outputs"
+        name = f"node {self.name!r}" if self.name else f"the node that {result}"
         return f"{name:.120}, operator {domain}{self.op_type}, opset {self.opset}"
 
     # Inputs --------------------------------------------------------------------------------------
@@ -91,6 +92,12 @@ class Node:
         """`expr` with types and folded constants."""
         return self.graph.settle(expr)
 
+    def typed_var(self, variable: Var) -> Var:
+        """A new variable with its type."""
+        found = self.typed(variable)
+        assert isinstance(found, Var)
+        return found
+
     def type_of(self, expr: Expr) -> TensorType:
         """The tensor type of an input or of an expression that was made of inputs."""
         ty: Type = (expr if expr.is_typed else self.typed(expr)).checked_type
@@ -120,9 +127,9 @@ class Node:
         """One length of an expression, which must be static."""
         ty = self.type_of(expr)
         found = ty.shape[axis]
-        if not isinstance(found, int) and not hasattr(found, "value"):
+        if not isinstance(found, int):
             self.fail(f"length {axis} of {ty} must be known; give shape= to from_onnx")
-        return int(getattr(found, "value", found))
+        return found
 
     def axis(self, number: int, rank: int) -> int:
         """An axis counted from 0. Raises for one that is out of range."""

@@ -54,8 +54,8 @@ def _read_file(onnx: Any, path: Path) -> Any:
         onnx.load_external_data_for_model(model, str(path.parent))
     except (OSError, ValueError, RuntimeError, onnx.checker.ValidationError) as error:
         raise ImporterError(
-            f"{str(path)!r} keeps tensors in files of their own, which cannot be read: {error!s:.300}; "
-            f"they must lie in the folder of the model or below"
+            f"{str(path)!r} keeps tensors in files of their own, which cannot be read: "
+            f"{error!s:.300}; they must lie in the folder of the model or below"
         ) from error
     return model
 
@@ -94,7 +94,8 @@ def array_of(tensor: Any) -> Array:
         array: Array = numpy_helper.to_array(tensor)
     except (ValueError, TypeError, KeyError, OSError, RuntimeError) as error:
         raise ImporterError(
-            f"tensor {tensor.name!r:.80} of shape {list(tensor.dims)} cannot be read: {error!s:.200}"
+            f"tensor {tensor.name!r:.80} of shape {list(tensor.dims)} cannot be read: "
+            f"{error!s:.200}"
         ) from error
     return array
 

@@ -30,8 +30,8 @@ class Settler:
     def _fold(self, node: Expr) -> Expr:
         found = state_shape.apply(node, node) or pick_field.apply(node, node)
         if found is None and isinstance(node, Call) and isinstance(node.op, Op):
-            if all(map(_is_constant, node.args)):
-                found = evaluated(node.op, node.attrs, node.args)
+            constant = all(map(_is_constant, node.args))
+            found = evaluated(node.op, node.attrs, node.args) if constant else None
         if found is None or found.is_typed:
             return node if found is None else found
         return self._typed_constant(found)
