@@ -61,12 +61,14 @@ LAYERS = {
     "lab": "",
     "importers": "errors relay passes run backends lab",
     "lessons": "errors relay passes run backends lab importers",
-    "transform": "passes",  # this and the next three: other modules under the names of TVM
+    "transform": "passes",  # this and the next four: other modules under the names of TVM
+    "relay.frontend": "importers",
     "relay.transform": "passes",
     "relay.qnn.transform": "passes",
     "relay.op.contrib.dnnl": "backends",
     "byoc_lab": (
-        "errors display relay passes run backends relax lab importers transform relay.transform "
+        "errors display relay passes run backends relax lab importers transform "
+        "relay.frontend relay.transform "
         "relay.qnn.transform relay.op.contrib.dnnl"
     ),
     "demo": "errors relay passes run backends lab lessons byoc_lab",
@@ -78,7 +80,12 @@ LAYERS = {
 
 # Modules of TVM's names that are above the folder they lie in, which must not import them; where
 # one may be imported, the table has its own name.
-ABOVE_THEIR_FOLDER = {"relay.transform", "relay.qnn.transform", "relay.op.contrib.dnnl"}
+ABOVE_THEIR_FOLDER = {
+    "relay.frontend",
+    "relay.transform",
+    "relay.qnn.transform",
+    "relay.op.contrib.dnnl",
+}
 
 NOTEBOOK_PACKAGES = {
     "anywidget", "graphviz", "graphviz_pure", "ipywidgets", "IPython", "matplotlib", "traitlets",

@@ -71,7 +71,8 @@ class GraphConverter:
         for proto in protos:
             inputs = [self.value(n, f"node {proto.name!r:.80}") if n else None for n in proto.input]
             node = Node(proto, inputs, self)
-            self._define(node, self._converted(node))
+            with self.settle.placed(node.title):
+                self._define(node, self._converted(node))
 
     def _check_supported(self, protos: Sequence[Any]) -> None:
         """One error for all operators that have no converter, before the work begins."""
@@ -130,19 +131,20 @@ class GraphConverter:
             if not tensor.name:
                 raise ImporterError("an initializer has no name; each needs one")
             array = array_of(tensor)
-            if self.freeze_params or self.outer is not None:
-                self.values[tensor.name] = self.settle(Constant(array))
-            else:
+            value: Expr = Constant(array)
+            if not self.freeze_params and self.outer is None:
                 self.params[tensor.name] = array
-                ty = TensorType(array.shape, str(array.dtype))
-                self.values[tensor.name] = self.settle(Var(tensor.name, ty))
+                value = Var(tensor.name, TensorType(array.shape, str(array.dtype)))
+            with self.settle.placed(tensor.name):
+                self.values[tensor.name] = self.settle(value)
 
     def _graph_inputs(self, graph: Any) -> None:
         for info in graph.input:
             if info.name in self.params:
                 self.inputs[info.name] = self.values[info.name]
             elif info.name not in self.values:
-                variable = self.settle(Var(info.name or "input", self.input_type(info)))
+                with self.settle.placed(info.name):
+                    variable = self.settle(Var(info.name or "input", self.input_type(info)))
                 assert isinstance(variable, Var)
                 self.values[info.name] = self.inputs[info.name] = variable
 

@@ -41,10 +41,15 @@ class Node:
         raise UnsupportedOperatorError(f"{self.place}: {reason}")
 
     @property
+    def title(self) -> str:
+        """The name of this node, else that of the value that it computes."""
+        return self.name or next(filter(None, self.outputs), self.op_type)
+
+    @property
     def place(self) -> str:
         """This node in messages."""
         domain = f"{self.domain}." if self.domain else ""
-        result = f"computes {self.outputs[0]!r}" if self.outputs else "has no outputs"
+        result = f"computes {self.title!r}" if any(self.outputs) else "has no outputs"
         name = f"node {self.name!r}" if self.name else f"the node that {result}"
         return f"{name:.120}, operator {domain}{self.op_type}, opset {self.opset}"
 

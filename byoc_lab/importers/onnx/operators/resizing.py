@@ -11,6 +11,7 @@ from byoc_lab import relay
 from byoc_lab.importers.onnx.converters import converts
 from byoc_lab.importers.onnx.node import Node
 from byoc_lab.relay.ir.expr import Constant, Expr
+from byoc_lab.relay.op.image.resize import nearest_index, sample_positions
 
 METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
 LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
@@ -113,10 +114,17 @@ def _resized(
         if rank != 2:
             node.fail("sizes that come at run time are supported for images (4 dimensions)")
         wanted: Any = relay.strided_slice(sizes, [2], [4])
+        if (mode, coordinates) == ("nearest", "asymmetric") and nearest != "floor":
+            node.fail(
+                f"nearest_mode {nearest!r} of asymmetric coordinates needs constant sizes: Relay "
+                f"may take other pixels"
+            )
     else:
         if tuple(sizes[:2]) != have[:2]:
             node.fail(f"only spatial dimensions can be resized, found {have} to {tuple(sizes)}")
         wanted = list(sizes[2:])
+        if rank == 2 and (mode, coordinates) == ("nearest", "asymmetric"):
+            _check_pixels(node, have[2:], wanted, nearest)
     options = {
         "layout": LAYOUTS[rank],
         "method": METHODS[mode],
@@ -132,6 +140,19 @@ def _resized(
             node.fail("the region (input 1) must be a constant for tf_crop_and_resize")
         options["roi"] = [float(r) for r in np.concatenate([roi[2 : 2 + rank], roi[-rank:]])]
     return getattr(relay.image, f"resize{rank}d")(x, wanted, **options)  # type: ignore[no-any-return]
+
+
+def _check_pixels(node: Node, have: Sequence[int], wanted: Sequence[int], nearest: str) -> None:
+    """Relay finds the pixel by integer division when images grow by a whole factor."""
+    for length, target in zip(have, wanted, strict=True):
+        if target % length:
+            continue
+        positions = sample_positions(length, target, "asymmetric", (0.0, 0.0))
+        pixels = nearest_index(positions, nearest, "asymmetric").clip(0, length - 1)
+        if (pixels != np.arange(target) // (target // length)).any():
+            node.fail(
+                f"Relay takes other pixels than nearest_mode {nearest!r}; 'floor' is supported"
+            )
 
 
 @converts("GridSample")
