@@ -1,4 +1,7 @@
-"""Where a node comes from: a place in a text, or the name of a model's node. Source: `tvm.ir.Span`, `SourceName`, `SequentialSpan`."""
+"""Where a node comes from: a place in a text, or the name of a node of an imported model.
+
+Source: `tvm.ir.Span`, `SourceName`, `SequentialSpan`.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def _flat(node: Node, index: int, dtype: str) -> Expr:
         node.fail(f"input {index} must be a scalar or a vector, found shape {shape}")
     if shape == (1,):
         given = relay.squeeze(given, axis=[0])
-    return relay.cast(given, dtype)
+    return given if node.dtype(given) == dtype else relay.cast(given, dtype)
 
 
 def _scale(node: Node, index: int) -> Expr:

@@ -241,9 +241,8 @@ def non_max_suppression(node: Node) -> Expr:
         _scalar(overlap, 0.0, "float32"),
         _scalar(least, -np.inf, "float32"),
     )
-    count = relay.cast(found[1], "int64")
-    rows = relay.concatenate([count, relay.const([3], "int64")], axis=0)
-    return relay.strided_slice(found[0], relay.const([0, 0], "int64"), rows)
+    first, step = relay.const([0], "int64"), relay.const([1], "int64")
+    return relay.strided_slice(found[0], first, found[1], step)
 
 
 def _scalar(given: Expr | None, default: float, dtype: str) -> Expr:
