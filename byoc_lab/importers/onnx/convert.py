@@ -35,7 +35,8 @@ def from_onnx(
         `relay.Any()` lengths otherwise. dtype: the data type of inputs whose type the model leaves
         open, or types by name. opset: the version of the default operator set, instead of the
         model's. freeze_params: initializers become constants; otherwise they are parameters of
-        @main. convert_config: {"use_nt_batch_matmul": bool}, as in TVM.
+        @main. convert_config: {"use_nt_batch_matmul": False} keeps the right operand of products of
+        batches as it is, instead of transposed.
 
     Returns `(mod, params)`; `params` are the initializers by name if not frozen, else empty.
 
@@ -57,7 +58,8 @@ def from_onnx(
             "onnx.version_converter"
         )
     shapes = dict(shape or {})
-    converter = GraphConverter(opsets, shapes, dtype, freeze_params)
+    use_nt = _config(convert_config or {})
+    converter = GraphConverter(opsets, shapes, dtype, freeze_params, use_nt_batch_matmul=use_nt)
     _check_names(shapes, proto.graph)
     outputs = converter.convert(proto.graph)
     body = converter.packed(outputs)
@@ -69,6 +71,16 @@ def from_onnx(
             params.setdefault(name, variable)
     mod = infer_module(IRModule.from_expr(Function(list(params.values()), body)))
     return mod, dict(converter.params)
+
+
+def _config(given: Mapping[str, Any]) -> bool:
+    """The value of use_nt_batch_matmul, the only setting."""
+    for name in given:
+        if name != "use_nt_batch_matmul":
+            raise ArgumentError(
+                f"convert_config has no setting {name!r:.80}; use_nt_batch_matmul is the only one"
+            )
+    return bool(given.get("use_nt_batch_matmul", True))
 
 
 def _check_names(shapes: Mapping[str, Any], graph: Any) -> None:

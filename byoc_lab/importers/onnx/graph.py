@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from byoc_lab.errors import ByocLabError, ImporterError, UnsupportedOperatorError, nearest
 from byoc_lab.importers.onnx.converters import converter_of, supported
 from byoc_lab.importers.onnx.node import Node
-from byoc_lab.importers.onnx.reading import array_of, dtype_of
+from byoc_lab.importers.onnx.reading import TensorTypeError, array_of, dtype_of
 from byoc_lab.importers.onnx.settle import Settler
 from byoc_lab.relay.ir.dims import Any as AnyDim
 from byoc_lab.relay.ir.expr import Constant, Expr, Tuple, Var
@@ -23,7 +24,8 @@ class GraphConverter:
     """Values by name, and what is needed to convert the nodes that compute them.
 
     shapes, dtypes: what the user says of inputs. outer: the graph around this one (a branch or the
-    body of a loop), whose values this one may use.
+    body of a loop), whose values this one may use. use_nt_batch_matmul: products of batches have
+    their right operand transposed.
     """
 
     def __init__(
@@ -33,10 +35,12 @@ class GraphConverter:
         dtypes: str | Mapping[str, str],
         freeze_params: bool,
         outer: GraphConverter | None = None,
+        use_nt_batch_matmul: bool = True,
     ):
         self.opsets, self.shapes, self.dtypes = opsets, shapes, dtypes
         self.freeze_params = freeze_params
         self.outer = outer
+        self.use_nt_batch_matmul = outer.use_nt_batch_matmul if outer else use_nt_batch_matmul
         self.settle: Settler = outer.settle if outer else Settler()
         self.values: dict[str, Any] = {}
         self.inputs: dict[str, Var] = {}
@@ -60,6 +64,7 @@ class GraphConverter:
 
     def convert(self, graph: Any) -> list[Any]:
         """Convert all nodes of a GraphProto; returns the values of its outputs."""
+        self._check_supported(graph.node)
         self._initializers(graph)
         self._graph_inputs(graph)
         self.nodes(graph.node)
@@ -67,7 +72,6 @@ class GraphConverter:
 
     def nodes(self, protos: Sequence[Any]) -> None:
         """Convert nodes, in order."""
-        self._check_supported(protos)
         for proto in protos:
             inputs = [self.value(n, f"node {proto.name!r:.80}") if n else None for n in proto.input]
             node = Node(proto, inputs, self)
@@ -130,7 +134,8 @@ class GraphConverter:
         for tensor in graph.initializer:
             if not tensor.name:
                 raise ImporterError("an initializer has no name; each needs one")
-            array = array_of(tensor)
+            with self._naming_reader(graph, tensor.name):
+                array = array_of(tensor)
             value: Expr = Constant(array)
             if not self.freeze_params and self.outer is None:
                 self.params[tensor.name] = array
@@ -143,17 +148,26 @@ class GraphConverter:
             if info.name in self.params:
                 self.inputs[info.name] = self.values[info.name]
             elif info.name not in self.values:
-                with self.settle.placed(info.name):
+                with self.settle.placed(info.name), self._naming_reader(graph, info.name):
                     variable = self.settle(Var(info.name or "input", self.input_type(info)))
                 assert isinstance(variable, Var)
                 self.values[info.name] = self.inputs[info.name] = variable
 
+    @contextmanager
+    def _naming_reader(self, graph: Any, name: str) -> Iterator[None]:
+        """An error about the value of a name says which node is the first to read it."""
+        try:
+            yield
+        except TensorTypeError as error:
+            reader = next((p for p in graph.node if name in p.input), None)
+            place = "no node" if reader is None else Node(reader, [], self).place
+            raise UnsupportedOperatorError(f"{place}, reads {name!r:.80}: {error}") from error
+
     def input_type(self, info: Any) -> TensorType:
         """The type of a graph's input: as the user states it, else as the model does."""
         if info.type.WhichOneof("value") not in (None, "tensor_type"):
-            raise UnsupportedOperatorError(
-                f"input {info.name!r:.80} is a {info.type.WhichOneof('value')}; only tensors are "
-                f"supported"
+            raise TensorTypeError(
+                f"it is a {info.type.WhichOneof('value')}; only tensors are supported"
             )
         shape: Sequence[Any]
         if info.name in self.shapes:

@@ -13,6 +13,10 @@ from byoc_lab.errors import ImporterError, MissingDependencyError, UnreadableFil
 Array = np.ndarray[Any, Any]
 
 
+class TensorTypeError(ImporterError):
+    """A type of tensors that ONNX has and Relay lacks."""
+
+
 def read_model(model: Any) -> Any:
     """A ModelProto from a path, bytes or a ModelProto, with its external data.
 
@@ -101,7 +105,10 @@ def array_of(tensor: Any) -> Array:
 
 
 def dtype_of(elem_type: int) -> str:
-    """The name of an ONNX element type. Raises ImporterError for those that Relay lacks."""
+    """The name of an ONNX element type.
+
+    Raises TensorTypeError for those that Relay lacks.
+    """
     from onnx import TensorProto
 
     names = {
@@ -113,7 +120,7 @@ def dtype_of(elem_type: int) -> str:
     }  # fmt: skip
     if elem_type not in names:
         known = {value: name for name, value in TensorProto.DataType.items()}
-        raise ImporterError(
+        raise TensorTypeError(
             f"tensors of ONNX type {known.get(elem_type, elem_type)} are not supported; supported "
             f"are {', '.join(names.values())}"
         )

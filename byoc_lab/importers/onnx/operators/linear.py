@@ -91,9 +91,10 @@ def _by_batches(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
     left, right = node.shape(a), node.shape(b)
     batch = _broadcast(node, left[:-2], right[:-2])
     flat = math.prod(batch)
-    a = _batched(a, left, batch, flat)
-    b = relay.transpose(_batched(b, right, batch, flat), axes=(0, 2, 1))
-    found = relay.nn.batch_matmul(a, b, out_dtype=out_dtype)
+    a, b = _batched(a, left, batch, flat), _batched(b, right, batch, flat)
+    turned = node.graph.use_nt_batch_matmul
+    b = relay.transpose(b, axes=(0, 2, 1)) if turned else b
+    found = relay.nn.batch_matmul(a, b, out_dtype=out_dtype, transpose_b=turned)
     wanted = (*batch, left[-2], right[-1])
     return found if len(wanted) == 3 else relay.reshape(found, wanted)
 

@@ -20,6 +20,8 @@ def reshape(node: Node) -> Expr:
     allowzero = bool(node.attr("allowzero", 0))
     wanted = node.value(1)
     if wanted is None:
+        if allowzero:
+            node.fail("allowzero needs a constant shape (input 1): Relay copies a length for 0")
         return relay.reshape(node[0], node[1])
     return relay.reshape(node[0], [int(n) for n in wanted.ravel()], allowzero=allowzero)
 
