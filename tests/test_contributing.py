@@ -48,7 +48,7 @@ FOUND = {
 MISTAKES = {
     "Add an operator": ("x * x * x)", "x * x)"),
     "Add a pass": ("return inner.args[0] if", "return inner if"),
-    "Add a lint rule": ("is_annotation(node.args[0], BEGIN)", "is_annotation(node.args[0], END)"),
+    "Add a lint rule": ('node.is_op("nn.dropout")', 'node.is_op("nn.relu")'),
     "Add a back end": ("fabsf(x)", "-fabsf(x)"),
     "Add an importer": ("relay.nn.relu(out) if number else out", "out"),
     "Add a case": ('codes = ("BYL002",)', 'codes = ("BYL001",)'),

@@ -32,6 +32,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "explain": {"mod": MODULE, "target": "dnnl", "call": None, "pipeline": None},
     "explain_patterns": {"table": "dnnl", "modules": MODULE},
     "evaluate": {"program": MODULE, "inputs": [ARRAY], "dtype": None},
+    "fix": {"mod": MODULE},
     "lint": {"mod": MODULE, "rules": None},
     "load_trace": {"path": SAVED},
     "structural_equal": {"lhs": MODULE, "rhs": MODULE},
@@ -61,7 +62,7 @@ WRONG: dict[str, Any] = {
     "call": relay.nn.relu(relay.var("z")),
 }
 # Results, not called by users.
-RESULTS = {"Diff", "Explanation", "Explanations", "Finding", "Findings", "Trace", "IRModule"}
+RESULTS = {"Diff", "Explanation", "Explanations", "Finding", "Findings", "Fix", "Trace", "IRModule"}
 
 
 def test_every_public_function_is_covered() -> None:
@@ -88,12 +89,12 @@ def test_wrong_arguments_raise_a_byoc_lab_error(name: str, parameter: str, wrong
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: byoc_lab.build(FUNCTION), ArgumentError, r"build takes an IRModule, found Func"),
+        (lambda: byoc_lab.build(FUNCTION), ArgumentError, r"build expects an IRModule, found Func"),
         (lambda: byoc_lab.trace(FUNCTION), PassError, r"IRModule\.from_expr\(\.\.\.\) makes one"),
         (lambda: byoc_lab.apply(MODULE, MODULE), ArgumentError, "apply takes a Diff and a module"),
         (lambda: byoc_lab.diff(MODULE, None), PassError, "diff takes two modules or functions"),
         (lambda: byoc_lab.lint(MODULE, rules=3), ArgumentError, "rules must be a list of codes"),
-        (lambda: byoc_lab.lint(None), PassError, "lint takes an IRModule or a Function"),
+        (lambda: byoc_lab.lint(None), PassError, "lint expects an IRModule or a Function"),
         (lambda: byoc_lab.evaluate(None), ArgumentError, "evaluate takes a module, a function"),
         (
             lambda: byoc_lab.evaluate(MODULE, ARRAY), InputError,
@@ -104,7 +105,7 @@ def test_wrong_arguments_raise_a_byoc_lab_error(name: str, parameter: str, wrong
             lambda: byoc_lab.validate(MODULE, MODULE, ARRAY), InputError,
             r"found one array of shape \(2, 2\); write \[x\]",
         ),
-        (lambda: byoc_lab.validate(MODULE, 3, [ARRAY]), ArgumentError, "takes an IRModule, found"),
+        (lambda: byoc_lab.validate(MODULE, 3, [ARRAY]), ArgumentError, "expects an IRModule, found"),
         (
             lambda: byoc_lab.PassContext(3, disabled_pass="FoldConstant"), ByocLabError,
             "disabled_pass must be a list of names of passes, found str",

@@ -62,14 +62,13 @@ LAYERS = {
     "importers": "errors relay passes run backends lab",
     "lessons": "errors relay passes run backends lab importers",
     "transform": "passes",  # this and the next four: other modules under the names of TVM
-    "relay.frontend": "importers",
     "relay.transform": "passes",
     "relay.qnn.transform": "passes",
     "relay.op.contrib.dnnl": "backends",
+    "relay.frontend": "importers",
     "byoc_lab": (
-        "errors display relay passes run backends relax lab importers transform "
-        "relay.frontend relay.transform "
-        "relay.qnn.transform relay.op.contrib.dnnl"
+        "errors display relay passes run backends relax lab importers transform relay.transform "
+        "relay.qnn.transform relay.op.contrib.dnnl relay.frontend"
     ),
     "demo": "errors relay passes run backends lab lessons byoc_lab",
     "doctor": "errors run backends lab byoc_lab",
@@ -81,11 +80,8 @@ LAYERS = {
 # Modules of TVM's names that are above the folder they lie in, which must not import them; where
 # one may be imported, the table has its own name.
 ABOVE_THEIR_FOLDER = {
-    "relay.frontend",
-    "relay.transform",
-    "relay.qnn.transform",
-    "relay.op.contrib.dnnl",
-}
+    "relay.transform", "relay.qnn.transform", "relay.op.contrib.dnnl", "relay.frontend",
+}  # fmt: skip
 
 NOTEBOOK_PACKAGES = {
     "anywidget", "graphviz", "graphviz_pure", "ipywidgets", "IPython", "matplotlib", "traitlets",

@@ -20,7 +20,7 @@ def test_the_example_runs_and_prints_what_its_comments_say(
     exec(compile(code, "README.md", "exec"), {})
     printed = capsys.readouterr().out
     assert "clean: no findings" in printed
-    assert "58 outlined" in printed
+    assert "55 calls moved into @" in printed
     assert "valid" in printed
     assert (tmp_path / "trace.html").stat().st_size > 10_000
 

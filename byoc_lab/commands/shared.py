@@ -19,7 +19,7 @@ def read_module(name: str) -> IRModule:
     """The module of a file, or of standard input for "-". Raises ParseError, ImporterError and
     OSError."""
     if name == STANDARD_INPUT:
-        return parse(sys.stdin.read(), "standard input")
+        return parse(sys.stdin.read(), "<stdin>")
     from byoc_lab.importers import load
 
     return load(Path(name))[0]

@@ -152,7 +152,7 @@ def test_graph_module(tmp_path: typing.Any) -> None:
     lib.export_library(tmp_path / "lib.so")
     for library in (lib, tvm.runtime.load_module(tmp_path / "lib.so")):
         run = tvm.contrib.graph_executor.create(graph, library, tvm.cpu())
-        with pytest.warns(UnsetInputWarning, match="no value was set for input x; .* zeros"):
+        with pytest.warns(UnsetInputWarning, match="no value was set for input x; zeros"):
             run.run()
         np.testing.assert_array_equal(run.get_output(0).numpy(), np.zeros_like(x) + y)
         run.set_input(x=x, y=y)  # y is a constant by now

@@ -90,7 +90,7 @@ def fix(mod: IRModule) -> Fix:
     Raises ArgumentError if `mod` is not a module.
     """
     if not isinstance(mod, IRModule):
-        raise ArgumentError(f"fix takes an IRModule, found {type(mod).__name__}")
+        raise ArgumentError(f"fix expects an IRModule, found {type(mod).__name__}")
     context = Context()
     found = _faults(mod, context)
     if not found:

@@ -42,7 +42,7 @@ class BatchNorm(Case):
         'TVM forum, "[External codegen] How to prevent batch norm from being decomposed?", '
         "January 2020"
     )
-    codes = ("BYL001",)
+    codes = ("BYL015",)
 
     def plain(self) -> IRModule:
         return _run([])

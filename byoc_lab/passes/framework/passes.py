@@ -38,7 +38,7 @@ class Pass:
     def __call__(self, mod: IRModule) -> IRModule:
         if not isinstance(mod, IRModule):
             raise PassError(
-                f"{self.name} takes an IRModule, found {type(mod).__name__}; "
+                f"{self.name} expects an IRModule, found {type(mod).__name__}; "
                 f"IRModule.from_expr(...) makes one of an expression"
             )
         observer = stage_observer()

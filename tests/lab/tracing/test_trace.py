@@ -140,7 +140,7 @@ def test_a_pass_must_give_a_module() -> None:
 @pytest.mark.parametrize(
     ("mod", "pipeline", "error", "message"),
     [
-        (relay.const(1), "dnnl", PassError, "trace takes an IRModule, found Constant"),
+        (relay.const(1), "dnnl", PassError, "trace expects an IRModule, found Constant"),
         (
             IRModule(),
             "no such",

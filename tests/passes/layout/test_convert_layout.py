@@ -29,7 +29,7 @@ TO_LAST = ConvertLayout({"nn.conv2d": ["NHWC", "default"], "nn.max_pool2d": ["NH
 @given(mod=images.modules(more=(images.split,)))
 def test_values_stay_and_events_are_enough(convert: ConvertLayout, mod: IRModule) -> None:
     wanted = convert.desired_layouts["nn.conv2d"][0]
-    trace = byoc_lab.trace(mod, [convert])
+    trace = byoc_lab.trace(mod, [convert], opt_level=3)
     if trace.error is not None:
         raise trace.error
     after = trace.result
