@@ -13,6 +13,7 @@ from byoc_lab.importers.onnx.graph import GraphConverter
 from byoc_lab.importers.onnx.reading import read_model
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import dtype_named
 from byoc_lab.relay.ir.variables import free_vars
 from byoc_lab.relay.typing.infer import infer_module
 
@@ -38,7 +39,8 @@ def from_onnx(
         @main. convert_config: {"use_nt_batch_matmul": False} keeps the right operand of products of
         batches as it is, instead of transposed.
 
-    Returns `(mod, params)`; `params` are the initializers by name if not frozen, else empty.
+    Returns `(mod, params)`; `params` are the initializers by name if not frozen, else empty. Spans
+    of nodes carry the names of the ONNX nodes.
 
     Raises ImporterError for what is no ONNX model or is damaged, UnsupportedOperatorError that
     names operator, node and opset, ArgumentError for shapes of inputs that the model lacks.
@@ -46,6 +48,7 @@ def from_onnx(
     Source: tvm.relay.frontend.from_onnx of TVM 0.16, whose modules these are structurally equal to
     except as docs/importers.md lists.
     """
+    _check_arguments(shape, dtype, opset)
     proto = read_model(model)
     opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in proto.opset_import}
     if opset is not None:
@@ -64,13 +67,29 @@ def from_onnx(
     outputs = converter.convert(proto.graph)
     body = converter.packed(outputs)
     used = {id(v) for v in free_vars(body)}
-    params = dict(converter.inputs)
+    inputs = dict(converter.inputs)
     for name in converter.params:
         variable = converter.values[name]
         if id(variable) in used:
-            params.setdefault(name, variable)
-    mod = infer_module(IRModule.from_expr(Function(list(params.values()), body)))
-    return mod, dict(converter.params)
+            inputs.setdefault(name, variable)
+    mod = infer_module(IRModule.from_expr(Function(list(inputs.values()), body)))
+    return mod, {name: array for name, array in converter.params.items() if name in inputs}
+
+
+def _check_arguments(shape: Any, dtype: Any, opset: Any) -> None:
+    if shape is not None and not (
+        isinstance(shape, Mapping) and all(isinstance(s, (list, tuple)) for s in shape.values())
+    ):
+        raise ArgumentError(
+            f"shape must be a dict from names of inputs to tuples of lengths, found {shape!r:.200}"
+        )
+    names = dtype.values() if isinstance(dtype, Mapping) else [dtype]
+    for name in names:
+        if not isinstance(name, str):
+            raise ArgumentError(f"dtype must be a name, such as 'float32', found {name!r:.80}")
+        dtype_named(name)
+    if opset is not None and not isinstance(opset, int):
+        raise ArgumentError(f"opset must be an int, found {opset!r:.80}")
 
 
 def _config(given: Mapping[str, Any]) -> bool:

@@ -40,7 +40,7 @@ class GraphConverter:
         self.opsets, self.shapes, self.dtypes = opsets, shapes, dtypes
         self.freeze_params = freeze_params
         self.outer = outer
-        self.use_nt_batch_matmul = outer.use_nt_batch_matmul if outer else use_nt_batch_matmul
+        self.use_nt_batch_matmul: bool = outer.use_nt_batch_matmul if outer else use_nt_batch_matmul
         self.settle: Settler = outer.settle if outer else Settler()
         self.values: dict[str, Any] = {}
         self.inputs: dict[str, Var] = {}
@@ -61,6 +61,14 @@ class GraphConverter:
             f"{user} reads {name!r:.80}, which no input, initializer or earlier node defines; the "
             f"nodes of an ONNX graph must be in topological order"
         )
+
+    def value_of_parameter(self, variable: Var) -> np.ndarray[Any, Any] | None:
+        """The array of an initializer that is a parameter, or None for other variables."""
+        root = self
+        while root.outer is not None:
+            root = root.outer
+        name = variable.name_hint
+        return root.params.get(name) if root.values.get(name) is variable else None
 
     def convert(self, graph: Any) -> list[Any]:
         """Convert all nodes of a GraphProto; returns the values of its outputs."""

@@ -72,18 +72,21 @@ class Node:
         return [self[i] for i in range(len(self.inputs))]
 
     def value(self, index: int) -> Array | None:
-        """The value of an input if it is a constant, else None."""
+        """The value of an input if it is a constant or a parameter, else None."""
         found = self.optional(index)
+        if isinstance(found, Var):
+            return self.graph.value_of_parameter(found)
         return found.numpy() if isinstance(found, Constant) else None
 
     def known(self, index: int, what: str) -> Array:
         """The value of an input that must be a constant; `what` names it in the error."""
-        found = self[index]
-        if not isinstance(found, Constant):
+        self[index]
+        found = self.value(index)
+        if found is None:
             self.fail(
                 f"{what} (input {index}) is computed at run time; only a constant is supported"
             )
-        return found.numpy()
+        return found
 
     def integers(self, index: int, what: str) -> list[int] | None:
         """The integers of an optional input that must be a constant; None if it is left out."""

@@ -27,9 +27,9 @@ def read_model(model: Any) -> Any:
     if isinstance(model, (str, os.PathLike)):
         return _checked(_read_file(onnx, Path(model)), str(model))
     if isinstance(model, bytes):
-        return _checked(_parsed(onnx, model, "the bytes"), "the bytes")
+        return _checked(_parsed(onnx, model, "the given bytes"), "the given bytes")
     if isinstance(model, onnx.ModelProto):
-        return _checked(model, "the model")
+        return _checked(model, "the given model")
     raise ImporterError(
         f"from_onnx takes a path, the bytes of a file or an onnx.ModelProto, found "
         f"{type(model).__name__}"
@@ -72,17 +72,31 @@ def _parsed(onnx: Any, data: bytes, where: str) -> Any:
         model.ParseFromString(data)
     except (DecodeError, ValueError, RuntimeError) as error:
         raise ImporterError(
-            f"{where} is not an ONNX model or is cut off ({len(data)} bytes): {error!s:.200}"
+            f"{where}: no ONNX model, or one that is cut off ({len(data)} bytes): {error!s:.200}"
         ) from error
     return model
 
 
 def _checked(model: Any, where: str) -> Any:
+    if model.functions:
+        model = _without_functions(model, where)
     if not model.HasField("graph") or not model.graph.output:
         raise ImporterError(
-            f"{where} holds no graph with outputs, so it is not an ONNX model or is cut off"
+            f"{where}: no graph with outputs, so it is no ONNX model, or one that is cut off"
         )
     return model
+
+
+def _without_functions(model: Any, where: str) -> Any:
+    """The model with the operators that it defines itself replaced by their nodes."""
+    from onnx import inliner
+
+    try:
+        return inliner.inline_local_functions(model)
+    except (ValueError, RuntimeError) as error:
+        raise ImporterError(
+            f"{where}: the functions that the model defines cannot be inlined: {error!s:.300}"
+        ) from error
 
 
 def array_of(tensor: Any) -> Array:

@@ -157,7 +157,8 @@ def slice_(node: Node) -> Expr:
         begin, end = list(node.attr("starts")), list(node.attr("ends"))
         axes, steps = node.attr("axes", None), None
     else:
-        if any(x is not None and not isinstance(x, Constant) for x in node.inputs[1:]):
+        given = [i for i in range(1, len(node.inputs)) if node.optional(i) is not None]
+        if any(node.value(i) is None for i in given):
             return _slice_at_run_time(node)
         begin = [int(n) for n in node.known(1, "the starts").ravel()]
         end = [int(n) for n in node.known(2, "the ends").ravel()]
