@@ -22,3 +22,8 @@ def external_functions(mod: IRModule) -> Iterator[tuple[Function, str]]:
 def symbol_of(func: Function) -> str:
     """The symbol of an external function; of 2020, when it had another name, as well."""
     return str(func.attrs.get("global_symbol") or func.attrs.get("ExternalSymbol") or "")
+
+
+def is_external(func: Function) -> bool:
+    """Whether a back end compiles the function."""
+    return "Compiler" in func.attrs

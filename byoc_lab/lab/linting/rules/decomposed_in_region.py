@@ -41,7 +41,7 @@ class DecomposedInRegion(LintRule):
     """
 
     code, name = "BYL015", "decomposed-in-region"
-    explains = ("BYL001", "BYL002", "BYL006")
+    explains = ("BYL001", "BYL002", "BYL006", "BYL024", "BYL025")
     VALID = (
         Sample(
             f"{_HEAD}  %5 = nn.batch_norm(%0, %1, %2, %3, %4);\n  %6 = %5.0;\n"
