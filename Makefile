@@ -25,11 +25,11 @@ setup:  ## create .venv, and install what is missing of the package and its extr
 lab: setup  ## open JupyterLab at the first notebook
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/00_start_here.ipynb
 
-test: setup  ## run the tests
-	$(PYTEST) -m "not slow"
+test: setup  ## run the tests, without those in a browser and the notebooks
+	$(PYTEST) -m "not slow and not browser and not notebook"
 
 smoke: setup  ## the quickest tests of each part
-	$(PYTEST) -m "not slow and not browser" $(SMOKE)
+	$(PYTEST) -m "not slow and not browser and not notebook" $(SMOKE)
 
 coverage: setup  ## run the tests and print the coverage of each folder
 	$(PYTEST) -m "not slow" --cov=byoc_lab --cov-report=
@@ -43,11 +43,11 @@ check: setup  ## ruff and the type checker
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-browser: setup  ## only the tests in a browser (needs Chromium)
-	$(BIN)/python -m pytest -m browser
+browser: setup  ## the tests in a browser (needs Chromium)
+	$(PYTEST) -m "browser and not slow"
 
-notebooks: setup  ## only the notebooks
-	$(BIN)/python -m pytest tests/notebooks
+notebooks: setup  ## run the notebooks
+	$(PYTEST) -m "notebook and not slow"
 
 slow: setup  ## the sweeps that are too slow for every run; SEED=n to draw them again
 	$(PYTEST) -m slow $(EXPLORE)

@@ -170,6 +170,7 @@ def test_a_wrong_epsilon_in_one_of_27_batch_norms_is_found(before: IRModule) -> 
     assert not compare("output", found, wanted.outputs[0], wanted.tolerances[0]).ok
 
 
+@pytest.mark.slow
 def test_the_demo(tmp_path: Path) -> None:
     """On a small image and with few repetitions: its steps, its table, its report."""
     lines: list[str] = []

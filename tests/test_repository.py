@@ -21,6 +21,7 @@ PATH = re.compile(
 )
 MODULE = re.compile(r"`(byoc_lab(?:\.\w+)+)`")
 REGISTRIES = ("pypi.org", "pythonhosted.org", "conda.anaconda.org", "anaconda.org", "index-url")
+CODE = {".py", ".js", ".cc", ".h", ".ipynb"}
 WRITTEN_HERE = {".md", ".toml", ".yml", ".yaml", ".cff", ".sh", ".py", ".txt", ".ipynb", ".cfg", ""}
 
 
@@ -136,3 +137,19 @@ def test_make_help_lists_every_target() -> None:
     assert set(phony.split()) == defined
     for target in defined:
         assert re.search(rf"^  make {target}\s{{2,}}\S", done.stdout, re.M), target
+
+
+# Words of which the plain form is used instead: fix, match, permute, supported, recorded, MAX_.
+UNCLEAR = re.compile(r"\b(mend(s|ed|ing)?|unpick(s|ed)?|twins?|heard)\b|\b(MOST|LARGEST)_[A-Z]")
+
+
+def test_names_and_texts_use_plain_words() -> None:
+    folders = ("byoc_lab", "native", "notebooks", "docs", "benchmarks", "tools", "tests")
+    files = [p for f in folders for p in (ROOT / f).rglob("*") if p.suffix in {".md", *CODE}]
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in (*files, *(ROOT / page for page in PAGES))
+        if path != Path(__file__)
+        for match in UNCLEAR.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []

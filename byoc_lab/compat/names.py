@@ -7,7 +7,7 @@ needs no row. A row without sources is a module that scripts import at their top
 it or not: the import goes through, its names are not there. `WHOLE` says which modules are not
 looked into but taken as they are.
 
-`INSTEAD` says what to do about a name that is not carried; the longest prefix counts.
+`INSTEAD` says what to do about a name that is not supported; the longest prefix counts.
 """
 
 from __future__ import annotations

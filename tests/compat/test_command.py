@@ -25,6 +25,7 @@ def test_a_script_runs_as_it_is() -> None:
     assert "arguments: ['--some', 'argument']" in done.stdout
 
 
+@pytest.mark.slow
 def test_tests_run_as_they_are() -> None:
     done = _run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(SCRIPTS / "old_tests.py"))
     assert "7 passed, 3 skipped" in done.stdout, done.stdout + done.stderr

@@ -63,9 +63,9 @@ def test_parameters_of_another_kind() -> None:
 
 def test_copies_and_pickles() -> None:
     mod = relay.transform.InferType()(_affine("ccompiler"))
-    for twin in (pickle.loads(pickle.dumps(mod)), copy.deepcopy(mod)):
-        assert twin is not mod and tvm.ir.structural_equal(twin, mod)
-        assert twin["main"].body.checked_type == mod["main"].body.checked_type
+    for copied in (pickle.loads(pickle.dumps(mod)), copy.deepcopy(mod)):
+        assert copied is not mod and tvm.ir.structural_equal(copied, mod)
+        assert copied["main"].body.checked_type == mod["main"].body.checked_type
     value = x = relay.var("x")
     for _ in range(5000):
         value = relay.exp(value)

@@ -22,7 +22,7 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.reference import evaluate
 
 SECONDS = 20.0  # of CPU time for one text; the slowest that is well takes less than one
-MOST_NUMBERS = 100_000  # in one tensor of a module that is evaluated
+MAX_NUMBERS = 100_000  # in one tensor of a module that is evaluated
 
 # Passes that cannot be made, or do nothing, without arguments.
 ARGUMENTS: dict[str, Callable[[], Any]] = {
@@ -132,7 +132,7 @@ def _run(mod: relay.IRModule, steps: _Steps) -> None:
     for func in mod.functions.values():
         for node in post_order(func):
             shape = getattr(getattr(node, "_checked_type", None), "shape", ())
-            if prod(d if isinstance(d, int) else 1 for d in shape) > MOST_NUMBERS:
+            if prod(d if isinstance(d, int) else 1 for d in shape) > MAX_NUMBERS:
                 return
     for param in mod["main"].params:
         ty = param.checked_type

@@ -27,6 +27,7 @@ def test_a_notebook_is_committed_clean(path: Path) -> None:
             assert cell.execution_count is None
 
 
+@pytest.mark.notebook
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)

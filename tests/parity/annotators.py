@@ -5,7 +5,7 @@ after the relu and open it on some of the arguments. They differ in which:
 
 * `vars` opens on variables only, so a convolution that takes the previous region's result
   directly gets no begin: the annotation that goes wrong on two blocks.
-* `conv_args` opens on every argument of a convolution as well: its mended form.
+* `conv_args` opens on every argument of a convolution as well: its corrected form.
 * `all_inputs` opens on constants too, and knows the operators a batch norm turns into:
   what TVM has asked for since April 2020.
 """

@@ -28,7 +28,7 @@ from . import steps, tables
 # A scalar in a text has six digits.
 RELATIVE, ABSOLUTE = 1e-5, 1e-6
 
-# The passes that mend a fault of TVM 0.16 unless they are asked not to.
+# The passes that fix a fault of TVM 0.16 unless they are asked not to.
 HAVE_COMPAT = ("AnnotateTarget",)
 
 # How a failure of TVM begins -> the error that byoc_lab raises for it.

@@ -71,9 +71,9 @@ def _compare(oracle: Oracle, mod: tvm.IRModule, steps: list[Any]) -> None:
             try:
                 after = run(step, mod)
             except ByocLabError as error:
-                assert result.error is not None, f"{step}: TVM takes it, byoc_lab says {error}"
+                assert result.error is not None, f"{step}: TVM accepts it, byoc_lab says {error}"
                 return
-            assert result.error is None, f"{step}: byoc_lab takes it, TVM says {result.error}"
+            assert result.error is None, f"{step}: byoc_lab accepts it, TVM says {result.error}"
             mod = after
         so_far = steps[: result.step + 1]
         try:

@@ -267,6 +267,7 @@ np.save(sys.argv[1] + "/result.npy", result.numpy())
     np.testing.assert_array_equal(np.load(tmp_path / "result.npy"), wanted)
 
 
+@pytest.mark.slow
 def test_importing_byoc_lab_is_enough(tmp_path: Path) -> None:
     """RunCodegen finds DNNL whichever of the two is imported first: by the entry point that
     pyproject.toml declares, which TVM calls, or because TVM is there already."""

@@ -119,6 +119,7 @@ np.save(folder + "/result.npy", load_library(folder + "/net.so")(np.load(folder 
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler is installed")
 def test_regions_of_ccompiler_are_exported_too(tmp_path) -> None:
     data = relay.var("data", shape=(2, 3))

@@ -230,11 +230,11 @@ class _Pairing:
             return
         others = [q for s in self.missing(pair.wanted) for q in s.results if q is not pair.wanted]
         for step in self.unknown(pair.got):
-            twins = [p for p in _twins((pair.wanted, *others), step) if not _same_pair(p, pair)]
-            if twins and step is top:  # it may stand for another part; only what is below
-                yield from filter(_of_one_kind, self.lower(twins[0], False))
+            matches = [p for p in _matches((pair.wanted, *others), step) if not _same_pair(p, pair)]
+            if matches and step is top:  # it may stand for another part; only what is below
+                yield from filter(_of_one_kind, self.lower(matches[0], False))
                 return
-            yield from twins[:1]
+            yield from matches[:1]
 
     def damped(self, pair: _Pair, top: Executed) -> Iterator[_Pair]:
         """The pairs below two equal values that different operators compute: equal arguments, and
@@ -251,13 +251,13 @@ class _Pairing:
                 if wanted is not None and wanted.made_by is not None:
                     yield _Pair(wanted, arg)
             if step is not top:
-                twins = _twins(others, step)
-                if twins and self.interchangeable(pair, steps, twins[0]):
-                    yield twins[0]
+                matches = _matches(others, step)
+                if matches and self.interchangeable(pair, steps, matches[0]):
+                    yield matches[0]
 
-    def interchangeable(self, pair: _Pair, steps: Sequence[Executed], twin: _Pair) -> bool:
-        """Whether `pair` stays equal if the value from before replaces the other of `twin`."""
-        values = {id(twin.got): twin.wanted.value}
+    def interchangeable(self, pair: _Pair, steps: Sequence[Executed], match: _Pair) -> bool:
+        """Whether `pair` stays equal if the value from before replaces the other of `match`."""
+        values = {id(match.got): match.wanted.value}
         for step in sorted(steps, key=lambda s: s.number):
             args = [_with_values(a, values) for a in step.arguments]
             attrs = widened_attrs(step.call.attrs)
@@ -293,7 +293,7 @@ class _Pairing:
         return Parting(tuple(before), tuple(after), pair.wanted, pair.got, hidden)
 
 
-def _twins(wanted: Sequence[Quantity], step: Executed) -> list[_Pair]:
+def _matches(wanted: Sequence[Quantity], step: Executed) -> list[_Pair]:
     """The values that the same operator computes, of the shape of a result of `step`."""
     pairs = (_Pair(w, g) for g in step.results for w in wanted if w.shape == g.shape)
     return [pair for pair in pairs if _of_one_kind(pair)]

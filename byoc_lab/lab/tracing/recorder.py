@@ -60,7 +60,7 @@ def trace(
     recorder = _Recorder(pipeline if isinstance(pipeline, str) else "")
     error: Exception | None = None
     context = PassContext.current().at_opt_level(level)
-    with context, listening(recorder.hear), observing(recorder):
+    with context, listening(recorder.record), observing(recorder):
         try:
             whole(mod)
         except Exception as raised:  # kept in the trace, which shows it at its stage
@@ -128,11 +128,11 @@ class _Recorder:
         self._events: list[Event] = []
         self._notes: list[Note] = []
 
-    def hear(self, heard: Event | Note) -> None:
-        if isinstance(heard, Note):
-            self._notes.append(heard)
+    def record(self, reported: Event | Note) -> None:
+        if isinstance(reported, Note):
+            self._notes.append(reported)
         else:
-            self._events.append(heard)
+            self._events.append(reported)
 
     def begin(self, p: Pass, mod: IRModule) -> None:
         if not self._inside_a_pass():

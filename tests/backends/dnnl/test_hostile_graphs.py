@@ -139,6 +139,7 @@ def test_the_seeds_are_valid() -> None:
         assert create(json.dumps(graph)) is not None
 
 
+@pytest.mark.slow
 @given(mutated())
 @settings(max_examples=250)
 def test_a_changed_graph(text: str) -> None:

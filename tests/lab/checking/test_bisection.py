@@ -95,6 +95,7 @@ def test_nothing_is_reported_for_clean_networks(name: str) -> None:
     assert f"{found.stages} stages changed the module" in str(found)
 
 
+@pytest.mark.slow
 def test_a_fault_between_passes_that_rewrite_everything() -> None:
     """After SimplifyInference the batch norms are additions, which FoldScaleAxis changes next."""
 

@@ -1,4 +1,4 @@
-"""The programs of the thread on `let`: calls tagged for a library, with its slips mended.
+"""The programs of the thread on `let`: calls tagged for a library, with its mistakes corrected.
 
 The functions are stored and looked up under one name, and parentheses balance.
 """

@@ -136,8 +136,8 @@ def test_it_is_no_matter_to_a_pass_whether_somebody_listens(
     for mod in networks:
         alone = outcome(mod)
         with PassContext(instruments=[PassTimingInstrument()]):
-            heard = outcome(mod)
+            recorded = outcome(mod)
         if isinstance(alone, str):
-            assert alone == heard
+            assert alone == recorded
         else:
-            assert structural_equal(alone, heard) and (alone is mod) == (heard is mod)
+            assert structural_equal(alone, recorded) and (alone is mod) == (recorded is mod)

@@ -10,17 +10,17 @@ from byoc_lab.compat import relay, tvm
 from tests.parity.client import skip_reason
 from tests.parity.pass_calls import GOLDEN, SCENARIOS, ask
 
-HEARD_IN_TVM = json.loads(GOLDEN.read_text(encoding="utf-8"))
+RECORDED_IN_TVM = json.loads(GOLDEN.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_calls_are_those_of_tvm(name: str) -> None:
-    heard: list[str] = []
-    SCENARIOS[name](tvm, relay, heard)
-    assert heard == HEARD_IN_TVM[name]
+    recorded: list[str] = []
+    SCENARIOS[name](tvm, relay, recorded)
+    assert recorded == RECORDED_IN_TVM[name]
 
 
 @pytest.mark.oracle
 @pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason()))
-def test_what_was_heard_is_what_the_oracle_hears_today() -> None:
-    assert ask() == HEARD_IN_TVM
+def test_what_is_recorded_is_what_the_oracle_records_today() -> None:
+    assert ask() == RECORDED_IN_TVM

@@ -20,12 +20,14 @@ def to_abs(pre: Any, post: Any) -> Expr | None:
 
 def test_each_use_of_a_rule_is_an_event() -> None:
     func = Function([X], relay.exp(relay.tanh(relay.exp(X))))
-    heard: list[Event] = []
-    with listening(heard.append), rewriting(func, "main"):
+    recorded: list[Event] = []
+    with listening(recorded.append), rewriting(func, "main"):
         after = rewrite(func, [to_abs])
     assert relay.structural_equal(after, Function([X], relay.abs(relay.tanh(relay.abs(X)))))
-    assert [(e.rule, e.reason, e.function) for e in heard] == [("exp to abs", "a test", "main")] * 2
-    assert all(e.before.is_op("exp") and e.after.is_op("abs") for e in heard)  # type: ignore
+    assert [(e.rule, e.reason, e.function) for e in recorded] == [
+        ("exp to abs", "a test", "main")
+    ] * 2
+    assert all(e.before.is_op("exp") and e.after.is_op("abs") for e in recorded)  # type: ignore
 
 
 def test_what_no_rule_changes_stays_the_same_object() -> None:

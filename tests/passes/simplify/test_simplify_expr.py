@@ -108,6 +108,7 @@ def test_rounds_do_not_grow_with_the_chain(monkeypatch: pytest.MonkeyPatch) -> N
     assert made - short <= len(SimplifyExpr().callbacks())
 
 
+@pytest.mark.slow
 @pytest.mark.oracle
 @pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason()))
 def test_tvm_refuses_a_chain_of_40() -> None:

@@ -41,9 +41,9 @@ def test_a_match_is_made_of_its_value_and_what_its_clauses_bind_and_give():
         ".clauses[0].rhs",
         ".clauses[1].rhs",
     )
-    twin = match.with_parts(match.parts())
-    assert twin is not match and relay.structural_equal(twin, match, map_free_vars=True)
-    assert all(a.lhs is b.lhs for a, b in zip(twin.clauses, match.clauses, strict=True))
+    copied = match.with_parts(match.parts())
+    assert copied is not match and relay.structural_equal(copied, match, map_free_vars=True)
+    assert all(a.lhs is b.lhs for a, b in zip(copied.clauses, match.clauses, strict=True))
 
 
 def test_other_variables_give_other_patterns():

@@ -20,8 +20,8 @@ def test_attributes_are_of_the_class_that_tvm_names() -> None:
     assert "MaxPool2DAttrs" in dir(op_attrs)
     assert type(pool.replace(strides=(2, 2))) is type(pool)
     for made in (pool, relay.Function([x], x).with_attr("Primitive", 1).attrs):
-        for twin in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
-            assert twin == made and type(twin) is type(made)
+        for copied in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+            assert copied == made and type(copied) is type(made)
     assert pool.keys()[0] == pool.items()[0][0] == "pool_size", "lists, to be counted off"
     with pytest.raises(AttributeError, match=r"no attributes of type 'relay.attrs.PoolAttrs'"):
         _ = op_attrs.PoolAttrs

@@ -102,9 +102,9 @@ def test_functions_and_types_can_be_counted_off():
     header, data = mod.type_definitions.items()[0]
     assert header.name_hint == "Box" and data.constructors[0].name_hint == "Put"
     assert mod.functions.items()[0] == (mod.get_global_var("main"), mod["main"])
-    twin = mod.copy()
-    twin._add("g", unary("abs"))
-    assert twin.functions.items()[1][0].name_hint == "g" and "g" not in mod
+    copied = mod.copy()
+    copied._add("g", unary("abs"))
+    assert copied.functions.items()[1][0].name_hint == "g" and "g" not in mod
 
 
 def test_spans_have_tvms_fields_in_tvms_order():

@@ -52,6 +52,7 @@ def test_network_prints_and_weighs_as_in_tvm(label: str) -> None:
     assert network_digests.digests(compat.relay, label) == golden[label]
 
 
+@pytest.mark.slow
 @pytest.mark.oracle
 def test_network_digests_are_those_of_the_oracle(capsys: pytest.CaptureFixture[str]) -> None:
     reason = client.skip_reason()

@@ -86,7 +86,7 @@ def test_a_span_of_a_text_is_a_span():
     same = Span("a.txt", 1, 2, 1, 5)
     assert read == same and hash(read) == hash(same) and repr(read) == repr(same)
     assert str(read) == "a.txt:1:1" and read != Span("a.txt", 1, 2, 1, 6) and read != "a.txt:1:1"
-    for twin in (copy.deepcopy(read), pickle.loads(pickle.dumps(read))):
-        assert twin == same
+    for copied in (copy.deepcopy(read), pickle.loads(pickle.dumps(read))):
+        assert copied == same
     with pytest.raises(AttributeError, match="'row'"):
         read.row  # noqa: B018

@@ -55,10 +55,10 @@ def loop(node: Node) -> tuple[Expr, ...]:
     Values that the body hands on keep their types; each scan output grows by one row a turn.
     """
     body = node.attr("body")
-    carried = [node[i] for i in range(2, len(node.inputs))]
+    initial = [node[i] for i in range(2, len(node.inputs))]
     turn = Var("turn", TensorType((), "int64"))
     going = Var("going", TensorType((), "bool"))
-    states = [Var(f"state_{i}", node.type_of(x)) for i, x in enumerate(carried)]
+    states = [Var(f"state_{i}", node.type_of(x)) for i, x in enumerate(initial)]
     names = [i.name for i in body.input]
     if len(names) != len(states) + 2:
         node.fail(f"its body has {len(names)} inputs, expected {len(states) + 2}")
@@ -89,7 +89,7 @@ def loop(node: Node) -> tuple[Expr, ...]:
     function = Function(params, choice, result)
     start = _scalar(node, node[1]) if node.optional(1) is not None else relay.const(True)
     empty = [Constant(np.zeros((0, *node.shape(x)), node.dtype(x))) for x in scanned]
-    whole = Let(again, function, Call(again, [relay.const(0, "int64"), start, *carried, *empty]))
+    whole = Let(again, function, Call(again, [relay.const(0, "int64"), start, *initial, *empty]))
     return tuple(TupleGetItem(whole, i) for i in range(len(params) - 2))
 
 

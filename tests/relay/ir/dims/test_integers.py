@@ -14,5 +14,5 @@ x = relay.var("x", shape=(2,))
 def test_dimensions_are_integers_with_a_value() -> None:
     (two,) = x.type_annotation.shape
     assert (two, two.value, two.dtype, str(two)) == (2, 2, "int32", "2")
-    for twin in (copy.deepcopy(two), pickle.loads(pickle.dumps(two))):
-        assert isinstance(twin, IntImm) and (twin, twin.dtype) == (2, "int32")
+    for copied in (copy.deepcopy(two), pickle.loads(pickle.dumps(two))):
+        assert isinstance(copied, IntImm) and (copied, copied.dtype) == (2, "int32")
