@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject, called
-from byoc_lab.lab.linting.batch_norms import fold_then_annotate
+from byoc_lab.lab.linting.batch_norms import DECOMPOSED, fold_then_annotate
 from byoc_lab.lab.linting.edits import Proposal
 from byoc_lab.lab.linting.subject import DEFAULT
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
@@ -28,10 +28,6 @@ _ANNOTATED = (
     "  %5 = nn.batch_norm(%0, %1, %2, %3, %4);\n  %6 = %5.0;\n"
     '  annotation.compiler_end(%6, compiler="dnnl")\n}'
 )
-DECOMPOSED = (
-    "nn.batch_norm", "nn.layer_norm", "nn.group_norm", "nn.instance_norm", "nn.l2_normalize",
-)  # fmt: skip
-"""The operators that SimplifyInference replaces by several."""
 
 
 def _right() -> Sequence[Pass]:

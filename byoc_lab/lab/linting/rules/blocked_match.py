@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from byoc_lab.errors import ByocLabError
-from byoc_lab.lab.explaining.calls import explain
-from byoc_lab.lab.explaining.explanation import Explanation
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, called
+from byoc_lab.lab.linting.batch_norms import DECOMPOSED
 from byoc_lab.lab.linting.context import Context
+from byoc_lab.lab.linting.matching import Experiment
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.passes.normal_form.to_graph_normal_form import ToGraphNormalForm
+from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
 from byoc_lab.relay.analysis.annotations import is_annotation
-from byoc_lab.relay.ir.expr import Call
+from byoc_lab.relay.ir.expr import Call, Expr, Let
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns import is_constant, is_op, wildcard
 
 _T = "Tensor[(2, 3), float32]"
 _HEAD = f"def @main(%x: {_T}, %y: {_T}) {{\n"
-
-TO_DO = {
-    "let": "run ToGraphNormalForm before MergeComposite",
-    "outside-user": "let the other user compute the value again, or give it a pattern of its own",
-    "unbound-constant": "bind the parameters to their values before the pipeline runs",
-    "needs-pass": "run the pass that it needs before MergeComposite",
-}
-"""What to do, for the causes of `explain` that this rule reports."""
 
 
 def _passes() -> Sequence[Pass]:
@@ -42,8 +37,8 @@ class BlockedMatch(LintRule):
     """Part of a pattern matches, and what blocks the rest can be changed in the module.
 
     It is reported for the pipeline that is known, before annotation: `lint(mod, pipeline=...)`. The
-    pipeline is run to find out; `byoc_lab.explain` says the same for each call, with a change that
-    was tried.
+    passes up to MergeComposite are run, on the module and without what blocks them.
+    `byoc_lab.explain` answers for one call.
 
     ## Why is this bad?
     No match crosses a `let`. A value inside a match must have no user outside of it. A pattern that
@@ -78,39 +73,97 @@ class BlockedMatch(LintRule):
     )
 
     def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
-        passes = context.running
-        if not all(any(isinstance(p, k) for p in passes) for k in (MergeComposite, AnnotateTarget)):
+        needed = (MergeComposite, AnnotateTarget)
+        if not all(any(isinstance(p, k) for p in context.running) for k in needed):
             return
-        nodes = [n for f in mod.functions.values() for n in post_order(f)]
-        if any(is_annotation(n) for n in nodes):
+        home = {n: gv.name_hint for gv, f in mod.functions.items() for n in post_order(f)}
+        if any(is_annotation(n) for n in home):
             return
-        homes = {n: gv.name_hint for gv, f in mod.functions.items() for n in post_order(f)}
-        for target in context.backends:
-            try:
-                blocked = [
-                    e
-                    for e in explain(mod, target, pipeline=list(passes))
-                    if not e.offloaded and e.cause in TO_DO
-                ]
-            except ByocLabError:
-                return  # the pipeline fails on this module: the run itself says why
-            for group in _of_one_cause(blocked):
-                first = group[0]
-                more = f" (and {len(group) - 1} more)" if len(group) > 1 else ""
-                yield self.finding(
-                    f"{called(first.call)}{more} stays on the host: {first.reason}",
-                    TO_DO[str(first.cause)],
-                    first.call,
-                    others=[e.call for e in group[1:]],
-                    function=homes.get(first.call),
-                )
+        experiment = Experiment(mod, context)
+        try:
+            yield from self._let(experiment, home)
+            yield from self._unbound(experiment, mod, home)
+            yield from self._norm(experiment, home)
+            yield from self._outside_user(experiment, mod, home)
+        except ByocLabError:
+            return  # a pass before MergeComposite fails on the module: running it says why
+
+    def _let(self, experiment: Experiment, home: Mapping[Expr, str]) -> Iterator[Finding]:
+        bound = {n.value: n.var for n in home if isinstance(n, Let) and isinstance(n.value, Call)}
+        if not bound or experiment.runs(ToGraphNormalForm):
+            return
+        gained = experiment.without_lets()
+        operators = experiment.operators(gained)
+        values = [v for v in bound if called(v) in operators]
+        if values:
+            yield self._blocked(
+                f"a let binds {called(values[0])} to %{bound[values[0]].name_hint}, and no match "
+                f"crosses a let: without lets there would be {_counted(gained)} more",
+                "run ToGraphNormalForm before MergeComposite",
+                values,
+                home,
+            )
+
+    def _unbound(
+        self, experiment: Experiment, mod: IRModule, home: Mapping[Expr, str]
+    ) -> Iterator[Finding]:
+        if not experiment.wants_constants or "main" not in mod:
+            return
+        calls = [n for n in home if isinstance(n, Call)]
+        data = {a for n in calls for a in n.args[:1]}
+        params = [p for p in mod["main"].params if p not in data]
+        gained = experiment.with_values([p.name_hint for p in params]) if params else Counter()
+        operators = experiment.operators(gained)
+        users = [n for n in calls if called(n) in operators and not set(params).isdisjoint(n.args)]
+        if users:
+            used = [p.name_hint for p in params if any(p in n.args for n in users)]
+            shown = ", ".join(f"%{name}" for name in used[:4]) + ", ..." * (len(used) > 4)
+            yield self._blocked(
+                f"{called(users[0])} uses {shown}, parameters without values, where a pattern asks "
+                f"for a constant: if they were bound there would be {_counted(gained)} more",
+                "bind the parameters to their values before the pipeline runs: "
+                "bind_params_by_name, or params=...",
+                users,
+                home,
+            )
+
+    def _norm(self, experiment: Experiment, home: Mapping[Expr, str]) -> Iterator[Finding]:
+        norms: list[Expr] = [n for n in home if isinstance(n, Call) and n.op_name in DECOMPOSED]
+        if not norms or experiment.runs(SimplifyInference):
+            return
+        gained = experiment.simplified()
+        if gained:
+            yield self._blocked(
+                f"{called(norms[0])} stands where patterns ask for the operators that it is made "
+                f"of: if it were simplified and folded there would be {_counted(gained)} more",
+                "run SimplifyInference, FoldConstant and FoldScaleAxis before MergeComposite",
+                norms,
+                home,
+            )
+
+    def _outside_user(
+        self, experiment: Experiment, mod: IRModule, home: Mapping[Expr, str]
+    ) -> Iterator[Finding]:
+        typed = (n for f in experiment.mod.functions.values() for n in post_order(f))
+        given = dict(zip(typed, home, strict=True))
+        for escape in experiment.escapes():
+            value, user = given[escape.value], given[escape.user]
+            yield self._blocked(
+                f"{escape.entry} matches, except that {called(user)}, outside of the match, uses "
+                f"the value of {called(value)} inside",
+                "let the other user compute the value again, or give it a pattern of its own",
+                [value, user],
+                home,
+            )
+
+    def _blocked(
+        self, message: str, what_to_do: str, nodes: Sequence[Expr], home: Mapping[Expr, str]
+    ) -> Finding:
+        return self.finding(
+            message, what_to_do, nodes[0], others=nodes[1:], function=home[nodes[0]]
+        )
 
 
-def _of_one_cause(found: Sequence[Explanation]) -> list[list[Explanation]]:
-    """Grouped by cause, operator and nearest pattern: one thing to change, one finding."""
-    groups: dict[tuple[object, ...], list[Explanation]] = {}
-    for e in found:
-        assert isinstance(e.call, Call)
-        pattern = e.nearest.name if e.nearest is not None else None
-        groups.setdefault((e.cause, called(e.call), pattern), []).append(e)
-    return list(groups.values())
+def _counted(gained: Counter[str]) -> str:
+    """Composites in words: "2 x dnnl.conv2d_relu"."""
+    return ", ".join(f"{count} x {name}" for name, count in gained.most_common(3))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from byoc_lab.lab.explaining.pattern_report import why_impossible
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.patterns import is_op, wildcard
+from byoc_lab.relay.patterns.impossible import why_impossible
 
 _TEXT = "def @main(%x: Tensor[(2, 3), float32]) {\n  nn.relu(%x)\n}"
 

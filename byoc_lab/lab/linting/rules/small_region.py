@@ -50,16 +50,17 @@ class SmallRegion(LintRule):
 
     def check(self, subject: Subject) -> Iterator[Finding]:
         backend = subject.context.backend
-        if backend is None or not subject.annotated:
-            return
+        if backend is None or not subject.annotated or subject.unmerged:
+            return  # before merging each operator is a region
         for region in subject.offloaded:
             if region.target != backend.name or not region.outputs:
                 continue
             work = _work(region, subject)
             if work is not None and work < MIN_WORK:
-                calls = [n for n in subject.in_order(region) if not is_annotation(n)]
+                members = subject.in_order(region)
+                calls = [n for n in members if isinstance(n, Call) and not is_annotation(n)]
                 if not calls:
-                    continue  # the rule empty-region reports it
+                    continue
                 yield self.finding(
                     f"region {subject.number(region)} of {region.target} "
                     f"({', '.join(map(called, calls[:4]))}) does about {work} operations, less "
