@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from byoc_lab.lab.explaining.inquiry import Inquiry
-from byoc_lab.lab.explaining.near_miss import Fit, NearMatcher, Stop, described
-from byoc_lab.lab.explaining.region_paths import path_apart
+from byoc_lab.lab.explaining.naming import kind
+from byoc_lab.lab.explaining.near_miss import Fit, NearMatcher, Stop
 from byoc_lab.passes.framework.predicates import ask_check, ask_operator, refusal
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Let, Op, Var, describe
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Let, Op, Var
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns import DFPattern
 from byoc_lab.relay.patterns.below import post_order_patterns, root_operators
@@ -72,7 +72,7 @@ def diagnose(inquiry: Inquiry, call: Call) -> Diagnosis:
     """What stands in the way of `call`, a call of the input that is not offloaded."""
     subject = inquiry.subject(call)
     return (
-        _computed_from_parameters(call, subject)
+        _computed_from_parameters(inquiry, call, subject)
         or _given_back(inquiry, subject)
         or _taken_by_another_target(inquiry, subject)
         or _misnamed(inquiry, subject)
@@ -80,29 +80,30 @@ def diagnose(inquiry: Inquiry, call: Call) -> Diagnosis:
     )
 
 
-def _computed_from_parameters(call: Call, subject: Call) -> Diagnosis | None:
-    """What is left of a decomposed call computes with its parameters alone."""
-    own = [a for a in call.args if isinstance(a, Var)]
+def _computed_from_parameters(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis | None:
+    """What is left of a decomposed call computes with weights alone, which are parameters."""
+    weights = inquiry.weights
+    own = [a.name_hint for a in call.args if isinstance(a, Var) and a.name_hint in weights]
     if subject.op is call.op or not own:
         return None
-    names = {v.name_hint for v in own}
     leaves: set[str] = set()
     for n, node in enumerate(post_order(subject)):
         if n > MAX_NODES or isinstance(node, Let):
             return None
         if isinstance(node, Var):
             leaves.add(node.name_hint)
-    if not leaves or not leaves <= names:
+    if not leaves or not leaves.issubset(own):
         return None
     shown = ", ".join(f"%{n}" for n in sorted(leaves))
     return Diagnosis(
         "unbound-constant",
-        f"{describe(call)} becomes {describe(subject)} of {shown}, parameters without values, "
-        f"so that no pass can compute it before the network runs",
+        f"{inquiry.called(call)} was decomposed, and one of its parts, {kind(subject)}, computes "
+        f"with {shown} alone, a parameter without a value: no pass can compute it before the "
+        f"network runs, and {inquiry.target} does not support it",
         subject,
         expected="constants, or parameters that are bound to their values",
         found=f"parameters without values: {shown}",
-        unbound=tuple(v.name_hint for v in own),
+        unbound=tuple(own),
     )
 
 
@@ -115,12 +116,12 @@ def _given_back(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
     if home is None or home.compiler != inquiry.target:
         return None
     later = inquiry.pass_that_removed(home.region)
-    path = path_apart(inquiry, subject)
+    path = inquiry.path_apart(subject)
     if path:
         return Diagnosis(
             "merge",
             f"its region @{home.region} stays alone, because merging it with the region of "
-            f"{describe(path[0])} would make a cycle, and {later} gives small regions back",
+            f"{inquiry.called(path[0])} would make a cycle, and {later} gives small regions back",
             subject, path=path, other=later,
         )  # fmt: skip
     return Diagnosis(
@@ -197,11 +198,13 @@ def _not_matched(inquiry: Inquiry, subject: Call) -> Diagnosis:
     if not part:
         return Diagnosis(
             "no-pattern",
-            f"{inquiry.target} supports neither {describe(subject)} nor a pattern with it",
+            f"{inquiry.target} supports neither {inquiry.called(subject)} nor a pattern with it",
             subject,
-            found=describe(subject),
+            found=inquiry.called(subject),
         )
-    return _partial(subject, max(part, key=lambda a: (subject in a.fit.covered, a.fit.rank)))
+    return _partial(
+        inquiry, subject, max(part, key=lambda a: (subject in a.fit.covered, a.fit.rank))
+    )
 
 
 def _attempts(inquiry: Inquiry, subject: Call) -> Iterator[Attempt]:
@@ -285,11 +288,11 @@ def _why_not_moved(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnos
             if user not in inside and not graph.dominates(attempt.root, user):
                 return Diagnosis(
                     "outside-user",
-                    f"{name} matches, and {describe(user)}, outside of the match, uses the value "
-                    f"of {describe(node)} inside",
+                    f"{name} matches, and {inquiry.called(user)}, outside of the match, uses the "
+                    f"value of {inquiry.called(node)} inside",
                     subject, attempt,
-                    f"{describe(node)} used inside the match alone",
-                    f"also used by {describe(user)}",
+                    f"{inquiry.called(node)} used inside the match alone",
+                    f"also used by {inquiry.called(user)}",
                     blocked=node, user=user,
                 )  # fmt: skip
     for node in inside:
@@ -297,8 +300,8 @@ def _why_not_moved(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnos
         if other is not None and other != name:
             return Diagnosis(
                 "order",
-                f"{name} matches, and {other} took {describe(node)} before: entries are tried in "
-                f"the order of the table",
+                f"{name} matches, and {other} took {inquiry.called(node)} before: entries are "
+                f"tried in the order of the table",
                 subject, attempt, f"{name} before {other}", f"{other} before {name}", other=other,
             )  # fmt: skip
     return None
@@ -318,14 +321,17 @@ def _refused_alone(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
     )
 
 
-def _partial(subject: Call, attempt: Attempt) -> Diagnosis:
+def _partial(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis:
     """Something in a pattern does not fit: what stands there decides the cause."""
     stop = attempt.fit.stops[0]
-    expected, found = stop.expected, described(stop.found)
+    expected, found = stop.expected, inquiry.described(stop.found)
     bound = bound_value(stop.found, attempt.graph)
     cause, why = "sub-pattern", ""
     if bound is not None:
-        cause, why = "let", f", which a let binds to {describe(bound)}; no match crosses a let"
+        cause, why = (
+            "let",
+            f", which a let binds to {inquiry.called(bound)}; no match crosses a let",
+        )
     elif isinstance(stop.found, Var) and wants_constant(stop.pattern):
         cause, why = "unbound-constant", ", a parameter that is not bound to its value"
     elif isinstance(stop.found, Let):

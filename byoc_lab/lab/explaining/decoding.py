@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import overload
+from typing import Any, overload
 
 from byoc_lab.errors import ArgumentError
 from byoc_lab.lab.explaining.messages import ALL, Message
 from byoc_lab.lab.linting import Finding, lint
-from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.expr import Expr, describe
 from byoc_lab.relay.ir.module import IRModule
 
 BEFORE, AFTER = 400, 6000
@@ -89,6 +89,29 @@ class Meaning:
         lines += [f"  found    {str(f).splitlines()[0]}" for f in self.findings[:3]]
         return "\n".join(lines)
 
+    def as_dict(self) -> dict[str, Any]:
+        """The message as plain data, for JSON."""
+        return {
+            "name": self.name,
+            "text": self.text.strip(),
+            "start": self.start,
+            "era": self.era,
+            "cause": self.cause,
+            "what_to_do": self.what_to_do,
+            "rule": self.rule,
+            "rules": list(self.rules),
+            "lesson": self.lesson,
+            "edge": _edge(self.edge),
+            "findings": [str(f) for f in self.findings],
+        }
+
+
+def _edge(edge: tuple[Expr, int | None] | None) -> dict[str, Any] | None:
+    if edge is None:
+        return None
+    node, argument = edge
+    return {"call": describe(node), "argument": argument, "place": str(node.span or "")}
+
 
 class Decoded(Sequence[Meaning]):
     """The messages that were found in a text, in its order; false if none is known.
@@ -150,6 +173,10 @@ class Decoded(Sequence[Meaning]):
         if self._looked and not any(m.findings for m in self._found):
             lines.append("lint finds nothing of this kind in the module that was given")
         return "\n\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The messages as plain data, for JSON."""
+        return {"known": self.known, "messages": [m.as_dict() for m in self._found]}
 
     def __repr__(self) -> str:
         return f"<Decoded: {', '.join(m.name for m in self) or 'unknown'}>"

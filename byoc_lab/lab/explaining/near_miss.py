@@ -105,11 +105,6 @@ def expectation(pattern: DFPattern) -> str:
     return short_text(pattern) or "another expression"
 
 
-def described(node: Expr) -> str:
-    """A node with its type, for what was found."""
-    return f"{describe(node)} of type {node.checked_type}" if node.is_typed else describe(node)
-
-
 def operators_of(pattern: DFPattern) -> frozenset[str]:
     """The names of the operators that a pattern calls, anywhere."""
     calls = (p for p in post_order_patterns(pattern) if isinstance(p, CallPattern))
