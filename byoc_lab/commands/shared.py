@@ -14,8 +14,8 @@ OK, NO, USAGE = 0, 1, 2
 
 STANDARD_INPUT = "-"
 INPUT = (
-    "a file that an importer reads, such as Relay text; a saved trace, for the module that it began "
-    "with; or - for Relay text from standard input"
+    "a file that an importer reads, such as Relay text; a saved trace, for the module that it "
+    "began with; or - for Relay text from standard input"
 )
 
 

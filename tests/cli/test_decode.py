@@ -57,7 +57,7 @@ def test_json_has_the_edge(file: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert cli.main(["decode", str(log), "--module", str(file), "--format", "json"]) == cli.OK
     (message,) = json.loads(capsys.readouterr().out)["messages"]
     edge = message["edge"]
-    assert edge["place"].startswith(f"{file}:4")
+    assert edge.startswith("nn.relu (result of @main) at") and f"{file}:4" in edge
 
 
 def test_mistakes_are_usage_errors(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

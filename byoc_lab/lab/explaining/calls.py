@@ -92,21 +92,17 @@ def _wanted(call: Call | str | None, mod: IRModule, calls: dict[Call, Call]) -> 
 
 def _by_name(name: str, mod: IRModule, calls: Sequence[Call]) -> list[Call]:
     if name.startswith("%"):
-        nodes = {n: node for n, node in Names(mod).nodes.items() if n.startswith("%")}
-        found = nodes.get(name)
-        if found is None:
+        names = Names(mod)
+        found = {names.of(c): [c] for c in calls if names.of(c).startswith("%")}
+        if name not in found:
             raise UnknownNodeError(
-                f"explain: the text of this module has no {name}; {nearest(name, list(nodes))}"
+                f"explain: the text of this module shows no call as {name}; {nearest(name, found)}"
             )
-        if found not in calls:
-            raise UnknownNodeError(
-                f"explain: {name} is {describe(found)}, not a call; give the name of a call"
-            )
-        return [c for c in calls if c is found]
+        return found[name]
     op = Op.get(name)
     if not (of_op := [c for c in calls if c.op is op]):
-        names = sorted({c.op_name for c in calls if c.op_name})
-        shown = ", ".join(names[:20]) + ", ..." * (len(names) > 20)
+        called = sorted({c.op_name for c in calls if c.op_name})
+        shown = ", ".join(called[:20]) + ", ..." * (len(called) > 20)
         raise UnknownNodeError(
             f"explain: this module has no call of {name}; it has calls of {shown or 'no operator'}"
         )

@@ -21,11 +21,6 @@ class Names:
         return self._names.get(node, "")
 
     @cached_property
-    def nodes(self) -> dict[str, Expr]:
-        """The nodes by name."""
-        return {name: node for node, name in self._names.items()}
-
-    @cached_property
     def _names(self) -> dict[Expr, str]:
         return dict(self._named())
 
