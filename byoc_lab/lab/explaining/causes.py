@@ -19,10 +19,14 @@ from byoc_lab.relay.patterns.patterns import (
     CallPattern,
     ConstantPattern,
     ExprPattern,
+    TupleGetItemPattern,
+    TuplePattern,
 )
 
 MAX_ROOTS = 64
 """Ends of a match that are tried for one call and pattern."""
+Users = (CallPattern, TuplePattern, TupleGetItemPattern)
+"""Patterns of what has operands."""
 MAX_NODES = 100
 """Nodes of what a call was decomposed into that are looked at."""
 
@@ -202,9 +206,18 @@ def _not_matched(inquiry: Inquiry, subject: Call) -> Diagnosis:
             subject,
             found=inquiry.called(subject),
         )
-    return _partial(
-        inquiry, subject, max(part, key=lambda a: (subject in a.fit.covered, a.fit.rank))
-    )
+    return _partial(inquiry, subject, _nearest(subject, part))
+
+
+def _nearest(subject: Call, part: list[Attempt]) -> list[Attempt]:
+    """The attempts that come nearest, which all stop at one place."""
+
+    def rank(a: Attempt) -> tuple[bool, tuple[bool, float, int]]:
+        return subject in a.fit.covered, a.fit.rank
+
+    best = max(part, key=rank)
+    place = best.fit.stops[0].found
+    return [a for a in part if rank(a) == rank(best) and a.fit.stops[0].found is place]
 
 
 def _attempts(inquiry: Inquiry, subject: Call) -> Iterator[Attempt]:
@@ -245,11 +258,11 @@ def _inner_fit(near: NearMatcher, subject: Call, graph: IndexedGraph) -> Fit | N
         if not (isinstance(part, CallPattern) and part.op_name() == _callee(subject)):
             continue
         inner = near.part(part, subject)
-        users = [p for p in parts if isinstance(p, CallPattern) and part in (p.args or ())]
+        users = [p for p in parts if isinstance(p, Users) and part in p.children()]
         if users:
             outside = graph.outputs[subject]
             found = outside[0] if outside else subject
-            stop = Stop(users[0], found)
+            stop = Stop(users[0], found, below=subject)
             stops = (*inner.stops, stop)
             return Fit(inner.matched, near.size, stops, inner.covered)
         return Fit(inner.matched, near.size, inner.stops, inner.covered)
@@ -321,10 +334,17 @@ def _refused_alone(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
     )
 
 
-def _partial(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis:
-    """Something in a pattern does not fit: what stands there decides the cause."""
+def _partial(inquiry: Inquiry, subject: Call, attempts: list[Attempt]) -> Diagnosis:
+    """Something in patterns does not fit: what stands there decides the cause."""
+    attempt = attempts[0]
     stop = attempt.fit.stops[0]
-    expected, found = stop.expected, inquiry.described(stop.found)
+    expected = _listed([a.fit.stops[0].expected for a in attempts])
+    found, where = inquiry.described(stop.found), ""
+    if stop.below is not None:
+        where = f" that uses {inquiry.called(stop.below)}"
+        found = "nothing that uses it" if stop.found is stop.below else found
+    elif stop.user is not None:
+        where = f" as an operand of {inquiry.called(stop.user)}"
     bound = bound_value(stop.found, attempt.graph)
     cause, why = "sub-pattern", ""
     if bound is not None:
@@ -336,9 +356,19 @@ def _partial(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis:
         cause, why = "unbound-constant", ", a parameter that is not bound to its value"
     elif isinstance(stop.found, Let):
         cause, why = "let", ": a let stands between them; no match crosses a let"
-    reason = f"{attempt.name} expects {expected}, found {found}{why}"
+    who = f"{attempt.name} expects"
+    if len(attempts) > 1:
+        who = f"{attempt.name} and {len(attempts) - 1} other patterns expect"
+    reason = f"{who} {expected}{where}, found {found}{why}"
     unbound = (stop.found.name_hint,) if isinstance(stop.found, Var) else ()
     return Diagnosis(cause, reason, subject, attempt, expected, found, unbound=unbound)
+
+
+def _listed(words: list[str]) -> str:
+    """Such as "nn.conv1d, nn.conv2d or nn.dense"."""
+    different = list(dict.fromkeys(words))
+    last = different.pop()
+    return f"{', '.join(different)} or {last}" if different else last
 
 
 def wants_constant(pattern: DFPattern) -> bool:

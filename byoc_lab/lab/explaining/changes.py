@@ -162,8 +162,8 @@ class Workbench:
             yield Trial(
                 f"run under PassContext(opt_level={level})",
                 replace(setup, opt_level=level), ("level", level),
-                missing=f"the PassContext skips {listed}: its opt_level is {setup.opt_level}, and "
-                f"{listed} {'need' if len(names) > 1 else 'needs'} {level}",
+                missing=f"the PassContext has opt_level {setup.opt_level} and skips {listed}, "
+                f"which {'need' if len(names) > 1 else 'needs'} {level}",
             )  # fmt: skip
 
     def passes(self, found: Diagnosis) -> Iterator[Trial]:

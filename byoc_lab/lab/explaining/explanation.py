@@ -144,7 +144,7 @@ class Explanation:
         if self._diagnosis is None:
             return f"{self._removed_by()} leaves nothing of it to compute"
         if self._by_pass is not None:
-            return f"{self._by_pass[1].missing}, and {self._diagnosis.reason}"
+            return f"{self._by_pass[1].missing}; {self._diagnosis.reason}"
         return self._diagnosis.reason
 
     @cached_property
@@ -193,9 +193,9 @@ class Explanation:
     def details(self) -> str:
         """The lines below the first one: reason, nearest pattern, path and change."""
         lines = [f"  reason    {self.reason}"]
-        if self.nearest:
+        if self.nearest and self.nearest.matched > 1:
             lines.append(f"  nearest   {self.nearest}")
-        if self.expected:
+        if self.expected and self.found != self.reason:
             lines += [f"  expected  {self.expected}", f"  found     {self.found}"]
         if self.path:
             lines.append(f"  path      {' -> '.join(self._path_in_words)}")

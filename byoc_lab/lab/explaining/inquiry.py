@@ -16,7 +16,7 @@ from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.passes import is_optimizable
 from byoc_lab.passes.framework.predicates import Checked
 from byoc_lab.relay.analysis.annotations import is_annotation
-from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 
@@ -134,11 +134,8 @@ class Inquiry:
 
     def described(self, node: Expr) -> str:
         """The same with its type."""
-        return (
-            f"{self.called(node)} of type {node.checked_type}"
-            if node.is_typed
-            else (self.called(node))
-        )
+        typed = node.is_typed and not isinstance(node, Constant)  # whose name has the type
+        return self.called(node) + (f" of type {node.checked_type}" if typed else "")
 
     # After PartitionGraph ------------------------------------------------------------------------
 

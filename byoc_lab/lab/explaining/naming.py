@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from byoc_lab.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var, describe
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Let, Tuple, TupleGetItem, Var, describe
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.text.printer import print_lines
 
@@ -29,8 +29,13 @@ class Names:
             if line.node is not None and line.defines:
                 yield line.node, line.defines
         for gv, func in self._mod.functions.items():
-            if isinstance(func, Function) and isinstance(func.body, (Call, Tuple)):
-                yield func.body, f"result of @{gv.name_hint}"
+            if not isinstance(func, Function):
+                continue
+            result = func.body
+            while isinstance(result, Let):
+                result = result.body
+            if isinstance(result, (Call, Tuple, TupleGetItem)):
+                yield result, f"result of @{gv.name_hint}"
 
 
 def kind(node: Expr) -> str:
