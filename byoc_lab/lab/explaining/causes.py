@@ -189,9 +189,7 @@ def _not_matched(inquiry: Inquiry, subject: Call) -> Diagnosis:
     refused = _refused_alone(inquiry, subject)
     order = ("order", "outside-user", "check")
     best = min(found, key=lambda d: order.index(d.cause), default=None)
-    if best is not None and not (
-        refused and best.cause == "check" and refused.reason in best.reason
-    ):
+    if best is not None and not (refused and _says_the_same(refused, best, subject)):
         return best
     if refused is not None:
         nearest = max(attempts, key=lambda a: a.fit.rank, default=None)
@@ -207,6 +205,14 @@ def _not_matched(inquiry: Inquiry, subject: Call) -> Diagnosis:
             found=inquiry.called(subject),
         )
     return _partial(inquiry, subject, _nearest(subject, part))
+
+
+def _says_the_same(refused: Diagnosis, check: Diagnosis, subject: Call) -> bool:
+    """Whether the refusal of a call alone counts, not that of a match by its check: as for
+    `Backend.why_not`, if the match ends with the call, and if both have one reason."""
+    assert check.attempt is not None
+    ends_here = check.attempt.root is subject
+    return check.cause == "check" and (ends_here or refused.reason in check.reason)
 
 
 def _nearest(subject: Call, part: list[Attempt]) -> list[Attempt]:

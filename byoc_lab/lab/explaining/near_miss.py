@@ -196,8 +196,8 @@ class NearMatcher:
                 found = self._parts([pattern.tuple], [expr.tuple_value], expr, depth)
                 if pattern.index in (None, expr.index):
                     return found
-                stops = (Stop(pattern, expr), *found.stops)
-                return Fit(found.matched - 1, found.total, stops, found.covered)
+                further = (Stop(pattern, expr), *found.stops)
+                return Fit(found.matched - 1, found.total, further, found.covered)
         elif Matcher(self.graph).match(pattern, expr):
             return Fit(1, 1, (), frozenset({expr}))
         return _stopped(pattern, expr)

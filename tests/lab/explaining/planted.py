@@ -268,7 +268,8 @@ TABLES = [
     Planted(
         "another field of a tuple", "sub-pattern", "split",
         lambda: relay.split(x(2, 4), 2, axis=1)[1], None,
-        [entry("half", is_tuple_get_item(is_op("split")(Any_()), 0))], expected="field 0", found="field 1 of split (result of @main)",
+        [entry("half", is_tuple_get_item(is_op("split")(Any_()), 0))], expected="field 0",
+        found="field 1 of split (result of @main)",
     ),
     Planted(
         "a longer tuple", "sub-pattern", "concatenate",
