@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from byoc_lab.errors import ByocLabError
-from byoc_lab.lab.explaining.causes import MAX_NODES, Diagnosis
+from byoc_lab.lab.explaining.causes import Diagnosis, is_computed_constant
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.module_changes import (
     Edited,
@@ -22,9 +22,8 @@ from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.passes import make_pass
 from byoc_lab.passes.framework.predicates import Checked
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, TupleGetItem, Var
+from byoc_lab.relay.ir.expr import Call, Expr, Op, TupleGetItem, Var
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.visit import post_order
 
 SIMPLIFIED_BY = {
     "SimplifyInference": (
@@ -138,6 +137,8 @@ class Workbench:
         }  # fmt: skip
         if found.cause in of_cause:
             yield from of_cause[found.cause](found, call)
+        if found.subject.op is not call.op:
+            yield self._leaving_out(self.inquiry.pass_that_replaced(call))
 
     def levels(self) -> Iterator[Trial]:
         """Without skipping the passes that were skipped."""
@@ -177,7 +178,7 @@ class Workbench:
                 yield self._with_passes(name, "FoldConstant")
                 yield self._with_passes(name, *FOLDING)
         suspects = [found.subject, *([found.stop.found] if found.stop else [])]
-        if any(map(_is_computed_constant, suspects)):
+        if any(map(is_computed_constant, suspects)):
             yield self._with_passes("FoldConstant")
             yield self._with_passes(*FOLDING)
 
@@ -234,12 +235,13 @@ class Workbench:
         yield self._with_table(f"move {entry[0]} before {found.other} in the pattern table", table)
 
     def _without_pass(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
+        yield self._leaving_out(found.other)
+
+    def _leaving_out(self, name: str) -> Trial:
         setup = self.inquiry.setup
-        rest = tuple(p for p in setup.passes if getattr(p, "name", "") != found.other)
-        yield Trial(
-            f"leave {found.other} out of the pipeline",
-            replace(setup, passes=rest), ("without", found.other),
-        )  # fmt: skip
+        rest = tuple(p for p in setup.passes if getattr(p, "name", "") != name)
+        what = f"leave {name} out of the pipeline"
+        return Trial(what, replace(setup, passes=rest), ("without", name))
 
     def _graph_form(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
         yield self._with_passes("ToGraphNormalForm")
@@ -352,13 +354,3 @@ def _simplifiers(found: Diagnosis) -> list[str]:
     nodes += [n.tuple_value for n in nodes if isinstance(n, TupleGetItem)]
     names = {n.op.name for n in nodes if isinstance(n, Call) and isinstance(n.op, Op)}
     return [p for p, replaced in SIMPLIFIED_BY.items() if names.intersection(replaced)]
-
-
-def _is_computed_constant(node: Expr) -> bool:
-    """Whether a call computes with constants alone."""
-    if not isinstance(node, Call) or not node.args:
-        return False
-    for n, below in enumerate(post_order(node)):
-        if n > MAX_NODES or not isinstance(below, (Call, Constant, Op)):
-            return False
-    return True

@@ -133,8 +133,9 @@ class Explanation:
     def _typed_path(self) -> tuple[Expr, ...]:
         if self._diagnosis is not None:
             return self._diagnosis.path
-        subject = self._inquiry.subject(self._typed)
-        return self._inquiry.path_apart(subject) if self.offloaded else ()
+        if not self.offloaded:
+            return ()
+        return self._inquiry.path_apart(self._inquiry.subjects(self._typed)[0])
 
     @property
     def reason(self) -> str:
@@ -209,8 +210,12 @@ class Explanation:
     @property
     def without_change(self) -> str:
         """What to say where no change is found."""
-        if self.cause == "no-pattern":
-            return f"only in the back end: {self._inquiry.target} has to support {self.name}"
+        if self._diagnosis is not None and self.cause == "no-pattern":
+            subject = self._diagnosis.subject
+            if subject.op_name:
+                return (
+                    f"only in the back end: {self._inquiry.target} has to support {subject.op_name}"
+                )
         return "none of the changes that were tried offloads it"
 
     def __repr__(self) -> str:

@@ -77,15 +77,28 @@ class Inquiry:
                 return stage
         return len(self.outcome.trace.stages)
 
-    def subject(self, call: Call) -> Call:
-        """A call of the input as patterns see it: of several images one that stays outside."""
+    def subjects(self, call: Call) -> Sequence[Call]:
+        """A call of the input as patterns see it: its images that stay outside, or else all."""
         images = self.outcome.images(call, self.matching)
         homes = self.outcome.homes
+        outside = []
         for image in images:
             final = self.outcome.follow(image, self.matching)
             if not final or any(n not in homes or homes[n].compiler != self.target for n in final):
-                return image
-        return images[0] if images else call
+                outside.append(image)
+        return outside or images or [call]
+
+    def may_take(self, subject: Call) -> bool:
+        """Whether a pattern or a predicate of the target has the operator of a call."""
+        return bool(self.entries_with(subject.op_name)) or self.predicate(subject) is not None
+
+    def pass_that_replaced(self, call: Call) -> str:
+        """The name of the pass before matching after which the operator of a call is gone."""
+        for n in range(self.matching):
+            images = self.outcome.images(call, n + 1)
+            if all(i.op_name != call.op_name for i in images):
+                return self.outcome.trace.stages[n].name
+        return "a pass"
 
     @cached_property
     def positions(self) -> dict[Call, int]:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from byoc_lab.relay.ir.expr import Call, Expr, Function, Let, Tuple, TupleGetItem, Var, describe
+from byoc_lab.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    Let,
+    Tuple,
+    TupleGetItem,
+    Var,
+    describe,
+)
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.text.printer import print_lines
 
@@ -42,6 +52,8 @@ def kind(node: Expr) -> str:
     """A node without its name: its operator, or what else it is."""
     if isinstance(node, Call):
         return node.op_name or describe(node)
+    if isinstance(node, Constant) and node.data.view().ndim == 0:
+        return f"constant {node.data.view():.7g}"
     if isinstance(node, Tuple):
         return f"a tuple of {len(node.fields)}"
     if isinstance(node, TupleGetItem):
@@ -51,12 +63,12 @@ def kind(node: Expr) -> str:
 
 def named(node: Expr, names: Names, origin: Expr | None) -> str:
     """A node with its name: `nn.relu (%12)`; of one that passes made, that of its `origin`:
-    `add (from nn.batch_norm %7)`."""
+    `add (from nn.batch_norm, %7)`."""
     if isinstance(node, Var):
         return describe(node)
     own = names.of(node)
     if not own and origin is not None:
         own = names.of(origin)
         if own and kind(origin) != kind(node):
-            return f"{kind(node)} (from {kind(origin)} {own})"
+            return f"{kind(node)} (from {kind(origin)}, {own})"
     return f"{kind(node)} ({own})" if own else kind(node)
