@@ -23,7 +23,8 @@ LONGEST = 160_000
 
 def _variables(text: str) -> str:
     """The names in TVM's list of variables."""
-    return ", ".join(f"%{name}" for name in re.findall(r"Var\((\w+)", text))
+    names = re.findall(r"Var\((\w+)", text) or re.findall(r"%(\w+)", text)
+    return ", ".join(f"%{name}" for name in names)
 
 
 def _call(text: str) -> str:

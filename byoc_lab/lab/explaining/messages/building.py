@@ -42,6 +42,18 @@ MESSAGES = (
         ("AssertionError: qnn.conv2d doesn't have an FTVMStrategy registered.",),
     ),
     Message(
+        "qnn-not-lowered",
+        ("Please run QNN Canonicalize pass",),
+        r"(?P<name>qnn\.\w+) is currently only supported with Hexagon\. Please run QNN Canonic",
+        "TVM 0.9 to 0.19",
+        "{name} is neither in a region nor replaced: the pass that writes quantized operators as "
+        "plain ones did not run",
+        "Run qnn.transform.CanonicalizeOps, which relay.build does unless it is disabled, or "
+        "offload the operator",
+        ("RuntimeError: qnn.conv2d is currently only supported with Hexagon. Please run QNN "
+         "Canonicalize pass to decompose this op into supported ops.",),
+    ),
+    Message(
         "unknown-composite",
         ("Unknown composite function", "Unrecognized DNNL pattern", "Unsupported composite"),
         r"(?:Unknown composite function|Unrecognized DNNL pattern|Unsupported composite"

@@ -35,8 +35,8 @@ MESSAGES = (
         "on constants, and on the results of other regions",
         (
             "Check failed: fv.size() == 0 (2 vs. 0) : Function:\nfn (%dnnl_6_i0: Tensor[(16), "
-            "float32], global_symbol=\"dnnl_main_6\", Primitive=1, Compiler=\"dnnl\") {\n  free_var "
-            "%data;\n  @dnnl_main_0(%data)\n}\ncontains free variables: [Var(data, "
+            "float32], global_symbol=\"dnnl_main_6\", Primitive=1, Compiler=\"dnnl\") {\n  "
+            "free_var %data;\n  @dnnl_main_0(%data)\n}\ncontains free variables: [Var(data, "
             "ty=TensorType([1, 3], float32)), Var(w, ty=TensorType([16], float32))]",
         ),
         NESTED_RULES,
@@ -74,8 +74,8 @@ MESSAGES = (
         ("fv.size() == 0",),
         FUNCTION + r"(?:(?!Compiler=)[^\n])*\{\n[\s\S]{0,150000}?" + VARIABLES,
         "TVM 0.8 to 0.19",
-        "The function from which PartitionGraph took the regions uses variables that it does not "
-        "bind{variables}. Each " + OPEN,
+        "A function uses variables that it does not bind{variables}. If PartitionGraph left it "
+        "so, each " + OPEN,
         CLOSE,
         (
             "Check failed: fv.size() == 0 (1 vs. 0) : Function:\nfn (%x: Tensor[(2, 2), float32]) "
@@ -108,7 +108,7 @@ MESSAGES = (
         r"Arg regions are inconsistent(?:: ?(?:#\[version[^\n]*\n(?:[^\n]*;\n)*)?"
         r"(?P<node>[^\n]{1,300}))?",
         "TVM 0.7 to 0.19",
-        "A call has some arguments inside a region and some outside; constants count too{node}",
+        "A call has some arguments inside a region and some outside{node}. Constants count, too",
         "Put compiler_begin on the arguments that come from outside. If a pass after "
         "AnnotateTarget made them (SimplifyInference makes constants of a batch norm), run it "
         "before",
@@ -189,9 +189,8 @@ MESSAGES = (
     ),
     Message(
         "untyped",
-        ("the type checker has not populated the checked_type field",
-         "The type checker has not populated the checked_type field"),
-        r"[Tt]he type checker has not populated the checked_type field"
+        ("he type checker has not populated the checked_type",),
+        r"[Tt]he type checker has not populated the checked_type(?: field)?"
         r"(?: for (?P<node>[^\n]{1,200}))?",
         ANY_TVM,
         "A pass needs types, and the module has none{node}: a pass that is called by itself does "
@@ -217,8 +216,8 @@ MESSAGES = (
         r"Segmentation fault|SIGSEGV|maximum recursion depth exceeded",
         ANY_TVM,
         "The process ran out of stack. In MergeCompilerRegions and PartitionGraph it means that a "
-        "region needs its own result: a value leaves it, is used outside and comes back; in other "
-        "places, that the graph is too deep",
+        "region needs its own result (a value leaves it, is used outside and comes back), or that "
+        "a compiler_end names no compiler; in other places, that the graph is too deep",
         "End the region at the value that leaves, and begin another after it; annotate the code "
         "between for 'default', so that MergeCompilerRegions sees it",
         ("Segmentation fault (core dumped)",
@@ -230,8 +229,8 @@ MESSAGES = (
         ("(ptr != nullptr) is false",),
         r"\(ptr != nullptr\) is false",
         "TVM 0.13 to 0.19",
-        "A pass got nothing where it needs an object. In the passes of regions: a compiler_begin or "
-        "compiler_end without attributes, which names no compiler",
+        "A pass got nothing where it needs an object. In the passes of regions: a compiler_begin "
+        "or compiler_end without attributes, which names no compiler",
         "Give the annotation its compiler: compiler_begin(x, \"dnnl\") in Python; in text "
         "compiler=\"dnnl\", attrs_type_key=\"relay.attrs.CompilerAttrs\"",
         ("InternalError: Check failed: (ptr != nullptr) is false:",),
