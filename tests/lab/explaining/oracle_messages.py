@@ -42,6 +42,22 @@ def no_codegen():
     relay.build(partitioned(), "llvm")
 
 
+def partitioned_for_ccompiler(computes):
+    begin = relay.annotation.compiler_begin(X, "ccompiler")
+    mod = module(relay.annotation.compiler_end(computes(begin), "ccompiler"))
+    return relay.transform.PartitionGraph()(relay.transform.InferType()(mod))
+
+
+def unsupported_op():
+    relay.build(partitioned_for_ccompiler(relay.nn.relu), "llvm")
+
+
+def composite_refused():
+    p = relay.var("p", shape=(2, 2))
+    composite = relay.Function([p], relay.nn.relu(p)).with_attr("Composite", "ccompiler.relu")
+    relay.build(partitioned_for_ccompiler(lambda x: relay.Call(composite, [x])), "llvm")
+
+
 def annotation_built():
     relay.build(module(region()), "llvm")
 
@@ -161,7 +177,7 @@ def what_tvm_says(mistake):
 
 
 MISTAKES = (
-    no_codegen, annotation_built, qnn_not_lowered, name_clash, operator_not_registered, untyped,
+    no_codegen, unsupported_op, composite_refused, annotation_built, qnn_not_lowered, name_clash, operator_not_registered, untyped,
     same_parameter_name, duplicate_variable, null_node,
     undefined_number, unknown_operator, attrs_type_key, unknown_attribute, missing_attribute,
     text_version, types_differ, do_not_broadcast, concatenated_shapes, under_constrained,
