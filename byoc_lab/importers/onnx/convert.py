@@ -13,6 +13,7 @@ from byoc_lab.importers.onnx.graph import GraphConverter
 from byoc_lab.importers.onnx.reading import read_model
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import dtype_named
 from byoc_lab.relay.ir.variables import free_vars
 from byoc_lab.relay.typing.infer import infer_module
 
@@ -35,9 +36,11 @@ def from_onnx(
         `relay.Any()` lengths otherwise. dtype: the data type of inputs whose type the model leaves
         open, or types by name. opset: the version of the default operator set, instead of the
         model's. freeze_params: initializers become constants; otherwise they are parameters of
-        @main. convert_config: {"use_nt_batch_matmul": bool}, as in TVM.
+        @main. convert_config: {"use_nt_batch_matmul": False} keeps the right operand of products of
+        batches as it is, instead of transposed.
 
-    Returns `(mod, params)`; `params` are the initializers by name if not frozen, else empty.
+    Returns `(mod, params)`; `params` are the initializers by name if not frozen, else empty. Spans
+    of nodes carry the names of the ONNX nodes.
 
     Raises ImporterError for what is no ONNX model or is damaged, UnsupportedOperatorError that
     names operator, node and opset, ArgumentError for shapes of inputs that the model lacks.
@@ -45,6 +48,7 @@ def from_onnx(
     Source: tvm.relay.frontend.from_onnx of TVM 0.16, whose modules these are structurally equal to
     except as docs/importers.md lists.
     """
+    _check_arguments(shape, dtype, opset)
     proto = read_model(model)
     opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in proto.opset_import}
     if opset is not None:
@@ -52,22 +56,50 @@ def from_onnx(
     version = opsets.setdefault("", 1)
     if not OLDEST <= version <= NEWEST:
         raise ImporterError(
-            f"the model uses opset {version} of ai.onnx; supported are {OLDEST} to {NEWEST}. Export "
-            f"it again with an opset_version in that range, or convert it by onnx.version_converter"
+            f"the model uses opset {version} of ai.onnx; supported are {OLDEST} to {NEWEST}. "
+            "Export it again with an opset_version in that range, or convert it by "
+            "onnx.version_converter"
         )
     shapes = dict(shape or {})
-    converter = GraphConverter(opsets, shapes, dtype, freeze_params)
+    use_nt = _config(convert_config or {})
+    converter = GraphConverter(opsets, shapes, dtype, freeze_params, use_nt_batch_matmul=use_nt)
     _check_names(shapes, proto.graph)
     outputs = converter.convert(proto.graph)
     body = converter.packed(outputs)
     used = {id(v) for v in free_vars(body)}
-    params = dict(converter.inputs)
+    inputs = dict(converter.inputs)
     for name in converter.params:
         variable = converter.values[name]
         if id(variable) in used:
-            params.setdefault(name, variable)
-    mod = infer_module(IRModule.from_expr(Function(list(params.values()), body)))
-    return mod, dict(converter.params)
+            inputs.setdefault(name, variable)
+    mod = infer_module(IRModule.from_expr(Function(list(inputs.values()), body)))
+    return mod, {name: array for name, array in converter.params.items() if name in inputs}
+
+
+def _check_arguments(shape: Any, dtype: Any, opset: Any) -> None:
+    if shape is not None and not (
+        isinstance(shape, Mapping) and all(isinstance(s, (list, tuple)) for s in shape.values())
+    ):
+        raise ArgumentError(
+            f"shape must be a dict from names of inputs to tuples of lengths, found {shape!r:.200}"
+        )
+    names = dtype.values() if isinstance(dtype, Mapping) else [dtype]
+    for name in names:
+        if not isinstance(name, str):
+            raise ArgumentError(f"dtype must be a name, such as 'float32', found {name!r:.80}")
+        dtype_named(name)
+    if opset is not None and not isinstance(opset, int):
+        raise ArgumentError(f"opset must be an int, found {opset!r:.80}")
+
+
+def _config(given: Mapping[str, Any]) -> bool:
+    """The value of use_nt_batch_matmul, the only setting."""
+    for name in given:
+        if name != "use_nt_batch_matmul":
+            raise ArgumentError(
+                f"convert_config has no setting {name!r:.80}; use_nt_batch_matmul is the only one"
+            )
+    return bool(given.get("use_nt_batch_matmul", True))
 
 
 def _check_names(shapes: Mapping[str, Any], graph: Any) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from byoc_lab.errors import ByocLabError, ImporterError, UnsupportedOperatorError, nearest
 from byoc_lab.importers.onnx.converters import converter_of, supported
 from byoc_lab.importers.onnx.node import Node
-from byoc_lab.importers.onnx.reading import array_of, dtype_of
+from byoc_lab.importers.onnx.reading import TensorTypeError, array_of, dtype_of
 from byoc_lab.importers.onnx.settle import Settler
 from byoc_lab.relay.ir.dims import Any as AnyDim
 from byoc_lab.relay.ir.expr import Constant, Expr, Tuple, Var
@@ -23,7 +24,8 @@ class GraphConverter:
     """Values by name, and what is needed to convert the nodes that compute them.
 
     shapes, dtypes: what the user says of inputs. outer: the graph around this one (a branch or the
-    body of a loop), whose values this one may use.
+    body of a loop), whose values this one may use. use_nt_batch_matmul: products of batches have
+    their right operand transposed.
     """
 
     def __init__(
@@ -33,10 +35,12 @@ class GraphConverter:
         dtypes: str | Mapping[str, str],
         freeze_params: bool,
         outer: GraphConverter | None = None,
+        use_nt_batch_matmul: bool = True,
     ):
         self.opsets, self.shapes, self.dtypes = opsets, shapes, dtypes
         self.freeze_params = freeze_params
         self.outer = outer
+        self.use_nt_batch_matmul: bool = outer.use_nt_batch_matmul if outer else use_nt_batch_matmul
         self.settle: Settler = outer.settle if outer else Settler()
         self.values: dict[str, Any] = {}
         self.inputs: dict[str, Var] = {}
@@ -58,8 +62,17 @@ class GraphConverter:
             f"nodes of an ONNX graph must be in topological order"
         )
 
+    def value_of_parameter(self, variable: Var) -> np.ndarray[Any, Any] | None:
+        """The array of an initializer that is a parameter, or None for other variables."""
+        root = self
+        while root.outer is not None:
+            root = root.outer
+        name = variable.name_hint
+        return root.params.get(name) if root.values.get(name) is variable else None
+
     def convert(self, graph: Any) -> list[Any]:
         """Convert all nodes of a GraphProto; returns the values of its outputs."""
+        self._check_supported(graph.node)
         self._initializers(graph)
         self._graph_inputs(graph)
         self.nodes(graph.node)
@@ -67,11 +80,11 @@ class GraphConverter:
 
     def nodes(self, protos: Sequence[Any]) -> None:
         """Convert nodes, in order."""
-        self._check_supported(protos)
         for proto in protos:
             inputs = [self.value(n, f"node {proto.name!r:.80}") if n else None for n in proto.input]
             node = Node(proto, inputs, self)
-            self._define(node, self._converted(node))
+            with self.settle.placed(node.title):
+                self._define(node, self._converted(node))
 
     def _check_supported(self, protos: Sequence[Any]) -> None:
         """One error for all operators that have no converter, before the work begins."""
@@ -81,9 +94,8 @@ class GraphConverter:
         names = sorted({f"{p.domain}.{p.op_type}" if p.domain else p.op_type for p in missing})
         first = missing[0]
         raise UnsupportedOperatorError(
-            f"ONNX operators {', '.join(names):.400} are not supported; the first is node "
-            f"{first.name or first.output[0] if first.output else first.name!r:.80}, operator "
-            f"{first.op_type:.80}, opset {self.opset_of(first.domain)}; {nearest(names[0], supported())}"
+            f"ONNX operators {', '.join(names):.400} are not supported; the first is "
+            f"{Node(first, [], self).place}; {nearest(names[0], supported())}"
         )
 
     def _converted(self, node: Node) -> Any:
@@ -113,8 +125,8 @@ class GraphConverter:
     def _define_one(self, node: Node, name: str, value: Any) -> None:
         if name in self.values:
             raise ImporterError(
-                f"{node.place} defines {name!r:.80}, which is defined before; each value of an ONNX "
-                f"graph is defined once"
+                f"{node.place} defines {name!r:.80}, which is defined before; each value of an "
+                "ONNX graph is defined once"
             )
         try:
             settled = value if isinstance(value, Sequences) else self.settle(value)
@@ -130,29 +142,40 @@ class GraphConverter:
         for tensor in graph.initializer:
             if not tensor.name:
                 raise ImporterError("an initializer has no name; each needs one")
-            array = array_of(tensor)
-            if self.freeze_params or self.outer is not None:
-                self.values[tensor.name] = self.settle(Constant(array))
-            else:
+            with self._naming_reader(graph, tensor.name):
+                array = array_of(tensor)
+            value: Expr = Constant(array)
+            if not self.freeze_params and self.outer is None:
                 self.params[tensor.name] = array
-                ty = TensorType(array.shape, str(array.dtype))
-                self.values[tensor.name] = self.settle(Var(tensor.name, ty))
+                value = Var(tensor.name, TensorType(array.shape, str(array.dtype)))
+            with self.settle.placed(tensor.name):
+                self.values[tensor.name] = self.settle(value)
 
     def _graph_inputs(self, graph: Any) -> None:
         for info in graph.input:
             if info.name in self.params:
                 self.inputs[info.name] = self.values[info.name]
             elif info.name not in self.values:
-                variable = self.settle(Var(info.name or "input", self.input_type(info)))
+                with self.settle.placed(info.name), self._naming_reader(graph, info.name):
+                    variable = self.settle(Var(info.name or "input", self.input_type(info)))
                 assert isinstance(variable, Var)
                 self.values[info.name] = self.inputs[info.name] = variable
+
+    @contextmanager
+    def _naming_reader(self, graph: Any, name: str) -> Iterator[None]:
+        """An error about the value of a name says which node is the first to read it."""
+        try:
+            yield
+        except TensorTypeError as error:
+            reader = next((p for p in graph.node if name in p.input), None)
+            place = "no node" if reader is None else Node(reader, [], self).place
+            raise UnsupportedOperatorError(f"{place}, reads {name!r:.80}: {error}") from error
 
     def input_type(self, info: Any) -> TensorType:
         """The type of a graph's input: as the user states it, else as the model does."""
         if info.type.WhichOneof("value") not in (None, "tensor_type"):
-            raise UnsupportedOperatorError(
-                f"input {info.name!r:.80} is a {info.type.WhichOneof('value')}; only tensors are "
-                f"supported"
+            raise TensorTypeError(
+                f"it is a {info.type.WhichOneof('value')}; only tensors are supported"
             )
         shape: Sequence[Any]
         if info.name in self.shapes:

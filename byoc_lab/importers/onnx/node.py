@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from byoc_lab.errors import UnsupportedOperatorError
-from byoc_lab.relay.ir.expr import Constant, Expr
+from byoc_lab.relay.ir.expr import Constant, Expr, Var
 from byoc_lab.relay.ir.types import TensorType, Type
 
 if TYPE_CHECKING:
@@ -41,10 +41,16 @@ class Node:
         raise UnsupportedOperatorError(f"{self.place}: {reason}")
 
     @property
+    def title(self) -> str:
+        """The name of this node, else that of the value that it computes."""
+        return self.name or next(filter(None, self.outputs), self.op_type)
+
+    @property
     def place(self) -> str:
         """This node in messages."""
         domain = f"{self.domain}." if self.domain else ""
-        name = f"node {self.name!r}" if self.name else f"the node that computes {self.outputs[:1]}"
+        result = f"computes {self.title!r}" if any(self.outputs) else "has no outputs"
+        name = f"node {self.name!r}" if self.name else f"the node that {result}"
         return f"{name:.120}, operator {domain}{self.op_type}, opset {self.opset}"
 
     # Inputs --------------------------------------------------------------------------------------
@@ -66,18 +72,21 @@ class Node:
         return [self[i] for i in range(len(self.inputs))]
 
     def value(self, index: int) -> Array | None:
-        """The value of an input if it is a constant, else None."""
+        """The value of an input if it is a constant or a parameter, else None."""
         found = self.optional(index)
+        if isinstance(found, Var):
+            return self.graph.value_of_parameter(found)
         return found.numpy() if isinstance(found, Constant) else None
 
     def known(self, index: int, what: str) -> Array:
         """The value of an input that must be a constant; `what` names it in the error."""
-        found = self[index]
-        if not isinstance(found, Constant):
+        self[index]
+        found = self.value(index)
+        if found is None:
             self.fail(
                 f"{what} (input {index}) is computed at run time; only a constant is supported"
             )
-        return found.numpy()
+        return found
 
     def integers(self, index: int, what: str) -> list[int] | None:
         """The integers of an optional input that must be a constant; None if it is left out."""
@@ -90,6 +99,12 @@ class Node:
     def typed(self, expr: Expr) -> Expr:
         """`expr` with types and folded constants."""
         return self.graph.settle(expr)
+
+    def typed_var(self, variable: Var) -> Var:
+        """A new variable with its type."""
+        found = self.typed(variable)
+        assert isinstance(found, Var)
+        return found
 
     def type_of(self, expr: Expr) -> TensorType:
         """The tensor type of an input or of an expression that was made of inputs."""
@@ -120,9 +135,9 @@ class Node:
         """One length of an expression, which must be static."""
         ty = self.type_of(expr)
         found = ty.shape[axis]
-        if not isinstance(found, int) and not hasattr(found, "value"):
+        if not isinstance(found, int):
             self.fail(f"length {axis} of {ty} must be known; give shape= to from_onnx")
-        return int(getattr(found, "value", found))
+        return found
 
     def axis(self, number: int, rank: int) -> int:
         """An axis counted from 0. Raises for one that is out of range."""

@@ -13,6 +13,10 @@ from byoc_lab.errors import ImporterError, MissingDependencyError, UnreadableFil
 Array = np.ndarray[Any, Any]
 
 
+class TensorTypeError(ImporterError):
+    """A type of tensors that ONNX has and Relay lacks."""
+
+
 def read_model(model: Any) -> Any:
     """A ModelProto from a path, bytes or a ModelProto, with its external data.
 
@@ -23,9 +27,9 @@ def read_model(model: Any) -> Any:
     if isinstance(model, (str, os.PathLike)):
         return _checked(_read_file(onnx, Path(model)), str(model))
     if isinstance(model, bytes):
-        return _checked(_parsed(onnx, model, "the bytes"), "the bytes")
+        return _checked(_parsed(onnx, model, "the given bytes"), "the given bytes")
     if isinstance(model, onnx.ModelProto):
-        return _checked(model, "the model")
+        return _checked(model, "the given model")
     raise ImporterError(
         f"from_onnx takes a path, the bytes of a file or an onnx.ModelProto, found "
         f"{type(model).__name__}"
@@ -54,8 +58,8 @@ def _read_file(onnx: Any, path: Path) -> Any:
         onnx.load_external_data_for_model(model, str(path.parent))
     except (OSError, ValueError, RuntimeError, onnx.checker.ValidationError) as error:
         raise ImporterError(
-            f"{str(path)!r} keeps tensors in files of their own, which cannot be read: {error!s:.300}; "
-            f"they must lie in the folder of the model or below"
+            f"{str(path)!r} keeps tensors in files of their own, which cannot be read: "
+            f"{error!s:.300}; they must lie in the folder of the model or below"
         ) from error
     return model
 
@@ -68,17 +72,31 @@ def _parsed(onnx: Any, data: bytes, where: str) -> Any:
         model.ParseFromString(data)
     except (DecodeError, ValueError, RuntimeError) as error:
         raise ImporterError(
-            f"{where} is not an ONNX model or is cut off ({len(data)} bytes): {error!s:.200}"
+            f"{where}: no ONNX model, or one that is cut off ({len(data)} bytes): {error!s:.200}"
         ) from error
     return model
 
 
 def _checked(model: Any, where: str) -> Any:
+    if model.functions:
+        model = _without_functions(model, where)
     if not model.HasField("graph") or not model.graph.output:
         raise ImporterError(
-            f"{where} holds no graph with outputs, so it is not an ONNX model or is cut off"
+            f"{where}: no graph with outputs, so it is no ONNX model, or one that is cut off"
         )
     return model
+
+
+def _without_functions(model: Any, where: str) -> Any:
+    """The model with the operators that it defines itself replaced by their nodes."""
+    from onnx import inliner
+
+    try:
+        return inliner.inline_local_functions(model)
+    except (ValueError, RuntimeError) as error:
+        raise ImporterError(
+            f"{where}: the functions that the model defines cannot be inlined: {error!s:.300}"
+        ) from error
 
 
 def array_of(tensor: Any) -> Array:
@@ -94,13 +112,17 @@ def array_of(tensor: Any) -> Array:
         array: Array = numpy_helper.to_array(tensor)
     except (ValueError, TypeError, KeyError, OSError, RuntimeError) as error:
         raise ImporterError(
-            f"tensor {tensor.name!r:.80} of shape {list(tensor.dims)} cannot be read: {error!s:.200}"
+            f"tensor {tensor.name!r:.80} of shape {list(tensor.dims)} cannot be read: "
+            f"{error!s:.200}"
         ) from error
     return array
 
 
 def dtype_of(elem_type: int) -> str:
-    """The name of an ONNX element type. Raises ImporterError for those that Relay lacks."""
+    """The name of an ONNX element type.
+
+    Raises TensorTypeError for those that Relay lacks.
+    """
     from onnx import TensorProto
 
     names = {
@@ -112,7 +134,7 @@ def dtype_of(elem_type: int) -> str:
     }  # fmt: skip
     if elem_type not in names:
         known = {value: name for name, value in TensorProto.DataType.items()}
-        raise ImporterError(
+        raise TensorTypeError(
             f"tensors of ONNX type {known.get(elem_type, elem_type)} are not supported; supported "
             f"are {', '.join(names.values())}"
         )

@@ -1,21 +1,36 @@
-"""Types and folds expressions while they are built, each node once."""
+"""Types, folds and places expressions while they are built, each node once."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from byoc_lab.passes.fold.fold_constant import evaluated, pick_field, state_shape
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, Tuple
+from byoc_lab.relay.ir.span import SourceName, Span
 from byoc_lab.relay.ir.visit import post_order_new, with_mapped_parts
 from byoc_lab.relay.typing.infer import infer_above
 
 
 class Settler:
-    """Gives each expression its type, and its value where that is constant.
+    """Gives each expression its type, its value where that is constant, and as its span the name
+    of the ONNX node, input or initializer that it comes from.
 
     What was settled before is not walked again, so importing n nodes takes n steps.
     """
 
     def __init__(self) -> None:
         self._settled: dict[Expr, Expr] = {}
+        self._span: Span | None = None
+
+    @contextmanager
+    def placed(self, name: str) -> Iterator[None]:
+        """Expressions that are settled inside belong to the node of this name."""
+        before, self._span = self._span, Span(SourceName(name), 0, 0, 0, 0)
+        try:
+            yield
+        finally:
+            self._span = before
 
     def __call__(self, expr: Expr) -> Expr:
         """`expr` typed, with its constant parts folded as FoldConstant does."""
@@ -24,14 +39,16 @@ class Settler:
             if node in settled:
                 continue
             result = self._fold(infer_above(with_mapped_parts(node, settled)))
+            if result.span is None and not isinstance(result, Op):
+                result = result.with_type(result.checked_type, span=self._span)
             settled[node] = settled[result] = result
         return settled[expr]
 
     def _fold(self, node: Expr) -> Expr:
         found = state_shape.apply(node, node) or pick_field.apply(node, node)
         if found is None and isinstance(node, Call) and isinstance(node.op, Op):
-            if all(map(_is_constant, node.args)):
-                found = evaluated(node.op, node.attrs, node.args)
+            constant = all(map(_is_constant, node.args))
+            found = evaluated(node.op, node.attrs, node.args) if constant else None
         if found is None or found.is_typed:
             return node if found is None else found
         return self._typed_constant(found)

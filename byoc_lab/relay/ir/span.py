@@ -1,4 +1,7 @@
-"""Where in a text a node was read. Source: `tvm.ir.Span`, `SourceName`, `SequentialSpan`."""
+"""Where a node comes from: a place in a text, or the name of a node of an imported model.
+
+Source: `tvm.ir.Span`, `SourceName`, `SequentialSpan`.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ class SourceName(str):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Span:
-    """Where in a text a node was read; lines and columns count from 1, the end is exclusive."""
+    """Where in a text a node was read; lines and columns count from 1, the end is exclusive.
+
+    Line 0: the node was not read but imported, and `source_name` names the node of the model.
+    """
 
     source_name: SourceName | None
     line: int
@@ -48,7 +54,13 @@ class Span:
         return Span, self._key()
 
     def __str__(self) -> str:
-        return f"{self.source_name}:{self.line}:{self.column}"
+        place = f":{self.line}:{self.column}" if self.is_text else ""
+        return f"{self.source_name}{place}"
+
+    @property
+    def is_text(self) -> bool:
+        """Whether this is a place in a text."""
+        return self.line > 0
 
     def __repr__(self) -> str:
         name, *numbers = self._key()

@@ -29,9 +29,9 @@ def prelu(node: Node) -> Expr:
     channels = [n for n in shape if n != 1]
     rank = node.rank(x)
     along_channels = len(shape) == rank - 1 and len(channels) == 1 and channels[0] == shape[0]
-    if rank >= 2 and (along_channels or (len(shape) == 1 and shape == (node.length(x, 1),))):
-        if len(shape) > 1 or rank == 2:
-            return relay.nn.prelu(x, relay.reshape(slope, (-1,)), axis=1)
+    row = rank == 2 and len(shape) == 1 and shape == (node.length(x, 1),)
+    if row or (along_channels and len(shape) > 1):
+        return relay.nn.prelu(x, relay.reshape(slope, (-1,)), axis=1)
     zero = relay.const(0.0, node.dtype(x))
     return relay.where(relay.less(x, zero), x * slope, x)
 

@@ -62,12 +62,11 @@ def loop(node: Node) -> tuple[Expr, ...]:
     names = [i.name for i in body.input]
     if len(names) != len(states) + 2:
         node.fail(f"its body has {len(names)} inputs, expected {len(states) + 2}")
-    typed = [node.typed(v) for v in (turn, going, *states)]
+    typed = [node.typed_var(v) for v in (turn, going, *states)]
     outputs = _inner(node, body, dict(zip(names, typed, strict=True)))
     scanned = outputs[1 + len(states) :]
     rows = [_row_type(node, x) for x in scanned]
-    stacks = [Var(f"scan_{i}", ty) for i, ty in enumerate(rows)]
-    stacks = [node.typed(s) for s in stacks]  # type: ignore[misc]
+    stacks = [node.typed_var(Var(f"scan_{i}", ty)) for i, ty in enumerate(rows)]
     params = [*typed, *stacks]
     result = TupleType([p.checked_type for p in params[2:]])
     again = Var("loop", FuncType([p.checked_type for p in params], result))

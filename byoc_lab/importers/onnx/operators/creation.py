@@ -45,7 +45,10 @@ def arange(node: Node) -> Expr:
 @converts("EyeLike")
 def eye_like(node: Node) -> Expr:
     dtype = dtype_of(node.attr("dtype")) if node.has("dtype") else node.dtype(node[0])
-    return Constant(np.eye(*node.shape(node[0]), k=node.attr("k", 0), dtype=dtype))
+    shape = node.shape(node[0])
+    if len(shape) != 2:
+        node.fail(f"the data must have 2 dimensions, found {len(shape)}")
+    return Constant(np.eye(shape[0], shape[1], node.attr("k", 0)).astype(dtype))
 
 
 def _window(node: Node, coefficients: tuple[float, ...]) -> Expr:

@@ -100,11 +100,9 @@ def compress(node: Node) -> Expr:
 
 @converts("OneHot")
 def one_hot(node: Node) -> Expr:
-    depth: Any = node.value(1)
-    if depth is None:
-        depth = relay.reshape(relay.cast(node[1], "int64"), ())
-    else:
-        depth = int(depth.item())
+    known = node.value(1)
+    at_run_time = relay.reshape(relay.cast(node[1], "int64"), ())
+    depth: Any = at_run_time if known is None else int(known.item())
     indices = relay.cast(node[0], "int64")
     values = node[2]
     off, on = (relay.take(values, relay.const(i, "int64"), axis=0) for i in (0, 1))

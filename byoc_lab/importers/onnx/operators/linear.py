@@ -79,8 +79,9 @@ def _by_dense(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
     units = node.length(b, 1)
     if node.type_of(a).is_static:
         return relay.reshape(dense, (*node.shape(a)[:-1], units))
-    if (len(shape) == 3 and isinstance(shape[1], int)) or hasattr(shape[1], "value"):
-        return relay.reshape(dense, (-1, *(int(n) for n in shape[1:-1]), units))
+    middle = [n for n in shape[1:-1] if isinstance(n, int)]
+    if len(middle) == len(shape) - 2:
+        return relay.reshape(dense, (-1, *middle, units))
     kept = relay.strided_slice(relay.shape_of(a, "int64"), [0], [len(shape) - 1])
     wanted = relay.concatenate([kept, relay.const([units], "int64")], axis=0)
     return relay.reshape(dense, node.typed(wanted))
@@ -90,9 +91,10 @@ def _by_batches(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
     left, right = node.shape(a), node.shape(b)
     batch = _broadcast(node, left[:-2], right[:-2])
     flat = math.prod(batch)
-    a = _batched(a, left, batch, flat)
-    b = relay.transpose(_batched(b, right, batch, flat), axes=(0, 2, 1))
-    found = relay.nn.batch_matmul(a, b, out_dtype=out_dtype)
+    a, b = _batched(a, left, batch, flat), _batched(b, right, batch, flat)
+    turned = node.graph.use_nt_batch_matmul
+    b = relay.transpose(b, axes=(0, 2, 1)) if turned else b
+    found = relay.nn.batch_matmul(a, b, out_dtype=out_dtype, transpose_b=turned)
     wanted = (*batch, left[-2], right[-1])
     return found if len(wanted) == 3 else relay.reshape(found, wanted)
 

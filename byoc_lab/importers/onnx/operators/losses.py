@@ -17,10 +17,7 @@ def _nll(node: Node, logs: Expr) -> Expr:
     labels = relay.cast(node[1], "int64")
     ignored = node.attr("ignore_index", None)
     classes = shape[1]
-    if node.optional(2) is not None:
-        weight = node[2]
-    else:
-        weight = Constant(np.ones(classes, dtype))
+    weight = node[2] if node.optional(2) is not None else Constant(np.ones(classes, dtype))
     if ignored is not None:
         outside = relay.equal(labels, relay.const(ignored, "int64"))
         labels = relay.where(outside, relay.const(0, "int64"), labels)

@@ -51,7 +51,7 @@ def group_norm(node: Node) -> Expr:
 
 @converts("LayerNormalization")
 def layer_norm(node: Node) -> tuple[Expr, Expr, Expr]:
-    """Over all dimensions from `axis` on; further outputs are the mean and the inverse deviation."""
+    """Over all dimensions from `axis` on; also the mean and the inverse deviation."""
     x, dtype = node[0], node.dtype(node[0])
     rank = node.rank(x)
     axes = list(range(node.axis(node.attr("axis", -1), rank), rank))
@@ -100,8 +100,8 @@ def lrn(node: Node) -> Expr:
 def dropout(node: Node) -> tuple[Expr, Expr]:
     """Nothing is dropped in inference (SimplifyInference removes it); the mask is true."""
     training, ratio = node.value(2), node.value(1)
-    if node.optional(2) is not None and (training is None or bool(training)):
-        if ratio is None or float(ratio) > 0:
-            node.fail("dropout in training mode draws random numbers, which is not supported")
+    in_training = node.optional(2) is not None and (training is None or bool(training))
+    if in_training and (ratio is None or float(ratio) > 0):
+        node.fail("dropout in training mode draws random numbers, which is not supported")
     mask = relay.cast(relay.ones_like(node[0]), "bool")
     return relay.nn.dropout(node[0]), mask

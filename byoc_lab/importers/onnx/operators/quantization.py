@@ -23,7 +23,7 @@ def _flat(node: Node, index: int, dtype: str) -> Expr:
         node.fail(f"input {index} must be a scalar or a vector, found shape {shape}")
     if shape == (1,):
         given = relay.squeeze(given, axis=[0])
-    return relay.cast(given, dtype)
+    return given if node.dtype(given) == dtype else relay.cast(given, dtype)
 
 
 def _scale(node: Node, index: int) -> Expr:
@@ -182,9 +182,8 @@ def qgemm(node: Node) -> Expr:
     found = qnn.dense(a, b, a_zero, b_zero, a_scale, b_scale, units=units)
     if node.optional(6) is not None:
         found = found + node[6]
-    scale = a_scale * b_scale * relay.const(float(node.attr("alpha", 1.0)))
-    zero = relay.const(0, "int32")
-    scale = node.typed(scale)
+    alpha = relay.const(float(node.attr("alpha", 1.0)))
+    scale, zero = node.typed(a_scale * b_scale * alpha), relay.const(0, "int32")
     if node.optional(7) is None:
         return qnn.dequantize(found, scale, zero, axis=-1)
     return _requantized(node, found, scale, zero, 7, -1)

@@ -11,6 +11,7 @@ from byoc_lab import relay
 from byoc_lab.importers.onnx.converters import converts
 from byoc_lab.importers.onnx.node import Node
 from byoc_lab.relay.ir.expr import Constant, Expr
+from byoc_lab.relay.op.image.resize import nearest_index, sample_positions
 
 METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
 LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
@@ -23,7 +24,12 @@ def upsample(node: Node) -> Expr:
         sizes = _scaled(node, 1)
     else:
         scales = [float(s) for s in node.attr("scales")]
-        sizes = [int(np.floor(n * s)) for n, s in zip(node.shape(node[0]), scales, strict=True)]
+        if len(scales) != node.rank(node[0]):
+            node.fail(f"scales must have {node.rank(node[0])} numbers, found {len(scales)}")
+        sizes = [
+            length if scale == 1 else int(np.floor(node.length(node[0], axis) * scale))
+            for axis, (length, scale) in enumerate(zip(_lengths(node), scales, strict=True))
+        ]
     mode = node.attr("mode", "nearest")
     return _resized(node, sizes, mode, "asymmetric", "floor", -0.75)
 
@@ -58,7 +64,7 @@ def _sizes(node: Node) -> list[int] | Expr:
     """The wanted lengths of all dimensions, or an expression of them."""
     if node.optional(3) is None:
         return _scaled(node, 2)
-    have = node.shape(node[0])
+    have = _lengths(node)
     axes = [node.axis(a, len(have)) for a in node.attr("axes", list(range(len(have))))]
     policy = node.attr("keep_aspect_ratio_policy", "stretch")
     wanted = node.value(3)
@@ -70,26 +76,35 @@ def _sizes(node: Node) -> list[int] | Expr:
     for axis, size in zip(axes, wanted, strict=True):
         sizes[axis] = int(size)
     if policy != "stretch":
-        ratios = [sizes[a] / have[a] for a in axes]
+        lengths = {a: node.length(node[0], a) for a in axes}
+        ratios = [sizes[a] / length for a, length in lengths.items()]
         ratio = min(ratios) if policy == "not_larger" else max(ratios)
-        for axis in axes:
-            sizes[axis] = int(np.floor(ratio * have[axis] + 0.5))
+        for axis, length in lengths.items():
+            sizes[axis] = int(np.floor(ratio * length + 0.5))
     return sizes
 
 
+def _lengths(node: Node) -> list[Any]:
+    """The lengths of the data; those of the batch and the channels may be unknown."""
+    return list(node.type_of(node[0]).shape)
+
+
 def _scaled(node: Node, index: int) -> list[int]:
-    have = node.shape(node[0])
+    have = _lengths(node)
     scales = node.value(index)
     if scales is None:
         node.fail(f"scales (input {index}) are computed at run time; only constants are supported")
     axes = [node.axis(a, len(have)) for a in node.attr("axes", list(range(len(have))))]
     sizes = list(have)
     for axis, scale in zip(axes, scales.ravel(), strict=True):
-        scaled = float(have[axis] * np.float32(scale))
+        if scale == 1:
+            continue
+        length = node.length(node[0], axis)
+        scaled = float(length * np.float32(scale))
         sizes[axis] = int(np.floor(scaled))
         if scaled != sizes[axis]:
             node.fail(
-                f"scale {float(scale):g} makes {scaled:g} of a length of {have[axis]}; only whole "
+                f"scale {float(scale):g} makes {scaled:g} of a length of {length}; only whole "
                 f"lengths are supported, because Relay resizes by the ratio of the lengths"
             )
     return sizes
@@ -105,7 +120,7 @@ def _resized(
     excluded: int = 0,
 ) -> Expr:
     x = node[0]
-    have = node.shape(x)
+    have = _lengths(node)
     rank = len(have) - 2
     if rank not in LAYOUTS:
         node.fail(f"data must have 3, 4 or 5 dimensions, found {len(have)}")
@@ -113,10 +128,18 @@ def _resized(
         if rank != 2:
             node.fail("sizes that come at run time are supported for images (4 dimensions)")
         wanted: Any = relay.strided_slice(sizes, [2], [4])
+        if (mode, coordinates) == ("nearest", "asymmetric") and nearest != "floor":
+            node.fail(
+                f"nearest_mode {nearest!r} of asymmetric coordinates needs constant sizes: Relay "
+                f"may take other pixels"
+            )
     else:
-        if tuple(sizes[:2]) != have[:2]:
-            node.fail(f"only spatial dimensions can be resized, found {have} to {tuple(sizes)}")
+        if any(n is not m and n != m for n, m in zip(sizes[:2], have[:2], strict=True)):
+            node.fail(f"only spatial dimensions can be resized, found {have} to {list(sizes)}")
         wanted = list(sizes[2:])
+        if rank == 2 and (mode, coordinates) == ("nearest", "asymmetric"):
+            spatial = [node.length(x, a) for a in (2, 3)]
+            _check_pixels(node, spatial, wanted, nearest)
     options = {
         "layout": LAYOUTS[rank],
         "method": METHODS[mode],
@@ -132,6 +155,19 @@ def _resized(
             node.fail("the region (input 1) must be a constant for tf_crop_and_resize")
         options["roi"] = [float(r) for r in np.concatenate([roi[2 : 2 + rank], roi[-rank:]])]
     return getattr(relay.image, f"resize{rank}d")(x, wanted, **options)  # type: ignore[no-any-return]
+
+
+def _check_pixels(node: Node, have: Sequence[int], wanted: Sequence[int], nearest: str) -> None:
+    """Relay finds the pixel by integer division when images grow by a whole factor."""
+    for length, target in zip(have, wanted, strict=True):
+        if target % length:
+            continue
+        positions = sample_positions(length, target, "asymmetric", (0.0, 0.0))
+        pixels = nearest_index(positions, nearest, "asymmetric").clip(0, length - 1)
+        if (pixels != np.arange(target) // (target // length)).any():
+            node.fail(
+                f"Relay takes other pixels than nearest_mode {nearest!r}; 'floor' is supported"
+            )
 
 
 @converts("GridSample")
@@ -220,9 +256,8 @@ def non_max_suppression(node: Node) -> Expr:
         _scalar(overlap, 0.0, "float32"),
         _scalar(least, -np.inf, "float32"),
     )
-    count = relay.cast(found[1], "int64")
-    rows = relay.concatenate([count, relay.const([3], "int64")], axis=0)
-    return relay.strided_slice(found[0], relay.const([0, 0], "int64"), rows)
+    first, step = relay.const([0], "int64"), relay.const([1], "int64")
+    return relay.strided_slice(found[0], first, found[1], step)
 
 
 def _scalar(given: Expr | None, default: float, dtype: str) -> Expr:

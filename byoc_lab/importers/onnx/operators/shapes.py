@@ -20,6 +20,8 @@ def reshape(node: Node) -> Expr:
     allowzero = bool(node.attr("allowzero", 0))
     wanted = node.value(1)
     if wanted is None:
+        if allowzero:
+            node.fail("allowzero needs a constant shape (input 1): Relay copies a length for 0")
         return relay.reshape(node[0], node[1])
     return relay.reshape(node[0], [int(n) for n in wanted.ravel()], allowzero=allowzero)
 
@@ -149,20 +151,23 @@ def tile(node: Node) -> Expr:
 
 @converts("Slice")
 def slice_(node: Node) -> Expr:
+    axes: list[int] | None
+    steps: list[int] | None
     if node.opset < 10:
         begin, end = list(node.attr("starts")), list(node.attr("ends"))
         axes, steps = node.attr("axes", None), None
     else:
-        if any(x is not None and not isinstance(x, Constant) for x in node.inputs[1:]):
+        given = [i for i in range(1, len(node.inputs)) if node.optional(i) is not None]
+        if any(node.value(i) is None for i in given):
             return _slice_at_run_time(node)
-        begin, end = node.integers(1, "the starts"), node.integers(2, "the ends")
+        begin = [int(n) for n in node.known(1, "the starts").ravel()]
+        end = [int(n) for n in node.known(2, "the ends").ravel()]
         axes, steps = node.integers(3, "the axes"), node.integers(4, "the steps")
-        assert begin is not None and end is not None
     rank = node.rank(node[0])
-    axes = [node.axis(int(a), rank) for a in (axes if axes is not None else range(len(begin)))]
+    along = [node.axis(int(a), rank) for a in (range(len(begin)) if axes is None else axes)]
     if steps is not None and any(s < 0 for s in steps):
         end = [_before_start(e) if s < 0 else e for e, s in zip(end, steps, strict=True)]
-    return relay.strided_slice(node[0], begin, end, steps, axes=axes)
+    return relay.strided_slice(node[0], begin, end, steps, axes=along)
 
 
 def _before_start(end: int) -> int:

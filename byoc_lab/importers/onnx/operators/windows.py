@@ -199,7 +199,6 @@ def _max_pool_with_indices(node: Node, window: Window) -> tuple[Expr, Expr]:
 
 def _columns(places: Any, window: Window, ceil_mode: bool) -> Any:
     """The places of each window along a last axis; -1 outside of the data."""
-    rank = len(window.kernel)
     counts = []
     for size, k, s, d in zip(
         places.shape[2:], window.kernel, window.strides, window.dilations, strict=True
@@ -224,8 +223,8 @@ def _columns(places: Any, window: Window, ceil_mode: bool) -> Any:
             slice(b, b + (n - 1) * s + 1, s)
             for b, n, s in zip(start, counts, window.strides, strict=True)
         )
-        found.append(places[(slice(None), slice(None), *cut)])
-
+        where = (slice(None), slice(None), *cut)
+        found.append(places[where])
     return np.stack(found, axis=-1)
 
 

@@ -19,14 +19,15 @@ def github(found: Sequence[Finding]) -> str:
 
 def _command(finding: Finding) -> str:
     properties = {"title": f"{finding.code} {finding.name}"}
-    if finding.span is not None:
-        span = finding.span
+    text = f"{finding.message}\nfix: {finding.what_to_do}"
+    span = finding.span
+    if span is not None and span.is_text:
         properties |= {"file": str(span.source_name), "line": str(span.line)}
         properties |= {"col": str(span.column)}
+    else:
+        places = [place for place in (finding.place, str(span or "")) if place]
+        text += f"\nat: {', '.join(places)}" if places else ""
     listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
-    text = f"{finding.message}\nfix: {finding.what_to_do}"
-    if finding.span is None and finding.place:
-        text = f"{text}\nat: {finding.place}"
     return f"::{_COMMAND[finding.severity]} {listed}::{_data(text)}"
 
 

@@ -19,6 +19,7 @@ def json_report(found: Sequence[Finding]) -> str:
 
 def _entry(finding: Finding) -> dict[str, Any]:
     span = finding.span
+    in_text = span if span is not None and span.is_text else None
     return {
         "code": finding.code,
         "name": finding.name,
@@ -29,8 +30,9 @@ def _entry(finding: Finding) -> dict[str, Any]:
         "node": describe(finding.node) if finding.node is not None else None,
         "argument": finding.argument,
         "place": finding.place or None,
-        "file": str(span.source_name) if span else None,
-        "line": span.line if span else None,
-        "column": span.column if span else None,
+        "file": str(in_text.source_name) if in_text else None,
+        "line": in_text.line if in_text else None,
+        "column": in_text.column if in_text else None,
+        "model_node": str(span) if span and not in_text else None,
         "consequences": [_entry(f) for f in finding.consequences],
     }

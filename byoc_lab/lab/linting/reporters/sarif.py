@@ -38,7 +38,7 @@ def _location(finding: Finding) -> dict[str, Any]:
     logical = {"name": finding.function or "module", "kind": "function"}
     location: dict[str, Any] = {"logicalLocations": [logical]}
     span = finding.span
-    if span is not None:
+    if span is not None and span.is_text:
         region = {
             "startLine": span.line,
             "startColumn": span.column,

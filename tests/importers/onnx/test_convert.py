@@ -1,0 +1,238 @@
+"""from_onnx: what it takes, what it gives, and how it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper
+
+import byoc_lab
+from byoc_lab import importers, relay
+from byoc_lab.errors import (
+    ArgumentError,
+    AttributeValueError,
+    ImporterError,
+    UnsupportedOperatorError,
+)
+from byoc_lab.importers.onnx import from_onnx
+from byoc_lab.relay.ir.visit import post_order
+
+from .models import MODELS, Builder, random_input, save
+
+
+def _input_type(mod: relay.IRModule, index: int = 0) -> str:
+    return str(mod["main"].params[index].checked_type)
+
+
+def _one_relu(name: str = "x", shape: Any = (2, 3), elem_type: int = TensorProto.FLOAT) -> Any:
+    graph = helper.make_graph(
+        [helper.make_node("Relu", [name], ["y"])],
+        "g",
+        [helper.make_tensor_value_info(name, elem_type, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+def test_a_path_bytes_and_a_proto_give_one_module(tmp_path: Path) -> None:
+    model, path = MODELS["residual"](), tmp_path / "network.onnx"
+    save(model, path)
+    mods = [from_onnx(m)[0] for m in (model, str(path), path, path.read_bytes())]
+    mods += [importers.load(path)[0], relay.frontend.from_onnx(path)[0]]
+    assert all(relay.structural_equal(mods[0], mod) for mod in mods[1:])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_parameters_that_are_not_frozen_compute_the_same(name: str) -> None:
+    model = MODELS[name]()
+    x = random_input(model)
+    mod, params = from_onnx(model, freeze_params=False)
+    names = [p.name_hint for p in mod["main"].params]
+    assert names[0] == "x" and set(names[1:]) == set(params) and params
+    frozen, none = from_onnx(model)
+    assert not none
+    ours, theirs = (
+        byoc_lab.evaluate(m, {"x": x, **p}).value for m, p in ((mod, params), (frozen, {}))
+    )
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_dynamic_batch_is_any_or_bound_by_shape(name: str) -> None:
+    model = MODELS[name]()
+    x = random_input(model)
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
+    mod, _ = from_onnx(model)
+    assert _input_type(mod).startswith("Tensor[(?, ")
+    bound, _ = from_onnx(model, shape={"x": x.shape})
+    assert relay.structural_equal(bound, from_onnx(MODELS[name]())[0])
+    ours, theirs = (byoc_lab.evaluate(m, [x]).value for m in (mod, bound))
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_shape_may_have_any() -> None:
+    mod, _ = from_onnx(_one_relu(), shape={"x": (relay.Any(), 7)})
+    assert _input_type(mod) == "Tensor[(?, 7), float32]"
+
+
+def test_dtype_is_for_inputs_without_a_type() -> None:
+    assert _input_type(from_onnx(_one_relu(), dtype="float64")[0]) == "Tensor[(2, 3), float32]"
+    untyped = _one_relu(elem_type=TensorProto.UNDEFINED)
+    assert _input_type(from_onnx(untyped)[0]) == "Tensor[(2, 3), float32]"
+    assert _input_type(from_onnx(untyped, dtype="float64")[0]) == "Tensor[(2, 3), float64]"
+    assert _input_type(from_onnx(_one_relu(), dtype={"x": "int8"})[0]) == "Tensor[(2, 3), int8]"
+
+
+def test_opset_is_instead_of_the_models() -> None:
+    """Softmax without an axis: before opset 13 over the second, then over the last."""
+    b = Builder(opset=13)
+    model = b.model(b.call("Softmax", "x"), shape=(2, 3, 1))
+    assert "axis=2" in str(from_onnx(model)[0]) or "axis=-1" in str(from_onnx(model)[0])
+    assert "axis=1" in str(from_onnx(model, opset=11)[0])
+
+
+def test_products_of_batches_may_stay_untransposed() -> None:
+    text = str(from_onnx(MODELS["attention"](), convert_config={"use_nt_batch_matmul": False})[0])
+    assert "transpose_b=True" not in text
+    assert "transpose_b=True" in str(from_onnx(MODELS["attention"]())[0])
+
+
+def test_initializers_that_are_listed_as_inputs_are_parameters() -> None:
+    """As models before IR version 4 list them."""
+    model = MODELS["residual"]()
+    weights = model.graph.initializer
+    infos = [helper.make_tensor_value_info(w.name, w.data_type, w.dims) for w in weights]
+    model.graph.input.extend(infos)
+    assert relay.structural_equal(from_onnx(model)[0], from_onnx(MODELS["residual"]())[0])
+    mod, params = from_onnx(model, freeze_params=False)
+    assert len(mod["main"].params) == 1 + len(infos) and len(params) == len(infos)
+
+
+def test_spans_name_the_nodes() -> None:
+    mod, _ = from_onnx(MODELS["residual"]())
+    nodes = [n for n in post_order(mod["main"].body) if not isinstance(n, relay.Op)]
+    convs = [n for n in nodes if isinstance(n, relay.Call) and n.op.name == "nn.conv2d"]
+    assert [str(c.span) for c in convs] == ["conv_3", "conv_11"]
+    assert all(n.span is not None for n in nodes)
+    assert str(mod["main"].params[0].span) == "x"
+
+
+def test_a_finding_names_the_node_of_the_model() -> None:
+    model = _one_relu()
+    (node,) = model.graph.node
+    node.name = "the_relu"
+    mod, _ = from_onnx(model)
+    assert str(mod["main"].body.span) == "the_relu"
+    node.name = ""
+    assert str(from_onnx(model)[0]["main"].body.span) == "y"
+
+
+@pytest.mark.parametrize("name", ["x:0", "input.1", "a b", "1", "é", 'a"b', "a/b-c", "%x", "a\nb"])
+def test_any_name_of_an_input_gives_a_module_that_can_be_printed_and_read(name: str) -> None:
+    mod, _ = from_onnx(_one_relu(name))
+    assert relay.structural_equal(relay.parse(mod.astext()), mod)
+    assert byoc_lab.evaluate(mod, {name: np.ones((2, 3), "float32")}).value.sum() == 6
+
+
+def test_the_same_name_twice_is_refused() -> None:
+    model = _one_relu()
+    model.graph.node.extend([model.graph.node[0]])
+    with pytest.raises(ImporterError, match="'y', which is defined before"):
+        from_onnx(model)
+
+
+def test_nodes_may_share_a_name() -> None:
+    b = Builder()
+    y = b.call("Relu", b.call("Neg", "x"))
+    model = b.model(y)
+    for node in model.graph.node:
+        node.name = "same"
+    mod, _ = from_onnx(model)
+    assert "nn.relu" in str(mod)
+
+
+def test_an_operator_without_converter_is_named_with_its_node_and_opset() -> None:
+    b = Builder()
+    model = b.model(b.call("Bernoulli", b.call("Relu", "x")))
+    with pytest.raises(UnsupportedOperatorError) as raised:
+        from_onnx(model)
+    assert "node 'bernoulli_2', operator Bernoulli, opset 17" in str(raised.value)
+
+
+def test_all_missing_operators_are_named_at_once() -> None:
+    model = _one_relu()
+    model.graph.node.extend(
+        [
+            helper.make_node("Mystery", ["x"], ["z"], domain="mine"),
+            helper.make_node("Det", "x", "d"),
+        ]
+    )
+    with pytest.raises(UnsupportedOperatorError, match=r"operators Det, mine\.Mystery are"):
+        from_onnx(model)
+
+
+def test_a_function_of_the_model_is_inlined() -> None:
+    """A model may define its own operators by nodes."""
+    body = [helper.make_node("Relu", ["a"], ["t"]), helper.make_node("Neg", ["t"], ["b"])]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
+    function = helper.make_function("mine", "ReluNeg", ["a"], ["b"], body, opsets[:1])
+    graph = helper.make_graph(
+        [helper.make_node("ReluNeg", ["x"], ["y"], domain="mine")],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])],
+    )
+    model = helper.make_model(graph, opset_imports=opsets, functions=[function], ir_version=8)
+    x = np.array([-1, 0, 2], "float32")
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    mod, _ = from_onnx(model)
+    np.testing.assert_array_equal(byoc_lab.evaluate(mod, [x]).value, session.run(None, {"x": x})[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"shape": {"y": (1,)}}, ArgumentError, "names 'y', which is no input .* there are x"),
+        ({"shape": [1]}, ArgumentError, "shape must be a dict"),
+        ({"shape": {"x": "abc"}}, ArgumentError, "shape must be a dict"),
+        ({"dtype": 3}, ArgumentError, "dtype must be a name"),
+        ({"dtype": "flaot32"}, AttributeValueError, "did you mean 'float32'"),
+        ({"opset": "11"}, ArgumentError, "opset must be an int"),
+        ({"opset": 99}, ImporterError, "supported are 1 to 21"),
+        ({"convert_config": {"x": 1}}, ArgumentError, "no setting 'x'"),
+        ({"shape": {"x": (1, 4, 16, 16)}}, UnsupportedOperatorError, "node 'conv_3', .*channels"),
+    ],
+)
+def test_arguments_are_checked(arguments: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        from_onnx(MODELS["residual"](), **arguments)
+
+
+def test_a_value_that_nobody_defines_is_named() -> None:
+    model = _one_relu()
+    model.graph.node[0].input[0] = "absent"
+    with pytest.raises(ImporterError, match="'absent', which no input, initializer or earlier"):
+        from_onnx(model)
+
+
+def test_a_network_of_many_nodes_is_imported_in_linear_time() -> None:
+    b = Builder()
+    weight = b.constant(np.ones(4, np.float32))
+    x = "x"
+    for _ in range(5_000):
+        x = b.call("Add", x, weight)
+    graph = helper.make_graph(
+        b.nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])],
+        [helper.make_tensor_value_info(x, TensorProto.FLOAT, [4])],
+        b.weights,
+    )
+    mod, _ = from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
+    assert byoc_lab.evaluate(mod, [np.zeros(4, "float32")]).value.tolist() == [5000.0] * 4
