@@ -48,7 +48,10 @@ def lint(
     if isinstance(mod, Function):
         mod = IRModule.unchecked(mod)
     if not isinstance(mod, IRModule):
-        raise PassError(f"lint expects an IRModule or a Function, found {type(mod).__name__}")
+        raise PassError(
+            f"lint expects a module and then the pipeline, lint(mod, pipeline), found "
+            f"{type(mod).__name__} as the module"
+        )
     chosen = chosen_rules(rules)
     if not isinstance(ignore, Iterable):
         raise ArgumentError(f"ignore must be a list, found {type(ignore).__name__}")
