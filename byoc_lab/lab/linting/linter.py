@@ -49,8 +49,8 @@ def lint(
         mod = IRModule.unchecked(mod)
     if not isinstance(mod, IRModule):
         raise PassError(
-            f"lint expects a module and then the pipeline, lint(mod, pipeline), found "
-            f"{type(mod).__name__} as the module"
+            f"lint expects an IRModule or a Function, found {type(mod).__name__}; the module comes "
+            f"first: lint(mod, pipeline)"
         )
     chosen = chosen_rules(rules)
     if not isinstance(ignore, Iterable):

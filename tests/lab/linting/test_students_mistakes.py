@@ -100,7 +100,7 @@ class TestMisspelt:
 
 
 SWAPPED: list[tuple[Callable[[], object], str]] = [
-    (lambda: lint("dnnl", MODULE), "lint expects a module and then the pipeline"),  # type: ignore[arg-type]
+    (lambda: lint("dnnl", MODULE), "found str; the module comes first"),  # type: ignore[arg-type]
     (lambda: trace("dnnl", MODULE), "trace expects an IRModule, found str"),  # type: ignore[arg-type]
     (lambda: explain("dnnl", MODULE), r"explain\(mod, 'dnnl'\), found str"),  # type: ignore[arg-type]
     (lambda: backends.partition("dnnl", MODULE), "the module comes first"),  # type: ignore[arg-type]
