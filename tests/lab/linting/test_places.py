@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from byoc_lab import lint, relay
-from byoc_lab.passes import AnnotateTarget, InferType, PartitionGraph
+from byoc_lab.errors import PartitionError
+from byoc_lab.passes import AnnotateTarget, InferType, MergeCompilerRegions, PartitionGraph
 from byoc_lab.relay.ir.module import IRModule
 from tests.lab.linting.samples import TENSOR, begin, called_op, end, main
 
@@ -54,6 +57,16 @@ def test_an_if_between_two_regions_is_no_finding_where_merging_sees_it() -> None
     mod = AnnotateTarget("dnnl")(InferType()(relay.parse(DIAMOND)))
     assert not lint(mod, ["MergeCompilerRegions", PartitionGraph()])
     PartitionGraph()(mod)
+
+
+def test_an_if_that_merging_does_not_see_is_reported() -> None:
+    """Where nothing of the branches is of another compiler, merging joins the regions around."""
+    mod = AnnotateTarget("dnnl")(InferType()(relay.parse(DIAMOND.replace("erf", "tanh"))))
+    with pytest.raises(PartitionError, match="depends on its own result"):
+        PartitionGraph()(MergeCompilerRegions()(mod))
+    (found,) = lint(mod)
+    assert found.code == "BYL012" and " -> if -> " in found.message
+    assert not lint(mod, [PartitionGraph()])
 
 
 def test_an_operator_between_joined_regions_is_reported_before_they_are_joined() -> None:
