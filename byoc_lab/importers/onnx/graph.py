@@ -11,7 +11,7 @@ import numpy as np
 from byoc_lab.errors import ByocLabError, ImporterError, UnsupportedOperatorError, nearest
 from byoc_lab.importers.onnx.converters import converter_of, supported
 from byoc_lab.importers.onnx.node import Node
-from byoc_lab.importers.onnx.reading import TensorTypeError, array_of, dtype_of
+from byoc_lab.importers.onnx.reading import TensorTypeError, array_of, check_text, dtype_of
 from byoc_lab.importers.onnx.settle import Settler
 from byoc_lab.relay.ir.dims import Any as AnyDim
 from byoc_lab.relay.ir.expr import Constant, Expr, Tuple, Var
@@ -72,6 +72,7 @@ class GraphConverter:
 
     def convert(self, graph: Any) -> list[Any]:
         """Convert all nodes of a GraphProto; returns the values of its outputs."""
+        check_text(graph)
         self._check_supported(graph.node)
         self._initializers(graph)
         self._graph_inputs(graph)
@@ -107,7 +108,7 @@ class GraphConverter:
             raise
         except ByocLabError as error:
             raise UnsupportedOperatorError(f"{node.place}: {error}") from error
-        except (ValueError, TypeError, IndexError, KeyError, OverflowError) as error:
+        except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError) as error:
             raise UnsupportedOperatorError(
                 f"{node.place}: its inputs or attributes are malformed ({error!r:.200})"
             ) from error
