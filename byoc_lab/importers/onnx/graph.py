@@ -12,7 +12,7 @@ from byoc_lab.errors import ByocLabError, ImporterError, UnsupportedOperatorErro
 from byoc_lab.importers.onnx.converters import converter_of, supported
 from byoc_lab.importers.onnx.node import Node
 from byoc_lab.importers.onnx.reading import TensorTypeError, array_of, check_text, dtype_of
-from byoc_lab.importers.onnx.settle import Settler
+from byoc_lab.importers.settle import Settler
 from byoc_lab.relay.ir.dims import Any as AnyDim
 from byoc_lab.relay.ir.expr import Constant, Expr, Tuple, Var
 from byoc_lab.relay.ir.types import TensorType

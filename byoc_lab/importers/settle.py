@@ -19,7 +19,7 @@ FOLDED_UP_TO = 1 << 31  # bytes of one result; a hostile file may ask for any nu
 
 class Settler:
     """Gives each expression its type, its value where that is constant, and as its span the name
-    of the ONNX node, input or initializer that it comes from.
+    of the node, input or weight of the model that it comes from.
 
     What was settled before is not walked again, so importing n nodes takes n steps.
     """
