@@ -16,7 +16,7 @@ from byoc_lab.errors import (
 )
 from byoc_lab.importers.pytorch.converters import converter_of, supported
 from byoc_lab.importers.pytorch.graph import GraphConverter
-from byoc_lab.importers.pytorch.node import dtype_name, operator_name, place_of
+from byoc_lab.importers.pytorch.node import dtype_name, is_tensor_call, operator_name, place_of
 from byoc_lab.relay.ir.dims import Any as AnyDim
 from byoc_lab.relay.ir.expr import Constant, Expr, Function, Tuple, Var
 from byoc_lab.relay.ir.module import IRModule
@@ -51,10 +51,10 @@ def from_pytorch(
     ImporterError for programs that change their own weights (a module in training mode) or cannot
     be exported, ArgumentError for wrong arguments, MissingDependencyError without torch.
     """
-    program = _exported(model, example_inputs)
-    program = _decomposed(program)
+    names = _names(keep)
+    program = _decomposed(_exported(model, example_inputs))
     calls = [n for n in program.graph.nodes if n.op == "call_function"]
-    converter = GraphConverter(_names(keep))
+    converter = GraphConverter(names)
     inputs, params = _placeholders(program, converter, freeze_params)
     converter.convert(calls)
     _check_keep(converter)
@@ -120,6 +120,7 @@ def _decomposed(program: Any) -> Any:
     """The program without changes in place; operators without converter are taken apart."""
     torch = _torch()
     program = program.run_decompositions({})
+    _check_pure(program)
     for _ in range(4):
         missing = _missing(program)
         if not missing:
@@ -138,12 +139,23 @@ def _decomposed(program: Any) -> Any:
     )
 
 
+def _check_pure(program: Any) -> None:
+    for spec in program.graph_signature.output_specs:
+        if spec.kind.name != "USER_OUTPUT":
+            raise ImporterError(
+                f"the program changes {spec.target!r} ({spec.kind.name}); call module.eval() "
+                "before it is exported, or leave out what changes inputs and buffers"
+            )
+
+
 def _missing(program: Any) -> list[Any]:
     calls = [n for n in program.graph.nodes if n.op == "call_function"]
     return [
         c
         for c in calls
-        if operator_name(c.target) != "getitem" and converter_of(operator_name(c.target)) is None
+        if is_tensor_call(c)
+        and operator_name(c.target) != "getitem"
+        and converter_of(operator_name(c.target)) is None
     ]
 
 
@@ -228,11 +240,6 @@ def to_array(tensor: Any) -> np.ndarray[Any, Any]:
 
 
 def _output(converter: GraphConverter, program: Any, spec: Any) -> Expr:
-    if spec.kind.name != "USER_OUTPUT":
-        raise ImporterError(
-            f"the program changes {spec.target!r} ({spec.kind.name}); call module.eval() before it "
-            "is exported, or leave out what changes inputs and buffers"
-        )
     name = getattr(spec.arg, "name", None)
     node = next((n for n in program.graph.nodes if n.name == name), None)
     value = converter.values.get(node)

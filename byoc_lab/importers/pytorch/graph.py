@@ -7,20 +7,20 @@ from typing import Any
 
 from byoc_lab.errors import ByocLabError, ImporterError, UnsupportedOperatorError
 from byoc_lab.importers.pytorch.converters import converter_of
-from byoc_lab.importers.pytorch.node import Node, place_of
+from byoc_lab.importers.pytorch.node import Node, dtype_name, is_tensor_call, module_stack, place_of
 from byoc_lab.importers.settle import Settler
+from byoc_lab.relay.ir.dims import Any as AnyDim
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
 
 
 class Kept:
     """One instance of a module class that becomes a composite function.
 
-    key: the entry of the module stack, which is unique for each call of the module. calls: its
-    calls in the program, in order.
+    path: of the module. name: the composite's. calls: its calls in the program, in order.
     """
 
-    def __init__(self, key: str, path: str, name: str):
-        self.key, self.path, self.name = key, path, name
+    def __init__(self, path: str, name: str):
+        self.path, self.name = path, name
         self.calls: list[Any] = []
         self.values: dict[Any, Any] = {}
         self.inputs: dict[tuple[Any, int | None], Var] = {}
@@ -58,29 +58,31 @@ class GraphConverter:
         instances: dict[str, Kept] = {}
         owners = {}
         for call in calls:
-            for key, (path, kind) in (call.meta.get("nn_module_stack") or {}).items():
+            for key, (path, kind) in module_stack(call).items():
                 name = kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}"
                 if name in self.keep:
-                    kept = instances.setdefault(key, Kept(key, path, self.keep[name]))
-                    kept.calls.append(call)
-                    owners[call] = kept
                     self.found.add(name)
-                    break
+                    if call not in owners:
+                        owners[call] = instances.setdefault(key, Kept(path, self.keep[name]))
+                        owners[call].calls.append(call)
         return owners
 
     def _converted(self, call: Any, kept: Kept | None) -> Any:
         node = Node(call, lambda other: self._value(other, kept, call), self.settle)
+        if not is_tensor_call(call):
+            return AnyDim()
         if node.name == "getitem":
             return node["0"][call.args[1]]
         converter = converter_of(node.name)
         assert converter is not None  # from_pytorch saw to it
         try:
-            found = converter(node)
-            return self._settled(found)
+            found = self._settled(converter(node))
         except UnsupportedOperatorError:
             raise
         except ByocLabError as error:
             raise UnsupportedOperatorError(f"{node.place}: {error}") from error
+        _check_types(node, found)
+        return found
 
     def _settled(self, found: Any) -> Any:
         if isinstance(found, (tuple, list)):
@@ -137,6 +139,23 @@ class GraphConverter:
             for i, call in enumerate(results):
                 single = len(results) == 1
                 self.values[call] = made if single else self.settle(TupleGetItem(made, i))
+
+
+def _check_types(node: Node, found: Any) -> None:
+    """Each result must have the type that PyTorch found for it."""
+    values = node.result if isinstance(found, list) else [node.result]
+    for value, expr in zip(values, found if isinstance(found, list) else [found], strict=False):
+        if expr is None:
+            continue
+        ty = expr.checked_type
+        same = len(ty.shape) == len(value.shape) and ty.dtype == dtype_name(value.dtype)
+        lengths = zip(ty.shape, value.shape, strict=False)
+        if not same or any(
+            isinstance(n, int) and isinstance(m, int) and n != m for n, m in lengths
+        ):
+            node.fail(
+                f"Relay has {ty} for it, PyTorch {dtype_name(value.dtype)} of {tuple(value.shape)}"
+            )
 
 
 def _operators(kept: Kept) -> str:

@@ -23,8 +23,21 @@ def operator_name(target: Any) -> str:
 
 def module_path(node: Any) -> str:
     """The path of the module that a call belongs to: "layer1.0.conv1"; "" for the model itself."""
-    stack = node.meta.get("nn_module_stack") or {}
+    stack = module_stack(node)
     return str(list(stack.values())[-1][0]) if stack else ""
+
+
+def module_stack(node: Any) -> dict[str, Any]:
+    """The modules that a call is made in, outermost first: key, and (path, class)."""
+    stack = node.meta.get("nn_module_stack") or {}
+    return {key: entry for key, entry in stack.items() if key.startswith("L__self__")}
+
+
+def is_tensor_call(node: Any) -> bool:
+    """Whether a call computes tensors, not the lengths of them or a check."""
+    value = node.meta.get("val")
+    first = value[0] if isinstance(value, (list, tuple)) and value else value
+    return hasattr(first, "dtype")
 
 
 def place_of(node: Any) -> str:

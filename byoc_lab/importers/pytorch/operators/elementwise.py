@@ -143,6 +143,12 @@ def reciprocal(node: Node) -> Any:
     return Constant(_scalar(1, node.result_dtype)) / node.tensor("self", node.result_dtype)
 
 
+@converts("expm1.default", "log1p.default")
+def around_one(node: Node) -> Any:
+    x, one = node.tensor("self", node.result_dtype), Constant(_scalar(1, node.result_dtype))
+    return relay.exp(x) - one if node.overload == "expm1" else relay.log(x + one)
+
+
 @converts("square.default")
 def square(node: Node) -> Any:
     return node["self"] * node["self"]
@@ -217,14 +223,6 @@ def unchanged(node: Node) -> Any:
 @converts("cumsum.default")
 def cumsum(node: Node) -> Any:
     return relay.cumsum(node.tensor("self", node.result_dtype), node.axis(), node.result_dtype)
-
-
-@converts(
-    "_assert_tensor_metadata.default", "_assert_scalar.default", "sym_constrain_range.default"
-)
-def nothing(node: Node) -> Any:
-    """Checks of the exported program, which hold for the inputs it was exported for."""
-    return None
 
 
 @converts("round.default")

@@ -24,7 +24,13 @@ def index_select(node: Node) -> Any:
 
 @converts("gather.default")
 def gather(node: Node) -> Any:
-    return relay.gather(node["self"], node.axis(), node["index"])
+    """The indices may be fewer than the data along the other axes: those are cut."""
+    axis, have, wanted = node.axis(), node.static(), node.static("index")
+    x = node["self"]
+    ends = [h if a == axis else w for a, (h, w) in enumerate(zip(have, wanted, strict=True))]
+    if ends != list(have):
+        x = relay.strided_slice(x, [0] * len(ends), ends)
+    return relay.gather(x, axis, node["index"])
 
 
 @converts("index.Tensor")
