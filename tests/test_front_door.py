@@ -105,7 +105,7 @@ def test_wrong_arguments_raise_a_byoc_lab_error(name: str, parameter: str, wrong
             lambda: byoc_lab.validate(MODULE, MODULE, ARRAY), InputError,
             r"found one array of shape \(2, 2\); write \[x\]",
         ),
-        (lambda: byoc_lab.validate(MODULE, 3, [ARRAY]), ArgumentError, "expects an IRModule, found"),
+        (lambda: byoc_lab.validate(MODULE, 3, [ARRAY]), ArgumentError, "expects an IRModule"),
         (
             lambda: byoc_lab.PassContext(3, disabled_pass="FoldConstant"), ByocLabError,
             "disabled_pass must be a list of names of passes, found str",

@@ -37,6 +37,14 @@ class Backend:
     patterns: Callable[[], Sequence[Entry]]
     supports: Mapping[str, Predicate]
     codegen: Codegen | None = field(default=None, compare=False)
+    compiles: Callable[[Call], str | None] | None = field(default=None, compare=False)
+
+    def why_not_compiled(self, call: Call) -> str | None:
+        """Why the code generator refuses a typed call in a region, in words; None if it does not.
+
+        Back ends that compile more than they are offered answer with their `compiles`.
+        """
+        return self.compiles(call) if self.compiles is not None else self.why_not(call)
 
     def why_not(self, call: Call) -> str | None:
         """Why this back end takes a typed call of an operator neither alone nor as the end of a
@@ -74,6 +82,7 @@ def register(
     supports: Collection[str] | Mapping[str, Predicate] = (),
     beyond_tvm: Collection[str] = (),
     codegen: Codegen | None = None,
+    compiles: Callable[[Call], str | None] | None = None,
     pipeline: Callable[[], Sequence[Pass]] | None = None,
 ) -> Backend:
     """Register a back end; registering a name again replaces the earlier one.
@@ -88,6 +97,8 @@ def register(
         run with `byoc_lab.compat` do not offload them.
     codegen: codegen(function, symbol) compiles an external function (`run.CompiledRegion`). Without
         it modules can be partitioned and inspected, but not built.
+    compiles: compiles(typed call) says why `codegen` refuses a call inside a region, in words, or
+        None; for back ends that also compile what `supports` leaves to the host.
     pipeline: the passes from a plain module to a partitioned one; by default the usual five.
         `named_pipeline(name)` gives them.
 
@@ -121,7 +132,7 @@ def register(
                 f"{type(predicate).__name__} {predicate!r:.80}"
             )
     operators = {n: Op.get(n) for n in predicates}
-    backend = Backend(name, table, dict(predicates), codegen)
+    backend = Backend(name, table, dict(predicates), codegen, compiles)
     for earlier in _registered[name].supports if name in _registered else ():
         Op.get(earlier).reset_attr(f"target.{name}")
         Op.get(earlier).reset_attr(f"{BEYOND_TVM}.{name}")

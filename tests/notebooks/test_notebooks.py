@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -13,8 +14,21 @@ NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 SECONDS = 120
 
 
-def test_there_are_notebooks() -> None:
-    assert [p.name for p in NOTEBOOKS][:1] == ["00_start_here.ipynb"]
+def test_each_is_linked_from_the_first() -> None:
+    first, *others = NOTEBOOKS
+    assert first.name == "00_start_here.ipynb"
+    text = "".join(cell.source for cell in nbformat.read(first, as_version=4).cells)
+    assert re.findall(r"\]\((\d\d_\w+\.ipynb)\)", text) == [p.name for p in others]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS[1:], ids=lambda p: p.stem)
+def test_a_notebook_says_its_minutes_its_goals_and_what_one_knows_at_its_end(path: Path) -> None:
+    cells = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "markdown"]
+    assert re.match(rf"# {path.name[:2]} \S.*\n\n\*\*About \d+ minutes\.\*\*", cells[0].source)
+    assert "\nGoals:\n\n* " in cells[0].source
+    assert "## What you know now\n\n* " in cells[-1].source
+    text = "".join(cell.source for cell in cells)
+    assert text.count("**Question") == text.count("<details><summary>Answer</summary>") >= 1
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)

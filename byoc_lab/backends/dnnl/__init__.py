@@ -15,6 +15,7 @@ from byoc_lab.backends.dnnl import kernels, native
 from byoc_lab.backends.dnnl.codegen import compile_region, region_graph
 from byoc_lab.backends.dnnl.graph import RegionGraph
 from byoc_lab.backends.dnnl.operators import OPERATORS, takes
+from byoc_lab.backends.dnnl.operators import why_not as why_not_compiled
 from byoc_lab.backends.dnnl.partition import TARGET, full_pipeline, partition_for_dnnl, pipeline
 from byoc_lab.backends.dnnl.patterns import Chain, chains, pattern_table
 from byoc_lab.run.backends import register_runtime
@@ -25,6 +26,7 @@ _backend = register(
     supports={name: takes for name, operator in OPERATORS.items() if operator.offered},
     beyond_tvm=[name for name, operator in OPERATORS.items() if operator.beyond_tvm],
     codegen=compile_region,
+    compiles=why_not_compiled,
     pipeline=pipeline,
 )
 register_runtime(native.available)

@@ -14,18 +14,13 @@ from byoc_lab.lab.explaining.near_miss import Fit, described
 from byoc_lab.lab.explaining.outcome import Setup, typed_calls
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.predicates import Checked, ask_check, checked_entry, refusal
-from byoc_lab.relay.ir.expr import Call, Expr, Op, describe
+from byoc_lab.relay.ir.expr import Call, Expr, describe
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.op.contrib import get_pattern_table
-from byoc_lab.relay.patterns import DFPattern
-from byoc_lab.relay.patterns.below import post_order_patterns, root_operators
+from byoc_lab.relay.patterns.below import root_operators
 from byoc_lab.relay.patterns.grouping import Group, find_groups
+from byoc_lab.relay.patterns.impossible import why_impossible
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
-from byoc_lab.relay.patterns.patterns import (
-    AttrPattern,
-    CallPattern,
-    ExprPattern,
-)
 
 MAX_CANDIDATES = 50
 """Nodes of a module with which a pattern that matches nothing is compared."""
@@ -251,34 +246,3 @@ class _Entry:
         if roots is None:
             return graph.nodes[-MAX_CANDIDATES:]
         return [c for name in sorted(roots) for c in graph.calls_of.get(name, ())][:MAX_CANDIDATES]
-
-
-def why_impossible(pattern: DFPattern) -> str:
-    """Why no module can have a match of a pattern; empty if one may."""
-    for part in post_order_patterns(pattern):
-        op = _operator(part)
-        if op is None:
-            continue
-        if isinstance(part, CallPattern) and part.args is not None:
-            wanted, known = len(part.args), op.num_inputs
-            if known >= 0 and wanted != known:
-                return f"asks for {wanted} operands of {op.name}, which has {known}"
-        if isinstance(part, AttrPattern) and isinstance(part.pattern, CallPattern):
-            schema = op.definition.attrs
-            fields = [f.name for f in schema.fields] if schema is not None else []
-            for name in part.attrs:
-                if name not in fields:
-                    return f"asks for the attribute {name!r}, which {op.name} does not have"
-    return ""
-
-
-def _operator(part: DFPattern) -> Op | None:
-    """The operator that a pattern of a call asks for."""
-    call = part.pattern if isinstance(part, AttrPattern) else part
-    if not isinstance(call, CallPattern):
-        return None
-    inner = call.op
-    while isinstance(inner, AttrPattern):
-        inner = inner.pattern
-    named = inner.expr if isinstance(inner, ExprPattern) else None
-    return named if isinstance(named, Op) else None

@@ -20,6 +20,11 @@ from byoc_lab.relay.analysis.annotations import skip_annotations
 from byoc_lab.relay.ir.expr import Call, Constant, Expr
 from byoc_lab.relay.ir.module import IRModule
 
+DECOMPOSED = (
+    "nn.batch_norm", "nn.layer_norm", "nn.group_norm", "nn.instance_norm", "nn.l2_normalize",
+)  # fmt: skip
+"""The operators that SimplifyInference replaces by several."""
+
 _STEPS = frozenset({"add", "divide", "multiply", "negative", "expand_dims"})
 """What the decomposition is made of beside sqrt."""
 _DEPTH = 6

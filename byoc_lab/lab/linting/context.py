@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from byoc_lab.backends.registry import Backend
 from byoc_lab.backends.registry import get as get_backend
+from byoc_lab.backends.registry import names as backend_names
 from byoc_lab.errors import ArgumentError
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.passes import Pass, Sequential, make_pass
-from byoc_lab.passes.framework.pipelines import named_pipeline
+from byoc_lab.passes.framework.pipelines import named_pipeline, pipeline_level
 
 Pipeline = str | Pass | Sequence["Pass | str"]
 
@@ -25,13 +28,15 @@ class Context:
     """What is known about the future of a module.
 
     passes: the passes that are still to run on it, sequences flattened; None where that is not
-        known. skipped: those that the active PassContext will skip, with its reason. backend: the
-        back end whose code generator gets the regions.
+        known. skipped: those that a run of the pipeline will skip, with the reason. backend: the
+        back end whose code generator gets the regions, if it was named. opt_level: the level of
+        the run.
     """
 
     passes: tuple[Pass, ...] | None = None
     skipped: dict[Pass, str] = field(default_factory=dict)
     backend: Backend | None = None
+    opt_level: int = 2
 
     @cached_property
     def table(self) -> tuple[tuple[Any, ...], ...]:
@@ -59,6 +64,25 @@ class Context:
     def has(self, kind: type[Pass]) -> bool:
         return any(isinstance(p, kind) for p in self.passes or ())
 
+    @cached_property
+    def running(self) -> tuple[Pass, ...]:
+        """The passes that will run: those that are not skipped."""
+        return tuple(p for p in self.passes or () if p not in self.skipped)
+
+    @cached_property
+    def backends(self) -> dict[str, Backend]:
+        """The back ends that get regions, by name: the one named, and registered targets."""
+        found = {t: get_backend(t) for t in self.targets if t in backend_names()}
+        return found | ({self.backend.name: self.backend} if self.backend is not None else {})
+
+    def while_annotated(self) -> tuple[Pass, ...]:
+        """The passes that will run on an annotated module: those from AnnotateTarget, or from the
+        beginning if there is none, to PartitionGraph."""
+        first = next((n for n, p in enumerate(self.running) if isinstance(p, AnnotateTarget)), -1)
+        rest = self.running[first + 1 :]
+        last = next((n for n, p in enumerate(rest) if isinstance(p, PartitionGraph)), len(rest))
+        return rest[:last]
+
     def before(self, kind: type[Pass]) -> tuple[Pass, ...]:
         """The passes before the first one of a kind; all of them if there is none."""
         passes = self.passes or ()
@@ -84,9 +108,13 @@ def context_of(pipeline: Pipeline | None, backend: str | Backend | None) -> Cont
     if pipeline is None:
         return Context(backend=backend)
     passes = tuple(_flat(_members(pipeline)))
-    current = PassContext.current() if PassContext.is_active() else None
-    skipped = {p: why for p in passes if current and (why := current.why_skipped(p.info))}
-    return Context(passes, skipped, backend)
+    if isinstance(pipeline, Pass) and not isinstance(pipeline, Sequential):
+        return Context(passes, {}, backend)  # called directly, a pass always runs
+    context = copy(PassContext.current())
+    if isinstance(pipeline, str) and not PassContext.is_active():
+        context.opt_level = pipeline_level(pipeline)
+    skipped = {p: why for p in passes if (why := context.why_skipped(p.info))}
+    return Context(passes, skipped, backend, context.opt_level)
 
 
 def _members(pipeline: Pipeline) -> list[Pass]:

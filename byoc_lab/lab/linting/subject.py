@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
-from byoc_lab.errors import PartitionError
+from byoc_lab.errors import ByocLabError, PartitionError
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.passes.byoc.merge_compiler_regions import merged_regions
 from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
@@ -16,6 +16,7 @@ from byoc_lab.relay.analysis.regions import Region, RegionSet
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Let, Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.typing.infer import infer_module
 
 DEFAULT = "default"
 
@@ -76,6 +77,21 @@ class Subject:
     @cached_property
     def nodes(self) -> list[Expr]:
         return list(post_order(self.func))
+
+    @cached_property
+    def typed(self) -> dict[Expr, Expr]:
+        """What each node is with its type; empty where types cannot be inferred."""
+        if self.func.is_typed:
+            return {n: n for n in self.nodes}
+        try:
+            known = self.mod if self.func in self.mod.functions.values() else None
+            typed = infer_module(known)[self.name] if known is not None else None
+        except ByocLabError:
+            return {}  # other rules, or the passes, say what is wrong
+        twins = list(post_order(typed)) if typed is not None else []
+        if len(twins) != len(self.nodes):
+            return {}
+        return dict(zip(self.nodes, twins, strict=True))
 
     @cached_property
     def annotated(self) -> bool:

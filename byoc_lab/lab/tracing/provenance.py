@@ -8,6 +8,10 @@ A node of the result originates in
 * the node whose place it has, with rewritten operands or another type,
 * the nodes that a rewrite replaced or computed it with, where a rewrite created it,
 * nothing, where a rewrite inserted it: `rule` says which one.
+
+`identity` follows one node at a time: the node of the input whose place a node has, or the node
+that a rewrite created there. The states between two rewrites of a pass share these, so that the
+view keeps the place of what stays.
 """
 
 from __future__ import annotations
@@ -49,17 +53,23 @@ def nodes_of(mod: IRModule) -> Iterator[Expr]:
 class Provenance:
     """The origins and images of one pass's nodes; each is the inverse of the other."""
 
-    def __init__(self, before: IRModule, after: IRModule, events: Sequence[Event]):
+    def __init__(
+        self, before: IRModule, after: IRModule, events: Sequence[Event], whole: bool = True
+    ):
+        """events: what the pass reported; with `whole=False` only the first of them, of which
+        `after` is the state."""
         if after is before:
             self._origins: dict[Expr, Nodes] = {n: (n,) for n in nodes_of(before)}
             self._images, self._rules = self._origins, dict[Expr, str]()
+            self._entered = {n: n for n in self._origins}
             return
-        tracker = _Tracker(before)
+        tracker = _Tracker(before, whole)
         tracker.follow(events)
         tracker.finish(after)
         self._origins = {n: tracker.origins.get(n, ()) for n in nodes_of(after)}
         self._rules = {n: r for n, r in tracker.rules.items() if n in self._origins}
         self._images = _inverse(self._origins, nodes_of(before), tracker.inner)
+        self._entered = {n: tracker.entered.get(n, n) for n in self._origins}
 
     @property
     def inputs(self) -> Mapping[Expr, Nodes]:
@@ -84,6 +94,12 @@ class Provenance:
         for a node without origins if the pass did not report it."""
         _found(self._origins, node, "result")
         return self._rules.get(node, "")
+
+    def identity(self, node: Expr) -> Expr:
+        """The node of the input whose place `node` of the result has, or the node that a rewrite
+        created for it: the same one in each state of the pass. Copies share it."""
+        _found(self._origins, node, "result")
+        return self._entered[node]
 
 
 def _found(known: dict[Expr, Nodes], node: Expr, where: str) -> Nodes:
@@ -123,11 +139,13 @@ class _Rewrites:
 class _Tracker:
     """Follows the nodes of a module through the rounds of a pass."""
 
-    def __init__(self, before: IRModule):
+    def __init__(self, before: IRModule, whole: bool):
+        self._whole = whole
         self.roots: dict[str, Expr] = {gv.name_hint: f for gv, f in before.functions.items()}
         self.origins: dict[Expr, Nodes] = {n: (n,) for n in nodes_of(before)}
         self.rules: dict[Expr, str] = {}
         self.inner: set[Expr] = set()  # created nodes that have the place of no other
+        self.entered: dict[Expr, Expr] = {n: n for n in self.origins}  # see `identity`
         self._added: list[Event] = []  # functions added since the last round
 
     def follow(self, events: Sequence[Event]) -> None:
@@ -175,8 +193,14 @@ class _Tracker:
                 self.origins[b] = self.origins.get(a, ())
                 self._inherit(a, b)
 
+    def _enter(self, new: Expr, old: Expr) -> None:
+        """`new` has the place of `old`."""
+        if new not in self.entered:
+            self.entered[new] = self.entered.get(old, old)
+
     def _inherit(self, old: Expr, new: Expr) -> None:
         if old is not new:
+            self._enter(new, old)
             if old in self.rules:
                 self.rules.setdefault(new, self.rules[old])
             if old in self.inner:
@@ -185,8 +209,11 @@ class _Tracker:
     def _apply(self, found: Round, rewrites: _Rewrites) -> None:
         self._copy(self.roots.get(found.function), found.root)
         made = found.made
-        if found.root not in made:  # the pass does not keep what it makes
+        if not self._whole or found.root not in made:  # the pass does not keep what it makes
             made = nodes_made(found, rewrites.replaced)
+        for pre, post in found.made.items():  # those of later rewrites too: not all are in `made`
+            if pre not in rewrites.replaced and has_origin(pre):
+                self._enter(post, pre)
         now: dict[Expr, Nodes] = {}
         for pre, post in made.items():
             if pre not in rewrites.replaced and has_origin(pre):
@@ -196,6 +223,8 @@ class _Tracker:
             for source, copied in copies.items():
                 if copied is not source and has_origin(copied):
                     self._extend(now, copied, now.get(source) or self.origins.get(source, ()))
+                    if not isinstance(copied, Var):  # a parameter is a node of its own
+                        self._enter(copied, source)
                     if type(copied) is not type(source):  # a parameter, for an argument
                         self.inner.add(copied)
         added = [e.after for e in self._added if e.after is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -19,6 +20,7 @@ from byoc_lab.lab.tracing.lineage import ComposedLineage
 from byoc_lab.lab.tracing.pickling import roots
 from byoc_lab.lab.tracing.provenance import Provenance
 from byoc_lab.lab.tracing.replay import replay
+from byoc_lab.lab.tracing.rewrite_step import RewriteStep
 from byoc_lab.lab.tracing.saving import save_trace
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir import pickling
@@ -100,6 +102,16 @@ class Stage:
         after = self.after if self.after is not None else self.before
         return Provenance(self.before, after, self.events)
 
+    def step(self, number: int) -> RewriteStep:
+        """Rewrite `number`, from 1, by itself: the modules before and after it, and their diff.
+        Raises StageIndexError."""
+        if not 1 <= number <= len(self.events):
+            raise StageIndexError(
+                f"rewrite must be in [1, {len(self.events)}], the rewrites of {self.name}; found "
+                f"{number}"
+            )
+        return RewriteStep(self, number)
+
     def origins(self, node: Expr) -> tuple[Expr, ...]:
         """The nodes of `before` that `node`, of `after`, comes from, the nearest first.
 
@@ -126,11 +138,24 @@ class Stage:
         after = self.after if self.after is not None else self.before
         return Diff(self.before, after, self._lineage)
 
+    @cached_property
+    def is_reported(self) -> bool:
+        """Whether the pass reported its rewrites, so that `provenance` knows each node.
+
+        A pass that reports none may have changed everything. One that replaces a whole function by
+        the only event of a round says no more than that each node of it comes from every node.
+        """
+        if not self.events:
+            functions = () if self.after is None else self.after.functions.values()
+            return all(self.provenance.results[function] for function in functions)
+        rewrites = Counter(event.round for event in self.events)
+        return not any(
+            rewrites[e.round] == 1 and e.round is not None and e.before is e.round.root
+            for e in self.events
+        )
+
     def _lineage(self) -> Provenance | None:
-        """The provenance, unless a rewrite replaced a whole function: that says of every node that
-        it comes from every node."""
-        whole = any(e.round is not None and e.before is e.round.root for e in self.events)
-        return None if whole else self.provenance
+        return self.provenance if self.is_reported else None
 
     def __repr__(self) -> str:
         state = "failed" if self.error else "skipped" if self.skipped else ""

@@ -21,12 +21,13 @@ The state is a JSON object (schema 1):
         hunks     [[sign, line before, line after, count], ...] with sign "=", "+", "-" or "~"
         changes   [{kind, text, before, after}] and changes_total
         events    [{rule, reason, before, after, before_text, after_text}] and events_total
+        replaced  the ids that a node of the result has from another node, which it replaced
         steps     the steps of the first events (see `rewrites.py`); only in a saved page
         error     null or {type, message, node}
 
-Node ids ("n12") follow a node through the stages: a node keeps its id while the same object
-remains, where the diff pairs its line with another line, and where the diff reports that it moved.
-So one id selects a node everywhere. Lines count from 0.
+Node ids ("n12") follow a node through the stages of a trace by the provenance of its passes: a node
+keeps its id while it keeps its place, and what replaces it inherits the id. Two modules without a
+trace are paired by their diff. So one id selects a node everywhere. Lines count from 0.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ from byoc_lab.lab.diffing import Diff, Row
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.view.graph import GraphView
-from byoc_lab.lab.view.node_matching import NodeMatcher
+from byoc_lab.lab.view.ids import Ids
 from byoc_lab.passes import Event
-from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Var, describe
+from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, describe
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.text.printer import print_lines
 from byoc_lab.relay.text.printer_lines import Line
@@ -82,31 +83,6 @@ def diff_state(diff: Diff, title: str = "") -> State:
     return Builder(True).diff_only(diff, title)
 
 
-class Ids:
-    """The ids of nodes. Copies of a variable share an id, because InferType copies variables."""
-
-    def __init__(self) -> None:
-        self._ids: dict[Hashable, str] = {}
-        self._made = 0
-
-    @staticmethod
-    def _key(node: Expr) -> Hashable:
-        return node.vid if isinstance(node, Var) else node
-
-    def get(self, node: Expr | None) -> str | None:
-        return None if node is None else self._ids.get(self._key(node))
-
-    def of(self, node: Expr) -> str:
-        """The id of a node, created if it has none."""
-        if self._key(node) not in self._ids:
-            self._made += 1
-            self._ids[self._key(node)] = f"n{self._made}"
-        return self._ids[self._key(node)]
-
-    def inherit(self, node: Expr, ancestor: Expr) -> None:
-        self._ids.setdefault(self._key(node), self.of(ancestor))
-
-
 class Builder:
     """Builds one state. `ids`: those of an earlier state, so that nodes keep their ids."""
 
@@ -129,6 +105,7 @@ class Builder:
         return self.state("module", title or _title(mod), [stage])
 
     def diff_only(self, diff: Diff, title: str) -> State:
+        self.pair(diff)
         b, a, hunks = self.compare(diff)
         changed = any(sign != "=" for sign, *_ in hunks)
         stage = _stage(title or "Difference", changed, None, b, a, hunks)
@@ -152,16 +129,18 @@ class Builder:
         if stage.after is None:
             b = self.module(stage.before, text_lines(stage.before), stage.findings_before)
             a, hunks = None, [["=", 0, 0, len(self.modules[b]["lines"])]]
+            replaced: list[str] = []
         else:
             delta = stage.diff()
+            replaced = self.follow(stage)
             b, a, hunks = self.compare(delta, stage.findings_before, stage.findings_after)
         made = _stage(stage.name, bool(stage.changed), stage.seconds, b, a, hunks)
         made["group"], made["skipped"] = stage.group, stage.skipped
+        made["replaced"] = replaced
         if stage.changed:
             self.add_changes(made, delta)
         made["events_total"] = len(stage.events)
-        result = NodeMatcher(stage.after) if stage.after is not None and stage.events else None
-        made["events"] = [self.event(e, result) for e in stage.events[:MAX_EVENTS]]
+        made["events"] = [self.event(e) for e in stage.events[:MAX_EVENTS]]
         if stage.error is not None:
             made["error"] = self.error(stage.error)
         return made
@@ -169,21 +148,29 @@ class Builder:
     def compare(
         self, delta: Diff, found_before: Iterable[Finding] = (), found_after: Iterable[Finding] = ()
     ) -> tuple[int, int, list[list[Any]]]:
-        """The positions of the two modules of a diff, and its rows as hunks.
-
-        A node that replaces another inherits its id, unless the replaced node remains.
-        """
+        """The positions of the two modules of a diff, and its rows as hunks."""
         rows = delta.rows()
         before = _typed(delta.before, [r.before for r in rows if r.before is not None])
         after = _typed(delta.after, [r.after for r in rows if r.after is not None])
         b = self.module(delta.before, before, found_before)
-        taken = {self.ids.get(line.node) for line in after}
+        return b, self.module(delta.after, after, found_after), _hunks(rows)
+
+    def follow(self, stage: Stage) -> list[str]:
+        """Give the nodes of a stage's result their ids; returns the ids of replacements."""
+        if stage.is_reported:
+            return sorted(self.ids.follow(stage.provenance))
+        self.pair(stage.diff())
+        return []
+
+    def pair(self, delta: Diff) -> None:
+        """Give the nodes of a module the ids of the nodes that a diff pairs them with."""
+        rows = delta.rows()
+        taken = {self.ids.get(r.after.node) for r in rows if r.after and r.after.node}
         pairs = [(r.before.node, r.after.node) for r in rows if r.before and r.after]
         for old, new in pairs + [(c.before, c.after) for c in delta.changes]:
-            if old is not None and new is not None and self.ids.get(old) not in taken:
+            if old is not None and new is not None and self.ids.get(old) not in taken - {None}:
                 self.ids.inherit(new, old)
                 taken.add(self.ids.get(old))
-        return b, self.module(delta.after, after, found_after), _hunks(rows)
 
     def add_changes(self, stage: State, delta: Diff) -> None:
         stage["summary"] = str(delta.summary)
@@ -198,15 +185,12 @@ class Builder:
             for c in delta.changes[:MAX_EVENTS]
         ]
 
-    def event(self, event: Event, result: NodeMatcher | None) -> State:
-        after = event.after
-        if result is not None and after is not None and self.ids.get(after) is None:
-            after = result.find(after)
+    def event(self, event: Event) -> State:
         return {
             "rule": event.rule,
             "reason": event.reason,
             "before": self.ids.get(event.before),
-            "after": self.ids.get(after),
+            "after": self.ids.get(event.after),
             "before_text": describe(event.before) if event.before is not None else "",
             "after_text": describe(event.after) if event.after is not None else "",
         }
@@ -255,8 +239,11 @@ class Builder:
             "graph_note": "",
         }
         if self.graphs:
+            in_text = {ident for _, ident in shown} | set(names.values())
             try:
-                made["graph"] = view.draw(self.ids.get)
+                made["graph"] = view.draw(
+                    lambda n: i if (i := self.ids.get(n)) in in_text else None
+                )
             except (BuildError, MissingDependencyError) as problem:
                 made["graph_note"] = str(problem)
         self.modules.append(made)
@@ -296,6 +283,7 @@ def _stage(
         "changes_total": 0,
         "events": [],
         "events_total": 0,
+        "replaced": [],
         "error": None,
     }
 

@@ -9,8 +9,9 @@ from byoc_lab.errors import PassError
 from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.linting.linter import Findings
 from byoc_lab.lab.tracing import Trace
+from byoc_lab.lab.view.ids import Ids
 from byoc_lab.lab.view.rewrites import step_of
-from byoc_lab.lab.view.state import Builder, Ids, State, diff_state, module_state
+from byoc_lab.lab.view.state import Builder, State, diff_state, module_state
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 

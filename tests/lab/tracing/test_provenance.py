@@ -14,7 +14,7 @@ from byoc_lab import relay
 from byoc_lab.compat.passes import Inline, InlineCompilerFunctionsBoundTo
 from byoc_lab.errors import UnknownNodeError
 from byoc_lab.lab.tracing import Stage, Trace
-from byoc_lab.lab.tracing.provenance import nodes_of
+from byoc_lab.lab.tracing.provenance import Provenance, nodes_of
 from byoc_lab.passes import Pass, PassContext, Sequential, make_pass, module_pass
 from byoc_lab.relay import Call, Constant, Expr, Function, IRModule
 from byoc_lab.relay.analysis.annotations import BEGIN, END, is_annotation
@@ -29,7 +29,7 @@ from byoc_lab.transform import (
     SimplifyInference,
 )
 from tests import strategies
-from tests.passes.framework.test_hook import ALL
+from tests.passes.framework.test_hook import ALL, PIPELINES
 
 ONE_BY_ONE = (
     "CanonicalizeOps", "CombineParallelDense", "DeadCodeElimination", "EliminateCommonSubexpr",
@@ -63,6 +63,32 @@ def _same_kind(node: Expr, origin: Expr) -> bool:
     if isinstance(node, Call) and isinstance(origin, Call):
         return node.op_name == origin.op_name
     return type(node) is type(origin) or isinstance(node, relay.Var)
+
+
+def check_identities(stage: Stage, count: int) -> None:
+    """Each node of a state is one of the input, or of a rewrite that was made; the last state has
+    those of the result, each once."""
+    state = stage.state_after(count)
+    provenance = Provenance(stage.before, state, stage.events[:count], whole=False)
+    found = [provenance.identity(node) for node in nodes_of(state)]
+    made = post_order(*(e.after for e in stage.events[:count] if e.after is not None))
+    assert set(found) <= {*nodes_of(stage.before), *made}
+    if count == len(stage.events) and stage.after is not None:
+        assert len(set(found)) == len(found)
+        result = {stage.provenance.identity(node) for node in nodes_of(stage.after)}
+        assert result == set(found)
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+@settings(max_examples=10)
+@given(mod=strategies.modules(), data=st.data())
+def test_each_node_has_one_identity_in_all_states(
+    name: str, mod: IRModule, data: st.DataObject
+) -> None:
+    for stage in byoc_lab.trace(mod, PIPELINES[name], opt_level=4):
+        assert stage.is_reported
+        check_identities(stage, len(stage.events))
+        check_identities(stage, data.draw(st.integers(0, len(stage.events))))
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -11,7 +11,7 @@ import traitlets
 
 from byoc_lab.lab.view import rewrites
 from byoc_lab.lab.view.displays import export_html
-from byoc_lab.lab.view.state import Ids
+from byoc_lab.lab.view.ids import Ids
 from byoc_lab.lab.view.states import state_of, step_state
 from byoc_lab.lab.view.stepper import Stepper
 from tests.lab.view.samples import mobilenet

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import Any
 
 from byoc_lab import lint, relay
 from byoc_lab.lab.diffing import diff
 from byoc_lab.lab.view import layout
-from byoc_lab.lab.view.state import STAT_LABELS, diff_state, module_state, trace_state
+from byoc_lab.lab.view.ids import Ids
+from byoc_lab.lab.view.rewrites import step_of
+from byoc_lab.lab.view.state import (
+    STAT_LABELS,
+    Builder,
+    diff_state,
+    module_state,
+    trace_state,
+)
 from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.relay import nn
 from tests.lab.view.samples import annotated, chain, mobilenet, network
@@ -73,6 +82,33 @@ def test_a_node_keeps_its_id_through_the_stages() -> None:
     assert len(set(found[:3])) == 1
 
 
+def test_an_id_means_one_operator_unless_a_rewrite_replaced_it() -> None:
+    state = trace_state(mobilenet(), graphs=False)
+    seen: dict[str, str] = {}
+    kept = 0
+    for stage in state["stages"]:
+        for text, ident in state["modules"][stage["after"]]["lines"]:
+            operator = re.search(r"(?<![%@.\w])([a-z][\w.]+)\(", text)
+            if ident and operator and "def " not in text:
+                if ident in stage["replaced"]:
+                    seen.pop(ident, None)
+                kept += ident in seen
+                assert seen.setdefault(ident, operator[1]) == operator[1]
+    assert kept > 400
+
+
+def test_steps_use_the_ids_of_their_stage() -> None:
+    """A node that a rewrite creates has, in each step, the id that it has in the result."""
+    trace = mobilenet()
+    ids = Ids()
+    state = Builder(False, ids).trace(trace)
+    for n in (stage.index for stage in trace if stage.events):
+        total = len(trace[n].events)
+        result = {i for _, i in state["modules"][state["stages"][n]["after"]]["lines"] if i}
+        last = step_of(trace, ids, n, total)["modules"][1]["lines"]
+        assert {i for _, i in last if i} == result
+
+
 def test_a_variable_keeps_its_id_when_it_gets_a_type() -> None:
     state = trace_state(chain())
     ids = {m["names"]["%layer1_weight"] for m in state["modules"]}
@@ -97,8 +133,6 @@ def test_names_lead_to_the_line_that_defines_them() -> None:
 
 
 def test_ids_in_the_drawing_are_ids_of_the_text() -> None:
-    import re
-
     for module in trace_state(mobilenet())["modules"]:
         known = {i for _, i in module["lines"]} | set(module["names"].values())
         drawn = {

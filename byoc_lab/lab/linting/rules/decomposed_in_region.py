@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject
-from byoc_lab.lab.linting.batch_norms import decomposed, fold_then_annotate
+from byoc_lab.lab.linting.batch_norms import Decomposed, decomposed, fold_then_annotate
 from byoc_lab.lab.linting.edits import Proposal
-from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.expr import Constant, Expr
 
 _T = "Tensor[(1, 2, 4, 4), float32]"
 _S = "Tensor[(2), float32]"
@@ -41,7 +41,7 @@ class DecomposedInRegion(LintRule):
     """
 
     code, name = "BYL015", "decomposed-in-region"
-    explains = ("BYL001", "BYL002", "BYL006")
+    explains = ("BYL001", "BYL002", "BYL006", "BYL024", "BYL025")
     VALID = (
         Sample(
             f"{_HEAD}  %5 = nn.batch_norm(%0, %1, %2, %3, %4);\n  %6 = %5.0;\n"
@@ -62,7 +62,7 @@ class DecomposedInRegion(LintRule):
     def check(self, subject: Subject) -> Iterator[Finding]:
         if not subject.annotated:
             return
-        norms = [n for n in decomposed(subject) if subject.regions.of(n.deviation) is not None]
+        norms = [n for n in decomposed(subject) if _after_annotation(n, subject)]
         if not norms:
             return
         nodes: frozenset[Expr] = frozenset().union(*(n.nodes for n in norms))
@@ -85,3 +85,10 @@ class DecomposedInRegion(LintRule):
                 )
             ],
         )
+
+
+def _after_annotation(norm: Decomposed, subject: Subject) -> bool:
+    """Whether it is in a region and has a constant without a begin: AnnotateTarget leaves none."""
+    return subject.regions.of(norm.deviation) is not None and any(
+        isinstance(part, Constant) for node in norm.nodes for part in node.parts()
+    )

@@ -33,7 +33,8 @@ export function drawDiff(pane, state, stage, options) {
     const heading = (text) => make("div", { class: "byl-side-name" }, text);
     pane.append(make("div", { class: "byl-columns" }, heading("Before"), heading("After")));
   }
-  const ids = (module) => new Set((module?.lines ?? []).map(([, id]) => id).filter(Boolean));
+  const replaced = new Set(stage.replaced);
+  const ids = (module) => new Set((module?.lines ?? []).map(([, id]) => id).filter((id) => id && !replaced.has(id)));
   const sides = { before, after, marks: { b: marksOf(before), a: marksOf(after) }, had: ids(before), has: ids(after) };
   const rows = rowsOf(stage);
   let run = [];

@@ -76,7 +76,7 @@ function render({ model, el }) {
   /** What the text shows: the whole pass, or one rewrite inside it. */
   const shownText = () => {
     const { step } = rewrites;
-    return step ? { state: { ...state, modules: step.modules }, stage: { before: 0, after: 1, hunks: step.hunks } } : { state, stage: stage() };
+    return step ? { state: { ...state, modules: step.modules }, stage: { before: 0, after: 1, hunks: step.hunks, replaced: step.replaced } } : { state, stage: stage() };
   };
   const isSplit = () => options.split ?? root.clientWidth >= SPLIT_FROM;
 

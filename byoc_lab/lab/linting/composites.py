@@ -1,0 +1,23 @@
+"""The composite functions of a module, and the targets that their names begin with."""
+
+from __future__ import annotations
+
+from byoc_lab.relay.ir.expr import Expr, Function
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+
+
+def composites_in(mod: IRModule) -> dict[str, tuple[Expr, str]]:
+    """For each name of composites the first function of it, and the global function it is in."""
+    found: dict[str, tuple[Expr, str]] = {}
+    for gv, func in mod.functions.items():
+        for node in post_order(func):
+            if isinstance(node, Function) and "Composite" in node.attrs:
+                found.setdefault(str(node.attrs["Composite"]), (node, gv.name_hint))
+    return found
+
+
+def prefix_of(name: str) -> str:
+    """The target that the name of a composite names: what stands before its first dot, or ""."""
+    prefix, dot, _ = name.partition(".")
+    return prefix if dot else ""

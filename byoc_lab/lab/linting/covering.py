@@ -1,0 +1,110 @@
+"""Whether one pattern takes nodes of every match of another, by the structure of both."""
+
+from __future__ import annotations
+
+from byoc_lab.relay.analysis.structural import structural_equal
+from byoc_lab.relay.patterns import DFPattern
+from byoc_lab.relay.patterns.patterns import (
+    AltPattern,
+    AttrPattern,
+    CallPattern,
+    ConstantPattern,
+    DataTypePattern,
+    ExprPattern,
+    ShapePattern,
+    TupleGetItemPattern,
+    TuplePattern,
+    TypePattern,
+    VarPattern,
+    WildcardPattern,
+)
+
+MAX_DEPTH = 40
+"""Levels of two patterns that are compared; below that the answer is "not known"."""
+
+
+def always_takes_part(first: DFPattern, second: DFPattern) -> bool:
+    """Whether every match of `second` contains a match of `first`, as far as that can be shown.
+
+    False also means "not known": for dominators, patterns of functions and of control flow.
+    """
+    if not isinstance(_plain(first), (CallPattern, AltPattern)):
+        return False  # it moves no operator
+    return any(covers(first, part) for part in _required(second))
+
+
+def covers(wide: DFPattern, narrow: DFPattern, depth: int = 0) -> bool:
+    """Whether `wide` matches all that `narrow` matches, as far as that can be shown."""
+    if wide is narrow:
+        return True
+    if depth > MAX_DEPTH:
+        return False
+    deeper = depth + 1
+    if isinstance(wide, WildcardPattern):
+        return wide.pattern is None or covers(wide.pattern, narrow, deeper)
+    if isinstance(narrow, AltPattern):
+        return covers(wide, narrow.left, deeper) and covers(wide, narrow.right, deeper)
+    if isinstance(wide, AltPattern):
+        return covers(wide.left, narrow, deeper) or covers(wide.right, narrow, deeper)
+    if isinstance(wide, AttrPattern):
+        conditions, inner = _attributes(narrow)
+        return all(conditions.get(k) == v for k, v in wide.attrs.items()) and covers(
+            wide.pattern, inner, deeper
+        )
+    if isinstance(narrow, (AttrPattern, TypePattern, DataTypePattern, ShapePattern)):
+        return covers(wide, narrow.pattern, deeper)
+    if type(wide) is not type(narrow):
+        return False
+    return _same_kind(wide, narrow, deeper)
+
+
+def _same_kind(wide: DFPattern, narrow: DFPattern, depth: int) -> bool:
+    if isinstance(wide, CallPattern) and isinstance(narrow, CallPattern):
+        if not covers(wide.op, narrow.op, depth):
+            return False
+        if wide.args is None:
+            return True
+        if narrow.args is None or len(wide.args) != len(narrow.args):
+            return False
+        return all(covers(a, b, depth) for a, b in zip(wide.args, narrow.args, strict=True))
+    if isinstance(wide, ExprPattern) and isinstance(narrow, ExprPattern):
+        return structural_equal(wide.expr, narrow.expr)
+    if isinstance(wide, VarPattern) and isinstance(narrow, VarPattern):
+        return not wide.name or wide.name == narrow.name
+    if isinstance(wide, TuplePattern) and isinstance(narrow, TuplePattern):
+        if wide.fields is None:
+            return True
+        if narrow.fields is None or len(wide.fields) != len(narrow.fields):
+            return False
+        return all(covers(a, b, depth) for a, b in zip(wide.fields, narrow.fields, strict=True))
+    if isinstance(wide, TupleGetItemPattern) and isinstance(narrow, TupleGetItemPattern):
+        return wide.index in (None, narrow.index) and covers(wide.tuple, narrow.tuple, depth)
+    return isinstance(wide, ConstantPattern)
+
+
+def _required(pattern: DFPattern) -> list[DFPattern]:
+    """The parts that a match has in any case: those in one of several alternatives left out."""
+    found: list[DFPattern] = []
+    todo, seen = [pattern], {pattern}
+    while todo:
+        part = todo.pop()
+        found.append(part)
+        if not isinstance(part, AltPattern):
+            todo += [c for c in part.children() if c not in seen]
+            seen.update(part.children())
+    return found
+
+
+def _attributes(pattern: DFPattern) -> tuple[dict[str, object], DFPattern]:
+    """The attributes that a pattern asks for at its root, and the pattern without them."""
+    found: dict[str, object] = {}
+    while isinstance(pattern, AttrPattern):
+        found.update(pattern.attrs)
+        pattern = pattern.pattern
+    return found, pattern
+
+
+def _plain(pattern: DFPattern) -> DFPattern:
+    while isinstance(pattern, (AttrPattern, TypePattern, DataTypePattern, ShapePattern)):
+        pattern = pattern.pattern
+    return pattern

@@ -1,0 +1,29 @@
+"""The external functions of a module: those that a back end compiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+
+
+def external_functions(mod: IRModule) -> Iterator[tuple[Function, str]]:
+    """Each external function once, global or local, with the global function that it is (in)."""
+    seen = set()
+    for gv, func in mod.functions.items():
+        for node in post_order(func):
+            if isinstance(node, Function) and "Compiler" in node.attrs and node not in seen:
+                seen.add(node)
+                yield node, gv.name_hint
+
+
+def symbol_of(func: Function) -> str:
+    """The symbol of an external function; of 2020, when it had another name, as well."""
+    return str(func.attrs.get("global_symbol") or func.attrs.get("ExternalSymbol") or "")
+
+
+def is_external(func: Function) -> bool:
+    """Whether a back end compiles the function."""
+    return "Compiler" in func.attrs

@@ -1,0 +1,174 @@
+"""Experiments with the pattern table of a pipeline: what would match if the module differed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from byoc_lab.lab.linting.context import Context
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.fold.fold_constant import FoldConstant
+from byoc_lab.passes.fold.fold_scale_axis import FoldScaleAxis
+from byoc_lab.passes.framework.context import PassContext
+from byoc_lab.passes.framework.infer_type import InferType
+from byoc_lab.passes.framework.passes import Pass, Sequential, is_optimizable
+from byoc_lab.passes.framework.predicates import ask_operator
+from byoc_lab.passes.normal_form.to_graph_normal_form import ToGraphNormalForm
+from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
+from byoc_lab.relay.build_module import bind_params_by_name
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, Var
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.patterns import DFPattern
+from byoc_lab.relay.patterns.below import post_order_patterns, root_operators
+from byoc_lab.relay.patterns.grouping import find_groups
+from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
+from byoc_lab.relay.patterns.matcher import find_match
+from byoc_lab.relay.patterns.patterns import CallPattern, ConstantPattern
+from byoc_lab.relay.typing.infer import infer_module
+
+
+@dataclass(frozen=True, eq=False)
+class Escape:
+    """A match that is not made: `value`, inside it, has a `user` outside. entry: its name."""
+
+    entry: str
+    value: Expr
+    user: Expr
+
+
+class Experiment:
+    """The passes of a pipeline up to MergeComposite, run on a typed module and its variants."""
+
+    def __init__(self, mod: IRModule, context: Context):
+        self.mod = infer_module(mod)
+        self.context = context
+        self.passes = context.before(MergeComposite)
+
+    def runs(self, kind: type[Pass]) -> bool:
+        """Whether a pass of a kind runs before MergeComposite."""
+        return any(isinstance(p, kind) for p in self.passes)
+
+    def without_lets(self) -> Counter[str]:
+        """The composites that there would be in addition if the module had no lets."""
+        return self._gained(ToGraphNormalForm()(self.mod))
+
+    def with_values(self, names: Iterable[str]) -> Counter[str]:
+        """The same if these parameters of @main were bound to values."""
+        main = self.mod["main"]
+        values = {p.name_hint: _some_value(p) for p in main.params if p.name_hint in set(names)}
+        variant = self.mod.copy()
+        variant["main"] = bind_params_by_name(main, values)
+        return self._gained(variant)
+
+    def simplified(self) -> Counter[str]:
+        """The same if norms were decomposed and folded before."""
+        with PassContext(opt_level=3):
+            passes = [SimplifyInference(), FoldConstant(), FoldScaleAxis()]
+            return self._gained(Sequential(passes)(self.mod))
+
+    def escapes(self) -> Iterator[Escape]:
+        """The matches that a user outside prevents, where a call inside stays on the host.
+
+        Only for modules that the passes before MergeComposite leave as they are.
+        """
+        if any(not isinstance(p, InferType) for p in self.passes):
+            return
+        for func in self.mod.functions.values():
+            if not is_optimizable(func):
+                continue
+            graph = IndexedGraph(func)
+            groups = [g for _, p, *_ in self.context.table for g in find_groups(p, graph)]
+            taken = {n for g in groups for n in g.nodes}
+            for name, pattern, *_ in self.context.table:
+                for root in _ends(pattern, graph):
+                    inside = _calls_in(pattern, root, graph)
+                    if any(n not in taken and not self._is_supported(n) for n in inside):
+                        escape = _escape(name, root, inside, graph)
+                        if escape is not None:
+                            yield escape
+
+    def operators(self, names: Iterable[str]) -> set[str]:
+        """The operators that the patterns of these names call."""
+        wanted = set(names)
+        return {
+            op
+            for entry, pattern, *_ in self.context.table
+            if entry in wanted
+            for part in post_order_patterns(pattern)
+            if isinstance(part, CallPattern) and (op := part.op_name())
+        }
+
+    @cached_property
+    def wants_constants(self) -> bool:
+        """Whether a pattern of the table asks for a constant."""
+        return any(
+            isinstance(part, ConstantPattern)
+            for _, pattern, *_ in self.context.table
+            for part in post_order_patterns(pattern)
+        )
+
+    def _gained(self, variant: IRModule) -> Counter[str]:
+        return self._composites(variant) - self._plain
+
+    @cached_property
+    def _plain(self) -> Counter[str]:
+        return self._composites(self.mod)
+
+    def _composites(self, mod: IRModule) -> Counter[str]:
+        merge = MergeComposite([tuple(entry) for entry in self.context.table])
+        with PassContext(opt_level=3):
+            merged = Sequential([*self.passes, merge])(infer_module(mod))
+        return Counter(
+            str(node.op.attrs["Composite"])
+            for func in merged.functions.values()
+            for node in post_order(func)
+            if isinstance(node, Call)
+            and isinstance(node.op, Function)
+            and "Composite" in node.op.attrs
+        )
+
+    def _is_supported(self, node: Expr) -> bool:
+        """Whether a target supports the operator alone, so that the match is not needed."""
+        if not (isinstance(node, Call) and isinstance(node.op, Op)):
+            return False
+        for p in self.context.running:
+            if not isinstance(p, AnnotateTarget):
+                continue
+            for target in p.targets:
+                predicate = p.predicate(node.op, target)
+                if predicate is not None and ask_operator(predicate, node, target):
+                    return True
+        return False
+
+
+def _some_value(param: Var) -> np.ndarray:
+    ty = param.checked_type
+    assert isinstance(ty, TensorType)
+    return np.ones(ty.concrete_shape, ty.dtype)
+
+
+def _ends(pattern: DFPattern, graph: IndexedGraph) -> list[Expr]:
+    """The calls of a graph that a match of the pattern may end with."""
+    return [c for op in root_operators(pattern) or () for c in graph.calls_of.get(op, ())]
+
+
+def _calls_in(pattern: DFPattern, root: Expr, graph: IndexedGraph) -> list[Expr]:
+    """The calls of the match that ends with `root`; none if there is no match."""
+    taken = find_match(pattern, root, graph) or {}
+    calls = {e for p, found in taken.items() if isinstance(p, CallPattern) for e in found}
+    return sorted(calls, key=graph.index.__getitem__)
+
+
+def _escape(name: str, root: Expr, inside: list[Expr], graph: IndexedGraph) -> Escape | None:
+    for value in inside:
+        for user in graph.outputs[value] if value is not root else ():
+            if user not in inside and not graph.dominates(root, user):
+                return Escape(name, value, user)
+    return None

@@ -1,0 +1,80 @@
+"""Lint rule BYL018 composite-name: a composite's name does not name its back end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
+from byoc_lab.lab.linting.composites import composites_in, prefix_of
+from byoc_lab.lab.linting.context import Context
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.patterns import is_op, wildcard
+
+_T = "Tensor[(2, 3), float32]"
+
+
+def _text(name: str) -> str:
+    return (
+        f'def @main(%x: {_T}) {{\n  %0 = fn (%p: {_T}, Composite="{name}") {{\n'
+        "    nn.relu(%p)\n  };\n  %0(%x)\n}"
+    )
+
+
+def _annotate() -> Sequence[Pass]:
+    return [AnnotateTarget("dnnl")]
+
+
+def _undotted() -> Sequence[Pass]:
+    return [MergeComposite([("dnnl_relu", is_op("nn.relu")(wildcard()))]), *_annotate()]
+
+
+class CompositeName(LintRule):
+    """The name of a composite function or pattern does not begin with the name of a target.
+
+    ## Why is this bad?
+    AnnotateTarget offloads a composite function to the target whose name stands before the first
+    dot of the composite's name. A name without a dot, or with another word before it, is never
+    offloaded; no message says so.
+
+    ## What to do instead
+    Name the pattern "<target>.<what it computes>", for example "dnnl.conv2d_relu".
+
+    ## References
+    TVM 0.16, src/relay/transforms/annotate_target.cc.
+    """
+
+    code, name = "BYL018", "composite-name"
+    severity = Severity.WARNING
+    VALID = (
+        Sample(_text("dnnl.relu"), pipeline=_annotate),
+        Sample(_text("relu")),
+    )
+    INVALID = (
+        Sample(_text("relu"), pipeline=_annotate),
+        Sample(_text("dnn.relu"), pipeline=_annotate),
+        Sample(f"def @main(%x: {_T}) {{\n  nn.relu(%x)\n}}", pipeline=_undotted),
+    )
+
+    def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
+        if not any(isinstance(p, AnnotateTarget) for p in context.running):
+            return
+        targets = context.targets
+        named: dict[str, tuple[Expr | None, str | None]] = {}
+        named.update((str(name), (None, None)) for name, *_ in context.table)
+        named.update(composites_in(mod))
+        for name, (node, function) in named.items():
+            prefix = prefix_of(name)
+            if prefix in targets:
+                continue
+            asked = " or ".join(f'"{t}."' for t in targets)
+            what = "has no dot" if not prefix else f"begins with {prefix!r}, which is no target"
+            yield self.finding(
+                f"the name of the composite {name!r} {what}: AnnotateTarget will not offload it",
+                f"give the pattern a name that begins with {asked}",
+                node,
+                function=function,
+            )

@@ -1,0 +1,56 @@
+"""Lint rule BYL030 shadowed-pattern: earlier entries of the table take all that a pattern needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
+from byoc_lab.lab.linting.context import Context
+from byoc_lab.lab.linting.covering import always_takes_part
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
+
+_TEXT = "def @main(%x: Tensor[(2, 3), float32]) {\n  nn.relu(tanh(%x))\n}"
+
+
+def _table(*order: int) -> Sequence[Pass]:
+    tanh = is_op("tanh")(wildcard())
+    table = [("dnnl.tanh", tanh), ("dnnl.tanh_relu", is_op("nn.relu")(is_op("tanh")(wildcard())))]
+    return [MergeComposite([table[n] for n in order])]
+
+
+class ShadowedPattern(LintRule):
+    """Wherever a pattern of the table matches, an earlier entry has already taken part of it.
+
+    ## Why is this bad?
+    MergeComposite tries the entries in order. What an earlier entry matched is inside a composite
+    function, where later entries do not look. A short pattern before a longer one with the same
+    operator hides the longer one, without a message.
+
+    ## What to do instead
+    Put the longer, more particular patterns first.
+
+    ## References
+    TVM 0.16, src/relay/transforms/merge_composite.cc.
+    """
+
+    code, name = "BYL030", "shadowed-pattern"
+    severity = Severity.WARNING
+    VALID = (Sample(_TEXT, pipeline=lambda: _table(1, 0)),)
+    INVALID = (Sample(_TEXT, pipeline=lambda: _table(0, 1)),)
+
+    def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
+        earlier: list[tuple[str, DFPattern]] = []
+        for name, pattern, *check in context.table:
+            by = next((n for n, p in earlier if always_takes_part(p, pattern)), None)
+            if by is not None:
+                yield self.finding(
+                    f"the pattern {name!r} never matches: the earlier {by!r} takes part of every "
+                    f"match",
+                    f"put {name!r} before {by!r}",
+                    None,
+                )
+            if not check or check[0] is None:  # one with a check may leave it to the next
+                earlier.append((name, pattern))

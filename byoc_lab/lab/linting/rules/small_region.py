@@ -1,0 +1,112 @@
+"""Lint rule BYL028 small-region: a region computes less than its call costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject, called
+from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.relay.analysis.regions import Region
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.ir.visit import post_order
+
+MIN_WORK = 1000
+"""Operations, or numbers moved, of about a microsecond on a CPU: the least that a call costs."""
+
+
+def _text(size: int) -> str:
+    return (
+        f"def @main(%x: Tensor[({size}, 8), float32]) {{\n"
+        '  %0 = annotation.compiler_begin(%x, compiler="dnnl");\n  %1 = nn.relu(%0);\n'
+        '  annotation.compiler_end(%1, compiler="dnnl")\n}'
+    )
+
+
+class SmallRegion(LintRule):
+    """A region computes so little that calling it costs more than the work itself.
+
+    It is a hint, for a back end that is known: `lint(mod, backend=...)`. The estimate counts
+    operations, or numbers where an operator only moves them; the limit is about one microsecond on
+    a CPU.
+
+    ## Why is this bad?
+    Each call of an external function passes its tensors over the boundary. A small region also
+    keeps the host from fusing the operator with its neighbours.
+
+    ## What to do instead
+    Merge the region with a neighbour, or leave the operator to the host. DNNL's pipeline
+    `partition_for_dnnl` gives such regions back to the host.
+
+    ## References
+    TVM 0.16, python/tvm/relay/op/contrib/dnnl.py, `prune_dnnl_subgraphs`.
+    """
+
+    code, name = "BYL028", "small-region"
+    severity = Severity.INFO
+    VALID = (Sample(_text(1000), backend="dnnl"), Sample(_text(2)))
+    INVALID = (Sample(_text(2), points_at="nn.relu", backend="dnnl"),)
+
+    def check(self, subject: Subject) -> Iterator[Finding]:
+        backend = subject.context.backend
+        if backend is None or not subject.annotated or subject.unmerged:
+            return  # before merging each operator is a region
+        for region in subject.offloaded:
+            if region.target != backend.name or not region.outputs:
+                continue
+            work = _work(region, subject)
+            if work is not None and work < MIN_WORK:
+                members = subject.in_order(region)
+                calls = [n for n in members if isinstance(n, Call) and not is_annotation(n)]
+                if not calls:
+                    continue
+                yield self.finding(
+                    f"region {subject.number(region)} of {region.target} "
+                    f"({', '.join(map(called, calls[:4]))}) does about {work} operations, less "
+                    f"than a call of it costs",
+                    "merge it with a neighbour, or leave its operators to the host",
+                    calls[-1],
+                    subject,
+                )
+
+
+def _work(region: Region, subject: Subject) -> int | None:
+    """The operations of a region, or numbers moved; None where they are not known."""
+    total = 0
+    for node in region.nodes:
+        typed = subject.typed.get(node)
+        if typed is None:
+            return None
+        inner: list[Expr] = [typed]
+        if isinstance(typed, Call) and isinstance(typed.op, Function):
+            inner = list(post_order(typed.op))
+        for part in inner:
+            if isinstance(part, Call) and isinstance(part.op, Op) and not is_annotation(part):
+                count = _of_call(part)
+                if count is None:
+                    return None
+                total += count
+    return total
+
+
+def _of_call(call: Call) -> int | None:
+    assert isinstance(call.op, Op)
+    flops = call.op.definition.flops
+    if flops is None:
+        return None
+    types = [a.checked_type for a in call.args]
+    results = list(_tensors(call.checked_type))
+    if not all(t.is_static for ty in types for t in _tensors(ty)):
+        return None
+    if not all(t.is_static for t in results):
+        return None
+    moved = sum(prod(t.concrete_shape) for t in results)
+    return max(moved, int(flops(call.attrs, types, call.checked_type)))
+
+
+def _tensors(ty: Type) -> Iterator[TensorType]:
+    """A tensor type, or those in a tuple."""
+    for part in ty.fields if isinstance(ty, TupleType) else (ty,):
+        if isinstance(part, TensorType):
+            yield part

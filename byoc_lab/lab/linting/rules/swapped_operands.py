@@ -1,0 +1,90 @@
+"""Lint rule BYL021 swapped-operands: AnnotateTarget meets a call that is annotated in part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject, called
+from byoc_lab.lab.linting.edits import Begin, Proposal, argument_edge
+from byoc_lab.lab.linting.subject import DEFAULT
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.relay.analysis.annotations import BEGIN, compiler_of, is_annotation
+from byoc_lab.relay.ir.expr import Call, Expr
+
+_T = "Tensor[(2, 3), float32]"
+_HEAD = (
+    f'def @main(%x: {_T}, %y: {_T}) {{\n  %0 = annotation.compiler_begin(%y, compiler="dnnl");\n'
+)
+
+
+def _annotate() -> Sequence[Pass]:
+    return [AnnotateTarget("dnnl", era="0.16")]
+
+
+class SwappedOperands(LintRule):
+    """AnnotateTarget will run on a call of which some arguments have a begin, and the first not.
+
+    ## Why is this bad?
+    TVM's AnnotateTarget puts the arguments that already have a begin first: `subtract(%x, begin(%y)
+    )` becomes `subtract(begin(%y), begin(%x))`. The module computes something else, without a
+    message. byoc_lab's AnnotateTarget keeps the order unless it is told era="0.16".
+
+    ## What to do instead
+    Put a begin on the other arguments too, or remove the one that is there.
+
+    ## References
+    TVM 0.16, src/relay/transforms/annotate_target.cc, `AnnotateArgs`.
+    """
+
+    code, name = "BYL021", "swapped-operands"
+    explains = ("BYL001",)
+    VALID = (
+        Sample(
+            f'{_HEAD}  %1 = annotation.compiler_begin(%x, compiler="dnnl");\n'
+            '  %2 = subtract(%1, %0);\n  annotation.compiler_end(%2, compiler="dnnl")\n}',
+            pipeline=_annotate,
+        ),
+    )
+    INVALID = (
+        Sample(
+            f'{_HEAD}  %1 = subtract(%x, %0);\n  annotation.compiler_end(%1, compiler="dnnl")\n}}',
+            points_at="subtract",
+            argument=0,
+            pipeline=_annotate,
+        ),
+    )
+
+    def check(self, subject: Subject) -> Iterator[Finding]:
+        passes = [p for p in subject.context.running if isinstance(p, AnnotateTarget)]
+        if not passes or not subject.annotated:
+            return
+        swaps = any(p.era for p in passes)
+        for node in subject.nodes:
+            if not isinstance(node, Call) or is_annotation(node):
+                continue
+            begun = [n for n, a in enumerate(node.args) if _is_kept(a)]
+            if not begun or 0 in begun:
+                continue
+            bare = [n for n in range(len(node.args)) if n not in begun]
+            compiler = compiler_of(node.args[begun[0]])
+            title = (
+                f'put compiler_begin(..., "{compiler}") on the other arguments of {called(node)}'
+            )
+            begins = tuple(Begin((argument_edge(node, n),), compiler) for n in bare)
+            who = "it will put them" if swaps else "that of TVM 0.16 puts them"
+            yield self.finding(
+                f"arguments {', '.join(map(str, begun))} of {called(node)} have a begin when "
+                f"AnnotateTarget runs, and argument 0 does not: {who} first",
+                "put a begin on the other arguments too, or remove it from these",
+                node,
+                subject,
+                0,
+                severity=Severity.ERROR if swaps else Severity.WARNING,
+                covers=frozenset([node]),
+                proposals=[Proposal(title, subject.name, begins)],
+            )
+
+
+def _is_kept(argument: Expr) -> bool:
+    return is_annotation(argument, BEGIN) and compiler_of(argument) != DEFAULT

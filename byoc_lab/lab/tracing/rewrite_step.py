@@ -1,0 +1,50 @@
+"""`RewriteStep`: one rewrite of a pass by itself."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from byoc_lab.lab.diffing import Diff
+from byoc_lab.lab.tracing.lineage import ComposedLineage
+from byoc_lab.lab.tracing.provenance import Provenance
+from byoc_lab.passes.framework.hook import Event
+from byoc_lab.relay.ir.module import IRModule
+
+if TYPE_CHECKING:
+    from byoc_lab.lab.tracing.stages import Stage
+
+
+class RewriteStep:
+    """One rewrite: the modules before and after it.
+
+    event: the rewrite. before, after: the states of the pass around it. provenances: where the
+    nodes of these two come from in the input of the pass. is_reported: see `Stage.is_reported`.
+    """
+
+    def __init__(self, stage: Stage, number: int):
+        self.is_reported: bool = stage.is_reported
+        self.event: Event = stage.events[number - 1]
+        self.before: IRModule = stage.state_after(number - 1)
+        self.after: IRModule = stage.state_after(number)
+        self.provenances = tuple(
+            Provenance(stage.before, state, stage.events[:count], whole=False)
+            for count, state in ((number - 1, self.before), (number, self.after))
+        )
+
+    @cached_property
+    def diff(self) -> Diff:
+        """The diff of the two states, in which a node that kept its place is paired with itself."""
+        return Diff(self.before, self.after, self._lineage)
+
+    def _lineage(self) -> ComposedLineage | None:
+        if not self.is_reported:
+            return None
+        first, second = self.provenances
+        places = {first.identity(node): node for node in first.results}
+        pairs = {
+            places[place]: node
+            for node in second.results
+            if (place := second.identity(node)) in places
+        }
+        return ComposedLineage([pairs])

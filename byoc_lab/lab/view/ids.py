@@ -1,0 +1,76 @@
+"""`Ids`: the ids of nodes in what the browser draws. A node keeps its id from stage to stage."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from byoc_lab.lab.tracing.provenance import Provenance
+from byoc_lab.relay.ir.expr import Expr, Var
+
+
+class Ids:
+    """The ids of nodes. Copies of a variable share an id, because InferType copies variables."""
+
+    def __init__(self) -> None:
+        self._ids: dict[Hashable, str] = {}
+        self._made = 0
+
+    @staticmethod
+    def _key(node: Expr) -> Hashable:
+        return node.vid if isinstance(node, Var) else node
+
+    def get(self, node: Expr | None) -> str | None:
+        return None if node is None else self._ids.get(self._key(node))
+
+    def of(self, node: Expr) -> str:
+        """The id of a node, created if it has none."""
+        if self._key(node) not in self._ids:
+            self._ids[self._key(node)] = self._new()
+        return self._ids[self._key(node)]
+
+    def inherit(self, node: Expr, ancestor: Expr) -> None:
+        self._ids.setdefault(self._key(node), self.of(ancestor))
+
+    def follow(self, provenance: Provenance) -> set[str]:
+        """Give the nodes of a result the ids of the nodes whose places they have; returns the ids
+        of those that replaced a node.
+
+        The others are the node of the input that has the id. Where several nodes have the place of
+        one, the first keeps its id.
+        """
+        used: set[str] = set()
+        replaced: set[str] = set()
+        created: list[Expr] = []
+        for node in provenance.results:
+            first = provenance.identity(node)
+            if first in provenance.inputs:
+                self._assign(node, self.of(first), used)
+            else:
+                created.append(node)
+        for node in created:
+            first = provenance.identity(node)
+            old = _replaced_by(node, provenance)
+            known = self.get(first) or (self.of(old) if old is not None else self._new())
+            ident = self._assign(node, known, used)
+            self._ids.setdefault(self._key(first), ident)
+            if old is not None and ident == self.get(old):
+                replaced.add(ident)
+        return replaced
+
+    def _assign(self, node: Expr, ident: str, used: set[str]) -> str:
+        if not isinstance(node, Var):  # copies of a variable share one
+            ident = self._new() if ident in used else ident
+            used.add(ident)
+        return self._ids.setdefault(self._key(node), ident)
+
+    def _new(self) -> str:
+        self._made += 1
+        return f"n{self._made}"
+
+
+def _replaced_by(node: Expr, provenance: Provenance) -> Expr | None:
+    """The node of the input that a created node took the place of."""
+    origins = provenance.origins(node)
+    if origins and provenance.images(origins[0])[0] is node:
+        return origins[0]
+    return None

@@ -1,0 +1,38 @@
+"""Patterns that no expression can match, told by the definitions of the operators they name."""
+
+from __future__ import annotations
+
+from byoc_lab.relay.ir.expr import Op
+from byoc_lab.relay.patterns.below import post_order_patterns
+from byoc_lab.relay.patterns.patterns import AttrPattern, CallPattern, DFPattern, ExprPattern
+
+
+def why_impossible(pattern: DFPattern) -> str:
+    """Why no module can have a match of a pattern; empty if one may."""
+    for part in post_order_patterns(pattern):
+        op = _operator(part)
+        if op is None:
+            continue
+        if isinstance(part, CallPattern) and part.args is not None:
+            wanted, known = len(part.args), op.num_inputs
+            if known >= 0 and wanted != known:
+                return f"asks for {wanted} operands of {op.name}, which has {known}"
+        if isinstance(part, AttrPattern) and isinstance(part.pattern, CallPattern):
+            schema = op.definition.attrs
+            fields = [f.name for f in schema.fields] if schema is not None else []
+            for name in part.attrs:
+                if name not in fields:
+                    return f"asks for the attribute {name!r}, which {op.name} does not have"
+    return ""
+
+
+def _operator(part: DFPattern) -> Op | None:
+    """The operator that a pattern of a call asks for."""
+    call = part.pattern if isinstance(part, AttrPattern) else part
+    if not isinstance(call, CallPattern):
+        return None
+    inner = call.op
+    while isinstance(inner, AttrPattern):
+        inner = inner.pattern
+    named = inner.expr if isinstance(inner, ExprPattern) else None
+    return named if isinstance(named, Op) else None

@@ -1,0 +1,10 @@
+"""Lint rule BYL018 composite-name."""
+
+from __future__ import annotations
+
+from byoc_lab.lab.linting.rules.composite_name import CompositeName
+from tests.lab.linting.samples import RuleChecks
+
+
+class TestCompositeName(RuleChecks):
+    rule = CompositeName
