@@ -187,7 +187,7 @@ def _placeholders(
     for spec in program.graph_signature.input_specs:
         name = str(getattr(spec.arg, "name", ""))
         node = nodes.get(name)
-        if node is None or (not node.users and spec.kind.name != "USER_INPUT"):
+        if node is None or not (node.users or _is_tensor_input(spec, node)):
             continue
         with converter.settle.placed(spec.target or name):
             if spec.kind.name == "USER_INPUT":
@@ -205,6 +205,11 @@ def _placeholders(
             converter.values[node] = weights[spec.target] = variable
             params[spec.target] = array
     return {**inputs, **weights}, params
+
+
+def _is_tensor_input(spec: Any, node: Any) -> bool:
+    """Not weights, and not the numbers that the program was exported for."""
+    return spec.kind.name == "USER_INPUT" and hasattr(node.meta["val"], "shape")
 
 
 def _type(node: Any, name: str) -> TensorType:

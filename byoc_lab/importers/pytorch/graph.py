@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from byoc_lab import relay
 from byoc_lab.errors import ByocLabError, ImporterError, UnsupportedOperatorError
 from byoc_lab.importers.pytorch.converters import converter_of
 from byoc_lab.importers.pytorch.node import Node, dtype_name, is_tensor_call, module_stack, place_of
@@ -70,7 +71,7 @@ class GraphConverter:
     def _converted(self, call: Any, kept: Kept | None) -> Any:
         node = Node(call, lambda other: self._value(other, kept, call), self.settle)
         if not is_tensor_call(call):
-            return AnyDim()
+            return self._settled(length(node))
         if node.name == "getitem":
             return node["0"][call.args[1]]
         converter = converter_of(node.name)
@@ -139,6 +140,24 @@ class GraphConverter:
             for i, call in enumerate(results):
                 single = len(results) == 1
                 self.values[call] = made if single else self.settle(TupleGetItem(made, i))
+
+
+LENGTHS = {
+    "add": relay.add, "sub": relay.subtract, "mul": relay.multiply, "floordiv": relay.floor_divide,
+}  # fmt: skip
+
+
+def length(node: Node) -> Any:
+    """A length that is known at run time, as an int64 scalar; `relay.Any()` for other such values,
+    of which nothing but the shapes of results depends."""
+    if node.overload == "sym_size":
+        axis = relay.const(node.axis(), "int64")
+        return relay.take(relay.shape_of(node["self"], "int64"), axis, axis=0)
+    if node.name in LENGTHS:
+        operands = [relay.const(v, "int64") if isinstance(v, int) else v for v in node.operands()]
+        if all(isinstance(o, Expr) for o in operands):
+            return LENGTHS[node.name](*operands)
+    return AnyDim()
 
 
 def _check_types(node: Node, found: Any) -> None:

@@ -88,6 +88,10 @@ class Node:
         """An argument: an expression for a tensor, a list of them, a plain value, or None."""
         return self._resolved(self.raw(name))
 
+    def operands(self) -> list[Any]:
+        """The arguments of a call of a Python operator."""
+        return [self._resolved(a) for a in self.fx.args]
+
     def _resolved(self, argument: Any) -> Any:
         if hasattr(argument, "op") and hasattr(argument, "meta"):
             return self._value(argument)
@@ -133,7 +137,8 @@ class Node:
 
     def dtype(self, name: str = "self") -> str:
         """The data type of an argument."""
-        return dtype_name(self.raw(name).meta["val"].dtype)
+        value = self.raw(name).meta["val"]
+        return dtype_name(value.dtype) if hasattr(value, "dtype") else "int64"
 
     @property
     def result(self) -> Any:

@@ -168,6 +168,7 @@ SHAPES: Functions = {
     "pad_negative": lambda x: F.pad(x, (-1, 2)),
     "reflect": lambda x: F.pad(x, (1, 2), mode="reflect"),
     "replicate": lambda x: F.pad(x[None], (1, 2, 1, 0), mode="replicate"),
+    "circular": lambda x: F.pad(x[None], (1, 2, 0, 1), mode="circular"),
     "zeros": lambda x: torch.zeros(2, 3) + x.sum(),
     "ones_like": torch.ones_like,
     "full": lambda x: torch.full((2, 3), 7.0) * x.mean(),

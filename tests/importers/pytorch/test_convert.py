@@ -79,6 +79,54 @@ def test_a_dynamic_batch_is_any() -> None:
         )
 
 
+class SmallViT(nn.Module):
+    """Patches and a class token through an encoder layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = nn.Conv2d(3, 16, 4, 4)
+        self.token = nn.Parameter(torch.randn(1, 1, 16))
+        self.encoder = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+
+    def forward(self, x: Any) -> Any:
+        y = self.patches(x).flatten(2).transpose(1, 2)
+        y = torch.cat([self.token.expand(x.shape[0], -1, -1), y], 1)
+        return self.encoder(y)[:, 0] * x.shape[0]
+
+
+def test_a_transformer_has_a_dynamic_batch_too() -> None:
+    torch.manual_seed(0)
+    model = SmallViT().eval()
+    example = torch.randn(2, 3, 8, 8)
+    program = torch.export.export(model, (example,), dynamic_shapes=({0: torch.export.Dim("n")},))
+    mod, _ = from_pytorch(program)
+    assert str(mod["main"].ret_type) == "Tensor[(?, 16), float32]"
+    for batch in (2, 5):
+        x = torch.randn(batch, 3, 8, 8)
+        found = byoc_lab.evaluate(mod, [x.numpy()]).value
+        np.testing.assert_allclose(found, model(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_recurrent_networks_are_unrolled(kind: str) -> None:
+    torch.manual_seed(0)
+    model = getattr(nn, kind)(4, 3, batch_first=True).eval()
+    x = torch.randn(2, 5, 4)
+    mod, _ = from_pytorch(model, (x,))
+    found = byoc_lab.evaluate(mod, [x.numpy()]).outputs[0]
+    np.testing.assert_allclose(found, model(x)[0].detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_numbers_among_the_inputs_are_those_of_the_export() -> None:
+    class Times(nn.Module):
+        def forward(self, x: Any, factor: float) -> Any:
+            return x * factor
+
+    mod, _ = from_pytorch(Times(), (X, 3.0))
+    assert [p.name_hint for p in mod["main"].params] == ["x"]
+    np.testing.assert_array_equal(byoc_lab.evaluate(mod, [X.numpy()]).value, X.numpy() * 3)
+
+
 def test_several_inputs_and_outputs_keep_their_order() -> None:
     class Several(nn.Module):
         def forward(self, a: Any, b: Any) -> Any:

@@ -12,6 +12,8 @@ from byoc_lab.importers.pytorch.converters import converts
 from byoc_lab.importers.pytorch.node import Node
 from byoc_lab.relay.ir.expr import Constant, Expr
 
+Shape = tuple[Any, ...]
+
 
 @converts("linear.default")
 def linear(node: Node) -> Any:
@@ -51,18 +53,20 @@ def addmm(node: Node) -> Any:
 
 @converts("mm.default")
 def mm(node: Node) -> Any:
-    return product(node["self"], node.static("self"), node["mat2"], node.static("mat2"))
+    return product(node, node["self"], node.shape("self"), node["mat2"], node.shape("mat2"))
 
 
 @converts("bmm.default")
 def bmm(node: Node) -> Any:
-    return product(node["self"], node.static("self"), node["mat2"], node.static("mat2"))
+    return product(node, node["self"], node.shape("self"), node["mat2"], node.shape("mat2"))
 
 
 @converts("baddbmm.default")
 def baddbmm(node: Node) -> Any:
     dtype = node.result_dtype
-    found = product(node["batch1"], node.static("batch1"), node["batch2"], node.static("batch2"))
+    found = product(
+        node, node["batch1"], node.shape("batch1"), node["batch2"], node.shape("batch2")
+    )
     alpha, beta = (Constant(np.asarray(node[n], dtype)) for n in ("alpha", "beta"))
     return beta * node["self"] + alpha * found
 
@@ -70,48 +74,65 @@ def baddbmm(node: Node) -> Any:
 @converts("matmul.default", "mv.default", "dot.default")
 def matmul(node: Node) -> Any:
     other = {"mv": "vec", "dot": "tensor"}.get(node.overload, "other")
-    return product(node["self"], node.static("self"), node[other], node.static(other))
+    return product(node, node["self"], node.shape("self"), node[other], node.shape(other))
 
 
-def product(a: Expr, left: tuple[int, ...], b: Expr, right: tuple[int, ...]) -> Expr:
-    """NumPy's matmul of two expressions of these shapes."""
+def product(node: Node, a: Expr, left: Shape, b: Expr, right: Shape) -> Expr:
+    """NumPy's matmul of two expressions of these shapes; batches may have one dynamic length."""
     if len(left) == 1:
-        found = product(relay.expand_dims(a, axis=0), (1, *left), b, right)
+        found = product(node, relay.expand_dims(a, axis=0), (1, *left), b, right)
         return relay.squeeze(found, axis=[0 if len(right) == 1 else len(right) - 2])
     if len(right) == 1:
-        found = product(a, left, relay.expand_dims(b, axis=1), (*right, 1))
+        found = product(node, a, left, relay.expand_dims(b, axis=1), (*right, 1))
         return relay.squeeze(found, axis=[len(left) - 1])
     if len(right) == 2:
         turned = relay.transpose(b, axes=(1, 0))
         rows = a if len(left) == 2 else relay.reshape(a, (-1, left[-1]))
         found = relay.nn.dense(rows, turned, units=right[1])
-        return found if len(left) == 2 else relay.reshape(found, (*left[:-1], right[1]))
-    batch = np.broadcast_shapes(left[:-2], right[:-2])
-    flat = math.prod(batch)
-    x, y = _batched(a, left, batch, flat), _batched(b, right, batch, flat)
+        return found if len(left) == 2 else reshaped(node, found, [*left[:-1], right[1]])
+    batch = _batch(node, left[:-2], right[:-2])
+    x, y = _batched(node, a, left, batch), _batched(node, b, right, batch)
     found = relay.nn.batch_matmul(x, relay.transpose(y, axes=(0, 2, 1)))
-    return found if len(batch) == 1 else relay.reshape(found, (*batch, left[-2], right[-1]))
+    return found if len(batch) == 1 else reshaped(node, found, [*batch, left[-2], right[-1]])
 
 
-def _batched(x: Expr, shape: tuple[int, ...], batch: tuple[int, ...], flat: int) -> Expr:
+def _batch(node: Node, left: Shape, right: Shape) -> Shape:
+    """The batches of a product; a dynamic length is that of both."""
+    rank = max(len(left), len(right))
+    pairs = zip((1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right, strict=True)
+    found: list[Any] = []
+    for x, y in pairs:
+        dynamic = [n for n in (x, y) if not isinstance(n, int)]
+        if len(dynamic) == 1:
+            node.fail(f"batches {left} and {right} cannot be broadcast while one is dynamic")
+        found.append(dynamic[0] if dynamic else y if x == 1 else x)
+    return tuple(found)
+
+
+def _batched(node: Node, x: Expr, shape: Shape, batch: Shape) -> Expr:
     """`x` broadcast to the batches, as one dimension of them."""
-    if shape[:-2] != batch:
+    static = all(isinstance(n, int) for n in batch)
+    if static and shape[:-2] != batch:
         x = relay.broadcast_to(x, (*batch, *shape[-2:]))
-    return x if len(batch) == 1 else relay.reshape(x, (flat, *shape[-2:]))
+    elif not static and len(shape) - 2 != len(batch):
+        node.fail(f"shape {shape} cannot be broadcast to the dynamic batches {batch}")
+    return x if len(batch) == 1 else relay.reshape(x, (-1, *shape[-2:]))
 
 
 @converts("scaled_dot_product_attention.default")
 def attention(node: Node) -> Any:
     """softmax(query @ key^T * scale + mask) @ value."""
-    q, k, v = (node.static(name) for name in ("query", "key", "value"))
-    dtype, rank = node.result_dtype, len(node.static("query"))
+    q, k, v = (node.shape(name) for name in ("query", "key", "value"))
+    dtype, rank = node.result_dtype, len(q)
+    if not all(isinstance(n, int) for n in (q[-1], q[-2], k[-2])):
+        node.fail(f"only the batch of attention may be dynamic, found {q} and {k}")
     if node["dropout_p"]:
         node.fail("dropout draws random numbers; call module.eval()")
     if node["enable_gqa"]:
         node.fail("grouped queries (enable_gqa) are not supported")
     order = [*range(rank - 2), rank - 1, rank - 2]
     turned = relay.transpose(node["key"], axes=order)
-    scores = product(node["query"], q, turned, tuple(k[i] for i in order))
+    scores = product(node, node["query"], q, turned, tuple(k[i] for i in order))
     scale = 1 / math.sqrt(q[-1]) if node["scale"] is None else float(node["scale"])
     scores = scores * Constant(np.asarray(scale, dtype))
     mask = node["attn_mask"]
@@ -123,8 +144,8 @@ def attention(node: Node) -> Any:
         scores = scores + relay.where(mask, zero, least)
     elif mask is not None:
         scores = scores + mask
-    shape = (*np.broadcast_shapes(q[:-2], k[:-2]), q[-2], k[-2])
-    return product(relay.nn.softmax(scores, -1), shape, node["value"], v)
+    shape = (*_batch(node, q[:-2], k[:-2]), q[-2], k[-2])
+    return product(node, relay.nn.softmax(scores, -1), shape, node["value"], v)
 
 
 @converts("einsum.default")

@@ -155,9 +155,18 @@ def expand(node: Node) -> Any:
     wanted = node.result_shape
     if list(node.shape()) == wanted:
         return node["self"]
-    if not all(isinstance(n, int) for n in wanted):
-        node.fail(f"expanding to dynamic lengths is not supported: {wanted}")
-    return relay.broadcast_to(node["self"], wanted)
+    if all(isinstance(n, int) for n in wanted):
+        return relay.broadcast_to(node["self"], wanted)
+    if node.overload == "expand_as":
+        lengths = relay.shape_of(node["other"], "int64")
+    else:
+        given = node["size"]
+        known = [n if isinstance(n, int) else g for n, g in zip(wanted, given, strict=True)]
+        if not all(isinstance(n, (int, Expr)) for n in known):
+            node.fail(f"lengths {given} are not known at run time either")
+        scalars = [relay.const(n, "int64") if isinstance(n, int) else n for n in known]
+        lengths = relay.stack(scalars, axis=0)
+    return reshaped(node, relay.broadcast_to(node["self"], node.typed(lengths)))
 
 
 @converts("repeat.default", "tile.default")
@@ -206,10 +215,21 @@ def pad(node: Node) -> Any:
         x, width = relay.strided_slice(x, begin, end), [(max(0, b), max(0, a)) for b, a in width]
     mode = node["mode"] if node.overload == "pad" else "constant"
     modes = {"constant": "constant", "reflect": "reflect", "replicate": "edge"}
+    if mode == "circular":
+        return _wrapped(node, x, width)
     if mode not in modes:
         node.fail(f"mode {mode!r:.40} is not supported; {', '.join(modes)} are")
     value = node["value"] or 0
     return relay.nn.pad(x, width, Constant(np.asarray(value, dtype)), pad_mode=modes[mode])
+
+
+def _wrapped(node: Node, x: Expr, width: list[tuple[int, int]]) -> Expr:
+    """The data repeats itself in the padding."""
+    for axis, (before, after) in enumerate(width):
+        if before or after:
+            places = np.pad(np.arange(node.static()[axis]), (before, after), mode="wrap")
+            x = relay.take(x, Constant(places), axis=axis, mode="clip")
+    return x
 
 
 @converts("reflection_pad1d.default", "reflection_pad2d.default", "replication_pad2d.default")
