@@ -177,8 +177,8 @@ def what_tvm_says(mistake):
 
 
 MISTAKES = (
-    no_codegen, unsupported_op, composite_refused, annotation_built, qnn_not_lowered, name_clash, operator_not_registered, untyped,
-    same_parameter_name, duplicate_variable, null_node,
+    no_codegen, unsupported_op, composite_refused, annotation_built, qnn_not_lowered, name_clash,
+    operator_not_registered, untyped, same_parameter_name, duplicate_variable, null_node,
     undefined_number, unknown_operator, attrs_type_key, unknown_attribute, missing_attribute,
     text_version, types_differ, do_not_broadcast, concatenated_shapes, under_constrained,
     unknown_function, not_equal, open_region_in_function,

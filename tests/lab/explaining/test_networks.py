@@ -90,10 +90,30 @@ def chain(length: int) -> IRModule:
 
 
 def test_the_cost_is_linear() -> None:
+    assert_linear(250, 1000)
+
+
+@pytest.mark.slow
+def test_the_cost_is_linear_for_large_modules() -> None:
+    assert_linear(1000, 5000)
+
+
+def assert_linear(*lengths: int) -> None:
     seconds = []
-    for length in (250, 1000):
+    for length in lengths:
+        mod = chain(length)
         start = time.perf_counter()
-        found = explain(chain(length), "dnnl")
+        found = explain(mod, "dnnl")
         assert found.by_cause["sub-pattern"][-1].call.op_name == "erf"
+        assert "not offloaded" in str(found) and len(found.as_dict()["calls"]) == length
         seconds.append(time.perf_counter() - start)
-    assert seconds[1] < 10 and seconds[1] < 8 * seconds[0], seconds
+    assert seconds[1] < 2 * lengths[1] / lengths[0] * seconds[0], seconds
+
+
+@pytest.mark.parametrize("bound", [True, False])
+def test_mobilenet_takes_less_than_three_seconds(bound: bool) -> None:
+    mod = network("mobilenet") if bound else relay.testing.mobilenet.get_workload()[0]
+    start = time.perf_counter()
+    str(explain(mod, "dnnl"))
+    str(explain(mod, "ccompiler"))
+    assert time.perf_counter() - start < 3

@@ -74,8 +74,8 @@ MESSAGES = (
         "TVM 0.7 to 0.19",
         "The code generator gets a composite where it can translate single operators only, or a "
         "composite of another shape than it was written for",
-        "Take the pattern out of the table of this compiler, or implement its composite in the code "
-        "generator",
+        "Take the pattern out of the table of this compiler, or implement its composite in the "
+        "code generator",
         ("InternalError: Check failed: (op_node) is false: Expects a single op.",),
         lesson="fused-ops",
     ),
