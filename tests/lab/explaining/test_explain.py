@@ -12,7 +12,7 @@ from byoc_lab import backends, relay
 from byoc_lab.errors import ArgumentError, UnknownNameError, UnknownNodeError
 from byoc_lab.lab.explaining import CAUSES, Explanation, explain
 from byoc_lab.lab.tracing import trace
-from byoc_lab.passes import PassContext
+from byoc_lab.passes import AnnotateTarget, InferType, PassContext
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.ir.expr import Call
 from byoc_lab.relay.ir.visit import post_order
@@ -193,6 +193,22 @@ def test_a_mistake_gives_one_message(
 ) -> None:
     with pytest.raises(error, match=message):
         explain(*arguments)
+
+
+def test_an_annotated_module() -> None:
+    mod = AnnotateTarget("dnnl")(InferType()(MOD))
+    with pytest.raises(ArgumentError, match="the module has annotations already, found annotation"):
+        explain(mod, "dnnl")
+    (found,) = explain(mod, "dnnl", pipeline=["MergeCompilerRegions", "PartitionGraph"])
+    assert found.offloaded and found.region == "tvmgen_default_dnnl_main_0"
+
+
+def test_a_partitioned_module() -> None:
+    mod = backends.partition(IRModule.from_expr(relay.sin(nn.relu(x()))), "dnnl")
+    found = explain(mod, "dnnl")
+    assert [e.status for e in found] == ["offloaded", "host", "offloaded"]
+    (region,) = {e.region for e in found.offloaded}  # PartitionGraph names it a second time
+    assert region == "tvmgen_default_tvmgen_default_dnnl_main_0"
 
 
 def test_a_reversed_add_that_crashes_a_check() -> None:
