@@ -16,6 +16,7 @@ from byoc_lab.passes import AnnotateTarget, InferType, PassContext
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.ir.expr import Call
 from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.patterns import is_constant, is_op, wildcard
 from byoc_lab.run import reference
 from tests.lab.explaining.planted import ALL, NPU, OTHER, Planted, conv, entry, weight, x
 
@@ -162,6 +163,26 @@ def test_like_calls_are_one_group() -> None:
     assert "<td>sin</td><td>3: %2, %5" in found._repr_html_()
 
 
+def test_calls_that_need_one_change_share_its_run() -> None:
+    """Weights are to be bound and passes to be run: no single change is enough."""
+    pattern = is_op("nn.relu")(
+        is_op("add")(is_op("nn.conv2d")(wildcard(), is_constant()), wildcard())
+    )
+    backends.register(NPU, patterns=[entry("conv_bias_relu", pattern)])
+    kernel = relay.var("w", shape=(4, 4, 3, 3))
+    first = nn.conv2d(x(), kernel, padding=(1, 1), channels=4, kernel_size=(3, 3))
+    names = ("gamma", "beta", "mean", "var")
+    norm = nn.batch_norm(first, *[relay.var(n, shape=(4,)) for n in names])[0]
+    found = explain(IRModule.from_expr(nn.relu(norm)), NPU)
+    assert [e.name for e in found.host] == ["nn.conv2d", "nn.batch_norm", "nn.relu"]
+    changes = [e.change for e in found]
+    for change in changes:
+        assert change is not None and "bind all weights" in str(change)
+        assert "run SimplifyInference and FoldConstant and FoldScaleAxis" in str(change)
+        assert change.call in set(post_order(change.setup.mod["main"]))
+    assert len({id(c.setup.mod) for c in changes if c}) == 1
+
+
 def test_only_weights_are_bound() -> None:
     names = ("gamma", "beta", "mean", "var")
     norm = nn.batch_norm(x(), *[relay.var(n, shape=(4,)) for n in names])[0]
@@ -216,15 +237,7 @@ def test_a_reversed_add_that_crashes_a_check() -> None:
         return root.args[0].op_name == "nn.conv2d"
 
     add = relay.add(relay.var("b", shape=(4, 1, 1)), conv())
-    table = [
-        entry(
-            "bias",
-            relay.dataflow_pattern.is_op("add")(
-                relay.dataflow_pattern.wildcard(), relay.dataflow_pattern.wildcard()
-            ),
-            check,
-        )
-    ]
+    table = [entry("bias", is_op("add")(wildcard(), wildcard()), check)]
     backends.register(NPU, patterns=table)
     with pytest.raises(Exception, match=r"the check of the pattern .* raised AttributeError"):
         explain(IRModule.from_expr(add), NPU)
