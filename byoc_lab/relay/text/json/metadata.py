@@ -33,7 +33,7 @@ from byoc_lab.relay.ir.attrs import (
 )
 from byoc_lab.relay.ir.dims import Any as AnyDim
 from byoc_lab.relay.ir.dims import SizeName, Symbolic
-from byoc_lab.relay.ir.expr import Constant
+from byoc_lab.relay.ir.expr import Constant, Expr
 from byoc_lab.relay.ir.ndarray import numpy_dtype
 from byoc_lab.relay.ir.source_map import Source
 from byoc_lab.relay.text.dim_expressions import EXPRESSIONS, SYMBOLS, Tree, from_node, tree_of
@@ -177,7 +177,8 @@ class GraphReader:
             made = self.make(node, depth + 1)
             if isinstance(made, int) and not -(2**63) <= made < 2**64:
                 raise ValueError(f"node {number} is an integer of more than 64 bits")
-            self.made[number], self.parts[number] = made, self.counts.pop()
+            parts = self.counts.pop()  # an expression is printed once, wherever it is used
+            self.made[number], self.parts[number] = made, 1 if isinstance(made, Expr) else parts
         if self.counts:
             self.counts[-1] += self.parts[number]
             if self.counts[-1] > _MAX_PARTS:
