@@ -161,6 +161,10 @@ class Node:
             self.fail(f"length {axis} of {ty} must be known; give shape= to from_onnx")
         return found
 
+    def sizes(self, image: Expr) -> list[int]:
+        """The lengths behind batch and channels, which must be static."""
+        return [self.length(image, axis) for axis in range(2, self.rank(image))]
+
     def axis(self, number: int, rank: int) -> int:
         """An axis counted from 0. Raises for one that is out of range."""
         if not -rank <= number < rank:
