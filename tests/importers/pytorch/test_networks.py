@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 import byoc_lab  # noqa: E402
+from byoc_lab.backends.dnnl import native  # noqa: E402
 from byoc_lab.importers.pytorch import from_pytorch  # noqa: E402
 from byoc_lab.lab.checking.tolerances import bounded  # noqa: E402
 
@@ -35,6 +36,7 @@ def test_numbers_are_those_of_pytorch(name: str) -> None:
 
 
 @pytest.mark.native
+@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @pytest.mark.parametrize("name", ["unet", "encoder_layer", "quantized_conv"])
 def test_what_is_offloaded_computes_the_same(name: str) -> None:
     model, inputs = build(name)
