@@ -77,6 +77,7 @@ def test_regions_and_output_are_within_tolerance(report: Report) -> None:
         assert comparison.tolerance < 1e-4 * comparison.scale
 
 
+@pytest.mark.slow
 def test_agrees_with_onnx_runtime(before: IRModule, exe: Executable) -> None:
     """An independent implementation on the same weights, held to the same tolerance."""
     pytest.importorskip("onnx", reason="onnx is not installed: pip install 'byoc-lab[test]'")

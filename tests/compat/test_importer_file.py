@@ -60,6 +60,7 @@ def test_a_file_that_is_missing() -> None:
         load_importer("absent_importer.py")
 
 
+@pytest.mark.slow
 @pytest.mark.oracle
 @pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason()))
 def test_tvms_own_importer_of_onnx_models_gives_what_it_gives_in_tvm(tmp_path: Path) -> None:

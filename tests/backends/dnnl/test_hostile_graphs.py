@@ -203,6 +203,7 @@ def test_the_saved_module_is_valid_and_has_an_end() -> None:
         loader(saved() + b"x")
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=150)
 def test_changed_bytes(drawn: st.DataObject) -> None:

@@ -14,7 +14,7 @@ from byoc_lab.lab.checking.tolerances import bounded  # noqa: E402
 
 from .networks import NETWORKS, build  # noqa: E402
 
-SLOW = {"resnet18", "mobilenet_v2"}  # torch.export takes most of the time
+SLOW = {"resnet18", "mobilenet_v2", "mobilenet_v3"}  # torch.export takes most of the time
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,9 @@ def test_there_are_enough_kinds_of_faults() -> None:
     assert planted_somewhere == set(FAULTS) and len(FAULTS) >= 30
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n == "resnet-18" else n for n in NETWORKS]
+)
 def test_nothing_is_reported_for_clean_networks(name: str) -> None:
     found = byoc_lab.bisect(network(name), "dnnl")
     assert not found.found and found.stage is found.region is found.call is None

