@@ -3,7 +3,7 @@
 A step is, as plain data:
 
     stage, rewrite  the position of the stage (from 0) and of the rewrite in it (from 1)
-    modules         the module before this rewrite and after it, as in `state.py`, without pictures
+    modules         the module before this rewrite and after it, as in `state.py`
     hunks, replaced between the two, as in `state.py`
     event           the rewrite itself, as in `state.py`
 
@@ -27,7 +27,7 @@ def step_of(trace: Trace, ids: Ids, stage: int, rewrite: int) -> State:
     """
     recorded = trace[stage]
     step = recorded.step(rewrite)
-    builder = Builder(False, ids)
+    builder = Builder(ids)
     replaced: set[str] = set()
     if step.is_reported:
         earlier, later = map(ids.follow, step.provenances)

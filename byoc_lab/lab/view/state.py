@@ -13,7 +13,7 @@ The state is a JSON object (schema 1):
         findings  [{code, name, severity, message, what_to_do, node, line, function, operand}]
                   operand: the name of the argument at fault on that line ("%10"), or null
         stats     {key: number}
-        graph     SVG text, or null; graph_note: why it is null
+        scene     the graph to draw (see `scene.py`)
     stages        in order; a "module" has one, with `before` null:
         name, group (of the sequence it is in), changed, seconds (or null), summary
         skipped   why the pass did not run, or ""
@@ -35,12 +35,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from byoc_lab.errors import BuildError, MissingDependencyError
 from byoc_lab.lab.diffing import Diff, Row
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage, Trace
-from byoc_lab.lab.view.graph import GraphView
 from byoc_lab.lab.view.ids import Ids
+from byoc_lab.lab.view.picture import picture_of
+from byoc_lab.lab.view.scene import scene_of
 from byoc_lab.passes import Event
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, describe
 from byoc_lab.relay.ir.module import IRModule
@@ -66,28 +66,27 @@ def text_lines(obj: IRModule | Expr) -> list[Line]:
     return [line for line in lines if line.text.strip()]
 
 
-def trace_state(trace: Trace, graphs: bool = True) -> State:
-    """The state of a `Trace`. `graphs=False` leaves out the drawings: most of the work."""
-    return Builder(graphs).trace(trace)
+def trace_state(trace: Trace) -> State:
+    """The state of a `Trace`."""
+    return Builder().trace(trace)
 
 
 def module_state(
     mod: IRModule | Expr, findings: Iterable[Finding] = (), title: str = "", tab: str = "graph"
 ) -> State:
     """The state of a module, function or expression, with the findings to show in it."""
-    return {**Builder(True).module_only(mod, list(findings), title), "tab": tab}
+    return {**Builder().module_only(mod, list(findings), title), "tab": tab}
 
 
 def diff_state(diff: Diff, title: str = "") -> State:
     """The state of a `Diff`."""
-    return Builder(True).diff_only(diff, title)
+    return Builder().diff_only(diff, title)
 
 
 class Builder:
     """Builds one state. `ids`: those of an earlier state, so that nodes keep their ids."""
 
-    def __init__(self, graphs: bool, ids: Ids | None = None):
-        self.graphs = graphs
+    def __init__(self, ids: Ids | None = None):
         self.ids = ids or Ids()
         self.modules: list[State] = []
         self.known: dict[Hashable, int] = {}
@@ -226,26 +225,18 @@ class Builder:
                 at.setdefault(self.ids.of(p), n)
         for gv, func in mod.functions.items() if isinstance(mod, IRModule) else ():
             names[f"@{gv.name_hint}"] = self.ids.of(func)
-        view = GraphView(mod)
+        picture = picture_of(mod)
+        in_text = {ident for _, ident in shown} | set(names.values())
         made: State = {
             "lines": shown,
             "names": names,
             "findings": [self.finding(f, at, lines) for f in findings],
             "stats": {
-                **view.picture.stats(),
+                **picture.stats(),
                 "functions": len(mod) if isinstance(mod, IRModule) else 1,
             },
-            "graph": None,
-            "graph_note": "",
+            "scene": scene_of(picture, lambda n: i if (i := self.ids.get(n)) in in_text else None),
         }
-        if self.graphs:
-            in_text = {ident for _, ident in shown} | set(names.values())
-            try:
-                made["graph"] = view.draw(
-                    lambda n: i if (i := self.ids.get(n)) in in_text else None
-                )
-            except (BuildError, MissingDependencyError) as problem:
-                made["graph_note"] = str(problem)
         self.modules.append(made)
         self.known[key] = len(self.modules) - 1
         return self.known[key]
