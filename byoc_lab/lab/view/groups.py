@@ -54,7 +54,10 @@ Member = Box | Group
 
 @dataclass(eq=False)
 class Grouping:
-    """The boxes, edges and groups to draw. roots: what is in no group; homes: the group of a box."""
+    """The boxes, edges and groups to draw.
+
+    roots: what is in no group. homes: the innermost group of each box.
+    """
 
     boxes: list[Box]
     edges: list[Edge]
@@ -122,9 +125,7 @@ def _without_annotations(picture: Picture) -> tuple[list[Box], list[Edge]]:
     return [b for b in picture.boxes if b not in notes], edges
 
 
-def _group_weights(
-    boxes: list[Box], edges: list[Edge], homes: dict[Box, Group | None]
-) -> None:
+def _group_weights(boxes: list[Box], edges: list[Edge], homes: dict[Box, Group | None]) -> None:
     """Group the operators that compute with constants alone, by the box that uses their result."""
     sources: dict[Box, list[Box]] = {}
     users: dict[Box, list[Box]] = {}
@@ -184,7 +185,9 @@ def _group_repeats(grouping: Grouping) -> None:
         taken: dict[int, Group | None] = {}
         for first, blocks in repeats(units, edges):
             taken.update(dict.fromkeys((n for block in blocks for n in block), None))
-            taken[first] = _repeat(group, [[members[n] for n in block] for block in blocks], grouping)
+            taken[first] = _repeat(
+                group, [[members[n] for n in block] for block in blocks], grouping
+            )
         members[:] = [
             shown for n, m in enumerate(members) if (shown := taken.get(n, m)) is not None
         ]
@@ -249,13 +252,17 @@ def window_of(box: Box) -> str:
 def contents(group: Group) -> str:
     """The operators of a group in a few words: "conv2d + add + relu"."""
     if group.kind == "repeat":
-        return contents(group.members[0]) if isinstance(group.members[0], Group) else short(
-            group.members[0]
+        return (
+            contents(group.members[0])
+            if isinstance(group.members[0], Group)
+            else short(group.members[0])
         )
     names = []
     for member in group.members:
         if isinstance(member, Group):
-            times = f" \N{MULTIPLICATION SIGN}{len(member.members)}" if member.kind == "repeat" else ""
+            times = (
+                f" \N{MULTIPLICATION SIGN}{len(member.members)}" if member.kind == "repeat" else ""
+            )
             if member.kind != "weights":
                 names.append(contents(member) + times)
         elif member.kind not in ("input", "output"):

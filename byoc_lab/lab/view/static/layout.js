@@ -7,12 +7,12 @@
  * @typedef {[number, number, boolean, string | null, string | null]} SceneArrow
  * @typedef {{ boxes: SceneBox[], groups: SceneGroup[], arrows: SceneArrow[] }} Scene
  * @typedef {{ key: string, box: number, group: number, open: boolean, x: number, y: number, w: number, h: number }} PlacedNode
- * @typedef {{ kind: "begin" | "end", id: string, x: number, y: number }} PlacedMark
+ * @typedef {{ kind: "begin" | "end", id: string, x: number, y: number, last: boolean }} PlacedMark
  * @typedef {{ from: string, to: string, points: number[][], crossing: boolean, marks: PlacedMark[], count: number }} PlacedEdge
  * @typedef {{ width: number, height: number, nodes: PlacedNode[], edges: PlacedEdge[] }} Placed
  */
 
-export const SIZES = { char: 9.65, line: 21, pad: 12, gapX: 26, gapY: 30, head: 30, column: 56, wire: 10, longest: 24 };
+export const SIZES = { char: 9.65, line: 21, pad: 12, gapX: 26, gapY: 40, opener: 26, head: 30, column: 56, wire: 10, longest: 24 };
 
 /** Lay out what is visible when the groups in `open` are open, to fit a window of `room`.
  * @param {Scene} scene @param {string[]} open @param {{ w: number, h: number }} room @returns {Placed} */
@@ -52,7 +52,7 @@ function visibleUnits(scene, opened) {
   });
   for (const unit of units) {
     const longest = Math.max(3, ...unit.lines.map((l) => l.length));
-    unit.w = longest * SIZES.char + 2 * SIZES.pad;
+    unit.w = longest * SIZES.char + 2 * SIZES.pad + (unit.group >= 0 ? SIZES.opener : 0);
     unit.h = unit.lines.length * SIZES.line + SIZES.pad;
     unit.depth = unit.home ? unit.home.depth + 1 : 0;
   }
@@ -159,11 +159,12 @@ function placeContainer(container, room) {
   container.columns = columns;
   container.height = Math.max(height, 0);
   const { unit } = container;
+  const turns = columns.length > 1 ? SIZES.gapY / 2 : 0; // room for edges from column to column
   container.dx = SIZES.pad;
-  container.dy = unit ? SIZES.head : SIZES.pad;
+  container.dy = (unit ? SIZES.head : SIZES.pad) + turns;
   const label = unit ? unit.label.length * SIZES.char + 40 : 0;
   container.w = Math.max(x - SIZES.column + 2 * SIZES.pad, label);
-  container.h = container.height + container.dy + SIZES.pad;
+  container.h = container.height + container.dy + SIZES.pad + turns;
   if (unit) [unit.w, unit.h] = [container.w, container.h];
 }
 
@@ -368,6 +369,8 @@ function pathOf(edge) {
   }
   if (edge.end && !marks.some((m) => m.kind === "end")) addMark(marks, "end", edge.end, points[0]);
   if (edge.begin && !marks.some((m) => m.kind === "begin")) addMark(marks, "begin", edge.begin, points[points.length - 1]);
+  const [x, y] = points[points.length - 1];
+  for (const mark of marks) mark.last = mark.x === x && mark.y === y;
   return { points, marks };
 }
 

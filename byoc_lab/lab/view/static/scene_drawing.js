@@ -96,9 +96,9 @@ export class SceneDrawing {
     element.append(draw("title", {}, content.tip));
     if (stacked) element.append(rect("byl-sheet", { x: 5, y: 5 }));
     element.append(rect("byl-border"));
-    if (colour !== null) element.append(rect("byl-tint", { fill: `url(#${this.own}-p${colour % COLOURS})` }));
+    if (colour !== null) element.append(rect("byl-tint", { style: `fill: url(#${this.own}-p${colour % COLOURS})` }));
     if (node.open) element.append(draw("text", { class: "byl-label", x: 34, y: 20 }, content.label));
-    else content.lines.forEach((line, n) => element.append(draw("text", { class: n ? "byl-detail" : "byl-first", x: node.w / 2, y: SIZES.pad / 2 + SIZES.line * n + 16 }, line)));
+    else content.lines.forEach((line, n) => element.append(draw("text", { class: n ? "byl-detail" : "byl-first", x: (node.w - (node.group >= 0 ? SIZES.opener : 0)) / 2, y: SIZES.pad / 2 + SIZES.line * n + 16 }, line)));
     if (node.group >= 0) {
       const verb = node.open ? "Close" : "Open";
       element.append(draw("g", { class: "byl-opener", "data-group": node.key },
@@ -112,11 +112,12 @@ export class SceneDrawing {
   drawEdges(placed, still) {
     const marks = [];
     const paths = placed.edges.map((edge) => {
-      const path = draw("path", { class: `byl-arrow${edge.crossing ? " byl-crossing" : ""}`, d: curve(edge.points), "data-from": edge.from, "data-to": edge.to, "marker-end": `url(#${this.own}-${edge.crossing ? "head-bad" : "head"})` });
+      const path = draw("path", { class: `byl-arrow${edge.crossing ? " byl-crossing" : ""}`, d: curve(edge.points), "data-from": edge.from, "data-to": edge.to });
+      if (!edge.marks.some((m) => m.kind === "begin" && m.last)) path.style.markerEnd = `url(#${this.own}-${edge.crossing ? "head-bad" : "head"})`;
       if (edge.crossing) path.append(draw("title", {}, "crosses a region border without an annotation"));
       for (const { kind, id, x, y } of edge.marks) {
         marks.push(draw("g", { class: `byl-note byl-${kind}`, "data-ids": id, transform: `translate(${x} ${y})` },
-          draw("title", {}, `compiler_${kind}`), draw("path", { d: kind === "begin" ? "M-7-6H7L0 6z" : "M-6-5H6V5H-6z" })));
+          draw("title", {}, `compiler_${kind}`), draw("path", { d: kind === "begin" ? "M-8-9H8L0 1z" : "M-7-1H7V6H-7z" })));
       }
       return path;
     });

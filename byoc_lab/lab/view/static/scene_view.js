@@ -64,43 +64,41 @@ export class SceneView {
   }
 
   /** Show a module's scene. `key` names it; `before`: the scene that is left, to tell what is new. */
-  async show(module, { key, before, replaced, findings }) {
+  show(module, { key, before, replaced, findings }) {
     const scene = module?.scene ?? null;
     this.note.hidden = Boolean(scene?.boxes.length);
     this.note.textContent = module?.graph_note || "No graph for this stage.";
     this.drawing.root.style.display = scene?.boxes.length ? "" : "none";
-    this.scene = scene;
-    this.module = module;
-    this.key_ = key;
-    this.findings = findings;
-    const had = before && before !== scene ? new Set(before.boxes.flatMap((b) => b.ids)) : null;
-    const was = new Set(replaced);
-    this.isNew = (id) => Boolean(had) && (!had.has(id) || was.has(id));
-    if (scene) await this.lay();
+    this.wanted = { scene, module, key, findings };
+    this.fresh = scene && before && before !== scene ? newIn(scene, before, new Set(replaced)) : new Set();
+    if (scene) return this.lay();
+    this.scene = null;
+    delete this.pane.dataset.busy;
   }
 
   opened() {
-    const all = this.scene.boxes.length <= SMALL;
-    return this.scene.groups.filter((g) => this.decided.get(g.id) ?? (all || g.kind === "function")).map((g) => g.id);
+    const { scene } = this.wanted;
+    const all = scene.boxes.length <= SMALL;
+    return scene.groups.filter((g) => this.decided.get(g.id) ?? (all || g.kind === "function")).map((g) => g.id);
   }
 
   async lay() {
-    const { scene } = this;
+    const { scene, module, key, findings } = this.wanted;
     const turn = ++this.turn;
+    this.pane.dataset.busy = "true";
     const room = { w: this.canvas.clientWidth || 900, h: this.canvas.clientHeight || 600 };
-    const placed = await this.layouts.place(this.key_, scene, this.opened(), { w: room.w - 24, h: room.h - 24 });
+    const placed = await this.layouts.place(key, scene, this.opened(), { w: room.w - 24, h: room.h - 24 });
     if (turn !== this.turn || this.signal.aborted) return;
-    this.placed = placed;
-    const fresh = new Set(placed.nodes.filter((n) => !n.open && idsOf(scene, n).slice(0, n.box >= 0 ? 1 : undefined).some(this.isNew)).map((n) => n.key));
+    Object.assign(this, { scene, module, findings, placed });
     const first = !this.drawing.scene;
-    this.drawing.show(scene, placed, { fresh, still: this.still.matches || first });
+    this.drawing.show(scene, placed, { fresh: this.fresh, still: this.still.matches || first });
     this.flag();
     if (this.moved) this.apply();
     else this.fit();
     this.explain();
     this.find();
     this.mark(this.marked, false);
-    this.pane.dataset.drawn = String(this.turn);
+    delete this.pane.dataset.busy;
   }
 
   /** Signs of findings at the boxes, or the folded groups, that they are in. */
@@ -324,6 +322,25 @@ export class SceneView {
     const shown = this.drawing.nodes.get(element?.dataset.key);
     this.choose((shown && shown.node.group >= 0 && !this.scene.groups[shown.node.group].node ? ids.at(-1) : ids[0]) ?? "");
   }
+}
+
+/** The ids of boxes and groups of a scene that the one before does not have, and of the groups that
+ * they are in; an open group glows only if it is new itself. */
+function newIn(scene, before, replaced) {
+  const had = new Set(before.boxes.flatMap((b) => b.ids));
+  const groups = new Set(before.groups.map((g) => g.id));
+  const found = new Set();
+  const up = (group) => {
+    for (let g = group; g >= 0 && !found.has(scene.groups[g].id); g = scene.groups[g].group) found.add(scene.groups[g].id);
+  };
+  for (const box of scene.boxes) {
+    const [own] = box.ids;
+    if (!own || (had.has(own) && !replaced.has(own))) continue;
+    found.add(box.id);
+    up(box.group);
+  }
+  scene.groups.forEach((group, n) => ["region", "external", "composite"].includes(group.kind) && !groups.has(group.id) && up(n));
+  return found;
 }
 
 /** The groups that boxes are in, directly or not. */

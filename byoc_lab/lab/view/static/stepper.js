@@ -72,7 +72,7 @@ function render({ model, el }) {
   root.append(top, body, live, help);
   const graph = new SceneView(stageOfGraph, (id) => choose(id, true), signal);
   const stages = new StageList(left, state, go, signal);
-  const tabs = new Tabs(bar, panels, () => {}, signal);
+  const tabs = new Tabs(bar, panels, (name) => name === "Text" && root.dataset.ready && drawChoice(true), signal);
   if (state.tab === "findings") tabs.show("Findings");
   const rewrites = new Rewrites(model, state, { stage: () => stage(), index: () => index(), goTo: (k) => goToRewrite(k), changed: () => say(), button, signal });
 
