@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from byoc_lab.lab.view.parts import Parts
 from tests.lab.view.samples import mobilenet
 
 from .widget_page import NewPage, drawn, mount
@@ -177,3 +179,21 @@ def test_less_motion_where_asked_for(new_page: NewPage, mobilenet_state: Any) ->
     root.press("ArrowRight")
     drawn(root)
     assert root.locator(".byl-gone, .byl-appear").count() == 0
+
+
+def test_a_large_trace_comes_in_parts(new_page: NewPage) -> None:
+    """The outline, the graph of the stage that is shown, then its text, which the page asks for."""
+    parts = Parts(mobilenet())
+    page = new_page()
+    root = mount(page, json.loads(json.dumps(parts.outline())), index=1)
+    assert "is being computed" in root.locator(".byl-canvas").text_content()
+    assert root.locator("[role=option]").count() == len(mobilenet())
+    page.evaluate("(part) => model.set('part', part)", parts.picture(1))
+    drawn(root)
+    assert root.locator(".byl-box.byl-repeat").count() == 1
+    assert "86" in root.locator('[data-stat="host"]').text_content()
+    assert "is being computed" in root.locator(".byl-diff").text_content()
+    page.wait_for_function("() => model.get('asked') === 1")
+    page.evaluate("(part) => model.set('part', part)", parts.whole(1))
+    assert root.locator('.byl-row[data-kind="added"]').count() > 10
+    assert "is being computed" not in root.locator(".byl-diff").text_content()

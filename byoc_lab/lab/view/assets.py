@@ -24,6 +24,8 @@ MODULES = (
     "stage_list",
     "panels",
     "rewrites",
+    "help",
+    "theme",
     "stepper",
 )
 _IMPORT = re.compile(r'^import .* from "\./\w+\.js";\n', re.MULTILINE)

@@ -11,6 +11,7 @@ from byoc_lab.lab.view.repeats import Unit, repeats
 from byoc_lab.relay.ir.expr import Call, Expr
 
 MIN_MEMBERS = 4  # of a group in which blocks can repeat
+MAX_NAMES = 8  # of operators in the text of a group
 
 
 @dataclass(eq=False)
@@ -267,6 +268,9 @@ def contents(group: Group) -> str:
                 names.append(contents(member) + times)
         elif member.kind not in ("input", "output"):
             names.append(short(member))
+    more = len(names) - MAX_NAMES
+    if more > 0:
+        names = [*names[:MAX_NAMES], f"{more:,} more"]
     runs = [(name, sum(1 for _ in same)) for name, same in groupby(names)]
     return " + ".join(f"{n} \N{MULTIPLICATION SIGN} ({w})" if n > 1 else w for w, n in runs)
 

@@ -13,7 +13,7 @@ The state is a JSON object (schema 1):
         findings  [{code, name, severity, message, what_to_do, node, line, function, operand}]
                   operand: the name of the argument at fault on that line ("%10"), or null
         stats     {key: number}
-        scene     the graph to draw (see `scene.py`)
+        scene     the graph to draw (see `scene.py`), or null; graph_note: why it is null
     stages        in order; a "module" has one, with `before` null:
         name, group (of the sequence it is in), changed, seconds (or null), summary
         skipped   why the pass did not run, or ""
@@ -24,6 +24,8 @@ The state is a JSON object (schema 1):
         replaced  the ids that a node of the result has from another node, which it replaced
         steps     the steps of the first events (see `rewrites.py`); only in a saved page
         error     null or {type, message, node}
+        pending   what is still to come, of a trace that is sent in parts (see `parts.py`): "all",
+                  "text" or ""
 
 Node ids ("n12") follow a node through the stages of a trace by the provenance of its passes: a node
 keeps its id while it keeps its place, and what replaces it inherits the id. Two modules without a
@@ -32,7 +34,7 @@ trace are paired by their diff. So one id selects a node everywhere. Lines count
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, MutableMapping
 from typing import Any
 
 from byoc_lab.lab.diffing import Diff, Row
@@ -89,7 +91,8 @@ class Builder:
     def __init__(self, ids: Ids | None = None):
         self.ids = ids or Ids()
         self.modules: list[State] = []
-        self.known: dict[Hashable, int] = {}
+        self.known: MutableMapping[Hashable, int] = {}
+        self.replaced: dict[int, list[str]] = {}  # by stage
 
     # ---- complete states ----------------------------------------------------------------------
 
@@ -100,14 +103,14 @@ class Builder:
     def module_only(self, mod: IRModule | Expr, findings: list[Finding], title: str) -> State:
         n = self.module(mod, text_lines(mod), findings)
         hunks = [["=", 0, 0, len(self.modules[n]["lines"])]]
-        stage = _stage(title or _title(mod), False, None, None, n, hunks)
+        stage = new_stage(title or _title(mod), False, None, None, n, hunks)
         return self.state("module", title or _title(mod), [stage])
 
     def diff_only(self, diff: Diff, title: str) -> State:
         self.pair(diff)
         b, a, hunks = self.compare(diff)
         changed = any(sign != "=" for sign, *_ in hunks)
-        stage = _stage(title or "Difference", changed, None, b, a, hunks)
+        stage = new_stage(title or "Difference", changed, None, b, a, hunks)
         self.add_changes(stage, diff)
         return self.state("diff", stage["name"], [stage])
 
@@ -133,7 +136,7 @@ class Builder:
             delta = stage.diff()
             replaced = self.follow(stage)
             b, a, hunks = self.compare(delta, stage.findings_before, stage.findings_after)
-        made = _stage(stage.name, bool(stage.changed), stage.seconds, b, a, hunks)
+        made = new_stage(stage.name, bool(stage.changed), stage.seconds, b, a, hunks)
         made["group"], made["skipped"] = stage.group, stage.skipped
         made["replaced"] = replaced
         if stage.changed:
@@ -156,10 +159,13 @@ class Builder:
 
     def follow(self, stage: Stage) -> list[str]:
         """Give the nodes of a stage's result their ids; returns the ids of replacements."""
-        if stage.is_reported:
-            return sorted(self.ids.follow(stage.provenance))
-        self.pair(stage.diff())
-        return []
+        if stage.index not in self.replaced:
+            if stage.is_reported:
+                self.replaced[stage.index] = sorted(self.ids.follow(stage.provenance))
+            else:
+                self.pair(stage.diff())
+                self.replaced[stage.index] = []
+        return self.replaced[stage.index]
 
     def pair(self, delta: Diff) -> None:
         """Give the nodes of a module the ids of the nodes that a diff pairs them with."""
@@ -235,6 +241,7 @@ class Builder:
                 **picture.stats(),
                 "functions": len(mod) if isinstance(mod, IRModule) else 1,
             },
+            "graph_note": "",
             "scene": scene_of(picture, lambda n: i if (i := self.ids.get(n)) in in_text else None),
         }
         self.modules.append(made)
@@ -257,7 +264,7 @@ class Builder:
         }
 
 
-def _stage(
+def new_stage(
     name: str, changed: bool, seconds: float | None, b: int | None, a: int | None, hunks: list[Any]
 ) -> State:
     return {
@@ -276,6 +283,7 @@ def _stage(
         "events_total": 0,
         "replaced": [],
         "error": None,
+        "pending": "",
     }
 
 

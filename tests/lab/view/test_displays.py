@@ -49,7 +49,7 @@ def test_nothing_else_is_synced() -> None:
     synced = set(Stepper(chain()).trait_names(sync=True, help=None))
     own = {n for n in synced if not n.startswith("_")}
     ours = own - {"comm", "keys", "layout", "tabbable", "tooltip"}
-    assert ours == {"state", "index", "selected", "rewrite", "step"}
+    assert ours == {"state", "index", "selected", "rewrite", "step", "part", "asked"}
 
 
 def test_the_modules_are_joined_without_a_bundler() -> None:

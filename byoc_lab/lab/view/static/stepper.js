@@ -1,28 +1,13 @@
 // The stepper: draws the state that byoc_lab/lab/view/state.py describes. Computes no diff, no layout.
-import { chooseInDiff, drawDiff, rowsOf, scrollInto } from "./diff_view.js";
+import { chooseInDiff, drawDiff, scrollInto } from "./diff_view.js";
+import { helpOf } from "./help.js";
 import { drawChanges, drawEvents, drawFindings, Tabs } from "./panels.js";
 import { make } from "./relay_text.js";
 import { Rewrites } from "./rewrites.js";
 import { SceneView } from "./scene_view.js";
 import { outcome, StageList, tally, time } from "./stage_list.js";
+import { followTheme } from "./theme.js";
 
-const KEYS = [
-  ["← →  or  k j", "previous / next stage"],
-  ["Home  End", "first / last stage"],
-  [",  .", "previous / next rewrite inside the pass"],
-  ["p  n", "previous / next change in the text"],
-  ["/", "filter the stages"],
-  ["c", "changed stages only"],
-  ["s", "side by side / one below the other"],
-  ["t", "show / hide types"],
-  ["w", "wrap long lines"],
-  ["1 2 3 4", "text, findings, rewrites, changes"],
-  ["g", "wide graph / wide text"],
-  ["o", "open / close the group in the graph that has the focus"],
-  ["u", "follow: only what the chosen node depends on, and what depends on it"],
-  ["Esc", "back to the whole pass, deselect the node, close this"],
-  ["?", "this help"],
-];
 const SPLIT_FROM = 900; // narrower than this, before and after go below each other
 
 function render({ model, el }) {
@@ -45,9 +30,7 @@ function render({ model, el }) {
   const toggle = (name, label, title) => button(`byl-toggle`, label, title, () => flip(name), { "data-toggle": name });
   const toggles = { split: toggle("split", "Split", "Before and after side by side (s)"), types: toggle("types", "Types", "Show type comments (t)"), wrap: toggle("wrap", "Wrap", "Wrap long lines (w)") };
   const wide = button("byl-toggle", "Wide text", "Give the text most of the width, or the graph (g)", () => widen(), { "aria-pressed": "false" });
-  const help = make("div", { class: "byl-help", role: "dialog", "aria-label": "Keys", hidden: true },
-    make("h3", {}, "Keys"), make("dl", {}, ...KEYS.flatMap(([k, what]) => [make("dt", {}, k), make("dd", {}, what)])),
-    make("p", {}, "Click a line, a %variable, a graph node, a finding or a rewrite to select its node everywhere."));
+  const help = helpOf();
   const helpButton = button("byl-toggle", "?", "Keys (?)", () => showHelp(help.hidden), { "aria-label": "Keys" });
   const top = make("header", { class: "byl-top" }, make("span", { class: "byl-title", title: state.title }, state.title),
     several && make("nav", { class: "byl-nav", "aria-label": "Stages" }, previous, position, next),
@@ -133,6 +116,17 @@ function render({ model, el }) {
     root.dataset.ready = "true";
   }
 
+  /** A part of the state of a large trace has come (see byoc_lab/lab/view/parts.py). */
+  function takePart() {
+    const part = model.get("part");
+    if (!part?.stage) return;
+    for (const [n, module] of part.modules) state.modules[n] = module;
+    state.stages[part.index] = part.stage;
+    if (part.index !== index()) return;
+    if (root.dataset.ready) draw();
+    if (part.stage.pending === "text") requestAnimationFrame(() => (model.set("asked", part.index), model.save_changes()));
+  }
+
   /** Announce the displayed stage to screen readers. */
   function say() {
     const now = stage();
@@ -199,6 +193,7 @@ function render({ model, el }) {
   function statsOf(before, after) {
     const found = [];
     for (const [key, [one, several]] of Object.entries(state.stat_labels)) {
+      if (after.stats[key] === undefined) continue; // not known yet
       const [was, is] = [before?.stats[key] ?? after.stats[key], after.stats[key]];
       const text = was === is ? String(is) : `${was} → ${is}`;
       found.push(make("span", { class: `byl-chip${was === is ? "" : " byl-moved"}`, "data-stat": key }, make("b", {}, text), ` ${is === 1 ? one : several}`));
@@ -213,6 +208,7 @@ function render({ model, el }) {
     drawDiff(pane, shown.state, shown.stage, { split: isSplit(), types: options.types });
     pane.dataset.rewrite = rewrites.step ? String(rewrites.at) : "";
     pane.scrollTop = 0;
+    if (shown.stage.pending) pane.append(make("p", { class: "byl-empty" }, "The text of this stage is being computed."));
     for (const [name, b] of Object.entries(toggles)) b.setAttribute("aria-pressed", String(name === "split" ? isSplit() : options[name]));
     toggles.split.hidden = state.kind === "module";
     const firstChange = pane.querySelector(".byl-row:not(.byl-same)");
@@ -256,6 +252,7 @@ function render({ model, el }) {
 
   function showHelp(yes) {
     help.hidden = !yes;
+    (yes ? help : root).focus();
   }
 
   function showFinding(n) {
@@ -353,14 +350,7 @@ function render({ model, el }) {
   }, { signal });
 
   // ---- theme, size, model ---------------------------------------------------------------------
-  const system = window.matchMedia("(prefers-color-scheme: dark)");
-  const theme = () => {
-    const jupyter = document.body.dataset.jpThemeLight;
-    root.dataset.theme = (jupyter ? jupyter === "false" : isDark(system)) ? "dark" : "light";
-  };
-  const watch = new MutationObserver(theme);
-  watch.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class", "style"] });
-  system.addEventListener("change", theme, { signal });
+  followTheme(root, signal);
   let wasSplit = null;
   const sized = new ResizeObserver(() => {
     if (wasSplit !== null && wasSplit !== isSplit()) {
@@ -375,28 +365,22 @@ function render({ model, el }) {
   model.on("change:selected", rechoose);
   model.on("change:rewrite", drawRewrite);
   model.on("change:step", drawRewrite);
-  theme();
+  model.on("change:part", takePart);
   el.append(root);
+  takePart();
   draw();
   sized.observe(pane);
 
   return () => {
     life.abort();
-    watch.disconnect();
     sized.disconnect();
     model.off("change:index", redraw);
     model.off("change:selected", rechoose);
     model.off("change:rewrite", drawRewrite);
     model.off("change:step", drawRewrite);
+    model.off("change:part", takePart);
     root.remove();
   };
-}
-
-/** Whether the surrounding page is dark: by its background colour, else by the system setting. */
-function isDark(system) {
-  const behind = getComputedStyle(document.body).backgroundColor.match(/[\d.]+/g)?.map(Number);
-  if (!behind || behind[3] === 0) return system.matches;
-  return 0.2126 * behind[0] + 0.7152 * behind[1] + 0.0722 * behind[2] < 128;
 }
 
 export default { render };
