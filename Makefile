@@ -11,7 +11,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile
 SMOKE  = tests/test_imports.py tests/lab tests/lessons tests/passes/byoc tests/run/test_build.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test smoke demo check coverage browser notebooks slow fuzz sanitize bench oracle \
+.PHONY: help setup lab test smoke demo check coverage browser notebooks slow mutants fuzz sanitize bench oracle \
         golden wheel clean
 
 help:  ## show this list
@@ -51,6 +51,9 @@ notebooks: setup  ## run the notebooks
 
 slow: setup  ## the sweeps that are too slow for every run; SEED=n to draw them again
 	$(PYTEST) -m slow $(EXPLORE)
+
+mutants: setup  ## delete, double, rename and move every annotation: does the linter find what breaks?
+	$(BIN)/python -m tests.lab.linting.sweep $(if $(SEED),--seed $(SEED))
 
 fuzz: setup  ## hostile texts through everything, for SECONDS=600 or one again by SEED=n
 	$(BIN)/python -m tests.fuzz $(if $(SEED),--seed $(SEED),--seconds $(or $(SECONDS),600))

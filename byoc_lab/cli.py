@@ -1,32 +1,48 @@
 """The command line `byoc-lab`, for terminals and CI.
 
 Exit codes: 0 for success; 1 for a negative result (findings, wrong numbers, a pass that failed); 2
-for wrong usage (a file that is not Relay, an unknown pipeline). The commands are in `commands/`.
+for wrong usage (a file that is not Relay, an unknown pipeline) and for a file that cannot be read
+or written; 130 if it was interrupted, 141 if nobody reads its output any more. The commands are in
+`commands/`.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
 from byoc_lab.commands import NO, OK, USAGE, all_commands
 from byoc_lab.errors import ByocLabError
+from byoc_lab.terminal import Visible, visible_output
 
-__all__ = ["NO", "OK", "USAGE", "main", "parser"]
+__all__ = ["BROKEN_PIPE", "INTERRUPTED", "NO", "OK", "USAGE", "main", "parser"]
+
+INTERRUPTED, BROKEN_PIPE = 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
     options = parser().parse_args(arguments)
     try:
-        return options.run(options)
+        with visible_output():
+            return options.run(options)
     except ByocLabError as error:
-        print(f"byoc-lab: {error}", file=sys.stderr)
-        return USAGE
+        return _stopped(str(error), USAGE)
+    except KeyboardInterrupt:
+        return _stopped("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (what is left is written at the exit)
+        return BROKEN_PIPE
     except OSError as error:
-        print(f"byoc-lab: {error.strerror}: {error.filename}", file=sys.stderr)
-        return USAGE
+        where = f": {error.filename}" if error.filename else ""
+        return _stopped(f"{error.strerror or error}{where}", USAGE)
+
+
+def _stopped(message: str, code: int) -> int:
+    print(f"byoc-lab: {message}", file=Visible(sys.stderr))
+    return code
 
 
 def parser() -> argparse.ArgumentParser:

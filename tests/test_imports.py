@@ -26,6 +26,8 @@ ROOT = Path(byoc_lab.__file__).parent
 LAYERS = {
     "errors": "",
     "display": "",
+    "files": "",
+    "terminal": "",
     "relay.ir": "errors display",
     "relay.op.framework": "errors relay.ir",
     "relay.typing": "errors relay.ir relay.op.framework",
@@ -55,9 +57,9 @@ LAYERS = {
     "lab.diffing": "errors display relay",
     "lab.linting": "errors display relay passes run backends lab.diffing",
     "lab.checking": "errors display relay passes run backends lab.tracing",
-    "lab.tracing": "errors display relay passes lab.diffing lab.linting",
+    "lab.tracing": "errors display files relay passes lab.diffing lab.linting",
     "lab.explaining": "errors relay passes backends lab.tracing lab.linting",
-    "lab.view": "errors display relay passes run backends lab",
+    "lab.view": "errors display files relay passes run backends lab",
     "lab": "",
     "importers": "errors relay passes run backends lab",
     "lessons": "errors relay passes run backends lab importers",
@@ -72,8 +74,8 @@ LAYERS = {
     ),
     "demo": "errors relay passes run backends lab lessons byoc_lab",
     "doctor": "errors run backends lab byoc_lab",
-    "commands": "errors relay lab importers lessons byoc_lab demo doctor",
-    "cli": "errors commands",
+    "commands": "errors files relay lab importers lessons byoc_lab demo doctor",
+    "cli": "errors commands terminal",
     "compat": "errors display relay passes run backends lab importers transform byoc_lab",
 }
 

@@ -31,5 +31,5 @@ fi
 echo "byoc_lab: installing TVM 0.16 into $venv"
 "$python" -m venv --clear "$venv"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
-    "hhb-tvm==3.2.3" "numpy<2" tqdm tflite pytest
+    "hhb-tvm==3.2.3" "numpy<2" "onnx==1.14.1" tqdm tflite pytest
 touch "$venv/.installed"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from byoc_lab.errors import PassError, UnknownNameError, nearest
+from byoc_lab.errors import ArgumentError, PassError, UnknownNameError, nearest
 from byoc_lab.passes.byoc.annotate_target import BEYOND_TVM, AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
@@ -162,7 +162,12 @@ def _usual_pipeline(backend: Backend, era: str | None = None) -> list[Pass]:
 
 
 def get(name: str) -> Backend:
-    """A registered back end. Raises UnknownNameError."""
+    """A registered back end. Raises UnknownNameError, and ArgumentError for what is no name."""
+    if not isinstance(name, str):
+        raise ArgumentError(
+            f"the name of a back end must be a str, found {type(name).__name__}; the module comes "
+            f"first: partition(mod, 'dnnl')"
+        )
     if name not in _registered:
         raise UnknownNameError(
             f"no back end is registered as {name!r}; {nearest(name, names())} "

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from byoc_lab.commands.shared import INPUT, NO, OK, read_module
+from byoc_lab.files import write_text
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +34,6 @@ def run(options: argparse.Namespace) -> int:
     target = options.output or (Path(options.file) if options.apply else None)
     if target is None:
         return NO
-    target.write_text(f"{repair.apply().astext()}\n", encoding="utf-8")
+    write_text(target, f"{repair.apply().astext()}\n")
     print(f"written: {target}")
     return OK

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import zipfile
 from pathlib import Path
 
 from byoc_lab.errors import ArgumentError
@@ -12,17 +13,33 @@ OK, NO, USAGE = 0, 1, 2
 """Success; a negative result (findings, differences, a pass that failed); wrong usage."""
 
 STANDARD_INPUT = "-"
-INPUT = "a file that an importer reads, such as Relay text, or - for Relay text from standard input"
+INPUT = (
+    "a file that an importer reads, such as Relay text; a saved trace, for the module that it "
+    "began with; or - for Relay text from standard input"
+)
 
 
 def read_module(name: str) -> IRModule:
-    """The module of a file, or of standard input for "-". Raises ParseError, ImporterError and
-    OSError."""
+    """The module of a file, the first one of a saved trace, or that of standard input for "-".
+
+    Raises ParseError, ImporterError, TraceFileError and OSError."""
     if name == STANDARD_INPUT:
         return parse(sys.stdin.read(), "<stdin>")
+    path = Path(name)
+    if zipfile.is_zipfile(path) and _is_trace(path):
+        from byoc_lab import load_trace
+
+        return load_trace(path).initial
     from byoc_lab.importers import load
 
-    return load(Path(name))[0]
+    return load(path)[0]
+
+
+def _is_trace(path: Path) -> bool:
+    from byoc_lab.lab.tracing.saving import TRACE
+
+    with zipfile.ZipFile(path) as archive:
+        return TRACE in archive.namelist()
 
 
 def read_once(*names: str) -> None:

@@ -3,6 +3,7 @@
     from byoc_lab.compat import tvm, relay           # in a new script
     python -m byoc_lab.compat script.py [arguments]  # an old script as it is
     python -m byoc_lab.compat -m pytest tests/       # old tests as they are
+    byoc_lab.compat.load_importer("onnx.py")         # an importer of TVM's, from its file
 
 Relay, its passes and the executors are byoc_lab's; `te`, `tirx`, `topi`, `target` and so on are
 those of the installed apache-tvm. `names.py` is the table that says which name comes from where,
@@ -27,6 +28,8 @@ from byoc_lab.compat import op as _op  # noqa: F401 (defines operators)
 from byoc_lab.compat import passes  # noqa: F401  (registers them: make_pass("FuseOps"))
 
 if TYPE_CHECKING:
+    from byoc_lab.compat.importer_file import load_importer as load_importer
+
     relay: Any
     transform: Any
     tvm: Any
@@ -36,6 +39,10 @@ _MODULES = {"tvm": "tvm", "relay": "tvm.relay", "transform": "tvm.transform"}
 
 def __getattr__(name: str) -> Any:
     # Loaded when used: jan2020 and the command line need none of it.
+    if name == "load_importer":
+        from byoc_lab.compat.importer_file import load_importer
+
+        return load_importer
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from byoc_lab.compat.overlay import module

@@ -99,9 +99,14 @@ SOURCES: dict[str, tuple[str, ...]] = {
         f"{_HERE}.passes.simplify.simplify_fc_transpose",
     ),
     "tvm.relay.debug": (),
-    "tvm.relay.frontend": (),
-    "tvm.relay.frontend.common": (f"{_HERE}.ir.frontend_common",),
+    "tvm.relay.frontend": (f"{_RELAY}.frontend",),
+    "tvm.relay.frontend.common": (
+        f"{_HERE}.ir.frontend_common",
+        f"{_HERE}.ir.frontend_attributes",
+        f"{_HERE}.ir.frontend_builders",
+    ),
     "tvm.relay.loops": (f"{_HERE}.ir.loops",),
+    "tvm.relay.random": (),
     "tvm.relay.prelude": (f"{_HERE}.ir.prelude",),
     "tvm.relay.scope_builder": (f"{_HERE}.ir.scope_builder",),
     "tvm.relay.type_functor": (f"{_HERE}.ir.type_functor",),
@@ -214,8 +219,9 @@ INSTEAD: dict[str, str] = {
     "tvm.relay.collage": "take a pattern table and MergeComposite, AnnotateTarget, PartitionGraph",
     "tvm.relay.data_dep_optimization": "operators on sparse weights are not supported; "
     "simplify_fc_transpose is",
-    "tvm.relay.frontend": "import the network with the TVM it was written for, save its text "
-    "(mod.astext()) and read that with relay.parse",
+    "tvm.relay.frontend": "from_onnx and from_pytorch are there; byoc_lab.compat.load_importer "
+    "loads another importer of TVM's from its file. Or import the network with the TVM it was "
+    "written for, save its text (mod.astext()) and read that with relay.parse",
     "tvm.relay.op.contrib": "byoc_lab compiles for dnnl and partitions for arm_compute_lib, bnns, "
     "cublas, cudnn and cutlass; register a pattern table of your own with "
     "relay.op.contrib.register_pattern_table",

@@ -11,6 +11,9 @@ import pytest
 from byoc_lab import cli
 from tests.cli.samples import CLEAN, NO_END
 
+_END = '%1 = {}(%0);\n  annotation.compiler_end(%1, compiler="dnnl")'
+REFUSED, SMALL = _END.format("erf"), _END.format("nn.relu")
+
 
 def test_a_clean_module(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(CLEAN)
@@ -71,3 +74,38 @@ def test_an_unknown_back_end_is_a_usage_error(
     file.write_text(CLEAN)
     assert cli.main(["lint", "--backend", "dnn", str(file)]) == cli.USAGE
     assert "no back end is registered as 'dnn'" in capsys.readouterr().err
+
+
+def test_sarif_of_several_files(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(NO_END)
+    other = file.with_name("clean.relay")
+    other.write_text(CLEAN)
+    assert cli.main(["lint", "--format", "sarif", str(file), str(other)]) == cli.NO
+    log = json.loads(capsys.readouterr().out)
+    assert log["version"] == "2.1.0" and len(log["runs"][0]["results"]) == 1
+
+
+def test_the_pipeline_and_the_back_end_are_told(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(NO_END.replace("nn.relu(%0)", REFUSED))
+    assert cli.main(["lint", str(file)]) == cli.OK
+    assert cli.main(["lint", "--backend", "dnnl", str(file)]) == cli.NO
+    assert "BYL026" in capsys.readouterr().out
+    file.write_text(CLEAN)
+    assert cli.main(["lint", "--pipeline", "dnnl", str(file)]) == cli.OK
+    assert cli.main(["lint", "--pipeline", "dnn", str(file)]) == cli.USAGE
+
+
+def test_hints_alone_are_no_failure(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(NO_END.replace("nn.relu(%0)", SMALL))
+    assert cli.main(["lint", "--backend", "dnnl", str(file)]) == cli.OK
+    assert "BYL028 info" in capsys.readouterr().out
+
+
+def test_a_rule_alone(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(NO_END)
+    assert cli.main(["lint", "--rules", "missing-begin,BYL003", str(file)]) == cli.OK
+    assert cli.main(["lint", "--rules", "missing-end", str(file)]) == cli.NO
+    assert cli.main(["lint", "--rules", "BYL999", str(file)]) == cli.USAGE
+    assert "unknown lint rule BYL999" in capsys.readouterr().err

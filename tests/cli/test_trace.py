@@ -51,3 +51,21 @@ def test_json_from_standard_input(
     partitioned = data["stages"][-1]
     assert partitioned["name"] == "PartitionGraph"
     assert "moved into @tvmgen_default_dnnl_main" in partitioned["summary"]
+
+
+def test_it_reads_onnx_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+    helper = onnx.helper
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["y"])], "g", [info("x", 1, [2])], [info("y", 1, [2])]
+    )
+    path = tmp_path / "network.onnx"
+    path.write_bytes(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+    )
+    assert cli.main(["trace", str(path)]) == cli.OK
+    assert "PartitionGraph" in capsys.readouterr().out
+    path.write_bytes(b"no model")
+    assert cli.main(["trace", str(path)]) == cli.USAGE
+    assert "no ONNX model, or one that is cut off" in capsys.readouterr().err

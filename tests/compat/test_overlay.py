@@ -101,8 +101,8 @@ def test_modules_imported_for_nothing_can_be_imported(name: str) -> None:
 
 def test_advice_is_for_names_that_are_missing() -> None:
     """Advice on a name that is there by now would mislead."""
-    partly = ("tvm", "tvm.autotvm", "tvm.contrib", "tvm.relay", "tvm.relay.op.contrib",
-              "tvm.relay.transform", "tvm.transform")  # fmt: skip
+    partly = ("tvm", "tvm.autotvm", "tvm.contrib", "tvm.relay", "tvm.relay.frontend",
+              "tvm.relay.op.contrib", "tvm.relay.transform", "tvm.transform")  # fmt: skip
     for name in INSTEAD:
         if name not in partly and SOURCES.get(name) != ():
             with pytest.raises(UnsupportedModuleError):
@@ -113,7 +113,7 @@ def test_advice_is_for_names_that_are_missing() -> None:
     "name",
     [
         "quantize.quantize",
-        "frontend.from_onnx",
+        "frontend.from_tflite",
         "backend.contrib",
         "transform.PlanDevices",
         "op.strategy.cuda",

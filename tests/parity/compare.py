@@ -29,7 +29,7 @@ from . import steps, tables
 RELATIVE, ABSOLUTE = 1e-5, 1e-6
 
 # The passes that fix a fault of TVM 0.16 unless they are asked not to.
-HAVE_COMPAT = ("AnnotateTarget",)
+HAVE_COMPAT = ("AnnotateTarget", "ToGraphNormalForm")
 
 # How a failure of TVM begins -> the error that byoc_lab raises for it.
 ERRORS: dict[str, type[ByocLabError]] = {

@@ -13,7 +13,7 @@ from byoc_lab.relay.ir.expr import Expr
 if TYPE_CHECKING:
     from byoc_lab.importers.onnx.node import Node
 
-Result = Expr | Sequence[Expr | None]
+Result = Expr | Sequence[Expr | list[Expr] | None]
 Converter = Callable[["Node"], Result]
 
 _converters: dict[tuple[str, str], Converter] = {}

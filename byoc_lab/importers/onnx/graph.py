@@ -11,17 +11,16 @@ import numpy as np
 from byoc_lab.errors import ByocLabError, ImporterError, UnsupportedOperatorError, nearest
 from byoc_lab.importers.onnx.converters import converter_of, supported
 from byoc_lab.importers.onnx.node import Node
-from byoc_lab.importers.onnx.reading import TensorTypeError, array_of, dtype_of
-from byoc_lab.importers.onnx.settle import Settler
+from byoc_lab.importers.onnx.reading import TensorTypeError, array_of, check_text, dtype_of
+from byoc_lab.importers.settle import Settler
 from byoc_lab.relay.ir.dims import Any as AnyDim
 from byoc_lab.relay.ir.expr import Constant, Expr, Tuple, Var
 from byoc_lab.relay.ir.types import TensorType
 
-Sequences = list  # a value of an ONNX sequence type: the expressions of its elements
-
 
 class GraphConverter:
-    """Values by name, and what is needed to convert the nodes that compute them.
+    """Values by name, and what is needed to convert the nodes that compute them. The value of a
+    sequence is the list of its elements.
 
     shapes, dtypes: what the user says of inputs. outer: the graph around this one (a branch or the
     body of a loop), whose values this one may use. use_nt_batch_matmul: products of batches have
@@ -72,6 +71,7 @@ class GraphConverter:
 
     def convert(self, graph: Any) -> list[Any]:
         """Convert all nodes of a GraphProto; returns the values of its outputs."""
+        check_text(graph)
         self._check_supported(graph.node)
         self._initializers(graph)
         self._graph_inputs(graph)
@@ -107,7 +107,7 @@ class GraphConverter:
             raise
         except ByocLabError as error:
             raise UnsupportedOperatorError(f"{node.place}: {error}") from error
-        except (ValueError, TypeError, IndexError, KeyError, OverflowError) as error:
+        except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError) as error:
             raise UnsupportedOperatorError(
                 f"{node.place}: its inputs or attributes are malformed ({error!r:.200})"
             ) from error
@@ -129,7 +129,8 @@ class GraphConverter:
                 "ONNX graph is defined once"
             )
         try:
-            settled = value if isinstance(value, Sequences) else self.settle(value)
+            sequence = isinstance(value, list)
+            settled = [self.settle(v) for v in value] if sequence else self.settle(value)
         except ByocLabError as error:
             raise UnsupportedOperatorError(f"{node.place}: {error}") from error
         self.values[name] = settled
@@ -190,5 +191,5 @@ class GraphConverter:
 
     def packed(self, outputs: Sequence[Any]) -> Expr:
         """The outputs as one expression."""
-        flat = [Tuple(o) if isinstance(o, Sequences) else o for o in outputs]
+        flat = [Tuple(o) if isinstance(o, list) else o for o in outputs]
         return flat[0] if len(flat) == 1 else Tuple(flat)

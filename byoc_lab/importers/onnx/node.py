@@ -26,7 +26,9 @@ class Node:
     for those that nobody reads.
     """
 
-    def __init__(self, proto: Any, inputs: Sequence[Expr | None], graph: GraphConverter):
+    def __init__(
+        self, proto: Any, inputs: Sequence[Expr | list[Expr] | None], graph: GraphConverter
+    ):
         self.op_type: str = proto.op_type
         self.domain: str = proto.domain
         self.name: str = proto.name
@@ -64,7 +66,17 @@ class Node:
 
     def optional(self, index: int) -> Expr | None:
         """An optional input; None if it is left out."""
-        return self.inputs[index] if index < len(self.inputs) else None
+        found = self.inputs[index] if index < len(self.inputs) else None
+        if isinstance(found, list):
+            self.fail(f"input {index} is a sequence; a tensor is expected")
+        return found
+
+    def sequence(self, index: int) -> list[Expr]:
+        """An input that is a sequence: its elements."""
+        found = self.inputs[index] if index < len(self.inputs) else None
+        if not isinstance(found, list):
+            self.fail(f"input {index} is a tensor; a sequence is expected")
+        return found
 
     @property
     def given(self) -> list[Expr]:

@@ -89,19 +89,31 @@ def _checked(model: Any, where: str) -> Any:
 
 def _without_functions(model: Any, where: str) -> Any:
     """The model with the operators that it defines itself replaced by their nodes."""
-    from onnx import inliner
+    from onnx import checker, inliner
 
     try:
         return inliner.inline_local_functions(model)
-    except (ValueError, RuntimeError) as error:
+    except (ValueError, RuntimeError, checker.ValidationError) as error:
         raise ImporterError(
             f"{where}: the functions that the model defines cannot be inlined: {error!s:.300}"
         ) from error
 
 
+def check_text(graph: Any) -> None:
+    """Raises ImporterError for names of a graph that are no text, as a damaged file has them."""
+    values = [*graph.input, *graph.output, *graph.initializer]
+    texts = [value.name for value in values]
+    for node in graph.node:
+        texts += [node.name, node.op_type, node.domain, *node.input, *node.output]
+        texts += [attribute.name for attribute in node.attribute]
+    for text in texts:
+        if not isinstance(text, str):
+            raise ImporterError(f"the model is damaged: the name {text!r:.80} is no UTF-8 text")
+
+
 def array_of(tensor: Any) -> Array:
     """The array of a TensorProto. Raises ImporterError for a malformed one."""
-    from onnx import numpy_helper
+    from onnx import checker, numpy_helper
 
     if any(n < 0 for n in tensor.dims):
         raise ImporterError(
@@ -110,7 +122,10 @@ def array_of(tensor: Any) -> Array:
     dtype_of(tensor.data_type)
     try:
         array: Array = numpy_helper.to_array(tensor)
-    except (ValueError, TypeError, KeyError, OSError, RuntimeError) as error:
+    except (
+        ValueError, TypeError, KeyError, OSError, RuntimeError, MemoryError,
+        checker.ValidationError,
+    ) as error:  # fmt: skip
         raise ImporterError(
             f"tensor {tensor.name!r:.80} of shape {list(tensor.dims)} cannot be read: "
             f"{error!s:.200}"

@@ -3,7 +3,8 @@
 from byoc_lab.lab.explaining.calls import explain
 from byoc_lab.lab.explaining.changes import Change
 from byoc_lab.lab.explaining.decoding import Decoded, Meaning, decode
-from byoc_lab.lab.explaining.explanation import CAUSES, Explanation, Explanations
+from byoc_lab.lab.explaining.explanation import CAUSES, Explanation
+from byoc_lab.lab.explaining.explanations import Explanations
 from byoc_lab.lab.explaining.pattern_report import EntryReport, PatternReport, explain_patterns
 
 __all__ = [

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from byoc_lab.backends import registry
-from byoc_lab.errors import ArgumentError, PassError, UnknownNodeError
+from byoc_lab.errors import ArgumentError, PassError, UnknownNodeError, nearest
 from byoc_lab.lab.explaining.changes import Workbench
-from byoc_lab.lab.explaining.explanation import Explanation, Explanations
+from byoc_lab.lab.explaining.explanation import Explanation
+from byoc_lab.lab.explaining.explanations import Explanations
 from byoc_lab.lab.explaining.inquiry import Inquiry
+from byoc_lab.lab.explaining.naming import Names
 from byoc_lab.lab.explaining.outcome import Member, Setup, typed_calls
 from byoc_lab.passes.framework.passes import Pass, Sequential
 from byoc_lab.passes.framework.pipelines import named_pipeline
@@ -25,7 +27,8 @@ def explain(
     """For each call of `mod`: does back end `target` compute it, and if not, why not?
 
     mod: a module or function before partitioning. target: the name of a registered back end.
-    call: explain this call alone (a node of `mod`), or the calls of the operator of this name.
+    call: explain this call alone, a node of `mod` or its name in the text of `mod` ("%12"), or the
+        calls of the operator of this name.
     pipeline: the passes that partition, as for `trace`; by default those of the back end. They run
         under the active PassContext, or at level 3 without one, so that no pass is skipped.
 
@@ -34,7 +37,8 @@ def explain(
     call is offloaded. Every change was run; causes and changes are computed when asked for.
 
     Raises UnknownNameError for an unknown back end, pipeline or operator, ArgumentError if `mod` is
-    no module, UnknownNodeError if `call` is not in it, and what a pass of the pipeline raises.
+    no module or `target` no name, UnknownNodeError if `call` is not in `mod`, and what a pass of
+    the pipeline raises.
     """
     if isinstance(mod, Function):
         mod = IRModule.from_expr(mod)
@@ -49,8 +53,9 @@ def explain(
         )
     backend = registry.get(target)
     typed, types = typed_calls(mod)
-    wanted = _wanted(call, types)
-    inquiry = Inquiry(Setup.of(typed, _members(pipeline, target)), backend.name)
+    wanted = _wanted(call, mod, types)
+    setup = Setup.of(typed, _members(pipeline, target))
+    inquiry = Inquiry(setup, backend.name, {t: c for c, t in types.items()})
     workbench = Workbench(inquiry)
     found = [Explanation(c, types[c], inquiry, workbench) for c in wanted]
     return Explanations(backend.name, found)
@@ -71,16 +76,34 @@ def _members(pipeline: str | Pass | Sequence[Member] | None, target: str) -> Seq
     return pipeline
 
 
-def _wanted(call: Call | str | None, calls: dict[Call, Call]) -> list[Call]:
+def _wanted(call: Call | str | None, mod: IRModule, calls: dict[Call, Call]) -> list[Call]:
     if call is None:
         return list(calls)
     if isinstance(call, str):
-        op = Op.get(call)
-        return [c for c in calls if c.op is op]
+        return _by_name(call, mod, list(calls))
     if not isinstance(call, Call) or call not in calls:
         what = describe(call) if isinstance(call, Expr) else repr(call)
         raise UnknownNodeError(
             f"explain: {what:.80} is no call of this module. Nodes are found by identity: take it "
-            f"from the module, or give the name of its operator"
+            f"from the module, or give its name in the text ('%12') or the name of its operator"
         )
     return [call]
+
+
+def _by_name(name: str, mod: IRModule, calls: Sequence[Call]) -> list[Call]:
+    if name.startswith("%"):
+        names = Names(mod)
+        found = {names.of(c): [c] for c in calls if names.of(c).startswith("%")}
+        if name not in found:
+            raise UnknownNodeError(
+                f"explain: the text of this module shows no call as {name}; {nearest(name, found)}"
+            )
+        return found[name]
+    op = Op.get(name)
+    if not (of_op := [c for c in calls if c.op is op]):
+        called = sorted({c.op_name for c in calls if c.op_name})
+        shown = ", ".join(called[:20]) + ", ..." * (len(called) > 20)
+        raise UnknownNodeError(
+            f"explain: this module has no call of {name}; it has calls of {shown or 'no operator'}"
+        )
+    return of_op

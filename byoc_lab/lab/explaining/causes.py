@@ -2,45 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
 
-from byoc_lab.lab.explaining.inquiry import Inquiry
-from byoc_lab.lab.explaining.near_miss import Fit, NearMatcher, Stop, described
-from byoc_lab.lab.explaining.region_paths import path_apart
-from byoc_lab.passes.framework.predicates import ask_check, ask_operator, refusal
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Let, Op, Var, describe
-from byoc_lab.relay.ir.visit import post_order
-from byoc_lab.relay.patterns import DFPattern
-from byoc_lab.relay.patterns.below import post_order_patterns, root_operators
-from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
-from byoc_lab.relay.patterns.patterns import (
-    CallPattern,
-    ConstantPattern,
-    ExprPattern,
+from byoc_lab.lab.explaining.attempts import (
+    Attempt,
+    attempts_with,
+    bound_value,
+    nearest_attempts,
 )
+from byoc_lab.lab.explaining.inquiry import Inquiry
+from byoc_lab.lab.explaining.naming import kind
+from byoc_lab.lab.explaining.near_miss import Stop
+from byoc_lab.passes.framework.predicates import ask_check, ask_operator, refusal
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Let, Op, Var
+from byoc_lab.relay.patterns import DFPattern
+from byoc_lab.relay.patterns.patterns import ConstantPattern, ExprPattern
 
-MAX_ROOTS = 64
-"""Ends of a match that are tried for one call and pattern."""
 MAX_NODES = 100
 """Nodes of what a call was decomposed into that are looked at."""
-
-
-@dataclass(frozen=True, eq=False)
-class Attempt:
-    """An entry of the pattern table held against the surroundings of a call.
-
-    position: of the entry in the table. root: where its pattern was laid on.
-    """
-
-    position: int
-    name: str
-    pattern: DFPattern
-    check: Any
-    root: Expr
-    graph: IndexedGraph = field(repr=False)
-    fit: Fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,39 +49,47 @@ class Diagnosis:
 
 def diagnose(inquiry: Inquiry, call: Call) -> Diagnosis:
     """What stands in the way of `call`, a call of the input that is not offloaded."""
-    subject = inquiry.subject(call)
+    subjects = inquiry.subjects(call)
+    found = next((d for s in subjects if (d := _computed_from_parameters(inquiry, call, s))), None)
+    if found is not None:
+        return found
+    lacking = (s for s in subjects if s.op_name and not inquiry.may_take(s))
+    subject = next(lacking, subjects[0])
+    found = _found(inquiry, call, subject)
+    if not is_computed_constant(subject):
+        return found
+    reason = f"{inquiry.called(subject)} computes with constants alone, and no pass computed it"
+    return replace(found, reason=_decomposed(inquiry, call, subject) + reason)
+
+
+def _found(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
     return (
-        _computed_from_parameters(call, subject)
-        or _given_back(inquiry, subject)
+        _given_back(inquiry, subject)
         or _taken_by_another_target(inquiry, subject)
         or _misnamed(inquiry, subject)
-        or _not_matched(inquiry, subject)
+        or _not_matched(inquiry, call, subject)
     )
 
 
-def _computed_from_parameters(call: Call, subject: Call) -> Diagnosis | None:
-    """What is left of a decomposed call computes with its parameters alone."""
-    own = [a for a in call.args if isinstance(a, Var)]
+def _computed_from_parameters(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis | None:
+    """What is left of a decomposed call computes with weights alone, which are parameters."""
+    weights = inquiry.weights
+    own = [a.name_hint for a in call.args if isinstance(a, Var) and a.name_hint in weights]
     if subject.op is call.op or not own:
         return None
-    names = {v.name_hint for v in own}
-    leaves: set[str] = set()
-    for n, node in enumerate(post_order(subject)):
-        if n > MAX_NODES or isinstance(node, Let):
-            return None
-        if isinstance(node, Var):
-            leaves.add(node.name_hint)
-    if not leaves or not leaves <= names:
+    leaves = {n.name_hint for n in _leaves(subject) or () if isinstance(n, Var)}
+    if not leaves or not leaves.issubset(own):
         return None
     shown = ", ".join(f"%{n}" for n in sorted(leaves))
     return Diagnosis(
         "unbound-constant",
-        f"{describe(call)} becomes {describe(subject)} of {shown}, parameters without values, "
-        f"so that no pass can compute it before the network runs",
+        f"{_decomposed(inquiry, call, subject)}{kind(subject)} computes with {shown} alone, a "
+        f"parameter without a value: no pass can compute it before the network runs, and "
+        f"{inquiry.target} does not support it",
         subject,
         expected="constants, or parameters that are bound to their values",
         found=f"parameters without values: {shown}",
-        unbound=tuple(v.name_hint for v in own),
+        unbound=tuple(own),
     )
 
 
@@ -115,12 +102,12 @@ def _given_back(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
     if home is None or home.compiler != inquiry.target:
         return None
     later = inquiry.pass_that_removed(home.region)
-    path = path_apart(inquiry, subject)
+    path = inquiry.path_apart(subject)
     if path:
         return Diagnosis(
             "merge",
             f"its region @{home.region} stays alone, because merging it with the region of "
-            f"{describe(path[0])} would make a cycle, and {later} gives small regions back",
+            f"{inquiry.called(path[0])} would make a cycle, and {later} gives small regions back",
             subject, path=path, other=later,
         )  # fmt: skip
     return Diagnosis(
@@ -177,16 +164,14 @@ def _misnamed(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
 # Matching -----------------------------------------------------------------------------------------
 
 
-def _not_matched(inquiry: Inquiry, subject: Call) -> Diagnosis:
-    attempts = list(_attempts(inquiry, subject))
+def _not_matched(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
+    attempts = list(attempts_with(inquiry, subject))
     whole = [a for a in attempts if not a.fit.stops and subject in a.fit.covered]
     found = [d for a in whole if (d := _why_not_moved(inquiry, subject, a))]
     refused = _refused_alone(inquiry, subject)
     order = ("order", "outside-user", "check")
     best = min(found, key=lambda d: order.index(d.cause), default=None)
-    if best is not None and not (
-        refused and best.cause == "check" and refused.reason in best.reason
-    ):
+    if best is not None and not (refused and _says_the_same(refused, best, subject)):
         return best
     if refused is not None:
         nearest = max(attempts, key=lambda a: a.fit.rank, default=None)
@@ -195,78 +180,34 @@ def _not_matched(inquiry: Inquiry, subject: Call) -> Diagnosis:
         )
     part = [a for a in attempts if a.fit.stops]
     if not part:
-        return Diagnosis(
-            "no-pattern",
-            f"{inquiry.target} supports neither {describe(subject)} nor a pattern with it",
-            subject,
-            found=describe(subject),
-        )
-    return _partial(subject, max(part, key=lambda a: (subject in a.fit.covered, a.fit.rank)))
+        return _without_pattern(inquiry, call, subject)
+    return _partial(inquiry, call, subject, nearest_attempts(subject, part))
 
 
-def _attempts(inquiry: Inquiry, subject: Call) -> Iterator[Attempt]:
-    """The entries of the table with the operator of a call, each where it fits best."""
-    graph = inquiry.graph_of(subject)
-    if graph is None or not isinstance(subject.op, Op):
-        return
-    above: dict[int, list[Expr]] = {}
-    for position in inquiry.entries_with(subject.op.name):
-        name, pattern, check = inquiry.table[position]
-        near = inquiry.matcher(position, graph)
-        if near.depth not in above:
-            above[near.depth] = _above(subject, graph, near.depth)
-        roots = root_operators(pattern)
-        ends = [e for e in above[near.depth] if roots is None or _callee(e) in roots]
-        fits = [(e, f) for e in ends if _concerns(f := near.fit(e), subject, graph)]
-        if fits:
-            root, fit = max(fits, key=lambda pair: (subject in pair[1].covered, pair[1].rank))
-        else:
-            inner = _inner_fit(near, subject, graph)
-            if inner is None:
-                continue
-            root, fit = subject, inner
-        yield Attempt(position, name, pattern, check, root, graph, fit)
-
-
-def _concerns(fit: Fit, subject: Call, graph: IndexedGraph) -> bool:
-    """Whether a fit says something about a call: it is part of it, or what does not fit."""
-    return subject in fit.covered or any(
-        subject in (s.found, bound_value(s.found, graph)) for s in fit.stops
+def _without_pattern(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
+    found = inquiry.called(subject)
+    reason = f"{inquiry.target} supports neither {found} nor a pattern with it"
+    if not subject.op_name:
+        reason = f"{inquiry.target} computes operators, and this is a {found}"
+    return Diagnosis(
+        "no-pattern", _decomposed(inquiry, call, subject) + reason, subject, found=found
     )
 
 
-def _inner_fit(near: NearMatcher, subject: Call, graph: IndexedGraph) -> Fit | None:
-    """The call fits inside a pattern, and what uses it does not."""
-    parts = post_order_patterns(near.pattern)
-    for part in parts:
-        if not (isinstance(part, CallPattern) and part.op_name() == _callee(subject)):
-            continue
-        inner = near.part(part, subject)
-        users = [p for p in parts if isinstance(p, CallPattern) and part in (p.args or ())]
-        if users:
-            outside = graph.outputs[subject]
-            found = outside[0] if outside else subject
-            stop = Stop(users[0], found)
-            stops = (*inner.stops, stop)
-            return Fit(inner.matched, near.size, stops, inner.covered)
-        return Fit(inner.matched, near.size, inner.stops, inner.covered)
-    return None
+def _decomposed(inquiry: Inquiry, call: Call, subject: Call) -> str:
+    """The pass that replaced a call, in words; empty if it is there."""
+    if subject.op is call.op:
+        return ""
+    name = inquiry.pass_that_replaced(call)
+    return f"{name} replaced {inquiry.called(call)} by other operators; "
 
 
-def _above(node: Expr, graph: IndexedGraph, levels: int) -> list[Expr]:
-    """A node and those that use its value, over so many levels."""
-    found: dict[Expr, None] = {node: None}
-    level = [node]
-    for _ in range(levels):
-        level = [u for n in level for u in graph.outputs.get(n, ()) if u not in found]
-        found.update(dict.fromkeys(level))
-        if not level or len(found) > MAX_ROOTS:
-            break
-    return list(found)
-
-
-def _callee(node: Expr) -> str | None:
-    return node.op.name if isinstance(node, Call) and isinstance(node.op, Op) else None
+def _says_the_same(refused: Diagnosis, check: Diagnosis, subject: Call) -> bool:
+    """Whether the refusal of a call alone counts, not that of a match by its check: as for
+    `Backend.why_not`, if the match ends with the call, and if both have one reason."""
+    assert check.attempt is not None
+    ends_here = check.attempt.root is subject
+    return check.cause == "check" and (ends_here or refused.reason in check.reason)
 
 
 def _why_not_moved(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis | None:
@@ -285,11 +226,11 @@ def _why_not_moved(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnos
             if user not in inside and not graph.dominates(attempt.root, user):
                 return Diagnosis(
                     "outside-user",
-                    f"{name} matches, and {describe(user)}, outside of the match, uses the value "
-                    f"of {describe(node)} inside",
+                    f"{name} matches, and {inquiry.called(user)}, outside of the match, uses the "
+                    f"value of {inquiry.called(node)} inside",
                     subject, attempt,
-                    f"{describe(node)} used inside the match alone",
-                    f"also used by {describe(user)}",
+                    f"{inquiry.called(node)} used inside the match alone",
+                    f"also used by {inquiry.called(user)}",
                     blocked=node, user=user,
                 )  # fmt: skip
     for node in inside:
@@ -297,8 +238,8 @@ def _why_not_moved(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnos
         if other is not None and other != name:
             return Diagnosis(
                 "order",
-                f"{name} matches, and {other} took {describe(node)} before: entries are tried in "
-                f"the order of the table",
+                f"{name} matches, and {other} took {inquiry.called(node)} before: entries are "
+                f"tried in the order of the table",
                 subject, attempt, f"{name} before {other}", f"{other} before {name}", other=other,
             )  # fmt: skip
     return None
@@ -318,21 +259,68 @@ def _refused_alone(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
     )
 
 
-def _partial(subject: Call, attempt: Attempt) -> Diagnosis:
-    """Something in a pattern does not fit: what stands there decides the cause."""
+def _partial(inquiry: Inquiry, call: Call, subject: Call, attempts: list[Attempt]) -> Diagnosis:
+    """Something in patterns does not fit: what stands there decides the cause."""
+    attempt = attempts[0]
     stop = attempt.fit.stops[0]
-    expected, found = stop.expected, described(stop.found)
+    expected = _listed([a.fit.stops[0].expected for a in attempts])
+    found, where = inquiry.described(stop.found), ""
+    if stop.below is not None:
+        where = f" as the user of {inquiry.called(stop.below)}"
+        found = "nothing that uses it" if stop.found is stop.below else found
+    elif stop.user is not None:
+        where = f" as an operand of {inquiry.called(stop.user)}"
     bound = bound_value(stop.found, attempt.graph)
     cause, why = "sub-pattern", ""
     if bound is not None:
-        cause, why = "let", f", which a let binds to {describe(bound)}; no match crosses a let"
+        cause, why = (
+            "let",
+            f", which a let binds to {inquiry.called(bound)}; no match crosses a let",
+        )
     elif isinstance(stop.found, Var) and wants_constant(stop.pattern):
         cause, why = "unbound-constant", ", a parameter that is not bound to its value"
     elif isinstance(stop.found, Let):
         cause, why = "let", ": a let stands between them; no match crosses a let"
-    reason = f"{attempt.name} expects {expected}, found {found}{why}"
+    who = f"{attempt.name} expects"
+    if len(attempts) > 1:
+        who = f"{attempt.name} and {len(attempts) - 1} other patterns expect"
+    reason = f"{_decomposed(inquiry, call, subject)}{who} {expected}{where}, found {found}{why}"
     unbound = (stop.found.name_hint,) if isinstance(stop.found, Var) else ()
     return Diagnosis(cause, reason, subject, attempt, expected, found, unbound=unbound)
+
+
+def _listed(words: list[str]) -> str:
+    """Such as "nn.conv1d, nn.conv2d or nn.dense"."""
+    different = list(dict.fromkeys(words))
+    last = different.pop()
+    return f"{', '.join(different)} or {last}" if different else last
+
+
+def is_computed_constant(node: Expr) -> bool:
+    """Whether a call computes with constants alone."""
+    if not isinstance(node, Call) or not node.args:
+        return False
+    leaves = _leaves(node)
+    return leaves is not None and not any(isinstance(n, Var) for n in leaves)
+
+
+def _leaves(node: Expr) -> set[Expr] | None:
+    """The variables and constants that a call computes with; None for a large graph, or one with
+    other nodes than calls of operators."""
+    leaves: set[Expr] = set()
+    seen: set[Expr] = {node}
+    todo = [node]
+    while todo:
+        at = todo.pop()
+        if isinstance(at, (Var, Constant)):
+            leaves.add(at)
+        elif not isinstance(at, Call) or not at.op_name or len(seen) > MAX_NODES:
+            return None
+        else:
+            new = [a for a in at.args if a not in seen]
+            seen.update(new)
+            todo += new
+    return leaves
 
 
 def wants_constant(pattern: DFPattern) -> bool:
@@ -342,10 +330,3 @@ def wants_constant(pattern: DFPattern) -> bool:
         or (isinstance(p, ExprPattern) and isinstance(p.expr, Constant))
         for p in (pattern, *pattern.same_root())
     )
-
-
-def bound_value(node: Expr, graph: IndexedGraph) -> Expr | None:
-    """What a let binds a variable to."""
-    if not isinstance(node, Var):
-        return None
-    return next(iter(graph.inputs.get(node, ())), None)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from byoc_lab.errors import ByocLabError
-from byoc_lab.lab.explaining.causes import MAX_NODES, Diagnosis
+from byoc_lab.lab.explaining.causes import Diagnosis, is_computed_constant
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.module_changes import (
     Edited,
@@ -14,7 +14,6 @@ from byoc_lab.lab.explaining.module_changes import (
     computed_in_float32,
     computed_twice,
     other_attributes,
-    parameters,
     swapped,
 )
 from byoc_lab.lab.explaining.outcome import Outcome, Setup, typed_calls
@@ -23,9 +22,8 @@ from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.passes import make_pass
 from byoc_lab.passes.framework.predicates import Checked
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, TupleGetItem, Var, describe
+from byoc_lab.relay.ir.expr import Call, Expr, Op, TupleGetItem, Var
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.visit import post_order
 
 SIMPLIFIED_BY = {
     "SimplifyInference": (
@@ -47,13 +45,15 @@ FOLDING = ("FoldConstant", "FoldScaleAxis", "FoldConstant")
 @dataclass(frozen=True, eq=False)
 class Trial:
     """A change that was not run yet. key: equal for trials with the same run. calls: for each call
-    of the input what it is after the change; a call that is not there is itself."""
+    of the input what it is after the change; a call that is not there is itself. missing: which
+    pass does not run without the change, in words."""
 
     what: str
     setup: Setup
     key: object
     calls: dict[Call, Call] = field(default_factory=dict)
     keeps_numbers: bool = True
+    missing: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,9 @@ class Change:
 
     what: the change in words. keeps_numbers: whether the network computes the same as before.
     setup: the changed module, passes and level (`setup.mod`, `setup.passes`, `setup.opt_level`).
-    outcome: the run. region: the external function that has the call then.
+    outcome: the run. call: the call in the changed module. region: the external function that has
+    it then; "" if with a further pass nothing of it is left to compute, as of a dropout.
+    missing: which pass does not run without the change, in words.
     """
 
     what: str
@@ -71,6 +73,7 @@ class Change:
     outcome: Outcome = field(repr=False)
     call: Call = field(repr=False)
     region: str = ""
+    missing: str = ""
 
     @property
     def result(self) -> IRModule:
@@ -100,9 +103,16 @@ class Workbench:
             if outcome is None:
                 continue
             there = trial.calls.get(call, call)
-            if outcome.place(there).offloaded:
-                region = outcome.homes[outcome.place(there).inside[0]].region
-                return Change(trial.what, trial.keeps_numbers, trial.setup, outcome, there, region)
+            place = outcome.place(there)
+            gone = place.removed and bool(trial.missing)
+            if place.offloaded or gone:
+                region = "" if gone else outcome.homes[place.inside[0]].region
+                what = (
+                    f"{trial.what}, which leaves nothing of it to compute" if gone else trial.what
+                )
+                return Change(
+                    what, trial.keeps_numbers, trial.setup, outcome, there, region, trial.missing
+                )
         return None
 
     def _run(self, trial: Trial) -> Outcome | None:
@@ -127,6 +137,8 @@ class Workbench:
         }  # fmt: skip
         if found.cause in of_cause:
             yield from of_cause[found.cause](found, call)
+        if found.subject.op is not call.op:
+            yield self._leaving_out(self.inquiry.pass_that_replaced(call))
 
     def levels(self) -> Iterator[Trial]:
         """Without skipping the passes that were skipped."""
@@ -138,6 +150,7 @@ class Workbench:
             yield Trial(
                 f"do not disable {name} in the PassContext",
                 replace(setup, disabled=rest), ("enabled", name),
+                missing=f"the PassContext disables {name}",
             )  # fmt: skip
         needed = [make_pass(s.name).opt_level for s in skipped if s.name not in off]
         for level in sorted({n for n in needed if n > setup.opt_level}):
@@ -146,10 +159,12 @@ class Workbench:
                 for s in skipped
                 if s.name not in off and make_pass(s.name).opt_level <= level
             )
+            listed = " and ".join(names)
             yield Trial(
-                f"run under PassContext(opt_level={level}): {', '.join(names)} needs it, and the "
-                f"context has {setup.opt_level}",
+                f"run under PassContext(opt_level={level})",
                 replace(setup, opt_level=level), ("level", level),
+                missing=f"the PassContext has opt_level {setup.opt_level} and skips {listed}, "
+                f"which {'need' if len(names) > 1 else 'needs'} {level}",
             )  # fmt: skip
 
     def passes(self, found: Diagnosis) -> Iterator[Trial]:
@@ -160,18 +175,21 @@ class Workbench:
         for name in _simplifiers(found):
             if name not in there:
                 yield self._with_passes(name)
+                yield self._with_passes(name, "FoldConstant")
                 yield self._with_passes(name, *FOLDING)
         suspects = [found.subject, *([found.stop.found] if found.stop else [])]
-        if any(map(_is_computed_constant, suspects)):
+        if any(map(is_computed_constant, suspects)):
             yield self._with_passes("FoldConstant")
             yield self._with_passes(*FOLDING)
 
     def _with_passes(self, *names: str) -> Trial:
         setup = self.inquiry.setup
         position = self._position()
+        listed = " and ".join(dict.fromkeys(names))
         return Trial(
-            f"run {' and '.join(dict.fromkeys(names))} before {self._before()}",
+            f"run {listed} before {self._before()}",
             setup.with_pass(position, *(make_pass(n) for n in names)), ("passes", names),
+            missing=f"the pipeline does not run {listed} before {self._before()}",
         )  # fmt: skip
 
     def _position(self) -> int:
@@ -217,12 +235,13 @@ class Workbench:
         yield self._with_table(f"move {entry[0]} before {found.other} in the pattern table", table)
 
     def _without_pass(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
+        yield self._leaving_out(found.other)
+
+    def _leaving_out(self, name: str) -> Trial:
         setup = self.inquiry.setup
-        rest = tuple(p for p in setup.passes if getattr(p, "name", "") != found.other)
-        yield Trial(
-            f"leave {found.other} out of the pipeline",
-            replace(setup, passes=rest), ("without", found.other),
-        )  # fmt: skip
+        rest = tuple(p for p in setup.passes if getattr(p, "name", "") != name)
+        what = f"leave {name} out of the pipeline"
+        return Trial(what, replace(setup, passes=rest), ("without", name))
 
     def _graph_form(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
         yield self._with_passes("ToGraphNormalForm")
@@ -234,15 +253,16 @@ class Workbench:
             return
         keep = {c for n in inside if (c := self._origin(n)) is not None}
         yield self._edited(
-            f"compute {describe(origin)} a second time for its users outside of the match",
+            f"compute {self.inquiry.called(origin)} a second time for its users outside of the "
+            f"match",
             computed_twice(self.inquiry.setup.mod, origin, keep),
         )
 
     def _bound(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
         yield from self._with_bound(found.unbound)
-        params = [n for n in parameters(self.inquiry.setup.mod)[1:] if n not in found.unbound]
-        if params:
-            yield from self._with_bound((*found.unbound, *params), "all parameters but the first")
+        others = [n for n in self.inquiry.weights if n not in found.unbound]
+        if others:
+            yield from self._with_bound((*found.unbound, *others), "all weights")
 
     def _with_bound(self, names: Sequence[str], words: str = "") -> Iterator[Trial]:
         shown = words or ", ".join(f"%{n}" for n in names)
@@ -275,18 +295,23 @@ class Workbench:
             near += [c for c in (self._origin(found.stop.found),) if c is not None]
         calls = list(dict.fromkeys([call, *sorted(near, key=self._order.__getitem__)]))
         for c in calls:
-            for what, edited in swapped(mod, c):
-                yield self._edited(what, edited)
+            edited = swapped(mod, c)
+            if edited is not None:
+                yield self._edited(f"swap the operands of {self.inquiry.called(c)}", edited)
         if found.cause == "check":
-            names = [a.name_hint for c in calls for a in c.args if isinstance(a, Var)]
-            for name in dict.fromkeys(names):
-                yield from self._with_bound([name])
+            used = [a.name_hint for c in calls for a in c.args if isinstance(a, Var)]
+            for name in dict.fromkeys(used):
+                if name in self.inquiry.weights:
+                    yield from self._with_bound([name])
         for c in calls if attributes else ():
-            for what, edited, same in other_attributes(mod, c):
-                yield self._edited(what, edited, keeps=same)
+            for value, changed, same in other_attributes(mod, c):
+                what = f"write {value} for {self.inquiry.called(c)}"
+                yield self._edited(what, changed, keeps=same)
         in_float32 = computed_in_float32(mod, call) if attributes else None
         if in_float32 is not None:
-            yield self._edited(f"compute {describe(call)} in float32", in_float32, keeps=False)
+            yield self._edited(
+                f"compute {self.inquiry.called(call)} in float32", in_float32, keeps=False
+            )
 
     # Building blocks -----------------------------------------------------------------------------
 
@@ -329,13 +354,3 @@ def _simplifiers(found: Diagnosis) -> list[str]:
     nodes += [n.tuple_value for n in nodes if isinstance(n, TupleGetItem)]
     names = {n.op.name for n in nodes if isinstance(n, Call) and isinstance(n.op, Op)}
     return [p for p, replaced in SIMPLIFIED_BY.items() if names.intersection(replaced)]
-
-
-def _is_computed_constant(node: Expr) -> bool:
-    """Whether a call computes with constants alone."""
-    if not isinstance(node, Call) or not node.args:
-        return False
-    for n, below in enumerate(post_order(node)):
-        if n > MAX_NODES or not isinstance(below, (Call, Constant, Op)):
-            return False
-    return True

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
-from typing import overload
+from typing import Any, overload
 
 from byoc_lab.errors import ArgumentError
 from byoc_lab.lab.explaining.messages import ALL, Message
+from byoc_lab.lab.explaining.naming import Names, named
 from byoc_lab.lab.linting import Finding, lint
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
@@ -31,7 +32,8 @@ class Meaning:
     name: of the message. text: as it was found, at `start` in the text. cause, what_to_do: in
     words. era: the versions that say so. rules: codes of the lint rules that find the place.
     lesson: the case that shows the trouble, "" for none. findings: those of the rules in the module
-    that was given; node: the node that the error itself had.
+    that was given; node: the node that the error itself had. place: the edge in words, with the
+    name of its call in the text of the module.
     """
 
     message: Message
@@ -41,6 +43,7 @@ class Meaning:
     what_to_do: str
     findings: tuple[Finding, ...] = ()
     node: Expr | None = field(default=None, repr=False)
+    place: str = ""
 
     @property
     def name(self) -> str:
@@ -86,8 +89,26 @@ class Meaning:
             lines.append(f"  rule     {self.rule}")
         if self.lesson:
             lines.append(f"  lesson   {self.lesson}")
+        if self.place:
+            lines.append(f"  edge     {self.place}")
         lines += [f"  found    {str(f).splitlines()[0]}" for f in self.findings[:3]]
         return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The message as plain data, for JSON."""
+        return {
+            "name": self.name,
+            "text": self.text.strip(),
+            "start": self.start,
+            "era": self.era,
+            "cause": self.cause,
+            "what_to_do": self.what_to_do,
+            "rule": self.rule,
+            "rules": list(self.rules),
+            "lesson": self.lesson,
+            "edge": self.place or None,
+            "findings": [str(f) for f in self.findings],
+        }
 
 
 class Decoded(Sequence[Meaning]):
@@ -151,6 +172,10 @@ class Decoded(Sequence[Meaning]):
             lines.append("lint finds nothing of this kind in the module that was given")
         return "\n\n".join(lines)
 
+    def as_dict(self) -> dict[str, Any]:
+        """The messages as plain data, for JSON."""
+        return {"known": self.known, "messages": [m.as_dict() for m in self._found]}
+
     def __repr__(self) -> str:
         return f"<Decoded: {', '.join(m.name for m in self) or 'unknown'}>"
 
@@ -178,8 +203,9 @@ def decode(text: str | BaseException, mod: IRModule | None = None) -> Decoded:
             f"decode: mod must be the module that the pass got, found {type(mod).__name__}"
         )
     findings = list(lint(mod)) if mod is not None else []
+    names = Names(mod if mod is not None else IRModule())
     found = [
-        _meaning(message, text[start:end], start, values, findings, node)
+        _meaning(message, text[start:end], start, values, findings, node, names)
         for start, end, message, values in _matches(text)
     ]
     return Decoded(found, len(text), mod is not None)
@@ -220,12 +246,13 @@ def _meaning(
     values: dict[str, str],
     findings: Sequence[Finding],
     node: object,
+    names: Names,
 ) -> Meaning:
     if "node" in values:  # ends a sentence
         values["node"] = f": {values['node']}"
     filled = _Values(values)
     mine = [f for code in message.rules for f in findings if f.code == code]
-    return Meaning(
+    found = Meaning(
         message,
         text,
         start,
@@ -234,3 +261,13 @@ def _meaning(
         tuple(mine),
         node if isinstance(node, Expr) else None,
     )
+    return replace(found, place=_in_words(found.edge, names))
+
+
+def _in_words(edge: tuple[Expr, int | None] | None, names: Names) -> str:
+    """Such as "argument 1 of add (%3) at net.relay:5"."""
+    if edge is None:
+        return ""
+    node, argument = edge
+    of = "" if argument is None else f"argument {argument} of "
+    return f"{of}{named(node, names, None)}" + (f" at {node.span}" if node.span else "")

@@ -1,19 +1,14 @@
-"""`Explanation` and `Explanations`: the answer about one call, and about all calls of a module."""
+"""`Explanation`: the answer about one call."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
 from functools import cached_property
-from html import escape
-from typing import Any, overload
+from typing import Any
 
-from byoc_lab.errors import UnknownNodeError
 from byoc_lab.lab.explaining.causes import Diagnosis, diagnose
 from byoc_lab.lab.explaining.changes import Change, Workbench
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.outcome import Home
-from byoc_lab.lab.explaining.region_paths import path_apart
 from byoc_lab.relay.ir.expr import Call, Expr, describe
 
 CAUSES = {
@@ -32,7 +27,6 @@ CAUSES = {
     "skipped-pass": "it is offloaded after a pass that this PassContext skips",
 }
 """Why a call is not offloaded, in a word and in a sentence."""
-SHOWN = 30
 
 
 class Nearest:
@@ -132,10 +126,16 @@ class Explanation:
     def path(self) -> tuple[Expr, ...]:
         """The calls from one region to another that was not merged with it, through code outside:
         merged, the two would depend on themselves. Empty if nothing was kept apart."""
+        given = self._inquiry.given
+        return tuple(given.get(n, n) if isinstance(n, Call) else n for n in self._typed_path)
+
+    @cached_property
+    def _typed_path(self) -> tuple[Expr, ...]:
         if self._diagnosis is not None:
             return self._diagnosis.path
-        subject = self._inquiry.subject(self._typed)
-        return path_apart(self._inquiry, subject) if self.offloaded else ()
+        if not self.offloaded:
+            return ()
+        return self._inquiry.path_apart(self._inquiry.subjects(self._typed)[0])
 
     @property
     def reason(self) -> str:
@@ -145,7 +145,7 @@ class Explanation:
         if self._diagnosis is None:
             return f"{self._removed_by()} leaves nothing of it to compute"
         if self._by_pass is not None:
-            return f"{self._diagnosis.reason}; it is offloaded with this change: {self.change}"
+            return f"{self._by_pass[1].missing}; {self._diagnosis.reason}"
         return self._diagnosis.reason
 
     @cached_property
@@ -163,6 +163,12 @@ class Explanation:
         """The operator that is called."""
         return self.call.op_name or describe(self.call)
 
+    @property
+    def number(self) -> str:
+        """What the text of the module calls it, such as "%12" or "result of @main"; "" for
+        nothing."""
+        return self._inquiry.names.of(self._typed)
+
     def _why_offloaded(self) -> str:
         images = self._inquiry.outcome.place(self._typed).inside
         names = dict.fromkeys(i.op_name or describe(i) for i in images)
@@ -179,27 +185,47 @@ class Explanation:
 
     def __str__(self) -> str:
         where = f" at {self.call.span}" if self.call.span else ""
-        head = f"{self.name}{where}"
+        head = f"{self._inquiry.called(self._typed)}{where}"
         if self.status != "host":
             return f"{head}: {self.status}: {self.reason}"
-        lines = [f"{head}: not offloaded: {self.cause}", f"  reason    {self.reason}"]
-        if self.nearest:
+        return f"{head}: not offloaded: {self.cause}\n{self.details}"
+
+    @property
+    def details(self) -> str:
+        """The lines below the first one: reason, nearest pattern, path and change."""
+        lines = [f"  reason    {self.reason}"]
+        if self.nearest and self.nearest.matched > 1:
             lines.append(f"  nearest   {self.nearest}")
-        if self.expected:
+        if self.expected and self.found != self.reason:
             lines += [f"  expected  {self.expected}", f"  found     {self.found}"]
         if self.path:
-            lines.append(f"  path      {' -> '.join(map(describe, self.path))}")
-        shown = self.change or "none of the changes that were tried offloads it"
-        lines.append(f"  change    {shown}")
+            lines.append(f"  path      {' -> '.join(self._path_in_words)}")
+        lines.append(f"  change    {self.change or self.without_change}")
         return "\n".join(lines)
+
+    @property
+    def _path_in_words(self) -> list[str]:
+        return [self._inquiry.called(n) for n in self._typed_path]
+
+    @property
+    def without_change(self) -> str:
+        """What to say where no change is found."""
+        if self._diagnosis is not None and self.cause == "no-pattern":
+            subject = self._diagnosis.subject
+            if subject.op_name:
+                return (
+                    f"only in the back end: {self._inquiry.target} has to support {subject.op_name}"
+                )
+        return "none of the changes that were tried offloads it"
 
     def __repr__(self) -> str:
         return f"<explanation of {self.name}: {self.status}>"
 
-    def as_dict(self) -> dict[str, Any]:
-        """The explanation as plain data, for JSON."""
-        return {
+    def as_dict(self, change: bool = True) -> dict[str, Any]:
+        """The explanation as plain data, for JSON; without `change` nothing is tried for it."""
+        found: dict[str, Any] = {
             "call": self.name,
+            "number": self.number,
             "place": str(self.call.span or ""),
             "status": self.status,
             "pattern": self.pattern,
@@ -208,124 +234,9 @@ class Explanation:
             "nearest": str(self.nearest) if self.nearest else None,
             "expected": self.expected,
             "found": self.found,
-            "path": [describe(n) for n in self.path],
+            "path": self._path_in_words,
             "reason": self.reason,
-            "change": str(self.change) if self.change else None,
         }
-
-
-class Explanations(Sequence[Explanation]):
-    """The explanations of the calls of a module, in its order; displays itself as a table.
-
-    `explanations[call]` is the one of a call, `explanations.host` has those that are not offloaded,
-    `explanations.by_cause` has these by cause.
-    """
-
-    def __init__(self, target: str, found: Sequence[Explanation]):
-        self.target = target
-        self._all = list(found)
-        self._of = {e.call: e for e in found}
-
-    def __len__(self) -> int:
-        return len(self._all)
-
-    def __iter__(self) -> Iterator[Explanation]:
-        return iter(self._all)
-
-    @overload
-    def __getitem__(self, index: int) -> Explanation: ...
-    @overload
-    def __getitem__(self, index: slice) -> Explanations: ...
-    @overload
-    def __getitem__(self, index: Expr) -> Explanation: ...
-    def __getitem__(self, index: int | slice | Expr) -> Explanation | Explanations:
-        if isinstance(index, slice):
-            return Explanations(self.target, self._all[index])
-        if isinstance(index, int):
-            return self._all[index]
-        if isinstance(index, Call) and index in self._of:
-            return self._of[index]
-        raise UnknownNodeError(
-            f"{describe(index)} is no call that was explained. Calls are found by identity: take "
-            f"it from the module that explain() was given"
-        )
-
-    @property
-    def offloaded(self) -> list[Explanation]:
-        """Those that the target computes."""
-        return [e for e in self._all if e.offloaded]
-
-    @property
-    def host(self) -> list[Explanation]:
-        """Those that are computed elsewhere."""
-        return [e for e in self._all if e.status == "host"]
-
-    @property
-    def by_cause(self) -> dict[str, list[Explanation]]:
-        """Those that are not offloaded, by cause, the most frequent cause first."""
-        groups: dict[str, list[Explanation]] = {}
-        for e in self.host:
-            groups.setdefault(str(e.cause), []).append(e)
-        return dict(sorted(groups.items(), key=lambda item: -len(item[1])))
-
-    @property
-    def summary(self) -> str:
-        """Such as "58 of 86 calls offloaded to dnnl, 2 on the host (1 no-pattern, 1 check)"."""
-        counts = Counter(e.status for e in self._all)
-        text = f"{counts['offloaded']} of {len(self)} calls offloaded to {self.target}"
-        if counts["host"]:
-            causes = ", ".join(f"{len(es)} {cause}" for cause, es in self.by_cause.items())
-            text += f", {counts['host']} on the host ({causes})"
-        return text + (f", {counts['removed']} removed" if counts["removed"] else "")
-
-    def _groups(self) -> list[list[Explanation]]:
-        """Those that are not offloaded; what is alike is one group."""
-        groups: dict[tuple[str | None, ...], list[Explanation]] = {}
-        for es in self.by_cause.values():
-            for e in es:
-                nearest = e.nearest.name if e.nearest else ""
-                groups.setdefault((e.cause, e.name, nearest, e.expected[:40]), []).append(e)
-        return list(groups.values())
-
-    def __str__(self) -> str:
-        lines = [self.summary]
-        groups = self._groups()
-        for group in groups[:SHOWN]:
-            head, _, rest = str(group[0]).partition("\n")
-            lines += ["", head + (f" ({len(group)} alike)" if len(group) > 1 else ""), rest]
-        if len(groups) > SHOWN:
-            lines += ["", f"... {len(groups) - SHOWN} more; explanations.host has all"]
-        return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        return f"<Explanations: {self.summary}>"
-
-    def _repr_html_(self) -> str:
-        """The summary, and a row for each group of alike calls: first those on the host."""
-        titles = ("call", "number", "where", "why", "nearest pattern", "change")
-        groups = self._groups()
-        inside: dict[tuple[str, str | None], list[Explanation]] = {}
-        for e in self.offloaded:
-            inside.setdefault((e.name, e.pattern), []).append(e)
-        rows = [_row(g) for g in (*groups, *inside.values())]
-        head = "".join(f"<th>{t}</th>" for t in titles)
-        body = "".join(
-            f"<tr>{''.join(f'<td>{escape(c)}</td>' for c in r)}</tr>" for r in rows[:SHOWN]
-        )
-        more = f"<p>{len(rows) - SHOWN} more rows</p>" if len(rows) > SHOWN else ""
-        return (
-            f"<p>{escape(self.summary)}</p><table><thead><tr>{head}</tr></thead>"
-            f"<tbody>{body}</tbody></table>{more}"
-        )
-
-
-def _row(group: Sequence[Explanation]) -> list[str]:
-    first = group[0]
-    if first.offloaded:
-        regions = {e.region for e in group}
-        where = f"@{first.region}" if len(regions) == 1 else f"{len(regions)} regions"
-        return [first.name, str(len(group)), where, str(first.pattern or "taken alone"), "", ""]
-    why = f"{first.cause}: {first.reason}"
-    return [
-        first.name, str(len(group)), "host", why, str(first.nearest or ""), str(first.change or "")
-    ]  # fmt: skip
+        if change:
+            found["change"] = str(self.change) if self.change else None
+        return found

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from byoc_lab.lab.explaining.module_changes import weights
+from byoc_lab.lab.explaining.naming import Names, named
 from byoc_lab.lab.explaining.near_miss import NearMatcher, operators_of
 from byoc_lab.lab.explaining.outcome import Home, Outcome, Setup, homes_of
+from byoc_lab.lab.explaining.region_paths import RegionPaths
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.passes import is_optimizable
 from byoc_lab.passes.framework.predicates import Checked
-from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
+from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 
 
 class Inquiry:
-    """A pipeline that ran on a module, for one target; everything else is computed when asked."""
+    """A pipeline that ran on a module, for one target; everything else is computed when asked.
 
-    def __init__(self, setup: Setup, target: str):
+    given: for each typed call of the module, the one that the caller has, which may be untyped.
+    """
+
+    def __init__(self, setup: Setup, target: str, given: Mapping[Call, Call] | None = None):
         self.setup = setup
+        self.given = given or {}
         self.target = target
         self.outcome: Outcome = setup.run(target)
         self._matchers: dict[tuple[int, IndexedGraph], NearMatcher] = {}
@@ -69,20 +77,38 @@ class Inquiry:
                 return stage
         return len(self.outcome.trace.stages)
 
-    def subject(self, call: Call) -> Call:
-        """A call of the input as patterns see it: of several images one that stays outside."""
+    def subjects(self, call: Call) -> Sequence[Call]:
+        """A call of the input as patterns see it: its images that stay outside, or else all."""
         images = self.outcome.images(call, self.matching)
         homes = self.outcome.homes
+        outside = []
         for image in images:
             final = self.outcome.follow(image, self.matching)
             if not final or any(n not in homes or homes[n].compiler != self.target for n in final):
-                return image
-        return images[0] if images else call
+                outside.append(image)
+        return outside or images or [call]
+
+    def may_take(self, subject: Call) -> bool:
+        """Whether a pattern or a predicate of the target has the operator of a call."""
+        return bool(self.entries_with(subject.op_name)) or self.predicate(subject) is not None
+
+    def pass_that_replaced(self, call: Call) -> str:
+        """The name of the pass before matching after which the operator of a call is gone."""
+        for n in range(self.matching):
+            images = self.outcome.images(call, n + 1)
+            if all(i.op_name != call.op_name for i in images):
+                return self.outcome.trace.stages[n].name
+        return "a pass"
 
     @cached_property
     def positions(self) -> dict[Call, int]:
         """The position of each call of the input."""
         return {c: n for n, c in enumerate(self.outcome.calls)}
+
+    @cached_property
+    def weights(self) -> tuple[str, ...]:
+        """The names of the parameters of @main that are weights."""
+        return weights(self.setup.mod)
 
     def origin(self, node: Call) -> Call | None:
         """The call of the input that a call, as patterns see it, comes from."""
@@ -95,6 +121,36 @@ class Inquiry:
             for image in self.outcome.images(call, self.matching):
                 found.setdefault(image, call)
         return found
+
+    def origin_before(self, stage: int, node: Expr) -> Expr:
+        """The call of the input that a call of the module before a stage comes from: of several the
+        one with its operator, or else the nearest. The node itself if it comes from none."""
+        found: tuple[Expr, ...] = (node,)
+        for s in reversed(self.outcome.trace.stages[:stage]):
+            if s.after is not None and s.after is not s.before:
+                every = dict.fromkeys(o for n in found for o in s.origins(n))
+                found = tuple(o for o in every if isinstance(o, Call) and not is_annotation(o))
+        name = node.op_name if isinstance(node, Call) else ""
+        calls = [n for n in found if isinstance(n, Call) and n in self.positions]
+        return next((c for c in calls if c.op_name == name), calls[0] if calls else node)
+
+    # Names ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def names(self) -> Names:
+        """The names of the nodes in the text of the input."""
+        return Names(self.setup.mod)
+
+    def called(self, node: Expr) -> str:
+        """A node of the input, or as patterns see it, in words, with its name in the text."""
+        return named(node, self.names, self.origin(node) if isinstance(node, Call) else None)
+
+    def described(self, node: Expr) -> str:
+        """The same with its type."""
+        typed = node.is_typed and not isinstance(node, Constant)  # whose name has the type
+        return self.called(node) + (f" of type {node.checked_type}" if typed else "")
+
+    # After PartitionGraph ------------------------------------------------------------------------
 
     def partitioned_home(self, subject: Call) -> Home | None:
         """The region that a call, as patterns see it, was in right after PartitionGraph."""
@@ -111,6 +167,24 @@ class Inquiry:
         stage = self.outcome.stage("PartitionGraph")
         after = self.outcome.trace.stages[stage].after if stage is not None else None
         return homes_of(after) if after is not None else None
+
+    def path_apart(self, subject: Call) -> tuple[Expr, ...]:
+        """The path that keeps the region of a call, as patterns see it, apart from a neighbour of
+        the same target: calls of the input, as far as they come from there; empty without one."""
+        stage = self.outcome.stage("MergeCompilerRegions")
+        if stage is None or self._region_paths is None:
+            return ()
+        for image in self.outcome.follow(subject, self.matching, stage + 1):
+            path = self._region_paths.apart(image)
+            if path:
+                return tuple(dict.fromkeys(self.origin_before(stage + 1, n) for n in path))
+        return ()
+
+    @cached_property
+    def _region_paths(self) -> RegionPaths | None:
+        stage = self.outcome.stage("MergeCompilerRegions")
+        after = self.outcome.trace.stages[stage].after if stage is not None else None
+        return RegionPaths(after) if after is not None else None
 
     def pass_that_removed(self, region: str) -> str:
         """The name of the pass after which a region is gone."""

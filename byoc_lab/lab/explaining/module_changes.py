@@ -9,7 +9,7 @@ import numpy as np
 
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.ir.attrs import REQUIRED, Attrs
-from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order, rebuild
@@ -35,21 +35,22 @@ def edit(mod: IRModule, rewrite: Callable[[Any, Any], Expr]) -> Edited:
     return out, calls
 
 
-def swapped(mod: IRModule, call: Call) -> Iterator[tuple[str, Edited]]:
-    """With the operands of a symmetric operator in the other order."""
-    if isinstance(call.op, Op) and call.op.name in SYMMETRIC and len(call.args) == 2:
+def swapped(mod: IRModule, call: Call) -> Edited | None:
+    """With the operands of a symmetric operator in the other order; None for other operators."""
+    if call.op_name not in SYMMETRIC or len(call.args) != 2:
+        return None
 
-        def swap(pre: Expr, post: Any) -> Any:
-            if pre is not call:
-                return post
-            return Call(post.op, post.args[::-1], post.attrs, span=post.span)
+    def swap(pre: Expr, post: Any) -> Any:
+        if pre is not call:
+            return post
+        return Call(post.op, post.args[::-1], post.attrs, span=post.span)
 
-        yield f"swap the operands of {call.op.name}", edit(mod, swap)
+    return edit(mod, swap)
 
 
 def other_attributes(mod: IRModule, call: Call) -> Iterator[tuple[str, Edited, bool]]:
-    """With one attribute written differently: an axis counted from the other end (the third value
-    is true: the numbers are the same), another axis, or the default in place of what is there."""
+    """With one attribute written differently, such as "axis=-1": what, the module, and whether it
+    computes the same. An axis counted from the other end, another axis, or a default."""
     attrs = call.attrs
     if not isinstance(attrs, Attrs) or attrs.schema is None or not isinstance(call.op, Op):
         return
@@ -59,7 +60,7 @@ def other_attributes(mod: IRModule, call: Call) -> Iterator[tuple[str, Edited, b
         def write(pre: Expr, post: Any, new: Attrs = new) -> Any:
             return Call(post.op, post.args, new, span=post.span) if pre is call else post
 
-        yield f"write {name}={value!r} for {call.op.name}", edit(mod, write), same
+        yield f"{name}={value!r}", edit(mod, write), same
 
 
 def _other_values(call: Call, attrs: Attrs) -> Iterator[tuple[str, Any, bool]]:
@@ -131,17 +132,31 @@ def computed_twice(mod: IRModule, call: Call, match: set[Call]) -> Edited:
     return edit(mod, use)
 
 
-def parameters(mod: IRModule) -> list[str]:
-    """The names of the parameters of @main; none without it."""
+def _parameters(mod: IRModule) -> tuple[Var, ...]:
     func = next((f for gv, f in mod.functions.items() if gv.name_hint == "main"), None)
-    return [p.name_hint for p in func.params] if isinstance(func, Function) else []
+    return func.params if isinstance(func, Function) else ()
+
+
+def weights(mod: IRModule) -> tuple[str, ...]:
+    """The names of the parameters of @main that are weights, not inputs: calls use them, and none
+    as its first operand. Nothing in Relay tells them apart; operators have their data first."""
+    params = _parameters(mod)
+    rest: set[Expr] = set()
+    first: set[Expr] = set()
+    for node in post_order(*mod.functions.values()):
+        if isinstance(node, Call):
+            first.update(node.args[:1])
+            rest.update(node.args[1:])
+        elif not isinstance(node, Function):
+            first.update(node.parts())  # a tuple, a branch: whatever gets them
+    return tuple(p.name_hint for p in params if p in rest and p not in first)
 
 
 def bound(mod: IRModule, names: Sequence[str], value: int) -> Edited | None:
     """With parameters of @main bound to tensors full of one value; None if one has no such name, or
     no fixed shape."""
     values = {}
-    for p in mod["main"].params if parameters(mod) else ():
+    for p in _parameters(mod):
         ty = p.checked_type
         if p.name_hint in names and isinstance(ty, TensorType) and ty.is_static:
             values[p.name_hint] = np.full(ty.concrete_shape, value, ty.dtype)

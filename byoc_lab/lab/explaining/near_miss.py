@@ -7,7 +7,7 @@ expression side by side, as the matcher does, and keeps the place where they par
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from byoc_lab.errors import PassError
@@ -42,10 +42,16 @@ Conditions = (AttrPattern, TypePattern, DataTypePattern, ShapePattern)
 
 @dataclass(frozen=True, eq=False)
 class Stop:
-    """Where a pattern and an expression part: `found` is not what `pattern` expects."""
+    """Where a pattern and an expression part: `found` is not what `pattern` expects.
+
+    user: the expression with `found` as an operand, which fits. below: the operand that fits, where
+    `found` uses it; `found` itself if nothing does.
+    """
 
     pattern: DFPattern
     found: Expr
+    user: Expr | None = None
+    below: Expr | None = None
 
     @property
     def expected(self) -> str:
@@ -103,11 +109,6 @@ def expectation(pattern: DFPattern) -> str:
     if isinstance(pattern, WildcardPattern):
         return expectation(pattern.pattern) if pattern.pattern else "anything"
     return short_text(pattern) or "another expression"
-
-
-def described(node: Expr) -> str:
-    """A node with its type, for what was found."""
-    return f"{describe(node)} of type {node.checked_type}" if node.is_typed else describe(node)
 
 
 def operators_of(pattern: DFPattern) -> frozenset[str]:
@@ -191,8 +192,12 @@ class NearMatcher:
             if isinstance(expr, Tuple) and len(expr.fields) == len(pattern.fields):
                 return self._parts(pattern.fields, expr.fields, expr, depth)
         elif isinstance(pattern, TupleGetItemPattern):
-            if isinstance(expr, TupleGetItem) and pattern.index in (None, expr.index):
-                return self._parts([pattern.tuple], [expr.tuple_value], expr, depth)
+            if isinstance(expr, TupleGetItem):
+                found = self._parts([pattern.tuple], [expr.tuple_value], expr, depth)
+                if pattern.index in (None, expr.index):
+                    return found
+                further = (Stop(pattern, expr), *found.stops)
+                return Fit(found.matched - 1, found.total, further, found.covered)
         elif Matcher(self.graph).match(pattern, expr):
             return Fit(1, 1, (), frozenset({expr}))
         return _stopped(pattern, expr)
@@ -226,7 +231,7 @@ class NearMatcher:
         return Fit(
             1 + sum(f.matched for f in fits),
             1 + sum(f.total for f in fits),
-            tuple(s for f in fits for s in f.stops),
+            tuple(_used(s, e, node) for f, e in zip(fits, exprs, strict=True) for s in f.stops),
             frozenset({node}).union(*(f.covered for f in fits)),
         )
 
@@ -246,6 +251,12 @@ def size_of(pattern: DFPattern) -> int:
         else:
             size[p] = sum(below) + (not isinstance(p, WildcardPattern))
     return size[pattern]
+
+
+def _used(stop: Stop, operand: Expr, user: Expr) -> Stop:
+    """A stop at an operand itself, with its user."""
+    at_operand = stop.found is operand and stop.user is None
+    return replace(stop, user=user) if at_operand else stop
 
 
 def _stopped(pattern: DFPattern, expr: Expr) -> Fit:

@@ -10,11 +10,11 @@ from typing import Any, overload
 from byoc_lab.errors import ArgumentError, UnknownNameError, nearest
 from byoc_lab.lab.explaining.explanation import Nearest
 from byoc_lab.lab.explaining.inquiry import Inquiry
-from byoc_lab.lab.explaining.near_miss import Fit, described
+from byoc_lab.lab.explaining.near_miss import Fit
 from byoc_lab.lab.explaining.outcome import Setup, typed_calls
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.predicates import Checked, ask_check, checked_entry, refusal
-from byoc_lab.relay.ir.expr import Call, Expr, describe
+from byoc_lab.relay.ir.expr import Call, Expr
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.op.contrib import get_pattern_table
 from byoc_lab.relay.patterns.below import root_operators
@@ -36,7 +36,8 @@ class EntryReport:
         module can have what it asks for).
     matches: the number of composites made of it. alone: the number it has as the only entry.
     shadowed_by: the entries that took what it would match. witness: a node of a module: where a
-        composite was made, or the best place where none was; module: the position of its module.
+        composite was made, or the best place where none was; place: it in words, with its name in
+        the text of its module; module: the position of that.
     """
 
     position: int
@@ -47,6 +48,7 @@ class EntryReport:
     alone: int = 0
     shadowed_by: tuple[str, ...] = ()
     witness: Expr | None = field(default=None, repr=False)
+    place: str = ""
     module: int | None = None
     nearest: Nearest | None = None
 
@@ -54,7 +56,7 @@ class EntryReport:
         where = ""
         if self.witness is not None:
             span = f" at {self.witness.span}" if self.witness.span else ""
-            where = f"; see {describe(self.witness)}{span} in module {self.module}"
+            where = f"; see {self.place}{span} in module {self.module}"
         return f"{self.name}: {self.reason}{where}"
 
 
@@ -136,8 +138,13 @@ def explain_patterns(
     # Entries of one name get names of their own, so that their composites can be told apart.
     keys = [f"{n}: {name}" for n, (name, _, _) in enumerate(entries)]
     merge = MergeComposite([(k, p, c) for k, (_, p, c) in zip(keys, entries, strict=True)])
-    runs = [Inquiry(Setup.of(typed_calls(m)[0], [merge]), "") for m in given]
+    runs = [_run(m, merge) for m in given]
     return PatternReport([_Entry(n, entries, keys, runs).report() for n in range(len(entries))])
+
+
+def _run(mod: IRModule, merge: MergeComposite) -> Inquiry:
+    typed, types = typed_calls(mod)
+    return Inquiry(Setup.of(typed, [merge]), "", {t: c for c, t in types.items()})
 
 
 class _Entry:
@@ -158,35 +165,43 @@ class _Entry:
         accepted = [g for g in groups if self._refusal(g[2].root) is None]
         made = [g for g in accepted if self._composite(g) == self.keys[self.position]]
         if made:
-            number, run, group = made[0]
+            number, _, group = made[0]
             times = "once" if len(made) == 1 else f"{len(made)} times"
             return self._report(
-                "matches", f"matches {times}", number, self._origin(run, group.root),
+                "matches", f"matches {times}", number, group.root,
                 matches=len(made), alone=len(accepted),
             )  # fmt: skip
         if accepted:
             by = dict.fromkeys(k for g in accepted for k in self._taken_by(g))
             names = tuple(self.names[k] for k in by)
-            number, run, group = accepted[0]
+            number, _, group = accepted[0]
             return self._report(
                 "shadowed",
                 f"would match {len(accepted)} times, but {' and '.join(names)} took the nodes "
                 f"before: move {self.name} before them",
-                number, self._origin(run, group.root), alone=len(accepted), shadowed_by=names,
+                number, group.root, alone=len(accepted), shadowed_by=names,
             )  # fmt: skip
         if groups:
-            number, run, group = groups[0]
+            number, _, group = groups[0]
             reason = str(self._refusal(group.root))
-            return self._report("refused", reason, number, self._origin(run, group.root))
+            return self._report("refused", reason, number, group.root)
         return self._nearest()
 
     def _report(
-        self, status: str, reason: str, module: int | None = None, witness: Expr | None = None,
+        self, status: str, reason: str, number: int | None = None, node: Expr | None = None,
         **more: Any,
     ) -> EntryReport:  # fmt: skip
+        """number: of a module. node: of it, as patterns see it: the witness."""
+        place = ""
+        if number is not None and node is not None:
+            run = self.runs[number]
+            place = run.called(node)
+            node = (run.origin(node) if isinstance(node, Call) else None) or node
+            node = run.given.get(node, node) if isinstance(node, Call) else node
         return EntryReport(
-            self.position, self.name, status, reason, witness=witness, module=module, **more
-        )
+            self.position, self.name, status, reason, witness=node, place=place, module=number,
+            **more,
+        )  # fmt: skip
 
     def _groups(self) -> Iterator[tuple[int, Inquiry, Group]]:
         """The matches of the entry alone: module, its run, and the match."""
@@ -201,7 +216,9 @@ class _Entry:
 
     def _composite(self, found: tuple[int, Inquiry, Group]) -> str | None:
         _, run, group = found
-        return run.composite(group.root) if isinstance(group.root, Call) else None
+        if isinstance(group.root, Call):
+            return run.composite(group.root)
+        return next(self._taken_by(found), None)  # of a tuple or a field: by what is in it
 
     def _taken_by(self, found: tuple[int, Inquiry, Group]) -> Iterator[str]:
         _, run, group = found
@@ -209,9 +226,6 @@ class _Entry:
             name = run.composite(node) if isinstance(node, Call) else None
             if name is not None:
                 yield name
-
-    def _origin(self, run: Inquiry, node: Expr) -> Expr:
-        return (run.origin(node) if isinstance(node, Call) else None) or node
 
     def _nearest(self) -> EntryReport:
         """Nothing matches: the place that comes nearest."""
@@ -230,15 +244,13 @@ class _Entry:
         near = Nearest(self.name, fit.matched, fit.total)
         if not fit.stops:
             reason = "a value inside the match is also used outside of it"
-            return self._report(
-                "used outside", reason, number, self._origin(run, root), nearest=near
-            )
+            return self._report("used outside", reason, number, root, nearest=near)
         stop = fit.stops[0]
         return self._report(
             "never",
             f"{fit.matched} of {fit.total} parts match at best: expects {stop.expected}, found "
-            f"{described(stop.found)}",
-            number, self._origin(run, root), nearest=near,
+            f"{run.described(stop.found)}",
+            number, root, nearest=near,
         )  # fmt: skip
 
     def _candidates(self, graph: IndexedGraph) -> list[Expr]:

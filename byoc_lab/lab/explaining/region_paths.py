@@ -2,91 +2,101 @@
 
 from __future__ import annotations
 
-from byoc_lab.lab.explaining.inquiry import Inquiry
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 from byoc_lab.relay.analysis.annotations import BEGIN, END, is_annotation
 from byoc_lab.relay.analysis.regions import Region, RegionSet
 from byoc_lab.relay.ir.expr import Call, Expr
+from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 
 
-def path_apart(inquiry: Inquiry, subject: Call) -> tuple[Expr, ...]:
-    """The path that keeps the region of a call, as patterns see it, apart from a neighbour of the
-    same target: calls from the one region through code outside to the other; empty without one."""
-    stage = inquiry.outcome.stage("MergeCompilerRegions")
-    if stage is None or inquiry.outcome.trace.stages[stage].after is None:
-        return ()
-    images = set(inquiry.outcome.follow(subject, inquiry.matching, stage + 1))
-    after = inquiry.outcome.trace.stages[stage].after
-    assert after is not None
-    for func in after.functions.values():
-        nodes = list(post_order(func))
-        if not images.isdisjoint(nodes):
-            return _path_in(RegionSet(func), nodes, images)
-    return ()
+class RegionPaths:
+    """The regions of an annotated module, and what keeps those of one target apart."""
 
+    def __init__(self, mod: IRModule):
+        self._region: dict[Expr, Region] = {}
+        self._path: dict[Region, tuple[Expr, ...]] = {}
+        for func in mod.functions.values():
+            nodes: list[Any] = list(post_order(func))
+            regions = RegionSet(func)
+            fed: dict[Expr, Call] = {}  # for each begin, the first call that gets its value
+            for node in nodes:
+                self._place(node, regions.of(node))
+                if isinstance(node, Call):
+                    for begin in filter(_is_begin, node.args):
+                        fed.setdefault(begin, node)
+            for begin in nodes:
+                if _is_begin(begin) and is_annotation(begin.args[0], END):
+                    self._compare(regions, regions.of(begin), regions.of(begin.args[0]), fed)
 
-def _path_in(regions: RegionSet, nodes: list[Expr], images: set[Call]) -> tuple[Expr, ...]:
-    home = _home(regions, nodes, images)
-    if home is None:
-        return ()
-    for begin in nodes:
-        if not (is_annotation(begin, BEGIN) and is_annotation(begin.args[0], END)):
-            continue
-        user, maker = regions.of(begin), regions.of(begin.args[0])
+    def apart(self, node: Expr) -> tuple[Expr, ...]:
+        """The shortest path that keeps the region of a node, which may be in a composite function,
+        apart from a neighbour of the same target: calls from the one region through code outside
+        to the other; empty without one."""
+        region = self._region.get(node)
+        return self._path.get(region, ()) if region is not None else ()
+
+    def _place(self, node: Expr, region: Region | None) -> None:
+        if region is None:
+            return
+        self._region[node] = region
+        if isinstance(node, Call) and not node.op_name:  # of a composite
+            self._region.update(dict.fromkeys(post_order(node.op), region))
+
+    def _compare(
+        self,
+        regions: RegionSet,
+        user: Region | None,
+        maker: Region | None,
+        fed: Mapping[Expr, Call],
+    ) -> None:
         if user is None or maker is None or user is maker or user.target != maker.target:
-            continue
-        if home in (user, maker):
-            found = _through_others(regions, user, maker)
-            if found:
-                return found
-    return ()
+            return
+        if user in self._path and maker in self._path:
+            return
+        found = _through_others(regions, user, maker, fed)
+        if found:
+            self._path.setdefault(user, found)
+            self._path.setdefault(maker, found)
 
 
-def _home(regions: RegionSet, nodes: list[Expr], images: set[Call]) -> Region | None:
-    """The region of a call, or of the composite function that it is in."""
-    for node in nodes:
-        if isinstance(node, Call):
-            inside = node in images or (
-                regions.of(node) is not None
-                and node.op_name is None
-                and not images.isdisjoint(post_order(node.op))
-            )
-            if inside and regions.of(node) is not None:
-                return regions.of(node)
-    return None
-
-
-def _through_others(regions: RegionSet, user: Region, maker: Region) -> tuple[Expr, ...]:
+def _through_others(
+    regions: RegionSet, user: Region, maker: Region, fed: Mapping[Expr, Call]
+) -> tuple[Expr, ...]:
     """The calls by which a value leaves `maker` and comes to `user` through other code."""
     came: dict[Expr, Expr | None] = {b: None for b in user.inputs}
-    todo: list[Expr] = [b for b in user.inputs if regions.of(b.args[0]) is not maker]
+    todo: deque[Expr] = deque(b for b in user.inputs if regions.of(b.args[0]) is not maker)
     while todo:
-        node = todo.pop()
+        node = todo.popleft()
         for part in node.parts():
             if part in came:
                 continue
             came[part] = node
             if regions.of(part) is maker:
-                return tuple(_calls_on(part, came)) + tuple(_users(user))
+                return tuple(_calls_on(part, came, fed))
             todo.append(part)
     return ()
 
 
-def _calls_on(start: Expr, came: dict[Expr, Expr | None]) -> list[Expr]:
-    found: list[Expr] = []
+def _calls_on(
+    start: Expr, came: Mapping[Expr, Expr | None], fed: Mapping[Expr, Call]
+) -> Iterator[Expr]:
+    """The calls from a node to the region that it comes to, its first call included."""
     node: Expr | None = start
     while node is not None:
-        if isinstance(node, Call) and not is_annotation(node):
-            found.append(node)
-        elif is_annotation(node, END) and not found:
-            found.append(node.args[0])
-        node = came[node]
-    return found
+        if not is_annotation(node):
+            if isinstance(node, Call):
+                yield node
+        elif node is start and is_annotation(node, END):
+            yield node.args[0]
+        following = came[node]
+        if following is None and node in fed:
+            yield fed[node]
+        node = following
 
 
-def _users(region: Region) -> list[Call]:
-    """The call of a region that its last begin feeds: where the path arrives."""
-    calls = [n for n in region.nodes if isinstance(n, Call) and not is_annotation(n)]
-    begins = set(region.inputs)
-    fed = [c for c in calls if not begins.isdisjoint(c.args)]
-    return fed[:1]
+def _is_begin(node: Expr) -> bool:
+    return is_annotation(node, BEGIN)

@@ -128,6 +128,11 @@ def _members(pipeline: Pipeline) -> list[Pass]:
             f"{type(pipeline).__name__} {pipeline!r:.80}"
         )
     for member in pipeline:
+        if isinstance(member, type):
+            raise ArgumentError(
+                f"a pipeline consists of passes, found the class {member.__name__}; write "
+                f"{member.__name__}(...) or its name in quotes"
+            )
         if not isinstance(member, (str, Pass)):
             raise ArgumentError(
                 f"a pipeline is a list of passes and names of passes, found "

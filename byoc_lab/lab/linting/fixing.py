@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from byoc_lab import display
-from byoc_lab.errors import ArgumentError, ByocLabError
+from byoc_lab.errors import ArgumentError, ByocLabError, nearest
 from byoc_lab.lab.diffing import Diff, diff
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.lab.linting.discovery import all_rules
@@ -19,6 +19,7 @@ from byoc_lab.lab.linting.finding import Finding, Severity
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.relay.analysis.structural import structural_equal
+from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.typing.infer import infer_module
@@ -77,8 +78,11 @@ def _without_text(bundle: dict[str, Any]) -> dict[str, Any]:
     return {kind: data for kind, data in bundle.items() if kind != "text/plain"}
 
 
-def fix(mod: IRModule) -> Fix:
+def fix(mod: IRModule, params: Mapping[str, Any] | None = None) -> Fix:
     """Repair the annotations of `mod`, as far as that can be proved.
+
+    params: values of parameters of @main, by name (arrays). Where something is wrong, they are
+    bound first: a multiply that waits for a weight can be folded only then.
 
     The result is false where nothing was repaired, either because nothing is wrong or because no
     repair could be proved; `left` has what is still wrong. A repair is offered only if the linter
@@ -87,14 +91,39 @@ def fix(mod: IRModule) -> Fix:
     was, or, where operators changed, computes the same numbers. Where one finding has no repair,
     `finding.fix` still has those of the others.
 
-    Raises ArgumentError if `mod` is not a module.
+    Raises ArgumentError if `mod` is not a module, or if @main has no parameters of these names.
     """
     if not isinstance(mod, IRModule):
         raise ArgumentError(f"fix expects an IRModule, found {type(mod).__name__}")
+    if not _faults(mod, Context()):
+        return Fix((), mod, mod, "the module has no faults")
+    if not params:
+        return _repaired(mod)
+    bound = _bound(mod, params)
+    step = f"bind {', '.join(f'%{name}' for name in params)}"
+    if not _faults(bound, Context()):
+        return Fix((step,), mod, bound, "with these values bound, the linter finds nothing")
+    rest = _repaired(bound)
+    if not rest:
+        return replace(rest, before=mod, after=mod)
+    proof = f"compared with the module in which these values are bound: {rest.proof}"
+    return replace(rest, steps=(step, *rest.steps), before=mod, proof=proof)
+
+
+def _bound(mod: IRModule, params: Mapping[str, Any]) -> IRModule:
+    known = [p.name_hint for p in mod["main"].params]
+    for name in params:
+        if name not in known:
+            raise ArgumentError(f"@main has no parameter %{name}; {nearest(name, known)}")
+    out = mod.copy()
+    out["main"] = bind_params_by_name(mod["main"], params)
+    return infer_module(out)
+
+
+def _repaired(mod: IRModule) -> Fix:
+    """The module after the steps that lead to no findings, if they can be proved."""
     context = Context()
     found = _faults(mod, context)
-    if not found:
-        return Fix((), mod, mod, "the module has no faults")
     steps: list[str] = []
     now, why = mod, ""
     for _ in range(_ROUNDS):

@@ -48,7 +48,10 @@ def lint(
     if isinstance(mod, Function):
         mod = IRModule.unchecked(mod)
     if not isinstance(mod, IRModule):
-        raise PassError(f"lint expects an IRModule or a Function, found {type(mod).__name__}")
+        raise PassError(
+            f"lint expects an IRModule or a Function, found {type(mod).__name__}; the module comes "
+            f"first: lint(mod, pipeline)"
+        )
     chosen = chosen_rules(rules)
     if not isinstance(ignore, Iterable):
         raise ArgumentError(f"ignore must be a list, found {type(ignore).__name__}")

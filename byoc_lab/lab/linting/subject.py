@@ -88,10 +88,10 @@ class Subject:
             typed = infer_module(known)[self.name] if known is not None else None
         except ByocLabError:
             return {}  # other rules, or the passes, say what is wrong
-        twins = list(post_order(typed)) if typed is not None else []
-        if len(twins) != len(self.nodes):
+        typed_nodes = list(post_order(typed)) if typed is not None else []
+        if len(typed_nodes) != len(self.nodes):
             return {}
-        return dict(zip(self.nodes, twins, strict=True))
+        return dict(zip(self.nodes, typed_nodes, strict=True))
 
     @cached_property
     def annotated(self) -> bool:

@@ -70,7 +70,7 @@ def trace(
             raise error
         raise PassError("the pipeline has no passes; give at least one")
     name = title or (pipeline if isinstance(pipeline, str) else "pipeline")
-    return Trace(recorder.stages, name, error)
+    return Trace(recorder.stages, name, error, whole)
 
 
 def _whole(pipeline: str | Pass | Sequence[Member], era: str | None) -> Pass:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from byoc_lab.files import replacing
 from byoc_lab.lab.tracing.pickling import roots
 from byoc_lab.passes.framework.hook import Event, Round
 from byoc_lab.relay.ir.expr import Expr
@@ -48,7 +49,7 @@ def save_trace(trace: Trace, path: str | Path, constants: bool = True) -> Path:
         for a, k in zip(arrays, kept, strict=True)
     ]
     path = Path(path)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    with replacing(path) as new, zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(TRACE, json.dumps(data))
         archive.writestr(NODES, nodes)
         with archive.open(zipfile.ZipInfo(ARRAYS), "w", force_zip64=True) as out:  # not compressed

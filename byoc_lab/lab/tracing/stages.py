@@ -22,6 +22,7 @@ from byoc_lab.lab.tracing.provenance import Provenance
 from byoc_lab.lab.tracing.replay import replay
 from byoc_lab.lab.tracing.rewrite_step import RewriteStep
 from byoc_lab.lab.tracing.saving import save_trace
+from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir import pickling
 from byoc_lab.relay.ir.expr import Expr
@@ -179,10 +180,18 @@ def _typed_if_possible(mod: IRModule) -> IRModule:
 class Trace:
     """The stages of one run of a pipeline; displays itself as a stepper, or as text in a terminal.
 
-    Attributes: `title`, `stages`, and `error`, the exception that ended the run, or None.
+    Attributes: `title`, `stages`, `error`, the exception that ended the run, or None, and
+    `pipeline`, what was run; None in a trace that was loaded or copied.
     """
 
-    def __init__(self, stages: list[Stage], title: str = "", error: Exception | None = None):
+    def __init__(
+        self,
+        stages: list[Stage],
+        title: str = "",
+        error: Exception | None = None,
+        pipeline: Pass | None = None,
+    ):
+        self.pipeline = pipeline
         self.stages = stages
         self.title = title
         self.error = error
@@ -204,9 +213,14 @@ class Trace:
 
     @property
     def findings(self) -> list[Finding]:
-        """The passes that were skipped because of their level, then the findings in the last
-        module."""
-        return [*self._skipped(), *self.stages[-1].findings_after]
+        """The passes that were skipped because of their level, targets that nothing knows, then the
+        findings in the last module."""
+        return [*self._skipped(), *self._unknown_targets(), *self.stages[-1].findings_after]
+
+    def _unknown_targets(self) -> list[Finding]:
+        if self.pipeline is None:
+            return []
+        return list(lint(self.initial, self.pipeline, rules=["unknown-target"]))
 
     def _skipped(self) -> Iterator[Finding]:
         """One finding for each sequence, or pass, that was skipped because of its level."""

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from byoc_lab.files import write_text
 from byoc_lab.lab.view import text
 from byoc_lab.lab.view.graph import graph
 from byoc_lab.lab.view.html import iframe, page
@@ -86,7 +87,7 @@ def export_html(obj: Any, path: str | os.PathLike[str]) -> Path:
         limit = 0 if is_large(obj) else MAX_STEP_LINES
         state = with_steps(obj, state_and_ids(obj)[1], state, limit)
     document = page(state, render_text(obj))
-    target.write_text(document, encoding="utf-8", newline="\n")
+    write_text(target, document)
     return target
 
 

@@ -147,7 +147,11 @@ class _Merger:
 
     def _path_through_another(self, region: Region, parent: Region) -> list[Region]:
         """The regions from `region` to one that depends on `parent`, of another target, if that is
-        something on which `region` depends; empty if not."""
+        something on which `region` depends; empty if not.
+
+        What `parent` itself depends on is left out: its members were merged because none of them
+        depends on another one through such a region.
+        """
         reached_from: dict[Region, Region | None] = {region: None}
         todo = [region]
         while todo:
@@ -158,7 +162,7 @@ class _Merger:
             if any(_merged(p) is parent for p in record.other_target):
                 return _back_from(current, reached_from)
             for p in record.parents:
-                if p not in reached_from:
+                if p not in reached_from and _merged(p) is not parent:
                     reached_from[p] = current
                     todo.append(p)
         return []

@@ -27,6 +27,7 @@ from byoc_lab.relay.ir.expr import (
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import shown_array
 from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.ir.variables import free_vars
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.op.framework.evaluate import evaluate_op
 
@@ -44,7 +45,7 @@ class FoldConstant(FunctionPass):
     known. An `on_device` stays around its constant, which counts as a constant all the same. Left
     alone: calls without arguments (`zeros`), calls of functions, stateful and opaque operators,
     quantised arithmetic unless `fold_qnn`, and whatever is inside a Primitive function, which
-    belongs to somebody else.
+    belongs to somebody else; a let whose variable such a function uses stays.
 
     fold_qnn: also fold quantised operators. era="2020-01": go into Primitive functions too, as the
     pass did before September 2020.
@@ -71,7 +72,9 @@ class FoldConstant(FunctionPass):
             return self.era is not None or not closed or node is expr
 
         memo: dict[Expr, Expr] = {}
-        value_of = {n.var: n.value for n in post_order(expr) if isinstance(n, Let)}
+        nodes = list(post_order(expr))
+        left_alone = {v for n in nodes if not enter(n) for v in free_vars(n)}
+        value_of = {n.var: n.value for n in nodes if isinstance(n, Let) and n.var not in left_alone}
 
         def use_constant(pre: Any, post: Any) -> Expr:
             value = memo.get(value_of[pre]) if pre in value_of else None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any
 
 from byoc_lab.errors import ArgumentError, PassError, UnknownNameError, nearest
 from byoc_lab.passes.framework.context import PassContext as PassContext  # for all passes
@@ -15,6 +16,9 @@ from byoc_lab.passes.framework.instrument import PassInfo
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_module
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Pass:
@@ -26,6 +30,17 @@ class Pass:
 
     opt_level: int = 0
     required: tuple[str, ...] = ()
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        """Raises PassError where a module is given to the class in place of the pass."""
+        if any(isinstance(a, (IRModule, Function)) for a in args):
+            raise PassError(
+                f"{cls.__name__} was given a module in place of its options; a pass is made first "
+                f"and then called: {cls.__name__}(...)(mod)"
+            )
+        if cls.__init__ is object.__init__ and (args or options):
+            raise TypeError(f"{cls.__name__}() takes no arguments")
+        return super().__new__(cls)
 
     @property
     def name(self) -> str:

@@ -12,6 +12,8 @@ from byoc_lab.relay.ir.expr import Call, Expr, describe
 from byoc_lab.relay.patterns import DFPattern
 
 Answer = TypeVar("Answer")
+MAX_LEVELS = 4
+"""Levels of a match in which an operator is looked for whose operands match in either order."""
 Checked = tuple[str, DFPattern, "Callable[[Expr], bool] | None"]
 
 
@@ -65,7 +67,27 @@ def ask(predicate: Callable[[Any], Answer], expr: Expr, who: str) -> Answer:
 
 def ask_check(check: Callable[[Any], Answer], expr: Expr, pattern: str) -> Answer:
     """The answer of a pattern's check about a match."""
-    return ask(check, expr, f"{_whose(pattern)}: the check of the pattern {pattern!r}")
+    who = f"{_whose(pattern)}: the check of the pattern {pattern!r}"
+    try:
+        return ask(check, expr, who)
+    except PredicateError as error:
+        if not _has_either_order(expr):
+            raise
+        raise PredicateError(
+            f"{error}. A pattern takes the operands of add and multiply in either order: the check "
+            f"must look for the operand that it asks about on both sides"
+        ) from error.__cause__
+
+
+def _has_either_order(expr: Expr) -> bool:
+    """Whether an add or multiply is at the end of a match, or a few operators before it."""
+    level = [expr]
+    for _ in range(MAX_LEVELS):
+        calls = [e for e in level if isinstance(e, Call)]
+        if any(c.op_name in ("add", "multiply") for c in calls):
+            return True
+        level = [a for c in calls for a in c.args]
+    return False
 
 
 def ask_operator(predicate: Callable[[Any], Answer], call: Call, back_end: str) -> Answer:

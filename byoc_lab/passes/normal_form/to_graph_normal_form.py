@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from byoc_lab.errors import PassError
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite
-from byoc_lab.relay.ir.expr import Expr, Function, Let, Var
+from byoc_lab.relay.ir.adt import Constructor
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Let, Op, RefRead, RefWrite, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 
@@ -15,16 +17,35 @@ class ToGraphNormalForm(FunctionPass):
     """Every let goes, and its value stands wherever its variable stood.
 
     `let %a = abs(%x); add(%a, %a)` -> `%0 = abs(%x); add(%0, %0)`: the value is shared, not copied.
-    A recursive let of a function stays. Effects are not respected, as in TVM: a `ref_write` bound
-    to an unused variable is gone.
+    A recursive let of a function stays. In a module that writes references, the lets of reads,
+    writes and calls of functions stay too, because a graph has no order in which they happen.
+    era="0.16": these lets go, as in TVM 0.16, which drops a write whose variable is not used.
+
+    Raises PassError for an unknown era.
 
     Source: src/relay/transforms/to_graph_normal_form.cc of TVM 0.16.
     """
 
     opt_level = 1
 
+    def __init__(self, era: str | None = None):
+        if era not in (None, "0.16"):
+            raise PassError(f'ToGraphNormalForm: era must be None or "0.16", found {era!r}')
+        self.era = era
+        self._keeps_order = False
+
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        nodes = post_order(*mod.functions.values())
+        self._keeps_order = self.era is None and any(isinstance(n, RefWrite) for n in nodes)
+        return super().run(mod, ctx)
+
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        lets = [n for n in post_order(func) if isinstance(n, Let) and not is_recursive(n)]
+        ordered = _with_effects(func) if self._keeps_order else set()
+        lets = [
+            n
+            for n in post_order(func)
+            if isinstance(n, Let) and not is_recursive(n) and n.value not in ordered
+        ]
         value_of = {let.var: let.value for let in lets}
         memo: dict[Expr, Expr] = {}
 
@@ -37,6 +58,21 @@ class ToGraphNormalForm(FunctionPass):
 
         rules = [RewriteRule("drop let", "its value stands where its variable stood", drop_let)]
         return rewrite(func, rules, memo=memo, prepare=use_value)
+
+
+def _with_effects(func: Function) -> set[Expr]:
+    """The expressions whose evaluation reads or writes references, as far as that can be excluded
+    for others: calls of functions may. Creating a function does not call it."""
+    found: set[Expr] = set()
+    for node in post_order(func):
+        calls = isinstance(node, Call) and not isinstance(node.op, (Op, Constructor))
+        if (
+            calls
+            or isinstance(node, (RefRead, RefWrite))
+            or (not isinstance(node, Function) and any(part in found for part in node.parts()))
+        ):
+            found.add(node)
+    return found
 
 
 def is_recursive(let: Let) -> bool:

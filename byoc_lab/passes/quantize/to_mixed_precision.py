@@ -23,8 +23,12 @@ from byoc_lab.relay.ir.expr import (
     Expr,
     Function,
     GlobalVar,
+    If,
     Let,
     Op,
+    RefCreate,
+    RefRead,
+    RefWrite,
     Tuple,
     TupleGetItem,
     Var,
@@ -48,6 +52,11 @@ _RESULT_DTYPES = {
             "Conv3DWinograd", "Dense", "BatchMatmul",
         )
     },
+}  # fmt: skip
+
+# The parts on whose types something else depends: the other branch, the reference.
+_FIXED_PARTS: dict[type[Expr], tuple[int, ...]] = {
+    If: (1, 2), RefCreate: (0,), RefRead: (), RefWrite: (1,),
 }  # fmt: skip
 
 
@@ -135,10 +144,26 @@ class _Mixer:
             new = self._call(pre, post)
         elif isinstance(pre, Tuple) and pre is self.result:
             new = self._as_before(post, pre.checked_type)
+        elif type(pre) in _FIXED_PARTS:
+            new = self._keeping_type(pre, post)
         for var in self.bound.get(pre, ()):  # the let's body, where it is used, comes later
             ty = self._type(new)
             if ty != var.checked_type:
                 self.memo[var] = Var(var.name_hint, ty, var.span)
+        return new
+
+    def _keeping_type(self, pre: Any, post: Any) -> Expr:
+        """An expression whose parts must have certain types, with casts to those that they had. An
+        if stays narrow where both of its branches are."""
+        if isinstance(pre, If) and self._type(post.true_branch) == self._type(post.false_branch):
+            self.types[post] = self._type(post.true_branch)
+            return post
+        parts, wanted = list(post.parts()), pre.parts()
+        for n in _FIXED_PARTS[type(pre)]:
+            parts[n] = self._as_before(parts[n], wanted[n].checked_type)
+        same = all(map(_is, parts, post.parts()))
+        new = post if same else post.with_parts(parts)
+        self.types[new] = pre.checked_type
         return new
 
     # Calls ----------------------------------------------------------------------------------------
@@ -228,7 +253,9 @@ class _Mixer:
             return expr.checked_type
         if expr not in self.types:
             alone = expr
-            if isinstance(expr, (Call, Tuple, TupleGetItem)):
+            if isinstance(expr, Function):
+                alone = expr.replace(ret_type=None)  # that of the function before
+            elif isinstance(expr, (Call, Tuple, TupleGetItem)):
                 kept = (Op, Function, GlobalVar)
                 alone = expr.with_parts(
                     [p if isinstance(p, kept) else Var("part", self._type(p)) for p in expr.parts()]

@@ -17,6 +17,7 @@ from byoc_lab.relay.ir.dims import Dim, Symbolic, Unknown, as_dim
 from byoc_lab.relay.ir.dims.integers import IntImm
 
 MAX_DEPTH = 100
+MAX_PARTS = 100_000
 
 
 class TypeKind(IntEnum):
@@ -36,10 +37,11 @@ class Type:
     `has_holes`: it contains an IncompleteType; `has_symbols`: it contains a symbolic length.
     """
 
-    __slots__ = ("_depth", "_hash", "_key", "has_holes", "has_symbols")
+    __slots__ = ("_depth", "_hash", "_key", "_size", "has_holes", "has_symbols")
     _key: tuple[object, ...]
     _hash: int
     _depth: int
+    _size: int
     has_holes: bool
     has_symbols: bool
 
@@ -53,9 +55,16 @@ class Type:
         depth = 1 + max((p._depth for p in parts), default=0)
         if depth > MAX_DEPTH:  # types are compared and printed recursively
             raise TypeInferenceError(f"a type may nest {MAX_DEPTH} deep, found a deeper one")
+        size = 1 + sum(p._size for p in parts)
+        if size > MAX_PARTS:
+            raise TypeInferenceError(
+                f"a type may have {MAX_PARTS:,} parts, each counted as often as it is printed; "
+                f"found one with {size:,}"
+            )
         object.__setattr__(self, "_key", key)
         object.__setattr__(self, "_hash", hash((type(self).__name__, key)))
         object.__setattr__(self, "_depth", depth)
+        object.__setattr__(self, "_size", size)
         object.__setattr__(self, "has_holes", has_holes or any(p.has_holes for p in parts))
         symbolic = has_symbols or any(p.has_symbols for p in parts)
         object.__setattr__(self, "has_symbols", symbolic)
@@ -81,13 +90,13 @@ class Type:
 
 # Short names and what TVM reads them as.
 SHORT_DTYPES = {"int": "int32", "uint": "uint32", "float": "float32", "uint1": "bool"}
-DTYPE = re.compile(r"(bool|u?int\d{1,3}|float\d{1,3}|bfloat16|handle)(x\d{1,5})?")
+DTYPE = re.compile(r"(bool|u?int\d{1,3}|float\d{1,3}|bfloat16|handle)(x\d{1,5})?", re.ASCII)
 _COMMON_DTYPES = [
     *("float32", "float16", "bfloat16", "float64"),
     *("int8", "uint8", "int32", "int64", "bool"),
 ]
 # "" for the dtype of the data, registered custom types, and types of later versions.
-_OTHER_DTYPE = re.compile(r"(void)?|custom\[.*|e\dm\d_float8")
+_OTHER_DTYPE = re.compile(r"(void)?|custom\[.*|e\dm\d_float8", re.ASCII)
 
 
 def is_dtype(name: str) -> bool:

@@ -19,24 +19,27 @@ from byoc_lab.relay.ir.source_map import Source
 # printer writes such names, which importers create: they are accepted where this is unambiguous.
 _WORD = r"[^\W\d](?:\w|/(?=\w))*"
 _SKIP = r"(?:\s|//[^\n]*|/\*[^*/]*(?:(?:\*(?!/)|/(?!\*))[^*/]*)*\*/)*"
+_STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
+STRING = re.compile(_STRING)
 _TOKENS = (
     r"%\d+",
     rf"%/?{_WORD}(?:(?:\.|::|:(?=\d)|-(?=[^\W\d]))[\w/]+)*",
-    r"meta\[[^\]\n]*\]\[[^\]\n]*\]",
+    r"meta\[[^\[\]\n]*\]\[[^\[\]\n]*\]",
     r"METADATA:[\s\S]*",
     r"v\d+\.\d+\.\d+\b",
     rf"@?{_WORD}(?:\.{_WORD})*",
     r"\.\s*\d+",
     r"\d+\.?\d*(?:[eE][+-]?\d+)?(?:[fi]\d*(?!\w))?",
-    r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"',
+    _STRING,
+    r'"[^\n]*',  # a string that is not closed is one token, so that each character is read once
     r"->|=>|[<>=!:]=|;;|\*/",
     r"\#\[metadata\][\s\S]*",
-    r"\#\[version[^\]\n]*\]",
+    r"\#\[version[^\[\]\n]*\]",
     r"/\*[\s\S]*",  # a comment in a comment, or one that never ends: see _without_comments
     r"[\s\S]",
 )
 _MASTER = re.compile(f"({_SKIP})({'|'.join(_TOKENS)}|\\Z)")
-_COMMENT_OR_STRING = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|//[^\n]*|/\*')
+_COMMENT_OR_STRING = re.compile(rf'{_STRING}|"[^\n]*|//[^\n]*|/\*')
 _COMMENT_MARK = re.compile(r"/\*|\*/")
 KEYWORDS = {"let", "fn", "def", "if", "else", "type", "match", "extern", "free_var"}
 KEYWORDS |= {"ref", "ref_read", "ref_write"}

@@ -58,6 +58,8 @@ from byoc_lab.relay.text.parser_programs import readable, split_programs
 from byoc_lab.relay.typing.infer import infer_module
 
 _VERSION = re.compile(r'#\[version\s*=\s*"0\.0\.5"\s*\]')
+MAX_CHARACTERS = 100_000_000
+"""Of a text; a longer one is refused before it is read. Weights belong into a file of their own."""
 # Rules that may wait for others: about 150,000 nested ifs. Deeper text is not a program,
 # and reading it would take minutes.
 _MAX_NESTED = 600_000
@@ -185,6 +187,14 @@ def _diagnosed(source: Source) -> AbstractContextManager[None]:
 def _source(text: str, name: str) -> Source:
     if not isinstance(text, str):
         raise ParseError(f"expected text, found {type(text).__name__}", name, 1, 1)
+    if len(text) >= MAX_CHARACTERS:
+        raise ParseError(
+            f"the text has {len(text):,} characters; the limit is {MAX_CHARACTERS:,}. Make "
+            f"parameters of large constants and keep them apart, with relay.save_param_dict",
+            name,
+            1,
+            1,
+        )
     return Source(readable(text), name)
 
 

@@ -85,7 +85,8 @@ class DataTypeParser(NameParser):
             )
         self.type_lines[name] = self.line_of(at)
         self.i += 1
-        header, outer = self.type_names[name], self.type_vars
+        header = self.type_names.setdefault(name, GlobalTypeVar(name))
+        outer = self.type_vars
         self.type_vars = dict(outer)
         variables = self.type_params() if self.take("[") else []
         constructors: list[Constructor] = []

@@ -10,7 +10,7 @@ from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.text.lexer import Tokens
 from byoc_lab.relay.text.parser_cursor import Cursor, Places
 from byoc_lab.relay.text.parser_meta import MetaEntries
-from byoc_lab.relay.text.parser_tokens import is_word, near, unescape
+from byoc_lab.relay.text.parser_tokens import is_string, is_word, near, unescape
 
 _DEVICE_FIELDS = {
     "device_type": "device_type_int",
@@ -81,7 +81,7 @@ class AttributeParser(Cursor):
     def at_attribute(self) -> bool:
         """Whether `key=` comes next. A key that is not a name is in quotes."""
         token = self.tok
-        return self.peek() == "=" and (is_word(token) or (token[:1] == '"' and len(token) > 1))
+        return self.peek() == "=" and (is_word(token) or is_string(token))
 
     def attributes(self, end: str = ")") -> tuple[dict[str, Any], dict[str, int]]:
         """`key=value, ... )` and, for each key, the number of its token."""
@@ -91,7 +91,7 @@ class AttributeParser(Cursor):
             at = self.i
             if not self.at_attribute():
                 self.unexpected("an attribute, key=value (arguments come before attributes)")
-            key = unescape(self.tok) if self.tok[:1] == '"' else self.tok
+            key = unescape(self.tok) if is_string(self.tok) else self.tok
             if key in values:
                 line = self.line_of(places[key])
                 self.fail(f"the attribute {key!r} is given twice: first in line {line}", at)

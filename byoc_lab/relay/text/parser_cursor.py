@@ -31,6 +31,7 @@ from byoc_lab.relay.ir.types import (
 from byoc_lab.relay.text.lexer import Tokens, tokenize
 from byoc_lab.relay.text.parser_meta import MetaEntries
 from byoc_lab.relay.text.parser_tokens import (
+    is_string,
     is_word,
     literal_dtype,
     minus_hint,
@@ -265,7 +266,7 @@ class Cursor:
         first = token[:1]
         if first.isdecimal() or first == "-" or _FLOAT_WORD.fullmatch(token):
             return self.number()[0]
-        if first == '"' and len(token) > 1:
+        if is_string(token):
             self.i += 1
             return unescape(token)
         if token in _PLAIN_WORDS:
@@ -287,7 +288,7 @@ class Cursor:
         self.unexpected("an attribute value", f'write "{token}"' if is_word(token) else "")
 
     def entry(self, depth: int) -> tuple[str, Any]:
-        if self.tok[:1] != '"':
+        if not is_string(self.tok):
             self.unexpected("a quoted key")
         key = unescape(self.tok)
         self.i += 1

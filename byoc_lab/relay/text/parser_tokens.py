@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from byoc_lab.relay.ir.types import DTYPE, SHORT_DTYPES
+from byoc_lab.relay.text.lexer import STRING
 
 _ESCAPE = re.compile(r"((?:\\x[0-9A-Fa-f]{2})+)|\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
@@ -15,6 +16,11 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 def is_word(token: str) -> bool:
     """Whether a token is a name, an operator or a keyword."""
     return (token[:1].isalpha() or token[:1] == "_") and not token.startswith("meta[")
+
+
+def is_string(token: str) -> bool:
+    """Whether a token is a string, with its end."""
+    return token[:1] == '"' and STRING.fullmatch(token) is not None
 
 
 def near(word: str, known: Iterable[str]) -> str:
@@ -63,7 +69,7 @@ def token_hint(token: str) -> str:
         return "Relay text has no `in`: end the value with ';'"
     if token == "#":
         return "comments begin with //"
-    if token == '"':
+    if token[:1] == '"' and not is_string(token):
         return "a string is not closed on its line"
     if token == "\N{HORIZONTAL ELLIPSIS}":
         return "the text is abridged here; fill in what was left out"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from byoc_lab.errors import ByocLabError, TypeInferenceError
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Call, Expr, GlobalVar, Op, describe
-from byoc_lab.relay.ir.types import FuncType, IncompleteType, Type, replace
+from byoc_lab.relay.ir.types import FuncType, IncompleteType, TensorType, Type, replace
 from byoc_lab.relay.op.framework.registry import OpDef, identity
 from byoc_lab.relay.typing.infer_adt import is_of_anything
 from byoc_lab.relay.typing.infer_errors import fail
@@ -138,7 +138,7 @@ class CallRules:
         self, call: Call, definition: OpDef, attrs: Attrs | None, known: Sequence[Type | None]
     ) -> Sequence[Type | None]:
         try:
-            return definition.relation(attrs, *known)
+            found = definition.relation(attrs, *known)
         except TypeInferenceError as error:
             fail(call, str(error), error)
         except ByocLabError:
@@ -146,6 +146,16 @@ class CallRules:
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             # A stride of 0, an infinite scale, a dtype that NumPy lacks.
             fail(call, f"{definition.name}: an attribute is out of range ({error})", error)
+        result = found[-1]
+        if isinstance(result, TensorType) and any(
+            isinstance(d, int) and d < 0 for d in result.shape
+        ):
+            fail(
+                call,
+                f"{definition.name}: the result would be {result}; a length cannot be negative, so "
+                f"an attribute is out of range",
+            )
+        return found
 
     def _check_arguments(
         self, call: Call, definition: OpDef, args: Sequence[Type], wanted: Sequence[Type | None]

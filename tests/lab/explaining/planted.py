@@ -52,6 +52,7 @@ class Planted:
     supports: Mapping[str, Any] | Sequence[str] = ()
     passes: Callable[[], list[Pass]] | None = None
     expected: str = ""
+    found: str = ""
     nearest: str = ""
     level: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -268,6 +269,7 @@ TABLES = [
         "another field of a tuple", "sub-pattern", "split",
         lambda: relay.split(x(2, 4), 2, axis=1)[1], None,
         [entry("half", is_tuple_get_item(is_op("split")(Any_()), 0))], expected="field 0",
+        found="field 1 of split (result of @main)",
     ),
     Planted(
         "a longer tuple", "sub-pattern", "concatenate",

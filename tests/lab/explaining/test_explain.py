@@ -41,7 +41,7 @@ def test_a_planted_miss_has_its_cause(miss: Planted) -> None:
     found = explained(miss)
     assert not found.offloaded and found.status == "host"
     assert found.cause == miss.cause, str(found)
-    assert miss.expected in found.expected
+    assert miss.expected in found.expected and miss.found in found.found, str(found)
     assert miss.nearest in str(found.nearest)
     assert found.reason and (found.path != ()) == (miss.cause == "merge")
 

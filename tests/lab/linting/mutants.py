@@ -1,16 +1,12 @@
 """Mutants: valid annotated modules with one annotation deleted, doubled, renamed or moved.
 
-    python -m tests.lab.linting.mutants [seconds]
-
-For each it asks what PartitionGraph says, alone and after MergeCompilerRegions, whether the result
-computes the same numbers, and whether the linter has a finding near the annotation. `make mutants`.
+For each: what PartitionGraph says, alone and after MergeCompilerRegions, whether the result
+computes the same numbers, and whether the linter has a finding near the annotation. `sweep.py`
+examines all of them.
 """
 
 from __future__ import annotations
 
-import sys
-import time
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -29,7 +25,7 @@ from byoc_lab.relay.analysis.annotations import BEGIN, compiler_of, is_annotatio
 from byoc_lab.relay.ir.expr import Call, Expr, Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order, users
-from byoc_lab.run.reference import evaluate
+from tests.lab.linting.values import inputs_of, values_of
 from tests.parity.golden_files import GoldenFile, golden_files
 
 KINDS = ("delete", "double", "rename", "move up", "move down")
@@ -142,34 +138,15 @@ def _with_annotations(nodes: set[Expr], over: dict[Expr, list[Expr]]) -> set[Exp
 
 def _wrong_numbers(origin: IRModule, results: list[IRModule]) -> str:
     """Whether partitioned modules compute something else than their origin does."""
-    inputs = _inputs(origin)
+    inputs = inputs_of(origin)
     if inputs is None:
         return ""
-    expected = _values(bare(origin), inputs)
+    expected = values_of(bare(origin), inputs)
     for result in results:
-        found = _values(result, inputs)
+        found = values_of(result, inputs)
         if not all(np.allclose(a, b, equal_nan=True) for a, b in zip(expected, found, strict=True)):
             return "other numbers"
     return ""
-
-
-def _inputs(mod: IRModule) -> list[np.ndarray] | None:
-    """Small random inputs of @main, positive ones; None where it takes something else or much."""
-    random = np.random.RandomState(0)
-    arrays = []
-    for p in mod["main"].params:
-        ty = p.checked_type
-        if not isinstance(ty, relay.TensorType) or not all(isinstance(n, int) for n in ty.shape):
-            return None
-        if np.prod(ty.shape, dtype=int) > 4096:
-            return None
-        arrays.append(np.asarray(random.uniform(0.5, 1.5, ty.shape)).astype(ty.dtype))
-    return arrays
-
-
-def _values(mod: IRModule, inputs: list[np.ndarray]) -> list[np.ndarray]:
-    value = evaluate(mod, inputs).value
-    return [np.asarray(v) for v in (value if isinstance(value, (list, tuple)) else [value])]
 
 
 @cache
@@ -200,27 +177,3 @@ def is_valid(mod: IRModule) -> bool:
     except ByocLabError:
         return False
     return True
-
-
-def sweep(seconds: float) -> int:
-    """Examine mutants of the corpus for some time; print what the linter missed."""
-    start, tally = time.monotonic(), Counter[str]()
-    for name, mod in corpus().items():
-        for finding in lint(mod):
-            tally["findings in valid modules"] += 1
-            print(f"{name}: a finding in a valid module:\n{finding}\n")
-        for mutant in mutants(mod):
-            if time.monotonic() - start > seconds:
-                break
-            tally["mutants"] += 1
-            tally["with a fault"] += bool(mutant.fault)
-            if mutant.fault and not mutant.found:
-                tally["missed"] += 1
-                print(f"{name}: {mutant}")
-                print("\n".join(map(str, mutant.findings)) or "no findings", "\n")
-    print(", ".join(f"{count} {what}" for what, count in tally.items()))
-    return int(bool(tally["missed"] or tally["findings in valid modules"]))
-
-
-if __name__ == "__main__":
-    sys.exit(sweep(float(sys.argv[1]) if len(sys.argv) > 1 else 600))

@@ -12,6 +12,7 @@ from byoc_lab.passes import FoldConstant
 from byoc_lab.relay import Constant, Expr, Function, IRModule
 from byoc_lab.relay.analysis.queries import free_vars
 from byoc_lab.relay.typing.infer import infer_module
+from byoc_lab.run.reference import evaluate
 from tests.parity.golden import golden_test
 
 x = relay.var("x", shape=(2, 3))
@@ -68,3 +69,20 @@ def test_expressions_outside_a_module() -> None:
 # Golden files
 
 test_golden = golden_test("FoldConstant")
+
+
+def test_a_let_that_a_primitive_function_uses_stays() -> None:
+    mod = relay.parse(
+        """#[version = "0.0.5"]
+def @main(%x: Tensor[(2), float32]) {
+  let %k = add(2f, 3f);
+  let %m = add(%k, 1f);
+  %0 = fn (%y: Tensor[(2), float32], Primitive=1) -> Tensor[(2), float32] { add(%y, %k) };
+  multiply(%0(%x), %m)
+}
+"""
+    )
+    folded = FoldConstant()(mod)
+    inputs = [np.float32([1, 2])]
+    np.testing.assert_array_equal(evaluate(folded, inputs).value, evaluate(mod, inputs).value)
+    assert "let %k: float32 = 5f" in folded.astext(show_types=False)

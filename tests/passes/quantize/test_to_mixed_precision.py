@@ -135,3 +135,28 @@ def test_functions_of_other_compilers_get_what_they_take() -> None:
     own["outside"] = Function([p], relay.exp(p))
     with pytest.raises(PassError, match="one of global @outside"):
         ToMixedPrecision("float16")(infer_module(own))
+
+
+HEAD = '#[version = "0.0.5"]\ndef @main(%x: T, %w: T, %c: bool) '
+BODIES = {
+    "if": "{ if (%c) { nn.dense(%x, %w) } else { exp(%x) } }",
+    "if of tuples": "{ %0 = if (%c) { (nn.dense(%x, %w), %x) } else { (%x, exp(%x)) }; "
+    "add(%0.0, %0.1) }",
+    "reference": "{ let %r = ref(nn.dense(%x, %w)); let %u = ref_write(%r, nn.dense(%x, %x)); "
+    "ref_read(%r) }",
+    "closure": "{ let %f = fn (%y: T) { nn.dense(%y, %w) }; %f(nn.relu(%x)) }",
+    "closure used twice": "{ let %f = fn (%y: T) -> T { add(%y, nn.dense(%y, %w)) }; %f(%f(%x)) }",
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("condition", [True, False])
+def test_ifs_references_and_closures(name: str, condition: bool) -> None:
+    text = (HEAD + BODIES[name]).replace(": T", ": Tensor[(2, 2), float32]")
+    mod = relay.parse(text.replace("-> T ", "-> Tensor[(2, 2), float32] "))
+    x = np.float32([[0.1, 0.2], [0.3, 0.4]])
+    inputs = {"x": x, "w": x / 4, "c": np.array(condition)}
+    mixed = ToMixedPrecision()(mod)
+    assert "float16" in mixed.astext()
+    found = np.asarray(evaluate(mixed, inputs).value, "float32")
+    np.testing.assert_allclose(found, evaluate(mod, inputs).value, rtol=1e-2, atol=1e-3)

@@ -33,7 +33,10 @@ def constant_of_shape(node: Node) -> Expr:
     shape = node.value(0)
     if shape is None:
         return relay.full(value, node[0], str(found.dtype))
-    return relay.full(value, [int(n) for n in shape], str(found.dtype))
+    lengths = [int(n) for n in shape.ravel()]
+    if any(n < 0 for n in lengths):
+        node.fail(f"lengths must not be negative, found {lengths}")
+    return relay.full(value, lengths, str(found.dtype))
 
 
 @converts("Range")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from byoc_lab import relay
 from byoc_lab.importers.onnx.converters import MICROSOFT, converts
 from byoc_lab.importers.onnx.node import Node
 from byoc_lab.importers.onnx.operators.windows import Window, kernel_of
-from byoc_lab.relay.ir.expr import Constant, Expr
+from byoc_lab.relay.ir.expr import Expr
 
 qnn = relay.qnn.op
 
@@ -254,8 +252,3 @@ def qlinear_concat(node: Node) -> Expr:
         relay.Tuple(data), relay.Tuple(scales), relay.Tuple(zeros), _scale(node, 0), _zero(node, 1),
         node.attr("axis"),
     )  # fmt: skip
-
-
-def literal(value: Any, dtype: str) -> Constant:
-    """A constant array of a data type."""
-    return Constant(np.asarray(value, dtype))

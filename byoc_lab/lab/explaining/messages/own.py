@@ -44,7 +44,7 @@ MESSAGES = (
         "Put compiler_begin on the arguments from outside",
         ("nn.relu(...) mixes values of region 0 (dnnl) with values from outside: variable %y. Put "
          "compiler_begin[dnnl] on these arguments (TVM: Arg regions are inconsistent)",),
-        ("BYL001",),
+        ("BYL001", "BYL015"),
         "batch-norm",
     ),
     Message(

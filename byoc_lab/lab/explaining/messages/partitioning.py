@@ -71,7 +71,7 @@ MESSAGES = (
          "inconsistent: add(%0, 1e-05f)",
          "InternalError: Check failed: (region.defined() == arg_region.defined()) is false: Arg "
          "regions are inconsistent: #[version = \"0.0.5\"]\nfree_var %x"),
-        ("BYL001",),
+        ("BYL001", "BYL015"),
         "batch-norm",
     ),
     Message(

@@ -10,7 +10,8 @@ from byoc_lab.lab.linting.batch_norms import fold_then_annotate
 from byoc_lab.lab.linting.edits import Proposal, compilers_in
 from byoc_lab.lab.linting.external import is_external
 from byoc_lab.relay.analysis.annotations import skip_annotations
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Var
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Var
+from byoc_lab.relay.ir.visit import post_order
 
 _T = "Tensor[(1, 2, 4, 4), float32]"
 _W = "Tensor[(3, 2, 1, 1), float32]"
@@ -79,10 +80,13 @@ class LeftoverMultiply(LintRule):
                     yield self._result(node, other, subject)
 
     def _weight(self, node: Call, weight: Var, user: Call, subject: Subject) -> Finding:
+        which = f"%{weight.name_hint}"
+        if is_external(subject.func):
+            which = f"the value that @main passes for {which}"
         return self.finding(
             f"the weight %{weight.name_hint} of {called(user)} is multiplied by a constant in "
             f"every run: %{weight.name_hint} is a parameter, so that nothing could fold it",
-            f"bind %{weight.name_hint} to its value (bind_params_by_name, or params=...) before "
+            f"bind {which} to a constant (bind_params_by_name, or params=...) before "
             f"the pipeline runs",
             node,
             subject,
@@ -109,14 +113,26 @@ def _inside(node: Expr, subject: Subject) -> bool:
     return region is not None and region in subject.offloaded
 
 
+def _takes_as_weight(user: Call, value: Expr) -> Call | None:
+    """The convolution of which a value is the weight: the user, or one in a composite function."""
+    if user.op_name in WEIGHTED:
+        return user if user.args[1] is value else None
+    if not isinstance(user.op, Function) or value not in user.args:
+        return None
+    param = user.op.params[user.args.index(value)]
+    inside = (n for n in post_order(user.op.body) if isinstance(n, Call))
+    return next((n for n in inside if n.op_name in WEIGHTED and n.args[1] is param), None)
+
+
 def _weighed(node: Call, subject: Subject) -> Call | None:
     """The call whose weight a node is, annotations left out."""
     todo: list[Expr] = [node]
     while todo:
         at = todo.pop()
         for user in subject.users[at]:
-            if isinstance(user, Call) and user.op_name in WEIGHTED and user.args[1] is at:
-                return user
+            weighed = _takes_as_weight(user, at) if isinstance(user, Call) else None
+            if weighed is not None:
+                return weighed
             if skip_annotations(user) is node:
                 todo.append(user)
     return None

@@ -60,30 +60,40 @@ class SwappedOperands(LintRule):
         if not passes or not subject.annotated:
             return
         swaps = any(p.era for p in passes)
-        for node in subject.nodes:
-            if not isinstance(node, Call) or is_annotation(node):
-                continue
-            begun = [n for n, a in enumerate(node.args) if _is_kept(a)]
-            if not begun or 0 in begun:
-                continue
-            bare = [n for n in range(len(node.args)) if n not in begun]
-            compiler = compiler_of(node.args[begun[0]])
-            title = (
-                f'put compiler_begin(..., "{compiler}") on the other arguments of {called(node)}'
+        calls = [n for n in subject.nodes if isinstance(n, Call) and _is_half_annotated(n)]
+        if not calls:
+            return
+        begins: list[Begin] = []
+        for call in calls:
+            kept = next(a for a in call.args if _is_kept(a))
+            begins += (
+                Begin((argument_edge(call, n),), compiler_of(kept))
+                for n, a in enumerate(call.args)
+                if not _is_kept(a)
             )
-            begins = tuple(Begin((argument_edge(node, n),), compiler) for n in bare)
-            who = "it will put them" if swaps else "that of TVM 0.16 puts them"
-            yield self.finding(
-                f"arguments {', '.join(map(str, begun))} of {called(node)} have a begin when "
-                f"AnnotateTarget runs, and argument 0 does not: {who} first",
-                "put a begin on the other arguments too, or remove it from these",
-                node,
-                subject,
-                0,
-                severity=Severity.ERROR if swaps else Severity.WARNING,
-                covers=frozenset([node]),
-                proposals=[Proposal(title, subject.name, begins)],
-            )
+        first, others = calls[0], f" (and {len(calls) - 1} more calls)" if calls[1:] else ""
+        where = ", ".join(str(n) for n, a in enumerate(first.args) if _is_kept(a))
+        who = "it will put them" if swaps else "that of TVM 0.16 puts them"
+        title = f"put compiler_begin on the other arguments of {called(first)}{others}"
+        yield self.finding(
+            f"arguments with a begin ({where}) of {called(first)}{others} come after argument 0, "
+            f"which has none, when AnnotateTarget runs: {who} first",
+            "put a begin on the other arguments too, or remove it from these",
+            first,
+            subject,
+            0,
+            severity=Severity.ERROR if swaps else Severity.WARNING,
+            covers=frozenset(calls),
+            others=calls[1:],
+            proposals=[Proposal(title, subject.name, tuple(begins))],
+        )
+
+
+def _is_half_annotated(call: Call) -> bool:
+    """Whether some arguments have a begin that AnnotateTarget keeps, and the first has none."""
+    if is_annotation(call) or not call.args or _is_kept(call.args[0]):
+        return False
+    return any(map(_is_kept, call.args))
 
 
 def _is_kept(argument: Expr) -> bool:

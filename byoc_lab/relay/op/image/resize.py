@@ -271,9 +271,11 @@ def _define(rank: int) -> None:
     )
 
     def normalize(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
-        """Replaces constants by their values, and a missing roi by zeros."""
+        """Replaces constants by their values, whole numbers by ints, a missing roi by zeros."""
         roi = (0.0,) * (2 * rank) if values["roi"] is None else _values(values["roi"])
-        return {**values, "size": _values(values["size"]), "roi": roi}
+        given = _values(values["size"])
+        size = [int(n) if isinstance(n, float) and n.is_integer() else n for n in given]
+        return {**values, "size": size, "roi": roi}
 
     define_op(
         op,

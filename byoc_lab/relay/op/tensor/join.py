@@ -18,7 +18,7 @@ from byoc_lab.relay.ir.attrs import (
     integers,
 )
 from byoc_lab.relay.ir.dims import Any, Dim, Unknown
-from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.ir.types import MAX_PARTS, TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
@@ -119,6 +119,8 @@ def split_relation(attrs: AnyValue, data: Type | None) -> Types:
     length, cuts = x.shape[axis], attrs.indices_or_sections
     sizes: list[Dim]
     if isinstance(cuts, int):
+        if cuts >= MAX_PARTS:
+            fail(op, f"less than {MAX_PARTS:,} sections are supported, found {cuts:,}")
         if cuts < 1 or (not isinstance(length, Unknown) and length % cuts):
             fail(op, f"axis {axis} of {x} does not split into {cuts} equal sections")
         sizes = [dim(lambda n: n // cuts, length)] * cuts

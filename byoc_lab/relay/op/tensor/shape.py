@@ -40,13 +40,20 @@ from byoc_lab.relay.op.framework.relax_types import rank_of, shape_of
 # expand_dims, squeeze -----------------------------------------------------------------------------
 
 
+MAX_RANK = 1000
+"""Of a result of expand_dims; NumPy has at most 64 dimensions."""
+
+
 def expand_dims_relation(attrs: AnyValue, data: Type | None) -> Types:
     """`num_newaxis` dimensions of 1 before `axis`; axis -1 is after the last."""
     (x,) = tensors("expand_dims", "data", data)
     if x is None:
         return None, None
-    if attrs.num_newaxis < 0:
-        fail("expand_dims", f"attribute num_newaxis must not be negative: {attrs.num_newaxis}")
+    if not 0 <= attrs.num_newaxis <= MAX_RANK:
+        fail(
+            "expand_dims",
+            f"attribute num_newaxis must be in [0, {MAX_RANK}], found {attrs.num_newaxis}",
+        )
     at = axis_of("expand_dims", attrs.axis, len(x.shape) + 1)
     shape = (*x.shape[:at], *[1] * attrs.num_newaxis, *x.shape[at:])
     return x, TensorType(shape, x.dtype)

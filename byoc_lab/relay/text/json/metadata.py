@@ -33,7 +33,7 @@ from byoc_lab.relay.ir.attrs import (
 )
 from byoc_lab.relay.ir.dims import Any as AnyDim
 from byoc_lab.relay.ir.dims import SizeName, Symbolic
-from byoc_lab.relay.ir.expr import Constant
+from byoc_lab.relay.ir.expr import Constant, Expr
 from byoc_lab.relay.ir.ndarray import numpy_dtype
 from byoc_lab.relay.ir.source_map import Source
 from byoc_lab.relay.text.dim_expressions import EXPRESSIONS, SYMBOLS, Tree, from_node, tree_of
@@ -48,6 +48,7 @@ _CODES = {"i": 0, "u": 1, "b": 1, "f": 2}
 _KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat"}
 _CPU = (1, 0)
 _MAX_DEPTH = 64
+_MAX_PARTS = 1_000_000  # of a value, each counted as often as it is printed
 _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))")
 # The exceptions that reading JSON of an unexpected structure may raise.
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
@@ -146,6 +147,8 @@ class GraphReader:
         self.arrays: list[str] = graph.get("b64ndarrays", [])
         self.root = int(graph["root"])
         self.made: dict[int, Any] = {}
+        self.parts: dict[int, int] = {}  # the number of values that each value consists of
+        self.counts: list[int] = []  # of the values that are being created, innermost last
 
     def table(self) -> MetaTable:
         root = self.node(self.root)
@@ -170,7 +173,16 @@ class GraphReader:
         if number not in self.made:
             if depth > _MAX_DEPTH:
                 raise ValueError(f"it is nested deeper than {_MAX_DEPTH}")
-            self.made[number] = self.make(node, depth + 1)
+            self.counts.append(1)
+            made = self.make(node, depth + 1)
+            if isinstance(made, int) and not -(2**63) <= made < 2**64:
+                raise ValueError(f"node {number} is an integer of more than 64 bits")
+            parts = self.counts.pop()  # an expression is printed once, wherever it is used
+            self.made[number], self.parts[number] = made, 1 if isinstance(made, Expr) else parts
+        if self.counts:
+            self.counts[-1] += self.parts[number]
+            if self.counts[-1] > _MAX_PARTS:
+                raise ValueError(f"a value has more than {_MAX_PARTS:,} parts")
         return self.made[number]
 
     def make(self, node: dict[str, Any], depth: int) -> Any:

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import pytest
+
+from byoc_lab import lint, relay
+from byoc_lab.errors import PartitionError
 from byoc_lab.lab.linting.rules.batch_norm_in_region import BatchNormInRegion
+from byoc_lab.passes import InferType, PartitionGraph, SimplifyInference
 from tests.lab.linting.samples import RuleChecks
 
 
 class TestBatchNormInRegion(RuleChecks):
     rule = BatchNormInRegion
+
+    def test_partitioning_fails_where_it_is_reported(self) -> None:
+        sample = self.rule.INVALID[0]
+        mod = InferType()(relay.parse(sample.text))
+        with pytest.raises(PartitionError):
+            PartitionGraph()(SimplifyInference()(mod))
+        fix = lint(mod, sample.passes)[0].fix
+        assert fix is not None
+        assert PartitionGraph()(SimplifyInference()(fix.apply()))

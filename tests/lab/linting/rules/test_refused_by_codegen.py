@@ -2,9 +2,43 @@
 
 from __future__ import annotations
 
+from byoc_lab import lint, relay
+from byoc_lab.backends.dnnl import region_graph
+from byoc_lab.errors import BuildError
 from byoc_lab.lab.linting.rules.refused_by_codegen import RefusedByCodegen
-from tests.lab.linting.samples import RuleChecks
+from byoc_lab.passes import InferType, PartitionGraph
+from tests.lab.linting.samples import TENSOR, RuleChecks, begin, end, main, read
 
 
 class TestRefusedByCodegen(RuleChecks):
     rule = RefusedByCodegen
+
+    def test_the_answer_is_that_of_the_code_generator(self) -> None:
+        """For each finding the build fails, and for what is clean it does not."""
+        for op in ("erf", "nn.relu", "sqrt", "ceil"):
+            mod = InferType()(relay.parse(self.rule.INVALID[0].text.replace("erf", op)))
+            partitioned = PartitionGraph()(mod)
+            (gv,) = (g for g in partitioned.functions if g.name_hint != "main")
+            refused = False
+            try:
+                region_graph(partitioned[gv], gv.name_hint)
+            except BuildError:
+                refused = True
+            for module in (mod, partitioned):
+                found = lint(module, backend="dnnl").by_code("BYL026")
+                assert bool(found) is refused, op
+
+    def test_what_is_annotated_by_hand_and_compiled_is_no_finding(self) -> None:
+        """DNNL's predicates do not offer `subtract`, and its code generator compiles it."""
+        text = main(begin("%x", "dnnl"), "subtract(%0, %0)", end("%1", "dnnl"))
+        assert not lint(read(text), backend="dnnl").by_code("BYL026")
+
+    def test_a_composite_that_the_table_does_not_have(self) -> None:
+        composite = f'fn (%p: {TENSOR}, Composite="dnnl.my_relu") {{\n    nn.relu(%p)\n  }}'
+        text = main(begin("%x", "dnnl"), composite, "%1(%0)", end("%2", "dnnl"))
+        (found,) = lint(read(text), backend="dnnl").by_code("BYL026")
+        assert "no 'dnnl.my_relu'" in found.message
+
+    def test_the_fix_leaves_the_operator_to_the_host(self) -> None:
+        fix = self.sample_finding().fix
+        assert fix is not None and fix.steps == ("remove the annotations of erf",)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import prod
 
 from byoc_lab.passes.fold.fold_constant import evaluated, pick_field, state_shape
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, Tuple
+from byoc_lab.relay.ir.ndarray import numpy_dtype
 from byoc_lab.relay.ir.span import SourceName, Span
+from byoc_lab.relay.ir.types import TensorType, TupleType
 from byoc_lab.relay.ir.visit import post_order_new, with_mapped_parts
 from byoc_lab.relay.typing.infer import infer_above
+
+FOLDED_UP_TO = 1 << 31  # bytes of one result; a hostile file may ask for any number
 
 
 class Settler:
     """Gives each expression its type, its value where that is constant, and as its span the name
-    of the ONNX node, input or initializer that it comes from.
+    of the node, input or weight of the model that it comes from.
 
     What was settled before is not walked again, so importing n nodes takes n steps.
     """
@@ -47,7 +52,7 @@ class Settler:
     def _fold(self, node: Expr) -> Expr:
         found = state_shape.apply(node, node) or pick_field.apply(node, node)
         if found is None and isinstance(node, Call) and isinstance(node.op, Op):
-            constant = all(map(_is_constant, node.args))
+            constant = all(map(_is_constant, node.args)) and _bytes(node) <= FOLDED_UP_TO
             found = evaluated(node.op, node.attrs, node.args) if constant else None
         if found is None or found.is_typed:
             return node if found is None else found
@@ -57,6 +62,19 @@ class Settler:
         if isinstance(found, Tuple):
             found = Tuple([self._typed_constant(f) for f in found.fields])
         return infer_above(found)
+
+
+def _bytes(node: Expr) -> int:
+    """The bytes of a result; 0 where its shape is known only when it is computed."""
+    types = [node.checked_type]
+    size = 0
+    while types:
+        ty = types.pop()
+        if isinstance(ty, TupleType):
+            types += ty.fields
+        elif isinstance(ty, TensorType) and ty.is_static:
+            size += prod(ty.concrete_shape) * numpy_dtype(ty.dtype).itemsize
+    return size
 
 
 def _is_constant(node: Expr) -> bool:

@@ -1,0 +1,32 @@
+"""say for each call of a module whether a back end computes it, and if not, why not"""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from byoc_lab.commands.shared import INPUT, NO, OK, read_module
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help=INPUT)
+    parser.add_argument("--target", default="dnnl", help="the name of the back end (default: dnnl)")
+    parser.add_argument(
+        "--call", help="one call, by its number in the text (%%12), or the calls of an operator"
+    )
+    parser.add_argument(
+        "--pipeline", help="the name of the pipeline (default: that of the back end)"
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def run(options: argparse.Namespace) -> int:
+    """0 if every call that was asked about is offloaded or removed, else 1."""
+    from byoc_lab import explain
+
+    found = explain(read_module(options.model), options.target, options.call, options.pipeline)
+    if options.format == "json":
+        print(json.dumps({"schema": 1, "kind": "explanations", **found.as_dict()}))
+    else:
+        print(found)
+    return NO if found.host else OK

@@ -1,0 +1,45 @@
+"""Files that are complete or not there: an old one is replaced only by a complete new one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """The path of a new file in the same folder, which takes the name `path` at the end.
+
+    If anything is raised inside, or the process is stopped, the old file is as it was. Where `path`
+    is not an ordinary file, such as /dev/stdout, it is written itself. Raises OSError.
+    """
+    target = Path(path)
+    if target.exists() and not target.is_file():
+        yield target
+        return
+    target = target.resolve()
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
+    os.close(handle)
+    new = Path(name)
+    try:
+        yield new
+        new.chmod(target.stat().st_mode if target.exists() else 0o666 & ~_umask())
+        new.replace(target)
+    finally:
+        with suppress(FileNotFoundError):
+            new.unlink()
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a whole file in UTF-8. Raises OSError."""
+    with replacing(path) as new:
+        new.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

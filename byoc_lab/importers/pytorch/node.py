@@ -1,0 +1,190 @@
+"""`Node`: one call of an exported PyTorch program as converters see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from byoc_lab import relay
+from byoc_lab.errors import UnsupportedOperatorError
+from byoc_lab.relay.ir.dims import Any as AnyDim
+from byoc_lab.relay.ir.expr import Constant, Expr
+
+
+def operator_name(target: Any) -> str:
+    """The full name of a call's operator: "aten::add.Tensor"."""
+    schema = getattr(target, "_schema", None)
+    if schema is None:
+        return str(getattr(target, "__name__", target))
+    return f"{schema.name}.{schema.overload_name or 'default'}"
+
+
+def module_path(node: Any) -> str:
+    """The path of the module that a call belongs to: "layer1.0.conv1"; "" for the model itself."""
+    stack = module_stack(node)
+    return str(list(stack.values())[-1][0]) if stack else ""
+
+
+def module_stack(node: Any) -> dict[str, Any]:
+    """The modules that a call is made in, outermost first: key, and (path, class)."""
+    stack = node.meta.get("nn_module_stack") or {}
+    return {key: entry for key, entry in stack.items() if key.startswith("L__self__")}
+
+
+def is_tensor_call(node: Any) -> bool:
+    """Whether a call computes tensors, not the lengths of them or a check."""
+    value = node.meta.get("val")
+    first = value[0] if isinstance(value, (list, tuple)) and value else value
+    return hasattr(first, "dtype")
+
+
+def place_of(node: Any) -> str:
+    """A call in messages and spans: its module's path and its name."""
+    path = module_path(node)
+    return f"{path}/{node.name}" if path else str(node.name)
+
+
+def dtype_name(dtype: Any) -> str:
+    """Relay's name of a torch.dtype."""
+    return str(dtype).removeprefix("torch.")
+
+
+class Node:
+    """The arguments of one call, by the names that the operator's schema has for them.
+
+    typed: gives an expression its type. value: gives the expression of another call.
+    """
+
+    def __init__(self, node: Any, value: Callable[[Any], Any], typed: Callable[[Expr], Expr]):
+        self.fx = node
+        self.name = operator_name(node.target)
+        self._value = value
+        self.typed = typed
+        self._arguments = _bound(node)
+
+    @property
+    def overload(self) -> str:
+        """The operator without its library and overload: "conv2d"."""
+        return self.name.partition("::")[2].partition(".")[0]
+
+    @property
+    def place(self) -> str:
+        """This call in messages."""
+        return f"node {place_of(self.fx)!r}, operator {self.name}"
+
+    def fail(self, reason: str) -> NoReturn:
+        """Raise the error that names this call and its operator."""
+        raise UnsupportedOperatorError(f"{self.place}: {reason}")
+
+    def raw(self, name: str) -> Any:
+        """An argument as the program has it: a call, a number, a list, a torch.dtype or None."""
+        if name not in self._arguments:
+            self.fail(f"argument {name} is missing")
+        return self._arguments[name]
+
+    def __getitem__(self, name: str) -> Any:
+        """An argument: an expression for a tensor, a list of them, a plain value, or None."""
+        return self._resolved(self.raw(name))
+
+    def operands(self) -> list[Any]:
+        """The arguments of a call of a Python operator."""
+        return [self._resolved(a) for a in self.fx.args]
+
+    def _resolved(self, argument: Any) -> Any:
+        if hasattr(argument, "op") and hasattr(argument, "meta"):
+            return self._value(argument)
+        if isinstance(argument, (list, tuple)):
+            return [self._resolved(a) for a in argument]
+        return argument
+
+    def tensor(self, name: str, dtype: str | None = None) -> Expr:
+        """An argument that is a tensor or a number, as an expression (of a data type)."""
+        given = self[name]
+        if isinstance(given, Expr):
+            own = self.dtype(name)
+            return given if dtype in (None, own) else relay.cast(given, dtype)
+        if isinstance(given, (bool, int, float)):
+            wanted = dtype or self.result_dtype
+            return Constant(np.asarray(given, _numpy_name(wanted)))
+        self.fail(f"argument {name} must be a tensor or a number, found {type(given).__name__}")
+
+    def shape_of(self, value: Any) -> tuple[Any, ...]:
+        """The shape of a call's result; `relay.Any()` for lengths known at run time only."""
+        return tuple(n if isinstance(n, int) else AnyDim() for n in value.meta["val"].shape)
+
+    def shape(self, name: str = "self") -> tuple[Any, ...]:
+        """The shape of an argument that is a tensor."""
+        return self.shape_of(self.raw(name))
+
+    def static(self, name: str = "self") -> tuple[int, ...]:
+        """The shape of an argument, which must be static."""
+        shape = self.shape(name)
+        if not all(isinstance(n, int) for n in shape):
+            self.fail(
+                f"the shape of {name} must be static, found {shape}; export without it dynamic"
+            )
+        return tuple(int(n) for n in shape)
+
+    def rank(self, name: str = "self") -> int:
+        """The number of dimensions of an argument."""
+        return len(self.raw(name).meta["val"].shape)
+
+    def axis(self, name: str = "dim", of: str = "self") -> int:
+        """An axis counted from 0."""
+        return int(self[name]) % max(self.rank(of), 1)
+
+    def dtype(self, name: str = "self") -> str:
+        """The data type of an argument."""
+        value = self.raw(name).meta["val"]
+        return dtype_name(value.dtype) if hasattr(value, "dtype") else "int64"
+
+    @property
+    def result(self) -> Any:
+        """The result's shape and data type, as PyTorch has it: a fake tensor."""
+        return self.fx.meta["val"]
+
+    @property
+    def result_dtype(self) -> str:
+        """The data type of the result, or of the first of several."""
+        found = self.result
+        return dtype_name((found[0] if isinstance(found, (list, tuple)) else found).dtype)
+
+    @property
+    def result_shape(self) -> list[Any]:
+        """The shape of the result; `relay.Any()` for lengths known at run time only."""
+        return [n if isinstance(n, int) else AnyDim() for n in self.result.shape]
+
+
+def _numpy_name(dtype: str) -> Any:
+    from byoc_lab.relay.ir.ndarray import numpy_dtype
+
+    return numpy_dtype(dtype)
+
+
+def _bound(node: Any) -> dict[str, Any]:
+    """The arguments of a call by name, with defaults."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None:
+        return {str(i): a for i, a in enumerate(node.args)}
+    found = {}
+    for i, argument in enumerate(schema.arguments):
+        if i < len(node.args):
+            found[argument.name] = node.args[i]
+        elif argument.name in node.kwargs:
+            found[argument.name] = node.kwargs[argument.name]
+        elif argument.has_default_value():
+            found[argument.name] = argument.default_value
+    return found
+
+
+def pair(values: Any, count: int) -> list[int]:
+    """`count` numbers, of which one may have been given for all."""
+    found = [values] if isinstance(values, int) else list(values)
+    return [int(n) for n in (found * count if len(found) == 1 else found)]
+
+
+def flat(values: Sequence[Any] | None) -> list[Any]:
+    """A list that may be missing."""
+    return [] if values is None else list(values)

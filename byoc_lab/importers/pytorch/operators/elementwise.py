@@ -1,0 +1,236 @@
+"""Arithmetic, comparison, logic and other operators that work element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from byoc_lab import relay
+from byoc_lab.importers.pytorch.converters import converts
+from byoc_lab.importers.pytorch.node import Node, dtype_name
+from byoc_lab.relay.ir.expr import Constant, Expr
+
+UNARY = {
+    "neg": "negative", "abs": "abs", "floor": "floor", "ceil": "ceil", "sqrt": "sqrt",
+    "rsqrt": "rsqrt", "exp": "exp", "log": "log", "log2": "log2", "log10": "log10", "acos": "acos",
+    "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atanh": "atanh",
+    "cos": "cos", "cosh": "cosh", "sin": "sin", "sinh": "sinh", "tan": "tan", "tanh": "tanh",
+    "sigmoid": "sigmoid", "erf": "erf", "sign": "sign", "trunc": "trunc",
+}  # fmt: skip
+ARITHMETIC = {"mul": "multiply", "maximum": "maximum", "minimum": "minimum"}
+COMPARISON = {
+    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
+    "ge": "greater_equal",
+}  # fmt: skip
+LOGIC = {"logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor"}
+BITS = {"bitwise_and": "bitwise_and", "bitwise_or": "bitwise_or", "bitwise_xor": "bitwise_xor"}
+
+
+@converts(*(f"{name}.default" for name in UNARY))
+def unary(node: Node) -> Any:
+    """Integers give a floating-point result for all but those that keep them."""
+    x = node.tensor("self", node.result_dtype)
+    return getattr(relay, UNARY[node.overload])(x)
+
+
+def _both(node: Node, dtype: str) -> tuple[Expr, Expr]:
+    return node.tensor("self", dtype), node.tensor("other", dtype)
+
+
+@converts(*(f"{n}.{o}" for n in ARITHMETIC for o in ("Tensor", "Scalar", "default")))
+def arithmetic(node: Node) -> Any:
+    x, y = _both(node, node.result_dtype)
+    if node.result_dtype == "bool":
+        return relay.logical_and(x, y)
+    return getattr(relay, ARITHMETIC[node.overload])(x, y)
+
+
+@converts("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar", "rsub.Scalar", "rsub.Tensor")
+def sum_or_difference(node: Node) -> Any:
+    """self + alpha * other; rsub has its operands exchanged."""
+    dtype = node.result_dtype
+    x, y = _both(node, dtype)
+    alpha = node["alpha"]
+    if node.overload == "rsub":
+        x, y = y, x if alpha == 1 else x * Constant(_scalar(alpha, dtype))
+    elif alpha != 1:
+        y = y * Constant(_scalar(alpha, dtype))
+    return (relay.add if node.overload == "add" else relay.subtract)(x, y)
+
+
+def _scalar(value: Any, dtype: str) -> Any:
+    return np.asarray(value, dtype)
+
+
+@converts("div.Tensor", "div.Scalar", "div.Tensor_mode", "div.Scalar_mode")
+def div(node: Node) -> Any:
+    x, y = _both(node, node.result_dtype)
+    mode = node["rounding_mode"] if node.name.endswith("_mode") else None
+    integer = "int" in node.result_dtype
+    if mode is None:
+        return relay.divide(x, y)
+    if mode == "floor":
+        return relay.floor_divide(x, y)
+    return relay.trunc_divide(x, y) if integer else relay.trunc(relay.divide(x, y))
+
+
+@converts("floor_divide.default", "floor_divide.Scalar")
+def floor_divide(node: Node) -> Any:
+    return relay.floor_divide(*_both(node, node.result_dtype))
+
+
+@converts("remainder.Tensor", "remainder.Scalar")
+def remainder(node: Node) -> Any:
+    return relay.floor_mod(*_both(node, node.result_dtype))
+
+
+@converts("fmod.Tensor", "fmod.Scalar")
+def fmod(node: Node) -> Any:
+    return relay.mod(*_both(node, node.result_dtype))
+
+
+def _promoted(node: Node) -> str:
+    """The data type that both operands of a comparison are brought to."""
+    import torch
+
+    values = [getattr(node.raw(n), "meta", {}).get("val", node.raw(n)) for n in ("self", "other")]
+    return dtype_name(torch.result_type(*values))
+
+
+@converts(*(f"{name}.{o}" for name in COMPARISON for o in ("Tensor", "Scalar")))
+def comparison(node: Node) -> Any:
+    x, y = _both(node, _promoted(node))
+    return getattr(relay, COMPARISON[node.overload])(x, y)
+
+
+@converts(*(f"{name}.default" for name in LOGIC))
+def logic(node: Node) -> Any:
+    return getattr(relay, LOGIC[node.overload])(*_both(node, "bool"))
+
+
+@converts(*(f"{name}.{o}" for name in BITS for o in ("Tensor", "Scalar")))
+def bits(node: Node) -> Any:
+    name = BITS[node.overload]
+    if node.result_dtype == "bool":
+        name = name.replace("bitwise", "logical")
+    return getattr(relay, name)(*_both(node, node.result_dtype))
+
+
+@converts("logical_not.default")
+def logical_not(node: Node) -> Any:
+    return relay.logical_not(node.tensor("self", "bool"))
+
+
+@converts("bitwise_not.default")
+def bitwise_not(node: Node) -> Any:
+    build = relay.logical_not if node.dtype() == "bool" else relay.bitwise_not
+    return build(node["self"])
+
+
+@converts("pow.Tensor_Scalar", "pow.Tensor_Tensor", "pow.Scalar")
+def power(node: Node) -> Any:
+    """A square is a product; a root is one."""
+    exponent, dtype = node.raw("exponent"), node.result_dtype
+    x = node.tensor("self", dtype)
+    if isinstance(exponent, (int, float)) and exponent == 2:
+        return x * x
+    return relay.power(x, node.tensor("exponent", dtype))
+
+
+@converts("reciprocal.default")
+def reciprocal(node: Node) -> Any:
+    return Constant(_scalar(1, node.result_dtype)) / node.tensor("self", node.result_dtype)
+
+
+@converts("expm1.default", "log1p.default")
+def around_one(node: Node) -> Any:
+    x, one = node.tensor("self", node.result_dtype), Constant(_scalar(1, node.result_dtype))
+    return relay.exp(x) - one if node.overload == "expm1" else relay.log(x + one)
+
+
+@converts("square.default")
+def square(node: Node) -> Any:
+    return node["self"] * node["self"]
+
+
+@converts("isnan.default")
+def isnan(node: Node) -> Any:
+    return relay.isnan(node["self"])
+
+
+@converts("isinf.default")
+def isinf(node: Node) -> Any:
+    return relay.isinf(node["self"])
+
+
+@converts("clamp.default", "clamp_min.default", "clamp_max.default")
+def clamp(node: Node) -> Any:
+    low = None if node.overload == "clamp_max" else node["min"]
+    high = None if node.overload == "clamp_min" else node["max"]
+    dtype = node.result_dtype
+    least, most = (-np.inf, np.inf)
+    if "int" in dtype:
+        least, most = float(np.iinfo(dtype).min), float(np.iinfo(dtype).max)
+    low, high = (least if low is None else low), (most if high is None else high)
+    return relay.clip(node.tensor("self", dtype), float(low), float(high))
+
+
+@converts("clamp.Tensor")
+def clamp_tensor(node: Node) -> Any:
+    found = node.tensor("self", node.result_dtype)
+    if node["min"] is not None:
+        found = relay.maximum(found, node.tensor("min", node.result_dtype))
+    return (
+        found
+        if node["max"] is None
+        else relay.minimum(found, node.tensor("max", node.result_dtype))
+    )
+
+
+@converts("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")
+def where(node: Node) -> Any:
+    dtype = node.result_dtype
+    return relay.where(node["condition"], node.tensor("self", dtype), node.tensor("other", dtype))
+
+
+@converts("masked_fill.Scalar", "masked_fill.Tensor")
+def masked_fill(node: Node) -> Any:
+    dtype = node.result_dtype
+    return relay.where(node["mask"], node.tensor("value", dtype), node["self"])
+
+
+@converts("_to_copy.default", "to.dtype", "to.device", "to.other", "to.dtype_layout")
+def to_dtype(node: Node) -> Any:
+    if node.dtype() == node.result_dtype:
+        return node["self"]
+    return relay.cast(node["self"], node.result_dtype)
+
+
+@converts(
+    "clone.default", "contiguous.default", "alias.default", "detach.default", "detach_.default",
+    "dropout.default", "lift_fresh_copy.default", "feature_dropout.default",
+)  # fmt: skip
+def unchanged(node: Node) -> Any:
+    """What moves or keeps values; dropout keeps them in inference."""
+    if node.overload.endswith("dropout"):
+        if node["train"] and node["p"] > 0:
+            node.fail("dropout in training mode draws random numbers; call module.eval()")
+        return node["input"]
+    return node["self"]
+
+
+@converts("cumsum.default")
+def cumsum(node: Node) -> Any:
+    return relay.cumsum(node.tensor("self", node.result_dtype), node.axis(), node.result_dtype)
+
+
+@converts("round.default")
+def round_half_to_even(node: Node) -> Any:
+    """PyTorch rounds halves to the even neighbour, Relay away from zero."""
+    x, dtype = node["self"], node.dtype()
+    half, one, two = (Constant(_scalar(v, dtype)) for v in (0.5, 1, 2))
+    rounded = relay.ceil(x - half)
+    tie = relay.equal(x - half, relay.floor(x - half))
+    odd = relay.not_equal(relay.floor_mod(rounded, two), Constant(_scalar(0, dtype)))
+    return relay.where(relay.logical_and(tie, odd), rounded + one, rounded)

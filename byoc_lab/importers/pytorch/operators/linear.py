@@ -1,0 +1,153 @@
+"""Products of matrices, and attention."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from byoc_lab import relay
+from byoc_lab.importers.pytorch.converters import converts
+from byoc_lab.importers.pytorch.node import Node
+from byoc_lab.relay.ir.expr import Constant, Expr
+
+Shape = tuple[Any, ...]
+
+
+@converts("linear.default")
+def linear(node: Node) -> Any:
+    """nn.dense of rows; leading dimensions are flattened for it."""
+    shape, units = node.shape("input"), node.static("weight")[0]
+    x = node["input"]
+    if len(shape) != 2:
+        x = relay.reshape(x, (-1, node.static("weight")[1]))
+    found = relay.nn.dense(x, node["weight"], units=units)
+    if node["bias"] is not None:
+        found = relay.nn.bias_add(found, node["bias"])
+    return found if len(shape) == 2 else reshaped(node, found)
+
+
+def reshaped(node: Node, x: Expr, shape: list[Any] | None = None) -> Expr:
+    """`x` in the result's shape, of which one length may be unknown."""
+    wanted = node.result_shape if shape is None else shape
+    unknown = [n for n in wanted if not isinstance(n, int)]
+    if len(unknown) > 1:
+        node.fail(f"a shape with {len(unknown)} dynamic dimensions is not supported: {wanted}")
+    return relay.reshape(x, [n if isinstance(n, int) else -1 for n in wanted])
+
+
+@converts("addmm.default")
+def addmm(node: Node) -> Any:
+    """beta * self + alpha * mat1 @ mat2."""
+    dtype = node.result_dtype
+    turned = relay.transpose(node["mat2"], axes=(1, 0))
+    found = relay.nn.dense(node["mat1"], turned, units=node.static("mat2")[1])
+    if node["alpha"] != 1:
+        found = found * Constant(np.asarray(node["alpha"], dtype))
+    added = node["self"]
+    if node["beta"] != 1:
+        added = added * Constant(np.asarray(node["beta"], dtype))
+    return found + added
+
+
+@converts("mm.default")
+def mm(node: Node) -> Any:
+    return product(node, node["self"], node.shape("self"), node["mat2"], node.shape("mat2"))
+
+
+@converts("bmm.default")
+def bmm(node: Node) -> Any:
+    return product(node, node["self"], node.shape("self"), node["mat2"], node.shape("mat2"))
+
+
+@converts("baddbmm.default")
+def baddbmm(node: Node) -> Any:
+    dtype = node.result_dtype
+    found = product(
+        node, node["batch1"], node.shape("batch1"), node["batch2"], node.shape("batch2")
+    )
+    alpha, beta = (Constant(np.asarray(node[n], dtype)) for n in ("alpha", "beta"))
+    return beta * node["self"] + alpha * found
+
+
+@converts("matmul.default", "mv.default", "dot.default")
+def matmul(node: Node) -> Any:
+    other = {"mv": "vec", "dot": "tensor"}.get(node.overload, "other")
+    return product(node, node["self"], node.shape("self"), node[other], node.shape(other))
+
+
+def product(node: Node, a: Expr, left: Shape, b: Expr, right: Shape) -> Expr:
+    """NumPy's matmul of two expressions of these shapes; batches may have one dynamic length."""
+    if len(left) == 1:
+        found = product(node, relay.expand_dims(a, axis=0), (1, *left), b, right)
+        return relay.squeeze(found, axis=[0 if len(right) == 1 else len(right) - 2])
+    if len(right) == 1:
+        found = product(node, a, left, relay.expand_dims(b, axis=1), (*right, 1))
+        return relay.squeeze(found, axis=[len(left) - 1])
+    if len(right) == 2:
+        turned = relay.transpose(b, axes=(1, 0))
+        rows = a if len(left) == 2 else relay.reshape(a, (-1, left[-1]))
+        found = relay.nn.dense(rows, turned, units=right[1])
+        return found if len(left) == 2 else reshaped(node, found, [*left[:-1], right[1]])
+    batch = _batch(node, left[:-2], right[:-2])
+    x, y = _batched(node, a, left, batch), _batched(node, b, right, batch)
+    found = relay.nn.batch_matmul(x, relay.transpose(y, axes=(0, 2, 1)))
+    return found if len(batch) == 1 else reshaped(node, found, [*batch, left[-2], right[-1]])
+
+
+def _batch(node: Node, left: Shape, right: Shape) -> Shape:
+    """The batches of a product; a dynamic length is that of both."""
+    rank = max(len(left), len(right))
+    pairs = zip((1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right, strict=True)
+    found: list[Any] = []
+    for x, y in pairs:
+        dynamic = [n for n in (x, y) if not isinstance(n, int)]
+        if len(dynamic) == 1:
+            node.fail(f"batches {left} and {right} cannot be broadcast while one is dynamic")
+        found.append(dynamic[0] if dynamic else y if x == 1 else x)
+    return tuple(found)
+
+
+def _batched(node: Node, x: Expr, shape: Shape, batch: Shape) -> Expr:
+    """`x` broadcast to the batches, as one dimension of them."""
+    static = all(isinstance(n, int) for n in batch)
+    if static and shape[:-2] != batch:
+        x = relay.broadcast_to(x, (*batch, *shape[-2:]))
+    elif not static and len(shape) - 2 != len(batch):
+        node.fail(f"shape {shape} cannot be broadcast to the dynamic batches {batch}")
+    return x if len(batch) == 1 else relay.reshape(x, (-1, *shape[-2:]))
+
+
+@converts("scaled_dot_product_attention.default")
+def attention(node: Node) -> Any:
+    """softmax(query @ key^T * scale + mask) @ value."""
+    q, k, v = (node.shape(name) for name in ("query", "key", "value"))
+    dtype, rank = node.result_dtype, len(q)
+    if not all(isinstance(n, int) for n in (q[-1], q[-2], k[-2])):
+        node.fail(f"only the batch of attention may be dynamic, found {q} and {k}")
+    if node["dropout_p"]:
+        node.fail("dropout draws random numbers; call module.eval()")
+    if node["enable_gqa"]:
+        node.fail("grouped queries (enable_gqa) are not supported")
+    order = [*range(rank - 2), rank - 1, rank - 2]
+    turned = relay.transpose(node["key"], axes=order)
+    scores = product(node, node["query"], q, turned, tuple(k[i] for i in order))
+    scale = 1 / math.sqrt(q[-1]) if node["scale"] is None else float(node["scale"])
+    scores = scores * Constant(np.asarray(scale, dtype))
+    mask = node["attn_mask"]
+    if node["is_causal"]:
+        lower = np.tril(np.ones((q[-2], k[-2]), bool))
+        scores = scores + Constant(np.where(lower, 0, -np.inf).astype(dtype))
+    elif mask is not None and node.dtype("attn_mask") == "bool":
+        zero, least = (Constant(np.asarray(value, dtype)) for value in (0, -np.inf))
+        scores = scores + relay.where(mask, zero, least)
+    elif mask is not None:
+        scores = scores + mask
+    shape = (*_batch(node, q[:-2], k[:-2]), q[-2], k[-2])
+    return product(node, relay.nn.softmax(scores, -1), shape, node["value"], v)
+
+
+@converts("einsum.default")
+def einsum(node: Node) -> Any:
+    return relay.einsum(node["tensors"], node["equation"])

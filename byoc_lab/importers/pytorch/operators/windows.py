@@ -1,0 +1,137 @@
+"""Convolutions and pooling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab import relay
+from byoc_lab.importers.pytorch.converters import converts
+from byoc_lab.importers.pytorch.node import Node, pair
+from byoc_lab.relay.ir.expr import Expr
+
+LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+
+
+def _unbatched(node: Node, name: str, dimensions: int) -> None:
+    if node.rank(name) != dimensions + 2:
+        node.fail(
+            f"data must have {dimensions + 2} dimensions, found {node.rank(name)}; add a batch"
+        )
+
+
+def _biased(node: Node, found: Expr) -> Expr:
+    return found if node["bias"] is None else relay.nn.bias_add(found, node["bias"])
+
+
+@converts(*(f"conv{n}d.{kind}" for n in (1, 2, 3) for kind in ("default", "padding")))
+def conv(node: Node) -> Any:
+    shape = node.static("weight")
+    count = len(shape) - 2
+    _unbatched(node, "input", count)
+    strides, dilation = (pair(node[n], count) for n in ("stride", "dilation"))
+    padding = node["padding"]
+    if isinstance(padding, str):
+        if padding not in ("same", "valid"):
+            node.fail(f"padding {padding!r:.40} does not exist")
+        totals = [d * (k - 1) for d, k in zip(dilation, shape[2:], strict=True)]
+        before = [t // 2 for t in totals]
+        after = [t - b for t, b in zip(totals, before, strict=True)]
+        padding = [*before, *after] if padding == "same" else [0] * count
+    return _convolved(node, "input", strides, padding, dilation, node["groups"])
+
+
+@converts("convolution.default")
+def convolution(node: Node) -> Any:
+    count = node.rank("weight") - 2
+    _unbatched(node, "input", count)
+    strides, padding, dilation = (pair(node[n], count) for n in ("stride", "padding", "dilation"))
+    if node["transposed"]:
+        return _transposed(node, strides, padding, dilation, pair(node["output_padding"], count))
+    return _convolved(node, "input", strides, padding, dilation, node["groups"])
+
+
+def _convolved(
+    node: Node, name: str, strides: Any, padding: Any, dilation: Any, groups: int
+) -> Expr:
+    shape = node.static("weight")
+    count = len(shape) - 2
+    padding = pair(padding, count) if len(flat_list(padding)) < 2 * count else list(padding)
+    found = getattr(relay.nn, f"conv{count}d")(
+        node[name], node["weight"], strides=strides, padding=padding, dilation=dilation,
+        groups=groups, channels=shape[0], kernel_size=list(shape[2:]),
+    )  # fmt: skip
+    return _biased(node, found)
+
+
+def flat_list(value: Any) -> list[Any]:
+    """A number as a list of one."""
+    return [value] if isinstance(value, int) else list(value)
+
+
+@converts("conv_transpose1d.default", "conv_transpose2d.input", "conv_transpose3d.input")
+def conv_transpose(node: Node) -> Any:
+    count = node.rank("weight") - 2
+    _unbatched(node, "input", count)
+    options = (pair(node[n], count) for n in ("stride", "padding", "dilation", "output_padding"))
+    return _transposed(node, *options)
+
+
+def _transposed(node: Node, strides: Any, padding: Any, dilation: Any, extra: Any) -> Expr:
+    shape, groups = node.static("weight"), node["groups"]
+    count = len(shape) - 2
+    found = getattr(relay.nn, f"conv{count}d_transpose")(
+        node["input"], node["weight"], strides=strides, padding=padding, output_padding=extra,
+        dilation=dilation, groups=groups, channels=shape[1] * groups, kernel_size=list(shape[2:]),
+        kernel_layout={1: "IOW", 2: "IOHW", 3: "IODHW"}[count],
+    )  # fmt: skip
+    return _biased(node, found)
+
+
+def _window(node: Node, count: int) -> dict[str, Any]:
+    kernel = pair(node["kernel_size"], count)
+    stride = node["stride"]
+    return {
+        "pool_size": kernel,
+        "strides": pair(stride, count) if stride not in (None, []) else kernel,
+        "padding": pair(node["padding"], count),
+        "layout": LAYOUTS[count],
+        "ceil_mode": bool(node["ceil_mode"]),
+    }
+
+
+@converts(
+    *(f"max_pool{n}d.default" for n in (1, 2, 3)),
+    *(f"max_pool{n}d_with_indices.default" for n in (2, 3)),
+)
+def max_pool(node: Node) -> Any:
+    count = int(node.overload[8])
+    _unbatched(node, "self", count)
+    build = getattr(relay.nn, f"max_pool{count}d")
+    found = build(node["self"], dilation=pair(node["dilation"], count), **_window(node, count))
+    return (found, None) if node.overload.endswith("indices") else found
+
+
+@converts(*(f"avg_pool{n}d.default" for n in (1, 2, 3)))
+def avg_pool(node: Node) -> Any:
+    count = int(node.overload[8])
+    _unbatched(node, "self", count)
+    if count > 1 and node["divisor_override"] is not None:
+        node.fail("divisor_override is not supported")
+    include = bool(node["count_include_pad"])
+    build = getattr(relay.nn, f"avg_pool{count}d")
+    return build(node["self"], count_include_pad=include, **_window(node, count))
+
+
+@converts(*(f"adaptive_{k}_pool{n}d.default" for k in ("avg", "max") for n in (1, 2, 3)))
+def adaptive_pool(node: Node) -> Any:
+    """To a size of 1 it is global pooling in two dimensions."""
+    kind, count = node.overload[9:12], int(node.overload[17])
+    _unbatched(node, "self", count)
+    lengths = node.shape("self")[2:]
+    size = node["output_size"]
+    wanted = [n if w is None else w for n, w in zip(lengths, flat_list(size) * count, strict=False)]
+    if count == 2 and wanted == [1, 1]:
+        found = getattr(relay.nn, f"global_{kind}_pool2d")(node["self"])
+    else:
+        found = getattr(relay.nn, f"adaptive_{kind}_pool{count}d")(node["self"], tuple(wanted))
+    return (found, None) if kind == "max" else found

@@ -1,0 +1,146 @@
+"""The entries of a pattern table held against the surroundings of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from byoc_lab.lab.explaining.inquiry import Inquiry
+from byoc_lab.lab.explaining.near_miss import MAX_DEPTH, Fit, NearMatcher, Stop
+from byoc_lab.relay.ir.expr import Call, Expr, Op, Var
+from byoc_lab.relay.patterns import DFPattern
+from byoc_lab.relay.patterns.below import post_order_patterns, root_operators
+from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
+from byoc_lab.relay.patterns.patterns import CallPattern, TupleGetItemPattern, TuplePattern
+
+MAX_ROOTS = 64
+"""Ends of a match that are tried for one call and pattern."""
+Users = (CallPattern, TuplePattern, TupleGetItemPattern)
+"""Patterns of what has operands."""
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """An entry of the pattern table held against the surroundings of a call.
+
+    position: of the entry in the table. root: where its pattern was laid on.
+    """
+
+    position: int
+    name: str
+    pattern: DFPattern
+    check: Any
+    root: Expr
+    graph: IndexedGraph = field(repr=False)
+    fit: Fit
+
+
+def attempts_with(inquiry: Inquiry, subject: Call) -> Iterator[Attempt]:
+    """The entries of the table with the operator of a call, each where it fits best."""
+    graph = inquiry.graph_of(subject)
+    if graph is None or not isinstance(subject.op, Op):
+        return
+    above: dict[int, list[Expr]] = {}
+    for position in inquiry.entries_with(subject.op.name):
+        name, pattern, check = inquiry.table[position]
+        near = inquiry.matcher(position, graph)
+        if near.depth not in above:
+            above[near.depth] = _above(subject, graph, near.depth)
+        roots = root_operators(pattern)
+        ends = [e for e in above[near.depth] if roots is None or _callee(e) in roots]
+        fits = [(e, f) for e in ends if _concerns(f := near.fit(e), subject, graph)]
+        if fits:
+            root, fit = max(fits, key=lambda pair: (subject in pair[1].covered, pair[1].rank))
+        else:
+            inner = _inner_fit(near, subject, graph)
+            if inner is None:
+                continue
+            root, fit = subject, inner
+        yield Attempt(position, name, pattern, check, root, graph, fit)
+
+
+def nearest_attempts(subject: Call, attempts: Sequence[Attempt]) -> list[Attempt]:
+    """The attempts that come nearest, which all stop at one place."""
+
+    def rank(a: Attempt) -> tuple[bool, tuple[bool, float, int]]:
+        return subject in a.fit.covered, a.fit.rank
+
+    best = max(attempts, key=rank)
+    place = best.fit.stops[0].found
+    return [a for a in attempts if rank(a) == rank(best) and a.fit.stops[0].found is place]
+
+
+def bound_value(node: Expr, graph: IndexedGraph) -> Expr | None:
+    """What a let binds a variable to."""
+    if not isinstance(node, Var):
+        return None
+    return next(iter(graph.inputs.get(node, ())), None)
+
+
+def _concerns(fit: Fit, subject: Call, graph: IndexedGraph) -> bool:
+    """Whether a fit says something about a call: it is part of it, or what does not fit."""
+    if subject in fit.covered:
+        return True
+    stops = (s.found for s in fit.stops)
+    return fit.matched > 0 and any(subject in (f, bound_value(f, graph)) for f in stops)
+
+
+def _inner_fit(near: NearMatcher, subject: Call, graph: IndexedGraph) -> Fit | None:
+    """The call fits inside a pattern, and what is around it does not."""
+    parts = post_order_patterns(near.pattern)
+    fits = [
+        _climb(near, parts, part, subject, graph)
+        for part in parts
+        if isinstance(part, CallPattern) and part.op_name() == _callee(subject)
+    ]
+    return max(fits, key=lambda f: f.rank, default=None)
+
+
+def _climb(
+    near: NearMatcher, parts: Sequence[DFPattern], part: DFPattern, node: Expr, graph: IndexedGraph
+) -> Fit:
+    """How far a part of a pattern fits a node, and then what uses it, up to where it stops."""
+    fit = near.part(part, node)
+    for _ in range(MAX_DEPTH):
+        using = _patterns_using(part, parts)
+        if fit.stops or not using:
+            break
+        users = graph.outputs.get(node, ())
+        tried = [(near.part(p, u), p, u) for p in using for u in users]
+        fitting = [t for t in tried if node in t[0].covered]
+        if not fitting:
+            found = users[0] if users else node
+            stop = Stop(using[0], found, below=node)
+            return Fit(fit.matched, near.size, (stop,), fit.covered)
+        fit, part, node = max(fitting, key=lambda t: t[0].rank)
+    return Fit(fit.matched, near.size, fit.stops, fit.covered)
+
+
+def _patterns_using(part: DFPattern, parts: Sequence[DFPattern]) -> list[DFPattern]:
+    """The patterns of calls, tuples and fields that have a part as an operand."""
+    same = {part}
+    found: list[DFPattern] = []
+    for p in parts:  # operands come first
+        if not same.isdisjoint(p.children()):
+            if isinstance(p, Users):
+                found.append(p)
+            else:  # a condition or an alternative
+                same.add(p)
+    return found
+
+
+def _above(node: Expr, graph: IndexedGraph, levels: int) -> list[Expr]:
+    """A node and those that use its value, over so many levels."""
+    found: dict[Expr, None] = {node: None}
+    level = [node]
+    for _ in range(levels):
+        level = [u for n in level for u in graph.outputs.get(n, ()) if u not in found]
+        found.update(dict.fromkeys(level))
+        if not level or len(found) > MAX_ROOTS:
+            break
+    return list(found)
+
+
+def _callee(node: Expr) -> str | None:
+    return node.op.name if isinstance(node, Call) and isinstance(node.op, Op) else None

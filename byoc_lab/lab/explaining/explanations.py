@@ -1,0 +1,171 @@
+"""`Explanations`: the answers about the calls of a module."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from html import escape
+from typing import Any, overload
+
+from byoc_lab.errors import UnknownNodeError
+from byoc_lab.lab.explaining.explanation import Explanation
+from byoc_lab.relay.ir.expr import Call, Expr, describe
+
+SHOWN = 30
+"""Groups of calls that a text or table has."""
+NAMED = 5
+"""Calls of a group that are named."""
+VARYING = re.compile(r"%[\w.:]+|Tensor\[[^\]]*\]")
+"""What differs between the explanations of two calls that are alike: names and types."""
+
+
+class Explanations(Sequence[Explanation]):
+    """The explanations of the calls of a module, in its order; displays itself as a table.
+
+    `explanations[call]` is the one of a call, `explanations.host` has those that are not offloaded,
+    `explanations.by_cause` has these by cause.
+    """
+
+    def __init__(self, target: str, found: Sequence[Explanation]):
+        self.target = target
+        self._all = list(found)
+        self._of = {e.call: e for e in found}
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Explanation]:
+        return iter(self._all)
+
+    @overload
+    def __getitem__(self, index: int) -> Explanation: ...
+    @overload
+    def __getitem__(self, index: slice) -> Explanations: ...
+    @overload
+    def __getitem__(self, index: Expr) -> Explanation: ...
+    def __getitem__(self, index: int | slice | Expr) -> Explanation | Explanations:
+        if isinstance(index, slice):
+            return Explanations(self.target, self._all[index])
+        if isinstance(index, int):
+            return self._all[index]
+        if isinstance(index, Call) and index in self._of:
+            return self._of[index]
+        raise UnknownNodeError(
+            f"{describe(index)} is no call that was explained. Calls are found by identity: take "
+            f"it from the module that explain() was given"
+        )
+
+    @property
+    def offloaded(self) -> list[Explanation]:
+        """Those that the target computes."""
+        return [e for e in self._all if e.offloaded]
+
+    @property
+    def host(self) -> list[Explanation]:
+        """Those that are computed elsewhere."""
+        return [e for e in self._all if e.status == "host"]
+
+    @property
+    def by_cause(self) -> dict[str, list[Explanation]]:
+        """Those that are not offloaded, by cause, the most frequent cause first."""
+        groups: dict[str, list[Explanation]] = {}
+        for e in self.host:
+            groups.setdefault(str(e.cause), []).append(e)
+        return dict(sorted(groups.items(), key=lambda item: -len(item[1])))
+
+    @property
+    def summary(self) -> str:
+        """Such as "58 of 86 calls offloaded to dnnl, 2 on the host (1 no-pattern, 1 check)"."""
+        counts = Counter(e.status for e in self._all)
+        text = f"{counts['offloaded']} of {len(self)} calls offloaded to {self.target}"
+        if counts["host"]:
+            causes = ", ".join(f"{len(es)} {cause}" for cause, es in self.by_cause.items())
+            text += f", {counts['host']} on the host ({causes})"
+        return text + (f", {counts['removed']} removed" if counts["removed"] else "")
+
+    @cached_property
+    def groups(self) -> list[list[Explanation]]:
+        """Those that are not offloaded; those of one operator with the same reason are one group:
+        names and types aside. The most frequent cause comes first."""
+        groups: dict[tuple[str | None, ...], list[Explanation]] = {}
+        for es in self.by_cause.values():
+            for e in es:
+                groups.setdefault((e.cause, e.name, VARYING.sub("", e.reason)), []).append(e)
+        return list(groups.values())
+
+    def __str__(self) -> str:
+        lines = [self.summary]
+        for group in self.groups[:SHOWN]:
+            first = group[0]
+            if len(group) == 1:
+                lines += ["", str(first)]
+            else:
+                head = f"{len(group)} calls of {first.name} not offloaded: {first.cause}"
+                lines += ["", f"{head} ({_numbers(group)})", first.details]
+        if len(self.groups) > SHOWN:
+            lines += ["", f"... {len(self.groups) - SHOWN} more; explanations.groups has all"]
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The explanations as plain data, for JSON.
+
+        Calls with the same reason are one group, and the change is that of the first call of the
+        group, which was tried.
+        """
+        groups = self.groups
+        group_of = {e: n for n, es in enumerate(groups) for e in es}
+        return {
+            "target": self.target,
+            "summary": self.summary,
+            "calls": [{**e.as_dict(change=False), "group": group_of.get(e)} for e in self._all],
+            "groups": [
+                {
+                    "call": es[0].name,
+                    "cause": es[0].cause,
+                    "numbers": [e.number for e in es],
+                    "change": str(es[0].change) if es[0].change else None,
+                }
+                for es in groups
+            ],
+        }
+
+    def __repr__(self) -> str:
+        return f"<Explanations: {self.summary}>"
+
+    def _repr_html_(self) -> str:
+        """The summary, and a row for each group of alike calls: first those on the host."""
+        titles = ("operator", "calls", "where", "why", "nearest pattern", "change")
+        inside: dict[tuple[str, str | None], list[Explanation]] = {}
+        for e in self.offloaded:
+            inside.setdefault((e.name, e.pattern), []).append(e)
+        rows = [_row(g) for g in (*self.groups, *inside.values())]
+        head = "".join(f"<th>{t}</th>" for t in titles)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{escape(c)}</td>' for c in r)}</tr>" for r in rows[:SHOWN]
+        )
+        more = f"<p>{len(rows) - SHOWN} more rows</p>" if len(rows) > SHOWN else ""
+        return (
+            f"<p>{escape(self.summary)}</p><table><thead><tr>{head}</tr></thead>"
+            f"<tbody>{body}</tbody></table>{more}"
+        )
+
+
+def _numbers(group: Sequence[Explanation]) -> str:
+    """What the text calls the calls of a group."""
+    shown = [e.number for e in group if e.number][:NAMED]
+    rest = len(group) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest else "")
+
+
+def _row(group: Sequence[Explanation]) -> list[str]:
+    first = group[0]
+    if first.offloaded:
+        regions = {e.region for e in group}
+        where = f"@{first.region}" if len(regions) == 1 else f"{len(regions)} regions"
+        return [first.name, str(len(group)), where, str(first.pattern or "taken alone"), "", ""]
+    why = f"{first.cause}: {first.reason}"
+    calls = f"{len(group)}: {_numbers(group)}"
+    nearest = str(first.nearest or "")
+    return [first.name, calls, "host", why, nearest, str(first.change or first.without_change)]

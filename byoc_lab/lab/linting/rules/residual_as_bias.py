@@ -1,0 +1,83 @@
+"""Lint rule BYL032 residual-as-bias: a composite took a whole tensor for a bias."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject
+from byoc_lab.relay.ir.expr import Call, Function, Var
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.ir.visit import post_order
+
+_T = "Tensor[(1, 4, 8, 8), float32]"
+_W = "Tensor[(4, 4, 1, 1), float32]"
+_ADDS = ("add", "nn.bias_add")
+_RESIDUAL = ("sum", "residual")
+"""Words in the name of a composite that adds a whole tensor on purpose."""
+
+
+def _text(name: str, bias: str) -> str:
+    return (
+        f"def @main(%x: {_T}, %w: {_W}, %b: {bias}) {{\n"
+        f'  %2 = fn (%p: {_T}, %q: {_W}, %r: {bias}, Composite="{name}") {{\n'
+        "    %0 = nn.conv2d(%p, %q, padding=[0, 0, 0, 0], channels=4, kernel_size=[1, 1]);\n"
+        "    %1 = add(%0, %r);\n    nn.relu(%1)\n  };\n  %2(%x, %w, %b)\n}"
+    )
+
+
+class ResidualAsBias(LintRule):
+    """A composite with "bias" in its name adds a tensor as large as the result: a residual.
+
+    ## Why is this bad?
+    The pattern of such a composite asks for `add(conv, wildcard())`, which also matches the sum of
+    two branches of a network. A code generator that expects one number for each channel reads
+    beyond the bias, or refuses the region.
+
+    ## What to do instead
+    Restrict the pattern: `is_constant()` for the bias, or a check that the other operand has one
+    number for each channel (TVM's DNNL checks the shape); give the sum of two tensors a pattern of
+    its own.
+
+    ## References
+    TVM 0.16, python/tvm/relay/op/contrib/dnnl.py, `make_conv_bias_sum_relu_pattern`.
+    """
+
+    code, name = "BYL032", "residual-as-bias"
+    severity = Severity.WARNING
+    VALID = (
+        Sample(_text("dnnl.conv2d_bias_relu", "Tensor[(4, 1, 1), float32]")),
+        Sample(_text("dnnl.conv2d_sum_relu", _T)),
+    )
+    INVALID = (Sample(_text("dnnl.conv2d_bias_relu", _T)),)
+
+    def check(self, subject: Subject) -> Iterator[Finding]:
+        for node in subject.nodes:
+            if not isinstance(node, Call) or not isinstance(node.op, Function):
+                continue
+            name = str(node.op.attrs.get("Composite", ""))
+            if "bias" not in name or any(word in name for word in _RESIDUAL):
+                continue
+            for param in _added(node.op):
+                yield self.finding(
+                    f"the composite {name} adds a value of type {param.type_annotation} where its "
+                    f"name says bias: it has a number for each element, not for each channel",
+                    "restrict the pattern: is_constant() for the bias, or a check of its shape",
+                    node,
+                    subject,
+                    node.op.params.index(param),
+                )
+
+
+def _added(function: Function) -> Iterator[Var]:
+    """The parameters that are added and that have more than one axis of several numbers."""
+    for node in post_order(function.body):
+        if isinstance(node, Call) and node.op_name in _ADDS:
+            for operand in node.args:
+                ty = operand.type_annotation if isinstance(operand, Var) else None
+                if (
+                    operand in function.params
+                    and isinstance(operand, Var)
+                    and isinstance(ty, TensorType)
+                    and sum(n != 1 for n in ty.shape) > 1
+                ):
+                    yield operand

@@ -1,0 +1,77 @@
+"""`byoc-lab explain`."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from byoc_lab import cli, trace
+from byoc_lab.relay import parse
+from tests.cli.samples import CLEAN
+
+HALF = CLEAN.replace("tanh", "sin")
+
+
+def test_calls_that_are_all_offloaded(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(CLEAN)
+    assert cli.main(["explain", str(file)]) == cli.OK
+    assert capsys.readouterr().out == "2 of 2 calls offloaded to dnnl\n"
+
+
+def test_a_call_that_is_not(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(HALF)
+    assert cli.main(["explain", str(file)]) == cli.NO
+    out = capsys.readouterr().out
+    assert f"sin (%0) at {file}:3" in out and "not offloaded: no-pattern" in out
+
+
+def test_one_call(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(HALF)
+    for name in ("%0", "sin"):
+        assert cli.main(["explain", str(file), "--call", name]) == cli.NO
+        assert "0 of 1 calls offloaded" in capsys.readouterr().out
+    assert cli.main(["explain", str(file), "--call", "nn.relu"]) == cli.OK
+    assert "1 of 1 calls offloaded" in capsys.readouterr().out
+
+
+def test_json(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(HALF))
+    assert cli.main(["explain", "-", "--format", "json"]) == cli.NO
+    found = json.loads(capsys.readouterr().out)
+    assert (found["schema"], found["kind"], found["target"]) == (1, "explanations", "dnnl")
+    assert [c["status"] for c in found["calls"]] == ["host", "offloaded"]
+    assert found["calls"][0]["place"].startswith("<stdin>:3")
+    assert found["groups"][found["calls"][0]["group"]]["numbers"] == ["%0"]
+
+
+def test_a_saved_trace_is_explained_as_its_first_module(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = trace(parse(HALF), pipeline="dnnl").save(file.with_suffix(".trace"))
+    assert cli.main(["explain", str(saved)]) == cli.NO
+    assert "sin (%0)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--target", "dnll"], "no back end is registered as 'dnll'; did you mean 'dnnl'?"),
+        (["--call", "nn.rellu"], "did you mean nn.relu or"),
+        (["--call", "nn.dense"], "no call of nn.dense; it has calls of nn.relu, sin"),
+        (["--call", "%9"], "the text of this module shows no call as %9; there are %0"),
+        (["--call", "%x"], "the text of this module shows no call as %x; there are %0"),
+        (["--pipeline", "dnll"], "did you mean 'dnnl'"),
+    ],
+)
+def test_mistakes_are_usage_errors(
+    file: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
+    file.write_text(HALF)
+    assert cli.main(["explain", str(file), *options]) == cli.USAGE
+    said = capsys.readouterr()
+    assert message in said.err and not said.out, said.err

@@ -1,0 +1,59 @@
+"""AttrCvt, Renamer and the lookup of operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.compat.ir.frontend_attributes import AttrCvt, Renamer, get_name, get_relay_op
+from byoc_lab.errors import UnsupportedNameError
+
+X = relay.var("x", shape=(1, 4, 5, 5))
+
+
+def _attrs(convert: Any, **attrs: Any) -> Any:
+    return convert([X], attrs).attrs
+
+
+@pytest.mark.parametrize(
+    "name", ["add", "relu", "conv2d", "nn.conv2d", "resize2d", "image.resize2d"]
+)
+def test_operators_are_found_where_importers_look(name: str) -> None:
+    assert callable(get_relay_op(name))
+
+
+def test_an_operator_that_relay_lacks() -> None:
+    for name in ("no_such", "nn.no_such"):
+        with pytest.raises(UnsupportedNameError, match=name):
+            get_relay_op(name)
+
+
+def test_transforms_rename_fill_and_change() -> None:
+    convert = AttrCvt(
+        "lrn",
+        transforms={"n": "size", "a": ("alpha", 0.5), "b": ("beta", 1.0, lambda v: v * 2)},
+        ignores=["drop"], disables=["off"], extras={"bias": 3},
+    )  # fmt: skip
+    found = _attrs(convert, n=3, a=None, b=0.25, drop=1, off=2, tvm_custom={})
+    assert (found.size, found.alpha, found.beta, found.bias) == (3, 0.5, 0.5, 3)
+
+
+def test_a_function_chooses_the_operator() -> None:
+    convert = AttrCvt(lambda attrs: "max_pool2d" if len(attrs["pool_size"]) == 2 else "max_pool1d")
+    assert convert([X], {"pool_size": (2, 2)}).op.name == "nn.max_pool2d"
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(NotImplementedError, match="attribute odd of operator relu"):
+        AttrCvt("relu", excludes=["odd"])([X], {"odd": 1})
+    with pytest.raises(RuntimeError, match="two dimensions"):
+        AttrCvt("relu", custom_check=(lambda attrs: False, "two dimensions"))([X], {})
+    with pytest.raises(AttributeError, match="required attribute n"):
+        AttrCvt("lrn", transforms={"n": "size"})([X], {"n": None})
+
+
+def test_renamer_and_names() -> None:
+    assert Renamer("add")([X, X], {"tvm_custom": 1}).op.name == "add"
+    assert get_name(X) == "x" and get_name(relay.const(1)) == ""

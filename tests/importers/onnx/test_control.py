@@ -1,0 +1,141 @@
+"""If and Loop: branches and bodies that are graphs of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper
+
+import byoc_lab
+from byoc_lab.errors import ImporterError, UnsupportedOperatorError
+from byoc_lab.importers.onnx import from_onnx
+from byoc_lab.relay.ir.expr import If
+from byoc_lab.relay.ir.visit import post_order
+
+FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+info = helper.make_tensor_value_info
+
+
+def _model(nodes: Any, inputs: Any, outputs: Any, initializers: Any = ()) -> Any:
+    graph = helper.make_graph(nodes, "g", inputs, outputs, list(initializers))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def _agrees(model: Any, **inputs: Any) -> Any:
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    mod, _ = from_onnx(model)
+    ours = byoc_lab.evaluate(mod, inputs).outputs
+    for found, wanted in zip(ours, session.run(None, inputs), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    return mod
+
+
+def _branch(op: str, name: str) -> Any:
+    """A graph without inputs that reads x of the graph around it."""
+    node = helper.make_node(op, ["x"], [name])
+    return helper.make_graph([node], name, [], [info(name, FLOAT, None)])
+
+
+def _choice() -> Any:
+    node = helper.make_node(
+        "If", ["c"], ["y"], then_branch=_branch("Relu", "t"), else_branch=_branch("Neg", "e")
+    )
+    return [node]
+
+
+X = np.array([-1, 0, 2], "float32")
+
+
+@pytest.mark.parametrize("condition", [True, False])
+def test_if_is_relays_if(condition: bool) -> None:
+    model = _model(_choice(), [info("x", FLOAT, [3]), info("c", BOOL, [])], [info("y", FLOAT, [3])])
+    mod = _agrees(model, x=X, c=np.array(condition))
+    assert any(isinstance(n, If) for n in post_order(mod["main"]))
+
+
+def test_a_constant_condition_chooses_now() -> None:
+    condition = helper.make_tensor("c", BOOL, [], [False])
+    model = _model(_choice(), [info("x", FLOAT, [3])], [info("y", FLOAT, [3])], [condition])
+    mod = _agrees(model, x=X)
+    assert "negative" in str(mod) and "relu" not in str(mod)
+
+
+def _loop_body(scanned: bool) -> Any:
+    """s = s + x, while the sum of s is below 20; hands out twice the sum."""
+    nodes = [
+        helper.make_node("Add", ["s", "x"], ["s_out"]),
+        helper.make_node("ReduceMax", ["s_out"], ["top"], keepdims=0),
+        helper.make_node("Less", ["top", "limit"], ["go_on"]),
+        helper.make_node("Add", ["s_out", "s_out"], ["twice"]),
+    ]
+    outputs = [info("go_on", BOOL, []), info("s_out", FLOAT, [3])]
+    outputs += [info("twice", FLOAT, [3])] if scanned else []
+    inputs = [info("i", INT64, []), info("go", BOOL, []), info("s", FLOAT, [3])]
+    return helper.make_graph(nodes, "body", inputs, outputs)
+
+
+@pytest.mark.parametrize("scanned", [False, True])
+@pytest.mark.parametrize("turns", [0, 3, 100])
+def test_loop_runs_while_its_condition_holds(turns: int, scanned: bool) -> None:
+    outputs = ["final", "rows"] if scanned else ["final"]
+    node = helper.make_node("Loop", ["n", "", "start"], outputs, body=_loop_body(scanned))
+    limit = helper.make_tensor("limit", FLOAT, [], [11.0])
+    model = _model(
+        [node],
+        [info("x", FLOAT, [3]), info("start", FLOAT, [3]), info("n", INT64, [])],
+        [info(o, FLOAT, None) for o in outputs],
+        [limit],
+    )
+    _agrees(model, x=X, start=np.ones(3, "float32"), n=np.array(turns))
+
+
+def test_a_loop_in_a_branch() -> None:
+    loop = helper.make_node("Loop", ["n", "", "x"], ["t"], body=_loop_body(False))
+    then = helper.make_graph([loop], "then", [], [info("t", FLOAT, [3])])
+    node = helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=_branch("Neg", "e"))
+    constants = [
+        helper.make_tensor("limit", FLOAT, [], [11.0]),
+        helper.make_tensor("n", INT64, [], [4]),
+    ]
+    inputs = [info("x", FLOAT, [3]), info("c", BOOL, [])]
+    model = _model([node], inputs, [info("y", FLOAT, [3])], constants)
+    for condition in (True, False):
+        _agrees(model, x=X, c=np.array(condition))
+
+
+def test_branches_of_different_types_are_refused_by_name() -> None:
+    wide = helper.make_graph(
+        [helper.make_node("Cast", ["x"], ["e"], to=TensorProto.DOUBLE)],
+        "e", [], [info("e", TensorProto.DOUBLE, None)],
+    )  # fmt: skip
+    node = helper.make_node(
+        "If", ["c"], ["y"], name="choice", then_branch=_branch("Relu", "t"), else_branch=wide
+    )
+    model = _model([node], [info("x", FLOAT, [3]), info("c", BOOL, [])], [info("y", FLOAT, None)])
+    with pytest.raises(UnsupportedOperatorError, match="node 'choice', operator If, opset 17"):
+        from_onnx(model)
+
+
+def test_an_operator_inside_a_branch_is_named() -> None:
+    branch = helper.make_graph(
+        [helper.make_node("Bernoulli", ["x"], ["t"], name="dice")],
+        "t",
+        [],
+        [info("t", FLOAT, None)],
+    )
+    node = helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=_branch("Neg", "e"))
+    model = _model([node], [info("x", FLOAT, [3]), info("c", BOOL, [])], [info("y", FLOAT, None)])
+    with pytest.raises(UnsupportedOperatorError, match="node 'dice', operator Bernoulli, opset 17"):
+        from_onnx(model)
+
+
+def test_a_branch_may_not_read_what_comes_later() -> None:
+    nodes = [*_choice(), helper.make_node("Relu", ["y"], ["x"])]
+    model = _model(nodes, [info("c", BOOL, [])], [info("x", FLOAT, None)])
+    with pytest.raises(ImporterError, match="'x', which no input"):
+        from_onnx(model)

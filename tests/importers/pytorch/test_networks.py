@@ -1,0 +1,33 @@
+"""Networks: their Relay modules agree with PyTorch within the derived tolerance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from byoc_lab.importers.pytorch import from_pytorch  # noqa: E402
+from byoc_lab.lab.checking.tolerances import bounded  # noqa: E402
+
+from .networks import NETWORKS, build  # noqa: E402
+
+SLOW = {"resnet18", "mobilenet_v2"}  # torch.export takes most of the time
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in NETWORKS]
+)
+def test_numbers_are_those_of_pytorch(name: str) -> None:
+    model, inputs = build(name)
+    mod, params = from_pytorch(model, inputs)
+    assert not params
+    main = mod["main"]
+    arrays = [x.numpy() for x in inputs]
+    wanted = bounded(main, dict(zip(main.params, arrays, strict=True)), mod)
+    with torch.no_grad():
+        theirs = model(*inputs).numpy()
+    assert main.ret_type.concrete_shape == theirs.shape and main.ret_type.dtype == theirs.dtype
+    (exact,), (tolerance,) = wanted.outputs, wanted.tolerances
+    assert (np.abs(theirs - exact) <= tolerance).all()
+    assert np.ptp(theirs) > 0

@@ -1,0 +1,104 @@
+"""Findings as text, JSON, SARIF 2.1.0 and commands of GitHub."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from byoc_lab import Findings, lint, relay
+from byoc_lab.errors import UnknownNameError
+from byoc_lab.lab.linting import Severity
+from byoc_lab.lab.linting.reporters import REPORTERS, report
+from tests.lab.linting.samples import begin, end, main
+
+TEXT = main(begin("%x"), "add(%0, %x)", end("%1"), begin("%2", "B"), "nn.relu(%3)")
+"""Two findings, BYL001 and BYL002."""
+
+
+@pytest.fixture(scope="module")
+def found() -> Findings:
+    return lint(relay.parse(TEXT, "net.relay"))
+
+
+def test_every_format_has_every_finding(found: Findings) -> None:
+    for name in REPORTERS:
+        written = found.report(name)
+        assert "BYL001" in written and "BYL002" in written and "net.relay" in written
+
+
+def test_no_findings() -> None:
+    assert report([]) == "clean: no findings"
+    assert report([], "github") == ""
+    assert json.loads(report([], "json"))["findings"] == []
+    assert json.loads(report([], "sarif"))["runs"][0]["results"] == []
+
+
+def test_an_unknown_format_is_named() -> None:
+    with pytest.raises(UnknownNameError, match="no format of findings is called 'sarf'; did you"):
+        report([], "sarf")
+
+
+def test_json_has_the_place_and_the_consequences(found: Findings) -> None:
+    data = json.loads(found.report("json"))
+    assert data["version"] == 1
+    first = data["findings"][0]
+    assert (first["code"], first["severity"], first["argument"]) == ("BYL001", "error", 1)
+    assert (first["file"], first["line"], first["function"]) == ("net.relay", 3, "main")
+    assert all(isinstance(f["consequences"], list) for f in data["findings"])
+
+
+def test_github_writes_one_command_a_finding(found: Findings) -> None:
+    lines = found.report("github").splitlines()
+    assert len(lines) == len(found)
+    command = re.compile(r"::(error|warning|notice) title=BYL\d{3} [a-z-]+,file=\S+,line=\d+,col=")
+    assert all(command.match(line) for line in lines)
+    assert not any("\n" in line for line in lines) and "%0A" in lines[0]
+
+
+class TestSarif:
+    """The required fields and the allowed values of SARIF 2.1.0."""
+
+    @pytest.fixture
+    def log(self, found: Findings) -> dict[str, Any]:
+        made = json.loads(found.report("sarif"))
+        assert isinstance(made, dict)
+        return made
+
+    def test_the_log_has_a_version_and_runs(self, log: dict[str, Any]) -> None:
+        """Sections 3.13.2 and 3.13.4."""
+        assert log["version"] == "2.1.0"
+        assert log["$schema"].endswith("sarif-2.1.0.json")
+        assert isinstance(log["runs"], list) and len(log["runs"]) == 1
+
+    def test_the_run_has_a_tool_with_a_named_driver(self, log: dict[str, Any]) -> None:
+        """Sections 3.14.6, 3.18.2 and 3.19.8."""
+        driver = log["runs"][0]["tool"]["driver"]
+        assert driver["name"] == "byoc-lab"
+        ids = [rule["id"] for rule in driver["rules"]]
+        assert len(ids) == len(set(ids)), "3.49.3: an id is used once"
+
+    def test_every_result_has_a_message_and_a_known_level(self, log: dict[str, Any]) -> None:
+        """Sections 3.27.5 (ruleId), 3.27.6 (ruleIndex), 3.27.10 (level), 3.27.11 (message)."""
+        run = log["runs"][0]
+        for result in run["results"]:
+            assert isinstance(result["message"]["text"], str) and result["message"]["text"]
+            assert result["level"] in ("none", "note", "warning", "error")
+            assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+
+    def test_every_place_is_a_uri_and_a_region_from_one(self, log: dict[str, Any]) -> None:
+        """Sections 3.28, 3.29.3 (artifactLocation), 3.30.5 to 3.30.8 (lines and columns)."""
+        for result in log["runs"][0]["results"]:
+            (location,) = result["locations"]
+            place = location["physicalLocation"]
+            assert place["artifactLocation"]["uri"] == "net.relay"
+            region = place["region"]
+            assert all(isinstance(n, int) and n >= 1 for n in region.values())
+            assert region["endLine"] >= region["startLine"]
+
+    def test_levels_are_the_severities(self, found: Findings) -> None:
+        levels = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+        results = json.loads(found.report("sarif"))["runs"][0]["results"]
+        assert [r["level"] for r in results] == [levels[f.severity] for f in found]

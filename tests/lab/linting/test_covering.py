@@ -1,0 +1,88 @@
+"""Covering of patterns: what is said to be always taken is never left to the second pattern."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from byoc_lab import relay
+from byoc_lab.lab.linting.covering import always_takes_part, covers
+from byoc_lab.passes import InferType, MergeComposite
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.patterns import DFPattern, is_constant, is_op, is_var, wildcard
+
+UNARY, BINARY = ("tanh", "nn.relu", "exp"), ("subtract", "maximum")
+
+
+@st.composite
+def tree(draw: st.DrawFn, depth: int = 3) -> object:
+    """A pattern as data: a word for a leaf, or an operator with its operands."""
+    if depth == 0 or draw(st.booleans()):
+        return draw(st.sampled_from(["any", "constant", "variable"]))
+    if draw(st.booleans()):
+        return (draw(st.sampled_from(UNARY)), draw(tree(depth - 1)))
+    return (draw(st.sampled_from(BINARY)), draw(tree(depth - 1)), draw(tree(depth - 1)))
+
+
+calls = tree().filter(lambda t: isinstance(t, tuple))
+
+
+def pattern(data: object) -> DFPattern:
+    if isinstance(data, tuple):
+        return is_op(data[0])(*map(pattern, data[1:]))
+    return {"any": wildcard, "constant": is_constant, "variable": is_var}[str(data)]()
+
+
+def witness(data: object) -> Expr:
+    """An expression that the pattern matches; a leaf that may be anything is a call."""
+    if isinstance(data, tuple):
+        return Call(Op.get(data[0]), [witness(d) for d in data[1:]])
+    if data == "constant":
+        return relay.const(1.0)
+    x = relay.var("x", shape=())
+    return x if data == "variable" else Call(Op.get("sigmoid"), [x])
+
+
+def composites(body: Expr, table: list[tuple[str, DFPattern]]) -> list[str]:
+    mod = MergeComposite(table)(InferType()(IRModule.from_expr(body)))
+    nodes = (n for f in mod.functions.values() for n in post_order(f))
+    return [
+        str(n.attrs["Composite"])
+        for n in nodes
+        if isinstance(n, Function) and "Composite" in n.attrs
+    ]
+
+
+@settings(max_examples=150)
+@given(calls, calls)
+def test_a_shadowed_pattern_never_matches(first: object, second: object) -> None:
+    body = witness(second)
+    assert "t.second" in composites(body, [("t.second", pattern(second))])
+    table = [("t.first", pattern(first)), ("t.second", pattern(second))]
+    if always_takes_part(pattern(first), pattern(second)):
+        made = composites(body, table)
+        assert "t.second" not in made and "t.first" in made
+
+
+@given(calls)
+def test_a_pattern_covers_itself_and_what_is_more_particular(data: object) -> None:
+    assert covers(pattern(data), pattern(data))
+    assert covers(wildcard(), pattern(data))
+    assert not covers(pattern(data), wildcard())
+    longer = is_op("sigmoid")(pattern(data))
+    assert always_takes_part(pattern(data), longer)
+    assert not always_takes_part(longer, pattern(data))
+
+
+def test_attributes_and_alternatives() -> None:
+    conv = is_op("nn.conv2d")(wildcard(), wildcard())
+    grouped = is_op("nn.conv2d")(wildcard(), wildcard()).has_attr({"groups": 4})
+    assert covers(conv, grouped) and not covers(grouped, conv)
+    either = is_op("tanh")(wildcard()) | is_op("exp")(wildcard())
+    assert covers(either, is_op("exp")(wildcard())) and not covers(is_op("exp")(wildcard()), either)
+    optional = conv.optional(is_op("nn.relu"))
+    assert covers(optional, conv) and not covers(conv, optional)
+    assert not always_takes_part(is_op("nn.relu")(wildcard()), optional)
+    assert not always_takes_part(wildcard(), conv), "a wildcard moves no operator"

@@ -1,0 +1,73 @@
+"""Mutants of valid modules: what breaks is found near its edge, and what is found can be fixed.
+
+A part of `make mutants`, small enough for every run.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from byoc_lab import fix, lint
+from byoc_lab.relay.analysis.structural import structural_equal
+from tests.lab.linting.mutants import Mutant, corpus, is_valid, mutants
+from tests.lab.linting.random_annotated import WAYS, random_module
+from tests.lab.linting.sweep import examine
+
+SEEDS = range(8 * len(WAYS))
+SMALL = [name for name in corpus() if "mobilenet" not in name]
+EVERY = 4
+"""Of the corpus, one in so many modules."""
+RESTORED = 0.95
+
+
+@pytest.mark.parametrize("name", SMALL[::EVERY])
+def test_mutants_of_the_corpus_are_found(name: str) -> None:
+    result = examine(name)
+    assert result.tally["mutants"] and not result.reports, "\n".join(result.reports)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_mutants_of_random_modules_are_found(seed: int) -> None:
+    result = examine(seed)
+    assert not result.reports, "\n".join(result.reports)
+
+
+def test_the_sweep_notices_a_miss(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the linter every mutant with a fault is a miss."""
+    monkeypatch.setattr("tests.lab.linting.mutants.lint", lambda mod: lint(mod, rules=["BYL009"]))
+    result = examine("case nested-partition")
+    assert result.tally["missed"] == result.tally["with a fault"] > 0
+
+
+def test_most_random_modules_are_valid() -> None:
+    valid = [seed for seed in SEEDS if is_valid(random_module(seed))]
+    assert len(valid) > 0.8 * len(SEEDS)
+    assert {seed % len(WAYS) for seed in valid} == set(range(len(WAYS))), "every way of annotating"
+
+
+def _is_restored(mutant: Mutant) -> bool:
+    made = fix(mutant.mod)
+    return bool(made) and structural_equal(made.apply(), mutant.origin)
+
+
+def _deletions(modules: list[str]) -> list[Mutant]:
+    return [
+        m for name in modules for m in mutants(corpus()[name]) if m.kind == "delete" and m.fault
+    ]
+
+
+def test_deleted_annotations_come_back() -> None:
+    """At least 95 of 100, structurally equal to the module from which one was deleted."""
+    deleted = _deletions(SMALL[1::EVERY])
+    lost = [m for m in deleted if not _is_restored(m)]
+    assert len(deleted) >= 100
+    assert len(lost) <= (1 - RESTORED) * len(deleted), "\n\n".join(map(str, lost))
+
+
+@pytest.mark.slow
+def test_deleted_annotations_come_back_in_random_modules() -> None:
+    modules = [m for m in map(random_module, range(100)) if is_valid(m)]
+    deleted = [m for mod in modules for m in mutants(mod) if m.kind == "delete" and m.fault]
+    deleted += _deletions(SMALL)
+    lost = [m for m in deleted if not _is_restored(m)]
+    assert len(lost) <= (1 - RESTORED) * len(deleted), "\n\n".join(map(str, lost))

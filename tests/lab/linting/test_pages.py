@@ -1,0 +1,30 @@
+"""The pages of the rules, and docs/rules.md, which is generated from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from byoc_lab.lab.linting import LintRule, Severity, all_rules
+from byoc_lab.lab.linting.pages import all_pages, page
+
+DOCS = Path(__file__).parents[3] / "docs" / "rules.md"
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda r: r.code)
+def test_a_page_has_what_why_how_an_example_and_a_source(rule: LintRule) -> None:
+    text = page(rule)
+    assert text.startswith(f"## {rule.code} {rule.name}\n\nSeverity: {rule.severity}. Fix: ")
+    for heading in ("Why is this bad?", "What to do instead", "Example", "References"):
+        assert f"\n### {heading}\n" in text
+    assert "Reported:" in text and "\n> " in text
+    assert ("Fixed:" in text) is ("proved before it is offered" in text)
+
+
+def test_the_documentation_is_up_to_date() -> None:
+    assert DOCS.read_text(encoding="utf-8") == all_pages(), "run python tools/rule_pages.py"
+
+
+def test_every_severity_is_used() -> None:
+    assert {rule.severity for rule in all_rules()} == set(Severity)

@@ -1,0 +1,48 @@
+"""A file is replaced by a complete new one, or stays as it was."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from byoc_lab.files import replacing, write_text
+
+
+def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    write_text(path, "old ●\n")
+    write_text(str(path), "new\n")
+    assert path.read_bytes() == b"new\n"
+    assert os.listdir(tmp_path) == ["report.html"]
+
+
+def test_an_error_keeps_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    with pytest.raises(KeyboardInterrupt), replacing(path) as new:
+        new.write_text("half of the n")
+        raise KeyboardInterrupt
+    assert path.read_text() == "old" and os.listdir(tmp_path) == ["report.html"]
+
+
+def test_rights_and_links_are_kept(tmp_path: Path) -> None:
+    path, link = tmp_path / "file", tmp_path / "link"
+    path.write_text("old")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    write_text(link, "new")
+    assert link.is_symlink() and path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_what_is_no_ordinary_file_is_written_itself() -> None:
+    write_text(os.devnull, "text")
+    assert not Path(os.devnull).is_file()
+
+
+def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        write_text(tmp_path / "nowhere" / "file", "text")

@@ -1,0 +1,101 @@
+"""Terminals: any encoding, no control sequences, and one line for what ends a command early."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from byoc_lab import cli
+from byoc_lab.terminal import Visible, visible
+
+RELU = """#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 8), float32]) {
+  nn.relu(%x)
+}
+"""
+
+
+@given(st.text())
+def test_no_control_character_is_left(text: str) -> None:
+    shown = visible(text)
+    assert all(c.isprintable() or c.isspace() or ord(c) > 0x9F for c in shown)
+    assert "\x1b" not in shown and "\u202e" not in shown and "\r" not in shown
+    if text.isprintable():
+        assert shown == text
+
+
+def test_a_colour_is_kept_where_colours_are_wanted() -> None:
+    text = "\x1b[1;31mred\x1b[0m \x1b[2J"
+    assert visible(text, colours=True) == "\x1b[1;31mred\x1b[0m \\x1b[2J"
+    assert visible(text) == "\\x1b[1;31mred\\x1b[0m \\x1b[2J"
+
+
+@given(st.text(), st.sampled_from(["ascii", "latin-1", "utf-8", "cp437"]))
+def test_every_encoding_can_write_it(text: str, encoding: str) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    print(text, "● → ✖", file=Visible(stream))
+    stream.flush()
+
+
+def _run(*arguments: str, **options: object) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "byoc_lab.cli", *arguments]
+    return subprocess.run(command, capture_output=True, timeout=60, **options)  # type: ignore
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_trace_is_printed_in_any_encoding(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "net.relay").write_text(RELU)
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = _run("trace", str(tmp_path / "net.relay"), env=environment)
+    assert done.returncode == cli.OK and done.stderr == b""
+    assert b"* changed" in done.stdout and b"- unchanged" in done.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "net.relay").write_text(RELU)
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "byoc_lab.cli", "trace", str(tmp_path / "net.relay")]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60)
+    assert done.returncode == cli.USAGE
+    assert done.stderr.splitlines() == [b"byoc-lab: No space left on device"]
+
+
+def test_an_output_that_nobody_reads_ends_the_command(tmp_path: Path) -> None:
+    lines = "".join(f"  %{n} = nn.relu(%{n - 1});\n" for n in range(1, 3000))
+    text = RELU.replace("  nn.relu(%x)\n", f"  %0 = nn.relu(%x);\n{lines}  %2999\n")
+    (tmp_path / "net.relay").write_text(text)
+    command = [sys.executable, "-m", "byoc_lab.cli", "diff", str(tmp_path / "net.relay"), "-"]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdin and process.stdout and process.stderr
+    process.stdout.close()
+    process.stdin.write(text.replace("nn.relu", "tanh").encode())
+    process.stdin.close()
+    assert process.wait(60) == cli.BROKEN_PIPE
+    assert process.stderr.read() == b""
+    process.stderr.close()
+
+
+def test_ctrl_c_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    monkeypatch.setattr("byoc_lab.doctor.examine", lambda: signal.raise_signal(signal.SIGINT))
+    assert cli.main(["doctor"]) == cli.INTERRUPTED
+    assert capsys.readouterr().err == "byoc-lab: interrupted\n"
+
+
+def test_a_name_cannot_send_a_control_sequence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "net.relay").write_text('def @"\x1b[31mred"() { 1 }')
+    assert cli.main(["lint", str(tmp_path / "net.relay")]) == cli.USAGE
+    shown = capsys.readouterr()
+    assert "\x1b" not in shown.err and "[31mred" in shown.err
