@@ -6,11 +6,15 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from byoc_lab.lab.view.elements import Box, Picture, PictureFrame
+from byoc_lab.lab.view.elements import WEIGHTS, Box, Picture, PictureFrame
 from byoc_lab.lab.view.repeats import Unit, repeats
 from byoc_lab.relay.ir.expr import Call, Expr
 
 MIN_MEMBERS = 4  # of a group in which blocks can repeat
+MAX_LOOSE = 60  # boxes; of more, an operator and what follows it element by element are one box
+FOLLOWERS = frozenset(
+    ("nn.batch_norm", "nn.bias_add", "add", "multiply", "nn.relu", "nn.leaky_relu", "clip")
+)
 MAX_NAMES = 8  # of operators in the text of a group
 
 
@@ -29,7 +33,7 @@ class Edge:
 class Group:
     """Boxes and groups that can be drawn as one. `members` are in evaluation order.
 
-    `kind`: that of a frame (`PictureFrame`), or "weights", "repeat" or "copy".
+    `kind`: that of a frame (`PictureFrame`), or "weights", "chain", "repeat" or "copy".
     """
 
     kind: str
@@ -83,7 +87,9 @@ def grouped(picture: Picture) -> Grouping:
         parent = made.get(frame.parent) if frame.parent else None
         made[frame] = Group(frame.kind, frame.label, frame.compiler, parent, frame.expr)
     homes = {box: made.get(box.frame) if box.frame else None for box in boxes}
-    _group_weights(boxes, edges, homes)
+    weights = _group_weights(boxes, edges, homes)
+    if len(boxes) > MAX_LOOSE:
+        _group_chains(boxes, edges, homes, weights)
     grouping = Grouping(boxes, edges, _collect(boxes, homes), homes)
     _group_repeats(grouping)
     return grouping
@@ -126,8 +132,11 @@ def _without_annotations(picture: Picture) -> tuple[list[Box], list[Edge]]:
     return [b for b in picture.boxes if b not in notes], edges
 
 
-def _group_weights(boxes: list[Box], edges: list[Edge], homes: dict[Box, Group | None]) -> None:
-    """Group the operators that compute with constants alone, by the box that uses their result."""
+def _group_weights(
+    boxes: list[Box], edges: list[Edge], homes: dict[Box, Group | None]
+) -> dict[Box, Group]:
+    """Group the operators that compute with constants and parameters with names of weights alone,
+    by the box that uses their result."""
     sources: dict[Box, list[Box]] = {}
     users: dict[Box, list[Box]] = {}
     for edge in edges:
@@ -135,7 +144,10 @@ def _group_weights(boxes: list[Box], edges: list[Edge], homes: dict[Box, Group |
         users.setdefault(edge.source, []).append(edge.target)
     constant: set[Box] = set()
     for box in boxes:
-        if box.kind == "op" and box in users and all(s in constant for s in sources.get(box, ())):
+        if box not in users:
+            continue
+        named = box.kind == "input" and _named_weight(box.title)
+        if named or (box.kind == "op" and all(s in constant for s in sources.get(box, ()))):
             constant.add(box)
     user_of: dict[Box, Box] = {}
     for box in reversed(boxes):
@@ -145,10 +157,51 @@ def _group_weights(boxes: list[Box], edges: list[Edge], homes: dict[Box, Group |
     for box in boxes:
         if box in user_of and homes[box] is homes[user_of[box]]:
             together.setdefault(user_of[box], []).append(box)
+    groups: dict[Box, Group] = {}
     for user, members in together.items():
         if len(members) > 1:
-            group = Group("weights", "computed from weights", parent=homes[user])
-            homes.update(dict.fromkeys(members, group))
+            groups[user] = Group("weights", "computed from weights", parent=homes[user])
+            homes.update(dict.fromkeys(members, groups[user]))
+    return groups
+
+
+def _named_weight(title: str) -> bool:
+    """Whether a parameter has a name of weights: "%bn1_gamma", "%conv0.weight"."""
+    return any(title.endswith((f"_{name}", f".{name}")) for name in WEIGHTS)
+
+
+def _group_chains(
+    boxes: list[Box],
+    edges: list[Edge],
+    homes: dict[Box, Group | None],
+    weights: dict[Box, Group],
+) -> None:
+    """Group a convolution or product with what follows it element by element, unless it is in a
+    composite, which is such a group already."""
+    users: dict[Box, list[Box]] = {}
+    sources: dict[Box, list[Box]] = {}
+    for edge in edges:
+        home = homes[edge.source]
+        if home is None or home.kind != "weights":
+            users.setdefault(edge.source, []).append(edge.target)
+            sources.setdefault(edge.target, []).append(edge.source)
+    for box in boxes:
+        home = homes[box]
+        if not _is_heavy(box) or (home is not None and home.kind in ("composite", "weights")):
+            continue
+        chain = [box]
+        while len(users.get(chain[-1], ())) == 1:
+            (following,) = users[chain[-1]]
+            alone = len(sources[following]) == 1 and homes[following] is home
+            if not alone or following.title not in FOLLOWERS:
+                break
+            chain.append(following)
+        if len(chain) > 1:
+            group = Group("chain", "", parent=home)
+            for member in chain:
+                homes[member] = group
+                if member in weights:
+                    weights[member].parent = group
 
 
 def _collect(boxes: list[Box], homes: dict[Box, Group | None]) -> list[Member]:

@@ -7,7 +7,8 @@ A scene is:
             `groups`, or -1; weights: how many constants and weights are not drawn
     groups  each after the group it is in: [{id, kind, lines, label, compiler, colour, group, node}]
             kind: "region", "external", "composite", "function", "weights" (operators that compute
-            with constants alone), "repeat" (one block several times) or "copy" (one of these)
+            with weights alone), "chain" (a convolution and what follows it element by element),
+            "repeat" (one block several times) or "copy" (one of these)
             lines: its text when it is one box; label: its text when it is open
             colour: the number of its back end's colour, or null; node: the id of its function
     arrows  [[from, to, crossing, begin, end]]: positions in `boxes`; begin and end are the ids of
@@ -103,12 +104,15 @@ def _group(group: Group, last: str, home: int, id_of: Callable[[Expr], str | Non
 def _text_of(group: Group) -> list[str]:
     """The text of a group that is drawn as one box: what is in it, and its name."""
     if group.kind == "weights":
-        count = sum(1 for _ in boxes_of(group))
-        return [f"{count} operators", "on weights alone"]
+        count = sum(box.kind == "op" for box in boxes_of(group))
+        return [f"{count} operator{'s' if count != 1 else ''}", "on weights alone"]
     lines = textwrap.wrap(contents(group), WIDTH) or [_cut(group.label)]
     if len(lines) > MAX_TEXT_LINES:
         lines = [*lines[: MAX_TEXT_LINES - 1], _cut(" ".join(lines[MAX_TEXT_LINES - 1 :]))]
-    return [*lines, _cut(group.label)]
+    last = group.label
+    if group.kind == "chain":  # the shape of its result
+        last = [box.detail for box in group.members if isinstance(box, Box)][-1]
+    return [*lines, _cut(last)] if last else lines
 
 
 def _cut(text: str) -> str:
