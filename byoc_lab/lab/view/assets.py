@@ -15,6 +15,7 @@ STATIC = Path(__file__).parent / "static"
 MODULES = (
     "relay_text",
     "diff_view",
+    "topology",
     "layout",
     "layout_worker",
     "scene_drawing",

@@ -225,6 +225,7 @@ def _collect(boxes: list[Box], homes: dict[Box, Group | None]) -> list[Member]:
 def _group_repeats(grouping: Grouping) -> None:
     """Replace runs of equal blocks by groups, in every group and outside all groups."""
     signs = _signs(grouping)
+    order = {box: n for n, box in enumerate(grouping.boxes)}
     outgoing: dict[Box, list[Box]] = {}
     for edge in grouping.edges:
         outgoing.setdefault(edge.source, []).append(edge.target)
@@ -232,6 +233,8 @@ def _group_repeats(grouping: Grouping) -> None:
         members = grouping.roots if group is None else group.members
         if len(members) < MIN_MEMBERS:
             continue
+        # A group whose weights are computed early belongs where its last operator is.
+        members.sort(key=lambda member: max(order[box] for box in boxes_of(member)))
         place = {box: n for n, member in enumerate(members) for box in boxes_of(member)}
         pairs = ((place[a], place[b]) for a in place for b in outgoing.get(a, ()) if b in place)
         edges = {(a, b) for a, b in pairs if a != b}

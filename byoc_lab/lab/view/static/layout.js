@@ -1,5 +1,6 @@
 // Layout of a scene (byoc_lab/lab/view/scene.py): layers from top to bottom, wrapped into columns.
-// Pure functions without imports: they run in a Web Worker (see layout_worker.js) and under node.
+// Pure functions: they run in a Web Worker (see layout_worker.js) and under node.
+import { inOrder } from "./topology.js";
 
 /**
  * @typedef {{ id: string, kind: string, lines: string[], group: number, ids: string[], weights: number }} SceneBox
@@ -54,6 +55,8 @@ function visibleUnits(scene, opened) {
     const longest = Math.max(3, ...unit.lines.map((l) => l.length));
     unit.w = longest * SIZES.char + 2 * SIZES.pad + (unit.group >= 0 ? SIZES.opener : 0);
     unit.h = unit.lines.length * SIZES.line + SIZES.pad;
+    const { kind } = unit.box >= 0 ? scene.boxes[unit.box] : scene.groups[unit.group];
+    unit.light = ["input", "constant", "weights"].includes(kind); // drawn next to its user
     unit.depth = unit.home ? unit.home.depth + 1 : 0;
   }
   return { units, unitOf };
@@ -170,7 +173,8 @@ function placeContainer(container, room) {
 
 /** Ranks by longest path, sources next to their users, and wires for edges over several layers. */
 function layered({ items, links }) {
-  const place = new Map(items.map((item, n) => [item, n]));
+  const sorted = inOrder(items, links);
+  const place = new Map(sorted.map((item, n) => [item, n]));
   const before = new Map(items.map((i) => [i, []]));
   const after = new Map(items.map((i) => [i, []]));
   for (const l of links) {
@@ -181,11 +185,11 @@ function layered({ items, links }) {
     after.get(a).push(b);
     before.get(b).push(a);
   }
-  const inner = items.filter((i) => !i.port);
+  const inner = sorted.filter((i) => !i.port);
   for (const item of inner) item.rank = Math.max(0, ...before.get(item).map((b) => (b.port ? 1 : b.rank + 1)));
   for (const item of [...inner].reverse()) {
     const users = after.get(item).filter((a) => !a.port);
-    if (!before.get(item).length && users.length) item.rank = Math.max(item.rank, Math.min(...users.map((u) => u.rank)) - 1);
+    if ((item.unit.light || !before.get(item).length) && users.length) item.rank = Math.max(item.rank, Math.min(...users.map((u) => u.rank)) - 1);
   }
   const last = Math.max(0, ...inner.map((i) => i.rank)) + 1;
   for (const item of items) if (item.port) item.rank = item.port === "in" ? 0 : last;
@@ -382,7 +386,7 @@ function addMark(marks, kind, id, [x, y]) {
 
 /** This module as the text of a worker that answers {ticket, scene, open, room}. */
 export function workerSource() {
-  const parts = [layOut, visibleUnits, visibleEdges, containers, link, placeContainer, layered, join, order, split, align, settle, absolute, pathOf, addMark];
+  const parts = [layOut, inOrder, visibleUnits, visibleEdges, containers, link, placeContainer, layered, join, order, split, align, settle, absolute, pathOf, addMark];
   return `const SIZES = ${JSON.stringify(SIZES)};
 const centreOf = ${centreOf};
 ${parts.map(String).join("\n")}
