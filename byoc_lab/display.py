@@ -15,7 +15,8 @@ _load: list[Callable[[], Any]] = []
 
 
 def provide(load: Callable[[], Any]) -> None:
-    """Register a view: `load()` returns it, with `mimebundle`, `render_text`, `export_html`."""
+    """Register a view: `load()` returns it, with `mimebundle`, `render_text`, `export_html`,
+    `figure`."""
     _load[:] = [load]
 
 
@@ -36,3 +37,8 @@ def text(obj: Any) -> str:
 def export_html(obj: Any, path: Path) -> Path:
     """Write `obj` as one self-contained HTML file and return its path."""
     return _view().export_html(obj, path)
+
+
+def figure(obj: Any) -> Any:
+    """The matplotlib figure of an object that has one."""
+    return _view().figure(obj)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from byoc_lab.commands.shared import INPUT, NO, OK, read_module
+from byoc_lab.commands.shared import INPUT, NO, OK, STANDARD_INPUT, read_module
+from byoc_lab.errors import ArgumentError
 from byoc_lab.files import write_text
+
+TEXT = (".relay", ".txt")
+"""How the names of files with Relay text end."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -23,15 +27,21 @@ def run(options: argparse.Namespace) -> int:
     """0 if nothing is wrong, or what was wrong is repaired and written; else 1."""
     from byoc_lab import fix
 
+    path = Path(options.file)
+    if options.apply and options.file != STANDARD_INPUT and path.suffix not in TEXT:
+        raise ArgumentError(
+            f"--apply writes Relay text in place of the file, and {path} is none; name another "
+            f"file with --output"
+        )
     repair = fix(read_module(options.file))
     if not repair:
         print(repair)
         return NO if repair.left else OK
-    if options.apply and options.file == "-":
+    if options.apply and options.file == STANDARD_INPUT:
         print(repair.apply().astext())
         return OK
     print(repair)
-    target = options.output or (Path(options.file) if options.apply else None)
+    target = options.output or (path if options.apply else None)
     if target is None:
         return NO
     write_text(target, f"{repair.apply().astext()}\n")

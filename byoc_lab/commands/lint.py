@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from dataclasses import replace
 
-from byoc_lab.commands.shared import INPUT, NO, OK, read_module, read_once
+from byoc_lab.commands.shared import INPUT, NO, OK, read_module, read_once, read_trace
+from byoc_lab.relay import IRModule
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="file", help=INPUT)
+    parser.add_argument(
+        "files", nargs="+", metavar="file", help=f"{INPUT}; of a trace, every stage is examined"
+    )
     parser.add_argument("--pipeline", help="the name of the pipeline that the module will run")
     parser.add_argument("--backend", help="the name of the back end that gets the regions")
     parser.add_argument(
@@ -33,12 +38,23 @@ def run(options: argparse.Namespace) -> int:
     read_once(*options.files)
     found: list[Finding] = []
     for name in options.files:
-        mod = read_module(name)
-        found += lint(
-            mod, options.pipeline, options.backend, rules=options.rules, ignore=options.ignore
-        )
+        for mod, stage in _modules(name):
+            told = (options.pipeline if not stage else None, options.backend)
+            new = lint(mod, *told, rules=options.rules, ignore=options.ignore)
+            found += (
+                replace(f, message=f"after {stage}: {f.message}") if stage else f for f in new
+            )
     print(report(found, options.format))
     return NO if any(f.severity is not Severity.INFO for f in found) else OK
+
+
+def _modules(name: str) -> Iterator[tuple[IRModule, str]]:
+    """The module of a file; of a saved trace the first one, and what each stage made of it."""
+    saved = read_trace(name)
+    yield (read_module(name) if saved is None else saved.initial), ""
+    for stage in saved if saved is not None else ():
+        if stage.changed and stage.after is not None:
+            yield stage.after, stage.name
 
 
 def _listed(text: str) -> list[str]:

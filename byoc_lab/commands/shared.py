@@ -5,9 +5,13 @@ from __future__ import annotations
 import sys
 import zipfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from byoc_lab.errors import ArgumentError
 from byoc_lab.relay import IRModule, parse
+
+if TYPE_CHECKING:
+    from byoc_lab.lab.tracing import Trace
 
 OK, NO, USAGE = 0, 1, 2
 """Success; a negative result (findings, differences, a pass that failed); wrong usage."""
@@ -25,21 +29,26 @@ def read_module(name: str) -> IRModule:
     Raises ParseError, ImporterError, TraceFileError and OSError."""
     if name == STANDARD_INPUT:
         return parse(sys.stdin.read(), "<stdin>")
-    path = Path(name)
-    if zipfile.is_zipfile(path) and _is_trace(path):
-        from byoc_lab import load_trace
-
-        return load_trace(path).initial
+    saved = read_trace(name)
+    if saved is not None:
+        return saved.initial
     from byoc_lab.importers import load
 
-    return load(path)[0]
+    return load(Path(name))[0]
 
 
-def _is_trace(path: Path) -> bool:
+def read_trace(name: str) -> Trace | None:
+    """The trace of a file; None if the file is no saved trace. Raises TraceFileError."""
+    path = Path(name)
+    if name == STANDARD_INPUT or not zipfile.is_zipfile(path):
+        return None
+    from byoc_lab import load_trace
     from byoc_lab.lab.tracing.saving import TRACE
 
     with zipfile.ZipFile(path) as archive:
-        return TRACE in archive.namelist()
+        if TRACE not in archive.namelist():
+            return None
+    return load_trace(path)
 
 
 def read_once(*names: str) -> None:

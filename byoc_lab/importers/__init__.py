@@ -1,9 +1,10 @@
 """Importers: from a file to a Relay module and its parameters.
 
-    mod, params = byoc_lab.importers.load("network.relay")
+    mod, params = byoc_lab.importers.load("network.onnx")  # or .pt2, .relay, .txt
     byoc_lab.importers.register(".net", load_net, "my format")
 
-Every module of this folder is imported by discovery, so a new importer is a new file.
+`onnx` and `pytorch` have functions with more arguments, `from_onnx` and `from_pytorch`. Every
+module of this folder is imported by discovery, so a new importer is a new file.
 """
 
 from __future__ import annotations

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
 
+import numpy as np
+
+from byoc_lab.importers.lengths import Numbers, known_numbers
 from byoc_lab.passes.fold.fold_constant import evaluated, pick_field, state_shape
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, Tuple
 from byoc_lab.relay.ir.ndarray import numpy_dtype
@@ -26,6 +29,7 @@ class Settler:
 
     def __init__(self) -> None:
         self._settled: dict[Expr, Expr] = {}
+        self._numbers: dict[Expr, Numbers] = {}
         self._span: Span | None = None
 
     @contextmanager
@@ -43,11 +47,33 @@ class Settler:
         for node in list(post_order_new(expr, settled, None)):
             if node in settled:
                 continue
-            result = self._fold(infer_above(with_mapped_parts(node, settled)))
-            if result.span is None and not isinstance(result, Op):
-                result = result.with_type(result.checked_type, span=self._span)
+            result = self._placed(self._fold(infer_above(with_mapped_parts(node, settled))))
+            if not isinstance(result, Op):
+                result = self._with_numbers(result)
             settled[node] = settled[result] = result
         return settled[expr]
+
+    def _placed(self, node: Expr) -> Expr:
+        if node.span is not None or isinstance(node, Op):
+            return node
+        placed: Expr = node.with_type(node.checked_type, span=self._span)
+        return placed
+
+    def numbers(self, expr: Expr) -> Numbers | None:
+        """What is known of the numbers of a shape that is computed in the graph: ints and None."""
+        return self._numbers.get(self(expr))
+
+    def _with_numbers(self, node: Expr) -> Expr:
+        """`node`, of which all numbers may be known where its shape is one that is computed."""
+        found = known_numbers(node, self._numbers)
+        if found is None:
+            return node
+        if not isinstance(node, Constant) and not any(n is None for n in found.ravel()):
+            ty = node.checked_type
+            values = np.asarray(found.tolist(), ty.dtype).reshape(ty.concrete_shape)
+            node = self._placed(infer_above(Constant(values)))
+        self._numbers[node] = found
+        return node
 
     def _fold(self, node: Expr) -> Expr:
         found = state_shape.apply(node, node) or pick_field.apply(node, node)

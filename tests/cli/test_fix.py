@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from byoc_lab import cli, lint, relay
+from byoc_lab import cli, lint, relay, trace
 from tests.cli.samples import CLEAN, NO_END
 
 
@@ -52,3 +52,16 @@ def test_another_file_is_written(file: Path) -> None:
     assert cli.main(["fix", str(file), "--output", str(other)]) == cli.OK
     assert file.read_text() == NO_END
     assert not lint(relay.parse_file(other))
+
+
+def test_nothing_but_relay_text_is_overwritten(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = file.with_suffix(".byoc")
+    trace(relay.parse(NO_END), ["InferType"]).save(saved)
+    content = saved.read_bytes()
+    assert cli.main(["fix", "--apply", str(saved)]) == cli.USAGE
+    assert "name another file with --output" in capsys.readouterr().err
+    assert saved.read_bytes() == content
+    assert cli.main(["fix", str(saved), "--output", str(file)]) == cli.OK
+    assert not lint(relay.parse_file(file))

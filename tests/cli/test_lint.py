@@ -8,9 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from byoc_lab import cli
+from byoc_lab import cli, relay, trace
+from byoc_lab.passes import AnnotateTarget
 from tests.cli.samples import CLEAN, NO_END
 
+_S = "Tensor[(2), float32]"
+NORM = f"""def @main(%x: Tensor[(1, 2, 4, 4), float32], %g: {_S}, %b: {_S}, %m: {_S}, %v: {_S}) {{
+  %0 = nn.batch_norm(%x, %g, %b, %m, %v);
+  %0.0
+}}"""
 _END = '%1 = {}(%0);\n  annotation.compiler_end(%1, compiler="dnnl")'
 REFUSED, SMALL = _END.format("erf"), _END.format("nn.relu")
 
@@ -109,3 +115,13 @@ def test_a_rule_alone(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["lint", "--rules", "missing-end", str(file)]) == cli.NO
     assert cli.main(["lint", "--rules", "BYL999", str(file)]) == cli.USAGE
     assert "unknown lint rule BYL999" in capsys.readouterr().err
+
+
+def test_every_stage_of_a_saved_trace(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    annotate = ["InferType", AnnotateTarget("dnnl"), "MergeCompilerRegions"]
+    saved = file.with_suffix(".byoc")
+    trace(relay.parse(NORM), [*annotate, "SimplifyInference"]).save(saved)
+    assert cli.main(["lint", str(saved)]) == cli.NO
+    assert "BYL015 error @main: after SimplifyInference: a batch norm" in capsys.readouterr().out
+    trace(relay.parse(NORM), "dnnl").save(saved)
+    assert cli.main(["lint", str(saved)]) == cli.OK

@@ -106,6 +106,16 @@ class Node:
             return None
         return [int(n) for n in self.known(index, what).ravel()]
 
+    def lengths(self, index: int) -> list[int] | None:
+        """A shape that is computed in the graph, if at most one of its numbers is unknown: -1."""
+        found = self.graph.settle.numbers(self[index])
+        if found is None or found.ndim != 1:
+            return None
+        numbers = found.tolist()
+        if numbers.count(None) > 1 or any(n is not None and n <= 0 for n in numbers):
+            return None
+        return [-1 if n is None else n for n in numbers]
+
     # Types ---------------------------------------------------------------------------------------
 
     def typed(self, expr: Expr) -> Expr:
@@ -150,6 +160,10 @@ class Node:
         if not isinstance(found, int):
             self.fail(f"length {axis} of {ty} must be known; give shape= to from_onnx")
         return found
+
+    def sizes(self, image: Expr) -> list[int]:
+        """The lengths behind batch and channels, which must be static."""
+        return [self.length(image, axis) for axis in range(2, self.rank(image))]
 
     def axis(self, number: int, rank: int) -> int:
         """An axis counted from 0. Raises for one that is out of range."""

@@ -44,8 +44,9 @@ def from_pytorch(
         freeze_params: weights become constants; otherwise they are parameters of @main.
 
     Returns `(mod, params)`; `params` are the weights by their names in the model if not frozen,
-    else empty. Inputs have the names that the model gives them. Dimensions that are exported as
-    dynamic are `relay.Any()`. Spans of nodes carry the path of their module.
+    else empty. Inputs have the names that the model gives them; outputs are one flat tuple, without
+    those that are None. Dimensions that are exported as dynamic are `relay.Any()`. Spans of nodes
+    carry the path of their module.
 
     Raises UnsupportedOperatorError that names the operator and the module it is called in,
     ImporterError for programs that change their own weights (a module in training mode) or cannot
@@ -58,7 +59,10 @@ def from_pytorch(
     inputs, params = _placeholders(program, converter, freeze_params)
     converter.convert(calls)
     _check_keep(converter)
-    outputs = [_output(converter, program, spec) for spec in program.graph_signature.output_specs]
+    specs = [s for s in program.graph_signature.output_specs if not _is_none(s)]
+    outputs = [_output(converter, program, spec) for spec in specs]
+    if not outputs:
+        raise ImporterError("the model returns no tensor, so that there is nothing to compute")
     body = outputs[0] if len(outputs) == 1 else Tuple(outputs)
     used = {id(v) for v in free_vars(body)}
     weights = {n: v for n, v in inputs.items() if n not in params or id(v) in used}
@@ -244,10 +248,17 @@ def to_array(tensor: Any) -> np.ndarray[Any, Any]:
     return found
 
 
+def _is_none(spec: Any) -> bool:
+    """Whether an output is None, which optional results are that were not asked for."""
+    return not getattr(spec.arg, "name", "") and getattr(spec.arg, "value", 0) is None
+
+
 def _output(converter: GraphConverter, program: Any, spec: Any) -> Expr:
     name = getattr(spec.arg, "name", None)
     node = next((n for n in program.graph.nodes if n.name == name), None)
     value = converter.values.get(node)
     if not isinstance(value, Expr):
-        raise ImporterError(f"output {spec.arg!r:.80} is no tensor; only tensors are supported")
+        raise ImporterError(
+            f"output {spec.arg!r:.80} is no tensor; only tensors and None are supported"
+        )
     return value

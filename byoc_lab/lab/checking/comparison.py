@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, fields
 from math import inf, nan
 from typing import Any
 
@@ -20,11 +20,11 @@ class Comparison:
 
     place: the index of the worst element, whose error is the largest share of its tolerance.
     error, tolerance, ulps: there; ulps is the error in units in the last place of the reference.
-    scale: the largest finite absolute value of the reference. wrong: the number of elements with a
-    larger error than their tolerance, of `size`. nans, infinities: how many of them are nan, or
-    infinite, in only one of the two. undecided: elements that two correct machines need not agree
-    on (overflow, the order of nan). quantiles: of error / tolerance, at QUANTILES.
-    note: a known cause, in words.
+    largest_error: of all elements. scale: the largest finite absolute value of the reference.
+    wrong: the number of elements with a larger error than their tolerance, of `size`. nans,
+    infinities: how many of them are nan, or infinite, in only one of the two. undecided: elements
+    that two correct machines need not agree on (overflow, the order of nan). quantiles: of error /
+    tolerance, at QUANTILES. shares: error / tolerance of every element. note: a known cause.
     """
 
     name: str
@@ -39,7 +39,9 @@ class Comparison:
     undecided: int = 0
     ulps: float = nan
     quantiles: tuple[float, ...] = ()
+    largest_error: float = 0.0
     note: str = ""
+    shares: Array | None = field(default=None, repr=False, compare=False)
 
     @property
     def ok(self) -> bool:
@@ -53,19 +55,22 @@ class Comparison:
         return 0.0 if not self.error else self.error / self.tolerance if self.tolerance else inf
 
     def __str__(self) -> str:
-        parts = [
-            f"{self.name}: error {self.error:.2g}, tolerance {self.tolerance:.2g}"
-            + (f" ({self.ulps:.2g} ULP)" if self.error and np.isfinite(self.ulps) else ""),
-            f"largest value {self.scale:.3g}: {self.verdict}",
-        ]
-        return ", ".join(parts)
+        """The verdict, and the largest error beside the largest value."""
+        shown = f"{self.name}: {self.verdict}; largest error {self.largest_error:.2g} of values up "
+        return f"{shown}to {self.scale:.3g}" + (
+            f", at most {self.share:.0%} of the tolerance" if self.ok else ""
+        )
 
     @property
     def verdict(self) -> str:
         """ "ok", or what is wrong and where."""
-        parts = ["ok" if self.ok else f"WRONG at {list(self.place)}"]
+        parts = ["ok"]
         if self.wrong:
-            parts.append(f"{self.wrong} of {self.size} elements")
+            parts = [
+                f"WRONG at {list(self.place)}, where the error is {self.error:.2g} and the "
+                f"tolerance {self.tolerance:.2g}",
+                f"{self.wrong} of {self.size} elements",
+            ]
         for count, what in ((self.nans, "nan"), (self.infinities, "infinity")):
             if count:
                 parts.append(f"{what} in only one of the two: {count}")
@@ -75,8 +80,8 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """The fields as numbers, lists and text; nan and infinities as text."""
-        found = {**asdict(self), "ok": self.ok, "share": self.share}
-        return {name: _plain(value) for name, value in found.items()}
+        names = [f.name for f in fields(self) if f.name != "shares"] + ["ok", "share"]
+        return {name: _plain(getattr(self, name)) for name in names}
 
 
 def _plain(value: Any) -> Any:
@@ -98,12 +103,12 @@ def compare(name: str, got: Array, wanted: Array, tolerance: Any) -> Comparison:
     values, exact = got.astype(np.float64), wanted.astype(np.float64)
     free = np.isinf(allowed)
     with np.errstate(all="ignore"):
-        off = np.abs(values - exact)
+        off = np.asarray(np.abs(values - exact))  # of a scalar, too
         # Equal infinities agree, and nan agrees with nan.
         off[(values == exact) | (np.isnan(values) & np.isnan(exact)) | free] = 0
         off[_overflown(got, values, exact, allowed)] = 0
         share = np.where(off == 0, 0.0, off / allowed)
-        share = np.where(np.isnan(share) | np.isnan(off), inf, share)
+        share = np.asarray(np.where(np.isnan(share) | np.isnan(off), inf, share))
     worst = int(np.argmax(share))
     place = tuple(int(i) for i in np.unravel_index(worst, share.shape))
     wrong = share > 1
@@ -125,6 +130,8 @@ def compare(name: str, got: Array, wanted: Array, tolerance: Any) -> Comparison:
         undecided=int(np.count_nonzero(free)),
         ulps=_ulps(float(off[place]), float(exact[place]), got.dtype),
         quantiles=tuple(float(q) for q in np.quantile(np.minimum(share, 1e300), QUANTILES)),
+        largest_error=float(np.max(np.nan_to_num(off, nan=0.0, posinf=inf))),
+        shares=share.astype(np.float32),
     )
 
 

@@ -6,12 +6,19 @@ import html
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from byoc_lab import display
 from byoc_lab.errors import ValidationError
 from byoc_lab.lab.checking.comparison import Comparison
 
-HEAD = ("", "error", "tolerance", "ULP", "of tolerance", "largest value", "verdict")
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HEAD = (
+    "", "verdict", "largest error", "largest value", "worst element", "error there",
+    "tolerance there", "share of it", "ULP there",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,13 @@ class Report:
         return self
 
     def notes(self) -> Iterator[str]:
-        """What the verdict does not say: inputs, fallbacks, what was not exercised."""
+        """What the verdict does not say: where to look next, inputs, fallbacks, what was not
+        exercised."""
+        if not self.ok and all(c.ok for c in (*self.regions, *self.operators)):
+            yield (
+                "each region computes what its function says: a pass changed the network; "
+                "byoc_lab.bisect(module, pipeline) finds which one"
+            )
         yield from (f"fell back: {f}" for f in self.fallbacks)
         yield from (f"inputs: {i}" for i in self.inputs)
         yield from (f"not exercised: {m}" for m in self.missed)
@@ -71,11 +84,16 @@ class Report:
         texts = {name: list(getattr(self, name)) for name in ("inputs", "missed", "fallbacks")}
         return json.dumps({"ok": self.ok, **parts, **texts}, indent=1)
 
+    def plot(self) -> Figure:
+        """A matplotlib figure: error against tolerance for each comparison, how the elements of the
+        worst one are distributed, and where in its tensor the errors are."""
+        return display.figure(self)  # type: ignore[no-any-return]
+
     def _repr_html_(self) -> str:
         rows = [
-            (c.name, f"{c.error:.2e}", f"{c.tolerance:.2e}", f"{c.ulps:.3g}", f"{c.share:.2g}",
-             f"{c.scale:.3g}", ("&#10003; " if c.ok else "&#10007; ") + html.escape(
-                 c.verdict.replace("WRONG", "wrong")))
+            (c.name, ("&#10003; " if c.ok else "&#10007; ") + html.escape(c.verdict),
+             f"{c.largest_error:.2e}", f"{c.scale:.3g}", str(list(c.place)), f"{c.error:.2e}",
+             f"{c.tolerance:.2e}", f"{c.share:.0%}", f"{c.ulps:.3g}")
             for c in self.comparisons
         ]  # fmt: skip
         head = "".join(f"<th>{c}</th>" for c in HEAD)
@@ -86,6 +104,9 @@ class Report:
         notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes())
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         return table + (f"<ul>{notes}</ul>" if notes else "")
+
+
+LARGEST = ("largest_error", "scale")
 
 
 def worst_of(comparisons: list[Comparison]) -> tuple[Comparison, ...]:
@@ -99,5 +120,6 @@ def worst_of(comparisons: list[Comparison]) -> tuple[Comparison, ...]:
         worst = max(other, c, key=lambda each: each.share)
         counts = ("size", "wrong", "nans", "infinities", "undecided")
         total = {name: getattr(other, name) + getattr(c, name) for name in counts}
-        found[c.name] = replace(worst, **total)
+        largest = {name: max(getattr(other, name), getattr(c, name)) for name in LARGEST}
+        found[c.name] = replace(worst, **total, **largest)
     return tuple(found.values())

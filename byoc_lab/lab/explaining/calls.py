@@ -14,8 +14,10 @@ from byoc_lab.lab.explaining.naming import Names
 from byoc_lab.lab.explaining.outcome import Member, Setup, typed_calls
 from byoc_lab.passes.framework.passes import Pass, Sequential
 from byoc_lab.passes.framework.pipelines import named_pipeline
+from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, describe
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
 
 
 def explain(
@@ -52,6 +54,8 @@ def explain(
             f"target must be the name of a registered back end, found {type(target).__name__}"
         )
     backend = registry.get(target)
+    if pipeline is None:
+        _check_not_annotated(mod)
     typed, types = typed_calls(mod)
     wanted = _wanted(call, mod, types)
     setup = Setup.of(typed, _members(pipeline, target))
@@ -59,6 +63,16 @@ def explain(
     workbench = Workbench(inquiry)
     found = [Explanation(c, types[c], inquiry, workbench) for c in wanted]
     return Explanations(backend.name, found)
+
+
+def _check_not_annotated(mod: IRModule) -> None:
+    for node in post_order(*mod.functions.values()):
+        if is_annotation(node):
+            raise ArgumentError(
+                f"explain: the module has annotations already, found {describe(node)}. Give the "
+                f"module before AnnotateTarget; or, for the passes that come after it, "
+                f"pipeline=['MergeCompilerRegions', 'PartitionGraph']"
+            )
 
 
 def _members(pipeline: str | Pass | Sequence[Member] | None, target: str) -> Sequence[Member]:

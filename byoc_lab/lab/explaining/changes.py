@@ -90,7 +90,7 @@ class Workbench:
 
     def __init__(self, inquiry: Inquiry):
         self.inquiry = inquiry
-        self._runs: dict[object, Outcome | None] = {}
+        self._runs: dict[object, tuple[Trial, Outcome] | None] = {}
 
     def smallest(self, found: Diagnosis, call: Call) -> Change | None:
         """The first change with which `call` is offloaded; None if none of those tried does it."""
@@ -98,10 +98,11 @@ class Workbench:
 
     def first(self, trials: Iterator[Trial], call: Call) -> Change | None:
         """The first of some changes with which `call` is offloaded."""
-        for trial in trials:
-            outcome = self._run(trial)
-            if outcome is None:
+        for wanted in trials:
+            ran = self._run(wanted)
+            if ran is None:
                 continue
+            trial, outcome = ran
             there = trial.calls.get(call, call)
             place = outcome.place(there)
             gone = place.removed and bool(trial.missing)
@@ -115,11 +116,14 @@ class Workbench:
                 )
         return None
 
-    def _run(self, trial: Trial) -> Outcome | None:
+    def _run(self, trial: Trial) -> tuple[Trial, Outcome] | None:
+        """The trial that was run for the key of this one, whose calls are in its module, and what
+        came of it; None if the pipeline fails."""
         if trial.key not in self._runs:
             try:
                 outcome = trial.setup.run(self.inquiry.target)
-                self._runs[trial.key] = outcome if outcome.trace.error is None else None
+                ok = outcome.trace.error is None
+                self._runs[trial.key] = (trial, outcome) if ok else None
             except ByocLabError:  # with this change the pipeline fails, so it is no change
                 self._runs[trial.key] = None
         return self._runs[trial.key]
@@ -137,6 +141,8 @@ class Workbench:
         }  # fmt: skip
         if found.cause in of_cause:
             yield from of_cause[found.cause](found, call)
+        if found.cause in ("no-pattern", "sub-pattern", "unbound-constant"):
+            yield from self._prepared()
         if found.subject.op is not call.op:
             yield self._leaving_out(self.inquiry.pass_that_replaced(call))
 
@@ -177,10 +183,39 @@ class Workbench:
                 yield self._with_passes(name)
                 yield self._with_passes(name, "FoldConstant")
                 yield self._with_passes(name, *FOLDING)
+        preparing = self._preparing()
+        if preparing:
+            yield self._with_passes(*preparing)
         suspects = [found.subject, *([found.stop.found] if found.stop else [])]
         if any(map(is_computed_constant, suspects)):
             yield self._with_passes("FoldConstant")
             yield self._with_passes(*FOLDING)
+
+    def _preparing(self) -> tuple[str, ...]:
+        """The passes that simplify and fold what the module has, and that the pipeline lacks."""
+        there = {getattr(p, "name", "") for p in self.inquiry.setup.passes}
+        operators = {c.op_name for c in self._order}
+        names = [
+            name
+            for name in ("SimplifyInference", "CanonicalizeOps")
+            if name not in there and not operators.isdisjoint(SIMPLIFIED_BY[name])
+        ]
+        return (*names, *FOLDING) if names else ()
+
+    def _prepared(self) -> Iterator[Trial]:
+        """With all weights bound, and with the passes that simplify and fold."""
+        for trial in self._with_bound(self.inquiry.weights, "all weights"):
+            yield trial
+            names = self._preparing()
+            if names:
+                new = [make_pass(n) for n in names]
+                yield replace(
+                    trial,
+                    what=f"{trial.what}; and run {' and '.join(dict.fromkeys(names))} before "
+                    f"{self._before()}",
+                    setup=trial.setup.with_pass(self._position(), *new),
+                    key=(trial.key, names),
+                )
 
     def _with_passes(self, *names: str) -> Trial:
         setup = self.inquiry.setup
@@ -260,9 +295,6 @@ class Workbench:
 
     def _bound(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
         yield from self._with_bound(found.unbound)
-        others = [n for n in self.inquiry.weights if n not in found.unbound]
-        if others:
-            yield from self._with_bound((*found.unbound, *others), "all weights")
 
     def _with_bound(self, names: Sequence[str], words: str = "") -> Iterator[Trial]:
         shown = words or ", ".join(f"%{n}" for n in names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -14,10 +15,25 @@ from byoc_lab.lab.linting import Finding, lint
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 
-BEFORE, AFTER = 400, 6000
+BEFORE, AFTER = 400, 200_000
 """Characters around a fixed part of a message that are looked at."""
-LONGEST = 3000
+LONGEST = 160_000
 """Characters of the longest message that is recognized, from its fixed part on."""
+
+
+def _variables(text: str) -> str:
+    """The names in TVM's list of variables."""
+    names = re.findall(r"Var\((\w+)", text) or re.findall(r"%(\w+)", text)
+    return ", ".join(f"%{name}" for name in names)
+
+
+def _call(text: str) -> str:
+    """A call without the comment with its type."""
+    return re.sub(r"\s*/\*.*?\*/", "", text)
+
+
+_SHOWN = {"variables": _variables, "node": _call}
+"""How values are shown that have a form of TVM's."""
 
 
 class _Values(dict[str, str]):
@@ -248,8 +264,9 @@ def _meaning(
     node: object,
     names: Names,
 ) -> Meaning:
-    if "node" in values:  # ends a sentence
-        values["node"] = f": {values['node']}"
+    for key, shown in _SHOWN.items():
+        if key in values:  # ends a part of a sentence
+            values[key] = f": {shown(values[key])}"
     filled = _Values(values)
     mine = [f for code in message.rules for f in findings if f.code == code]
     found = Meaning(

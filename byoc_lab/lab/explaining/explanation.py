@@ -213,9 +213,7 @@ class Explanation:
         if self._diagnosis is not None and self.cause == "no-pattern":
             subject = self._diagnosis.subject
             if subject.op_name:
-                return (
-                    f"only in the back end: {self._inquiry.target} has to support {subject.op_name}"
-                )
+                return f"in the back end: {self._inquiry.target} has to support {subject.op_name}"
         return "none of the changes that were tried offloads it"
 
     def __repr__(self) -> str:

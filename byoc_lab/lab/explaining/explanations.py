@@ -17,7 +17,7 @@ SHOWN = 30
 """Groups of calls that a text or table has."""
 NAMED = 5
 """Calls of a group that are named."""
-VARYING = re.compile(r"%[\w.:]+|Tensor\[[^\]]*\]")
+VARYING = re.compile(r"%[\w.:]+|result of @\w+|Tensor\[[^\]]*\]")
 """What differs between the explanations of two calls that are alike: names and types."""
 
 

@@ -13,7 +13,7 @@ from byoc_lab.lab.tracing import Stage, Trace, trace
 from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.passes import Pass, Sequential, make_pass
 from byoc_lab.relay.analysis.annotations import is_annotation
-from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
+from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
@@ -185,8 +185,17 @@ class Outcome:
 
 
 def homes_of(mod: IRModule) -> dict[Expr, Home]:
-    """For each node in an external function of a module, the function."""
+    """For each node in an external function of a module, and for each call of one, the function."""
     found: dict[Expr, Home] = {}
+    external = {
+        gv.name_hint: str(func.attrs["Compiler"])
+        for gv, func in mod.functions.items()
+        if "Compiler" in func.attrs
+    }
+    for call in calls_of(mod) if external else ():
+        name = call.op.name_hint if isinstance(call.op, GlobalVar) else ""
+        if name in external:
+            found[call] = Home(name, external[name], None)
     for gv, func in mod.functions.items():
         compiler = func.attrs.get("Compiler")
         if compiler is None:

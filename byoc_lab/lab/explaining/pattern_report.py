@@ -142,6 +142,10 @@ def explain_patterns(
     return PatternReport([_Entry(n, entries, keys, runs).report() for n in range(len(entries))])
 
 
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
 def _run(mod: IRModule, merge: MergeComposite) -> Inquiry:
     typed, types = typed_calls(mod)
     return Inquiry(Setup.of(typed, [merge]), "", {t: c for c, t in types.items()})
@@ -166,9 +170,8 @@ class _Entry:
         made = [g for g in accepted if self._composite(g) == self.keys[self.position]]
         if made:
             number, _, group = made[0]
-            times = "once" if len(made) == 1 else f"{len(made)} times"
             return self._report(
-                "matches", f"matches {times}", number, group.root,
+                "matches", f"matches {_times(len(made))}", number, group.root,
                 matches=len(made), alone=len(accepted),
             )  # fmt: skip
         if accepted:
@@ -177,7 +180,7 @@ class _Entry:
             number, _, group = accepted[0]
             return self._report(
                 "shadowed",
-                f"would match {len(accepted)} times, but {' and '.join(names)} took the nodes "
+                f"would match {_times(len(accepted))}, but {' and '.join(names)} took the nodes "
                 f"before: move {self.name} before them",
                 number, group.root, alone=len(accepted), shadowed_by=names,
             )  # fmt: skip

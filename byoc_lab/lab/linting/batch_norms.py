@@ -20,8 +20,9 @@ from byoc_lab.relay.analysis.annotations import skip_annotations
 from byoc_lab.relay.ir.expr import Call, Constant, Expr
 from byoc_lab.relay.ir.module import IRModule
 
+BATCH_NORM = "nn.batch_norm"
 DECOMPOSED = (
-    "nn.batch_norm", "nn.layer_norm", "nn.group_norm", "nn.instance_norm", "nn.l2_normalize",
+    BATCH_NORM, "nn.layer_norm", "nn.group_norm", "nn.instance_norm", "nn.l2_normalize",
 )  # fmt: skip
 """The operators that SimplifyInference replaces by several."""
 

@@ -91,10 +91,6 @@ class Context:
                 return passes[:n]
         return passes
 
-    def after(self, kind: type[Pass]) -> tuple[Pass, ...]:
-        """The passes after the first one of a kind; none if there is none."""
-        return (self.passes or ())[len(self.before(kind)) + 1 :]
-
 
 def context_of(pipeline: Pipeline | None, backend: str | Backend | None) -> Context:
     """The context of a call of `lint`. Raises ArgumentError, UnknownNameError and PassError."""

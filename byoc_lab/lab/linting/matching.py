@@ -20,9 +20,9 @@ from byoc_lab.passes.framework.passes import Pass, Sequential, is_optimizable
 from byoc_lab.passes.framework.predicates import ask_operator
 from byoc_lab.passes.normal_form.to_graph_normal_form import ToGraphNormalForm
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
-from byoc_lab.relay.build_module import bind_params_by_name
-from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, Var
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Var, bind
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.ndarray import array
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns import DFPattern
@@ -63,12 +63,19 @@ class Experiment:
         """The composites that there would be in addition if the module had no lets."""
         return self._gained(ToGraphNormalForm()(self.mod))
 
-    def with_values(self, names: Iterable[str]) -> Counter[str]:
-        """The same if these parameters of @main were bound to values."""
+    def with_values(self, positions: Iterable[int]) -> Counter[str]:
+        """The same if these parameters of @main, tensors of known shape, were bound to values."""
         main = self.mod["main"]
-        values = {p.name_hint: _some_value(p) for p in main.params if p.name_hint in set(names)}
+        values: dict[Var, Expr] = {}
+        for position in positions:
+            ty = main.params[position].checked_type
+            if isinstance(ty, TensorType) and ty.is_static:
+                ones = np.ones(ty.concrete_shape, ty.dtype)
+                values[main.params[position]] = Constant(array(ones))
+        if not values:
+            return Counter()
         variant = self.mod.copy()
-        variant["main"] = bind_params_by_name(main, values)
+        variant["main"] = bind(main, values)
         return self._gained(variant)
 
     def simplified(self) -> Counter[str]:
@@ -150,12 +157,6 @@ class Experiment:
                 if predicate is not None and ask_operator(predicate, node, target):
                     return True
         return False
-
-
-def _some_value(param: Var) -> np.ndarray:
-    ty = param.checked_type
-    assert isinstance(ty, TensorType)
-    return np.ones(ty.concrete_shape, ty.dtype)
 
 
 def _ends(pattern: DFPattern, graph: IndexedGraph) -> list[Expr]:

@@ -30,16 +30,29 @@ def page(rule: LintRule) -> str:
         f"## {rule.code} {rule.name}\n\nSeverity: {rule.severity}. "
         f"Fix: {'yes, proved before it is offered' if repair else 'by hand'}.\n",
         sections[0].replace("\n## ", "\n### ").strip(),
-        f"\n### Example\n\nReported:\n\n```text\n{bad.text}\n```\n",
+        f"\n### Example\n\nReported{_told(bad)}:\n\n```text\n{bad.text}\n```\n",
         *(f"> {line}" for line in str(found[0].message).splitlines()),
     ]
     if repair:
         good = repair.apply().script().strip()
         parts.append(f"\nFixed: {'; '.join(repair.steps)}.\n\n```text\n{good}\n```")
     else:
-        parts.append(f"\nNot reported:\n\n```text\n{rule.VALID[0].text}\n```")
+        good_one = rule.VALID[0]
+        parts.append(f"\nNot reported{_told(good_one)}:\n\n```text\n{good_one.text}\n```")
     parts.append(f"\n### References\n{sections[2].rstrip()}")
     return "\n".join(parts)
+
+
+def _told(sample: Sample) -> str:
+    """What `lint` is told beside the module of a sample, in words."""
+    told = []
+    if isinstance(sample.passes, str):
+        told.append(f"the pipeline `{sample.passes}`")
+    elif sample.passes is not None:
+        told.append(f"the pipeline {', '.join(p.name for p in sample.passes)}")
+    if sample.backend:
+        told.append(f"the back end `{sample.backend}`")
+    return f", with {' and '.join(told)}" if told else ""
 
 
 def all_pages() -> str:

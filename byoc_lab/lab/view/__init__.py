@@ -7,7 +7,7 @@ All three show the same content:
     byoc_lab.lab.view.graph(mod)         the dataflow graph, regions in colour
     trace.save_html("trace.html")        everything in one file that needs no kernel and no network
 
-`byoc_lab.display` calls `mimebundle`, `render_text` and `export_html`.
+`byoc_lab.display` calls `mimebundle`, `render_text`, `export_html` and `figure`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from byoc_lab.lab.view.displays import export_html, mimebundle, render_text
+from byoc_lab.lab.view.figures import figure
 from byoc_lab.lab.view.graph import GraphView, graph
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ __all__ = [
     "Stepper",
     "View",
     "export_html",
+    "figure",
     "graph",
     "mimebundle",
     "render_text",

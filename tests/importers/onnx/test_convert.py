@@ -236,3 +236,32 @@ def test_a_network_of_many_nodes_is_imported_in_linear_time() -> None:
     )
     mod, _ = from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
     assert byoc_lab.evaluate(mod, [np.zeros(4, "float32")]).value.tolist() == [5000.0] * 4
+
+
+def test_a_dynamic_batch_through_shapes_that_are_computed() -> None:
+    """As PyTorch exports x.view(x.shape[0], 5, 4, 8): the other lengths stay known."""
+    b = Builder()
+    batch = b.call("Gather", b.call("Shape", "x"), b.constant(np.array(0)), axis=0)
+    row = b.call("Unsqueeze", batch, b.constant(np.array([0])))
+    shape = b.call("Concat", row, b.constant(np.array([5, 4, 8])), axis=0)
+    heads = b.call("Transpose", b.call("Reshape", "x", shape), perm=[0, 2, 1, 3])
+    scores = b.call("MatMul", heads, b.call("Transpose", heads, perm=[0, 1, 3, 2]))
+    token = b.call("Expand", b.weight(1, 4, 1, 5), b.call("Shape", scores))
+    joined = b.call("Add", scores, token)
+    model = b.model(joined, shape=("batch", 5, 32))
+    mod, _ = from_onnx(model)
+    assert str(mod["main"].ret_type) == "Tensor[(?, 4, 5, 5), float32]"
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    for size in (1, 3):
+        x = np.random.RandomState(size).uniform(-1, 1, (size, 5, 32)).astype(np.float32)
+        found = byoc_lab.evaluate(mod, [x]).value
+        np.testing.assert_allclose(found, session.run(None, {"x": x})[0], rtol=1e-4, atol=1e-5)
+
+
+def test_same_padding_with_a_dynamic_batch() -> None:
+    b = Builder()
+    y = b.call("Conv", "x", b.weight(4, 3, 3, 3), auto_pad="SAME_UPPER", strides=[2, 2])
+    mod, _ = from_onnx(b.model(y, shape=("batch", 3, 7, 8)))
+    assert str(mod["main"].ret_type) == "Tensor[(?, 4, 4, 4), float32]"

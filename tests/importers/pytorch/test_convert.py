@@ -138,6 +138,23 @@ def test_several_inputs_and_outputs_keep_their_order() -> None:
     assert [float(x[0]) for x in found] == [5, 1, 6]
 
 
+def test_outputs_that_are_none_are_left_out() -> None:
+    class Optional(nn.Module):
+        def __init__(self, *values: Any):
+            super().__init__()
+            self.values = values
+
+        def forward(self, x: Any) -> Any:
+            return (*self.values, x) if x.shape[0] else ()
+
+    mod, _ = from_pytorch(Optional(None, None), (X,))
+    np.testing.assert_array_equal(byoc_lab.evaluate(mod, [X.numpy()]).value, X.numpy())
+    with pytest.raises(ImporterError, match="is no tensor; only tensors and None"):
+        from_pytorch(Optional(3), (X,))
+    with pytest.raises(ImporterError, match="returns no tensor"):
+        from_pytorch(Optional(), (torch.ones(0, 3),))
+
+
 def test_spans_carry_the_path_of_the_module() -> None:
     model, inputs = build("mobilenet_v3")
     mod, _ = from_pytorch(model, inputs)

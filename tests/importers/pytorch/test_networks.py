@@ -7,6 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
+import byoc_lab  # noqa: E402
+from byoc_lab.backends.dnnl import native  # noqa: E402
 from byoc_lab.importers.pytorch import from_pytorch  # noqa: E402
 from byoc_lab.lab.checking.tolerances import bounded  # noqa: E402
 
@@ -31,3 +33,14 @@ def test_numbers_are_those_of_pytorch(name: str) -> None:
     (exact,), (tolerance,) = wanted.outputs, wanted.tolerances
     assert (np.abs(theirs - exact) <= tolerance).all()
     assert np.ptp(theirs) > 0
+
+
+@pytest.mark.native
+@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
+@pytest.mark.parametrize("name", ["unet", "encoder_layer", "quantized_conv"])
+def test_what_is_offloaded_computes_the_same(name: str) -> None:
+    model, inputs = build(name)
+    mod, _ = from_pytorch(model, inputs)
+    partitioned = byoc_lab.trace(mod, "dnnl").stages[-1].after
+    assert any("Compiler" in f.attrs for f in partitioned.functions.values())
+    assert byoc_lab.validate(mod, partitioned, [x.numpy() for x in inputs]).ok

@@ -100,7 +100,7 @@ def test_correct_results_are_valid_on_dnnl_and_on_the_host() -> None:
         assert comparison.tolerance < 1e-4 * comparison.scale
     host = validate(net(), build(after, offload=False), [X])
     assert host.ok and not host.regions
-    assert str(report).startswith("valid\n  @tvmgen_default_dnnl_main_0: error ")
+    assert str(report).startswith("valid\n  @tvmgen_default_dnnl_main_0: ok; largest error ")
 
 
 @needs_native
@@ -153,7 +153,7 @@ def test_a_wrong_epsilon_in_a_kernel_is_found() -> None:
 def test_report_as_html() -> None:
     comparison = compare("<output>", np.float32([1, 2]), np.float64([1, 2.5]), 0.1)
     page = Report((), (comparison,))._repr_html_()
-    assert "&lt;output&gt;" in page and "wrong at [1]" in page and "5.00e-01" in page
+    assert "&lt;output&gt;" in page and "WRONG at [1]" in page and "5.00e-01" in page
 
 
 @pytest.mark.parametrize(

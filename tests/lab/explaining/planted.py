@@ -155,6 +155,29 @@ def has_constant_weight(root: relay.Call) -> Any:
 
 
 DNNL = [
+    Planted(
+        "a layer norm that is decomposed", "no-pattern", "nn.layer_norm",
+        lambda: nn.layer_norm(x(2, 4), weight(4), weight(4)), "leave SimplifyInference out",
+        found="mean (from nn.layer_norm, result of @main)",
+    ),
+    Planted(
+        "a norm that nothing computes", "no-pattern", "nn.l2_normalize",
+        lambda: nn.l2_normalize(x(1, 4, 8, 8), 1e-5, [1]), found="sum",
+    ),
+    Planted(
+        "an unknown shape", "predicate", "nn.relu",
+        lambda: nn.relu(relay.var("x", shape=(relay.Any(), 4))),
+    ),
+    Planted("float16", "predicate", "tanh", lambda: relay.tanh(x(2, dtype="float16")), "float32"),
+    Planted(
+        "a gelu that is multiplied in another order", "sub-pattern", "erf",
+        lambda: _gelu(reordered=True), expected="nn.dense", found="multiply (%3)",
+        nearest="dnnl.dense_gelu (5 of 7",
+    ),
+    Planted(
+        "a gelu with another constant", "check", "erf", lambda: _gelu(root_of_two=1.4),
+        nearest="gelu",
+    ),
     Planted("an operator that it does not have", "no-pattern", "sin", lambda: relay.sin(x())),
     Planted(
         "an operator that its table does not offer", "no-pattern", "concatenate",
@@ -214,13 +237,22 @@ DNNL = [
 ]  # fmt: skip
 
 
-def _gelu(leak: bool = False, root: bool = True, let: bool = False) -> relay.Expr:
+def _gelu(
+    leak: bool = False,
+    root: bool = True,
+    let: bool = False,
+    reordered: bool = False,
+    root_of_two: float = 1.41421356,
+) -> relay.Expr:
     data = nn.dense(x(2, 4), weight(4, 4)) if root else relay.transpose(x(2, 4))
-    erf = relay.erf(relay.divide(data, relay.const(1.41421356, "float32")))
+    erf = relay.erf(relay.divide(data, relay.const(root_of_two, "float32")))
     variable = relay.var("e")
     value: relay.Expr = variable if let else erf
     plus = relay.add(value, relay.const(1.0, "float32"))
-    out = relay.multiply(relay.multiply(data, plus), relay.const(0.5, "float32"))
+    half = relay.const(0.5, "float32")
+    out = relay.multiply(relay.multiply(data, plus), half)
+    if reordered:
+        out = relay.multiply(relay.multiply(data, half), plus)
     if let:
         return relay.Let(variable, erf, out)
     return relay.Tuple([out, relay.sin(erf)]) if leak else out

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from byoc_lab.lab.linting import LintRule, Severity, all_rules
+from byoc_lab.lab.linting import LintRule, Severity, all_rules, get_rule
 from byoc_lab.lab.linting.pages import all_pages, page
 
 DOCS = Path(__file__).parents[3] / "docs" / "rules.md"
@@ -18,8 +18,14 @@ def test_a_page_has_what_why_how_an_example_and_a_source(rule: LintRule) -> None
     assert text.startswith(f"## {rule.code} {rule.name}\n\nSeverity: {rule.severity}. Fix: ")
     for heading in ("Why is this bad?", "What to do instead", "Example", "References"):
         assert f"\n### {heading}\n" in text
-    assert "Reported:" in text and "\n> " in text
+    assert "Reported" in text and "\n> " in text
     assert ("Fixed:" in text) is ("proved before it is offered" in text)
+
+
+def test_a_page_says_what_the_linter_was_told() -> None:
+    assert "Reported, with the pipeline MergeComposite:" in page(get_rule("shadowed-pattern"))
+    assert "Reported, with the back end `dnnl`:" in page(get_rule("small-region"))
+    assert "Not reported, with the pipeline `dnnl`:" in page(get_rule("skipped-pass"))
 
 
 def test_the_documentation_is_up_to_date() -> None:

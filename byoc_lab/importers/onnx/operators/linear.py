@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from byoc_lab import relay
 from byoc_lab.importers.onnx.converters import converts
 from byoc_lab.importers.onnx.node import Node
 from byoc_lab.relay.ir.expr import Expr
+
+Shape = tuple[Any, ...]
 
 
 @converts("Gemm")
@@ -88,33 +91,43 @@ def _by_dense(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
 
 
 def _by_batches(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
-    left, right = node.shape(a), node.shape(b)
+    left, right = tuple(node.type_of(a).shape), tuple(node.type_of(b).shape)
     batch = _broadcast(node, left[:-2], right[:-2])
-    flat = math.prod(batch)
-    a, b = _batched(a, left, batch, flat), _batched(b, right, batch, flat)
+    wanted = [-1 if not isinstance(n, int) else n for n in (*batch, left[-2], right[-1])]
+    if len(wanted) > 3 and wanted.count(-1) > 1:
+        node.fail(
+            f"at most one length may be dynamic, found {node.type_of(a)} and {node.type_of(b)}; "
+            f"give the model's inputs their shapes by from_onnx(..., shape={{name: (...)}})"
+        )
+    a, b = _batched(a, left, batch), _batched(b, right, batch)
     turned = node.graph.use_nt_batch_matmul
     b = relay.transpose(b, axes=(0, 2, 1)) if turned else b
     found = relay.nn.batch_matmul(a, b, out_dtype=out_dtype, transpose_b=turned)
-    wanted = (*batch, left[-2], right[-1])
     return found if len(wanted) == 3 else relay.reshape(found, wanted)
 
 
-def _broadcast(node: Node, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+def _broadcast(node: Node, a: Shape, b: Shape) -> Shape:
+    """The batches of a product; lengths that are dynamic on both sides are the same."""
     rank = max(len(a), len(b))
     pairs = zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True)
     found = []
     for x, y in pairs:
-        if x != y and 1 not in (x, y):
-            node.fail(f"batches of shapes {a} and {b} do not match")
+        static = [n for n in (x, y) if isinstance(n, int)]
+        if len(static) == 1 or (len(static) == 2 and x != y and 1 not in (x, y)):
+            node.fail(f"batches of shapes {a} and {b} do not match, or one of them is dynamic")
         found.append(y if x == 1 else x)
     return tuple(found)
 
 
-def _batched(x: Expr, shape: tuple[int, ...], batch: tuple[int, ...], flat: int) -> Expr:
+def _batched(x: Expr, shape: Shape, batch: Shape) -> Expr:
     """`x` broadcast to the batches, as one dimension of them."""
-    if shape[:-2] != batch:
+    static = all(isinstance(n, int) for n in (*batch, *shape))
+    if static and shape[:-2] != batch:
         x = relay.broadcast_to(x, (*batch, *shape[-2:]))
-    return x if len(batch) == 1 else relay.reshape(x, (flat, *shape[-2:]))
+    if len(batch) == 1:
+        return x
+    flat = math.prod(batch) if static else -1
+    return relay.reshape(x, (flat, *(-1 if not isinstance(n, int) else n for n in shape[-2:])))
 
 
 @converts("Einsum")

@@ -91,7 +91,7 @@ def qlinear_conv(node: Node) -> Expr:
         node.fail(f"quantized convolutions have 2 dimensions, found {len(window.kernel)}")
     pads = window.pads
     if window.same:
-        pads = window.same_pads(node.shape(data)[2:])
+        pads = window.same_pads(node.sizes(data))
     data_scale, data_zero = _scale(node, 1), _zero(node, 2)
     weight_scale, weight_zero = _scale(node, 4), _zero(node, 5)
     found = qnn.conv2d(
@@ -118,7 +118,7 @@ def qlinear_conv(node: Node) -> Expr:
 def conv_integer(node: Node) -> Expr:
     data, weight = node[0], node[1]
     window = Window(node, kernel_of(node, weight))
-    pads = window.same_pads(node.shape(data)[2:]) if window.same else window.pads
+    pads = window.same_pads(node.sizes(data)) if window.same else window.pads
     one = relay.const(1.0)
     return qnn.conv2d(
         data,

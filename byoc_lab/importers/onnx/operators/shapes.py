@@ -22,7 +22,8 @@ def reshape(node: Node) -> Expr:
     if wanted is None:
         if allowzero:
             node.fail("allowzero needs a constant shape (input 1): Relay copies a length for 0")
-        return relay.reshape(node[0], node[1])
+        lengths = node.lengths(1)
+        return relay.reshape(node[0], node[1] if lengths is None else lengths)
     return relay.reshape(node[0], [int(n) for n in wanted.ravel()], allowzero=allowzero)
 
 
@@ -138,7 +139,15 @@ def _expanded_at_run_time(node: Node) -> Expr:
     if missing < 0:
         ones = Constant(np.ones(-missing, np.int64))
         wanted = relay.concatenate([ones, wanted], axis=0)
-    return relay.broadcast_to(x, relay.maximum(lengths, wanted))
+    found = relay.broadcast_to(x, relay.maximum(lengths, wanted))
+    known = node.graph.settle.numbers(wanted)
+    if known is None:
+        return found
+    pairs = zip((1,) * missing + have, known.tolist()[max(0, -missing) :], strict=False)
+    result = [h if h != 1 else w for h, w in pairs]
+    if result.count(None) != 1 or len(result) != max(len(have), len(known)):
+        return found
+    return relay.reshape(found, [-1 if n is None else n for n in result])
 
 
 @converts("Tile")

@@ -56,7 +56,7 @@ class Window:
         """`data` padded for SAME; unchanged otherwise."""
         if not self.same:
             return data
-        pads = self.same_pads(self.node.shape(data, "the size of the data, for auto_pad,")[2:])
+        pads = self.same_pads(self.node.sizes(data))
         if not any(pads):
             return data
         half = len(self.kernel)
@@ -114,7 +114,7 @@ def conv_transpose(node: Node) -> Expr:
     pads = window.pads
     wanted = node.attr("output_shape", None)
     if wanted is not None or window.same:
-        sizes = node.shape(data, "the size of the data")[2:]
+        sizes = node.sizes(data)
         if wanted is None:
             wanted = [n * s for n, s in zip(sizes, window.strides, strict=True)]
         pads, extra = _transposed_pads(window, sizes, wanted[-count:], extra)
@@ -234,7 +234,7 @@ def average_pool(node: Node) -> Expr:
     window = Window(node, node.attr("kernel_shape"))
     pads = window.pads
     if window.same:
-        pads = window.same_pads(node.shape(data)[2:])
+        pads = window.same_pads(node.sizes(data))
     return getattr(relay.nn, f"avg_pool{len(window.kernel)}d")(
         data,
         pool_size=window.kernel,
@@ -253,7 +253,7 @@ def lp_pool(node: Node) -> Expr:
     data, dtype = node[0], node.dtype(node[0])
     window = Window(node, node.attr("kernel_shape"))
     p = float(node.attr("p", 2))
-    pads = window.same_pads(node.shape(data)[2:]) if window.same else window.pads
+    pads = window.same_pads(node.sizes(data)) if window.same else window.pads
     means = getattr(relay.nn, f"avg_pool{len(window.kernel)}d")(
         relay.power(relay.abs(data), relay.const(p, dtype)),
         pool_size=window.kernel,

@@ -42,6 +42,18 @@ MESSAGES = (
         ("AssertionError: qnn.conv2d doesn't have an FTVMStrategy registered.",),
     ),
     Message(
+        "qnn-not-lowered",
+        ("Please run QNN Canonicalize pass",),
+        r"(?P<name>qnn\.\w+) is currently only supported with Hexagon\. Please run QNN Canonic",
+        "TVM 0.9 to 0.19",
+        "{name} is neither in a region nor replaced: the pass that writes quantized operators as "
+        "plain ones did not run",
+        "Run qnn.transform.CanonicalizeOps, which relay.build does unless it is disabled, or "
+        "offload the operator",
+        ("RuntimeError: qnn.conv2d is currently only supported with Hexagon. Please run QNN "
+         "Canonicalize pass to decompose this op into supported ops.",),
+    ),
+    Message(
         "unknown-composite",
         ("Unknown composite function", "Unrecognized DNNL pattern", "Unsupported composite"),
         r"(?:Unknown composite function|Unrecognized DNNL pattern|Unsupported composite"
@@ -56,15 +68,28 @@ MESSAGES = (
         lesson="fused-ops",
     ),
     Message(
+        "composite-refused",
+        ("Expects a single op.", "Expects op to be"),
+        r"Expects a single op\.|Expects op to be \S+",
+        "TVM 0.7 to 0.19",
+        "The code generator gets a composite where it can translate single operators only, or a "
+        "composite of another shape than it was written for",
+        "Take the pattern out of the table of this compiler, or implement its composite in the "
+        "code generator",
+        ("InternalError: Check failed: (op_node) is false: Expects a single op.",),
+        lesson="fused-ops",
+    ),
+    Message(
         "unsupported-op",
-        ("Unsupported op",),
-        r"Unsupported op(?:erator)?:? ?(?P<name>[\w.]*)",
+        ("Unsupported op", "Unrecognized op"),
+        r"Un(?:supported|recognized) op(?:erator)?:? ?(?:#\[version[^\n]*\n)?(?P<name>[\w.]*)",
         ANY_TVM,
         "A region has an operator that the code generator cannot translate: {name}",
         "Make the predicate (target.<compiler>) or the pattern's check refuse it, so that it stays "
         "on the host",
         ("TVMError: Unsupported op: AttrStmt(nn.batch_norm)",
-         "Check failed: Unsupported op: nn.conv3d"),
+         "Check failed: Unsupported op: nn.conv3d", "TVMError: Unrecognized op",
+         "TVMError: Unsupported op: #[version = \"0.0.5\"]\nnn.relu"),
     ),
     Message(
         "no-json-runtime",

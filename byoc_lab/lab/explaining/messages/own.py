@@ -26,8 +26,8 @@ MESSAGES = (
         (" contains free variables: [%",),
         r"@(?P<function>\S+) contains free variables: \[(?P<variables>%[^\]]{0,2000})",
         HERE,
-        "@{function} uses {variables}, which it does not bind. Where PartitionGraph made it, a "
-        "region has an input without compiler_begin, or one that is opened and never closed",
+        "@{function} uses variables that it does not bind{variables}. Where PartitionGraph made "
+        "it, a region has an input without compiler_begin, or one that is opened and never closed",
         "byoc_lab.lint of the annotated module names the edge",
         ("FreeVariableError: @dnnl_main_6 contains free variables: [%data, %w]. A global function "
          "may only use its own parameters;",),

@@ -4,27 +4,58 @@ from __future__ import annotations
 
 from byoc_lab.lab.explaining.messages.record import Message
 
-VARIABLES = r"(?P<variables>[^\]]{0,2000})"
+VARIABLES = r"free variables: \[(?P<variables>(?:relay\.)?Var\([^\n]{0,2000})"
+FUNCTION = r"fv\.size\(\) == 0 ?\(\d+ vs\. 0\) ?: ?Function:\s*fn \("
+TO_VARIABLES = r"[^\n]*\{\n[\s\S]{0,150000}?" + VARIABLES
 ANY_TVM = "TVM 0.6 to 0.19"
+OPEN = (
+    "is the input of a region that was opened and has no end, so that no function was made of it: "
+    "a compiler_begin without its compiler_end, one more begin in a region, a value of a region "
+    "that is used outside without its end, or a begin around the value of a let, as AnnotateTarget "
+    "writes it"
+)
+CLOSE = (
+    "Put the compiler_end where the value of the region leaves, and use the end outside; remove a "
+    "begin on the value of a let (byoc_lab's AnnotateTarget writes none), or run ToGraphNormalForm "
+    "first"
+)
+OPEN_RULES = ("BYL002", "BYL010", "BYL004", "BYL003", "BYL008", "BYL006")
+NESTED_RULES = ("BYL003", "BYL001", "BYL008", "BYL004")
 
 MESSAGES = (
+    Message(
+        "nested-region",
+        ("fv.size() == 0",),
+        FUNCTION + r"[^\n]*Compiler=\"(?P<compiler>[^\"\n]+)\"" + TO_VARIABLES,
+        "TVM 0.8 to 0.19",
+        "The function that PartitionGraph made of a region of {compiler} uses variables of another "
+        "function{variables}: the region uses a value of @main, or the end of another region, on "
+        "an argument that has no compiler_begin, so that one region is nested in another",
+        "Put compiler_begin on every argument of a region that comes from outside: on parameters, "
+        "on constants, and on the results of other regions",
+        (
+            "Check failed: fv.size() == 0 (2 vs. 0) : Function:\nfn (%dnnl_6_i0: Tensor[(16), "
+            "float32], global_symbol=\"dnnl_main_6\", Primitive=1, Compiler=\"dnnl\") {\n  "
+            "free_var %data;\n  @dnnl_main_0(%data)\n}\ncontains free variables: [Var(data, "
+            "ty=TensorType([1, 3], float32)), Var(w, ty=TensorType([16], float32))]",
+        ),
+        NESTED_RULES,
+        "nested-partition",
+    ),
     Message(
         "open-region",
         ("free variables: [Var(",),
         r"free variables: \[Var\((?P<variable>\w+?_\d+_i\d+),",
         "TVM 0.7 to 0.19",
-        "%{variable} is the input of a region that was opened and has no end, so that no function "
-        "was made of it: a compiler_begin without its compiler_end, or around the value of a let, "
-        "as AnnotateTarget writes it",
-        "Remove the begin on the value of the let (byoc_lab's AnnotateTarget writes none), or run "
-        "ToGraphNormalForm first; otherwise put the compiler_end where the region's value leaves",
+        "%{variable} " + OPEN,
+        CLOSE,
         (
             "Check failed: fv.size() == 0 (2 vs. 0) : There are free variables: "
             "[Var(match_key_4_i0, ty=TensorType([], int32)), Var(match_key_8_i0, "
             "ty=TensorType([], int32))].",
             "contains free variables: [Var(dnnl_0_i0, ty=TensorType([1, 3], float32))]",
         ),
-        ("BYL002", "BYL010"),
+        OPEN_RULES,
         "let-bound-calls",
     ),
     Message(
@@ -39,38 +70,52 @@ MESSAGES = (
         ("BYL002",),
     ),
     Message(
-        "nested-region",
-        ("free variables: [Var(",),
-        r"free variables: \[" + VARIABLES,
-        ANY_TVM,
-        "A function was made that uses variables of another function: {variables}. Where "
-        "PartitionGraph made it, a region uses a value of @main, or the end of another region, on "
-        "an argument that has no compiler_begin, so that one region is nested in another",
-        "Put compiler_begin on every argument of a region that comes from outside: on parameters, "
-        "on constants, and on the results of other regions",
+        "open-region-in-function",
+        ("fv.size() == 0",),
+        FUNCTION + r"(?:(?!Compiler=)[^\n])*\{\n[\s\S]{0,150000}?" + VARIABLES,
+        "TVM 0.8 to 0.19",
+        "A function uses variables that it does not bind{variables}. If PartitionGraph left it "
+        "so, each " + OPEN,
+        CLOSE,
         (
-            "Check failed: fv.size() == 0 (6 vs. 0) : Function:\nfn (%dnnl_6_i0) { free_var %data; "
-            "@dnnl_main_0(%data) }\ncontains free variables: [Var(data, ty=TensorType([1, 3, 224, "
-            "224], float32)), Var(layer1_weight, ty=TensorType([16, 3, 3, 3], float32))]",
+            "Check failed: fv.size() == 0 (1 vs. 0) : Function:\nfn (%x: Tensor[(2, 2), float32]) "
+            "-> Tensor[(2, 2), float32] {\n  free_var %x1: Tensor[(2, 2), float32];\n  "
+            "nn.relu(%x1)\n}\ncontains free variables: [Var(x, ty=TensorType([2, 2], float32))]",
+        ),
+        OPEN_RULES,
+        "let-bound-calls",
+    ),
+    Message(
+        "free-variables",
+        ("free variables: [Var(", "free variables: [relay.Var("),
+        VARIABLES,
+        ANY_TVM,
+        "A function uses variables that it does not bind{variables}. Where PartitionGraph made it, "
+        "a region uses a value of @main, or the end of another region, on an argument that has no "
+        "compiler_begin; where @main uses them, a region was opened and has no end",
+        "Put compiler_begin on every argument of a region that comes from outside, and a "
+        "compiler_end where its value leaves",
+        (
             "ValueError: There are free variables: [Var(x, ty=TensorType([10], float32))] in "
             "function: fn () { %x }",
         ),
-        ("BYL003", "BYL001", "BYL004"),
+        (*NESTED_RULES, "BYL002", "BYL010", "BYL006"),
         "nested-partition",
     ),
     Message(
         "inconsistent-arguments",
         ("Arg regions are inconsistent",),
-        r"Arg regions are inconsistent(?:: ?(?P<node>[^\n]{1,300}))?",
+        r"Arg regions are inconsistent(?:: ?(?:#\[version[^\n]*\n(?:[^\n]*;\n)*)?"
+        r"(?P<node>[^\n]{1,300}))?",
         "TVM 0.7 to 0.19",
-        "A call has some arguments inside a region and some outside; constants count too{node}",
+        "A call has some arguments inside a region and some outside{node}. Constants count, too",
         "Put compiler_begin on the arguments that come from outside. If a pass after "
         "AnnotateTarget made them (SimplifyInference makes constants of a batch norm), run it "
         "before",
         ("Check failed: region.defined() == arg_region.defined() (1 vs. 0) : Arg regions are "
          "inconsistent: add(%0, 1e-05f)",
          "InternalError: Check failed: (region.defined() == arg_region.defined()) is false: Arg "
-         "regions are inconsistent: #[version = \"0.0.5\"]\nfree_var %x"),
+         "regions are inconsistent: #[version = \"0.0.5\"]\nfree_var %x;\nadd(%x, %y)"),
         ("BYL001", "BYL015"),
         "batch-norm",
     ),
@@ -144,9 +189,8 @@ MESSAGES = (
     ),
     Message(
         "untyped",
-        ("the type checker has not populated the checked_type field",
-         "The type checker has not populated the checked_type field"),
-        r"[Tt]he type checker has not populated the checked_type field"
+        ("he type checker has not populated the checked_type",),
+        r"[Tt]he type checker has not populated the checked_type(?: field)?"
         r"(?: for (?P<node>[^\n]{1,200}))?",
         ANY_TVM,
         "A pass needs types, and the module has none{node}: a pass that is called by itself does "
@@ -172,12 +216,24 @@ MESSAGES = (
         r"Segmentation fault|SIGSEGV|maximum recursion depth exceeded",
         ANY_TVM,
         "The process ran out of stack. In MergeCompilerRegions and PartitionGraph it means that a "
-        "region needs its own result: a value leaves it, is used outside and comes back; in other "
-        "places, that the graph is too deep",
+        "region needs its own result (a value leaves it, is used outside and comes back), or that "
+        "a compiler_end names no compiler; in other places, that the graph is too deep",
         "End the region at the value that leaves, and begin another after it; annotate the code "
         "between for 'default', so that MergeCompilerRegions sees it",
         ("Segmentation fault (core dumped)",
          "RecursionError: maximum recursion depth exceeded while calling a Python object"),
-        ("BYL007",),
+        ("BYL007", "BYL013", "BYL005", "BYL003"),
+    ),
+    Message(
+        "null-object",
+        ("(ptr != nullptr) is false",),
+        r"\(ptr != nullptr\) is false",
+        "TVM 0.13 to 0.19",
+        "A pass got nothing where it needs an object. In the passes of regions: a compiler_begin "
+        "or compiler_end without attributes, which names no compiler",
+        "Give the annotation its compiler: compiler_begin(x, \"dnnl\") in Python; in text "
+        "compiler=\"dnnl\", attrs_type_key=\"relay.attrs.CompilerAttrs\"",
+        ("InternalError: Check failed: (ptr != nullptr) is false:",),
+        ("BYL005",),
     ),
 )  # fmt: skip

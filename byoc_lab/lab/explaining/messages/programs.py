@@ -84,6 +84,18 @@ MESSAGES = (
         ("ValueError: Cannot find global var \"main_0\" in the Module",),
     ),
     Message(
+        "null-node",
+        ("Found null pointer node while traversing AST",),
+        r"Found null pointer node while traversing AST",
+        "TVM 0.10 to 0.19",
+        "A module has a hole where an expression has to be. The parser leaves one for a variable "
+        "that nothing declares; a pass or a mutator does where it returns None",
+        "Look for a variable that is used and not declared, and for a visit function without "
+        "return",
+        ("InternalError: Check failed: (n.defined()) is false: Found null pointer node while "
+         "traversing AST. The previous pass may have generated invalid data.",),
+    ),
+    Message(
         "not-equal",
         ("StructuralEqual check failed",),
         r"StructuralEqual check failed(?:, caused by lhs at (?P<path>[^\s:]+))?",

@@ -30,6 +30,36 @@ MESSAGES = (
          "Var(x) at (nullptr)",),
     ),
     Message(
+        "do-not-broadcast",
+        ("Incompatible broadcast type",),
+        r"Incompatible broadcast type (?P<left>[^\n]{1,200}?) and (?P<right>Tensor[^\n]{1,200})",
+        "TVM 0.7 to 0.19",
+        "The operands of an operator have shapes that do not broadcast: {left} and {right}",
+        "Compare the shapes from the right: lengths must be equal, or one of them 1. The bias of a "
+        "convolution in NCHW has the shape (channels, 1, 1), or goes into nn.bias_add",
+        ("Incompatible broadcast type TensorType([2, 2], float32) and TensorType([3], float32)",),
+    ),
+    Message(
+        "concatenated-shapes",
+        ("relay.concatenate requires all tensors",),
+        r"relay\.concatenate requires all tensors have the same shape",
+        "TVM 0.6 to 0.19",
+        "The tensors of a concatenate differ in another dimension than that of its axis",
+        "Check its axis, and the shapes of its operands",
+        ("TVMError: relay.concatenate requires all tensors have the same shape on "
+         "non-concatenating axes",),
+    ),
+    Message(
+        "under-constrained",
+        ("unable to infer a type for this expression",),
+        r"was unable to infer a type for this expression",
+        "TVM 0.7 to 0.19",
+        "Nothing determines the type of an expression: a variable has no type, or another error, "
+        "which is reported beside this one, is in the way",
+        "Read the other messages first; give each variable a shape and a dtype",
+        ("The type inference pass was unable to infer a type for this expression.",),
+    ),
+    Message(
         "diagnostics",
         ("one or more error diagnostics were emitted",),
         r"one or more error diagnostics were emitted",

@@ -6,14 +6,16 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject, called
-from byoc_lab.lab.linting.batch_norms import DECOMPOSED, fold_then_annotate
+from byoc_lab.lab.linting.batch_norms import BATCH_NORM, DECOMPOSED, fold_then_annotate
+from byoc_lab.lab.linting.context import Context
 from byoc_lab.lab.linting.edits import Proposal
 from byoc_lab.lab.linting.subject import DEFAULT
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
-from byoc_lab.relay.ir.expr import Call, Op
+from byoc_lab.relay.ir.expr import Call, Op, TupleGetItem
 
 _T = "Tensor[(1, 2, 4, 4), float32]"
 _S = "Tensor[(2), float32]"
@@ -35,6 +37,11 @@ def _right() -> Sequence[Pass]:
 
 
 def _too_late() -> Sequence[Pass]:
+    merged = [AnnotateTarget("dnnl"), MergeCompilerRegions()]
+    return [*merged, SimplifyInference(), PartitionGraph()]
+
+
+def _unmerged() -> Sequence[Pass]:
     return [AnnotateTarget("dnnl"), SimplifyInference(), PartitionGraph()]
 
 
@@ -55,7 +62,11 @@ class BatchNormInRegion(LintRule):
     """
 
     code, name = "BYL023", "batch-norm-in-region"
-    VALID = (Sample(_PLAIN, pipeline=_right), Sample(_ANNOTATED))
+    VALID = (
+        Sample(_PLAIN, pipeline=_right),
+        Sample(_PLAIN, pipeline=_unmerged),  # an annotation hides the batch norm from its .0
+        Sample(_ANNOTATED),
+    )
     INVALID = (
         Sample(_ANNOTATED, points_at="nn.batch_norm", pipeline=lambda: [SimplifyInference()]),
         Sample(_PLAIN, points_at="nn.batch_norm", pipeline=_too_late),
@@ -67,7 +78,7 @@ class BatchNormInRegion(LintRule):
             return
         norms = [n for n in subject.nodes if isinstance(n, Call) and n.op_name in DECOMPOSED]
         if subject.annotated:
-            norms = [n for n in norms if _in_region(n, subject)]
+            norms = [n for n in norms if _in_region(n, subject) and _is_visible(n, subject)]
         else:
             norms = [n for n in norms if self._will_be_annotated(n, subject)]
         if not norms:
@@ -89,6 +100,15 @@ class BatchNormInRegion(LintRule):
             proposals=[annotate] if subject.annotated else (),
         )
 
+    def _merged_before(self, context: Context) -> bool:
+        """Whether the annotations inside regions are removed before SimplifyInference runs."""
+        for p in context.while_annotated():
+            if isinstance(p, SimplifyInference):
+                return False
+            if isinstance(p, MergeCompilerRegions):
+                return True
+        return False
+
     def _will_be_annotated(self, norm: Call, subject: Subject) -> bool:
         context = subject.context
         passes = [p for p in context.running if isinstance(p, AnnotateTarget)]
@@ -96,9 +116,19 @@ class BatchNormInRegion(LintRule):
             isinstance(p, SimplifyInference) for p in context.before(AnnotateTarget)
         ):
             return False
+        if norm.op_name == BATCH_NORM and not self._merged_before(context):
+            return False
         op = norm.op
         assert isinstance(op, Op)
         return any(p.predicate(op, t) is not None for p in passes for t in p.targets)
+
+
+def _is_visible(norm: Call, subject: Subject) -> bool:
+    """Whether SimplifyInference sees it: a batch norm only through field 0 of its result."""
+    users = subject.users[norm]
+    return norm.op_name != BATCH_NORM or any(
+        isinstance(u, TupleGetItem) and u.index == 0 for u in users
+    )
 
 
 def _in_region(node: Call, subject: Subject) -> bool:

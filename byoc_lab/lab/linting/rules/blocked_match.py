@@ -82,10 +82,6 @@ class BlockedMatch(LintRule):
         experiment = Experiment(mod, context)
         try:
             experiment.run()
-            yield from self._let(experiment, home)
-            yield from self._unbound(experiment, mod, home)
-            yield from self._norm(experiment, home)
-            yield from self._outside_user(experiment, mod, home)
         except ByocLabError as error:
             yield self.finding(
                 f"the pipeline fails on this module, up to MergeComposite: {error}",
@@ -93,8 +89,16 @@ class BlockedMatch(LintRule):
                 None,
                 severity=Severity.ERROR,
             )
+            return
+        for blocker in (self._let, self._unbound, self._norm, self._outside_user):
+            try:
+                yield from blocker(experiment, mod, home)
+            except ByocLabError:
+                continue  # a variant of the module that cannot be made shows nothing
 
-    def _let(self, experiment: Experiment, home: Mapping[Expr, str]) -> Iterator[Finding]:
+    def _let(
+        self, experiment: Experiment, mod: IRModule, home: Mapping[Expr, str]
+    ) -> Iterator[Finding]:
         bound = {n.value: n.var for n in home if isinstance(n, Let) and isinstance(n.value, Call)}
         if not bound or experiment.runs(ToGraphNormalForm):
             return
@@ -118,7 +122,9 @@ class BlockedMatch(LintRule):
         calls = [n for n in home if isinstance(n, Call)]
         data = {a for n in calls for a in n.args[:1]}
         params = [p for p in mod["main"].params if p not in data]
-        gained = experiment.with_values([p.name_hint for p in params]) if params else Counter()
+        gained = experiment.with_values(
+            n for n, p in enumerate(mod["main"].params) if p not in data
+        )
         operators = experiment.operators(gained)
         users = [n for n in calls if called(n) in operators and not set(params).isdisjoint(n.args)]
         if users:
@@ -133,7 +139,9 @@ class BlockedMatch(LintRule):
                 home,
             )
 
-    def _norm(self, experiment: Experiment, home: Mapping[Expr, str]) -> Iterator[Finding]:
+    def _norm(
+        self, experiment: Experiment, mod: IRModule, home: Mapping[Expr, str]
+    ) -> Iterator[Finding]:
         norms: list[Expr] = [n for n in home if isinstance(n, Call) and n.op_name in DECOMPOSED]
         if not norms or experiment.runs(SimplifyInference):
             return
@@ -150,8 +158,11 @@ class BlockedMatch(LintRule):
     def _outside_user(
         self, experiment: Experiment, mod: IRModule, home: Mapping[Expr, str]
     ) -> Iterator[Finding]:
-        typed = (n for f in experiment.mod.functions.values() for n in post_order(f))
-        given = dict(zip(typed, home, strict=True))
+        typed = [n for f in experiment.mod.functions.values() for n in post_order(f)]
+        distinct = dict.fromkeys(typed)
+        if len(distinct) != len(home):
+            return  # inference made nodes: those of the module cannot be told
+        given = dict(zip(distinct, home, strict=True))
         for escape in experiment.escapes():
             value, user = given[escape.value], given[escape.user]
             yield self._blocked(

@@ -79,6 +79,8 @@ class TestSarif:
         assert driver["name"] == "byoc-lab"
         ids = [rule["id"] for rule in driver["rules"]]
         assert len(ids) == len(set(ids)), "3.49.3: an id is used once"
+        for rule in driver["rules"]:
+            assert rule["shortDescription"]["text"].endswith(".")
 
     def test_every_result_has_a_message_and_a_known_level(self, log: dict[str, Any]) -> None:
         """Sections 3.27.5 (ruleId), 3.27.6 (ruleIndex), 3.27.10 (level), 3.27.11 (message)."""

@@ -1,0 +1,60 @@
+"""run a module through a pipeline, and compare its numbers with a reference in float64"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+from byoc_lab.commands.shared import INPUT, NO, OK, read_module
+from byoc_lab.errors import InputError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help=INPUT)
+    parser.add_argument(
+        "--pipeline", default="dnnl", help="the name of the pipeline (default: dnnl)"
+    )
+    parser.add_argument(
+        "--inputs",
+        type=Path,
+        metavar="FILE.npz",
+        help="an array for each parameter, by its name; without it several sets from --seed",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of inputs and tolerances (default: 0)")
+    parser.add_argument(
+        "--detail",
+        choices=("region", "operator"),
+        default="region",
+        help="operator: check each kernel of a region too",
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--figure", type=Path, help="write the figure of the report to this file")
+
+
+def run(options: argparse.Namespace) -> int:
+    """0 if the numbers are right, else 1."""
+    from byoc_lab import trace, validate
+
+    mod = read_module(options.model)
+    inputs = None if options.inputs is None else read_arrays(options.inputs)
+    result = trace(mod, options.pipeline).result
+    report = validate(mod, result, inputs, detail=options.detail, seed=options.seed)
+    print(report.to_json() if options.format == "json" else report)
+    if options.figure:
+        report.plot().savefig(options.figure)
+    return OK if report.ok else NO
+
+
+def read_arrays(path: Path) -> Mapping[str, Any]:
+    """The arrays of an .npz file. Raises InputError for a file that is none, and OSError."""
+    import numpy as np
+
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (ValueError, TypeError, AttributeError, EOFError, KeyError, BadZipFile) as error:
+        message = f"{path} is no file of arrays by name, as numpy.savez writes it"
+        raise InputError(message) from error

@@ -1,0 +1,52 @@
+"""`byoc-lab validate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from byoc_lab import cli
+from byoc_lab.backends.dnnl import native
+from tests.cli.samples import CLEAN
+
+pytestmark = pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
+NET = """#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(8, 8), float32]) {
+  %0 = nn.dense(%x, %w, units=8);
+  nn.relu(tanh(%0))
+}
+"""
+
+
+def test_right_numbers(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(NET)
+    np.savez(tmp_path / "x.npz", x=np.ones((1, 8), "float32"), w=np.eye(8, dtype="float32"))
+    figure = tmp_path / "report.png"
+    options = ["--inputs", str(tmp_path / "x.npz"), "--figure", str(figure)]
+    assert cli.main(["validate", str(file), *options, "--detail", "operator"]) == cli.OK
+    out = capsys.readouterr().out
+    assert out.startswith("valid\n") and "inputs: given" in out and "nn.dense" in out
+    assert figure.stat().st_size > 10_000
+
+
+def test_inputs_from_a_seed_and_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(NET)
+    assert cli.main(["validate", str(file), "--format", "json", "--seed", "3"]) == cli.OK
+    report = json.loads(capsys.readouterr().out)
+    assert report["ok"] and all("seed 3" in line for line in report["inputs"])
+    assert {"largest_error", "place", "quantiles", "ulps"} <= set(report["outputs"][0])
+
+
+def test_wrong_usage(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(CLEAN)
+    other = tmp_path / "x.npz"
+    for content in (b"no archive", b"PK\x03\x04 damaged", b""):
+        other.write_bytes(content)
+        assert cli.main(["validate", str(file), "--inputs", str(other)]) == cli.USAGE
+        assert "is no file of arrays by name" in capsys.readouterr().err
+    np.savez(other, y=np.ones(3))
+    assert cli.main(["validate", str(file), "--inputs", str(other)]) == cli.USAGE
+    assert cli.main(["validate", str(file), "--inputs", str(tmp_path / "none")]) == cli.USAGE
