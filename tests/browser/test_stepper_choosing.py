@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from .widget_page import NewPage, model, mount
+from .widget_page import NewPage, drawn, model, mount
 
 pytestmark = pytest.mark.browser
 
@@ -41,6 +41,8 @@ def test_the_choice_stays_from_stage_to_stage(new_page: NewPage, chain_state: An
 
 def test_a_box_chooses_its_line(new_page: NewPage, mobilenet_state: Any) -> None:
     root = mount(new_page(), mobilenet_state)
+    root.get_by_label("Open all groups").click()
+    drawn(root)
     box = root.locator(".byl-box.byl-op").nth(8)
     ident = box.get_attribute("data-ids").split()[0]
     box.click()
@@ -101,6 +103,8 @@ def test_findings_lead_to_their_node_and_back(new_page: NewPage, chain_state: An
     assert root.get_attribute("data-selected") == finding["node"]
     root.press("Escape")
     card.click()
+    assert root.locator(".byl-box.byl-chosen").is_visible()
+    root.press("1")
     assert root.locator(f'code.byl-chosen[data-id="{finding["node"]}"]').first.is_visible()
 
 
@@ -121,6 +125,9 @@ def test_rewrites_and_changes_lead_to_nodes(new_page: NewPage, mobilenet_state: 
     assert stage["events"][0]["reason"] in cards.first.text_content()
     cards.nth(5).click()
     assert root.get_attribute("data-selected") == stage["events"][5]["after"]
+    drawn(root)
+    root.locator(".byl-box.byl-chosen").wait_for()
+    root.press("1")
     assert root.locator("code.byl-chosen").first.is_visible()
     root.press("4")
     assert root.locator('[data-panel="changes"] .byl-card').count() == stage["changes_total"]

@@ -46,18 +46,19 @@ def test_the_text_on_the_page_is_the_module(new_page: NewPage, chain_state: Any)
 def test_side_by_side_and_below_each_other(new_page: NewPage, chain_state: Any) -> None:
     root = mount(new_page(), chain_state, index=1)
     pane = root.locator(".byl-diff")
+    assert pane.get_attribute("data-layout") == "unified", "the text is narrow"
+    root.press("s")
     assert pane.get_attribute("data-layout") == "split"
     assert len(lines(root, "b")) > 0
-    root.press("s")
-    assert pane.get_attribute("data-layout") == "unified"
     root.locator('[data-toggle="split"]').click()
-    assert pane.get_attribute("data-layout") == "split"
+    assert pane.get_attribute("data-layout") == "unified"
 
 
 def test_words_that_changed_are_marked_and_numbers_are_not(
     new_page: NewPage, chain_state: Any
 ) -> None:
     root = mount(new_page(), chain_state, index=1)
+    root.press("s")
     row = root.locator('.byl-row[data-kind="changed"]').first
     before = row.locator('code[data-side="b"] .byl-word').all_text_contents()
     assert before == ["%data", "%layer1_weight"]
@@ -74,7 +75,7 @@ def test_types_are_hidden_until_asked_for(new_page: NewPage, chain_state: Any) -
 
 
 def test_a_change_of_types_alone_is_shown(new_page: NewPage) -> None:
-    state = trace_state(chain(), graphs=False)
+    state = trace_state(chain())
     stage = state["stages"][1]
     lines_ = state["modules"][stage["after"]]["lines"]
     lines_[1][0] = "  %0 = f(%x) /* ty=int8 */;"
@@ -93,7 +94,8 @@ def test_lines_that_moved_are_told_from_new_ones(new_page: NewPage) -> None:
     assert set(went.locator(".byl-sign").all_text_contents()) == {"↗"}
     assert set(came.locator(".byl-sign").all_text_contents()) == {"↘"}
     assert "compiler_begin" not in " ".join(went.all_text_contents())
-    assert root.locator(".byl-fresh").count() == 0, "no operator is new"
+    assert root.locator(".byl-op.byl-fresh").count() == 0, "no operator is new"
+    assert root.locator(".byl-external.byl-fresh").count() == 2, "the functions are"
     went.first.locator("code .byl-t-op").click()
     assert came.first.locator("code.byl-chosen").is_visible()
 
@@ -146,7 +148,7 @@ def test_one_module_has_no_stages(new_page: NewPage) -> None:
     assert not root.locator(".byl-stages").is_visible()
     assert not root.locator(".byl-nav").count()
     assert [t.get_attribute("data-tab") for t in root.locator("[role=tab]").all()] == [
-        "graph",
+        "text",
         "findings",
     ]
     assert root.locator("code").count() == len(mod.astext(False, header=False).splitlines())

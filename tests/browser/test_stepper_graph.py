@@ -2,41 +2,119 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from byoc_lab.lab.view.state import trace_state
-from tests.lab.view.samples import chain
+from byoc_lab.lab.view.parts import Parts
+from tests.lab.view.samples import mobilenet
 
-from .widget_page import NewPage, mount
+from .widget_page import NewPage, drawn, mount
 
 pytestmark = pytest.mark.browser
 
 
-def test_the_graph_pans_and_zooms(new_page: NewPage, mobilenet_state: Any) -> None:
+@pytest.mark.parametrize("index", range(len(mobilenet())))
+def test_mobilenet_fits_one_screen_in_large_type(
+    new_page: NewPage, mobilenet_state: Any, index: int
+) -> None:
+    """At every stage all boxes are inside the canvas, with type of 16 px or more."""
+    page = new_page(viewport={"width": 1600, "height": 1000})
+    root = mount(page, mobilenet_state, index=index)
+    assert float(root.locator(".byl-canvas").get_attribute("data-scale")) >= 1
+    canvas = root.locator(".byl-canvas").bounding_box()
+    for box in root.locator(".byl-box > .byl-border").all():
+        at = box.bounding_box()
+        assert at["x"] >= canvas["x"] and at["y"] >= canvas["y"]
+        assert at["x"] + at["width"] <= canvas["x"] + canvas["width"] + 1
+        assert at["y"] + at["height"] <= canvas["y"] + canvas["height"] + 1
+
+
+def test_a_repeated_block_opens_and_closes_in_place(
+    new_page: NewPage, mobilenet_state: Any
+) -> None:
+    root = mount(new_page(), mobilenet_state)
+    repeat = root.locator(".byl-box.byl-repeat")
+    assert "13 times" in repeat.text_content()
+    count = root.locator(".byl-box:not(.byl-gone)").count()
+    repeat.locator(".byl-opener").click()
+    root.locator(".byl-box.byl-copy").nth(12).wait_for()
+    assert root.locator(".byl-box:not(.byl-gone)").count() >= count + 12
+    root.locator(".byl-frame.byl-repeat .byl-opener").click()
+    root.locator(".byl-box.byl-repeat").wait_for()
+
+
+def test_the_colour_is_that_of_the_back_end(new_page: NewPage, chain_state: Any) -> None:
+    root = mount(new_page(), chain_state, index=1)
+    regions = root.locator(".byl-region")
+    assert regions.count() == 2
+    assert all("byl-c0" in r.get_attribute("class").split() for r in regions.all())
+    assert "dnnl" in root.locator(".byl-legend").text_content()
+
+
+def test_begin_and_end_are_on_the_border_of_the_region(new_page: NewPage, chain_state: Any) -> None:
+    root = mount(new_page(), chain_state, index=1)
+    assert root.locator(".byl-box.byl-begin, .byl-box.byl-end").count() == 0
+    begin = root.locator(".byl-note.byl-begin").first
+    ident = begin.get_attribute("data-ids")
+    begin.click()
+    assert root.get_attribute("data-selected") == ident
+    chosen = root.locator('code.byl-chosen[data-side="a"]').first
+    assert "compiler_begin" in chosen.text_content()
+
+
+def test_boxes_stay_the_same_from_stage_to_stage(new_page: NewPage, mobilenet_state: Any) -> None:
+    """The element of a box that remains is moved, not made again; one that is gone fades."""
     page = new_page()
     root = mount(page, mobilenet_state)
-    canvas = root.locator(".byl-canvas")
+    page.evaluate("() => document.querySelectorAll('[data-key]').forEach((e) => (e.was = true))")
+    root.press("ArrowRight")  # SimplifyInference
+    drawn(root)
+    kept = page.evaluate(
+        "() => [...document.querySelectorAll('[data-key]:not(.byl-gone)')].filter((e) => e.was)"
+        ".map((e) => e.textContent)"
+    )
+    assert any("nn.global_avg_pool2d" in text for text in kept)
+    assert any("nn.softmax" in text for text in kept)
+    assert root.locator(".byl-fresh").count() > 0
+
+
+def test_pan_and_zoom_survive_a_step(new_page: NewPage, mobilenet_state: Any) -> None:
+    root = mount(new_page(), mobilenet_state, index=5)
+    root.get_by_label("Zoom in").click()
+    root.get_by_label("Zoom in").click()
+    scale = root.locator(".byl-canvas").get_attribute("data-scale")
+    root.press("ArrowRight")
+    drawn(root)
+    assert root.locator(".byl-canvas").get_attribute("data-scale") == scale
+    assert root.locator(".byl-overview").is_visible()
+    root.get_by_label("Fit the whole graph").click()
+    assert root.locator(".byl-canvas").get_attribute("data-scale") != scale
+    assert not root.locator(".byl-overview").is_visible()
+
+
+def test_the_wheel_pans(new_page: NewPage, mobilenet_state: Any) -> None:
+    page = new_page()
+    root = mount(page, mobilenet_state)
+    for _ in range(4):
+        root.get_by_label("Zoom in").click()
     layer = root.locator(".byl-zoom")
     start = layer.get_attribute("transform")
-    canvas.hover()
-    page.mouse.wheel(0, 300)
+    root.locator(".byl-canvas").hover()
+    page.mouse.wheel(0, 200)
     page.wait_for_function(
         "(was) => document.querySelector('.byl-zoom').getAttribute('transform') !== was", arg=start
     )
-    before = float(canvas.get_attribute("data-scale"))
-    root.get_by_label("Zoom in").click()
-    assert float(canvas.get_attribute("data-scale")) > before
-    root.get_by_label("Fit the whole graph").click()
-    assert float(canvas.get_attribute("data-scale")) < 0.3
 
 
 def test_dragging_the_graph_chooses_nothing(new_page: NewPage, mobilenet_state: Any) -> None:
     page = new_page()
     root = mount(page, mobilenet_state)
-    box = root.locator(".byl-box.byl-op").nth(3).bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    for _ in range(4):
+        root.get_by_label("Zoom in").click()
+    canvas = root.locator(".byl-canvas").bounding_box()
+    x, y = canvas["x"] + canvas["width"] / 2, canvas["y"] + canvas["height"] / 2
     before = root.locator(".byl-zoom").get_attribute("transform")
     page.mouse.move(x, y)
     page.mouse.down()
@@ -50,24 +128,72 @@ def test_the_graph_before_and_after(new_page: NewPage, chain_state: Any) -> None
     root = mount(new_page(), chain_state, index=1)
     assert root.locator(".byl-frame.byl-region").count() == 2
     root.locator(".byl-segment", has_text="Before").click()
-    assert root.locator(".byl-frame.byl-region").count() == 0
+    drawn(root)
+    assert root.locator(".byl-frame.byl-region:not(.byl-gone)").count() == 0
 
 
-def test_without_a_drawing_the_reason_is_shown(new_page: NewPage) -> None:
-    state = trace_state(chain(), graphs=False)
-    for module in state["modules"]:
-        module["graph_note"] = "drawing graphs needs a layout program"
-    root = mount(new_page(), state)
-    assert "needs a layout program" in root.locator('[data-panel="graph"]').text_content()
-
-
-def test_a_graph_wider_than_the_panel_begins_at_its_top(
+def test_search_finds_operators_attributes_and_shapes(
     new_page: NewPage, mobilenet_state: Any
 ) -> None:
     page = new_page()
-    root = mount(page, mobilenet_state, index=3)  # each weight is scaled in a branch of its own
-    room = root.locator(".byl-canvas").bounding_box()
-    boxes = [box.bounding_box() for box in root.locator(".byl-canvas .byl-box").all()]
-    assert max(b["x"] for b in boxes) - min(b["x"] for b in boxes) > room["width"]
-    top = min(boxes, key=lambda b: b["y"])
-    assert room["x"] <= top["x"] and top["x"] + top["width"] <= room["x"] + room["width"]
+    root = mount(page, mobilenet_state)
+    search, hits = root.locator(".byl-search"), root.locator(".byl-hits")
+    for wanted, count in (("softmax", 1), ("groups=512", 6), ("512.(7.7|14.14)", 36)):
+        search.fill(wanted)
+        assert hits.text_content() == f"{count} found", wanted
+    assert root.locator(".byl-box.byl-hit").count() > 0
+    search.fill("(")
+    assert hits.text_content() == "not a regular expression"
+    search.fill("groups=512")
+    search.press("Enter")
+    root.locator(".byl-box.byl-chosen").wait_for()
+    assert "groups=512" in root.locator("code.byl-chosen").first.text_content()
+
+
+def test_following_a_node_leaves_what_it_depends_on(new_page: NewPage, chain_state: Any) -> None:
+    root = mount(new_page(), chain_state)
+    second = root.locator(".byl-box.byl-op", has_text="nn.conv2d").nth(1)
+    second.click()
+    root.press("u")
+    assert root.locator(".byl-box.byl-op.byl-up").count() == 4  # conv, norm, relu and itself
+    assert root.locator(".byl-box.byl-op.byl-down").count() == 3
+    root.press("u")
+    assert root.locator(".byl-up").count() == 0
+
+
+def test_nodes_by_keyboard(new_page: NewPage, chain_state: Any) -> None:
+    page = new_page()
+    root = mount(page, chain_state, index=1)
+    root.locator(".byl-box.byl-op").first.click()
+    here = "() => document.activeElement.dataset.key"
+    first = page.evaluate(here)
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate(here) != first
+    assert root.get_attribute("data-index") == "1", "arrows in the graph change no stage"
+    page.keyboard.press("Enter")
+    assert root.get_attribute("data-selected")
+
+
+def test_less_motion_where_asked_for(new_page: NewPage, mobilenet_state: Any) -> None:
+    root = mount(new_page(reduced_motion="reduce"), mobilenet_state)
+    root.press("ArrowRight")
+    drawn(root)
+    assert root.locator(".byl-gone, .byl-appear").count() == 0
+
+
+def test_a_large_trace_comes_in_parts(new_page: NewPage) -> None:
+    """The outline, the graph of the stage that is shown, then its text, which the page asks for."""
+    parts = Parts(mobilenet())
+    page = new_page()
+    root = mount(page, json.loads(json.dumps(parts.outline())), index=1)
+    assert "is being computed" in root.locator(".byl-canvas").text_content()
+    assert root.locator("[role=option]").count() == len(mobilenet())
+    page.evaluate("(part) => model.set('part', part)", parts.picture(1))
+    drawn(root)
+    assert root.locator(".byl-box.byl-repeat").count() == 1
+    assert "86" in root.locator('[data-stat="host"]').text_content()
+    assert "is being computed" in root.locator(".byl-diff").text_content()
+    page.wait_for_function("() => model.get('asked') === 1")
+    page.evaluate("(part) => model.set('part', part)", parts.whole(1))
+    assert root.locator('.byl-row[data-kind="added"]').count() > 10
+    assert "is being computed" not in root.locator(".byl-diff").text_content()

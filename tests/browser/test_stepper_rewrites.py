@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 
 def test_stepping_through_the_rewrites_of_a_saved_page(new_page: NewPage) -> None:
     trace = mobilenet()
-    builder = Builder(False)
+    builder = Builder()
     state = with_steps(trace, builder.ids, builder.trace(trace))
     page = new_page()
     root = mount(page, state, index=1)
@@ -50,7 +50,7 @@ def test_stepping_through_the_rewrites_of_a_saved_page(new_page: NewPage) -> Non
 def test_a_step_is_shown_when_it_comes_and_said_to_be_missing_when_not(new_page: NewPage) -> None:
     trace = mobilenet()
     page = new_page()
-    state = trace_state(trace, graphs=False)
+    state = trace_state(trace)
     root = mount(page, state, index=1)
     before = lines(root)
     root.press(".")

@@ -45,8 +45,14 @@ def mount(page: Any, state: dict[str, Any], index: int = 0) -> Any:
     page.evaluate(_MOUNT, {"esm": esm(), "css": css(), "state": state, "index": index})
     root = page.locator(".byl")
     root.wait_for()
+    drawn(root)
     root.focus()
     return root
+
+
+def drawn(root: Any) -> None:
+    """Wait until the graph, which is laid out in a worker, has been drawn."""
+    root.locator(".byl-scene:not([data-busy])").wait_for()
 
 
 def model(page: Any, expression: str) -> Any:

@@ -12,7 +12,23 @@ from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
 # Each module comes after the modules it imports.
-MODULES = ("relay_text", "diff_view", "graph_view", "stage_list", "panels", "rewrites", "stepper")
+MODULES = (
+    "relay_text",
+    "diff_view",
+    "topology",
+    "layout",
+    "layout_worker",
+    "scene_drawing",
+    "scene_search",
+    "overview",
+    "scene_view",
+    "stage_list",
+    "panels",
+    "rewrites",
+    "help",
+    "theme",
+    "stepper",
+)
 _IMPORT = re.compile(r'^import .* from "\./\w+\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 
@@ -27,7 +43,8 @@ def esm() -> str:
 @cache
 def css() -> str:
     """The style sheet of the stepper, graph included."""
-    return f"{graph_css()}\n{(STATIC / 'stepper.css').read_text(encoding='utf-8')}"
+    names = ("graph.css", "stepper.css", "scene.css")
+    return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
 
 
 @cache

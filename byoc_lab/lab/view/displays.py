@@ -11,7 +11,9 @@ from byoc_lab.files import write_text
 from byoc_lab.lab.view import text
 from byoc_lab.lab.view.graph import graph
 from byoc_lab.lab.view.html import iframe, page
-from byoc_lab.lab.view.rewrites import with_steps
+from byoc_lab.lab.view.parts import is_large
+from byoc_lab.lab.view.rewrites import MAX_STEP_LINES, with_steps
+from byoc_lab.lab.view.state import State
 from byoc_lab.lab.view.states import state_and_ids, state_of
 
 MAX_LINES = 50_000  # of all modules together; with more, a browser is busy for seconds
@@ -39,9 +41,12 @@ def mimebundle(obj: Any) -> dict[str, Any]:
     The graph of a compiled region has a drawing and text only.
     """
     from byoc_lab.backends.dnnl.graph import DnnlGraph
+    from byoc_lab.lab.tracing import Trace
 
     if isinstance(obj, DnnlGraph):
         return {**graph(obj)._repr_mimebundle_()}
+    if isinstance(obj, Trace) and is_large(obj):  # the widget alone: it asks for what it shows
+        return _with_widget(obj, {"text/plain": text.outline_text(obj)})
     bundle: dict[str, Any] = {"text/plain": render_text(obj)}
     if _in_terminal():
         return bundle
@@ -56,11 +61,18 @@ def mimebundle(obj: Any) -> dict[str, Any]:
     document = page(state, bundle["text/plain"])
     if len(document) <= MAX_HTML:
         bundle["text/html"] = iframe(document)
+    return _with_widget(obj, bundle, state)
+
+
+def _with_widget(obj: Any, bundle: dict[str, Any], state: State | None = None) -> dict[str, Any]:
+    """A bundle with the widget of an object; `state`: that of anything but a trace."""
+    if _in_terminal():
+        return bundle
     try:
         from byoc_lab.lab.view.stepper import widget
-    except ImportError:  # anywidget is missing; the HTML shows the same
+    except ImportError:  # anywidget is missing; the rest of the bundle shows the same
         return bundle
-    shown = widget(obj, state, bundle["text/plain"])._repr_mimebundle_()
+    shown = widget(obj, state or {}, bundle["text/plain"])._repr_mimebundle_()
     data = shown[0] if isinstance(shown, tuple) else shown
     return {**(data or {}), **bundle}
 
@@ -72,7 +84,8 @@ def export_html(obj: Any, path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     state = state_of(obj)
     if isinstance(obj, Trace):
-        state = with_steps(obj, state_and_ids(obj)[1], state)
+        limit = 0 if is_large(obj) else MAX_STEP_LINES
+        state = with_steps(obj, state_and_ids(obj)[1], state, limit)
     document = page(state, render_text(obj))
     write_text(target, document)
     return target

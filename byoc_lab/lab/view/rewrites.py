@@ -3,7 +3,7 @@
 A step is, as plain data:
 
     stage, rewrite  the position of the stage (from 0) and of the rewrite in it (from 1)
-    modules         the module before this rewrite and after it, as in `state.py`, without pictures
+    modules         the module before this rewrite and after it, as in `state.py`
     hunks, replaced between the two, as in `state.py`
     event           the rewrite itself, as in `state.py`
 
@@ -17,7 +17,7 @@ from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.view.ids import Ids
 from byoc_lab.lab.view.state import Builder, State
 
-MAX_LINES = 20_000  # of all steps in one saved page: a few seconds of work, some 200 kB
+MAX_STEP_LINES = 20_000  # of all steps in one saved page: a few seconds of work, some 200 kB
 
 
 def step_of(trace: Trace, ids: Ids, stage: int, rewrite: int) -> State:
@@ -27,7 +27,7 @@ def step_of(trace: Trace, ids: Ids, stage: int, rewrite: int) -> State:
     """
     recorded = trace[stage]
     step = recorded.step(rewrite)
-    builder = Builder(False, ids)
+    builder = Builder(ids)
     replaced: set[str] = set()
     if step.is_reported:
         earlier, later = map(ids.follow, step.provenances)
@@ -45,13 +45,13 @@ def step_of(trace: Trace, ids: Ids, stage: int, rewrite: int) -> State:
     }
 
 
-def with_steps(trace: Trace, ids: Ids, state: State) -> State:
+def with_steps(trace: Trace, ids: Ids, state: State, limit: int = MAX_STEP_LINES) -> State:
     """A copy of a trace's state with the steps of its stages.
 
-    It has the first step of each stage, then the second of each, and so on, up to MAX_LINES lines.
+    It has the first step of each stage, then the second of each, and so on, up to `limit` lines.
     """
     stages = [{**stage, "steps": []} for stage in state["stages"]]
-    left = MAX_LINES
+    left = limit
     for k in range(1, 1 + max((stage["events_total"] for stage in stages), default=0)):
         for n, stage in enumerate(stages):
             if k <= stage["events_total"] and left > 0:

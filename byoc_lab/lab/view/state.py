@@ -13,7 +13,7 @@ The state is a JSON object (schema 1):
         findings  [{code, name, severity, message, what_to_do, node, line, function, operand}]
                   operand: the name of the argument at fault on that line ("%10"), or null
         stats     {key: number}
-        graph     SVG text, or null; graph_note: why it is null
+        scene     the graph to draw (see `scene.py`), or null; graph_note: why it is null
     stages        in order; a "module" has one, with `before` null:
         name, group (of the sequence it is in), changed, seconds (or null), summary
         skipped   why the pass did not run, or ""
@@ -24,6 +24,8 @@ The state is a JSON object (schema 1):
         replaced  the ids that a node of the result has from another node, which it replaced
         steps     the steps of the first events (see `rewrites.py`); only in a saved page
         error     null or {type, message, node}
+        pending   what is still to come, of a trace that is sent in parts (see `parts.py`): "all",
+                  "text" or ""
 
 Node ids ("n12") follow a node through the stages of a trace by the provenance of its passes: a node
 keeps its id while it keeps its place, and what replaces it inherits the id. Two modules without a
@@ -32,15 +34,15 @@ trace are paired by their diff. So one id selects a node everywhere. Lines count
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, MutableMapping
 from typing import Any
 
-from byoc_lab.errors import BuildError, MissingDependencyError
 from byoc_lab.lab.diffing import Diff, Row
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage, Trace
-from byoc_lab.lab.view.graph import GraphView
 from byoc_lab.lab.view.ids import Ids
+from byoc_lab.lab.view.picture import picture_of
+from byoc_lab.lab.view.scene import scene_of
 from byoc_lab.passes import Event
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, describe
 from byoc_lab.relay.ir.module import IRModule
@@ -66,31 +68,31 @@ def text_lines(obj: IRModule | Expr) -> list[Line]:
     return [line for line in lines if line.text.strip()]
 
 
-def trace_state(trace: Trace, graphs: bool = True) -> State:
-    """The state of a `Trace`. `graphs=False` leaves out the drawings: most of the work."""
-    return Builder(graphs).trace(trace)
+def trace_state(trace: Trace) -> State:
+    """The state of a `Trace`."""
+    return Builder().trace(trace)
 
 
 def module_state(
     mod: IRModule | Expr, findings: Iterable[Finding] = (), title: str = "", tab: str = "graph"
 ) -> State:
     """The state of a module, function or expression, with the findings to show in it."""
-    return {**Builder(True).module_only(mod, list(findings), title), "tab": tab}
+    return {**Builder().module_only(mod, list(findings), title), "tab": tab}
 
 
 def diff_state(diff: Diff, title: str = "") -> State:
     """The state of a `Diff`."""
-    return Builder(True).diff_only(diff, title)
+    return Builder().diff_only(diff, title)
 
 
 class Builder:
     """Builds one state. `ids`: those of an earlier state, so that nodes keep their ids."""
 
-    def __init__(self, graphs: bool, ids: Ids | None = None):
-        self.graphs = graphs
+    def __init__(self, ids: Ids | None = None):
         self.ids = ids or Ids()
         self.modules: list[State] = []
-        self.known: dict[Hashable, int] = {}
+        self.known: MutableMapping[Hashable, int] = {}
+        self.replaced: dict[int, list[str]] = {}  # by stage
 
     # ---- complete states ----------------------------------------------------------------------
 
@@ -101,14 +103,14 @@ class Builder:
     def module_only(self, mod: IRModule | Expr, findings: list[Finding], title: str) -> State:
         n = self.module(mod, text_lines(mod), findings)
         hunks = [["=", 0, 0, len(self.modules[n]["lines"])]]
-        stage = _stage(title or _title(mod), False, None, None, n, hunks)
+        stage = new_stage(title or _title(mod), False, None, None, n, hunks)
         return self.state("module", title or _title(mod), [stage])
 
     def diff_only(self, diff: Diff, title: str) -> State:
         self.pair(diff)
         b, a, hunks = self.compare(diff)
         changed = any(sign != "=" for sign, *_ in hunks)
-        stage = _stage(title or "Difference", changed, None, b, a, hunks)
+        stage = new_stage(title or "Difference", changed, None, b, a, hunks)
         self.add_changes(stage, diff)
         return self.state("diff", stage["name"], [stage])
 
@@ -134,7 +136,7 @@ class Builder:
             delta = stage.diff()
             replaced = self.follow(stage)
             b, a, hunks = self.compare(delta, stage.findings_before, stage.findings_after)
-        made = _stage(stage.name, bool(stage.changed), stage.seconds, b, a, hunks)
+        made = new_stage(stage.name, bool(stage.changed), stage.seconds, b, a, hunks)
         made["group"], made["skipped"] = stage.group, stage.skipped
         made["replaced"] = replaced
         if stage.changed:
@@ -157,10 +159,13 @@ class Builder:
 
     def follow(self, stage: Stage) -> list[str]:
         """Give the nodes of a stage's result their ids; returns the ids of replacements."""
-        if stage.is_reported:
-            return sorted(self.ids.follow(stage.provenance))
-        self.pair(stage.diff())
-        return []
+        if stage.index not in self.replaced:
+            if stage.is_reported:
+                self.replaced[stage.index] = sorted(self.ids.follow(stage.provenance))
+            else:
+                self.pair(stage.diff())
+                self.replaced[stage.index] = []
+        return self.replaced[stage.index]
 
     def pair(self, delta: Diff) -> None:
         """Give the nodes of a module the ids of the nodes that a diff pairs them with."""
@@ -226,26 +231,19 @@ class Builder:
                 at.setdefault(self.ids.of(p), n)
         for gv, func in mod.functions.items() if isinstance(mod, IRModule) else ():
             names[f"@{gv.name_hint}"] = self.ids.of(func)
-        view = GraphView(mod)
+        picture = picture_of(mod)
+        in_text = {ident for _, ident in shown} | set(names.values())
         made: State = {
             "lines": shown,
             "names": names,
             "findings": [self.finding(f, at, lines) for f in findings],
             "stats": {
-                **view.picture.stats(),
+                **picture.stats(),
                 "functions": len(mod) if isinstance(mod, IRModule) else 1,
             },
-            "graph": None,
             "graph_note": "",
+            "scene": scene_of(picture, lambda n: i if (i := self.ids.get(n)) in in_text else None),
         }
-        if self.graphs:
-            in_text = {ident for _, ident in shown} | set(names.values())
-            try:
-                made["graph"] = view.draw(
-                    lambda n: i if (i := self.ids.get(n)) in in_text else None
-                )
-            except (BuildError, MissingDependencyError) as problem:
-                made["graph_note"] = str(problem)
         self.modules.append(made)
         self.known[key] = len(self.modules) - 1
         return self.known[key]
@@ -266,7 +264,7 @@ class Builder:
         }
 
 
-def _stage(
+def new_stage(
     name: str, changed: bool, seconds: float | None, b: int | None, a: int | None, hunks: list[Any]
 ) -> State:
     return {
@@ -285,6 +283,7 @@ def _stage(
         "events_total": 0,
         "replaced": [],
         "error": None,
+        "pending": "",
     }
 
 

@@ -41,7 +41,7 @@ def state_of(obj: Any) -> State:
 def state_and_ids(trace: Trace) -> tuple[State, Ids]:
     """The state of a trace, and the ids of nodes in it."""
     if trace not in _states:
-        builder = Builder(True)
+        builder = Builder()
         _states[trace] = builder.trace(trace), builder.ids
     return _states[trace]
 

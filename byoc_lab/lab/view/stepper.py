@@ -9,6 +9,8 @@ import traitlets
 
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.view.assets import css, esm
+from byoc_lab.lab.view.parts import Parts, is_large
+from byoc_lab.lab.view.rewrites import step_of
 from byoc_lab.lab.view.state import State
 from byoc_lab.lab.view.states import state_of, step_state
 from byoc_lab.lab.view.text import stage_text, trace_text
@@ -24,6 +26,8 @@ class View(anywidget.AnyWidget):
         rewrite: the rewrite of the stage that is shown, from 1, or 0 for the whole pass; set by
             both sides. TraitError if out of range.
         step: the module around that rewrite (see `rewrites.py`), sent when `rewrite` is set.
+        part: of the state of a large trace (see `parts.py`), sent when `index` is set.
+        asked: the stage whose text the browser asks for, once it shows the graph; or -1.
     """
 
     _esm = esm()
@@ -33,6 +37,8 @@ class View(anywidget.AnyWidget):
     selected = traitlets.Unicode("").tag(sync=True)
     rewrite = traitlets.Int(0).tag(sync=True)
     step = traitlets.Dict().tag(sync=True)
+    part = traitlets.Dict().tag(sync=True)
+    asked = traitlets.Int(-1).tag(sync=True)
 
     def __init__(self, state: State, text: str = "", **more: Any):
         self._text = text
@@ -82,15 +88,34 @@ class Stepper(View):
 
     def __init__(self, trace: Trace, index: int = 0):
         self.trace = trace
-        super().__init__(state_of(trace), index=index)
+        self._parts = Parts(trace) if is_large(trace) else None
+        super().__init__(self._parts.outline() if self._parts else state_of(trace), index=index)
+        self._send_picture()
 
     @traitlets.observe("index")
     def _whole_pass(self, change: Any) -> None:
         self.rewrite = 0
+        self._send_picture()
+
+    def _send_picture(self) -> None:
+        """Send the graph of the stage that is shown, if the trace is sent in parts."""
+        if self._parts and self.trace.stages:
+            self.part = self._parts.picture(self.index)
+
+    @traitlets.observe("asked")
+    def _send_text(self, change: Any) -> None:
+        if self._parts and 0 <= self.asked < len(self.trace.stages):
+            self.part = self._parts.whole(self.asked)
+            self.asked = -1
 
     @traitlets.observe("rewrite")
     def _send_step(self, change: Any) -> None:
-        self.step = step_state(self.trace, self.index, self.rewrite) if self.rewrite else {}
+        if not self.rewrite:
+            self.step = {}
+        elif self._parts:
+            self.step = step_of(self.trace, self._parts.builder.ids, self.index, self.rewrite)
+        else:
+            self.step = step_state(self.trace, self.index, self.rewrite)
 
     @property
     def stage(self) -> Stage | None:

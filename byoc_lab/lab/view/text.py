@@ -89,6 +89,18 @@ def trace_text(trace: Trace, colour: bool = False) -> str:
     return "\n".join(lines)
 
 
+def outline_text(trace: Trace) -> str:
+    """One line per stage: outcome and time. For large traces, of which the rest is long work."""
+    rows = [("index", "stage", "outcome", "time")]
+    rows += [
+        (str(n), stage.name, _outcome(stage), seconds_text(stage.seconds))
+        for n, stage in enumerate(trace.stages)
+    ]
+    head = f"{trace.title}: {len(trace.stages)} stages of a large module"
+    note = "(print(trace) also counts operators and looks for findings, which takes longer)"
+    return "\n".join([head, *_table(rows, [{} for _ in rows], False), note])
+
+
 def _outcome(stage: Stage) -> str:
     if stage.error is not None:
         return "✖ failed"

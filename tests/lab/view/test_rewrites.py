@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import traitlets
 
-from byoc_lab.lab.view import rewrites
+from byoc_lab.lab.view import displays, rewrites
 from byoc_lab.lab.view.displays import export_html
 from byoc_lab.lab.view.ids import Ids
 from byoc_lab.lab.view.states import state_of, step_state
@@ -77,10 +77,9 @@ def test_a_saved_page_holds_steps_up_to_a_limit(
     trace: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = export_html(trace, tmp_path / "whole.html").stat().st_size
-    monkeypatch.setattr(rewrites, "MAX_LINES", 0)
+    monkeypatch.setattr(displays, "MAX_STEP_LINES", 0)
     assert export_html(trace, tmp_path / "none.html").stat().st_size < whole
-    monkeypatch.setattr(rewrites, "MAX_LINES", 1000)
-    saved = rewrites.with_steps(trace, Ids(), state_of(trace))
+    saved = rewrites.with_steps(trace, Ids(), state_of(trace), limit=1000)
     steps = [len(stage["steps"]) for stage in saved["stages"]]
     wanted = [stage["events_total"] for stage in saved["stages"]]
     lines = len(state_of(trace)["modules"][0]["lines"])

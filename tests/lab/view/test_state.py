@@ -9,7 +9,6 @@ from typing import Any
 
 from byoc_lab import lint, relay
 from byoc_lab.lab.diffing import diff
-from byoc_lab.lab.view import layout
 from byoc_lab.lab.view.ids import Ids
 from byoc_lab.lab.view.rewrites import step_of
 from byoc_lab.lab.view.state import (
@@ -41,7 +40,7 @@ def test_the_state_is_plain_data_and_complete() -> None:
     assert [s["name"] for s in state["stages"]] == ["InferType", "Annotate", "PartitionGraph"]
     for module in state["modules"]:
         assert set(module["stats"]) == set(STAT_LABELS)
-        assert module["graph"].startswith("<svg")
+        assert module["scene"]["boxes"]
 
 
 def test_hunks_cover_both_modules_line_by_line() -> None:
@@ -83,7 +82,7 @@ def test_a_node_keeps_its_id_through_the_stages() -> None:
 
 
 def test_an_id_means_one_operator_unless_a_rewrite_replaced_it() -> None:
-    state = trace_state(mobilenet(), graphs=False)
+    state = trace_state(mobilenet())
     seen: dict[str, str] = {}
     kept = 0
     for stage in state["stages"]:
@@ -101,7 +100,7 @@ def test_steps_use_the_ids_of_their_stage() -> None:
     """A node that a rewrite creates has, in each step, the id that it has in the result."""
     trace = mobilenet()
     ids = Ids()
-    state = Builder(False, ids).trace(trace)
+    state = Builder(ids).trace(trace)
     for n in (stage.index for stage in trace if stage.events):
         total = len(trace[n].events)
         result = {i for _, i in state["modules"][state["stages"][n]["after"]]["lines"] if i}
@@ -117,13 +116,13 @@ def test_a_variable_keeps_its_id_when_it_gets_a_type() -> None:
 
 def test_no_id_stands_for_two_lines_of_one_module() -> None:
     for trace in (chain(), chain(fixed=True), mobilenet()):
-        for module in trace_state(trace, graphs=False)["modules"]:
+        for module in trace_state(trace)["modules"]:
             ids = [i for _, i in module["lines"] if i is not None]
             assert len(ids) == len(set(ids))
 
 
 def test_names_lead_to_the_line_that_defines_them() -> None:
-    for module in trace_state(chain(fixed=True), graphs=False)["modules"]:
+    for module in trace_state(chain(fixed=True))["modules"]:
         lines = dict((i, text) for text, i in module["lines"] if i)
         for name, ident in module["names"].items():
             if name[1:].isdigit():
@@ -135,9 +134,9 @@ def test_names_lead_to_the_line_that_defines_them() -> None:
 def test_ids_in_the_drawing_are_ids_of_the_text() -> None:
     for module in trace_state(mobilenet())["modules"]:
         known = {i for _, i in module["lines"]} | set(module["names"].values())
-        drawn = {
-            i for ids in re.findall(r'data-ids="([^"]*)"', module["graph"]) for i in ids.split()
-        }
+        drawn = {i for box in module["scene"]["boxes"] for i in box["ids"]}
+        drawn |= {g["node"] for g in module["scene"]["groups"] if g["node"]}
+        drawn |= {i for *_, begin, end in module["scene"]["arrows"] for i in (begin, end) if i}
         calls = [i for text, i in module["lines"] if i and "(" in text and "def @" not in text]
         assert drawn <= known
         assert len(drawn & set(calls)) > 0.9 * len(set(calls)), "nearly every line has a box"
@@ -170,7 +169,7 @@ def test_a_stage_that_raised_has_its_error_and_no_after() -> None:
 
 
 def test_events_and_changes_point_at_nodes() -> None:
-    state = trace_state(mobilenet(), graphs=False)
+    state = trace_state(mobilenet())
     simplify = state["stages"][1]
     assert simplify["events_total"] == len(simplify["events"]) == 27
     assert all(e["rule"] and e["reason"] and e["after"] for e in simplify["events"])
@@ -180,7 +179,7 @@ def test_events_and_changes_point_at_nodes() -> None:
 
 def test_stats_follow_the_operators_out_to_the_regions() -> None:
     trace = mobilenet()
-    state = trace_state(trace, graphs=False)
+    state = trace_state(trace)
     first = state["modules"][state["stages"][0]["before"]]["stats"]
     last = state["modules"][state["stages"][-1]["after"]]["stats"]
     assert first == {"offloaded": 0, "host": 86, "regions": 0, "functions": 1}
@@ -201,13 +200,6 @@ def test_a_difference_has_one_stage() -> None:
     (stage,) = state["stages"]
     assert state["kind"] == "diff"
     assert stage["changed"] and stage["summary"]
-
-
-def test_without_a_layout_program_the_state_says_so(monkeypatch: Any) -> None:
-    monkeypatch.setattr(layout, "find_dot", lambda: None)
-    (module,) = module_state(annotated(fixed=True))["modules"]
-    assert module["graph"] is None
-    assert "pip install graphviz-pure" in module["graph_note"]
 
 
 def test_the_state_of_mobilenet_is_small_and_quick() -> None:

@@ -25,7 +25,8 @@ export function drawFindings(pane, state, stage) {
     pane.append(make("h4", {}, `No longer found after this stage (${gone.length})`));
     pane.append(...gone.map((f) => findingCard(f, null, false, "gone")));
   }
-  if (!pane.children.length) pane.append(empty("✓ Nothing to complain about in this stage."));
+  if (stage.pending) pane.append(empty("The findings of this stage are being computed."));
+  else if (!pane.children.length) pane.append(empty("✓ Nothing to complain about in this stage."));
 }
 
 function findingCard(f, n, note, extra = "") {

@@ -1,26 +1,14 @@
 // The stepper: draws the state that byoc_lab/lab/view/state.py describes. Computes no diff, no layout.
-import { chooseInDiff, drawDiff, rowsOf, scrollInto } from "./diff_view.js";
-import { GraphView } from "./graph_view.js";
+import { chooseInDiff, drawDiff, scrollInto } from "./diff_view.js";
+import { helpOf } from "./help.js";
 import { drawChanges, drawEvents, drawFindings, Tabs } from "./panels.js";
 import { make } from "./relay_text.js";
 import { Rewrites } from "./rewrites.js";
+import { SceneView } from "./scene_view.js";
 import { outcome, StageList, tally, time } from "./stage_list.js";
+import { followTheme } from "./theme.js";
 
-const KEYS = [
-  ["← →  or  k j", "previous / next stage"],
-  ["Home  End", "first / last stage"],
-  [",  .", "previous / next rewrite inside the pass"],
-  ["p  n", "previous / next change in the text"],
-  ["/", "filter the stages"],
-  ["c", "changed stages only"],
-  ["s", "side by side / one below the other"],
-  ["t", "show / hide types"],
-  ["w", "wrap long lines"],
-  ["1 2 3 4", "graph, findings, rewrites, changes"],
-  ["Esc", "back to the whole pass, deselect the node, close this"],
-  ["?", "this help"],
-];
-const SPLIT_FROM = 1340; // narrower than this, before and after go below each other
+const SPLIT_FROM = 900; // narrower than this, before and after go below each other
 
 function render({ model, el }) {
   const life = new AbortController();
@@ -41,31 +29,33 @@ function render({ model, el }) {
   const position = make("span", { class: "byl-position" });
   const toggle = (name, label, title) => button(`byl-toggle`, label, title, () => flip(name), { "data-toggle": name });
   const toggles = { split: toggle("split", "Split", "Before and after side by side (s)"), types: toggle("types", "Types", "Show type comments (t)"), wrap: toggle("wrap", "Wrap", "Wrap long lines (w)") };
-  const help = make("div", { class: "byl-help", role: "dialog", "aria-label": "Keys", hidden: true },
-    make("h3", {}, "Keys"), make("dl", {}, ...KEYS.flatMap(([k, what]) => [make("dt", {}, k), make("dd", {}, what)])),
-    make("p", {}, "Click a line, a %variable, a graph node, a finding or a rewrite to select its node everywhere."));
+  const wide = button("byl-toggle", "Wide text", "Give the text most of the width, or the graph (g)", () => widen(), { "aria-pressed": "false" });
+  const help = helpOf();
   const helpButton = button("byl-toggle", "?", "Keys (?)", () => showHelp(help.hidden), { "aria-label": "Keys" });
   const top = make("header", { class: "byl-top" }, make("span", { class: "byl-title", title: state.title }, state.title),
     several && make("nav", { class: "byl-nav", "aria-label": "Stages" }, previous, position, next),
-    make("span", { class: "byl-tools" }, ...Object.values(toggles), helpButton));
+    make("span", { class: "byl-tools" }, wide, helpButton));
   const left = make("nav", { class: "byl-stages", "aria-label": "Stages", hidden: !several });
   const heading = make("div", { class: "byl-heading" });
-  const pane = make("div", { class: "byl-diff", role: "region", tabindex: "-1", "aria-label": "Module text" });
-  const centre = make("main", { class: "byl-centre" }, heading, pane);
-  const panels = Object.fromEntries(["Graph", "Findings", "Rewrites", "Changes"].map((n) => [n, make("div", { class: `byl-panel byl-panel-${n.toLowerCase()}` })]));
+  const chips = make("div", { class: "byl-chips" });
+  const pane = make("div", { class: "byl-diff", role: "region", tabindex: "0", "aria-label": "Module text" });
+  const stageOfGraph = make("div", { class: "byl-scene", role: "region", "aria-label": "Graph" });
+  const centre = make("div", { class: "byl-centre" }, heading, stageOfGraph);
+  const panels = Object.fromEntries(["Text", "Findings", "Rewrites", "Changes"].map((n) => [n, make("div", { class: `byl-panel byl-panel-${n.toLowerCase()}` })]));
   if (state.kind === "module") {
     delete panels.Rewrites;
     delete panels.Changes;
   }
+  panels.Text.append(make("div", { class: "byl-text-tools" }, ...Object.values(toggles)), pane);
   const bar = make("div", { class: "byl-tabs" });
   const side = make("aside", { class: "byl-side", "aria-label": "Details" }, bar, ...Object.values(panels));
   const splitter = make("div", { class: "byl-splitter", role: "separator", "aria-orientation": "vertical", title: "Drag to resize" });
   const live = make("div", { class: "byl-live", "aria-live": "polite" });
   const body = make("div", { class: "byl-body" }, left, centre, splitter, side);
   root.append(top, body, live, help);
-  const graph = new GraphView(panels.Graph, (id) => choose(id, true), signal);
+  const graph = new SceneView(stageOfGraph, (id) => choose(id, true), signal);
   const stages = new StageList(left, state, go, signal);
-  const tabs = new Tabs(bar, panels, (name) => name === "Graph" && graph.settle(), signal);
+  const tabs = new Tabs(bar, panels, (name) => name === "Text" && root.dataset.ready && drawChoice(true), signal);
   if (state.tab === "findings") tabs.show("Findings");
   const rewrites = new Rewrites(model, state, { stage: () => stage(), index: () => index(), goTo: (k) => goToRewrite(k), changed: () => say(), button, signal });
 
@@ -78,7 +68,7 @@ function render({ model, el }) {
     const { step } = rewrites;
     return step ? { state: { ...state, modules: step.modules }, stage: { before: 0, after: 1, hunks: step.hunks, replaced: step.replaced } } : { state, stage: stage() };
   };
-  const isSplit = () => options.split ?? root.clientWidth >= SPLIT_FROM;
+  const isSplit = () => options.split ?? pane.clientWidth >= SPLIT_FROM;
 
   function go(n) {
     if (n === index()) return;
@@ -126,6 +116,17 @@ function render({ model, el }) {
     root.dataset.ready = "true";
   }
 
+  /** A part of the state of a large trace has come (see byoc_lab/lab/view/parts.py). */
+  function takePart() {
+    const part = model.get("part");
+    if (!part?.stage) return;
+    for (const [n, module] of part.modules) state.modules[n] = module;
+    state.stages[part.index] = part.stage;
+    if (part.index !== index()) return;
+    if (root.dataset.ready) draw();
+    if (part.stage.pending === "text") requestAnimationFrame(() => (model.set("asked", part.index), model.save_changes()));
+  }
+
   /** Announce the displayed stage to screen readers. */
   function say() {
     const now = stage();
@@ -140,6 +141,8 @@ function render({ model, el }) {
     rewrites.draw();
     if (rewrites.at && !rewrites.step) return; // it is on its way
     drawText();
+    drawStats();
+    drawGraph();
     for (const card of panels.Rewrites?.querySelectorAll("[data-rewrite]") ?? []) {
       const here = Number(card.dataset.rewrite) === rewrites.at;
       card.classList.toggle("byl-current", here);
@@ -159,7 +162,10 @@ function render({ model, el }) {
 
   function drawHeading(now) {
     heading.replaceChildren();
-    if (state.kind === "module") return heading.append(statsOf(null, moduleOf("after")));
+    if (state.kind === "module") {
+      heading.append(chips);
+      return drawStats();
+    }
     const { sign, word } = outcome(now);
     const title = make("div", { class: "byl-heading-line" }, make("h3", {}, now.name),
       make("span", { class: `byl-outcome byl-${word}` }, `${sign} ${word}`), make("span", { class: "byl-time" }, time(now.seconds)),
@@ -168,18 +174,31 @@ function render({ model, el }) {
     if (now.error) {
       heading.append(make("div", { class: "byl-error-box", role: "alert" }, make("b", {}, now.error.type), make("span", {}, now.error.message)));
     }
-    heading.append(statsOf(moduleOf("before"), moduleOf("after") ?? moduleOf("before")), rewrites.bar);
+    heading.append(chips, rewrites.bar);
+    drawStats();
     rewrites.draw();
   }
 
+  /** The counters of what is shown: the whole pass, or one rewrite. */
+  function drawStats() {
+    const { before, after } = shownModules();
+    chips.replaceChildren(...statsOf(before, after ?? before));
+  }
+
+  function shownModules() {
+    const [before, after] = rewrites.step?.modules ?? [moduleOf("before"), moduleOf("after")];
+    return { before, after };
+  }
+
   function statsOf(before, after) {
-    const chips = make("div", { class: "byl-chips" });
+    const found = [];
     for (const [key, [one, several]] of Object.entries(state.stat_labels)) {
+      if (after.stats[key] === undefined) continue; // not known yet
       const [was, is] = [before?.stats[key] ?? after.stats[key], after.stats[key]];
       const text = was === is ? String(is) : `${was} → ${is}`;
-      chips.append(make("span", { class: `byl-chip${was === is ? "" : " byl-moved"}`, "data-stat": key }, make("b", {}, text), ` ${is === 1 ? one : several}`));
+      found.push(make("span", { class: `byl-chip${was === is ? "" : " byl-moved"}`, "data-stat": key }, make("b", {}, text), ` ${is === 1 ? one : several}`));
     }
-    return chips;
+    return found;
   }
 
   function drawText() {
@@ -189,6 +208,7 @@ function render({ model, el }) {
     drawDiff(pane, shown.state, shown.stage, { split: isSplit(), types: options.types });
     pane.dataset.rewrite = rewrites.step ? String(rewrites.at) : "";
     pane.scrollTop = 0;
+    if (shown.stage.pending) pane.append(make("p", { class: "byl-empty" }, "The text of this stage is being computed."));
     for (const [name, b] of Object.entries(toggles)) b.setAttribute("aria-pressed", String(name === "split" ? isSplit() : options[name]));
     toggles.split.hidden = state.kind === "module";
     const firstChange = pane.querySelector(".byl-row:not(.byl-same)");
@@ -197,14 +217,14 @@ function render({ model, el }) {
 
   function drawGraph() {
     const now = stage();
-    const both = now.before !== null && now.after !== null && now.before !== now.after;
-    const which = now.after === null ? "before" : both ? options.side : "after";
-    const had = new Set(moduleOf("before")?.lines.map(([, id]) => id));
-    const added = which === "after" && both ? rowsOf(now).filter((r) => r.kind === "added") : [];
-    const fresh = new Set(added.map((r) => moduleOf("after").lines[r.a][1]).filter((id) => !had.has(id)));
-    graph.show(moduleOf(which), fresh, moduleOf(which)?.findings ?? []);
+    const { before, after } = shownModules();
+    const both = before !== null && after !== null && before !== after;
+    const which = after === null ? "before" : both ? options.side : "after";
+    const shown = which === "after" ? after : before;
+    const key = rewrites.step ? `${index()} ${rewrites.at} ${which}` : String(now[which]);
+    graph.show(shown, { key, before: which === "after" && both ? before.scene : null, replaced: (rewrites.step ?? now).replaced ?? [], findings: shown?.findings ?? [] });
     graph.sides.replaceChildren(...(both ? ["before", "after"] : []).map((name) =>
-      button("byl-segment", name === "before" ? "Before" : "After", `Graph ${name} this pass`, () => ((options.side = name), drawGraph(), drawChoice(true)), { "aria-pressed": String(name === which) })));
+      button("byl-segment", name === "before" ? "Before" : "After", `Graph ${name} this ${rewrites.step ? "rewrite" : "pass"}`, () => ((options.side = name), drawGraph(), drawChoice(true)), { "aria-pressed": String(name === which) })));
   }
 
   function drawChoice(reveal = true) {
@@ -222,8 +242,17 @@ function render({ model, el }) {
     drawChoice(false);
   }
 
+  /** Give the text or the graph most of the width. */
+  function widen() {
+    const yes = root.dataset.wide !== "text";
+    root.dataset.wide = yes ? "text" : "graph";
+    root.style.removeProperty("--byl-side");
+    wide.setAttribute("aria-pressed", String(yes));
+  }
+
   function showHelp(yes) {
     help.hidden = !yes;
+    (yes ? help : root).focus();
   }
 
   function showFinding(n) {
@@ -277,6 +306,8 @@ function render({ model, el }) {
     s: () => flip("split"),
     t: () => flip("types"),
     w: () => flip("wrap"),
+    g: () => widen(),
+    u: () => graph.follow(),
     "?": () => showHelp(help.hidden),
   };
   act.j = act.ArrowRight;
@@ -319,14 +350,7 @@ function render({ model, el }) {
   }, { signal });
 
   // ---- theme, size, model ---------------------------------------------------------------------
-  const system = window.matchMedia("(prefers-color-scheme: dark)");
-  const theme = () => {
-    const jupyter = document.body.dataset.jpThemeLight;
-    root.dataset.theme = (jupyter ? jupyter === "false" : isDark(system)) ? "dark" : "light";
-  };
-  const watch = new MutationObserver(theme);
-  watch.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class", "style"] });
-  system.addEventListener("change", theme, { signal });
+  followTheme(root, signal);
   let wasSplit = null;
   const sized = new ResizeObserver(() => {
     if (wasSplit !== null && wasSplit !== isSplit()) {
@@ -341,28 +365,22 @@ function render({ model, el }) {
   model.on("change:selected", rechoose);
   model.on("change:rewrite", drawRewrite);
   model.on("change:step", drawRewrite);
-  theme();
+  model.on("change:part", takePart);
   el.append(root);
+  takePart();
   draw();
-  sized.observe(root);
+  sized.observe(pane);
 
   return () => {
     life.abort();
-    watch.disconnect();
     sized.disconnect();
     model.off("change:index", redraw);
     model.off("change:selected", rechoose);
     model.off("change:rewrite", drawRewrite);
     model.off("change:step", drawRewrite);
+    model.off("change:part", takePart);
     root.remove();
   };
-}
-
-/** Whether the surrounding page is dark: by its background colour, else by the system setting. */
-function isDark(system) {
-  const behind = getComputedStyle(document.body).backgroundColor.match(/[\d.]+/g)?.map(Number);
-  if (!behind || behind[3] === 0) return system.matches;
-  return 0.2126 * behind[0] + 0.7152 * behind[1] + 0.0722 * behind[2] < 128;
 }
 
 export default { render };

@@ -1,0 +1,27 @@
+// The help: all keys.
+import { make } from "./relay_text.js";
+
+const KEYS = [
+  ["← →  or  k j", "previous / next stage"],
+  ["Home  End", "first / last stage"],
+  [",  .", "previous / next rewrite inside the pass"],
+  ["p  n", "previous / next change in the text"],
+  ["/", "filter the stages"],
+  ["c", "changed stages only"],
+  ["s", "side by side / one below the other"],
+  ["t", "show / hide types"],
+  ["w", "wrap long lines"],
+  ["1 2 3 4", "text, findings, rewrites, changes"],
+  ["g", "wide graph / wide text"],
+  ["o", "open / close the group in the graph that has the focus"],
+  ["u", "follow: only what the chosen node depends on, and what depends on it"],
+  ["Esc", "back to the whole pass, deselect the node, close this"],
+  ["?", "this help"],
+];
+
+/** The help as a dialog, hidden. */
+export function helpOf() {
+  return make("div", { class: "byl-help", role: "dialog", "aria-label": "Keys", tabindex: "-1", hidden: true },
+    make("h3", {}, "Keys"), make("dl", {}, ...KEYS.flatMap(([k, what]) => [make("dt", {}, k), make("dd", {}, what)])),
+    make("p", {}, "Click a line, a %variable, a graph node, a finding or a rewrite to select its node everywhere."));
+}

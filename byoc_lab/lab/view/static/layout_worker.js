@@ -1,0 +1,47 @@
+// Asks a Web Worker for layouts, so that a large graph does not block the page.
+import { layOut, workerSource } from "./layout.js";
+
+export class LayoutClient {
+  /** @param {AbortSignal} signal ends the worker */
+  constructor(signal) {
+    this.tickets = 0;
+    this.waiting = new Map();
+    this.sent = new Set(); // keys of the scenes that the worker has
+    this.worker = this.start();
+    signal.addEventListener("abort", () => this.worker?.terminate());
+  }
+
+  start() {
+    try {
+      const url = URL.createObjectURL(new Blob([workerSource()], { type: "text/javascript" }));
+      const worker = new Worker(url);
+      worker.onmessage = ({ data: { ticket, placed } }) => {
+        this.waiting.get(ticket)?.done(placed);
+        this.waiting.delete(ticket);
+      };
+      worker.onerror = () => this.withoutWorker();
+      return worker;
+    } catch {
+      return null; // a page that forbids workers: the layout runs here
+    }
+  }
+
+  withoutWorker() {
+    this.worker?.terminate();
+    this.worker = null;
+    for (const { done, request } of this.waiting.values()) done(layOut(request.scene, request.open, request.room));
+    this.waiting.clear();
+  }
+
+  /** The layout of a scene; `key` names the scene, which is sent once.
+   * @returns {Promise<import("./layout.js").Placed>} */
+  place(key, scene, open, room) {
+    if (!this.worker) return Promise.resolve(layOut(scene, open, room));
+    const ticket = ++this.tickets;
+    return new Promise((done) => {
+      this.waiting.set(ticket, { done, request: { scene, open, room } });
+      this.worker.postMessage({ ticket, key, open, room, scene: this.sent.has(key) ? null : scene });
+      this.sent.add(key);
+    });
+  }
+}

@@ -1,0 +1,34 @@
+// Unit tests of the questions about a scene. Run by `node --test`.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { matches, neighbour, reached } from "../../../../byoc_lab/lab/view/static/scene_search.js";
+
+const box = (id, ...lines) => ({ id, kind: "op", lines, group: -1, ids: [id], weights: 0 });
+// a diamond a -> b, c -> d, and e beside it
+const scene = {
+  boxes: [box("a", "nn.conv2d"), box("b", "nn.relu"), box("c", "tanh"), box("d", "add"), box("e", "exp")],
+  groups: [],
+  arrows: [[0, 1], [0, 2], [1, 3], [2, 3]].map(([from, to]) => [from, to, false, null, null]),
+};
+const module = { lines: [["%0 = nn.conv2d(%x, groups=32)", "a"], ["%1 = nn.relu(%0)", "b"]] };
+
+test("a search looks at the boxes and at the lines of their nodes", () => {
+  assert.deepEqual(matches(scene, module, "^nn\\."), { found: [0, 1], problem: "" });
+  assert.deepEqual(matches(scene, module, "groups=32").found, [0]);
+  assert.deepEqual(matches(scene, module, "").found, []);
+  assert.equal(matches(scene, module, "(").problem, "not a regular expression");
+});
+
+test("up and down from a node", () => {
+  const { up, down } = reached(scene, "b");
+  assert.deepEqual([...up].sort(), [0, 1]);
+  assert.deepEqual([...down].sort(), [1, 3]);
+});
+
+test("the neighbour in the direction of an arrow key", () => {
+  const at = (key, x, y) => ({ key, x, y, w: 10, h: 10 });
+  const placed = { nodes: [at("a", 0, 0), at("b", 0, 50), at("c", 60, 50)] };
+  assert.equal(neighbour(placed, "a", "ArrowDown"), "b");
+  assert.equal(neighbour(placed, "b", "ArrowRight"), "c");
+  assert.equal(neighbour(placed, "a", "ArrowUp"), "a");
+});

@@ -1,0 +1,30 @@
+"""The unit tests of the JavaScript modules, run by node's own test runner."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from byoc_lab.lab.view.assets import STATIC
+
+TESTS = sorted((Path(__file__).parent / "js").glob("*.test.mjs"))
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.name.removesuffix(".test.mjs"))
+def test_javascript(path: Path) -> None:
+    node = shutil.which("node")
+    if node is None:
+        if os.environ.get("CI"):
+            pytest.fail("node is not installed; CI must have it")
+        pytest.skip("node is not installed; it runs the unit tests of the JavaScript modules")
+    done = subprocess.run([node, "--test", str(path)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_module_is_too_long() -> None:
+    for path in (*STATIC.glob("*.js"), *STATIC.glob("*.css"), *TESTS):
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, path.name

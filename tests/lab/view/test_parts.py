@@ -1,0 +1,93 @@
+"""The state of a large trace in parts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from byoc_lab.lab.tracing import Trace
+from byoc_lab.lab.view import parts
+from byoc_lab.lab.view.displays import mimebundle
+from byoc_lab.lab.view.parts import Parts, is_large
+from byoc_lab.lab.view.state import trace_state
+from byoc_lab.lab.view.stepper import Stepper
+from tests.lab.view.samples import chain, mobilenet
+
+
+def as_one(trace: Trace, indices: list[int]) -> dict[str, Any]:
+    """The state that a browser has after it was sent the outline and both parts of stages."""
+    made = Parts(trace)
+    state = json.loads(json.dumps(made.outline()))
+    for index in indices:
+        for part in (made.picture(index), made.whole(index)):
+            part = json.loads(json.dumps(part))
+            for n, module in part["modules"]:
+                assert n == len(state["modules"]), "each module is sent once, in order"
+                state["modules"].append(module)
+            state["stages"][index] = part["stage"]
+    return state
+
+
+def shown(state: dict[str, Any], index: int) -> list[Any]:
+    """A stage with its modules, without positions in the list of modules."""
+    stage = dict(state["stages"][index])
+    sides = [stage.pop(side) for side in ("before", "after")]
+    return [stage, *(None if n is None else state["modules"][n] for n in sides)]
+
+
+@pytest.mark.parametrize("trace", [chain(), mobilenet()], ids=["chain", "mobilenet"])
+def test_the_parts_are_the_whole(trace: Trace) -> None:
+    whole = json.loads(json.dumps(trace_state(trace)))
+    parted = as_one(trace, list(range(len(trace))))
+    renamed: dict[str, str] = {}
+    for n in range(len(trace)):
+        a, b = shown(whole, n), shown(parted, n)
+        assert _same(a, b, renamed), trace[n].name
+
+
+def _same(a: Any, b: Any, renamed: dict[str, str]) -> bool:
+    """Whether two states differ in the names of ids alone, one for one."""
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_same(a[k], b[k], renamed) for k in a)
+    if isinstance(a, list):
+        if a and all(isinstance(x, str) and x[:1] == "n" and x[1:].isdigit() for x in a):
+            return len(a) == len(b)  # a set of ids, sorted by name
+        return len(a) == len(b) and all(_same(x, y, renamed) for x, y in zip(a, b, strict=True))
+    if isinstance(a, str) and isinstance(b, str) and a != b:
+        return renamed.setdefault(a, b) == b
+    return bool(a == b)
+
+
+def test_any_stage_can_come_first() -> None:
+    trace = mobilenet()
+    last = len(trace) - 1
+    state = as_one(trace, [last, 1])
+    assert state["stages"][last]["pending"] == state["stages"][1]["pending"] == ""
+    assert state["stages"][0]["pending"] == "all"
+    before = state["modules"][state["stages"][1]["before"]]
+    after = state["modules"][state["stages"][last]["after"]]
+    convs = [{i for t, i in m["lines"] if "nn.conv2d(" in t} for m in (before, after)]
+    assert convs[0] == convs[1], "nodes keep their ids"
+
+
+def test_the_limit_is_checked_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not is_large(mobilenet())
+    monkeypatch.setattr(parts, "MAX_NODES", 1000)
+    assert is_large(mobilenet())
+    bundle = mimebundle(mobilenet())
+    assert "text/html" not in bundle
+    assert "PartitionGraph" in bundle["text/plain"]
+
+
+def test_the_stepper_of_a_large_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "MAX_NODES", 10)
+    stepper = Stepper(chain())
+    assert (stepper.part["index"], stepper.part["stage"]["pending"]) == (0, "text")
+    stepper.index = 1
+    assert stepper.part["index"] == 1
+    stepper.asked = 1
+    assert stepper.part["stage"]["pending"] == ""
+    assert stepper.part["stage"]["hunks"]
+    assert stepper.asked == -1
