@@ -1,13 +1,22 @@
 """Why a call was offloaded or not, and what would change it; what TVM's error messages mean."""
 
 from byoc_lab.lab.explaining.calls import explain
-from byoc_lab.lab.explaining.changes import Change
+from byoc_lab.lab.explaining.changes import VerifiedChange
 from byoc_lab.lab.explaining.decoding import Decoded, Meaning, decode
 from byoc_lab.lab.explaining.explanation import CAUSES, Explanation
 from byoc_lab.lab.explaining.explanations import Explanations
 from byoc_lab.lab.explaining.pattern_report import EntryReport, PatternReport, explain_patterns
 
 __all__ = [
-    "CAUSES", "Change", "Decoded", "EntryReport", "Explanation", "Explanations", "Meaning",
-    "PatternReport", "decode", "explain", "explain_patterns",
+    "CAUSES",
+    "Decoded",
+    "EntryReport",
+    "Explanation",
+    "Explanations",
+    "Meaning",
+    "PatternReport",
+    "VerifiedChange",
+    "decode",
+    "explain",
+    "explain_patterns",
 ]  # fmt: skip

@@ -57,7 +57,7 @@ class Trial:
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
+class VerifiedChange:
     """A change with which a call is offloaded; the pipeline was run with it.
 
     what: the change in words. keeps_numbers: whether the network computes the same as before.
@@ -92,11 +92,11 @@ class Workbench:
         self.inquiry = inquiry
         self._runs: dict[object, tuple[Trial, Outcome] | None] = {}
 
-    def smallest(self, found: Diagnosis, call: Call) -> Change | None:
+    def smallest(self, found: Diagnosis, call: Call) -> VerifiedChange | None:
         """The first change with which `call` is offloaded; None if none of those tried does it."""
         return self.first(self._trials(found, call), call)
 
-    def first(self, trials: Iterator[Trial], call: Call) -> Change | None:
+    def first(self, trials: Iterator[Trial], call: Call) -> VerifiedChange | None:
         """The first of some changes with which `call` is offloaded."""
         for wanted in trials:
             ran = self._run(wanted)
@@ -111,7 +111,7 @@ class Workbench:
                 what = (
                     f"{trial.what}, which leaves nothing of it to compute" if gone else trial.what
                 )
-                return Change(
+                return VerifiedChange(
                     what, trial.keeps_numbers, trial.setup, outcome, there, region, trial.missing
                 )
         return None

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from byoc_lab.lab.explaining.causes import Diagnosis, diagnose
-from byoc_lab.lab.explaining.changes import Change, Workbench
+from byoc_lab.lab.explaining.changes import VerifiedChange, Workbench
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.outcome import Home
 from byoc_lab.relay.ir.expr import Call, Expr, describe
@@ -88,7 +88,7 @@ class Explanation:
         return diagnose(self._inquiry, self._typed) if self.status == "host" else None
 
     @cached_property
-    def _by_pass(self) -> tuple[str, Change] | None:
+    def _by_pass(self) -> tuple[str, VerifiedChange] | None:
         """The cause, if it is a pass that did not run, and the change that runs it."""
         if self._diagnosis is None:
             return None
@@ -149,7 +149,7 @@ class Explanation:
         return self._diagnosis.reason
 
     @cached_property
-    def change(self) -> Change | None:
+    def change(self) -> VerifiedChange | None:
         """The smallest change with which this call is offloaded; the pipeline was run with it. None
         if it is offloaded, or if none of the changes that were tried offloads it."""
         if self._diagnosis is None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class HistoryStep:
     """What a node is after a pass.
 
     name: of the pass; "input" for the module before the first one. nodes: the nodes that it comes
@@ -50,7 +50,7 @@ class History:
         self._stages = stages
 
     @cached_property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[HistoryStep, ...]:
         """What the node is in each module: the input, and the result of each stage."""
         nodes: list[Nodes] = [()] * (len(self._stages) + 1)
         nodes[self.first] = (self.node,)
@@ -60,10 +60,10 @@ class History:
         for n in range(self.last, 0, -1):
             back = _union(self._stages[n - 1].origins(x) for x in back)
             nodes[n - 1] = _union((nodes[n - 1], back))
-        steps = [Step("input", nodes[0])]
+        steps = [HistoryStep("input", nodes[0])]
         for n, stage in enumerate(self._stages, 1):
             rules = dict.fromkeys(stage.rule_of(x) for x in nodes[n])
-            steps.append(Step(stage.name, nodes[n], tuple(r for r in rules if r)))
+            steps.append(HistoryStep(stage.name, nodes[n], tuple(r for r in rules if r)))
         return tuple(steps)
 
     @property

@@ -27,7 +27,7 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Place:
+class Rectangle:
     """A rectangle: left, top, width, height."""
 
     x: float
@@ -45,8 +45,8 @@ class PictureLayout:
 
     width: float
     height: float
-    boxes: dict[Box, Place]
-    frames: dict[PictureFrame, Place]
+    boxes: dict[Box, Rectangle]
+    frames: dict[PictureFrame, Rectangle]
     curves: dict[Arrow, tuple[Point, ...]]
 
 
@@ -166,12 +166,12 @@ def _read_layout(picture: Picture, data: Mapping[str, Any]) -> PictureLayout:
     for n, box in enumerate(picture.boxes):
         x, y = map(float, by_name[f"b{n}"]["pos"].split(","))
         w, h = size_of(box)
-        boxes[box] = Place(x - w / 2, height - y - h / 2, w, h)
+        boxes[box] = Rectangle(x - w / 2, height - y - h / 2, w, h)
     for n, frame in enumerate(picture.frames):
         drawn = by_name.get(f"cluster_f{n}")
         if drawn:
             x0, y0, x1, y1 = map(float, drawn["bb"].split(","))
-            frames[frame] = Place(x0, height - y1, x1 - x0, y1 - y0)
+            frames[frame] = Rectangle(x0, height - y1, x1 - x0, y1 - y0)
     drawn_arrows = {edge["id"]: edge for edge in data.get("edges", ())}
     curves = {
         arrow: _curve(drawn_arrows[f"a{n}"]["pos"], height)

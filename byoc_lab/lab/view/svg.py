@@ -11,7 +11,7 @@ from collections.abc import Callable
 from xml.sax.saxutils import escape
 
 from byoc_lab.lab.view.elements import Box, Picture, PictureFrame
-from byoc_lab.lab.view.layout import PictureLayout, Place
+from byoc_lab.lab.view.layout import PictureLayout, Rectangle
 from byoc_lab.relay.ir.expr import Expr
 
 COLOURS = 6  # a colour-blind-safe set (Okabe and Ito, 2008), in graph.css
@@ -89,7 +89,7 @@ def _definitions(picture: Picture) -> str:
     return f"<defs>{patterns}{marker.format('head')}{marker.format('head-bad')}</defs>"
 
 
-def _frame(frame: PictureFrame, at: Place, ids_of: Callable[[Expr], str | None]) -> str:
+def _frame(frame: PictureFrame, at: Rectangle, ids_of: Callable[[Expr], str | None]) -> str:
     n = "" if frame.colour is None else frame.colour % COLOURS
     colour = f" byl-c{n}" if frame.colour is not None else ""
     rect = f'x="{at.x:.1f}" y="{at.y:.1f}" width="{at.w:.1f}" height="{at.h:.1f}" rx="7"'
@@ -102,14 +102,14 @@ def _frame(frame: PictureFrame, at: Place, ids_of: Callable[[Expr], str | None])
     )
 
 
-def _label(frame: PictureFrame, at: Place) -> str:
+def _label(frame: PictureFrame, at: Rectangle) -> str:
     colour = f" byl-c{frame.colour % COLOURS}" if frame.colour is not None else ""
     text = _text(_fit(frame.label, int(at.w / 5.9) - 1))
     where = f'x="{at.x + 8:.1f}" y="{at.y + 13:.1f}"'
     return f'<text class="byl-label byl-{frame.kind}{colour}" {where}>{text}</text>'
 
 
-def _box(box: Box, at: Place, ids_of: Callable[[Expr], str | None]) -> str:
+def _box(box: Box, at: Rectangle, ids_of: Callable[[Expr], str | None]) -> str:
     ids = [i for i in dict.fromkeys(map(ids_of, box.exprs)) if i]
     colour = box.frame.colour if box.frame else None
     tint = f" byl-c{colour % COLOURS}" if colour is not None else ""

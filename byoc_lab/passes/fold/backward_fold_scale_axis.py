@@ -9,7 +9,7 @@ from byoc_lab.passes.fold.scale_axis import (
     ADD_SUB,
     CONV,
     RELU,
-    Message,
+    ScaleRequest,
     along,
     as_scale,
     fits,
@@ -45,7 +45,7 @@ class BackwardFoldScaleAxis(FunctionPass):
 class _Backward:
     def __init__(self, func: Function):
         self.func = func
-        self.messages: dict[Expr, Message] = {}
+        self.messages: dict[Expr, ScaleRequest] = {}
         self.dropped: dict[Expr, Expr] = {}  # multiply -> the operand that takes the scale over
         self.scale_for: dict[Expr, Expr] = {}  # node -> the scale it has to take over
         self.takers: dict[Expr, list[str]] = {}  # scale -> the operators that take it over
@@ -67,14 +67,14 @@ class _Backward:
         keeps_in(made)
         return rebuild(self.func, self._rewrite, memo=made)
 
-    def _message(self, call: Call) -> Message | None:
+    def _message(self, call: Call) -> ScaleRequest | None:
         """What scale this call could take over."""
         name = call.op_name
         if name in CONV:
             axes = output_axes(call)
-            return Message(axes.channels) if axes else None
+            return ScaleRequest(axes.channels) if axes else None
         if name == "nn.dense":
-            return Message((1,))
+            return ScaleRequest((1,))
         if name in RELU:
             inner = self.messages.get(call.args[0])
             return inner.positive() if inner else None
@@ -84,7 +84,7 @@ class _Backward:
             return inner if inner and inner.axes == (call.attrs.axis % rank,) else None
         return self._message_of_sum(call) if name in ADD_SUB else None
 
-    def _message_of_sum(self, call: Call) -> Message | None:
+    def _message_of_sum(self, call: Call) -> ScaleRequest | None:
         left, right = (self.messages.get(a) for a in call.args)
         lty, rty = (a.checked_type for a in call.args)
         if left and matches(lty, rty, left.axes):

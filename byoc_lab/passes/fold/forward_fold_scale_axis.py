@@ -9,7 +9,7 @@ from byoc_lab.passes.fold.scale_axis import (
     ADD_SUB,
     CONV,
     RELU,
-    Message,
+    ScaleRequest,
     along,
     as_scale,
     fits,
@@ -60,7 +60,7 @@ class _Scaled:
 class _Forward:
     def __init__(self, func: Function):
         self.func = func
-        self.messages: dict[Expr, Message | None] = {}
+        self.messages: dict[Expr, ScaleRequest | None] = {}
         self.memo: dict[Expr, Expr] = {}
         self.scaled: dict[Expr, _Scaled] = {}
         self.passed: dict[Expr, Expr] = {}  # what passes a scale on -> the same without the scale
@@ -81,7 +81,7 @@ class _Forward:
         assert isinstance(result, Function)
         return result
 
-    def _agree(self, node: Expr, message: Message | None) -> None:
+    def _agree(self, node: Expr, message: ScaleRequest | None) -> None:
         """All users of a value must be able to take the scale."""
         before = self.messages.get(node)
         if node in self.messages and (before is None or message is None):
@@ -89,21 +89,21 @@ class _Forward:
         elif before is not None and message is not None:
             positive = before.require_positive or message.require_positive
             same = before.axes == message.axes
-            message = Message(before.axes, positive) if same else None
+            message = ScaleRequest(before.axes, positive) if same else None
         self.messages[node] = message
 
-    def _wishes(self, node: Expr) -> list[Message | None]:
+    def _wishes(self, node: Expr) -> list[ScaleRequest | None]:
         """For each part of a node, what scale on it the node could take."""
-        wishes: list[Message | None] = [None] * len(node.parts())
+        wishes: list[ScaleRequest | None] = [None] * len(node.parts())
         if not (isinstance(node, Call) and isinstance(node.op, Op)):
             return wishes
         own = self.messages.get(node)
         name = node.op.name
         if name in CONV:
             axes = input_axes(node)
-            wishes[1] = Message(axes.channels) if axes else None
+            wishes[1] = ScaleRequest(axes.channels) if axes else None
         elif name == "nn.dense":
-            wishes[1] = Message((1,))
+            wishes[1] = ScaleRequest((1,))
         elif name in RELU and own:
             wishes[1] = own.positive()
         elif name in ADD_SUB and own:

@@ -26,14 +26,14 @@ _SEEN_THROUGH = ("expand_dims", "reshape", "transpose", "squeeze", "repeat")
 
 
 @dataclass(frozen=True)
-class Message:
+class ScaleRequest:
     """A scale along `axes` is welcome here, if positive when `require_positive`."""
 
     axes: tuple[int, ...]
     require_positive: bool = False
 
-    def positive(self) -> Message:
-        return Message(self.axes, True)
+    def positive(self) -> ScaleRequest:
+        return ScaleRequest(self.axes, True)
 
 
 def matches(full: TensorType, other: TensorType, axes: tuple[int, ...]) -> bool:
@@ -90,7 +90,7 @@ def is_positive_constant(expr: Expr) -> bool:
     return isinstance(expr, Constant) and bool(np.all(expr.numpy() >= 0))
 
 
-def fits(message: Message, scale: Expr) -> bool:
+def fits(message: ScaleRequest, scale: Expr) -> bool:
     """Whether a scale may be handed to who sent `message`."""
     return not message.require_positive or is_positive_constant(scale)
 
