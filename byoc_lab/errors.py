@@ -180,6 +180,10 @@ class BuildError(ByocLabError, RuntimeError):
     """A module cannot be built or run: no translation, no code generator, a missing tool."""
 
 
+class RegionError(ByocLabError, RuntimeError):
+    """The code of a region failed, crashed, or did not end."""
+
+
 class OffloadError(ByocLabError, AssertionError):
     """A region that should have run on a back end did not."""
 

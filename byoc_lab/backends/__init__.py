@@ -10,11 +10,13 @@
     mod = byoc_lab.backends.partition(mod, "npu")     # or byoc_lab.trace(mod, "npu")
     byoc_lab.build(mod).run(...)
 
-`ModuleRegion` turns a TVM-FFI module into what `codegen` must return. All back ends of this package
+`ModuleRegion` turns a TVM-FFI module into what `codegen` must return, and `PythonRegion` a Python
+function over NumPy arrays, on request in a process of its own. All back ends of this package
 register this way: `byoc_lab.backends.dnnl`, and `ccompiler`, which is short enough to copy.
 """
 
 from byoc_lab.backends.module_region import ModuleRegion
+from byoc_lab.backends.python_region import PythonRegion
 from byoc_lab.backends.registry import (
     Backend,
     Refused,
@@ -24,4 +26,13 @@ from byoc_lab.backends.registry import (
     register,
 )
 
-__all__ = ["Backend", "ModuleRegion", "Refused", "get", "names", "partition", "register"]
+__all__ = [
+    "Backend",
+    "ModuleRegion",
+    "PythonRegion",
+    "Refused",
+    "get",
+    "names",
+    "partition",
+    "register",
+]

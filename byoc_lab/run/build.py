@@ -130,7 +130,7 @@ def _link(
         )
     try:
         codegen = backends.get(compiler) or get_backend(compiler)
-        compiled = _checked(codegen(function, checked_symbol(symbol)), compiler, symbol)
+        compiled = _checked(codegen(function, checked_symbol(symbol)), compiler, function, symbol)
     except (BuildError, NativeExtensionError, UnknownNameError) as error:
         if not fallback:
             raise
@@ -143,13 +143,18 @@ def _link(
     return LinkedRegion(symbol, compiler, function, operators, compiled, None, codegen)
 
 
-def _checked(compiled: Any, compiler: str, symbol: str) -> CompiledRegion:
-    """What a code generator returned, if it is a compiled region. Raises BuildError."""
+def _checked(compiled: Any, compiler: str, function: Function, symbol: str) -> CompiledRegion:
+    """What a code generator returned, if it is a compiled region, or one when it is bound.
+
+    Raises BuildError.
+    """
+    if hasattr(compiled, "bind"):
+        compiled = compiled.bind(function, symbol)
     if not hasattr(compiled, "module") or not callable(compiled):
         raise BuildError(
             f"the code generator of back end {compiler!r} returned {type(compiled).__name__} for "
             f"the function @{symbol}; it must return a compiled region "
-            f"(byoc_lab.run.CompiledRegion, for example byoc_lab.backends.ModuleRegion), or raise "
+            f"(byoc_lab.run.CompiledRegion, for example byoc_lab.backends.PythonRegion), or raise "
             f"BuildError for what it cannot compile. build(fallback=True) compiles such functions "
             f"with TVM"
         )

@@ -1,0 +1,107 @@
+"""Regions that a Python function computes, in this process and in one of their own."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from byoc_lab import backends, build, relay
+from byoc_lab.backends import PythonRegion
+from byoc_lab.errors import ArgumentError, BuildError, RegionError
+from byoc_lab.relay import IRModule
+from byoc_lab.relay.typing.infer import infer_module
+
+NAME = "toy_python"
+VALUES = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+Run = Callable[..., np.ndarray]
+
+
+@pytest.fixture
+def run() -> Iterator[Run]:
+    """exp of the input, computed by the function given, and one added by TVM."""
+
+    def run(fn: Callable[..., Any], **options: Any) -> np.ndarray:
+        backends.register(
+            NAME, supports=["exp"], codegen=lambda function, symbol: PythonRegion(fn, **options)
+        )
+        data = relay.var("data", shape=(2, 3))
+        mod = infer_module(IRModule.from_expr(relay.exp(data) + relay.const(1.0)))
+        exe = build(backends.partition(mod, NAME))
+        (result,) = exe(VALUES)
+        exe.assert_offloaded()
+        return result
+
+    yield run
+    backends.register(NAME)
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+def test_the_function_computes_the_region(run: Run, isolated: bool) -> None:
+    expected = np.exp(VALUES.astype(np.float64)) + 1
+    np.testing.assert_allclose(run(np.exp, isolated=isolated), expected, rtol=1e-6)
+    # Not what the operator means: it is this function that ran.
+    np.testing.assert_array_equal(run(lambda x: x * 2, isolated=isolated), VALUES * 2 + 1)
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+def test_an_exception_is_an_error_with_its_line(run: Run, isolated: bool) -> None:
+    with pytest.raises(RegionError, match=r"test_python_region\.py:\d+: ZeroDivisionError"):
+        run(lambda x: 1 / 0, isolated=isolated)
+
+
+@pytest.mark.parametrize(
+    "fn, message",
+    [
+        (lambda x: x[0], r"has shape \(3,\)"),
+        (lambda x: x.astype(np.float64), "dtype float64, expected"),
+        (lambda x: (x, x), "returned 2 arrays, and the region has 1"),
+    ],
+)
+def test_a_result_of_another_type(run: Run, fn: Callable[..., Any], message: str) -> None:
+    with pytest.raises(RegionError, match=message):
+        run(fn)
+
+
+def test_a_crash_is_an_error(run: Run) -> None:
+    with pytest.raises(RegionError, match=r"crashed its process \(SIGSEGV\)"):
+        run(lambda x: ctypes.string_at(0), isolated=True)
+    with pytest.raises(RegionError, match="exit status 3"):
+        run(lambda x: os._exit(3), isolated=True)
+
+
+def test_an_endless_loop_is_an_error(run: Run) -> None:
+    def endless(x: np.ndarray) -> np.ndarray:
+        while True:
+            pass
+
+    with pytest.raises(RegionError, match=r"did not end within 0\.2 s"):
+        run(endless, isolated=True, time_limit=0.2)
+
+
+def test_a_region_with_two_results() -> None:
+    x = relay.var("x", shape=(2, 3))
+    function = relay.Function([x], relay.Tuple([relay.exp(x), relay.tanh(x)]))
+    bound = PythonRegion(lambda x: (np.exp(x), np.tanh(x))).bind(function, "f")
+    for found, expected in zip(bound(VALUES), [np.exp(VALUES), np.tanh(VALUES)], strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_arguments_are_verified() -> None:
+    with pytest.raises(ArgumentError, match="found int"):
+        PythonRegion(3)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="time_limit"):
+        PythonRegion(np.exp, time_limit=0)
+
+
+def test_such_an_executable_cannot_be_exported(tmp_path: Any) -> None:
+    backends.register(NAME, supports=["exp"], codegen=lambda f, s: PythonRegion(np.exp))
+    mod = infer_module(IRModule.from_expr(relay.exp(relay.var("x", shape=(2, 3)))))
+    exe = build(backends.partition(mod, NAME))
+    backends.register(NAME)
+    with pytest.raises(BuildError, match="cannot be exported"):
+        exe.export_library(tmp_path / "x.so")
