@@ -17,6 +17,7 @@ import numpy as np
 from byoc_lab import errors
 from byoc_lab.errors import ArgumentError, ByocLabError, RecordedError, TraceFileError
 from byoc_lab.lab.tracing.events import Events, Notes
+from byoc_lab.lab.tracing.recording import is_recording, read_recording
 from byoc_lab.lab.tracing.saving import ARRAYS, FORMAT, NODES, TRACE, VERSION, Json
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.passes.framework.hook import Event, Note, Round
@@ -35,7 +36,8 @@ _DAMAGE = (
 
 
 def load_trace(path: str | Path) -> Trace:
-    """A trace that `Trace.save` wrote. Nothing is run: no pass, no code from the file.
+    """A trace that `Trace.save` or, in a real TVM, `tvm_recorder.py` wrote (`byoc-lab recorder`
+    prints that file). Nothing is run: no pass, no code from the file.
 
     Constants that were saved without their numbers are `elided`: they have a shape and a dtype, and
     read as zeros.
@@ -47,6 +49,8 @@ def load_trace(path: str | Path) -> Trace:
         raise ArgumentError(f"load_trace takes the path of a file, found {type(path).__name__}")
     path = Path(path)
     try:
+        if is_recording(path):
+            return read_recording(path)
         with zipfile.ZipFile(path) as archive:
             data = json.loads(archive.read(TRACE))
             _check_version(data, path)
