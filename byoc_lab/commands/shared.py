@@ -40,11 +40,16 @@ def read_module(name: str) -> IRModule:
 def read_trace(name: str) -> Trace | None:
     """The trace of a file; None if the file is no saved trace. Raises TraceFileError."""
     path = Path(name)
-    if name == STANDARD_INPUT or not zipfile.is_zipfile(path):
+    if name == STANDARD_INPUT or not path.is_file():
         return None
     from byoc_lab import load_trace
+    from byoc_lab.lab.tracing.recording import is_recording
     from byoc_lab.lab.tracing.saving import TRACE
 
+    if is_recording(path):
+        return load_trace(path)
+    if not zipfile.is_zipfile(path):
+        return None
     with zipfile.ZipFile(path) as archive:
         if TRACE not in archive.namelist():
             return None

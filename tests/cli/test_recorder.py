@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from byoc_lab.cli import main
@@ -13,3 +16,16 @@ def test_it_prints_the_recorder_and_nothing_else(capsys: pytest.CaptureFixture[s
     printed = capsys.readouterr().out
     assert printed == recorder_source()
     assert "class Recorder" in printed
+
+
+def test_commands_read_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "def @main(%x: Tensor[(2), float32]) { exp(%x) }"
+    lines: list[dict[str, object]] = [
+        {"format": "byoc_lab recording", "version": 1},
+        {"event": "begin", "pass": "InferType", "time": 1.0, "module": text},
+        {"event": "end", "pass": "InferType", "time": 2.0, "same": True},
+    ]
+    path = tmp_path / "passes.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    assert main(["lint", str(path)]) == 0
+    assert "no findings" in capsys.readouterr().out
