@@ -8,6 +8,8 @@ count what else the machine does) and peak memory at each n, and the factor from
 Each n has a process of its own; the smaller ones TIMES as many, whose median counts. All of it
 `--repeat` times, the sizes taking turns, and the quickest of each stage and size counts: memory
 that other machines share is slow for minutes at a time, which is not what the module's length does.
+Python's cyclic garbage collector is off while a stage runs, as in `timeit`: it walks whatever else
+the process holds, here the results of all stages before.
 """
 
 from __future__ import annotations
@@ -73,7 +75,9 @@ class Meter:
     def __call__(self, label: str, run: Callable[[], Any]) -> Any:
         gc.collect()  # what earlier stages left behind is not this one's cost
         _forget_peak()
+        gc.disable()
         result, spent = timed(run, time.process_time)
+        gc.enable()
         self.measured[label] = {"seconds": spent, "bytes": _peak_bytes()}
         return result
 

@@ -114,7 +114,9 @@ def _are_same(found: Correspondence, a: Line, b: Line) -> bool:
     if own_fields(x) != own_fields(y):
         return False
     for p, q in zip(a.refs.values(), b.refs.values(), strict=False):
-        if not found.corresponds(p, q):
+        # What took the place of an operand under its name has a row of its own.
+        replaced = a.text == b.text and p not in found.to_after and q not in found.to_before
+        if not replaced and not found.corresponds(p, q):
             return False
     mine, theirs = ([p for p in n.parts() if isinstance(p, Constant)] for n in (x, y))
     values = [found.before.digest(p) for p in mine] == [found.after.digest(q) for q in theirs]

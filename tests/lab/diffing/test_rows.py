@@ -1,0 +1,49 @@
+"""Aligned lines: what reads the same is shown once."""
+
+from __future__ import annotations
+
+import pytest
+
+from byoc_lab import diff, relay
+
+TEXT = """#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 4), float32]) {
+  %0 = tanh(%x);
+  %1 = nn.relu(%0);
+  %2 = abs(%1);
+  add(%1, %2)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kinds"),
+    [
+        ("nn.relu(%0)", "exp(%0)", ["same", "same", "removed", "added", "same", "same", "same"]),
+        ("add(%1, %2)", "add(%0, %2)", ["same", "same", "same", "same", "changed", "same"]),
+        ("abs(%1)", "abs(%0)", ["same", "same", "same", "changed", "same", "same"]),
+    ],
+)
+def test_an_operand_that_was_replaced_under_its_name_is_no_change_of_the_line(
+    old: str, new: str, kinds: list[str]
+) -> None:
+    found = diff(relay.parse(TEXT), relay.parse(TEXT.replace(old, new)))
+    assert [row.kind for row in found.rows()] == kinds
+    lines = str(found).splitlines()
+    assert not {line[1:] for line in lines if line[0] == "-"} & {
+        line[1:] for line in lines if line[0] == "+"
+    }
+
+
+def test_a_line_of_the_same_text_with_another_operand_is_changed() -> None:
+    """%1 is another value that was there before: the text alone would say that nothing changed."""
+    template = """#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 4), float32], %y: Tensor[(1, 4), float32]) {
+  %0 = tanh(NAME);
+  %1 = tanh(OTHER);
+  add(%0, abs(%1))
+}
+"""
+    one = relay.parse(template.replace("NAME", "%x").replace("OTHER", "%y"))
+    two = relay.parse(template.replace("NAME", "%y").replace("OTHER", "%x"))
+    assert any(row.kind == "changed" for row in diff(one, two).rows())
