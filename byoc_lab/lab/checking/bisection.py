@@ -12,7 +12,7 @@ from byoc_lab.errors import ArgumentError, ByocLabError, PassError
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.pairing import Parting, parting
 from byoc_lab.lab.checking.repro import write_repro
-from byoc_lab.lab.checking.uncertain import Arithmetic, Executed, Run, observe
+from byoc_lab.lab.checking.uncertain import EXACT_RUN, Arithmetic, Executed, Run, observe
 from byoc_lab.lab.tracing import Stage, trace
 from byoc_lab.lab.tracing.recorder import Member
 from byoc_lab.passes import Event, Pass
@@ -24,7 +24,6 @@ from byoc_lab.run.inputs import bind_inputs, checked_module
 
 # Passes may compute new constants in float32, and every run is one of float64.
 FOLDED = Arithmetic(roundings=False, samples=2)
-PLAIN = Arithmetic(roundings=False, constants=0.0, samples=0)
 
 
 @dataclass(frozen=True)
@@ -185,7 +184,7 @@ class _Search:
 
     def plain(self, n: int) -> Run:
         if n not in self._plain:
-            self._plain[n] = self.observed(n, PLAIN)
+            self._plain[n] = self.observed(n, EXACT_RUN)
         return self._plain[n]
 
     def observed(self, n: int, arithmetic: Arithmetic, exact: Collection[Constant] = ()) -> Run:

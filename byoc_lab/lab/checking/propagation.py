@@ -394,11 +394,24 @@ def rounded_steps(step: Step, value: Array) -> Any:
         with np.errstate(all="ignore"):
             if x.dtype.kind == "f":
                 reach = 4 * UNIT_ROUNDOFF["float32"] * np.abs(x)
+            elif step.op.name == "qnn.requantize" and _shifts(step):
+                return 0.0
             else:  # an accumulator: by one, or by what float32 cannot tell apart
                 reach = 1 + 8 * UNIT_ROUNDOFF["float32"] * np.abs(x.astype(np.float64))
             steps = np.minimum(_changes(step, 0, reach)[0], 1.0)
             return np.where(np.isnan(x), np.inf, steps) if x.dtype.kind == "f" else steps
     return 1.0 if step.op.name.startswith("qnn.") and step.op.name not in EXACT_QNN else 0.0
+
+
+def _shifts(step: Step) -> bool:
+    """Whether a requantize scales by powers of two numbers that float32 holds: it is exact then, in
+    float32 and as a multiplication by an integer and a shift."""
+    x, scale, _, new_scale = step.args[:4]
+    with np.errstate(all="ignore"):
+        ratio = scale / new_scale
+        exact = np.abs(np.frexp(ratio)[0]) == 0.5
+    small = np.all(np.abs(x.astype(np.float64)) < 2**20)
+    return bool(small and np.all(exact & (ratio > 2.0**-20) & (ratio < 2.0**8)))
 
 
 ORDERING = frozenset(

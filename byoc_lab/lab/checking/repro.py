@@ -10,10 +10,9 @@ import numpy as np
 
 from byoc_lab.lab.checking.pairing import Parting
 from byoc_lab.lab.checking.rounding import Array
-from byoc_lab.lab.checking.uncertain import Executed, Quantity
+from byoc_lab.lab.checking.uncertain import Executed, Quantity, narrowed
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.ndarray import numpy_dtype
 from byoc_lab.relay.ir.types import TensorType
 
 SCRIPT = '''"""{title}
@@ -97,7 +96,7 @@ class Cut:
             return quantity.leaf
         name = self.names.get(id(quantity))
         if name is None:
-            array = narrowed(quantity)
+            array: Array = narrowed(quantity)
             known = (n for n, a in self.shared.items() if same_array(a, array))
             name = next(known, f"x{len(self.shared)}")
             self.names[id(quantity)] = name
@@ -106,12 +105,6 @@ class Cut:
             array = self.shared[name]
             self.params[name] = Var(name, TensorType(array.shape, quantity.dtype))
         return self.params[name]
-
-
-def narrowed(quantity: Quantity) -> Array:
-    """A value in the dtype of the module."""
-    with np.errstate(over="ignore"):
-        return quantity.value.astype(numpy_dtype(quantity.dtype))
 
 
 def same_array(a: Array, b: Array) -> bool:

@@ -25,6 +25,7 @@ from byoc_lab.lab.checking.rounding import (
 )
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Var
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.ndarray import numpy_dtype
 from byoc_lab.relay.ir.types import TupleType
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.inputs import widened
@@ -112,6 +113,9 @@ class Arithmetic:
     constants: float = FOLDING_ROUNDINGS
     samples: int = 4
     seed: int = 0
+
+
+EXACT_RUN = Arithmetic(roundings=False, constants=0.0, samples=0)
 
 
 def observe(
@@ -339,3 +343,12 @@ def _structured(value: Any, made: Iterator[Quantity]) -> Any:
     if isinstance(value, tuple):
         return tuple(_structured(v, made) for v in value)
     return next(made)
+
+
+def narrowed(value: Any) -> Any:
+    """Quantities as arrays of the dtypes that they have in the module."""
+    if isinstance(value, tuple):
+        return tuple(map(narrowed, value))
+    assert isinstance(value, Quantity)
+    with np.errstate(over="ignore"):
+        return value.value.astype(numpy_dtype(value.dtype))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from byoc_lab.errors import ArgumentError, InputError, ValidationError
 from byoc_lab.lab.checking.comparison import Comparison, compare
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
@@ -15,16 +13,14 @@ from byoc_lab.lab.checking.kernels import Kernel, RegionChecker
 from byoc_lab.lab.checking.report import Report, worst_of
 from byoc_lab.lab.checking.rounding import flat
 from byoc_lab.lab.checking.tolerances import bounded
-from byoc_lab.lab.checking.uncertain import Arithmetic, Quantity, RegionCall, observe
+from byoc_lab.lab.checking.uncertain import EXACT_RUN, RegionCall, narrowed, observe
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.ndarray import numpy_dtype
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.build import build
 from byoc_lab.run.executable import Executable, LinkedRegion
 from byoc_lab.run.inputs import bind_inputs, checked_module
 
 DETAILS = ("region", "operator")
-EXACT_RUN = Arithmetic(roundings=False, constants=0.0, samples=0)
 Inputs = Mapping[str, Any] | Sequence[Any]
 
 
@@ -159,15 +155,6 @@ class _Checker:
                 if r.compiled is None
             ),
         )
-
-
-def narrowed(value: Any) -> Any:
-    """Quantities of the reference as arrays of the dtypes that regions expect."""
-    if isinstance(value, tuple):
-        return tuple(map(narrowed, value))
-    assert isinstance(value, Quantity)
-    with np.errstate(over="ignore"):
-        return value.value.astype(numpy_dtype(value.dtype))
 
 
 __all__ = ["Report", "compare", "validate"]
