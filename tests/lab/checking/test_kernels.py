@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import byoc_lab
+from byoc_lab import relay
 from byoc_lab.backends.dnnl import native
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.rounding import flat
@@ -134,3 +135,22 @@ def test_correct_kernels_are_valid_in_every_network(name: str) -> None:
     before, after = partitioned(name)
     report = byoc_lab.validate(before, build(after), detail="operator")
     assert report.ok, str(report)
+
+
+@pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST"])
+@pytest.mark.parametrize("shift", [-7, -1, 0, 3])
+def test_requantize_by_a_power_of_two_is_exact(shift: int, rounding: str) -> None:
+    """Ties and saturation included, on the host: no step is allowed, and none is needed."""
+    values = np.arange(-2000, 2000, dtype="int32")
+    x = relay.var("x", shape=values.shape, dtype="int32")
+    scale, zero, other = (relay.const(np.float32(2.0**shift)), relay.const(0), relay.const(3))
+    one = relay.const(np.float32(1))
+    call = relay.qnn.op.requantize(x, scale, zero, one, other, rounding=rounding, out_dtype="int8")
+    mod = infer_module(IRModule.from_expr(Function([x], call)))
+    report = byoc_lab.validate(mod, build(mod), {"x": values})
+    assert report.ok and report.outputs[0].tolerance == 0, str(report)
+    halves = values.astype(float) * 2.0**shift
+    away = np.sign(halves) * np.floor(np.abs(halves) + 0.5)
+    whole = np.floor(halves + 0.5) if rounding == "UPWARD" else away
+    (got,) = build(mod).run([values])
+    assert np.array_equal(got, np.clip(whole + 3, -128, 127))
