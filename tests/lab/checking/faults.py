@@ -45,7 +45,9 @@ def weights(change: Callable[[np.ndarray], np.ndarray], *names: str, place: int 
 
 def attrs(name: str, **changed: object) -> Fault:
     def fault(call: Call) -> Expr | None:
-        return _with(call, **changed) if call.is_op(name) else None
+        if not call.is_op(name) or all(getattr(call.attrs, n) == v for n, v in changed.items()):
+            return None
+        return _with(call, **changed)
 
     return fault
 
@@ -206,7 +208,8 @@ def planted(fault: Fault, number: int) -> Callable[[IRModule], IRModule]:
 
         def step(pre: Expr, post: Expr) -> Expr:
             nonlocal count
-            new = fault(post) if isinstance(pre, Call) else None
+            # What comes after the fault has no types yet.
+            new = fault(post) if isinstance(pre, Call) and count < number else None
             if new is not None:
                 count += 1
             return new if new is not None and count == number else post

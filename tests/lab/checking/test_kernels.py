@@ -109,8 +109,8 @@ def test_a_fault_is_pinned_to_its_kernel(name: str, fault: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", KERNEL_FAULTS)
-@pytest.mark.parametrize("name", NETWORKS)
-def test_every_fault_in_every_network(name: str, fault: str) -> None:
+@pytest.mark.parametrize("name", ["small", "int8"])
+def test_every_fault(name: str, fault: str) -> None:
     if not all_places(name, fault):
         pytest.skip(f"{name} has no operator for this fault")
     check(name, fault, 0.5)
@@ -130,9 +130,8 @@ def test_correct_kernels_are_valid(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NETWORKS)
-def test_correct_kernels_are_valid_in_every_network(name: str) -> None:
-    before, after = partitioned(name)
+def test_correct_kernels_of_a_large_network_are_valid() -> None:
+    before, after = partitioned("mobilenet")
     report = byoc_lab.validate(before, build(after), detail="operator")
     assert report.ok, str(report)
 

@@ -60,7 +60,7 @@ def after_bias_add(tvm, relay, np):
 
 
 def after_depthwise(tvm, relay, np):
-    """Depthwise conv * scale: the weight's first axis absorbs it."""
+    """Depthwise conv * scale: the weight's first axis takes it."""
     body = _conv(relay, np, _data(relay), groups=4)
     return _module(tvm, relay, relay.multiply(body, _scale(relay, np, 4, 1, 1)))
 
@@ -86,7 +86,7 @@ def after_sum(tvm, relay, np):
 
 
 def after_dense(tvm, relay, np):
-    """dense * scale: the weight's first axis absorbs it."""
+    """dense * scale: the weight's first axis takes it."""
     data = relay.var("data", shape=(2, 6))
     body = relay.nn.dense(data, _weight(relay, np, 4, 6), units=4)
     return _module(tvm, relay, relay.multiply(body, _scale(relay, np, 4)))
@@ -106,7 +106,7 @@ def after_conv_variable_weight(tvm, relay, np):
 
 
 def before_conv(tvm, relay, np):
-    """conv(data * scale): the weight's input axis absorbs it."""
+    """conv(data * scale): the weight's input axis takes it."""
     scaled = relay.multiply(_data(relay), _scale(relay, np, 4, 1, 1))
     return _module(tvm, relay, _conv(relay, np, scaled))
 
