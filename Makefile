@@ -8,7 +8,9 @@ EXPLORE = $(if $(SEED),--hypothesis-seed=$(SEED),$(if $(CI),,--hypothesis-profil
 
 # One process a core; tests of one file stay in one process, since files share what they prepare.
 PYTEST = $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile
-SMOKE  = tests/test_imports.py tests/lab tests/lessons tests/passes/byoc tests/run/test_build.py
+SMOKE  = tests/test_imports.py tests/lab/tracing/test_trace.py tests/lab/diffing/test_diff.py \
+         tests/lab/linting/rules tests/lab/explaining/test_decode.py tests/lab/view/test_state.py \
+         tests/lessons tests/passes/byoc tests/run/test_build.py
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lab test smoke demo check coverage browser notebooks slow mutants fuzz sanitize bench oracle \
