@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.lab.checking.rounding import UNIT_ROUNDOFF, Array, Step, flat
+from byoc_lab.lab.checking.step import Array, Step, flat
 from byoc_lab.relay.op.framework.registry import OpPattern
 
 FAILURE = 1e-9  # probability that a correct result is reported as wrong
@@ -132,17 +132,16 @@ def _interval(step: Step, errors: list[Any]) -> list[Error]:
             continue
         discrete = steps or step.args[n].dtype.kind != "f"
         if not discrete:
-            changes = _changes(step, n, REACH * error.sigma)
-            for k, change in enumerate(changes):
+            for k, change in enumerate(changes(step, n, REACH * error.sigma)):
                 if value[k].dtype.kind == "f":
                     squares[k] = squares[k] + np.square(change / REACH)
                 else:
                     jumps[k] = np.hypot(jumps[k], change)
             if np.any(error.jump):
-                for k, change in enumerate(_changes(step, n, error.jump)):
+                for k, change in enumerate(changes(step, n, error.jump)):
                     jumps[k] = np.hypot(jumps[k], change)
         else:
-            for k, change in enumerate(_changes(step, n, error.reach)):
+            for k, change in enumerate(changes(step, n, error.reach)):
                 jumps[k] = np.hypot(jumps[k], change)
     return [Error(np.sqrt(s), j) for s, j in zip(squares, jumps, strict=True)]
 
@@ -172,7 +171,7 @@ def _decided(value: Array, error: Error) -> Error:
     return Error(error.sigma, np.where(np.isinf(error.jump), 0.0, error.jump))
 
 
-def _changes(step: Step, n: int, reach: Any) -> list[Array]:
+def changes(step: Step, n: int, reach: Any) -> list[Array]:
     """The largest change of each result when argument n moves by up to `reach`."""
     args = list(step.args)
     ends = []
@@ -328,110 +327,4 @@ RULES: dict[str, Rule] = {
 }  # fmt: skip
 
 
-def _range(dtype: np.dtype[Any]) -> tuple[float, float]:
-    if dtype.kind not in "iu":
-        return -np.inf, np.inf
-    info = np.iinfo(dtype)
-    return float(info.min), float(info.max)
-
-
-def limits(dtype: str) -> tuple[float, float]:
-    """The largest and the smallest normal number of a float dtype."""
-    if dtype == "bfloat16":
-        return 3.3895313892515355e38, 2.0**-126
-    info = np.finfo(dtype)
-    return float(info.max), float(info.tiny)
-
-
-def undecided(step: Step, value: Array, dtype: str) -> Any:
-    """Where two correct machines may differ by more than roundings of a float result.
-
-    A machine may flush to zero what is below its normal numbers, and what is above the largest one
-    is infinite in `dtype`, so that anything may come of it. The order of nan is nowhere defined:
-    relu, clip, maxima and minima of nan are nan or another operand (DNNL's relu(nan) is 0), and so
-    are functions whose kernels clamp their argument by them.
-    """
-    if dtype not in UNIT_ROUNDOFF or not value.size:
-        return 0.0
-    largest, smallest = limits(dtype)
-    size = np.abs(value)
-    small = (size < 4 * smallest) & (size > 0)  # 4: kernels scale before the last rounding
-    free = (size > largest) & np.isfinite(size)
-    if step.op.name in ORDERING:
-        free |= np.isnan(value)
-    if step.op.name == "nn.batch_norm" and value.shape == step.args[0].shape:
-        free |= _normalized(step) > largest  # before gamma scales it
-    if step.op.name in AVERAGING:  # the sum may be beyond the range that its mean is in
-        with np.errstate(all="ignore"):
-            x = step.args[0]
-            free |= step.again(np.abs(x)) * max(1.0, x.size / max(1, value.size)) > largest
-    if not (np.any(small) or np.any(free)):
-        return 0.0
-    return np.where(free, np.inf, np.where(small, 4 * smallest, 0.0))
-
-
-def _normalized(step: Step) -> Array:
-    x, _, _, mean, variance = step.args
-    shape = [1] * x.ndim
-    shape[step.attrs.axis] = -1
-    with np.errstate(all="ignore"):
-        scale = 1 / np.sqrt(variance.reshape(shape) + step.attrs.epsilon)
-        return np.asarray((np.abs(x) + np.abs(mean.reshape(shape))) * scale)
-
-
-def rounded_steps(step: Step, value: Array) -> Any:
-    """The steps by which integers may differ that come of rounding a real number of float32.
-
-    An integer made of nan, or of a number beyond its range, is undefined.
-    """
-    if step.op.name in ("cast", "cast_like") and step.args[0].dtype.kind == "f":
-        low, high = _range(value.dtype)
-        with np.errstate(invalid="ignore"):
-            defined = (step.args[0] > low - 1) & (step.args[0] < high + 1)
-        return 0.0 if np.all(defined) or value.dtype.kind == "b" else np.where(defined, 0.0, np.inf)
-    if step.op.name in QUANTIZING:
-        x = step.args[0]
-        with np.errstate(all="ignore"):
-            if x.dtype.kind == "f":
-                reach = 4 * UNIT_ROUNDOFF["float32"] * np.abs(x)
-            elif step.op.name == "qnn.requantize" and _shifts(step):
-                return 0.0
-            else:  # an accumulator: by one, or by what float32 cannot tell apart
-                reach = 1 + 8 * UNIT_ROUNDOFF["float32"] * np.abs(x.astype(np.float64))
-            steps = np.minimum(_changes(step, 0, reach)[0], 1.0)
-            return np.where(np.isnan(x), np.inf, steps) if x.dtype.kind == "f" else steps
-    return 1.0 if step.op.name.startswith("qnn.") and step.op.name not in EXACT_QNN else 0.0
-
-
-def _shifts(step: Step) -> bool:
-    """Whether a requantize scales by powers of two numbers that float32 holds: it is exact then, in
-    float32 and as a multiplication by an integer and a shift."""
-    x, scale, _, new_scale = step.args[:4]
-    with np.errstate(all="ignore"):
-        ratio = scale / new_scale
-        exact = np.abs(np.frexp(ratio)[0]) == 0.5
-    small = np.all(np.abs(x.astype(np.float64)) < 2**20)
-    return bool(small and np.all(exact & (ratio > 2.0**-20) & (ratio < 2.0**8)))
-
-
-ORDERING = frozenset(
-    ("nn.relu", "clip", "maximum", "minimum", "max", "min", "nn.leaky_relu", "nn.prelu",
-     "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.global_max_pool2d", "sort", "topk",
-     "nn.softmax", "nn.log_softmax", "sign", "exp", "sigmoid", "tanh", "erf", "log")
-)  # fmt: skip
-AVERAGING = frozenset(
-    ("sum", "mean", "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d",
-     "nn.global_avg_pool2d")
-)  # fmt: skip
-QUANTIZING = ("qnn.quantize", "qnn.requantize")
-# Their integers are exact: sums of products of integers.
-EXACT_QNN = frozenset(
-    ("qnn.conv2d", "qnn.dense", "qnn.batch_matmul", "qnn.conv2d_transpose",
-     "qnn.contrib_dense_pack")
-)  # fmt: skip
-
-
-__all__ = [
-    "EXACT", "REACH", "Error", "outlier_factor", "propagated", "rounded_steps", "shifted",
-    "undecided",
-]  # fmt: skip
+__all__ = ["EXACT", "REACH", "Error", "changes", "outlier_factor", "propagated", "shifted"]

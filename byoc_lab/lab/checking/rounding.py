@@ -4,49 +4,29 @@ Each operator has a rule for the rounding error of one correct evaluation, indep
 of its sums: a standard deviation for each element of the result, computed from the length of the
 reduction and the magnitudes of the intermediate values. The relative error of one rounding is
 uniformly distributed and at most u = 2 ** -24 (for float32), so its standard deviation is at most
-u / sqrt(3). A sum of k products p_j rounds k times, each time relative to the partial sum:
-    u / sqrt(3) * sqrt(k) * max(|partial sums|, sqrt(sum of p_j ** 2)),
-the probabilistic form of the running error bound (Higham and Mary, "A new approach to probabilistic
-rounding error analysis", SIAM J. Sci. Comput. 41, 2019). The worst case, with k in place of
-sqrt(k), is also correct but useless: after the 27 layers of MobileNet it exceeds the result.
+u / sqrt(3). Sums of products are in `products.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable
 from math import prod, sqrt
 from typing import Any
 
 import numpy as np
 
-from byoc_lab.relay.ir.expr import Call, Op
-from byoc_lab.relay.ir.layout import Layout
-from byoc_lab.relay.op.framework.evaluate import evaluate_op
-from byoc_lab.run.reference import widened_attrs
+from byoc_lab.lab.checking.products import (
+    PRODUCTS,
+    Sum,
+    along_axis,
+    beginning,
+    beginning_of_batch_norm,
+    summed,
+)
+from byoc_lab.lab.checking.step import UNIT_ROUNDOFF, Array, Step, flat, rounding_deviation
 
-# Half the distance from 1 to the next number of a dtype.
-UNIT_ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
-CHUNKS = 8  # the number of partial sums that are computed
 LOG_UNITS = 20.0  # error of log near 1, in units of u / sqrt(3)
 FUNCTION_ULPS = 4.0  # error of exp, tanh, ... in units in the last place
-
-Array = np.ndarray
-
-
-@dataclass(frozen=True)
-class Step:
-    """One call of an operator, evaluated in float64: the argument of a rule."""
-
-    op: Op
-    attrs: Any
-    args: Sequence[Any]
-    value: Any
-
-    def again(self, *args: Any) -> Any:
-        """The result of the operator for other arguments."""
-        return evaluate_op(self.op, self.attrs, args)
 
 
 # A rule returns the standard deviation of the rounding error of a step in units of u / sqrt(3): a
@@ -61,64 +41,6 @@ def _exact(step: Step) -> Any:
 def _rounded(times: float) -> RoundingRule:
     """`times` squared roundings of the result."""
     return lambda step: times * np.abs(step.value)
-
-
-def _sum_of_products(k: int, value: Array, squares: Array, partial: Any = 0.0) -> Array:
-    """k: number of products; squares: the sum of their squares; partial: largest partial sum."""
-    largest: Array = np.maximum(np.maximum(np.abs(value), np.sqrt(squares)), partial)
-    return sqrt(k) * largest
-
-
-def _largest_partial(terms: Iterator[Array]) -> Array:
-    """The largest absolute value that the running sum of `terms` takes, element by element."""
-    total = largest = np.zeros(())
-    for term in terms:
-        total = total + term
-        largest = np.maximum(largest, np.abs(total))
-    return largest
-
-
-def _slices(length: int) -> Iterator[slice]:
-    edges = np.linspace(0, length, min(CHUNKS, length) + 1).astype(int)
-    return (slice(a, b) for a, b in pairwise(edges))
-
-
-def _slice_of(array: Array, axis: int, part: slice) -> Array:
-    return array[(slice(None),) * axis + (part,)]
-
-
-def _conv2d(step: Step) -> Array:
-    x, w = step.args
-    squares = step.again(x * x, w * w)
-    data, kernel = Layout(step.attrs.data_layout), Layout(step.attrs.kernel_layout)
-    outputs = [n for n, (letter, _) in enumerate(kernel.axes) if letter.upper() in "GO"]
-    k = w.size // prod(w.shape[n] for n in outputs)
-    if step.attrs.groups > 1:
-        return _sum_of_products(k, step.value, squares)
-    channel, inner = data.index_of("C"), kernel.index_of("I")
-    # If only one of the two has its channels in blocks, the channels are not sliced.
-    same = x.shape[channel] == w.shape[inner]
-    slices = _slices(x.shape[channel]) if same else iter([slice(None)])
-    parts = (step.again(_slice_of(x, channel, s), _slice_of(w, inner, s)) for s in slices)
-    return _sum_of_products(k, step.value, squares, _largest_partial(parts))
-
-
-def _dense(step: Step) -> Array:
-    x, w = step.args
-    return _matrix_product(x, w.T, step.value)
-
-
-def _batch_matmul(step: Step) -> Array:
-    x, y = step.args
-    x = x.swapaxes(1, 2) if step.attrs.transpose_a else x
-    return _matrix_product(x, y.swapaxes(1, 2) if step.attrs.transpose_b else y, step.value)
-
-
-def _matrix_product(x: Array, y: Array, value: Array) -> Array:
-    """x (..., M, K) times y (..., K, N)."""
-    k = x.shape[-1]
-    parts = (x[..., s] @ y[..., s, :] for s in _slices(k))
-    return _sum_of_products(k, value, (x * x) @ (y * y), _largest_partial(parts))
 
 
 def _positive_sum(step: Step) -> Array:
@@ -148,15 +70,17 @@ def _log(step: Step) -> Array:
     return FUNCTION_ULPS * magnitudes + LOG_UNITS
 
 
+def _addition(step: Step) -> Any:
+    return np.hypot(np.abs(step.value), beginning(step))
+
+
 def _batch_norm(step: Step) -> Any:
     """Also for kernels that compute scale * x + shift, two terms that may cancel."""
-    x, *vectors = step.args
-    shape = [1] * x.ndim
-    shape[step.attrs.axis] = -1
-    gamma, beta, mean, variance = (v.reshape(shape) for v in vectors)
+    x, gamma, beta, mean, variance = (step.args[0], *(along_axis(step, v) for v in step.args[1:]))
     scale = np.abs(gamma if step.attrs.scale else 1) / np.sqrt(variance + step.attrs.epsilon)
     shift = np.abs(beta) if step.attrs.center else 0.0
-    return 2 * (scale * (np.abs(x) + np.abs(mean)) + shift), 0.0, 0.0
+    own = 2 * (scale * (np.abs(x) + np.abs(mean)) + shift)
+    return np.hypot(own, beginning_of_batch_norm(step)), 0.0, 0.0
 
 
 def _backward_stable(step: Step) -> Any:
@@ -198,9 +122,6 @@ def _largest_change(a: Array, b: Array) -> float:
 
 
 RULES: dict[str, RoundingRule] = {
-    "nn.conv2d": _conv2d,
-    "nn.dense": _dense,
-    "nn.batch_matmul": _batch_matmul,
     "nn.softmax": _softmax,
     "log": _log,
     "tanh": _tanh,
@@ -208,11 +129,11 @@ RULES: dict[str, RoundingRule] = {
     **dict.fromkeys(("sum", "mean", "nn.avg_pool2d", "nn.global_avg_pool2d"), _positive_sum),
     **dict.fromkeys(
         (
-            "add", "subtract", "multiply", "divide", "sqrt", "nn.bias_add", "cast", "clip",
-            "nn.leaky_relu",
+            "multiply", "divide", "sqrt", "cast", "clip", "nn.leaky_relu",
         ),
         _rounded(1),
     ),
+    **dict.fromkeys(("add", "subtract", "nn.bias_add"), _addition),
     "qnn.dequantize": _rounded(2),
     **dict.fromkeys(("exp", "sigmoid", "erf", "rsqrt"), _rounded(FUNCTION_ULPS)),
     **dict.fromkeys(
@@ -235,38 +156,20 @@ RULES: dict[str, RoundingRule] = {
 }  # fmt: skip
 
 
-def rounding(call: Call, args: Sequence[Any], value: Any) -> Any:
+def rounding(step: Step, dtype: str = "float32") -> tuple[Any, Sum | None]:
     """The standard deviation of the rounding error of one operator call.
 
-    args, value: in float64. The result has the structure of `value`, with numbers or arrays. The
-    dtype of the computation is that of the call's type, or float32 if the call has no type.
+    dtype: of the computation. The result has the structure of `step.value`, with numbers or arrays;
+    beside it the result as a sum that a kernel may begin with what is added to it.
     """
-    op = call.op
-    assert isinstance(op, Op)
-    schema = op.definition.attrs
-    attrs = widened_attrs(call.attrs if call.attrs is not None else schema and schema.make())
-    found = RULES.get(op.name, _backward_stable)(Step(op, attrs, args, value))
-    dtype = getattr(call.checked_type, "dtype", "float32") if call.is_typed else "float32"
-    return _times(rounding_deviation(dtype), found)
-
-
-def rounding_deviation(dtype: str) -> float:
-    """The standard deviation of one rounding, relative to its result."""
-    return UNIT_ROUNDOFF.get(dtype, 0.0) / sqrt(3)
+    known = summed(step)
+    if step.op.name in PRODUCTS:
+        assert known is not None
+        found: Any = known.deviation
+    else:
+        found = RULES.get(step.op.name, _backward_stable)(step)
+    return _times(rounding_deviation(dtype), found), known
 
 
 def _times(factor: float, value: Any) -> Any:
     return tuple(factor * v for v in value) if isinstance(value, tuple) else factor * value
-
-
-def flat(value: Any) -> tuple[Any, ...]:
-    """What a nested tuple holds, in order."""
-    found: list[Any] = []
-    todo = [value]
-    while todo:
-        item = todo.pop()
-        if isinstance(item, tuple):
-            todo += reversed(item)
-        else:
-            found.append(item)
-    return tuple(found)

@@ -17,7 +17,7 @@ import numpy as np
 
 from byoc_lab.errors import InputError
 from byoc_lab.lab.checking.propagation import Error, outlier_factor
-from byoc_lab.lab.checking.rounding import Array
+from byoc_lab.lab.checking.step import Array
 from byoc_lab.lab.checking.uncertain import (
     FOLDING_ROUNDINGS,
     Arithmetic,

@@ -15,14 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.lab.checking.propagation import EXACT, Error, propagated, rounded_steps, undecided
-from byoc_lab.lab.checking.rounding import (
-    Array,
-    Step,
-    flat,
-    rounding,
-    rounding_deviation,
-)
+from byoc_lab.lab.checking.products import Sum
+from byoc_lab.lab.checking.propagation import EXACT, Error, propagated
+from byoc_lab.lab.checking.rounding import rounding
+from byoc_lab.lab.checking.step import Array, Step, flat, rounding_deviation
+from byoc_lab.lab.checking.undecided import rounded_steps, undecided
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import numpy_dtype
@@ -42,7 +39,7 @@ class Quantity:
 
     value: in float64. samples: the same with random errors; empty for an exact array.
     made_by: the step of the run that computed it, or None for an input or a constant, which is
-        `leaf`. dtype: in the module.
+        `leaf`. dtype: in the module. sum: that a kernel may compute it by (see `products.py`).
     """
 
     value: Array
@@ -51,6 +48,7 @@ class Quantity:
     made_by: Executed | None = None
     leaf: Expr | None = None
     dtype: str = "float32"
+    sum: Sum | None = None
 
     def sample(self, n: int) -> Array:
         return self.samples[n] if self.samples else self.value
@@ -202,13 +200,14 @@ class _Uncertain(Reference):
         attrs = node.attrs
         if attrs is None and op.definition.attrs is not None:
             attrs = op.definition.attrs.make()
-        step = Step(op, widened_attrs(attrs), exact, value)
+        sums = [a.sum if isinstance(a, Quantity) else None for a in args]
+        step = Step(op, widened_attrs(attrs), exact, value, sums)
         given = flat_quantities(tuple(args))
         if self.watch is not None:
             self.watch(node, exact, value)
         results = flat(value)
         dtypes = _dtypes(node, len(results))
-        own = self._own(node, step, dtypes)
+        own, total = self._own(step, dtypes)
         samples = self._samples(step, args, given, own)
         inherited = propagated(step, _mapped(lambda q: q.error, tuple(args)))
         if inherited is None:
@@ -216,7 +215,8 @@ class _Uncertain(Reference):
         made = []
         for k, (v, o, i) in enumerate(zip(results, own, inherited, strict=True)):
             error, drawn = _joined(v, o, i), tuple(s[k] for s in samples)
-            made.append(Quantity(v, calibrated(v, error, drawn), drawn, dtype=dtypes[k]))
+            error = calibrated(v, error, drawn)
+            made.append(Quantity(v, error, drawn, dtype=dtypes[k], sum=None if k else total))
         if self.keep:
             done = Executed(len(self.steps), node, tuple(args), tuple(self.inside), tuple(made))
             for quantity in made:
@@ -224,20 +224,21 @@ class _Uncertain(Reference):
             self.steps.append(done)
         return _structured(value, iter(made))
 
-    def _own(self, node: Call, step: Step, dtypes: Sequence[str]) -> list[Error]:
-        """The errors that the operator makes of exact arguments."""
+    def _own(self, step: Step, dtypes: Sequence[str]) -> tuple[list[Error], Sum | None]:
+        """The errors that the operator makes of exact arguments; the sum that a kernel may compute
+        its result by."""
         count = len(dtypes)
         if not self.arithmetic.roundings:
-            return [EXACT] * count
+            return [EXACT] * count, None
         with np.errstate(all="ignore"):
-            found = rounding(node, step.args, step.value)
+            found, total = rounding(step, dtypes[0] if count else "float32")
         each = found if isinstance(found, tuple) else (found,) * count
         return [
             Error(np.where(np.isfinite(v), o, 0.0), undecided(step, v, d))
             if v.dtype.kind == "f"
             else Error(0.0, rounded_steps(step, v))
             for o, v, d in zip(each, flat(step.value), dtypes, strict=True)
-        ]
+        ], total
 
     def _samples(
         self, step: Step, args: list[Any], given: Sequence[Quantity], own: Sequence[Error]

@@ -11,7 +11,7 @@ from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.exercised import Exercised
 from byoc_lab.lab.checking.kernels import Kernel, RegionChecker
 from byoc_lab.lab.checking.report import Report, worst_of
-from byoc_lab.lab.checking.rounding import flat
+from byoc_lab.lab.checking.step import flat
 from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.lab.checking.uncertain import EXACT_RUN, RegionCall, narrowed, observe
 from byoc_lab.relay.ir.module import IRModule

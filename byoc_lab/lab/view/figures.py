@@ -8,7 +8,7 @@ import numpy as np
 
 from byoc_lab.lab.checking.comparison import Comparison
 from byoc_lab.lab.checking.report import Report
-from byoc_lab.lab.checking.rounding import Array
+from byoc_lab.lab.checking.step import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

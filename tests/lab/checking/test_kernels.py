@@ -13,7 +13,7 @@ import byoc_lab
 from byoc_lab import relay
 from byoc_lab.backends.dnnl import native
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
-from byoc_lab.lab.checking.rounding import flat
+from byoc_lab.lab.checking.step import flat
 from byoc_lab.lab.checking.uncertain import EXACT_RUN, narrowed, observe
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
