@@ -16,8 +16,9 @@ from byoc_lab.compat.runtime.graph_json import graph_of
 from byoc_lab.errors import BuildError, InputError, UnknownNameError
 from byoc_lab.passes import InferType, PassContext
 from tests import image_strategies
-from tests.parity import cases, graph_facts
-from tests.parity.golden_files import golden_path
+from tests.parity import cases
+from tests.parity.facts import graphs as graph_facts
+from tests.parity.goldens.files import golden_path
 
 FACTS = json.loads(golden_path(graph_facts.GRAPHS).read_text(encoding="utf-8"))
 

@@ -15,7 +15,7 @@ from byoc_lab.errors import ByocLabError, FreeVariableError
 
 from . import cases
 from .compare import difference, expected_error, missing, run, targets_registered
-from .golden_files import GoldenFile, golden_files
+from .goldens.files import GoldenFile, golden_files
 
 
 def golden_test(folder: str) -> Callable[[Path], None]:

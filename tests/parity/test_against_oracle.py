@@ -20,8 +20,8 @@ from . import cases, steps
 from .client import Oracle, StepResult, skip_reason
 from .compare import difference, expected_error, missing, run, targets_registered
 from .fork import TUPLE_TARGETS
-from .golden_entry import DNNL_PIPELINE, targets
-from .golden_plan import longest_runs, plan
+from .goldens.entry import DNNL_PIPELINE, targets
+from .goldens.plan import longest_runs, plan
 
 pytestmark = [
     pytest.mark.oracle,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from .golden_files import GoldenFile, all_golden_files, golden_files, golden_path
-from .golden_plan import longest_runs, plan
+from .goldens.files import GoldenFile, all_golden_files, golden_files, golden_path
+from .goldens.plan import longest_runs, plan
 from .write_golden import is_named, main
 
 FILES = all_golden_files()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from .client import Oracle, skip_reason
-from .golden_files import WRITER, all_golden_files, golden_name, golden_path
+from .goldens.files import WRITER, all_golden_files, golden_name, golden_path
 from .write_golden import TABLES, expected_files
 
 pytestmark = [

@@ -12,7 +12,7 @@ from byoc_lab.compat import tvm
 
 from . import cases
 from .compare import difference, missing, run
-from .golden_files import GoldenFile, golden_files
+from .goldens.files import GoldenFile, golden_files
 
 pytestmark = pytest.mark.filterwarnings("ignore::byoc_lab.errors.ElidedMetadataWarning")
 

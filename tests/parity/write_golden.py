@@ -20,12 +20,13 @@ from tests.relay.op.calls import CALLS
 from tests.relay.op.holes import holes
 from tests.relay.op.vision_calls import VISION_CALLS
 
-from . import cases, graph_facts
+from . import cases
 from .client import Oracle, StepResult, skip_reason
+from .facts import graphs as graph_facts
+from .facts.operators import OPERATORS, golden_text, operator_facts
 from .fork import TUPLE_TARGETS
-from .golden_files import GoldenFile, all_golden_files, golden_name, golden_path
-from .golden_plan import Golden, longest_runs, plan
-from .operator_facts import OPERATORS, golden_text, operator_facts
+from .goldens.files import GoldenFile, all_golden_files, golden_name, golden_path
+from .goldens.plan import Golden, longest_runs, plan
 
 # Constants are written out up to this many bytes a module; beyond, their types alone.
 CONSTANTS_UP_TO = 16_384

@@ -291,7 +291,7 @@ assert tvm_ffi.get_global_func("relax.ext.dnnl", allow_missing=True) is not None
 
 
 def test_a_deep_transposed_convolution_adds_its_bias_once() -> None:
-    """See tests/backends/dnnl/test_channels.py."""
+    """See tests/backends/dnnl/kernels/test_channels.py."""
     data = var("data", 1, 512, 4, 4)
     weight = relax.const(np.zeros((512, 64, 4, 4), np.float32))
     bias = relax.const(np.ones((1, 64, 1, 1), np.float32))

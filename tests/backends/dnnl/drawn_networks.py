@@ -16,7 +16,7 @@ from byoc_lab.relay.analysis.queries import free_vars
 from byoc_lab.relay.ir.expr import Expr, Function
 from byoc_lab.relay.qnn import op as qnn
 from byoc_lab.relay.typing.infer import infer_expr
-from tests.backends.dnnl.draws import DTYPES
+from tests.backends.dnnl.kernels.draws import DTYPES
 
 INF, NAN = math.inf, math.nan
 NUMBERS = (-INF, -1e39, -3e38, -1.5, -1.0, 0.0, 1e-46, 0.5, 1.0, 6.0, 127.0, 3e38, 1e39, INF, NAN)

@@ -24,7 +24,7 @@ from byoc_lab.relay.qnn import op as qnn
 from byoc_lab.relay.typing.infer import infer_expr
 from tests.backends.dnnl import test_bfloat16 as bfloat16
 from tests.backends.dnnl import test_quantized as quantized
-from tests.backends.dnnl.net import Net
+from tests.backends.dnnl.graph.net import Net
 from tests.backends.dnnl.test_codegen import CASES, function, random
 
 pytestmark = [

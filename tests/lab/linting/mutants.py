@@ -26,7 +26,7 @@ from byoc_lab.relay.ir.expr import Call, Expr, Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order, users
 from tests.lab.linting.values import inputs_of, values_of
-from tests.parity.golden_files import GoldenFile, golden_files
+from tests.parity.goldens.files import GoldenFile, golden_files
 
 KINDS = ("delete", "double", "rename", "move up", "move down")
 OTHER = "another"

@@ -10,7 +10,7 @@ import pytest
 from byoc_lab import lint, relay
 from byoc_lab.errors import ByocLabError
 from byoc_lab.relay.ir.module import IRModule
-from tests.parity.golden_files import GoldenFile, all_golden_files, golden_name
+from tests.parity.goldens.files import GoldenFile, all_golden_files, golden_name
 
 MALFORMED = {
     "annotations_M": {f"BYL{n:03}" for n in range(1, 15)},

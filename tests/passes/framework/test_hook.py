@@ -38,7 +38,7 @@ from byoc_lab.transform import (
 )
 from tests import strategies
 from tests.parity import cases
-from tests.parity.golden_plan import plan
+from tests.parity.goldens.plan import plan
 from tests.passes.framework.test_properties import PIPELINES, TARGET, _table
 
 MORE: dict[str, list[Pass]] = {

@@ -8,7 +8,7 @@ import pytest
 
 from byoc_lab.compat import relay, tvm
 from tests.parity.client import skip_reason
-from tests.parity.pass_calls import GOLDEN, SCENARIOS, ask
+from tests.parity.facts.pass_calls import GOLDEN, SCENARIOS, ask
 
 RECORDED_IN_TVM = json.loads(GOLDEN.read_text(encoding="utf-8"))
 

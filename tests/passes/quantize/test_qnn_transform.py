@@ -21,9 +21,9 @@ from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.reference import evaluate
 from tests.parity import cases
 from tests.parity.cases import lowering
-from tests.relay.op.qnn_samples import QNN_SAMPLES
-from tests.relay.op.sample import Sample
 from tests.relay.op.samples import SAMPLES
+from tests.relay.op.samples.qnn import QNN_SAMPLES
+from tests.relay.op.samples.sample import Sample
 
 PLAIN, TABLES = relay.qnn.transform.CanonicalizeOps(), relay.qnn.transform.Legalize()
 # Neither pass knows them, in TVM or here.

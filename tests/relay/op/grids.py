@@ -14,7 +14,7 @@ from byoc_lab import relay
 from byoc_lab.errors import ByocLabError
 from byoc_lab.relay import IRModule, image, nn
 from byoc_lab.relay.typing.infer import infer_module
-from tests.relay.op.sample import Sample, Shape
+from tests.relay.op.samples.sample import Sample, Shape
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from byoc_lab.relay import IRModule, parse, structural_equal
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.reference import evaluate
 from tests.parity.client import Oracle, skip_reason
-from tests.parity.values import tvm_typed, tvm_values
-from tests.relay.op.sample import Sample
+from tests.parity.facts.values import tvm_typed, tvm_values
 from tests.relay.op.samples import SAMPLES
+from tests.relay.op.samples.sample import Sample
 
 pytestmark = pytest.mark.oracle
 

@@ -15,7 +15,7 @@ from byoc_lab.relay.qnn.transform import CanonicalizeOps
 from byoc_lab.run.reference import evaluate
 from byoc_lab.transform import FakeQuantizationToInteger, InferType
 from tests.parity.client import skip_reason
-from tests.parity.values import tvm_values
+from tests.parity.facts.values import tvm_values
 
 HALVES = np.array([0.5, 1.5, 2.5, 3.5, -0.5, -1.5, -2.5, 0.49999997, 8388609.0], "float32")
 LIMITED = HALVES[:-1]  # what int8 can hold

@@ -14,8 +14,8 @@ from byoc_lab.errors import ByocLabError
 from byoc_lab.relay import IRModule, Op
 from byoc_lab.relay.op import OpPattern
 from byoc_lab.relay.typing.infer import infer_module
-from tests.parity.golden_files import golden_path
-from tests.parity.operator_facts import OPERATORS, hole_of, printed
+from tests.parity.facts.operators import OPERATORS, hole_of, printed
+from tests.parity.goldens.files import golden_path
 from tests.relay.op.holes import holes
 from tests.relay.op.left_out import FUNCTIONS, LEFT_OUT, OTHERWISE, SOLVED, STRICTER
 

@@ -12,8 +12,8 @@ from byoc_lab.relay import Call, Constant, Expr, Function, Op, Tuple, TupleGetIt
 from byoc_lab.relay.analysis.queries import post_order
 from byoc_lab.run.reference import evaluate
 from tests.relay.op.grids import GRIDS, Grid
-from tests.relay.op.sample import Sample
 from tests.relay.op.samples import SAMPLES
+from tests.relay.op.samples.sample import Sample
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,8 @@ from byoc_lab.relay.ir.attrs import Attr
 from byoc_lab.relay.op import OpDef
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.reference import evaluate
-from tests.relay.op.sample import Sample, called_op
 from tests.relay.op.samples import SAMPLES
+from tests.relay.op.samples.sample import Sample, called_op
 
 each_sample = pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.label)
 

@@ -20,8 +20,9 @@ from byoc_lab.relay.testing import (
     vgg,
 )
 from byoc_lab.run.reference import evaluate
-from tests.parity import client, network_digests
-from tests.parity.golden_files import golden_path
+from tests.parity import client
+from tests.parity.facts import networks as network_digests
+from tests.parity.goldens.files import golden_path
 
 GOLDEN = golden_path("print/networks_mobilenet.relay")
 NHWC = {"batch_size": 2, "num_classes": 10, "image_shape": (32, 32, 3), "layout": "NHWC"}

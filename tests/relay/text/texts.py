@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.parity.golden_files import golden_files
+from tests.parity.goldens.files import golden_files
 
 DATA = Path(__file__).parents[2] / "data"
 THREADS = sorted((DATA / "threads").glob("*.txt"))

@@ -1,0 +1,84 @@
+"""Constants of a region in memory: copied or kept, whatever boundary they are on."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from byoc_lab.backends.dnnl import native
+from byoc_lab.backends.dnnl.native import DnnlRegion, is_immutable
+from tests.backends.dnnl.graph.net import residual_net
+
+pytestmark = [
+    pytest.mark.native,
+    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
+]
+
+
+def fixed(array: np.ndarray, offset: int = 0) -> np.ndarray:
+    """A copy that nobody can write to, `offset` bytes behind a boundary of 64."""
+    raw = native.aligned_empty((array.nbytes + offset,), "uint8")
+    view = raw[offset:].view(array.dtype).reshape(array.shape)
+    view[...] = array
+    while isinstance(raw, np.ndarray):
+        raw.flags.writeable = False
+        raw = raw.base
+    view.flags.writeable = False
+    return view
+
+
+def test_arrays_without_a_writable_view_are_immutable() -> None:
+    array = np.zeros((2, 3), np.float32)
+    view = array[1:]
+    view.flags.writeable = False
+    assert not is_immutable(array)
+    assert not is_immutable(view)  # through what it views it can be written to
+    array.flags.writeable = False
+    assert is_immutable(array) and is_immutable(view)
+    assert is_immutable(np.frombuffer(bytes(8), np.float32))
+    assert not is_immutable(np.frombuffer(bytearray(8), np.float32))
+    assert not is_immutable([1.0])
+
+
+def test_constants_that_can_be_written_to_are_copied() -> None:
+    net, output = residual_net()
+    net.check(output)
+    arrays = [array.copy() for array in net.arrays["constants"]]
+    views = [array.view() for array in arrays]
+    for view in views:
+        view.flags.writeable = False
+    regions = [DnnlRegion(net.graph, arrays), DnnlRegion(net.graph, views)]
+    before = [region(*net.arrays["inputs"])[0] for region in regions]
+    for array in arrays:
+        array.fill(7)
+    for region, result in zip(regions, before, strict=True):
+        np.testing.assert_array_equal(region(*net.arrays["inputs"])[0], result)
+    assert regions[0].module.save_to_bytes() == regions[1].module.save_to_bytes()
+
+
+@pytest.mark.parametrize("offset", [0, 4, 16, 60])
+def test_constants_that_are_kept_may_lie_anywhere(offset: int) -> None:
+    net, output = residual_net()
+    copied = net.check(output)
+    kept = DnnlRegion(net.graph, [fixed(array, offset) for array in net.arrays["constants"]])
+    for batch in (1, 3):  # plans of other batches read the same
+        inputs = [np.repeat(array[:1], batch, axis=0) for array in net.arrays["inputs"]]
+        np.testing.assert_array_equal(kept(*inputs)[0], copied(*inputs)[0])
+    assert kept.stats()["constant_bytes"] == copied.stats()["constant_bytes"]
+    assert kept.module.save_to_bytes() == copied.module.save_to_bytes()
+
+
+def test_constants_live_as_long_as_the_module_that_keeps_them() -> None:
+    net, output = residual_net()
+    expected = net.check(output)(*net.arrays["inputs"])[0]
+    constants = [fixed(array) for array in net.arrays["constants"]]
+    delivered = native.function("create_graph")(json.dumps(net.graph), [])
+    tensors = [native.as_input("here", "constant", array) for array in constants]
+    assert [t.ctypes.data for t in tensors] == [a.ctypes.data for a in constants]
+    delivered[f"__init_{net.graph['symbol']}"](tensors)
+    del constants, tensors
+    out = np.empty_like(expected)
+    delivered[net.graph["symbol"]](*net.arrays["inputs"], out)
+    np.testing.assert_array_equal(out, expected)

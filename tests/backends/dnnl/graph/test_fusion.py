@@ -1,0 +1,250 @@
+"""Chains of post-ops behind every operation: what oneDNN does in one kernel, and the numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from byoc_lab.backends.dnnl import native
+from byoc_lab.backends.dnnl.graph import VIEWS
+from tests.backends.dnnl.graph.net import RELU, Net
+
+pytestmark = [
+    pytest.mark.native,
+    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
+]
+Shape = tuple[int, ...]
+C = "channels"  # a size that is drawn
+QUANTIZED = ("quantize", "dequantize", "requantize", "qadd")  # integers, which take no post-ops
+TANH = {"kind": "eltwise", "alg": "tanh"}
+# By the names of `Head.fuses`; the input of a post-op is written as its shape.
+KINDS: dict[str, dict[str, Any]] = {
+    "relu": RELU,
+    "eltwise": TANH,
+    "number": {"kind": "binary", "alg": "mul", "input": "scalar"},
+    "channel": {"kind": "binary", "alg": "mul", "input": "channel"},
+    "tensor": {"kind": "binary", "alg": "mul", "input": "full"},
+    "sum": {"kind": "sum", "input": "full"},
+    "scaled sum": {"kind": "sum", "input": "full", "scale": 0.5},
+}
+ALL = tuple(KINDS)
+UNSCALED = ALL[:-1]
+
+
+@dataclass(frozen=True)
+class Head:
+    """An operation that post-ops follow. result: its shape.
+
+    operands: shapes; the first is an input, the others constants. fuses: of KINDS, what oneDNN does
+    in the same kernel on every machine with AVX2.
+    """
+
+    result: tuple[Any, ...]
+    operands: tuple[tuple[Any, ...], ...]
+    attrs: dict[str, Any] = field(default_factory=dict)
+    fuses: tuple[str, ...] = ALL
+    kind: str = ""
+
+
+def images(axes: int) -> dict[str, Head]:
+    image = (2, C, *(5, 6, 4)[:axes])
+    taps, around = [3] * axes, {"padding": [1] * (2 * axes)}
+    window = {"pool_size": taps, **around}
+    made = (2, C, *[1] * axes)
+    return {
+        f"conv{axes}d": Head(image, (image, (C, C, *taps)), around),
+        # See `kDeconvolutionFuses` in onednn_faults.h.
+        f"conv{axes}d_transpose": Head(image, (image, (C, C, *taps)), around, ()),
+        f"max_pool{axes}d": Head(image, (image,), window, UNSCALED),
+        f"avg_pool{axes}d": Head(image, (image,), window, UNSCALED),
+        f"global_max_pool{axes}d": Head(made, (image,), {}, UNSCALED),
+        f"global_avg_pool{axes}d": Head(made, (image,), {}, UNSCALED),
+        f"resample{axes}d": Head(image, (image,), {"size": image[2:], "alg": "nearest"}),
+    }
+
+
+IMAGE, ROWS = (2, C, 5, 6), (2, C)
+HEADS: dict[str, Head] = {
+    **images(1),
+    **images(2),
+    **images(3),
+    "depthwise": Head(
+        IMAGE,
+        (IMAGE, (C, 1, 3, 3), (C,)),
+        {"padding": [1] * 4, "groups": C},
+        kind="conv2d",
+    ),
+    "dense": Head(ROWS, (ROWS, (C, C))),
+    "matmul": Head(ROWS, (ROWS, (C, C))),
+    "batch_norm": Head(IMAGE, (IMAGE, *[(C,)] * 4), {"epsilon": 1e-3}, ("relu",)),
+    "layer_norm": Head(IMAGE, (IMAGE, (6,), (6,)), {"epsilon": 1e-3}, ()),
+    "softmax": Head(ROWS, (ROWS,), {"axis": 1}, ("relu", "eltwise", "number")),
+    "log_softmax": Head(ROWS, (ROWS,), {"axis": 1}, ("relu", "eltwise", "number")),
+    "eltwise": Head(IMAGE, (IMAGE,), {"alg": "square"}, ()),
+    "binary": Head(IMAGE, (IMAGE, IMAGE), {"alg": "mul"}),
+    "reduce": Head((2, C, 5, 1), (IMAGE,), {"alg": "mean", "axis": 3}),
+    "sum": Head(IMAGE, (IMAGE, IMAGE), {}, ()),
+    "concat": Head(IMAGE, (IMAGE,), {"axis": 0}, ()),
+}
+
+
+POST_OPS = [
+    RELU,
+    {"kind": "eltwise", "alg": "relu", "alpha": 0.25},
+    {"kind": "eltwise", "alg": "clip", "alpha": -0.5, "beta": 2.0},
+    {"kind": "eltwise", "alg": "tanh"},
+    {"kind": "eltwise", "alg": "sigmoid"},
+    {"kind": "eltwise", "alg": "swish", "alpha": 1.0},
+    {"kind": "eltwise", "alg": "linear", "alpha": 2.0, "beta": -1.0},
+    {"kind": "eltwise", "alg": "abs"},
+    *[
+        {"kind": "binary", "alg": alg, "input": shape}
+        for alg in ("add", "mul", "sub", "max", "min")
+        for shape in ("full", "channel", "scalar")
+    ],
+    {"kind": "sum", "input": "full"},
+    {"kind": "sum", "input": "full", "scale": 0.5},
+]
+
+
+def one(
+    head: Head, chain: list[dict[str, Any]], role: str, channels: int, threads: int = 1
+) -> tuple[dict[str, Any], native.DnnlRegion]:
+    """A region of `head` and a chain, after its numbers were checked, and the statistics of its op.
+
+    role: whether what post-ops read are inputs or constants.
+    """
+
+    def sized(shape: tuple[Any, ...]) -> Shape:
+        return tuple(channels if size is C else size for size in shape)
+
+    net = Net()
+    result = sized(head.result)
+    operands = [net.input(*sized(head.operands[0]))]
+    for n, shape in enumerate(head.operands[1:]):
+        operands.append(net.const(*sized(shape), positive=n == 3))  # a variance
+    along = (channels, *[1] * (len(result) - 2)) if len(result) > 2 else (channels,)
+    shapes = {"full": result, "channel": along, "scalar": ()}
+    post_ops = [
+        {**p, "input": net.given(role, *shapes[p["input"]])} if "input" in p else p for p in chain
+    ]
+    attrs = {name: channels if value is C else value for name, value in head.attrs.items()}
+    with native.using_threads(threads):
+        region = net.check(net.op(head.kind, operands, post_ops, **attrs))
+    (op,) = region.stats()["ops"]
+    return op, region
+
+
+def named(name: str) -> Head:
+    head = HEADS[name]
+    return head if head.kind else Head(head.result, head.operands, head.attrs, head.fuses, name)
+
+
+@pytest.mark.parametrize("name", HEADS)
+@given(
+    st.lists(st.sampled_from(POST_OPS), max_size=4),
+    st.sampled_from(["inputs", "constants"]),
+    st.sampled_from([5, 16]),
+    st.sampled_from([1, 1, 2]),
+)
+@settings(max_examples=4)
+def test_any_chain_of_post_ops(name: str, chain, role, channels, threads) -> None:
+    """Whatever oneDNN cannot fuse runs as primitives of its own, with the same result."""
+    op, _ = one(named(name), chain, role, channels, threads)
+    done = op["post_ops_fused"] + op["post_ops_separate"]
+    wanted = [p.get("alg", "sum") for p in chain]
+    # A sum may run as an add, and an add as a sum.
+    assert [{"sum": "add"}.get(n, n) for n in done] == [{"sum": "add"}.get(n, n) for n in wanted]
+
+
+@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_onednn_fuses(name: str, kind: str) -> None:
+    """In the kernel itself, as `region.kernels` says; else in another behind it."""
+    head = named(name)
+    op, region = one(head, [KINDS[kind]], "constants", 16)
+    (kernel,) = region.kernels
+    if kind in head.fuses:
+        assert len(kernel.fused) == 1, f"{kernel.separate} behind {kernel.impl}"
+        assert not kernel.separate
+    elif not head.fuses:
+        assert len(kernel.separate) == 1
+        assert not kernel.fused
+    assert kernel.impl == op["impl"]
+
+
+@pytest.mark.parametrize("name", [name for name in HEADS if "channel" in HEADS[name].fuses])
+def test_long_chains_are_one_kernel(name: str) -> None:
+    chain = [KINDS[kind] for kind in ("sum", "relu", "channel", "tensor", "eltwise", "number")]
+    op, _ = one(named(name), chain, "inputs", 16)
+    assert len(op["post_ops_fused"]) == len(chain)
+
+
+def test_every_operation_that_computes_is_a_head() -> None:
+    with pytest.raises(ValueError, match="unknown kind") as caught:
+        native.function("check_op")("here", "none", [], [], "float32", {}, [], [], [], [])
+    known = set(str(caught.value).split("known are ")[1].split(", "))
+    assert {named(name).kind for name in HEADS} == known - {*VIEWS, *QUANTIZED}
+
+
+def test_common_chains_are_fused() -> None:
+    net = Net()
+    data, other = net.input(1, 16, 8, 8), net.input(1, 16, 8, 8)
+    chain = [
+        {"kind": "binary", "alg": "add", "input": other},
+        {"kind": "eltwise", "alg": "clip", "alpha": 0.0, "beta": 6.0},
+        {"kind": "binary", "alg": "mul", "input": net.const(1, 16, 1, 1)},
+    ]
+    weight = net.const(16, 16, 3, 3)
+    region = net.check(net.op("conv2d", [data, weight], chain, padding=[1, 1, 1, 1]))
+    assert region.stats()["ops"][0]["post_ops_fused"] == ["add", "clip", "mul"]
+
+
+@pytest.mark.parametrize("reader", ["an op", "an output", "a view", "the op itself"])
+def test_a_sum_does_not_spoil_what_is_read_later(reader) -> None:
+    """A sum is computed in the memory of what it adds, unless that is still needed."""
+    net = Net()
+    kept = net.op("eltwise", [net.input(4, 6)], alg="relu")
+    view = net.op("reshape", [kept], shape=(24,)) if reader == "a view" else kept
+    weight = net.const(6, 6)
+    left = kept if reader == "the op itself" else net.input(4, 6)
+    summed = net.op("dense", [left, weight], [{"kind": "sum", "input": kept}])
+    later = {
+        "an op": lambda: [net.op("binary", [kept, summed], alg="add")],
+        "an output": lambda: [kept],
+        "a view": lambda: [net.op("eltwise", [view], alg="tanh")],
+        "the op itself": lambda: [],
+    }[reader]()
+    region = net.check(summed, *later)
+    assert region.stats()["ops"][-1 - (reader in ("an op", "a view"))]["post_ops_fused"] == ["sum"]
+
+
+def test_a_sum_reuses_memory_that_is_not_read_later() -> None:
+    net = Net()
+    dead = net.op("eltwise", [net.input(4, 6)], alg="relu")
+    sum_op = {"kind": "sum", "input": dead}
+    region = net.check(net.op("dense", [net.input(4, 6), net.const(6, 6)], [sum_op]))
+    assert region.stats()["ops"][1]["reorders"] == 0
+
+
+@pytest.mark.parametrize("reader", ["nobody", "an op", "an output"])
+def test_an_add_is_a_sum_if_its_operand_is_not_read_later(reader) -> None:
+    net = Net()
+    kept = net.op("eltwise", [net.input(4, 6)], alg="relu")
+    added = net.op(
+        "dense",
+        [net.input(4, 6), net.const(6, 6)],
+        [{"kind": "binary", "alg": "add", "input": kept}],
+    )
+    later = {
+        "nobody": lambda: [added],
+        "an op": lambda: [net.op("binary", [kept, added], alg="mul")],
+        "an output": lambda: [added, kept],
+    }[reader]()
+    ops = net.check(*later).stats()["ops"]
+    assert ops[1]["post_ops_fused"] == ["sum" if reader == "nobody" else "add"]
+    assert ops[1]["reorders"] == 0

@@ -1,0 +1,255 @@
+"""Every kernel, every argument: what is wrong with it is said before memory is touched.
+
+`CALLS` (kernel_calls.py) has wrong shapes and values of each kernel's arguments. What is wrong
+everywhere (a list, float64, no dimension of 0 or 7 of them, a result that is read-only,
+strided, of another shape, or where an operand is) is tried with every tensor of every call.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from byoc_lab.backends.dnnl import kernels, native
+from tests.backends.dnnl.kernels.kernel_calls import CALLS, tensor
+
+pytestmark = [
+    pytest.mark.native,
+    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
+]
+# Tensors that may be None.
+OPTIONAL = {("bias", name) for name in CALLS if "bias" in CALLS[name].tensors} - {
+    ("bias", name) for name in ("conv2d_bias", "conv2d_bias_relu", "dense_bias")
+}
+
+
+def refused(name: str, argument: str, **changed: Any) -> str:
+    """The message, which names kernel and argument, and says what was expected and found."""
+    with pytest.raises((TypeError, ValueError)) as caught:
+        CALLS[name].run(name, **changed)
+    message = str(caught.value)
+    assert message.startswith(f"byoc_lab.dnnl.{name}: "), message
+    assert re.search(rf"\b{argument}\b", message), f"{argument}: {message}"
+    assert re.search("expected .*found |unknown alg .* known are ", message), message
+    return message
+
+
+def arguments(kind: str) -> Iterator[tuple[str, str]]:
+    for name, call in CALLS.items():
+        for argument in getattr(call, kind):
+            yield name, argument
+
+
+def ids(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+    return {
+        "argnames": ("name", "argument"),
+        "argvalues": pairs,
+        "ids": ["-".join(p) for p in pairs],
+    }
+
+
+def test_every_argument_of_every_kernel_is_here() -> None:
+    assert set(CALLS) == set(kernels.__all__)
+    for name, call in CALLS.items():
+        given = {re.sub(r"\d", "", key) for key in (*call.tensors, *call.attrs, *call.values)}
+        parameters = set(inspect.signature(getattr(kernels, name)).parameters)
+        assert parameters - given <= {"out", "post_ops"}, name
+        assert {*call.attrs} - {*call.values} == set(), name
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_call_is_right(name: str) -> None:
+    """Else nothing below would show anything."""
+    CALLS[name].run(name)
+
+
+@pytest.mark.parametrize(**ids([*arguments("tensors")]))
+def test_no_tensor(name: str, argument: str) -> None:
+    given = CALLS[name].tensors[argument]
+    for wrong in ([1.0, 2.0], "a", 1.5, object()):
+        refused(name, argument, **{argument: wrong})
+    if (argument, name) not in OPTIONAL:
+        refused(name, argument, **{argument: None})
+    for dtype in ("float64", ">f4", "bool", "int64", "complex64", "object"):
+        refused(name, argument, **{argument: given.astype(dtype)})
+
+
+@pytest.mark.parametrize(
+    **ids([pair for pair in arguments("tensors") if pair[0] not in ("transpose", "reorder")])
+)
+def test_a_dtype_that_does_not_go_with_the_others(name: str, argument: str) -> None:
+    call = CALLS[name]
+    if len(call.tensors) > 1:
+        first, second, *_ = call.tensors
+        named = second if argument == first else argument  # the others have to be as the first is
+        other = call.tensors[argument].astype(ml_dtypes.bfloat16)
+        message = refused(name, named, **{argument: other})
+        assert "bfloat16" in message
+    wrong = "float32" if name in ("dequantize", "requantize") else "int32"
+    refused(name, argument, **{argument: call.tensors[argument].astype(wrong)})
+
+
+@pytest.mark.parametrize(**ids([*arguments("tensors")]))
+def test_too_many_dimensions_and_none_of_them_empty(name: str, argument: str) -> None:
+    given = CALLS[name].tensors[argument]
+    refused(name, argument, **{argument: given[:0]})
+    refused(name, argument, **{argument: given.reshape((1,) * (7 - given.ndim) + given.shape)})
+
+
+@pytest.mark.parametrize(**ids([*arguments("shapes")]))
+def test_wrong_shapes(name: str, argument: str) -> None:
+    for shape in CALLS[name].shapes[argument]:
+        message = refused(name, argument, **{argument: tensor(*shape)})
+        assert str(shape) in message or re.search("padded|batch of", message), message
+
+
+@pytest.mark.parametrize(**ids([*arguments("values")]))
+def test_wrong_values(name: str, argument: str) -> None:
+    for value in CALLS[name].values[argument]:
+        refused(name, argument, **{argument: value})
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_wrong_results(name: str) -> None:
+    right = CALLS[name].run(name)
+    out = np.full(right.shape, 7, right.dtype)
+    fixed = out.copy()
+    fixed.flags.writeable = False
+    wrong = [
+        fixed,
+        out.astype("float64"),
+        out.astype("int8" if out.dtype != np.int8 else "float32"),
+        np.full((*right.shape, 1), 7, right.dtype),
+        np.full((*right.shape[:-1], right.shape[-1] + 1), 7, right.dtype),
+        np.full((*right.shape, 2), 7, right.dtype)[..., 0],
+        [1.0],
+        "out",
+    ]
+    for given in wrong:
+        refused(name, "out", out=given)
+        assert not isinstance(given, np.ndarray) or np.all(given == 7)
+
+
+@pytest.mark.parametrize(**ids([*arguments("tensors")]))
+def test_results_where_an_operand_is(name: str, argument: str) -> None:
+    call = CALLS[name]
+    right = call.run(name)
+    operand = call.tensors[argument]
+    both = np.zeros(max(right.nbytes, operand.nbytes) + 64, np.uint8)
+    placed = both[: operand.nbytes].view(operand.dtype).reshape(operand.shape)
+    placed[...] = operand
+    out = both[: right.nbytes].view(right.dtype).reshape(right.shape)
+    if name.endswith("_transpose") and argument == "weight":
+        # Its axes are turned first, in memory of their own.
+        np.testing.assert_array_equal(call.run(name, weight=placed, out=out), right)
+        return
+    with pytest.raises(ValueError, match=rf"{name}: out shares memory with {argument}; pass an"):
+        call.run(name, **{argument: placed}, out=out)
+    np.testing.assert_array_equal(placed, operand)
+
+
+POST_OPS: dict[str, tuple[Any, str]] = {
+    "no list": (
+        {"kind": "eltwise", "alg": "relu"},
+        "post_ops: expected a list of dicts, found dict",
+    ),
+    "a number": (1, "post_ops: expected a list of dicts, found int"),
+    "no dict": (["relu"], "post-op 0: expected a dict, found str"),
+    "kind": ([{"kind": "conv"}], "post-op 0: unknown kind 'conv'; known are eltwise, binary, sum"),
+    "no kind": ([{"alg": "relu"}], "post-op 0: key 'kind' is missing"),
+    "key": (
+        [{"kind": "eltwise", "alg": "relu", "slope": 1}],
+        "post-op 0: unknown key 'slope'; known are kind, alg, alpha, beta",
+    ),
+    "alg": ([{"kind": "eltwise", "alg": "median"}], "post-op 0: unknown alg 'median'; known are"),
+    "binary alg": (
+        [{"kind": "binary", "alg": "pow", "input": 1.0}],
+        "post-op 0: unknown alg 'pow'; known are",
+    ),
+    "alpha": (
+        [{"kind": "eltwise", "alg": "elu", "alpha": "1"}],
+        "post-op 0: alpha: expected a number, found a string",
+    ),
+    "clip": (
+        [{"kind": "eltwise", "alg": "clip", "alpha": 2, "beta": 1}],
+        "post-op 0: clip: expected a low end .* found 2",
+    ),
+    "softplus": (
+        [{"kind": "eltwise", "alg": "softplus"}],
+        "post-op 0: softplus: alpha: expected another number than 0",
+    ),
+    "second": (
+        [{"kind": "eltwise", "alg": "abs"}, {"kind": "sum"}],
+        "post-op 1: key 'input' is missing",
+    ),
+    "no tensor": (
+        [{"kind": "sum", "input": "x"}],
+        "the input of post-op 0: expected a NumPy array or a tensor with DLPack, found str",
+    ),
+    "float64": (
+        [{"kind": "binary", "alg": "add", "input": np.ones(1)}],
+        "the input of post-op 0: expected dtype .*, found float64",
+    ),
+    "bfloat16": (
+        [{"kind": "binary", "alg": "add", "input": np.ones(1, ml_dtypes.bfloat16)}],
+        "input of post-op 0: expected dtype float32, the result's, found bfloat16",
+    ),
+    "shape": (
+        [{"kind": "binary", "alg": "add", "input": tensor(7)}],
+        "input of post-op 0: expected a shape that broadcasts",
+    ),
+    "sum shape": (
+        [{"kind": "sum", "input": tensor(1)}],
+        "input of post-op 0: expected shape .*the op's result",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", POST_OPS)
+@pytest.mark.parametrize("name", ["conv2d", "dense_bias", "add", "relu", "sum", "concatenate"])
+def test_wrong_post_ops(name: str, case: str) -> None:
+    post_ops, message = POST_OPS[case]
+    with pytest.raises((TypeError, ValueError), match=f"^byoc_lab.dnnl.{name}: (the )?{message}"):
+        CALLS[name].run(name, post_ops=post_ops)
+
+
+def test_a_post_op_that_reads_the_result() -> None:
+    out = np.empty((2, 3), np.float32)
+    with pytest.raises(ValueError, match="out shares memory with the input of post-op 0"):
+        kernels.relu(tensor(2, 3), out=out, post_ops=[{"kind": "sum", "input": out}])
+
+
+def test_integers_have_no_bias_and_no_post_ops() -> None:
+    data, weight = np.ones((1, 2), np.uint8), np.ones((3, 2), np.int8)
+    with pytest.raises(ValueError, match="dense: bias: products of integers take no bias"):
+        kernels.dense(data, weight, np.ones(3, np.int8))
+    with pytest.raises(TypeError, match="dense: weight: expected dtype int8, as data is uint8"):
+        kernels.dense(data, data)
+    with pytest.raises(TypeError, match="dense: expected a result of float32 or bfloat16"):
+        kernels.dense(data, weight, post_ops=[{"kind": "eltwise", "alg": "relu"}])
+
+
+def test_sizes_that_no_memory_has() -> None:
+    conv, image = kernels.conv2d, tensor(1, 2, 4, 4)
+    with pytest.raises(ValueError, match="result: expected every dimension in"):
+        conv(image, tensor(2, 2, 3, 3), padding=2**31 - 1)
+    with pytest.raises(ValueError, match=r"result: .*too large"):
+        conv(image, tensor(2, 2, 3, 3), padding=2**29)
+    with pytest.raises(TypeError, match="padding: expected an int"):
+        conv(image, tensor(2, 2, 3, 3), padding=2**70)
+    with pytest.raises(ValueError, match=r"result: .*too large"):
+        kernels.resample(image, 2**31 - 1)
+
+
+def test_no_operands_at_all() -> None:
+    for kernel in (kernels.sum, lambda: kernels.concatenate([])):
+        with pytest.raises(ValueError, match="expected inputs data"):
+            kernel()
+    with pytest.raises(TypeError, match="concatenate: data: expected a list of tensors, found int"):
+        kernels.concatenate(5)

@@ -1,0 +1,93 @@
+"""The class of sample calls; the samples are in the files of this folder.
+
+The operators that `byoc_lab.compat` defines are checked in the same ways as those of the core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import byoc_lab.compat  # noqa: F401 (defines operators)
+from byoc_lab import relay
+from byoc_lab.relay import Expr, Function
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One call: `build(*vars)` over variables of these shapes.
+
+    low, high: range of the random data. dtypes: one for each shape, float32 where it is left out.
+    ranges: (low, high) of the first arguments, where they differ.
+    source: the call as Python text over x0, x1, ..., for operators whose attributes TVM's parser
+        does not know.
+    relax: what the error says when Relax cannot do it, or empty.
+    """
+
+    op: str
+    build: Callable[..., Any]
+    shapes: Sequence[Shape] = ((2, 3),)
+    low: float = -2.0
+    high: float = 2.0
+    dtypes: Sequence[str] = ()
+    note: str = ""
+    relax: str = ""
+    ranges: Sequence[tuple[float, float]] = ()
+    source: str = ""
+
+    @property
+    def label(self) -> str:
+        return f"{self.op}{'-' if self.note else ''}{self.note}"
+
+    def function(self) -> Function:
+        """The call as a function of its arguments."""
+        params = [relay.var(f"x{n}", shape=s, dtype=t) for n, (s, t) in enumerate(self._typed())]
+        body = self.build(*params)
+        return Function(params, body.tuple_value if hasattr(body, "tuple_value") else body)
+
+    def data(self, seed: int = 0) -> list[np.ndarray]:
+        rng = np.random.default_rng(seed)
+        return [
+            rng.integers(0, 2, s).astype(t)
+            if t == "bool"
+            else rng.uniform(*self._range(n), s).astype(t)
+            for n, (s, t) in enumerate(self._typed())
+        ]
+
+    def _range(self, n: int) -> tuple[float, float]:
+        return self.ranges[n] if n < len(self.ranges) else (self.low, self.high)
+
+    def _typed(self) -> list[tuple[Shape, str]]:
+        dtypes = list(self.dtypes) + ["float32"] * (len(self.shapes) - len(self.dtypes))
+        return list(zip(self.shapes, dtypes, strict=True))
+
+
+def sourced(op: str, source: str, shapes: Sequence[Shape], **more: Any) -> Sample:
+    """A sample whose call is Python text that TVM can evaluate too: `relay` and `np` are known."""
+
+    def build(*args: Any) -> Any:
+        names = {f"x{n}": a for n, a in enumerate(args)}
+        return eval(source, {"relay": relay, "np": np}, names)
+
+    return Sample(op, build, shapes, source=source, **more)
+
+
+def unary(name: str, low: float = -2.0, **more: Any) -> Sample:
+    return Sample(name, getattr(relay, name), ((2, 3, 4),), low=low, **more)
+
+
+def binary(name: str, low: float = -2.0, **more: Any) -> Sample:
+    return Sample(name, getattr(relay, name), ((2, 1, 4), (3, 1)), low=low, **more)
+
+
+def called_op(sample: Sample) -> Expr:
+    """The call of the sample's own operator (builders may wrap it or call others first)."""
+    for node in relay.ir.visit.post_order(sample.function().body):
+        if isinstance(node, relay.Call) and node.is_op(sample.op):
+            return node
+    raise AssertionError(f"{sample.label} calls no {sample.op}")
