@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import ValidationError
-from byoc_lab.lab.checking.step import Array
+from byoc_lab.lab.checking.bounds.step import Array
 
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
 

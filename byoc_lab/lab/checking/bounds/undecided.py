@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.lab.checking.propagation import changes
-from byoc_lab.lab.checking.step import UNIT_ROUNDOFF, Array, Step
+from byoc_lab.lab.checking.bounds.propagation import changes
+from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step
 
 
 def _range(dtype: np.dtype[Any]) -> tuple[float, float]:

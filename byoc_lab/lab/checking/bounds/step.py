@@ -13,7 +13,7 @@ from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.op.framework.evaluate import evaluate_op
 
 if TYPE_CHECKING:
-    from byoc_lab.lab.checking.products import Sum
+    from byoc_lab.lab.checking.bounds.products import Sum
 
 Array = np.ndarray
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.lab.checking.step import Array, Step, flat
+from byoc_lab.lab.checking.bounds.step import Array, Step, flat
 from byoc_lab.relay.op.framework.registry import OpPattern
 
 FAILURE = 1e-9  # probability that a correct result is reported as wrong

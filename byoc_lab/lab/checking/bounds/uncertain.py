@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.lab.checking.products import Sum
-from byoc_lab.lab.checking.propagation import EXACT, Error, propagated
-from byoc_lab.lab.checking.rounding import rounding
-from byoc_lab.lab.checking.step import Array, Step, flat, rounding_deviation
-from byoc_lab.lab.checking.undecided import rounded_steps, undecided
+from byoc_lab.lab.checking.bounds.products import Sum
+from byoc_lab.lab.checking.bounds.propagation import EXACT, Error, propagated
+from byoc_lab.lab.checking.bounds.rounding import rounding
+from byoc_lab.lab.checking.bounds.step import Array, Step, flat, rounding_deviation
+from byoc_lab.lab.checking.bounds.undecided import rounded_steps, undecided
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import numpy_dtype

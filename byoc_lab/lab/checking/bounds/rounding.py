@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.lab.checking.products import (
+from byoc_lab.lab.checking.bounds.products import (
     PRODUCTS,
     Sum,
     along_axis,
@@ -23,7 +23,7 @@ from byoc_lab.lab.checking.products import (
     beginning_of_batch_norm,
     summed,
 )
-from byoc_lab.lab.checking.step import UNIT_ROUNDOFF, Array, Step, flat, rounding_deviation
+from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, flat, rounding_deviation
 
 LOG_UNITS = 20.0  # error of log near 1, in units of u / sqrt(3)
 FUNCTION_ULPS = 4.0  # error of exp, tanh, ... in units in the last place

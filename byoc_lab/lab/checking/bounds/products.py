@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.lab.checking.step import Array, Step
+from byoc_lab.lab.checking.bounds.step import Array, Step
 from byoc_lab.relay.ir.layout import Layout
 
 CHUNKS = 8  # the number of partial sums that are computed
