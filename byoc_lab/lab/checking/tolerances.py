@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import InputError
-from byoc_lab.lab.checking.bounds.propagation import Error, outlier_factor
+from byoc_lab.lab.checking.bounds.error import Error, outlier_factor
 from byoc_lab.lab.checking.bounds.step import Array
 from byoc_lab.lab.checking.bounds.uncertain import (
     FOLDING_ROUNDINGS,

@@ -28,7 +28,6 @@ from byoc_lab.lab.checking.bounds.step import Array, Step
 from byoc_lab.relay.ir.layout import Layout
 
 CHUNKS = 8  # the number of partial sums that are computed
-LAYER_NORMS = ("nn.batch_norm",)
 
 
 @dataclass(frozen=True)
@@ -122,6 +121,12 @@ def _slice_of(array: Array, axis: int, part: slice) -> Array:
 
 
 # What is added to a sum, or scales it
+
+
+def added_to(step: Step) -> Iterator[tuple[Sum, Array]]:
+    """Each argument of an addition that is a sum, and what is added to it."""
+    if SUMS.get(step.op.name) is _added:
+        yield from _operands(step)
 
 
 def _operands(step: Step) -> Iterator[tuple[Sum, Array]]:

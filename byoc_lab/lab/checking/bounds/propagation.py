@@ -14,47 +14,15 @@ deviation that perturbed samples of their arguments show.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import log, prod, sqrt
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from byoc_lab.lab.checking.bounds.error import ANYTHING, EXACT, REACH, Error, full
+from byoc_lab.lab.checking.bounds.normalizations import NORMALIZATIONS, normalization, variance
 from byoc_lab.lab.checking.bounds.step import Array, Step, flat
 from byoc_lab.relay.op.framework.registry import OpPattern
-
-FAILURE = 1e-9  # probability that a correct result is reported as wrong
-
-
-def outlier_factor(n: int) -> float:
-    """The number of standard deviations that one of n normal numbers exceeds with probability
-    1e-9."""
-    return sqrt(2 * log(2 * n / FAILURE))
-
-
-REACH = outlier_factor(10**7)  # standard deviations that an element may be off: about 8.7
-
-ANYTHING = 1e38  # a number for an element that may have any value
-
-
-@dataclass(frozen=True)
-class Error:
-    """The error of one array: numbers or arrays of its shape, in its units."""
-
-    sigma: Any = 0.0
-    jump: Any = 0.0
-
-    @property
-    def exact(self) -> bool:
-        return not (np.any(self.sigma) or np.any(self.jump))
-
-    @property
-    def reach(self) -> Any:
-        """How far an element may be off."""
-        return REACH * self.sigma + self.jump
-
-
-EXACT = Error()
 
 
 def propagated(step: Step, errors: Any) -> list[Error] | None:
@@ -87,11 +55,6 @@ def _without_nan(error: Error) -> Error:
     return Error(np.where(lost, 0.0, sigma), np.where(lost, np.inf, jump))
 
 
-def _full(part: Any, like: Array) -> Array:
-    full: Array = np.broadcast_to(np.asarray(part, np.float64), like.shape)
-    return full
-
-
 def _mapped(function: Callable[[Any, Any], Any], value: Any, error: Any) -> Any:
     """`function` of each array and its error, in the structure of `value`."""
     if isinstance(value, tuple):
@@ -106,8 +69,7 @@ def _moved(step: Step, errors: list[Any]) -> list[Error]:
 
     def parts(part: str) -> list[Array]:
         def taken(value: Array, error: Error) -> Array:
-            full: Array = np.abs(_full(getattr(error, part), value))
-            return full
+            return np.asarray(np.abs(full(getattr(error, part), value)))
 
         args = [
             v if n and indexed else _mapped(taken, v, e)
@@ -146,20 +108,57 @@ def _interval(step: Step, errors: list[Any]) -> list[Error]:
     return [Error(np.sqrt(s), j) for s, j in zip(squares, jumps, strict=True)]
 
 
+def measured_jumps(step: Step, errors: Any, random: np.random.Generator) -> list[Any]:
+    """Jumps of the results of an operator without a rule: the largest deviation that jumps of its
+    arguments in random directions show, twice over, for every element of a result.
+
+    Elements that may be anything are nan here: what becomes nan may be anything, too, and so may
+    all integers.
+    """
+    if not any(np.any(e.jump) for e in flat(tuple(errors))):
+        return [0.0] * len(flat(step.value))
+
+    def moved(value: Array, error: Error) -> Array:
+        jump = full(error.jump, value)
+        signs = random.integers(0, 2, value.shape) * 2 - 1
+        by = np.where(np.isfinite(jump), signs * jump, 0.0)
+        return shifted(value, by) if np.any(by) else value
+
+    def poisoned(value: Array, error: Error) -> Array:
+        if value.dtype.kind != "f" or not np.any(np.isinf(error.jump)):
+            return value
+        return np.where(np.isinf(full(error.jump, value)), np.nan, value)
+
+    values = flat(step.value)
+    largest = [0.0] * len(values)
+    for _ in range(DRAWS):
+        args = [_mapped(moved, a, e) for a, e in zip(step.args, errors, strict=True)]
+        for k, result in enumerate(flat(step.again(*args))):
+            off = _distance(result, values[k])
+            largest[k] = max(largest[k], float(np.max(off[np.isfinite(off)], initial=0)))
+    if not any(np.any(np.isinf(e.jump)) for e in flat(tuple(errors))):
+        return [2 * found for found in largest]
+    args = [_mapped(poisoned, a, e) for a, e in zip(step.args, errors, strict=True)]
+    results = flat(step.again(*args))
+    return [
+        np.where(np.isnan(r) & ~np.isnan(v), np.inf, 2 * found) if v.dtype.kind == "f" else np.inf
+        for found, r, v in zip(largest, results, values, strict=True)
+    ]
+
+
 def _undecided_results(step: Step, errors: list[Any]) -> list[Array]:
     """Infinite where a result changes with elements that may be anything, all of them at once."""
     found = [np.zeros(v.shape) for v in flat(step.value)]
 
     def replaced(number: float) -> Callable[[Array, Error], Array]:
         def replace(value: Array, error: Error) -> Array:
-            free = np.isinf(_full(error.jump, value))
+            free = np.isinf(full(error.jump, value))
             return np.where(free, np.asarray(number, value.dtype), value)
 
         return replace
 
-    for number in (0, 1, -1) if any(a.dtype.kind != "f" for a in flat(tuple(step.args))) else (
-        0.0, ANYTHING, -ANYTHING,
-    ):  # fmt: skip
+    whole = any(a.dtype.kind != "f" for a in flat(tuple(step.args)))
+    for number in (0, 1, -1) if whole else (0.0, 1.0, -1.0, ANYTHING, -ANYTHING):
         args = [_mapped(replaced(number), a, e) for a, e in zip(step.args, errors, strict=True)]
         for k, result in enumerate(flat(step.again(*args))):
             changed = ~(_distance(result, flat(step.value)[k]) == 0)
@@ -207,22 +206,35 @@ def _distance(a: Array, b: Array) -> Array:
 
 def _bilinear(step: Step, errors: list[Any]) -> list[Error]:
     """Sums of products of the first two arguments."""
-    (x, w), (ex, ew) = step.args[:2], errors[:2]
+    (x, w), (ex, ew) = (
+        step.args[:2],
+        [_in_range(v, e) for v, e in zip(step.args[:2], errors[:2], strict=True)],
+    )
     rest = list(step.args[2:])
     if step.op.name.startswith("qnn."):
         x, w = _centred(x, rest[0]), _centred(w, rest[1])
         rest = [np.zeros_like(r) if n < 2 else r for n, r in enumerate(rest)]
-    x2, w2 = np.square(x.astype(np.float64)), np.square(w.astype(np.float64))
+    x, w = np.abs(x.astype(np.float64)), np.abs(w.astype(np.float64))
     parts = []
     for part in ("sigma", "jump"):
-        dx, dw = (np.square(_full(getattr(e, part), v)) for e, v in ((ex, x), (ew, w)))
+        # Jumps of neighbours may agree (ties that go the same way), so they add up in full.
+        power, root = (np.square, np.sqrt) if part == "sigma" else (np.asarray, np.asarray)
+        dx, dw = (power(full(getattr(e, part), v)) for e, v in ((ex, x), (ew, w)))
         total: Any = 0.0
         if np.any(dx):
-            total = total + step.again(dx, w2 + dw, *rest)
+            total = total + step.again(dx, power(w) + dw, *rest)
         if np.any(dw):
-            total = total + step.again(x2, dw, *rest)
-        parts.append(np.sqrt(np.abs(np.asarray(total, np.float64))))
+            total = total + step.again(power(x), dw, *rest)
+        parts.append(root(np.abs(np.asarray(total, np.float64))))
     return [Error(*parts)]
+
+
+def _in_range(value: Array, error: Error) -> Error:
+    """An integer that may be anything is in the range of its dtype nevertheless."""
+    if value.dtype.kind not in "iu":
+        return error
+    info = np.iinfo(value.dtype)
+    return Error(error.sigma, np.minimum(error.jump, float(info.max) - float(info.min)))
 
 
 def _centred(x: Array, zero_point: Array) -> Array:
@@ -234,8 +246,8 @@ def _mean(step: Step, errors: list[Any]) -> list[Error]:
     (x,), (error,) = step.args, errors
     window = step.attrs.get("pool_size") if step.attrs is not None else None
     k = prod(window) if window else x.size // max(1, step.value.size)
-    squares = np.square(_full(error.sigma, x))
-    jump = np.abs(step.again(np.asarray(_full(error.jump, x)))) if np.any(error.jump) else 0.0
+    squares = np.square(full(error.sigma, x))
+    jump = np.abs(step.again(np.asarray(full(error.jump, x)))) if np.any(error.jump) else 0.0
     times = k if step.op.name == "sum" else 1 / k
     mean = step.again(squares) / (k if step.op.name == "sum" else 1)
     return [Error(np.sqrt(np.abs(mean) * times), jump)]
@@ -249,7 +261,7 @@ def _softmax(step: Step, errors: list[Any]) -> list[Error]:
     share = np.exp(s) if logarithm else s
     parts = []
     for part in (error.sigma, error.jump):
-        d = _full(part, x)
+        d = full(part, x)
         both = np.sqrt(np.square(d) + np.sum(np.square(share * d), axis=axis, keepdims=True))
         if not logarithm:
             bounded = np.minimum(s * np.expm1(np.minimum(both, 700)), 1.0)
@@ -261,7 +273,7 @@ def _softmax(step: Step, errors: list[Any]) -> list[Error]:
 def _arg(step: Step, errors: list[Any]) -> list[Error]:
     """argmax and argmin: how far away an index lies whose element may be the extreme one."""
     (x,), (error,) = step.args, errors
-    reach = _full(error.reach, x)
+    reach = full(error.reach, x)
     up, down = step.again(x + reach), step.again(x - reach)
     value = np.asarray(step.value, np.float64)
     moved = np.maximum(_distance(up, step.value), _distance(down, step.value))
@@ -299,6 +311,7 @@ STEPS = frozenset(
     ("floor", "ceil", "round", "trunc", "sign", "mod", "floor_mod", "floor_divide", "trunc_mod",
      "trunc_divide", "qnn.simulated_quantize")
 )  # fmt: skip
+DRAWS = 4  # of jumps in random directions
 Rule = Callable[[Step, "list[Any]"], "list[Error]"]
 RULES: dict[str, Rule] = {
     **dict.fromkeys(
@@ -308,9 +321,12 @@ RULES: dict[str, Rule] = {
         _bilinear,
     ),
     **dict.fromkeys(
-        ("sum", "mean", "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d", "nn.global_avg_pool2d"),
+        ("sum", "mean", "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d", "nn.global_avg_pool2d",
+         "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d"),
         _mean,
     ),
+    **dict.fromkeys(NORMALIZATIONS, normalization),
+    "variance": variance,
     **dict.fromkeys(
         ("max", "min", "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.global_max_pool2d",
          "nn.adaptive_max_pool1d", "nn.adaptive_max_pool2d", "nn.adaptive_max_pool3d", "all", "any",
@@ -325,6 +341,3 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("nn.softmax", "nn.log_softmax", "nn.fast_softmax"), _softmax),
     **dict.fromkeys(("argmax", "argmin"), _arg),
 }  # fmt: skip
-
-
-__all__ = ["EXACT", "REACH", "Error", "changes", "outlier_factor", "propagated", "shifted"]

@@ -10,11 +10,16 @@ u / sqrt(3). Sums of products are in `products.py`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod, sqrt
+from math import ceil, prod, sqrt
 from typing import Any
 
 import numpy as np
 
+from byoc_lab.lab.checking.bounds.normalizations import (
+    NORMALIZATIONS,
+    normalization_rounding,
+    variance_rounding,
+)
 from byoc_lab.lab.checking.bounds.products import (
     PRODUCTS,
     Sum,
@@ -47,7 +52,7 @@ def _positive_sum(step: Step) -> Array:
     """Sums and means of elements. No partial sum exceeds the sum of the magnitudes."""
     (x,) = step.args
     window = step.attrs.get("pool_size")
-    k = prod(window) if window else x.size // max(1, step.value.size)
+    k = prod(window) if window else ceil(x.size / max(1, step.value.size))
     magnitudes: Array = step.again(np.abs(x))
     return (sqrt(k) + 1) * magnitudes
 
@@ -125,8 +130,14 @@ RULES: dict[str, RoundingRule] = {
     "nn.softmax": _softmax,
     "log": _log,
     "tanh": _tanh,
+    "variance": variance_rounding,
+    **dict.fromkeys(NORMALIZATIONS, normalization_rounding),
     "nn.batch_norm": _batch_norm,
-    **dict.fromkeys(("sum", "mean", "nn.avg_pool2d", "nn.global_avg_pool2d"), _positive_sum),
+    **dict.fromkeys(
+        ("sum", "mean", "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d", "nn.global_avg_pool2d",
+         "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d"),
+        _positive_sum,
+    ),
     **dict.fromkeys(
         (
             "multiply", "divide", "sqrt", "cast", "clip", "nn.leaky_relu",

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from byoc_lab.lab.checking.bounds.error import EXACT, Error
 from byoc_lab.lab.checking.bounds.products import Sum
-from byoc_lab.lab.checking.bounds.propagation import EXACT, Error, propagated
+from byoc_lab.lab.checking.bounds.propagation import measured_jumps, propagated
 from byoc_lab.lab.checking.bounds.rounding import rounding
 from byoc_lab.lab.checking.bounds.step import Array, Step, flat, rounding_deviation
-from byoc_lab.lab.checking.bounds.undecided import rounded_steps, undecided
+from byoc_lab.lab.checking.bounds.undecided import denormal, rounded_steps, undecided
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import numpy_dtype
@@ -165,16 +166,25 @@ class _Uncertain(Reference):
         if isinstance(value, tuple):
             return tuple(self.leaf(v, leaf) for v in value)
         array = np.asarray(value)
-        return Quantity(widened(array), leaf=leaf, dtype=array.dtype.name)
+        wide = widened(array)
+        return Quantity(
+            wide, self.of_leaf(wide, array.dtype.name), leaf=leaf, dtype=array.dtype.name
+        )
+
+    def of_leaf(self, value: Array, dtype: str, sigma: Any = 0.0) -> Error:
+        """The error of an input or a constant."""
+        return Error(sigma, denormal(value, dtype)) if self.arithmetic.roundings else Error(sigma)
 
     def constant(self, node: Constant, frame: ScopeFrame) -> Quantity:
         value = widened(node.numpy())
         relative = sqrt(self.arithmetic.constants) * rounding_deviation(node.data.dtype)
         if not relative or node in self.exact:
-            return Quantity(value, leaf=node, dtype=node.data.dtype)
+            error = self.of_leaf(value, node.data.dtype)
+            return Quantity(value, error, leaf=node, dtype=node.data.dtype)
         sigma = relative * np.where(np.isfinite(value), np.abs(value), 0.0)
         drawn = self._noisy(value, sigma)
-        return Quantity(value, Error(sigma), drawn, leaf=node, dtype=node.data.dtype)
+        error = self.of_leaf(value, node.data.dtype, sigma)
+        return Quantity(value, error, drawn, leaf=node, dtype=node.data.dtype)
 
     def _noisy(self, value: Array, sigma: Array) -> tuple[Array, ...]:
         return tuple(value + sigma * self._normal(value) for _ in range(self.arithmetic.samples))
@@ -211,7 +221,7 @@ class _Uncertain(Reference):
         samples = self._samples(step, args, given, own)
         inherited = propagated(step, _mapped(lambda q: q.error, tuple(args)))
         if inherited is None:
-            inherited = _measured(results, self._samples(step, args, given, [EXACT] * len(results)))
+            inherited = self.measured(step, args, given)
         made = []
         for k, (v, o, i) in enumerate(zip(results, own, inherited, strict=True)):
             error, drawn = _joined(v, o, i), tuple(s[k] for s in samples)
@@ -223,6 +233,17 @@ class _Uncertain(Reference):
                 quantity.made_by = done
             self.steps.append(done)
         return _structured(value, iter(made))
+
+    def measured(self, step: Step, args: list[Any], given: Sequence[Quantity]) -> list[Error]:
+        """The errors that come from those of the arguments of an operator without a rule."""
+        results = flat(step.value)
+        drawn = self._samples(step, args, given, [EXACT] * len(results))
+        errors = _mapped(lambda q: q.error, tuple(args))
+        jumps = measured_jumps(step, errors, self.random)
+        return [
+            Error(e.sigma, e.jump + j)
+            for e, j in zip(_measured(results, drawn), jumps, strict=True)
+        ]
 
     def _own(self, step: Step, dtypes: Sequence[str]) -> tuple[list[Error], Sum | None]:
         """The errors that the operator makes of exact arguments; the sum that a kernel may compute

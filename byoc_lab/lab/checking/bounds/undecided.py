@@ -3,12 +3,14 @@ differently (overflow, underflow, the order of nan)."""
 
 from __future__ import annotations
 
+from math import ceil, prod
 from typing import Any
 
 import numpy as np
 
+from byoc_lab.lab.checking.bounds.products import PRODUCTS, added_to
 from byoc_lab.lab.checking.bounds.propagation import changes
-from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step
+from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, flat
 
 
 def _range(dtype: np.dtype[Any]) -> tuple[float, float]:
@@ -44,13 +46,51 @@ def undecided(step: Step, value: Array, dtype: str) -> Any:
         free |= np.isnan(value)
     if step.op.name == "nn.batch_norm" and value.shape == step.args[0].shape:
         free |= _normalized(step) > largest  # before gamma scales it
+    if step.op.name in SQUARING:  # the sum of squares may be
+        x = step.args[0]
+        with np.errstate(all="ignore"):
+            beyond = x.size * np.square(x) > largest
+            if np.any(beyond):  # nan goes to what depends on it
+                args = (np.where(beyond, np.nan, x), *step.args[1:])
+                free |= np.isnan(flat(step.again(*args))[0])
     if step.op.name in AVERAGING:  # the sum may be beyond the range that its mean is in
         with np.errstate(all="ignore"):
             x = step.args[0]
-            free |= step.again(np.abs(x)) * max(1.0, x.size / max(1, value.size)) > largest
-    if not (np.any(small) or np.any(free)):
+            window = step.attrs.get("pool_size")
+            k = prod(window) if window else ceil(x.size / value.size)
+            free |= step.again(np.abs(x)) * k > largest
+    free |= _partial_sums_overflow(step, largest)
+    jump = np.where(free, np.inf, np.where(small, 4 * smallest, 0.0))
+    if step.op.name == "round":  # of ties LLVM's goes away from zero, oneDNN's to the even number
+        with np.errstate(invalid="ignore"):
+            tie = np.abs(step.args[0] - np.trunc(step.args[0])) == 0.5
+        jump = jump + tie
+    return jump if np.any(jump) else 0.0
+
+
+def denormal(value: Array, dtype: str) -> Any:
+    """The jump of an argument that a machine may read as zero."""
+    if dtype not in UNIT_ROUNDOFF or not value.size:
         return 0.0
-    return np.where(free, np.inf, np.where(small, 4 * smallest, 0.0))
+    smallest = limits(dtype)[1]
+    size = np.abs(value)
+    small = (size < smallest) & (size > 0)
+    return np.where(small, smallest, 0.0) if np.any(small) else 0.0
+
+
+def _partial_sums_overflow(step: Step, largest: float) -> Any:
+    """Where the sum of the magnitudes of products, in any order, leaves the range of the dtype."""
+    with np.errstate(all="ignore"):
+        if step.op.name in PRODUCTS:
+            x, w = (np.abs(a.astype(np.float64)) for a in step.args[:2])
+            k = x.size * w.size / max(1, step.value.size)
+            if not np.max(x, initial=0) * np.max(w, initial=0) * k > largest:
+                return False
+            return np.asarray(step.again(x, w, *step.args[2:])) > largest
+        found: Any = False
+        for known, other in added_to(step):
+            found = found | (known.peak + np.abs(other) > largest)
+        return found
 
 
 def _normalized(step: Step) -> Array:
@@ -106,6 +146,9 @@ AVERAGING = frozenset(
     ("sum", "mean", "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d",
      "nn.global_avg_pool2d")
 )  # fmt: skip
+SQUARING = frozenset(
+    ("nn.layer_norm", "nn.group_norm", "nn.instance_norm", "nn.l2_normalize", "nn.lrn", "variance")
+)
 QUANTIZING = ("qnn.quantize", "qnn.requantize")
 # Their integers are exact: sums of products of integers.
 EXACT_QNN = frozenset(
