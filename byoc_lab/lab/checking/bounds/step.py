@@ -25,7 +25,8 @@ UNIT_ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, 
 class Step:
     """One call of an operator, evaluated in float64: the argument of a rule.
 
-    sums: for each argument the sum that computes it, or None (see `products.py`).
+    sums: for each argument the sum that computes it, or None (see `products.py`). dtype: of the
+    (first) result in the module.
     """
 
     op: Op
@@ -33,6 +34,7 @@ class Step:
     args: Sequence[Any]
     value: Any
     sums: Sequence[Sum | None] = ()
+    dtype: str = "float32"
 
     def again(self, *args: Any) -> Any:
         """The result of the operator for other arguments."""

@@ -211,17 +211,17 @@ class _Uncertain(Reference):
         if attrs is None and op.definition.attrs is not None:
             attrs = op.definition.attrs.make()
         sums = [a.sum if isinstance(a, Quantity) else None for a in args]
-        step = Step(op, widened_attrs(attrs), exact, value, sums)
+        dtypes = _dtypes(node, len(flat(value)))
+        dtype = dtypes[0] if dtypes else "float32"
+        step = Step(op, widened_attrs(attrs), exact, value, sums, dtype)
         given = flat_quantities(tuple(args))
         if self.watch is not None:
             self.watch(node, exact, value)
         results = flat(value)
-        dtypes = _dtypes(node, len(results))
-        own, total = self._own(step, dtypes)
+        errors = list(_mapped(lambda q: q.error, tuple(args)))
+        inherited = propagated(step, errors) or self.measured(step, args, given, errors)
+        own, total = self._own(step, dtypes, errors, inherited)
         samples = self._samples(step, args, given, own)
-        inherited = propagated(step, _mapped(lambda q: q.error, tuple(args)))
-        if inherited is None:
-            inherited = self.measured(step, args, given)
         made = []
         for k, (v, o, i) in enumerate(zip(results, own, inherited, strict=True)):
             error, drawn = _joined(v, o, i), tuple(s[k] for s in samples)
@@ -234,31 +234,38 @@ class _Uncertain(Reference):
             self.steps.append(done)
         return _structured(value, iter(made))
 
-    def measured(self, step: Step, args: list[Any], given: Sequence[Quantity]) -> list[Error]:
+    def measured(
+        self, step: Step, args: list[Any], given: Sequence[Quantity], errors: list[Any]
+    ) -> list[Error]:
         """The errors that come from those of the arguments of an operator without a rule."""
         results = flat(step.value)
         drawn = self._samples(step, args, given, [EXACT] * len(results))
-        errors = _mapped(lambda q: q.error, tuple(args))
         jumps = measured_jumps(step, errors, self.random)
         return [
             Error(e.sigma, e.jump + j)
             for e, j in zip(_measured(results, drawn), jumps, strict=True)
         ]
 
-    def _own(self, step: Step, dtypes: Sequence[str]) -> tuple[list[Error], Sum | None]:
+    def _own(
+        self,
+        step: Step,
+        dtypes: Sequence[str],
+        errors: list[Any],
+        inherited: Sequence[Error],
+    ) -> tuple[list[Error], Sum | None]:
         """The errors that the operator makes of exact arguments; the sum that a kernel may compute
         its result by."""
         count = len(dtypes)
         if not self.arithmetic.roundings:
             return [EXACT] * count, None
         with np.errstate(all="ignore"):
-            found, total = rounding(step, dtypes[0] if count else "float32")
+            found, total = rounding(step)
         each = found if isinstance(found, tuple) else (found,) * count
         return [
             Error(np.where(np.isfinite(v), o, 0.0), undecided(step, v, d))
             if v.dtype.kind == "f"
-            else Error(0.0, rounded_steps(step, v))
-            for o, v, d in zip(each, flat(step.value), dtypes, strict=True)
+            else Error(0.0, rounded_steps(step, v, errors, i))
+            for o, v, d, i in zip(each, flat(step.value), dtypes, inherited, strict=True)
         ], total
 
     def _samples(

@@ -3,11 +3,13 @@ differently (overflow, underflow, the order of nan)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, prod
 from typing import Any
 
 import numpy as np
 
+from byoc_lab.lab.checking.bounds.error import Error
 from byoc_lab.lab.checking.bounds.products import PRODUCTS, added_to
 from byoc_lab.lab.checking.bounds.propagation import changes
 from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, flat
@@ -102,9 +104,11 @@ def _normalized(step: Step) -> Array:
         return np.asarray((np.abs(x) + np.abs(mean.reshape(shape))) * scale)
 
 
-def rounded_steps(step: Step, value: Array) -> Any:
+def rounded_steps(step: Step, value: Array, errors: Sequence[Any], inherited: Error) -> Any:
     """The steps by which integers may differ that come of rounding a real number of float32.
 
+    errors: of the arguments. inherited: the error that the result has because of these; a step is
+    counted once, whether the tie is reached by the error of the argument or by the rounding.
     An integer made of nan, or of a number beyond its range, is undefined.
     """
     if step.op.name in ("cast", "cast_like") and step.args[0].dtype.kind == "f":
@@ -121,7 +125,9 @@ def rounded_steps(step: Step, value: Array) -> Any:
                 return 0.0
             else:  # an accumulator: by one, or by what float32 cannot tell apart
                 reach = 1 + 8 * UNIT_ROUNDOFF["float32"] * np.abs(x.astype(np.float64))
-            steps = np.minimum(changes(step, 0, reach)[0], 1.0)
+            known = np.where(np.isfinite(errors[0].reach), errors[0].reach, 0.0)
+            both = changes(step, 0, reach + known)[0] - inherited.jump
+            steps = np.where(np.isfinite(both), np.clip(both, 0.0, 1.0), 0.0)
             return np.where(np.isnan(x), np.inf, steps) if x.dtype.kind == "f" else steps
     return 1.0 if step.op.name.startswith("qnn.") and step.op.name not in EXACT_QNN else 0.0
 
