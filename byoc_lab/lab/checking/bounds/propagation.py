@@ -13,7 +13,8 @@ deviation that perturbed samples of their arguments show.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -89,22 +90,23 @@ def _interval(step: Step, errors: list[Any]) -> list[Error]:
     if any(np.any(np.isinf(e.jump)) for e in flat(tuple(errors))):
         jumps = _undecided_results(step, errors)
         errors = [_mapped(_decided, a, e) for a, e in zip(step.args, errors, strict=True)]
+    leaps: dict[int, Any] = {}  # how far each argument may jump
     for n, error in enumerate(errors):
         if not isinstance(error, Error) or error.exact:
             continue
-        discrete = steps or step.args[n].dtype.kind != "f"
-        if not discrete:
-            for k, change in enumerate(changes(step, n, REACH * error.sigma)):
-                if value[k].dtype.kind == "f":
-                    squares[k] = squares[k] + np.square(change / REACH)
-                else:
-                    jumps[k] = np.hypot(jumps[k], change)
-            if np.any(error.jump):
-                for k, change in enumerate(changes(step, n, error.jump)):
-                    jumps[k] = np.hypot(jumps[k], change)
-        else:
-            for k, change in enumerate(changes(step, n, error.reach)):
-                jumps[k] = np.hypot(jumps[k], change)
+        if steps or step.args[n].dtype.kind != "f":
+            leaps[n] = error.reach
+            continue
+        if np.any(error.jump):
+            leaps[n] = error.jump
+        for k, change in enumerate(changes(step, {n: REACH * error.sigma})):
+            if value[k].dtype.kind == "f":
+                squares[k] = squares[k] + np.square(change / REACH)
+            else:
+                jumps[k] = jumps[k] + change
+    if leaps:
+        for k, change in enumerate(changes(step, leaps)):
+            jumps[k] = jumps[k] + change
     return [Error(np.sqrt(s), j) for s, j in zip(squares, jumps, strict=True)]
 
 
@@ -170,17 +172,18 @@ def _decided(value: Array, error: Error) -> Error:
     return Error(error.sigma, np.where(np.isinf(error.jump), 0.0, error.jump))
 
 
-def changes(step: Step, n: int, reach: Any) -> list[Array]:
-    """The largest change of each result when argument n moves by up to `reach`."""
-    args = list(step.args)
-    ends = []
-    for sign in (1, -1):
-        args[n] = shifted(step.args[n], sign * np.asarray(reach))
-        ends.append(flat(step.again(*args)))
-    return [
-        np.maximum(_distance(a, v), _distance(b, v))
-        for a, b, v in zip(*ends, flat(step.value), strict=True)
-    ]
+def changes(step: Step, reaches: Mapping[int, Any]) -> list[Array]:
+    """The largest change of each result when arguments move by up to what `reaches` says of them,
+    by number; jumps of several may have one cause, so they move together."""
+    values = flat(step.value)
+    largest = [np.zeros(v.shape) for v in values]
+    for signs in product((1, -1), repeat=len(reaches)):
+        args = list(step.args)
+        for sign, (n, reach) in zip(signs, reaches.items(), strict=True):
+            args[n] = shifted(step.args[n], sign * np.asarray(reach))
+        for k, end in enumerate(flat(step.again(*args))):
+            largest[k] = np.maximum(largest[k], _distance(end, values[k]))
+    return largest
 
 
 def shifted(value: Array, by: Any) -> Array:

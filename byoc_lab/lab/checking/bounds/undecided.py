@@ -116,6 +116,8 @@ def rounded_steps(step: Step, value: Array, errors: Sequence[Any], inherited: Er
         with np.errstate(invalid="ignore"):
             defined = (step.args[0] > low - 1) & (step.args[0] < high + 1)
         return 0.0 if np.all(defined) or value.dtype.kind == "b" else np.where(defined, 0.0, np.inf)
+    if step.op.name in ("argmax", "argmin") and np.any(np.isnan(step.args[0])):
+        return _among_nan(step)
     if step.op.name in QUANTIZING:
         x = step.args[0]
         with np.errstate(all="ignore"):
@@ -126,10 +128,20 @@ def rounded_steps(step: Step, value: Array, errors: Sequence[Any], inherited: Er
             else:  # an accumulator: by one, or by what float32 cannot tell apart
                 reach = 1 + 8 * UNIT_ROUNDOFF["float32"] * np.abs(x.astype(np.float64))
             known = np.where(np.isfinite(errors[0].reach), errors[0].reach, 0.0)
-            both = changes(step, 0, reach + known)[0] - inherited.jump
+            both = changes(step, {0: reach + known})[0] - inherited.jump
             steps = np.where(np.isfinite(both), np.clip(both, 0.0, 1.0), 0.0)
             return np.where(np.isnan(x), np.inf, steps) if x.dtype.kind == "f" else steps
     return 1.0 if step.op.name.startswith("qnn.") and step.op.name not in EXACT_QNN else 0.0
+
+
+def _among_nan(step: Step) -> Array:
+    """Where the extreme element is looked for among elements that have no order."""
+    x, axes = step.args[0], step.attrs.get("axis")
+    unordered = np.isnan(x)
+    if axes is None or len(axes) != 1 or step.attrs.get("exclude"):
+        return np.full(step.value.shape, np.inf)
+    found = np.any(unordered, axis=int(axes[0])).reshape(step.value.shape)
+    return np.where(found, np.inf, 0.0)
 
 
 def _shifts(step: Step) -> bool:
