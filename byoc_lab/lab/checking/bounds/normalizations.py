@@ -64,7 +64,11 @@ def normalization(step: Step, errors: list[Any]) -> list[Error]:
     d = np.square(full(errors[0].sigma, x)).reshape(g.shape)
     sigma = np.sqrt(d + (g.mean(d) + np.square(g.n) * g.mean(np.square(g.n) * d)) / g.k) / g.s
     j = full(errors[0].jump, x).reshape(g.shape)
-    jump = (j + g.mean(j) + np.abs(g.n) * g.mean(np.abs(g.n) * j)) / g.s
+    # A jump may be large: s is off by at most r, and to second order by what follows.
+    r = np.sqrt(g.mean(np.square(j)))
+    of_s = np.minimum(r, g.mean(np.abs(g.n) * j) + np.square(r) / g.s)
+    smallest = np.maximum(g.s - of_s, sqrt(step.attrs.epsilon))
+    jump = (j + g.mean(j) + np.abs(g.n) * of_s) / smallest
     largest = 2 * sqrt(g.k)
     scale = np.abs(gamma) if step.attrs.scale else np.ones(())
     sigmas = [scale * np.minimum(sigma, largest).reshape(x.shape)]

@@ -22,7 +22,7 @@ import numpy as np
 
 from byoc_lab.lab.checking.bounds.error import ANYTHING, EXACT, REACH, Error, full
 from byoc_lab.lab.checking.bounds.normalizations import NORMALIZATIONS, normalization, variance
-from byoc_lab.lab.checking.bounds.step import Array, Step, flat
+from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, flat
 from byoc_lab.relay.op.framework.registry import OpPattern
 
 
@@ -44,15 +44,21 @@ def propagated(step: Step, errors: Any) -> list[Error] | None:
     if rule is None:
         return None
     with np.errstate(all="ignore"):
-        return [_without_nan(e) for e in rule(step, list(errors))]
+        found = rule(step, list(errors))
+    return [_without_nan(e, v.dtype.kind) for e, v in zip(found, flat(step.value), strict=True)]
 
 
-def _without_nan(error: Error) -> Error:
-    """What cannot be said of an element (inf - inf) bounds nothing."""
+def _without_nan(error: Error, kind: str) -> Error:
+    """What cannot be said of an element (inf - inf) bounds nothing.
+
+    A real number that is off by a jump is rounded where it is, hence a little on top of the jump.
+    """
     sigma, jump = np.asarray(error.sigma, float), np.asarray(error.jump, float)
+    if kind == "f":
+        jump = JUMP_ROUNDING * jump
     lost = ~np.isfinite(sigma) | np.isnan(jump) | (jump >= ANYTHING / 2)
     if not np.any(lost):
-        return error
+        return Error(sigma, jump)
     return Error(np.where(lost, 0.0, sigma), np.where(lost, np.inf, jump))
 
 
@@ -149,7 +155,7 @@ def measured_jumps(step: Step, errors: Any, random: np.random.Generator) -> list
 
 
 def _undecided_results(step: Step, errors: list[Any]) -> list[Array]:
-    """Infinite where a result changes with elements that may be anything, all of them at once."""
+    """Infinite where a result changes with elements that may be anything, each of them another."""
     found = [np.zeros(v.shape) for v in flat(step.value)]
 
     def replaced(number: float) -> Callable[[Array, Error], Array]:
@@ -160,8 +166,12 @@ def _undecided_results(step: Step, errors: list[Any]) -> list[Array]:
         return replace
 
     whole = any(a.dtype.kind != "f" for a in flat(tuple(step.args)))
-    for number in (0, 1, -1) if whole else (0.0, 1.0, -1.0, ANYTHING, -ANYTHING):
-        args = [_mapped(replaced(number), a, e) for a, e in zip(step.args, errors, strict=True)]
+    numbers = (0, 1, -1) if whole else (0.0, 1.0, -1.0, ANYTHING, -ANYTHING)
+    for first in range(len(numbers)):
+        args = [
+            _mapped(replaced(numbers[(first + n) % len(numbers)]), a, e)
+            for n, (a, e) in enumerate(zip(step.args, errors, strict=True))
+        ]
         for k, result in enumerate(flat(step.again(*args))):
             changed = ~(_distance(result, flat(step.value)[k]) == 0)
             found[k] = np.where(changed, np.inf, found[k])
@@ -257,20 +267,34 @@ def _mean(step: Step, errors: list[Any]) -> list[Error]:
 
 
 def _softmax(step: Step, errors: list[Any]) -> list[Error]:
-    """ds_i = s_i * (dx_i - sum of s_j * dx_j)."""
+    """ds_i = s_i * (dx_i - sum of s_j * dx_j); jumps at the ends of their intervals, where s_i is
+    largest if x_i goes up and all others go down."""
     (x,), (error,) = step.args, errors
     axis, s = step.attrs.axis, step.value
     logarithm = step.op.name == "nn.log_softmax"
     share = np.exp(s) if logarithm else s
-    parts = []
-    for part in (error.sigma, error.jump):
-        d = full(part, x)
-        both = np.sqrt(np.square(d) + np.sum(np.square(share * d), axis=axis, keepdims=True))
-        if not logarithm:
-            bounded = np.minimum(s * np.expm1(np.minimum(both, 700)), 1.0)
-            both = np.where(np.isfinite(both), bounded, np.inf)
-        parts.append(both)
-    return [Error(*parts)]
+
+    def total(array: Array) -> Array:
+        return np.asarray(np.sum(array, axis=axis, keepdims=True))
+
+    d = full(error.sigma, x)
+    sigma = np.sqrt(np.square(d) + total(np.square(share * d)))
+    if not logarithm:
+        sigma = np.minimum(s * np.expm1(np.minimum(sigma, 700)), 1.0)
+    j = full(error.jump, x)
+    if not np.any(j):
+        return [Error(sigma)]
+    free = np.any(np.isinf(j), axis=axis, keepdims=True)
+    j = np.minimum(j, 300)
+    moved: Any = 0.0
+    for sign in (1, -1):
+        mine, others = share * np.exp(sign * j), share * np.exp(-sign * j)
+        rest = np.maximum(total(others) - others, 0.0) + mine
+        if logarithm:
+            moved = np.maximum(moved, np.abs(sign * j - np.log(rest)))
+        else:
+            moved = np.maximum(moved, np.abs(mine / rest - share))
+    return [Error(sigma, np.where(free, np.inf, moved))]
 
 
 def _arg(step: Step, errors: list[Any]) -> list[Error]:
@@ -314,6 +338,7 @@ STEPS = frozenset(
     ("floor", "ceil", "round", "trunc", "sign", "mod", "floor_mod", "floor_divide", "trunc_mod",
      "trunc_divide", "qnn.simulated_quantize")
 )  # fmt: skip
+JUMP_ROUNDING = 1 + 4 * UNIT_ROUNDOFF["float32"]
 DRAWS = 4  # of jumps in random directions
 Rule = Callable[[Step, "list[Any]"], "list[Error]"]
 RULES: dict[str, Rule] = {

@@ -16,13 +16,15 @@ CAUSES = ("#b3261e", "#c77700", "#6a4c93", "#3f7d58", "#8c564b")
 HATCHES = ("//", "\\\\", "..", "xx", "--")
 REGIONS = 30
 """The largest regions that are drawn."""
+ROWS = 8
+"""The rows for which there is room at least, so that a single region is no block."""
 
 
 def figure(found: Sequence[Coverage]) -> Figure:
     """See `Coverage.plot` and `Coverages.plot`."""
     from matplotlib.figure import Figure
 
-    rows = min(REGIONS, max(1, *(len(c.regions) for c in found)))
+    rows = min(REGIONS, max(ROWS, *(len(c.regions) for c in found)))
     height = 0.9 * len(found) + 1.6
     drawn = Figure(figsize=(11, height + 0.24 * rows + 1.2), layout="constrained")
     grid = drawn.add_gridspec(2, len(found), height_ratios=[height, 0.24 * rows + 1.2])
@@ -77,8 +79,8 @@ def _draw_regions(axes: Axes, coverage: Coverage) -> None:
     largest = sorted(coverage.regions, key=lambda r: -(r.flops or 0))[:REGIONS]
     labels = [f"@{r.symbol[-28:]} ({r.operators})" for r in largest]
     axes.barh(labels, [(r.flops or 0) / 1e6 for r in largest], color=OFFLOADED)
-    axes.invert_yaxis()
-    axes.tick_params(axis="y", labelsize="x-small")
+    axes.set_ylim(max(ROWS, len(largest)) - 0.4, -0.6)
+    axes.tick_params(axis="y", labelsize="small")
     axes.set_xlabel("million FLOP in a call")
     left_out = len(coverage.regions) - len(largest)
     more = f", {left_out} smaller ones are left out" if left_out else ""
