@@ -21,7 +21,7 @@ def test_it_prints_the_recorder_and_nothing_else(capsys: pytest.CaptureFixture[s
 def test_commands_read_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = "def @main(%x: Tensor[(2), float32]) { exp(%x) }"
     lines: list[dict[str, object]] = [
-        {"format": "byoc_lab recording", "version": 1},
+        {"format": "byoc_lab recording", "version": 2},
         {"event": "begin", "pass": "InferType", "time": 1.0, "module": text},
         {"event": "end", "pass": "InferType", "time": 2.0, "same": True},
     ]

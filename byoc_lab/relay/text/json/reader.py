@@ -22,7 +22,7 @@ from byoc_lab.relay.ir.dims import symbol
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.ir.span import SequentialSpan, SourceName, Span
-from byoc_lab.relay.text.json.metadata import UNREADABLE, GraphReader
+from byoc_lab.relay.text.json.metadata import UNREADABLE, GraphReader, MetaTable
 from byoc_lab.relay.text.json.object_fields import is_object
 
 Fields = dict[str, Any]
@@ -46,6 +46,15 @@ def read_nodes(text: str, arrays: Sequence[NDArray]) -> tuple[Any, ...]:
     if not isinstance(found, tuple):
         raise ParseError("the JSON must be a list of nodes", "JSON", 1, 1)
     return found
+
+
+def read_table(graph: Any, arrays: Sequence[NDArray]) -> MetaTable:
+    """The entries of a metadata section by type, with these arrays in place of its own. Raises
+    ParseError."""
+    try:
+        return _SeparateArrays(graph, arrays).table()
+    except UNREADABLE as error:
+        raise ParseError(f"the metadata cannot be read: {error!r}", "metadata", 1, 1) from error
 
 
 def metadata_reader(graph: Any) -> GraphReader:

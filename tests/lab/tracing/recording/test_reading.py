@@ -14,7 +14,7 @@ from byoc_lab.errors import RecordedError, TraceFileError
 from byoc_lab.lab.tracing.recording import recorder_source
 
 ORACLE = Path(__file__).parents[4] / ".oracle-venv" / "bin" / "python"
-HEAD = {"format": "byoc_lab recording", "version": 1, "tvm": "0.16", "python": "3.10"}
+HEAD = {"format": "byoc_lab recording", "version": 2, "tvm": "0.16", "python": "3.10"}
 TEXT = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) { exp(%x) }'
 SCRIPT = """
 import sys
@@ -67,7 +67,7 @@ def test_a_pass_inside_a_pass_is_part_of_it(tmp_path: Path) -> None:
     "lines, message",
     [
         ([HEAD], "has no pass"),
-        ([{**HEAD, "version": 2}], "of version 2"),
+        ([{**HEAD, "version": 1}], "of version 1"),
         ([HEAD, begin("A", "def @main( {"), end("A")], "at pass A does not parse"),
         ([HEAD, end("A")], "damaged recording"),
         ([HEAD, 7], "damaged recording"),
