@@ -166,7 +166,7 @@ def _undecided_results(step: Step, errors: list[Any]) -> list[Array]:
         return replace
 
     whole = any(a.dtype.kind != "f" for a in flat(tuple(step.args)))
-    numbers = (0, 1, -1) if whole else (0.0, 1.0, -1.0, ANYTHING, -ANYTHING)
+    numbers = (0, 1, -1) if whole else (0.0, 1.0, -1.0, np.inf, -np.inf)
     for first in range(len(numbers)):
         args = [
             _mapped(replaced(numbers[(first + n) % len(numbers)]), a, e)
