@@ -140,3 +140,19 @@ def test_stages_are_recorded_ones_after_saving_too(tmp_path: Path) -> None:
         (stage,) = found.stages
         assert isinstance(stage, RecordedStage) and stage.opt_level == 1
         assert isinstance(stage.inside()["B"], RecordedStage)
+
+
+def test_an_entry_of_unknown_type_leaves_the_module_readable(tmp_path: Path) -> None:
+    """As the Target in the attributes of what relay.build lowers."""
+    text = TEXT.replace(
+        "(%x: Tensor[(2), float32])", "(%x: Tensor[(2), float32], t=meta[Target][0])"
+    )
+    nodes = [
+        {"type_key": ""},
+        {"type_key": "Map", "keys": ["Target"], "data": [2]},
+        {"type_key": "Array", "data": [3]},
+        {"type_key": "Target", "attrs": {"kind": "0"}},
+    ]
+    graph = {"root": 1, "nodes": nodes, "b64ndarrays": []}
+    trace = load_trace(write(tmp_path / "r", HEAD, begin("A", text, metadata=graph), end("A")))
+    assert "exp(%x)" in str(trace.initial) and not trace.findings
