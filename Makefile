@@ -14,7 +14,7 @@ SMOKE  = tests/test_imports.py tests/lab/tracing/test_trace.py tests/lab/diffing
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lab test smoke demo check coverage browser notebooks slow mutants fuzz sanitize bench oracle \
-        golden wheel clean
+        golden wheel clean alarms
 
 help:  ## show this list
 	@echo "byoc_lab: learn and debug BYOC graph partitioning"
@@ -56,6 +56,9 @@ slow: setup  ## the sweeps that are too slow for every run; SEED=n to draw them 
 
 mutants: setup  ## delete, double, rename and move every annotation: does the linter find what breaks?
 	$(BIN)/python -m tests.lab.linting.sweep $(if $(SEED),--seed $(SEED))
+
+alarms: setup  ## 2,000 random modules on DNNL and on LLVM: is a correct result reported as wrong?
+	$(BIN)/python -m tests.lab.checking.sweep $(if $(SEED),--seeds $(SEED) $$(($(SEED) + 1)))
 
 fuzz: setup  ## hostile texts through everything, for SECONDS=600 or one again by SEED=n
 	$(BIN)/python -m tests.fuzz $(if $(SEED),--seed $(SEED),--seconds $(or $(SECONDS),600))

@@ -8,6 +8,7 @@ value of another scope yields that scope, and `relay.rules.run` keeps what waits
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from types import GeneratorType
@@ -41,6 +42,7 @@ from byoc_lab.relay.ir.expr import (
 )
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import Type
+from byoc_lab.run.lifetimes import Lifetimes, count_down
 from byoc_lab.run.values import ConstructorValue
 
 Value = Any
@@ -115,10 +117,13 @@ class Interpreter:
         self.mod = mod or IRModule()
         self.globals: dict[GlobalVar, Closure] = {}
         self.observer: Observer | None = None
+        self.lifetimes: Lifetimes | None = None
+        """When values are released; None: never, as long as their frame lives."""
 
     def scope(self, root: Expr, frame: ScopeFrame) -> Steps:
         """The value of `root`, and those of the nodes below it in `frame`."""
         stack: list[Any] = [root]
+        uses = self.lifetimes.of(root) if self.lifetimes is not None else Counter()
         while stack:
             node = stack.pop()
             if node is None:  # the parts of the next one have values
@@ -128,12 +133,19 @@ class Interpreter:
                 frame.values[node] = value
                 if self.observer is not None:
                     self.observer.on_value(node, value)
+                found = value = None
+                used = (node.body,) if isinstance(node, Let) else evaluated_first(node)
+                count_down(uses, used, frame.values)
             elif isinstance(node, _Bind):
                 self.bind(node.let.var, frame.find(node.let.value), frame)
+                count_down(uses, (node.let.value,), frame.values)
             elif frame.find(node) is ABSENT:
                 if type(node) not in self.RULES:
                     self.fail(node, f"{describe(node)} cannot be evaluated")
-                stack += (node, None, *reversed(_needed(node)))
+                parts = evaluated_first(node)
+                if isinstance(node, Let):
+                    parts = (node.value, _Bind(node), node.body)
+                stack += (node, None, *reversed(parts))
         return frame.find(root)
 
     def bind(self, variable: Var, value: Value, frame: ScopeFrame) -> None:
@@ -303,8 +315,8 @@ class Interpreter:
     }
 
 
-def _needed(node: Expr) -> tuple[Any, ...]:
-    """What is evaluated before a node, in order."""
+def evaluated_first(node: Expr) -> tuple[Any, ...]:
+    """The parts of a node that are evaluated before it in its own scope, in order."""
     if isinstance(node, Function):
         return ()
     if isinstance(node, If):
@@ -312,5 +324,5 @@ def _needed(node: Expr) -> tuple[Any, ...]:
     if isinstance(node, Match):
         return (node.data,)
     if isinstance(node, Let):
-        return (node.value, _Bind(node), node.body)
+        return (node.value, node.body)
     return node.parts()

@@ -38,7 +38,15 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.recursion import run
 from byoc_lab.relay.op.framework.evaluate import evaluate_op
 from byoc_lab.run.inputs import WIDENED, bind_inputs, widened
-from byoc_lab.run.interpreter import Closure, Interpreter, Observer, ScopeFrame, Steps
+from byoc_lab.run.interpreter import (
+    Closure,
+    Interpreter,
+    Observer,
+    ScopeFrame,
+    Steps,
+    evaluated_first,
+)
+from byoc_lab.run.lifetimes import Lifetimes
 from byoc_lab.run.values import ConstructorValue, RefValue
 
 MAX_CALL_DEPTH = 100_000
@@ -166,6 +174,7 @@ class Reference(Interpreter):
         super().__init__(mod)
         self.wide = wide
         self.observer = observer
+        self.lifetimes = Lifetimes(evaluated_first)
         self.depth = 0
 
     def run(

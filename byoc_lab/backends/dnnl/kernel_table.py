@@ -11,7 +11,7 @@ UNTIMED = "No times: region.set_profiling(True), run it, look again."
 
 
 @dataclass(frozen=True)
-class Kernel:
+class CompiledKernel:
     """How one operation runs.
 
     impl: oneDNN's name of the kernel. layouts: of each operand and, last, of the result ("nChw16c":
@@ -27,7 +27,7 @@ class Kernel:
     time_us: float | None
 
     @classmethod
-    def of(cls, op: dict[str, Any]) -> Kernel:
+    def of(cls, op: dict[str, Any]) -> CompiledKernel:
         """From an entry of the statistics (native/README.md)."""
         layouts = {**op["input_layouts"], "result": op["dst_layout"]}
         fused, separate = tuple(op["post_ops_fused"]), tuple(op["post_ops_separate"])
@@ -48,7 +48,7 @@ class Kernel:
         return ", ".join(filter(None, self.cells(None)))
 
 
-class Kernels(tuple[Kernel, ...]):
+class CompiledKernels(tuple[CompiledKernel, ...]):
     """The kernels of a region in the order they run; a table when shown."""
 
     @property

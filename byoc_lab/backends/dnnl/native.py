@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.backends.dnnl.graph import DnnlGraph
-from byoc_lab.backends.dnnl.kernel_table import Kernel, Kernels
+from byoc_lab.backends.dnnl.kernel_table import CompiledKernel, CompiledKernels
 from byoc_lab.errors import NativeExtensionError
 from byoc_lab.relay.ir.ndarray import numpy_dtype as numpy_dtype
 from byoc_lab.relay.ir.ndarray import refuse_masked
@@ -351,10 +351,10 @@ class DnnlRegion:
         return cpp_source(self.graph)
 
     @property
-    def kernels(self) -> Kernels:
+    def kernels(self) -> CompiledKernels:
         """How each operation runs, as oneDNN says: a table. Times are those of the last run while
         profiling was on (`set_profiling`)."""
-        return Kernels(map(Kernel.of, self.stats()["ops"]))
+        return CompiledKernels(map(CompiledKernel.of, self.stats()["ops"]))
 
     def set_profiling(self, on: bool) -> None:
         """Time each op of every call from now on; `stats()` has the times of the last one."""

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from byoc_lab.errors import ArgumentError, ByocLabError, PassError
+from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, Arithmetic, Executed, Run, observe
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.pairing import Parting, parting
 from byoc_lab.lab.checking.repro import write_repro
-from byoc_lab.lab.checking.uncertain import EXACT_RUN, Arithmetic, Executed, Run, observe
 from byoc_lab.lab.tracing import Stage, trace
 from byoc_lab.lab.tracing.recorder import Member
 from byoc_lab.passes import Event, Pass

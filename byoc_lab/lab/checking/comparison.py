@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import ValidationError
-from byoc_lab.lab.checking.rounding import Array
+from byoc_lab.lab.checking.bounds.step import Array
 
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
 
@@ -23,8 +23,9 @@ class Comparison:
     largest_error: of all elements. scale: the largest finite absolute value of the reference.
     wrong: the number of elements with a larger error than their tolerance, of `size`. nans,
     infinities: how many of them are nan, or infinite, in only one of the two. undecided: elements
-    that two correct machines need not agree on (overflow, the order of nan). quantiles: of error /
-    tolerance, at QUANTILES. shares: error / tolerance of every element. note: a known cause.
+    that two correct machines need not agree on (overflow, the order of nan). lost_nans: how many of
+    these are numbers where the reference is nan. quantiles: of error / tolerance, at QUANTILES.
+    shares: error / tolerance of every element.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Comparison:
     ulps: float = nan
     quantiles: tuple[float, ...] = ()
     largest_error: float = 0.0
-    note: str = ""
+    lost_nans: int = 0
     shares: Array | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -76,7 +77,12 @@ class Comparison:
                 parts.append(f"{what} in only one of the two: {count}")
         if self.undecided:
             parts.append(f"{self.undecided} elements that overflow or order nan are not compared")
-        return "; ".join([*parts, self.note] if self.note else parts)
+        if self.lost_nans:
+            parts.append(
+                f"{self.lost_nans} of these are numbers where the reference is nan: relu, clip and "
+                f"maxima may drop nan (DNNL's relu(nan) is 0)"
+            )
+        return "; ".join(parts)
 
     def to_json(self) -> dict[str, Any]:
         """The fields as numbers, lists and text; nan and infinities as text."""
@@ -128,6 +134,7 @@ def compare(name: str, got: Array, wanted: Array, tolerance: Any) -> Comparison:
             )
         ),
         undecided=int(np.count_nonzero(free)),
+        lost_nans=int(np.count_nonzero(free & np.isnan(exact) & ~np.isnan(values))),
         ulps=_ulps(float(off[place]), float(exact[place]), got.dtype),
         quantiles=tuple(float(q) for q in np.quantile(np.minimum(share, 1e300), QUANTILES)),
         largest_error=float(np.max(np.nan_to_num(off, nan=0.0, posinf=inf))),

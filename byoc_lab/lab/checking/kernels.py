@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from byoc_lab.errors import BuildError
+from byoc_lab.lab.checking.bounds.step import Array, flat
+from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, narrowed, observe
 from byoc_lab.lab.checking.comparison import Comparison, compare
-from byoc_lab.lab.checking.rounding import Array, flat
 from byoc_lab.lab.checking.tolerances import bounded
-from byoc_lab.lab.checking.uncertain import EXACT_RUN, narrowed, observe
 from byoc_lab.relay.ir.expr import (
     Call,
     Expr,

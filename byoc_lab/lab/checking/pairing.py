@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.lab.checking.rounding import Array, flat
-from byoc_lab.lab.checking.uncertain import Executed, Quantity, Run
+from byoc_lab.lab.checking.bounds.step import Array, flat
+from byoc_lab.lab.checking.bounds.uncertain import Executed, Quantity, Run
 from byoc_lab.relay.op.framework.evaluate import evaluate_op
 from byoc_lab.run.reference import widened_attrs
 

@@ -118,7 +118,7 @@ def worst_of(comparisons: list[Comparison]) -> tuple[Comparison, ...]:
             found[c.name] = c
             continue
         worst = max(other, c, key=lambda each: each.share)
-        counts = ("size", "wrong", "nans", "infinities", "undecided")
+        counts = ("size", "wrong", "nans", "infinities", "undecided", "lost_nans")
         total = {name: getattr(other, name) + getattr(c, name) for name in counts}
         largest = {name: max(getattr(other, name), getattr(c, name)) for name in LARGEST}
         found[c.name] = replace(worst, **total, **largest)

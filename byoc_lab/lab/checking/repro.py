@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from byoc_lab.lab.checking.bounds.step import Array
+from byoc_lab.lab.checking.bounds.uncertain import Executed, Quantity, narrowed
 from byoc_lab.lab.checking.pairing import Parting
-from byoc_lab.lab.checking.rounding import Array
-from byoc_lab.lab.checking.uncertain import Executed, Quantity, narrowed
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType

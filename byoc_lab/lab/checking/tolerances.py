@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import InputError
-from byoc_lab.lab.checking.propagation import Error, outlier_factor
-from byoc_lab.lab.checking.rounding import Array
-from byoc_lab.lab.checking.uncertain import (
+from byoc_lab.lab.checking.bounds.error import Error, outlier_factor
+from byoc_lab.lab.checking.bounds.step import Array
+from byoc_lab.lab.checking.bounds.uncertain import (
     FOLDING_ROUNDINGS,
     Arithmetic,
     Quantity,

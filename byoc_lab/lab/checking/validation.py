@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from byoc_lab.errors import ArgumentError, InputError, ValidationError
+from byoc_lab.lab.checking.bounds.step import flat
+from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, RegionCall, narrowed, observe
 from byoc_lab.lab.checking.comparison import Comparison, compare
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.exercised import Exercised
 from byoc_lab.lab.checking.kernels import Kernel, RegionChecker
 from byoc_lab.lab.checking.report import Report, worst_of
-from byoc_lab.lab.checking.rounding import flat
 from byoc_lab.lab.checking.tolerances import bounded
-from byoc_lab.lab.checking.uncertain import EXACT_RUN, RegionCall, narrowed, observe
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.build import build

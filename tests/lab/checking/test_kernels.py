@@ -12,9 +12,9 @@ import pytest
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.backends.dnnl import native
+from byoc_lab.lab.checking.bounds.step import flat
+from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, narrowed, observe
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
-from byoc_lab.lab.checking.rounding import flat
-from byoc_lab.lab.checking.uncertain import EXACT_RUN, narrowed, observe
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_module

@@ -15,14 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.lab.checking.propagation import EXACT, Error, propagated, rounded_steps, undecided
-from byoc_lab.lab.checking.rounding import (
-    Array,
-    Step,
-    flat,
-    rounding,
-    rounding_deviation,
-)
+from byoc_lab.lab.checking.bounds.error import EXACT, Error
+from byoc_lab.lab.checking.bounds.products import Sum
+from byoc_lab.lab.checking.bounds.propagation import measured_jumps, propagated
+from byoc_lab.lab.checking.bounds.rounding import rounding
+from byoc_lab.lab.checking.bounds.step import Array, Step, flat, rounding_deviation
+from byoc_lab.lab.checking.bounds.undecided import denormal, rounded_steps, undecided
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import numpy_dtype
@@ -42,7 +40,7 @@ class Quantity:
 
     value: in float64. samples: the same with random errors; empty for an exact array.
     made_by: the step of the run that computed it, or None for an input or a constant, which is
-        `leaf`. dtype: in the module.
+        `leaf`. dtype: in the module. sum: that a kernel may compute it by (see `products.py`).
     """
 
     value: Array
@@ -51,6 +49,7 @@ class Quantity:
     made_by: Executed | None = None
     leaf: Expr | None = None
     dtype: str = "float32"
+    sum: Sum | None = None
 
     def sample(self, n: int) -> Array:
         return self.samples[n] if self.samples else self.value
@@ -167,16 +166,25 @@ class _Uncertain(Reference):
         if isinstance(value, tuple):
             return tuple(self.leaf(v, leaf) for v in value)
         array = np.asarray(value)
-        return Quantity(widened(array), leaf=leaf, dtype=array.dtype.name)
+        wide = widened(array)
+        return Quantity(
+            wide, self.of_leaf(wide, array.dtype.name), leaf=leaf, dtype=array.dtype.name
+        )
+
+    def of_leaf(self, value: Array, dtype: str, sigma: Any = 0.0) -> Error:
+        """The error of an input or a constant."""
+        return Error(sigma, denormal(value, dtype)) if self.arithmetic.roundings else Error(sigma)
 
     def constant(self, node: Constant, frame: ScopeFrame) -> Quantity:
         value = widened(node.numpy())
         relative = sqrt(self.arithmetic.constants) * rounding_deviation(node.data.dtype)
         if not relative or node in self.exact:
-            return Quantity(value, leaf=node, dtype=node.data.dtype)
+            error = self.of_leaf(value, node.data.dtype)
+            return Quantity(value, error, leaf=node, dtype=node.data.dtype)
         sigma = relative * np.where(np.isfinite(value), np.abs(value), 0.0)
         drawn = self._noisy(value, sigma)
-        return Quantity(value, Error(sigma), drawn, leaf=node, dtype=node.data.dtype)
+        error = self.of_leaf(value, node.data.dtype, sigma)
+        return Quantity(value, error, drawn, leaf=node, dtype=node.data.dtype)
 
     def _noisy(self, value: Array, sigma: Array) -> tuple[Array, ...]:
         return tuple(value + sigma * self._normal(value) for _ in range(self.arithmetic.samples))
@@ -202,21 +210,23 @@ class _Uncertain(Reference):
         attrs = node.attrs
         if attrs is None and op.definition.attrs is not None:
             attrs = op.definition.attrs.make()
-        step = Step(op, widened_attrs(attrs), exact, value)
+        sums = [a.sum if isinstance(a, Quantity) else None for a in args]
+        dtypes = _dtypes(node, len(flat(value)))
+        dtype = dtypes[0] if dtypes else "float32"
+        step = Step(op, widened_attrs(attrs), exact, value, sums, dtype)
         given = flat_quantities(tuple(args))
         if self.watch is not None:
             self.watch(node, exact, value)
         results = flat(value)
-        dtypes = _dtypes(node, len(results))
-        own = self._own(node, step, dtypes)
+        errors = list(_mapped(lambda q: q.error, tuple(args)))
+        inherited = propagated(step, errors) or self.measured(step, args, given, errors)
+        own, total = self._own(step, dtypes, errors, inherited)
         samples = self._samples(step, args, given, own)
-        inherited = propagated(step, _mapped(lambda q: q.error, tuple(args)))
-        if inherited is None:
-            inherited = _measured(results, self._samples(step, args, given, [EXACT] * len(results)))
         made = []
         for k, (v, o, i) in enumerate(zip(results, own, inherited, strict=True)):
             error, drawn = _joined(v, o, i), tuple(s[k] for s in samples)
-            made.append(Quantity(v, calibrated(v, error, drawn), drawn, dtype=dtypes[k]))
+            error = calibrated(v, error, drawn)
+            made.append(Quantity(v, error, drawn, dtype=dtypes[k], sum=None if k else total))
         if self.keep:
             done = Executed(len(self.steps), node, tuple(args), tuple(self.inside), tuple(made))
             for quantity in made:
@@ -224,20 +234,39 @@ class _Uncertain(Reference):
             self.steps.append(done)
         return _structured(value, iter(made))
 
-    def _own(self, node: Call, step: Step, dtypes: Sequence[str]) -> list[Error]:
-        """The errors that the operator makes of exact arguments."""
+    def measured(
+        self, step: Step, args: list[Any], given: Sequence[Quantity], errors: list[Any]
+    ) -> list[Error]:
+        """The errors that come from those of the arguments of an operator without a rule."""
+        results = flat(step.value)
+        drawn = self._samples(step, args, given, [EXACT] * len(results))
+        jumps = measured_jumps(step, errors, self.random)
+        return [
+            Error(e.sigma, e.jump + j)
+            for e, j in zip(_measured(results, drawn), jumps, strict=True)
+        ]
+
+    def _own(
+        self,
+        step: Step,
+        dtypes: Sequence[str],
+        errors: list[Any],
+        inherited: Sequence[Error],
+    ) -> tuple[list[Error], Sum | None]:
+        """The errors that the operator makes of exact arguments; the sum that a kernel may compute
+        its result by."""
         count = len(dtypes)
         if not self.arithmetic.roundings:
-            return [EXACT] * count
+            return [EXACT] * count, None
         with np.errstate(all="ignore"):
-            found = rounding(node, step.args, step.value)
+            found, total = rounding(step)
         each = found if isinstance(found, tuple) else (found,) * count
         return [
             Error(np.where(np.isfinite(v), o, 0.0), undecided(step, v, d))
             if v.dtype.kind == "f"
-            else Error(0.0, rounded_steps(step, v))
-            for o, v, d in zip(each, flat(step.value), dtypes, strict=True)
-        ]
+            else Error(0.0, rounded_steps(step, v, errors, i))
+            for o, v, d, i in zip(each, flat(step.value), dtypes, inherited, strict=True)
+        ], total
 
     def _samples(
         self, step: Step, args: list[Any], given: Sequence[Quantity], own: Sequence[Error]

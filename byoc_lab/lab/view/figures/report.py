@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from byoc_lab.lab.checking.bounds.step import Array
 from byoc_lab.lab.checking.comparison import Comparison
 from byoc_lab.lab.checking.report import Report
-from byoc_lab.lab.checking.rounding import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,48 +13,17 @@ deviation that perturbed samples of their arguments show.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from math import log, prod, sqrt
+from collections.abc import Callable, Mapping
+from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from byoc_lab.lab.checking.rounding import UNIT_ROUNDOFF, Array, Step, flat
+from byoc_lab.lab.checking.bounds.error import ANYTHING, EXACT, REACH, Error, full
+from byoc_lab.lab.checking.bounds.normalizations import NORMALIZATIONS, normalization, variance
+from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, flat
 from byoc_lab.relay.op.framework.registry import OpPattern
-
-FAILURE = 1e-9  # probability that a correct result is reported as wrong
-
-
-def outlier_factor(n: int) -> float:
-    """The number of standard deviations that one of n normal numbers exceeds with probability
-    1e-9."""
-    return sqrt(2 * log(2 * n / FAILURE))
-
-
-REACH = outlier_factor(10**7)  # standard deviations that an element may be off: about 8.7
-
-ANYTHING = 1e38  # a number for an element that may have any value
-
-
-@dataclass(frozen=True)
-class Error:
-    """The error of one array: numbers or arrays of its shape, in its units."""
-
-    sigma: Any = 0.0
-    jump: Any = 0.0
-
-    @property
-    def exact(self) -> bool:
-        return not (np.any(self.sigma) or np.any(self.jump))
-
-    @property
-    def reach(self) -> Any:
-        """How far an element may be off."""
-        return REACH * self.sigma + self.jump
-
-
-EXACT = Error()
 
 
 def propagated(step: Step, errors: Any) -> list[Error] | None:
@@ -75,21 +44,22 @@ def propagated(step: Step, errors: Any) -> list[Error] | None:
     if rule is None:
         return None
     with np.errstate(all="ignore"):
-        return [_without_nan(e) for e in rule(step, list(errors))]
+        found = rule(step, list(errors))
+    return [_without_nan(e, v.dtype.kind) for e, v in zip(found, flat(step.value), strict=True)]
 
 
-def _without_nan(error: Error) -> Error:
-    """What cannot be said of an element (inf - inf) bounds nothing."""
+def _without_nan(error: Error, kind: str) -> Error:
+    """What cannot be said of an element (inf - inf) bounds nothing.
+
+    A real number that is off by a jump is rounded where it is, hence a little on top of the jump.
+    """
     sigma, jump = np.asarray(error.sigma, float), np.asarray(error.jump, float)
+    if kind == "f":
+        jump = JUMP_ROUNDING * jump
     lost = ~np.isfinite(sigma) | np.isnan(jump) | (jump >= ANYTHING / 2)
     if not np.any(lost):
-        return error
+        return Error(sigma, jump)
     return Error(np.where(lost, 0.0, sigma), np.where(lost, np.inf, jump))
-
-
-def _full(part: Any, like: Array) -> Array:
-    full: Array = np.broadcast_to(np.asarray(part, np.float64), like.shape)
-    return full
 
 
 def _mapped(function: Callable[[Any, Any], Any], value: Any, error: Any) -> Any:
@@ -106,8 +76,7 @@ def _moved(step: Step, errors: list[Any]) -> list[Error]:
 
     def parts(part: str) -> list[Array]:
         def taken(value: Array, error: Error) -> Array:
-            full: Array = np.abs(_full(getattr(error, part), value))
-            return full
+            return np.asarray(np.abs(full(getattr(error, part), value)))
 
         args = [
             v if n and indexed else _mapped(taken, v, e)
@@ -127,41 +96,82 @@ def _interval(step: Step, errors: list[Any]) -> list[Error]:
     if any(np.any(np.isinf(e.jump)) for e in flat(tuple(errors))):
         jumps = _undecided_results(step, errors)
         errors = [_mapped(_decided, a, e) for a, e in zip(step.args, errors, strict=True)]
+    leaps: dict[int, Any] = {}  # how far each argument may jump
     for n, error in enumerate(errors):
         if not isinstance(error, Error) or error.exact:
             continue
-        discrete = steps or step.args[n].dtype.kind != "f"
-        if not discrete:
-            changes = _changes(step, n, REACH * error.sigma)
-            for k, change in enumerate(changes):
-                if value[k].dtype.kind == "f":
-                    squares[k] = squares[k] + np.square(change / REACH)
-                else:
-                    jumps[k] = np.hypot(jumps[k], change)
-            if np.any(error.jump):
-                for k, change in enumerate(_changes(step, n, error.jump)):
-                    jumps[k] = np.hypot(jumps[k], change)
-        else:
-            for k, change in enumerate(_changes(step, n, error.reach)):
-                jumps[k] = np.hypot(jumps[k], change)
+        if steps or step.args[n].dtype.kind != "f":
+            leaps[n] = error.reach
+            continue
+        if np.any(error.jump):
+            leaps[n] = error.jump
+        for k, change in enumerate(changes(step, {n: REACH * error.sigma})):
+            if value[k].dtype.kind == "f":
+                squares[k] = squares[k] + np.square(change / REACH)
+            else:
+                jumps[k] = jumps[k] + change
+    if leaps:
+        for k, change in enumerate(changes(step, leaps)):
+            jumps[k] = jumps[k] + change
     return [Error(np.sqrt(s), j) for s, j in zip(squares, jumps, strict=True)]
 
 
+def measured_jumps(step: Step, errors: Any, random: np.random.Generator) -> list[Any]:
+    """Jumps of the results of an operator without a rule: the largest deviation that jumps of its
+    arguments in random directions show, twice over, for every element of a result.
+
+    Elements that may be anything are nan here: what becomes nan may be anything, too, and so may
+    all integers.
+    """
+    if not any(np.any(e.jump) for e in flat(tuple(errors))):
+        return [0.0] * len(flat(step.value))
+
+    def moved(value: Array, error: Error) -> Array:
+        jump = full(error.jump, value)
+        signs = random.integers(0, 2, value.shape) * 2 - 1
+        by = np.where(np.isfinite(jump), signs * jump, 0.0)
+        return shifted(value, by) if np.any(by) else value
+
+    def poisoned(value: Array, error: Error) -> Array:
+        if value.dtype.kind != "f" or not np.any(np.isinf(error.jump)):
+            return value
+        return np.where(np.isinf(full(error.jump, value)), np.nan, value)
+
+    values = flat(step.value)
+    largest = [0.0] * len(values)
+    for _ in range(DRAWS):
+        args = [_mapped(moved, a, e) for a, e in zip(step.args, errors, strict=True)]
+        for k, result in enumerate(flat(step.again(*args))):
+            off = _distance(result, values[k])
+            largest[k] = max(largest[k], float(np.max(off[np.isfinite(off)], initial=0)))
+    if not any(np.any(np.isinf(e.jump)) for e in flat(tuple(errors))):
+        return [2 * found for found in largest]
+    args = [_mapped(poisoned, a, e) for a, e in zip(step.args, errors, strict=True)]
+    results = flat(step.again(*args))
+    return [
+        np.where(np.isnan(r) & ~np.isnan(v), np.inf, 2 * found) if v.dtype.kind == "f" else np.inf
+        for found, r, v in zip(largest, results, values, strict=True)
+    ]
+
+
 def _undecided_results(step: Step, errors: list[Any]) -> list[Array]:
-    """Infinite where a result changes with elements that may be anything, all of them at once."""
+    """Infinite where a result changes with elements that may be anything, each of them another."""
     found = [np.zeros(v.shape) for v in flat(step.value)]
 
     def replaced(number: float) -> Callable[[Array, Error], Array]:
         def replace(value: Array, error: Error) -> Array:
-            free = np.isinf(_full(error.jump, value))
+            free = np.isinf(full(error.jump, value))
             return np.where(free, np.asarray(number, value.dtype), value)
 
         return replace
 
-    for number in (0, 1, -1) if any(a.dtype.kind != "f" for a in flat(tuple(step.args))) else (
-        0.0, ANYTHING, -ANYTHING,
-    ):  # fmt: skip
-        args = [_mapped(replaced(number), a, e) for a, e in zip(step.args, errors, strict=True)]
+    whole = any(a.dtype.kind != "f" for a in flat(tuple(step.args)))
+    numbers = (0, 1, -1) if whole else (0.0, 1.0, -1.0, ANYTHING, -ANYTHING)
+    for first in range(len(numbers)):
+        args = [
+            _mapped(replaced(numbers[(first + n) % len(numbers)]), a, e)
+            for n, (a, e) in enumerate(zip(step.args, errors, strict=True))
+        ]
         for k, result in enumerate(flat(step.again(*args))):
             changed = ~(_distance(result, flat(step.value)[k]) == 0)
             found[k] = np.where(changed, np.inf, found[k])
@@ -172,17 +182,18 @@ def _decided(value: Array, error: Error) -> Error:
     return Error(error.sigma, np.where(np.isinf(error.jump), 0.0, error.jump))
 
 
-def _changes(step: Step, n: int, reach: Any) -> list[Array]:
-    """The largest change of each result when argument n moves by up to `reach`."""
-    args = list(step.args)
-    ends = []
-    for sign in (1, -1):
-        args[n] = shifted(step.args[n], sign * np.asarray(reach))
-        ends.append(flat(step.again(*args)))
-    return [
-        np.maximum(_distance(a, v), _distance(b, v))
-        for a, b, v in zip(*ends, flat(step.value), strict=True)
-    ]
+def changes(step: Step, reaches: Mapping[int, Any]) -> list[Array]:
+    """The largest change of each result when arguments move by up to what `reaches` says of them,
+    by number; jumps of several may have one cause, so they move together."""
+    values = flat(step.value)
+    largest = [np.zeros(v.shape) for v in values]
+    for signs in product((1, -1), repeat=len(reaches)):
+        args = list(step.args)
+        for sign, (n, reach) in zip(signs, reaches.items(), strict=True):
+            args[n] = shifted(step.args[n], sign * np.asarray(reach))
+        for k, end in enumerate(flat(step.again(*args))):
+            largest[k] = np.maximum(largest[k], _distance(end, values[k]))
+    return largest
 
 
 def shifted(value: Array, by: Any) -> Array:
@@ -208,22 +219,35 @@ def _distance(a: Array, b: Array) -> Array:
 
 def _bilinear(step: Step, errors: list[Any]) -> list[Error]:
     """Sums of products of the first two arguments."""
-    (x, w), (ex, ew) = step.args[:2], errors[:2]
+    (x, w), (ex, ew) = (
+        step.args[:2],
+        [_in_range(v, e) for v, e in zip(step.args[:2], errors[:2], strict=True)],
+    )
     rest = list(step.args[2:])
     if step.op.name.startswith("qnn."):
         x, w = _centred(x, rest[0]), _centred(w, rest[1])
         rest = [np.zeros_like(r) if n < 2 else r for n, r in enumerate(rest)]
-    x2, w2 = np.square(x.astype(np.float64)), np.square(w.astype(np.float64))
+    x, w = np.abs(x.astype(np.float64)), np.abs(w.astype(np.float64))
     parts = []
     for part in ("sigma", "jump"):
-        dx, dw = (np.square(_full(getattr(e, part), v)) for e, v in ((ex, x), (ew, w)))
+        # Jumps of neighbours may agree (ties that go the same way), so they add up in full.
+        power, root = (np.square, np.sqrt) if part == "sigma" else (np.asarray, np.asarray)
+        dx, dw = (power(full(getattr(e, part), v)) for e, v in ((ex, x), (ew, w)))
         total: Any = 0.0
         if np.any(dx):
-            total = total + step.again(dx, w2 + dw, *rest)
+            total = total + step.again(dx, power(w) + dw, *rest)
         if np.any(dw):
-            total = total + step.again(x2, dw, *rest)
-        parts.append(np.sqrt(np.abs(np.asarray(total, np.float64))))
+            total = total + step.again(power(x), dw, *rest)
+        parts.append(root(np.abs(np.asarray(total, np.float64))))
     return [Error(*parts)]
+
+
+def _in_range(value: Array, error: Error) -> Error:
+    """An integer that may be anything is in the range of its dtype nevertheless."""
+    if value.dtype.kind not in "iu":
+        return error
+    info = np.iinfo(value.dtype)
+    return Error(error.sigma, np.minimum(error.jump, float(info.max) - float(info.min)))
 
 
 def _centred(x: Array, zero_point: Array) -> Array:
@@ -235,34 +259,48 @@ def _mean(step: Step, errors: list[Any]) -> list[Error]:
     (x,), (error,) = step.args, errors
     window = step.attrs.get("pool_size") if step.attrs is not None else None
     k = prod(window) if window else x.size // max(1, step.value.size)
-    squares = np.square(_full(error.sigma, x))
-    jump = np.abs(step.again(np.asarray(_full(error.jump, x)))) if np.any(error.jump) else 0.0
+    squares = np.square(full(error.sigma, x))
+    jump = np.abs(step.again(np.asarray(full(error.jump, x)))) if np.any(error.jump) else 0.0
     times = k if step.op.name == "sum" else 1 / k
     mean = step.again(squares) / (k if step.op.name == "sum" else 1)
     return [Error(np.sqrt(np.abs(mean) * times), jump)]
 
 
 def _softmax(step: Step, errors: list[Any]) -> list[Error]:
-    """ds_i = s_i * (dx_i - sum of s_j * dx_j)."""
+    """ds_i = s_i * (dx_i - sum of s_j * dx_j); jumps at the ends of their intervals, where s_i is
+    largest if x_i goes up and all others go down."""
     (x,), (error,) = step.args, errors
     axis, s = step.attrs.axis, step.value
     logarithm = step.op.name == "nn.log_softmax"
     share = np.exp(s) if logarithm else s
-    parts = []
-    for part in (error.sigma, error.jump):
-        d = _full(part, x)
-        both = np.sqrt(np.square(d) + np.sum(np.square(share * d), axis=axis, keepdims=True))
-        if not logarithm:
-            bounded = np.minimum(s * np.expm1(np.minimum(both, 700)), 1.0)
-            both = np.where(np.isfinite(both), bounded, np.inf)
-        parts.append(both)
-    return [Error(*parts)]
+
+    def total(array: Array) -> Array:
+        return np.asarray(np.sum(array, axis=axis, keepdims=True))
+
+    d = full(error.sigma, x)
+    sigma = np.sqrt(np.square(d) + total(np.square(share * d)))
+    if not logarithm:
+        sigma = np.minimum(s * np.expm1(np.minimum(sigma, 700)), 1.0)
+    j = full(error.jump, x)
+    if not np.any(j):
+        return [Error(sigma)]
+    free = np.any(np.isinf(j), axis=axis, keepdims=True)
+    j = np.minimum(j, 300)
+    moved: Any = 0.0
+    for sign in (1, -1):
+        mine, others = share * np.exp(sign * j), share * np.exp(-sign * j)
+        rest = np.maximum(total(others) - others, 0.0) + mine
+        if logarithm:
+            moved = np.maximum(moved, np.abs(sign * j - np.log(rest)))
+        else:
+            moved = np.maximum(moved, np.abs(mine / rest - share))
+    return [Error(sigma, np.where(free, np.inf, moved))]
 
 
 def _arg(step: Step, errors: list[Any]) -> list[Error]:
     """argmax and argmin: how far away an index lies whose element may be the extreme one."""
     (x,), (error,) = step.args, errors
-    reach = _full(error.reach, x)
+    reach = full(error.reach, x)
     up, down = step.again(x + reach), step.again(x - reach)
     value = np.asarray(step.value, np.float64)
     moved = np.maximum(_distance(up, step.value), _distance(down, step.value))
@@ -300,6 +338,8 @@ STEPS = frozenset(
     ("floor", "ceil", "round", "trunc", "sign", "mod", "floor_mod", "floor_divide", "trunc_mod",
      "trunc_divide", "qnn.simulated_quantize")
 )  # fmt: skip
+JUMP_ROUNDING = 1 + 4 * UNIT_ROUNDOFF["float32"]
+DRAWS = 4  # of jumps in random directions
 Rule = Callable[[Step, "list[Any]"], "list[Error]"]
 RULES: dict[str, Rule] = {
     **dict.fromkeys(
@@ -309,9 +349,12 @@ RULES: dict[str, Rule] = {
         _bilinear,
     ),
     **dict.fromkeys(
-        ("sum", "mean", "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d", "nn.global_avg_pool2d"),
+        ("sum", "mean", "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d", "nn.global_avg_pool2d",
+         "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d"),
         _mean,
     ),
+    **dict.fromkeys(NORMALIZATIONS, normalization),
+    "variance": variance,
     **dict.fromkeys(
         ("max", "min", "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.global_max_pool2d",
          "nn.adaptive_max_pool1d", "nn.adaptive_max_pool2d", "nn.adaptive_max_pool3d", "all", "any",
@@ -326,112 +369,3 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("nn.softmax", "nn.log_softmax", "nn.fast_softmax"), _softmax),
     **dict.fromkeys(("argmax", "argmin"), _arg),
 }  # fmt: skip
-
-
-def _range(dtype: np.dtype[Any]) -> tuple[float, float]:
-    if dtype.kind not in "iu":
-        return -np.inf, np.inf
-    info = np.iinfo(dtype)
-    return float(info.min), float(info.max)
-
-
-def limits(dtype: str) -> tuple[float, float]:
-    """The largest and the smallest normal number of a float dtype."""
-    if dtype == "bfloat16":
-        return 3.3895313892515355e38, 2.0**-126
-    info = np.finfo(dtype)
-    return float(info.max), float(info.tiny)
-
-
-def undecided(step: Step, value: Array, dtype: str) -> Any:
-    """Where two correct machines may differ by more than roundings of a float result.
-
-    A machine may flush to zero what is below its normal numbers, and what is above the largest one
-    is infinite in `dtype`, so that anything may come of it. The order of nan is nowhere defined:
-    relu, clip, maxima and minima of nan are nan or another operand (DNNL's relu(nan) is 0), and so
-    are functions whose kernels clamp their argument by them.
-    """
-    if dtype not in UNIT_ROUNDOFF or not value.size:
-        return 0.0
-    largest, smallest = limits(dtype)
-    size = np.abs(value)
-    small = (size < 4 * smallest) & (size > 0)  # 4: kernels scale before the last rounding
-    free = (size > largest) & np.isfinite(size)
-    if step.op.name in ORDERING:
-        free |= np.isnan(value)
-    if step.op.name == "nn.batch_norm" and value.shape == step.args[0].shape:
-        free |= _normalized(step) > largest  # before gamma scales it
-    if step.op.name in AVERAGING:  # the sum may be beyond the range that its mean is in
-        with np.errstate(all="ignore"):
-            x = step.args[0]
-            free |= step.again(np.abs(x)) * max(1.0, x.size / max(1, value.size)) > largest
-    if not (np.any(small) or np.any(free)):
-        return 0.0
-    return np.where(free, np.inf, np.where(small, 4 * smallest, 0.0))
-
-
-def _normalized(step: Step) -> Array:
-    x, _, _, mean, variance = step.args
-    shape = [1] * x.ndim
-    shape[step.attrs.axis] = -1
-    with np.errstate(all="ignore"):
-        scale = 1 / np.sqrt(variance.reshape(shape) + step.attrs.epsilon)
-        return np.asarray((np.abs(x) + np.abs(mean.reshape(shape))) * scale)
-
-
-def rounded_steps(step: Step, value: Array) -> Any:
-    """The steps by which integers may differ that come of rounding a real number of float32.
-
-    An integer made of nan, or of a number beyond its range, is undefined.
-    """
-    if step.op.name in ("cast", "cast_like") and step.args[0].dtype.kind == "f":
-        low, high = _range(value.dtype)
-        with np.errstate(invalid="ignore"):
-            defined = (step.args[0] > low - 1) & (step.args[0] < high + 1)
-        return 0.0 if np.all(defined) or value.dtype.kind == "b" else np.where(defined, 0.0, np.inf)
-    if step.op.name in QUANTIZING:
-        x = step.args[0]
-        with np.errstate(all="ignore"):
-            if x.dtype.kind == "f":
-                reach = 4 * UNIT_ROUNDOFF["float32"] * np.abs(x)
-            elif step.op.name == "qnn.requantize" and _shifts(step):
-                return 0.0
-            else:  # an accumulator: by one, or by what float32 cannot tell apart
-                reach = 1 + 8 * UNIT_ROUNDOFF["float32"] * np.abs(x.astype(np.float64))
-            steps = np.minimum(_changes(step, 0, reach)[0], 1.0)
-            return np.where(np.isnan(x), np.inf, steps) if x.dtype.kind == "f" else steps
-    return 1.0 if step.op.name.startswith("qnn.") and step.op.name not in EXACT_QNN else 0.0
-
-
-def _shifts(step: Step) -> bool:
-    """Whether a requantize scales by powers of two numbers that float32 holds: it is exact then, in
-    float32 and as a multiplication by an integer and a shift."""
-    x, scale, _, new_scale = step.args[:4]
-    with np.errstate(all="ignore"):
-        ratio = scale / new_scale
-        exact = np.abs(np.frexp(ratio)[0]) == 0.5
-    small = np.all(np.abs(x.astype(np.float64)) < 2**20)
-    return bool(small and np.all(exact & (ratio > 2.0**-20) & (ratio < 2.0**8)))
-
-
-ORDERING = frozenset(
-    ("nn.relu", "clip", "maximum", "minimum", "max", "min", "nn.leaky_relu", "nn.prelu",
-     "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.global_max_pool2d", "sort", "topk",
-     "nn.softmax", "nn.log_softmax", "sign", "exp", "sigmoid", "tanh", "erf", "log")
-)  # fmt: skip
-AVERAGING = frozenset(
-    ("sum", "mean", "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d",
-     "nn.global_avg_pool2d")
-)  # fmt: skip
-QUANTIZING = ("qnn.quantize", "qnn.requantize")
-# Their integers are exact: sums of products of integers.
-EXACT_QNN = frozenset(
-    ("qnn.conv2d", "qnn.dense", "qnn.batch_matmul", "qnn.conv2d_transpose",
-     "qnn.contrib_dense_pack")
-)  # fmt: skip
-
-
-__all__ = [
-    "EXACT", "REACH", "Error", "outlier_factor", "propagated", "rounded_steps", "shifted",
-    "undecided",
-]  # fmt: skip

@@ -1,0 +1,50 @@
+"""`Error`: how far each element of one array may be off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log, sqrt
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.lab.checking.bounds.step import Array
+
+FAILURE = 1e-9  # probability that a correct result is reported as wrong
+
+
+def outlier_factor(n: int) -> float:
+    """The number of standard deviations that one of n normal numbers exceeds with probability
+    1e-9."""
+    return sqrt(2 * log(2 * n / FAILURE))
+
+
+REACH = outlier_factor(10**7)  # standard deviations that an element may be off: about 8.7
+
+ANYTHING = 1e38  # a number for an element that may have any value
+
+
+@dataclass(frozen=True)
+class Error:
+    """The error of one array: numbers or arrays of its shape, in its units."""
+
+    sigma: Any = 0.0
+    jump: Any = 0.0
+
+    @property
+    def exact(self) -> bool:
+        return not (np.any(self.sigma) or np.any(self.jump))
+
+    @property
+    def reach(self) -> Any:
+        """How far an element may be off."""
+        return REACH * self.sigma + self.jump
+
+
+EXACT = Error()
+
+
+def full(part: Any, like: Array) -> Array:
+    """A part of an error in the shape of its array."""
+    found: Array = np.broadcast_to(np.asarray(part, np.float64), like.shape)
+    return found

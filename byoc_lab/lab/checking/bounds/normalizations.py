@@ -1,0 +1,108 @@
+"""Errors of normalizations and variances: those they make, and those of their arguments.
+
+A normalization computes n = (x - m) / s of each group of k elements, with their mean m and standard
+deviation s (with epsilon), and gamma * n + beta. To first order
+    dn_i = (dx_i - mean(dx) - n_i * mean(n * dx)) / s,
+and |n_i| < sqrt(k) whatever x is.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.lab.checking.bounds.error import Error, full
+from byoc_lab.lab.checking.bounds.products import along_axis
+from byoc_lab.lab.checking.bounds.step import Array, Step
+
+NORMALIZATIONS = ("nn.layer_norm", "nn.group_norm", "nn.instance_norm")
+
+
+class _Groups:
+    """The data of a normalization, with the axes over which it goes."""
+
+    def __init__(self, step: Step):
+        x = step.args[0]
+        axis, self.shape = int(step.attrs.axis) % x.ndim, x.shape
+        if step.op.name == "nn.layer_norm":
+            self.axes: tuple[int, ...] = (axis,)
+        elif step.op.name == "nn.instance_norm":
+            self.axes = tuple(n for n in range(1, x.ndim) if n != axis)
+        else:
+            count = int(step.attrs.num_groups)
+            split = (*x.shape[:axis], count, x.shape[axis] // count)
+            self.shape = (*split, *x.shape[axis + 1 :])
+            self.axes = tuple(range(axis + 1, x.ndim + 1))
+        self.x = x.reshape(self.shape)
+        self.centred = self.x - self.mean(self.x)
+        self.s = np.sqrt(self.mean(np.square(self.centred)) + step.attrs.epsilon)
+        self.n = self.centred / self.s
+        self.k = int(np.prod([self.shape[n] for n in self.axes]))
+
+    def mean(self, array: Array) -> Array:
+        return np.asarray(np.mean(array, axis=self.axes, keepdims=True))
+
+
+def normalization_rounding(step: Step) -> Array:
+    """In units of u / sqrt(3), also for kernels that compute s from mean(x ** 2) - m ** 2, as TVM's
+    code for the host does: there the squares of large numbers cancel."""
+    g = _Groups(step)
+    gamma = along_axis(step, step.args[1])
+    of_mean = (sqrt(g.k) + 1) * g.mean(np.abs(g.x)) + np.abs(g.centred)
+    of_s = (sqrt(g.k) + 4) * g.mean(np.square(g.x)) / (2 * np.square(g.s)) + 4
+    made = (of_mean / g.s + np.abs(g.n) * of_s).reshape(step.value.shape)
+    scaled = np.abs(gamma) * made if step.attrs.scale else made
+    return np.asarray(scaled + np.abs(step.value))
+
+
+def normalization(step: Step, errors: list[Any]) -> list[Error]:
+    """How the errors of its arguments reach the result of a normalization."""
+    x, gamma = step.args[0], along_axis(step, step.args[1])
+    g = _Groups(step)
+    d = np.square(full(errors[0].sigma, x)).reshape(g.shape)
+    sigma = np.sqrt(d + (g.mean(d) + np.square(g.n) * g.mean(np.square(g.n) * d)) / g.k) / g.s
+    j = full(errors[0].jump, x).reshape(g.shape)
+    # A jump may be large: s is off by at most r, and to second order by what follows.
+    r = np.sqrt(g.mean(np.square(j)))
+    of_s = np.minimum(r, g.mean(np.abs(g.n) * j) + np.square(r) / g.s)
+    smallest = np.maximum(g.s - of_s, sqrt(step.attrs.epsilon))
+    jump = (j + g.mean(j) + np.abs(g.n) * of_s) / smallest
+    largest = 2 * sqrt(g.k)
+    scale = np.abs(gamma) if step.attrs.scale else np.ones(())
+    sigmas = [scale * np.minimum(sigma, largest).reshape(x.shape)]
+    # What may be anything stays so: one machine has nan where another one has a number.
+    limited = np.where(np.isfinite(jump), np.minimum(jump, largest), np.inf)
+    jumps = [scale * limited.reshape(x.shape)]
+    size = np.abs(g.n).reshape(x.shape)
+    for used, n, factor in ((step.attrs.scale, 1, size), (step.attrs.center, 2, np.ones(()))):
+        if used:
+            vector, error = step.args[n], errors[n]
+            sigmas.append(factor * along_axis(step, full(error.sigma, vector)))
+            jumps.append(factor * along_axis(step, full(error.jump, vector)))
+    return [Error(np.sqrt(sum(np.square(part) for part in sigmas)), sum(jumps))]
+
+
+def variance_rounding(step: Step) -> Array:
+    """In units of u / sqrt(3): of the differences from the mean, their squares, and the sum."""
+    x, m = step.args
+    k = x.size // max(1, step.value.size)
+    centred = np.abs(x - m)
+    own = np.sqrt(centred * (np.abs(x) + np.abs(m)))
+    return np.asarray((sqrt(k) + 4) * np.abs(step.value) + 2 * step.again(own, np.zeros_like(m)))
+
+
+def variance(step: Step, errors: list[Any]) -> list[Error]:
+    """mean((x - m) ** 2), where m is the mean of x: 2 * mean((x - m) * dx) + mean(dx ** 2)."""
+    x, m = step.args
+    k = x.size // max(1, step.value.size)
+    zero, centred = np.zeros_like(m), np.abs(x - m)
+
+    def mean_square(array: Array) -> Array:
+        return np.asarray(np.abs(step.again(np.broadcast_to(array, x.shape), zero)))
+
+    d, j = full(errors[0].sigma, x), full(errors[0].jump, x)
+    sigma = np.hypot(2 * np.sqrt(mean_square(centred * d) / k), mean_square(d))
+    jump = 2 * mean_square(np.sqrt(centred * j)) + mean_square(j)
+    return [Error(sigma, jump + mean_square(full(errors[1].reach, m)))]

@@ -1,0 +1,208 @@
+"""Roundings of sums of products, and of what a kernel adds within such a sum.
+
+A sum of k products p_j rounds k times, each time relative to the partial sum:
+    u / sqrt(3) * sqrt(k) * max(|partial sums|, sqrt(sum of p_j ** 2)),
+the probabilistic form of the running error bound (Higham and Mary, "A new approach to probabilistic
+rounding error analysis", SIAM J. Sci. Comput. 41, 2019). The worst case, with k in place of
+sqrt(k), is also correct but useless: after the 27 layers of MobileNet it exceeds the result.
+
+Kernels begin a sum with what is added to its result: DNNL's convolutions load the bias, or the
+tensor of a residual sum, into the accumulator. Each of the k roundings is then relative to
+|partial sum + b|. So an addition after a sum of products with the largest partial sum P has, in
+addition to its own rounding, the variance
+    (u / sqrt(3)) ** 2 * k * ((P + |b|) ** 2 - P ** 2)
+by which the beginning with b may exceed that of the sum alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod, sqrt
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.lab.checking.bounds.step import Array, Step
+from byoc_lab.relay.ir.layout import Layout
+
+CHUNKS = 8  # the number of partial sums that are computed
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A result that a kernel sums up in steps that each round.
+
+    roundings: of each element. peak: the largest partial sum of each element.
+    """
+
+    roundings: int
+    peak: Array
+
+    @property
+    def deviation(self) -> Array:
+        """Of the sum, in units of u / sqrt(3)."""
+        return np.asarray(sqrt(self.roundings) * self.peak)
+
+    def begun_with(self, added: Array) -> Array:
+        """The deviation by which the sum that begins with `added` may exceed `deviation`."""
+        size = np.abs(added)
+        return np.asarray(np.sqrt(self.roundings * size * (2 * self.peak + size)))
+
+
+def summed(step: Step) -> Sum | None:
+    """The result of a step as a sum that a kernel may begin with another value; None if it is none.
+
+    That is a sum of products, and what is added to one or scales one: a kernel may have the scale
+    in its weights.
+    """
+    rule = SUMS.get(step.op.name)
+    return rule(step) if rule is not None else None
+
+
+def _convolution(step: Step) -> Sum:
+    x, w = step.args[:2]
+    data, kernel = Layout(step.attrs.data_layout), Layout(step.attrs.kernel_layout)
+    outputs = [n for n, (letter, _) in enumerate(kernel.axes) if letter.upper() in "GO"]
+    k = w.size // prod(w.shape[n] for n in outputs)
+    if step.op.name.endswith("_transpose"):
+        k //= step.attrs.groups
+    squares = step.again(x * x, w * w)
+    if step.attrs.groups > 1:
+        return _sum(k, step.value, squares)
+    channel, inner = data.index_of("C"), kernel.index_of("I")
+    # If only one of the two has its channels in blocks, the channels are not sliced.
+    same = x.shape[channel] == w.shape[inner]
+    slices = _slices(x.shape[channel]) if same else iter([slice(None)])
+    parts = (step.again(_slice_of(x, channel, s), _slice_of(w, inner, s)) for s in slices)
+    return _sum(k, step.value, squares, _largest_partial(parts))
+
+
+def _dense(step: Step) -> Sum:
+    x, w = step.args
+    return _matrix_product(x, w.T, step.value)
+
+
+def _matmul(step: Step) -> Sum:
+    x, y = step.args
+    x = x.swapaxes(-1, -2) if step.attrs.transpose_a else x
+    return _matrix_product(x, y.swapaxes(-1, -2) if step.attrs.transpose_b else y, step.value)
+
+
+def _matrix_product(x: Array, y: Array, value: Array) -> Sum:
+    """x (..., M, K) times y (..., K, N)."""
+    k = x.shape[-1]
+    parts = (x[..., s] @ y[..., s, :] for s in _slices(k))
+    return _sum(k, value, (x * x) @ (y * y), _largest_partial(parts))
+
+
+def _sum(k: int, value: Array, squares: Array, partial: Any = 0.0) -> Sum:
+    """k: number of products; squares: the sum of their squares; partial: largest partial sum."""
+    return Sum(k, np.maximum(np.maximum(np.abs(value), np.sqrt(squares)), partial))
+
+
+def _largest_partial(terms: Iterator[Array]) -> Array:
+    """The largest absolute value that the running sum of `terms` takes, element by element."""
+    total = largest = np.zeros(())
+    for term in terms:
+        total = total + term
+        largest = np.maximum(largest, np.abs(total))
+    return largest
+
+
+def _slices(length: int) -> Iterator[slice]:
+    edges = np.linspace(0, length, min(CHUNKS, length) + 1).astype(int)
+    return (slice(a, b) for a, b in pairwise(edges))
+
+
+def _slice_of(array: Array, axis: int, part: slice) -> Array:
+    return array[(slice(None),) * axis + (part,)]
+
+
+# What is added to a sum, or scales it
+
+
+def added_to(step: Step) -> Iterator[tuple[Sum, Array]]:
+    """Each argument of an addition that is a sum, and what is added to it."""
+    if SUMS.get(step.op.name) is _added:
+        yield from _operands(step)
+
+
+def _operands(step: Step) -> Iterator[tuple[Sum, Array]]:
+    """Each argument of a binary operator that is a sum, and the other argument."""
+    for n in (0, 1):
+        known = step.sums[n] if n < len(step.sums) else None
+        if known is not None and known.peak.shape == step.value.shape:
+            yield known, along_axis(step, step.args[1 - n]) if n == 0 else step.args[0]
+
+
+def along_axis(step: Step, vector: Array) -> Array:
+    """The vector of a bias_add or batch_norm along its axis; what other operators have as it is."""
+    axis = getattr(step.attrs, "axis", None)
+    if axis is None or vector.ndim != 1:
+        return vector
+    shape = [1] * step.args[0].ndim
+    shape[int(axis)] = -1
+    return vector.reshape(shape)
+
+
+def _added(step: Step) -> Sum | None:
+    found = [Sum(s.roundings, s.peak + np.abs(other)) for s, other in _operands(step)]
+    return max(found, key=lambda s: s.roundings, default=None)
+
+
+def _scaled(step: Step) -> Sum | None:
+    for known, other in _operands(step):
+        return Sum(known.roundings, known.peak * np.abs(other))
+    return None
+
+
+def _normalized(step: Step) -> Sum | None:
+    known = step.sums[0] if step.sums else None
+    if known is None:
+        return None
+    scale, shift = batch_norm_line(step)
+    return Sum(known.roundings, known.peak * np.abs(scale) + np.abs(shift))
+
+
+def batch_norm_line(step: Step) -> tuple[Array, Array]:
+    """Scale and shift of a batch norm as a function of its data, in the shape of its axis."""
+    gamma, beta, mean, variance = (along_axis(step, v) for v in step.args[1:])
+    scale = (gamma if step.attrs.scale else 1) / np.sqrt(variance + step.attrs.epsilon)
+    return scale, (beta if step.attrs.center else 0) - mean * scale
+
+
+def beginning(step: Step) -> Array:
+    """The deviation of sums among the arguments of an addition when they begin with the other."""
+    found: Any = 0.0
+    for known, other in _operands(step):
+        found = np.maximum(found, known.begun_with(other))
+    return np.asarray(found)
+
+
+def beginning_of_batch_norm(step: Step) -> Array:
+    """The same for a batch norm whose scale is in the weights: the sum begins with the shift."""
+    known = step.sums[0] if step.sums else None
+    if known is None:
+        return np.zeros(())
+    scale, shift = batch_norm_line(step)
+    return Sum(known.roundings, known.peak * np.abs(scale)).begun_with(shift)
+
+
+PRODUCTS: dict[str, Callable[[Step], Sum]] = {
+    **dict.fromkeys(
+        ("nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv1d_transpose", "nn.conv2d_transpose",
+         "nn.conv3d_transpose"),
+        _convolution,
+    ),
+    "nn.dense": _dense,
+    "nn.matmul": _matmul,
+    "nn.batch_matmul": _matmul,
+}  # fmt: skip
+SUMS: dict[str, Callable[[Step], Sum | None]] = {
+    **PRODUCTS,
+    **dict.fromkeys(("add", "subtract", "nn.bias_add"), _added),
+    "multiply": _scaled,
+    "nn.batch_norm": _normalized,
+}

@@ -1,0 +1,224 @@
+"""Rounding errors of operators, derived from the computation of each operator.
+
+Each operator has a rule for the rounding error of one correct evaluation, independent of the order
+of its sums: a standard deviation for each element of the result, computed from the length of the
+reduction and the magnitudes of the intermediate values. The relative error of one rounding is
+uniformly distributed and at most u = 2 ** -24 (for float32), so its standard deviation is at most
+u / sqrt(3). Sums of products are in `products.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil, prod, sqrt
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.lab.checking.bounds.normalizations import (
+    NORMALIZATIONS,
+    normalization_rounding,
+    variance_rounding,
+)
+from byoc_lab.lab.checking.bounds.products import (
+    PRODUCTS,
+    Sum,
+    along_axis,
+    beginning,
+    beginning_of_batch_norm,
+    summed,
+)
+from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, flat, rounding_deviation
+
+LOG_UNITS = 20.0  # error of log near 1, in units of u / sqrt(3)
+# Errors of functions in units of u / sqrt(3), so that 8.7 times these is twice what was measured of
+# oneDNN's kernels and of the host's code: exp and sigmoid are up to 6.1 u off, erf and rsqrt 1.5 u.
+EXP_UNITS = 2.5
+FUNCTION_UNITS = 1.0
+
+
+# A rule returns the standard deviation of the rounding error of a step in units of u / sqrt(3): a
+# number or an array, or a tuple of these for several results.
+RoundingRule = Callable[[Step], Any]
+
+
+def _exact(step: Step) -> Any:
+    return 0.0
+
+
+def _rounded(times: float) -> RoundingRule:
+    """`times` squared roundings of the result."""
+    return lambda step: times * np.abs(step.value)
+
+
+def _positive_sum(step: Step) -> Array:
+    """Sums and means of elements. No partial sum exceeds the sum of the magnitudes."""
+    (x,) = step.args
+    window = step.attrs.get("pool_size")
+    k = prod(window) if window else ceil(x.size / max(1, step.value.size))
+    magnitudes: Array = step.again(np.abs(x))
+    return (sqrt(k) + 1) * magnitudes
+
+
+def _softmax(step: Step) -> Array:
+    (x,) = step.args
+    axis = step.attrs.axis
+    depth = x.max(axis=axis, keepdims=True) - x  # exp magnifies the rounding of this difference
+    found = np.abs(step.value) * (depth + EXP_UNITS + sqrt(x.shape[axis]))
+    return np.where(step.value == 0, 0.0, found)  # of an infinite depth
+
+
+def _log(step: Step) -> Array:
+    """Kernels add log(mantissa) and exponent * log(2), two terms of about 1 that may cancel.
+
+    oneDNN takes the first of the two from a table: its results are up to 58 u off, measured for all
+    mantissas, wherever the table's step is just passed.
+    """
+    magnitudes: Array = np.abs(step.value)
+    return FUNCTION_UNITS * magnitudes + LOG_UNITS
+
+
+def _addition(step: Step) -> Any:
+    return np.hypot(np.abs(step.value), beginning(step))
+
+
+def _batch_norm(step: Step) -> Any:
+    """Also for kernels that compute scale * x + shift, two terms that may cancel."""
+    x, gamma, beta, mean, variance = (step.args[0], *(along_axis(step, v) for v in step.args[1:]))
+    scale = np.abs(gamma if step.attrs.scale else 1) / np.sqrt(variance + step.attrs.epsilon)
+    shift = np.abs(beta) if step.attrs.center else 0.0
+    own = 2 * (scale * (np.abs(x) + np.abs(mean)) + shift)
+    return np.hypot(own, beginning_of_batch_norm(step)), 0.0, 0.0
+
+
+def _backward_stable(step: Step) -> Any:
+    """An operator without a rule: its result is exact for slightly perturbed arguments.
+
+    The perturbation is one rounding for each element that contributes to an element of the result.
+    """
+    inputs = sum(a.size for a in flat(tuple(step.args)))
+    outputs = sum(v.size for v in flat(step.value))
+    roundings = sqrt(inputs / max(1, outputs)) + EXP_UNITS
+    random, unit = np.random.default_rng(0), UNIT_ROUNDOFF["float32"]
+
+    def perturbed(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(perturbed, value))
+        if value.dtype.kind != "f":
+            return value
+        return value * (1 + unit * random.standard_normal(value.shape))
+
+    results = flat(step.again(*map(perturbed, step.args)))
+    found = tuple(
+        roundings * (_largest_change(m, v) / unit + np.abs(v)) if v.dtype.kind == "f" else 0.0
+        for m, v in zip(results, flat(step.value), strict=True)
+    )
+    return found if isinstance(step.value, tuple) else found[0]
+
+
+def _tanh(step: Step) -> Array:
+    """TVM's code for the host computes (1 - exp(-2 x)) / (1 + exp(-2 x)): two terms that cancel
+    near 0, so that the error there is one of u and not of u * |x|; measured: up to 1.5 u."""
+    return np.asarray(FUNCTION_UNITS * np.abs(step.value) + 0.5)
+
+
+def _clip(step: Step) -> Array:
+    """Exact but for limits that the dtype does not have."""
+    value = step.value
+    kept = (value != step.attrs.a_min) & (value != step.attrs.a_max)
+    return np.where(kept | _is_representable(step), 0.0, np.abs(value))
+
+
+def _leaky_relu(step: Step) -> Array:
+    return np.where(step.args[0] >= 0, 0.0, np.abs(step.value))
+
+
+def _cast(step: Step) -> Array:
+    return np.where(_is_representable(step), 0.0, np.abs(step.value))
+
+
+def _is_representable(step: Step) -> Array:
+    if step.dtype == "bfloat16":
+        return np.asarray(np.frexp(step.value)[0] * 256 % 1 == 0)
+    dtype = np.dtype(step.dtype)
+    return np.asarray(step.value.astype(dtype) == step.value)
+
+
+def _scaling(step: Step) -> Array:
+    """Multiplications by powers of two, and divisions by them, are exact."""
+    exact: Any = False
+    for n, factor in enumerate(step.args):
+        if factor.size * 4 <= step.value.size and (n or step.op.name == "multiply"):
+            exact = exact | (np.abs(np.frexp(factor)[0]) == 0.5)
+    return np.where(exact, 0.0, np.abs(step.value))
+
+
+def _largest_change(a: Array, b: Array) -> float:
+    with np.errstate(all="ignore"):
+        change = np.abs(a - b)
+    return float(np.max(change[np.isfinite(change)], initial=0))
+
+
+RULES: dict[str, RoundingRule] = {
+    "nn.softmax": _softmax,
+    "log": _log,
+    "tanh": _tanh,
+    "clip": _clip,
+    "cast": _cast,
+    "nn.leaky_relu": _leaky_relu,
+    **dict.fromkeys(("multiply", "divide"), _scaling),
+    "variance": variance_rounding,
+    **dict.fromkeys(NORMALIZATIONS, normalization_rounding),
+    "nn.batch_norm": _batch_norm,
+    **dict.fromkeys(
+        ("sum", "mean", "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d", "nn.global_avg_pool2d",
+         "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d"),
+        _positive_sum,
+    ),
+    **dict.fromkeys(
+        (
+            "sqrt",
+        ),
+        _rounded(1),
+    ),
+    **dict.fromkeys(("add", "subtract", "nn.bias_add"), _addition),
+    "qnn.dequantize": _rounded(2),
+    **dict.fromkeys(("exp", "sigmoid"), _rounded(EXP_UNITS)),
+    **dict.fromkeys(("erf", "rsqrt"), _rounded(FUNCTION_UNITS)),
+    **dict.fromkeys(
+        (
+            "nn.relu", "abs", "negative", "copy", "maximum", "minimum", "max", "min", "floor",
+            "ceil", "round", "sign", "nn.max_pool2d", "nn.dropout", "reshape", "expand_dims",
+            "squeeze", "transpose", "nn.batch_flatten", "concatenate", "split", "repeat", "nn.pad",
+            "zeros", "ones", "full", "zeros_like", "ones_like", "broadcast_to",
+            "where", "take", "gather", "gather_nd", "strided_slice", "reverse", "tile", "stack",
+            "slice_like", "broadcast_to_like", "reshape_like", "layout_transform", "sort", "trunc",
+            "nn.space_to_depth", "nn.depth_to_space", "nn.space_to_batch_nd", "nn.mirror_pad",
+            "nn.batch_to_space_nd", "scatter_nd", "scatter_elements", "adv_index", "reinterpret",
+            "sequence_mask", "reverse_sequence", "nn.global_max_pool2d", "nn.max_pool1d",
+            "nn.max_pool3d", "meshgrid", "one_hot", "full_like", "device_copy", "on_device",
+            "annotation.checkpoint", "matrix_set_diag", "strided_set", "topk", "trilu",
+            "annotation.compiler_begin", "annotation.compiler_end", "annotation.stop_fusion",
+        ),
+        _exact,
+    ),
+}  # fmt: skip
+
+
+def rounding(step: Step) -> tuple[Any, Sum | None]:
+    """The standard deviation of the rounding error of one operator call.
+
+    The result has the structure of `step.value`, with numbers or arrays;
+    beside it the result as a sum that a kernel may begin with what is added to it.
+    """
+    known = summed(step)
+    if step.op.name in PRODUCTS:
+        assert known is not None
+        found: Any = known.deviation
+    else:
+        found = RULES.get(step.op.name, _backward_stable)(step)
+    return _times(rounding_deviation(step.dtype), found), known
+
+
+def _times(factor: float, value: Any) -> Any:
+    return tuple(factor * v for v in value) if isinstance(value, tuple) else factor * value

@@ -1,0 +1,59 @@
+"""`Step`: one call of an operator, evaluated in float64, as the rules of its errors get it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from byoc_lab.relay.ir.expr import Op
+from byoc_lab.relay.op.framework.evaluate import evaluate_op
+
+if TYPE_CHECKING:
+    from byoc_lab.lab.checking.bounds.products import Sum
+
+Array = np.ndarray
+
+# Half the distance from 1 to the next number of a dtype.
+UNIT_ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call of an operator, evaluated in float64: the argument of a rule.
+
+    sums: for each argument the sum that computes it, or None (see `products.py`). dtype: of the
+    (first) result in the module.
+    """
+
+    op: Op
+    attrs: Any
+    args: Sequence[Any]
+    value: Any
+    sums: Sequence[Sum | None] = ()
+    dtype: str = "float32"
+
+    def again(self, *args: Any) -> Any:
+        """The result of the operator for other arguments."""
+        return evaluate_op(self.op, self.attrs, args)
+
+
+def rounding_deviation(dtype: str) -> float:
+    """The standard deviation of one rounding, relative to its result."""
+    return UNIT_ROUNDOFF.get(dtype, 0.0) / sqrt(3)
+
+
+def flat(value: Any) -> tuple[Any, ...]:
+    """What a nested tuple holds, in order."""
+    found: list[Any] = []
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, tuple):
+            todo += reversed(item)
+        else:
+            found.append(item)
+    return tuple(found)

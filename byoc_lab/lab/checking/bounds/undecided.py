@@ -1,0 +1,175 @@
+"""What roundings do not describe: steps of integers, and elements that correct machines compute
+differently (overflow, underflow, the order of nan)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, prod
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.lab.checking.bounds.error import Error
+from byoc_lab.lab.checking.bounds.products import PRODUCTS, added_to
+from byoc_lab.lab.checking.bounds.propagation import changes
+from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, flat
+
+
+def _range(dtype: np.dtype[Any]) -> tuple[float, float]:
+    if dtype.kind not in "iu":
+        return -np.inf, np.inf
+    info = np.iinfo(dtype)
+    return float(info.min), float(info.max)
+
+
+def limits(dtype: str) -> tuple[float, float]:
+    """The largest and the smallest normal number of a float dtype."""
+    if dtype == "bfloat16":
+        return 3.3895313892515355e38, 2.0**-126
+    info = np.finfo(dtype)
+    return float(info.max), float(info.tiny)
+
+
+def undecided(step: Step, value: Array, dtype: str) -> Any:
+    """Where two correct machines may differ by more than roundings of a float result.
+
+    A machine may flush to zero what is below its normal numbers, and what is above the largest one
+    is infinite in `dtype`, so that anything may come of it. The order of nan is nowhere defined:
+    relu, clip, maxima and minima of nan are nan or another operand (DNNL's relu(nan) is 0), and so
+    are functions whose kernels clamp their argument by them.
+    """
+    if dtype not in UNIT_ROUNDOFF or not value.size:
+        return 0.0
+    largest, smallest = limits(dtype)
+    size = np.abs(value)
+    small = (size < 4 * smallest) & (size > 0)  # 4: kernels scale before the last rounding
+    free = (size > largest) & np.isfinite(size)
+    if step.op.name in ORDERING:
+        free |= np.isnan(value)
+    if step.op.name == "nn.batch_norm" and value.shape == step.args[0].shape:
+        free |= _normalized(step) > largest  # before gamma scales it
+    if step.op.name in SQUARING:  # the sum of squares may be
+        x = step.args[0]
+        with np.errstate(all="ignore"):
+            beyond = x.size * np.square(x) > largest
+            if np.any(beyond):  # nan goes to what depends on it
+                args = (np.where(beyond, np.nan, x), *step.args[1:])
+                free |= np.isnan(flat(step.again(*args))[0])
+    if step.op.name in AVERAGING:  # the sum may be beyond the range that its mean is in
+        with np.errstate(all="ignore"):
+            x = step.args[0]
+            window = step.attrs.get("pool_size")
+            k = prod(window) if window else ceil(x.size / value.size)
+            free |= step.again(np.abs(x)) * k > largest
+    free |= _partial_sums_overflow(step, largest)
+    jump = np.where(free, np.inf, np.where(small, 4 * smallest, 0.0))
+    if step.op.name == "round":  # of ties LLVM's goes away from zero, oneDNN's to the even number
+        with np.errstate(invalid="ignore"):
+            tie = np.abs(step.args[0] - np.trunc(step.args[0])) == 0.5
+        jump = jump + tie
+    return jump if np.any(jump) else 0.0
+
+
+def denormal(value: Array, dtype: str) -> Any:
+    """The jump of an argument that a machine may read as zero."""
+    if dtype not in UNIT_ROUNDOFF or not value.size:
+        return 0.0
+    smallest = limits(dtype)[1]
+    size = np.abs(value)
+    small = (size < smallest) & (size > 0)
+    return np.where(small, smallest, 0.0) if np.any(small) else 0.0
+
+
+def _partial_sums_overflow(step: Step, largest: float) -> Any:
+    """Where the sum of the magnitudes of products, in any order, leaves the range of the dtype."""
+    with np.errstate(all="ignore"):
+        if step.op.name in PRODUCTS:
+            x, w = (np.abs(a.astype(np.float64)) for a in step.args[:2])
+            k = x.size * w.size / max(1, step.value.size)
+            if not np.max(x, initial=0) * np.max(w, initial=0) * k > largest:
+                return False
+            return np.asarray(step.again(x, w, *step.args[2:])) > largest
+        found: Any = False
+        for known, other in added_to(step):
+            found = found | (known.peak + np.abs(other) > largest)
+        return found
+
+
+def _normalized(step: Step) -> Array:
+    x, _, _, mean, variance = step.args
+    shape = [1] * x.ndim
+    shape[step.attrs.axis] = -1
+    with np.errstate(all="ignore"):
+        scale = 1 / np.sqrt(variance.reshape(shape) + step.attrs.epsilon)
+        return np.asarray((np.abs(x) + np.abs(mean.reshape(shape))) * scale)
+
+
+def rounded_steps(step: Step, value: Array, errors: Sequence[Any], inherited: Error) -> Any:
+    """The steps by which integers may differ that come of rounding a real number of float32.
+
+    errors: of the arguments. inherited: the error that the result has because of these; a step is
+    counted once, whether the tie is reached by the error of the argument or by the rounding.
+    An integer made of nan, or of a number beyond its range, is undefined.
+    """
+    if step.op.name in ("cast", "cast_like") and step.args[0].dtype.kind == "f":
+        low, high = _range(value.dtype)
+        with np.errstate(invalid="ignore"):
+            defined = (step.args[0] > low - 1) & (step.args[0] < high + 1)
+        return 0.0 if np.all(defined) or value.dtype.kind == "b" else np.where(defined, 0.0, np.inf)
+    if step.op.name in ("argmax", "argmin") and np.any(np.isnan(step.args[0])):
+        return _among_nan(step)
+    if step.op.name in QUANTIZING:
+        x = step.args[0]
+        with np.errstate(all="ignore"):
+            if x.dtype.kind == "f":
+                reach = 4 * UNIT_ROUNDOFF["float32"] * np.abs(x)
+            elif step.op.name == "qnn.requantize" and _shifts(step):
+                return 0.0
+            else:  # an accumulator: by one, or by what float32 cannot tell apart
+                reach = 1 + 8 * UNIT_ROUNDOFF["float32"] * np.abs(x.astype(np.float64))
+            known = np.where(np.isfinite(errors[0].reach), errors[0].reach, 0.0)
+            both = changes(step, {0: reach + known})[0] - inherited.jump
+            steps = np.where(np.isfinite(both), np.clip(both, 0.0, 1.0), 0.0)
+            return np.where(np.isnan(x), np.inf, steps) if x.dtype.kind == "f" else steps
+    return 1.0 if step.op.name.startswith("qnn.") and step.op.name not in EXACT_QNN else 0.0
+
+
+def _among_nan(step: Step) -> Array:
+    """Where the extreme element is looked for among elements that have no order."""
+    x, axes = step.args[0], step.attrs.get("axis")
+    unordered = np.isnan(x)
+    if axes is None or len(axes) != 1 or step.attrs.get("exclude"):
+        return np.full(step.value.shape, np.inf)
+    found = np.any(unordered, axis=int(axes[0])).reshape(step.value.shape)
+    return np.where(found, np.inf, 0.0)
+
+
+def _shifts(step: Step) -> bool:
+    """Whether a requantize scales by powers of two numbers that float32 holds: it is exact then, in
+    float32 and as a multiplication by an integer and a shift."""
+    x, scale, _, new_scale = step.args[:4]
+    with np.errstate(all="ignore"):
+        ratio = scale / new_scale
+        exact = np.abs(np.frexp(ratio)[0]) == 0.5
+    small = np.all(np.abs(x.astype(np.float64)) < 2**20)
+    return bool(small and np.all(exact & (ratio > 2.0**-20) & (ratio < 2.0**8)))
+
+
+ORDERING = frozenset(
+    ("nn.relu", "clip", "maximum", "minimum", "max", "min", "nn.leaky_relu", "nn.prelu",
+     "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.global_max_pool2d", "sort", "topk",
+     "nn.softmax", "nn.log_softmax", "sign", "exp", "sigmoid", "tanh", "erf", "log")
+)  # fmt: skip
+AVERAGING = frozenset(
+    ("sum", "mean", "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d",
+     "nn.global_avg_pool2d")
+)  # fmt: skip
+SQUARING = frozenset(
+    ("nn.layer_norm", "nn.group_norm", "nn.instance_norm", "nn.l2_normalize", "nn.lrn", "variance")
+)
+QUANTIZING = ("qnn.quantize", "qnn.requantize")
+# Their integers are exact: sums of products of integers.
+EXACT_QNN = frozenset(
+    ("qnn.conv2d", "qnn.dense", "qnn.batch_matmul", "qnn.conv2d_transpose",
+     "qnn.contrib_dense_pack")
+)  # fmt: skip

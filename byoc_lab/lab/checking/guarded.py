@@ -1,0 +1,201 @@
+"""Guarded calls: a function runs in a child process, so that a crash or an endless loop costs the
+answer and nothing else.
+
+`python -m byoc_lab.lab.checking.guarded` is the child: it reads pickled calls from its standard
+input and writes pickled answers, until its input ends. It serves one call after the other, and a
+new one is started after a crash or a call that took too long.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import os
+import pickle
+import select
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, BinaryIO
+
+from byoc_lab.errors import ByocLabError
+
+START_LIMIT = 120.0  # seconds in which a child must be ready
+SHOWN = 12  # last lines of what a crashed child wrote
+LENGTH = struct.Struct("<Q")
+DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
+
+
+class GuardedError(ByocLabError, RuntimeError):
+    """A guarded call gave no answer.
+
+    Attributes: `kind`, "crashed" or "timed out".
+    """
+
+    def __init__(self, message: str, kind: str):
+        super().__init__(message)
+        self.kind = kind
+
+
+class Guard:
+    """A child process that serves calls."""
+
+    def __init__(self) -> None:
+        self._child: subprocess.Popen[bytes] | None = None
+        self._written: BinaryIO | None = None
+
+    def call(self, function: Callable[..., Any], *args: Any, time_limit: float) -> Any:
+        """The result of `function(*args)`, computed in the child.
+
+        function, args, result: what pickle takes. time_limit: seconds of the call itself.
+        Raises GuardedError for a crash or a call that does not end, and what the function raises.
+        """
+        request = pickle.dumps((function, args))
+        child = self._ready()
+        try:
+            self._send(child, request)
+            ok, value = self._receive(child, time_limit)
+        except GuardedError:
+            self.close()
+            raise
+        if ok:
+            return value
+        raise value
+
+    def close(self) -> None:
+        """End the child, whatever it is doing."""
+        child, self._child = self._child, None
+        if child is not None:
+            with suppress(ProcessLookupError):  # it has ended by itself
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            for stream in (child.stdin, child.stdout, self._written):
+                assert stream is not None
+                with suppress(BrokenPipeError):  # it died before it read all
+                    stream.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _ready(self) -> subprocess.Popen[bytes]:
+        if self._child is None:
+            self._written = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as the child does)
+            self._child = subprocess.Popen(
+                [sys.executable, "-c", CHILD],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._written,
+                start_new_session=True,
+            )
+            try:
+                self._send(self._child, pickle.dumps(sys.path))
+                self._receive(self._child, START_LIMIT)
+            except GuardedError:
+                self.close()
+                raise
+        return self._child
+
+    def _send(self, child: subprocess.Popen[bytes], request: bytes) -> None:
+        assert child.stdin is not None
+        try:
+            child.stdin.write(LENGTH.pack(len(request)) + request)
+            child.stdin.flush()
+        except BrokenPipeError:
+            raise self._crashed(child) from None
+
+    def _receive(self, child: subprocess.Popen[bytes], time_limit: float) -> tuple[bool, Any]:
+        deadline = time.monotonic() + time_limit
+        assert child.stdout is not None
+        (length,) = LENGTH.unpack(self._read(child, LENGTH.size, deadline, time_limit))
+        answer: tuple[bool, Any] = pickle.loads(self._read(child, length, deadline, time_limit))
+        return answer
+
+    def _read(
+        self, child: subprocess.Popen[bytes], count: int, deadline: float, limit: float
+    ) -> bytes:
+        assert child.stdout is not None
+        parts, descriptor = bytearray(), child.stdout.fileno()
+        while len(parts) < count:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+                raise GuardedError(
+                    f"it did not end within {limit:g} s and was stopped", "timed out"
+                )
+            part = os.read(descriptor, count - len(parts))
+            if not part:
+                raise self._crashed(child)
+            parts += part
+        return bytes(parts)
+
+    def _crashed(self, child: subprocess.Popen[bytes]) -> GuardedError:
+        code = child.wait()
+        how = f"exit status {code}" if code >= 0 else signal.Signals(-code).name
+        assert self._written is not None
+        self._written.seek(0)
+        lines = self._written.read().decode(errors="replace").strip().splitlines()[-SHOWN:]
+        said = "".join(f"\n  {line}" for line in lines)
+        return GuardedError(f"its process crashed ({how}){said}", "crashed")
+
+
+_guards = threading.local()
+
+
+def guarded(function: Callable[..., Any], *args: Any, time_limit: float) -> Any:
+    """`Guard.call` with the child of this thread, which serves later calls too."""
+    if not hasattr(_guards, "guard"):
+        _guards.guard = Guard()
+    return _guards.guard.call(function, *args, time_limit=time_limit)
+
+
+# The child takes the path of its parent before it imports anything that is not Python's own.
+CHILD = """
+import pickle, struct, sys
+length, = struct.unpack("<Q", sys.stdin.buffer.read(8))
+sys.path[:] = pickle.loads(sys.stdin.buffer.read(length))
+from byoc_lab.lab.checking.guarded import serve
+serve()
+"""
+
+
+def serve() -> None:
+    """Answer calls until there are no more."""
+    _die_with_parent()
+    faulthandler.enable()
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what functions print is no answer
+    requests = sys.stdin.buffer
+    _answer(answers, True, None)
+    while header := requests.read(LENGTH.size):
+        request = requests.read(*LENGTH.unpack(header))
+        try:
+            function, args = pickle.loads(request)
+            found = True, function(*args)
+        except Exception as error:
+            found = False, error
+        _answer(answers, *found)
+
+
+def _answer(answers: BinaryIO, ok: bool, value: Any) -> None:
+    try:
+        made = pickle.dumps((ok, value))
+        pickle.loads(made)  # some errors can be written and not read
+    except Exception as error:
+        what = f"{type(value).__name__}: {value}" if not ok else f"a {type(value).__name__}"
+        reason = f"{what} (it cannot be sent to another process: {error})"
+        made = pickle.dumps((False, RuntimeError(reason)))
+    answers.write(LENGTH.pack(len(made)) + made)
+    answers.flush()
+
+
+def _die_with_parent() -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
+
+
+__all__ = ["Guard", "GuardedError", "guarded", "serve"]

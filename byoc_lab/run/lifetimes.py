@@ -1,0 +1,81 @@
+"""`Lifetimes`: when a value of an evaluation is used for the last time and can be released.
+
+A node belongs to the scope that reaches it first. One that several scopes reach (a free variable of
+a function, an expression that both branches of an `if` share) is kept for as long as its frame.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from byoc_lab.relay.ir.adt import Match
+from byoc_lab.relay.ir.expr import Expr, Function, If
+
+Parts = Callable[[Expr], "tuple[Expr, ...]"]
+
+
+class Lifetimes:
+    """Counts how often each node is used within its scope, each scope once.
+
+    parts: what is evaluated before a node in its own scope.
+    """
+
+    def __init__(self, parts: Parts):
+        self.parts = parts
+        self.owners: dict[Expr, Expr] = {}
+        self.uses: dict[Expr, Counter[Expr]] = {}  # by the root of the scope
+
+    def of(self, root: Expr) -> Counter[Expr]:
+        """How often each node is used in the scope of `root`: a new counter to count down.
+
+        A node that is absent is never released.
+        """
+        if root not in self.uses:
+            self._count(root)
+        return Counter(self.uses[root])
+
+    def _count(self, root: Expr) -> None:
+        waiting: deque[Expr] = deque([root])
+        while waiting:
+            scope = waiting.popleft()
+            if scope in self.uses:
+                continue
+            uses = self.uses[scope] = Counter({scope: 1})  # whoever asks for the scope uses it
+            todo, seen, foreign = [scope], {scope}, set()
+            while todo:
+                node = todo.pop()
+                owner = self.owners.setdefault(node, scope)
+                if owner is not scope:
+                    foreign.add(node)
+                    self.uses[owner].pop(node, None)
+                    continue
+                waiting.extend(_scopes(node))
+                parts = self.parts(node)
+                uses.update(parts)
+                todo += set(parts) - seen
+                seen.update(parts)
+            for node in foreign:
+                del uses[node]
+
+
+def _scopes(node: Expr) -> Iterator[Expr]:
+    """The roots of the scopes in a node."""
+    if isinstance(node, Function):
+        yield node.body
+    elif isinstance(node, If):
+        yield node.true_branch
+        yield node.false_branch
+    elif isinstance(node, Match):
+        yield from (clause.rhs for clause in node.clauses)
+
+
+def count_down(uses: Counter[Expr], nodes: tuple[Any, ...], values: dict[Expr, Any]) -> None:
+    """Count one use of each of `nodes` less, and forget the values of those without any left."""
+    for node in nodes:
+        left = uses.get(node, 0)
+        if left == 1:
+            values.pop(node, None)
+        if left:
+            uses[node] = left - 1

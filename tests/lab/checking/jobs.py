@@ -1,0 +1,42 @@
+"""Models of jobs that other processes make: good ones, and those that crash, hang or raise."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from typing import NoReturn
+
+from byoc_lab import relay
+from byoc_lab.relay import Function, IRModule, nn
+from byoc_lab.relay.typing.infer import infer_module
+
+
+def small() -> IRModule:
+    x = relay.var("x", shape=(2, 3))
+    return infer_module(IRModule.from_expr(Function([x], nn.relu(relay.tanh(x)))))
+
+
+def chatty() -> IRModule:
+    """Writes to the standard output, also beside Python."""
+    print("one line")
+    os.system("echo another")
+    return small()
+
+
+def segfaulting() -> NoReturn:
+    ctypes.string_at(0)
+    raise AssertionError
+
+
+def hanging() -> NoReturn:
+    while True:
+        time.sleep(0.01)
+
+
+def leaving() -> NoReturn:
+    os._exit(3)
+
+
+def raising() -> NoReturn:
+    raise ValueError("no model today")

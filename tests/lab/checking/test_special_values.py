@@ -1,0 +1,210 @@
+"""Special values: infinities, nan, overflow, ties, two scales; and arithmetic that is exact."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.backends.dnnl import native
+from byoc_lab.lab.checking.comparison import compare
+from byoc_lab.lab.checking.report import Report
+from byoc_lab.lab.checking.tolerances import Bounded, bounded
+from byoc_lab.relay import Function, IRModule, nn
+from byoc_lab.relay.analysis.queries import free_vars
+from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.typing.infer import infer_expr, infer_module
+from byoc_lab.run import build
+
+needs_native = pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
+q = relay.qnn.op
+ON = [pytest.param("dnnl", marks=[pytest.mark.native, needs_native]), "llvm"]
+
+
+def const(value: Any, dtype: str = "float32") -> relay.Constant:
+    return relay.const(np.asarray(value, dtype))
+
+
+def bounds(expr: Expr, *inputs: Any) -> Bounded:
+    function = infer_expr(Function(free_vars(expr), expr))
+    assert isinstance(function, Function)
+    known = dict(zip(function.params, map(np.asarray, inputs), strict=True))
+    return bounded(function, known, exact_constants=True)
+
+
+def tolerance(expr: Expr, *inputs: Any) -> np.ndarray:
+    return bounds(expr, *inputs).tolerances[0]
+
+
+def report(expr: Expr, inputs: list[Any], on: str) -> Report:
+    mod = infer_module(IRModule.from_expr(Function(free_vars(expr), expr)))
+    after = byoc_lab.trace(mod, "dnnl").result if on == "dnnl" else mod
+    exe = build(after)
+    assert bool(exe.linked) == (on == "dnnl")
+    return byoc_lab.validate(mod, exe, inputs)
+
+
+# Where the arithmetic is exact, so is the tolerance -----------------------------------------------
+
+
+def test_copies_and_integers_are_exact() -> None:
+    x = relay.var("x", shape=(2, 4))
+    values = np.float32([[0.1, -2, 3, 1e30], [1, 5, 1e-3, 7]])
+    for copied in (
+        relay.transpose(x),
+        relay.reshape(x, (8,)),
+        nn.relu(x),
+        relay.max(x, axis=1),
+        relay.concatenate([x, x], axis=0),
+        relay.strided_slice(x, [0, 1], [2, 3]),
+        relay.negative(relay.abs(x)),
+        relay.floor(relay.clip(x, -8.0, 8.0)),
+        relay.argmax(x, axis=1),
+        x * const(0.25),
+        relay.cast(relay.cast(relay.clip(x, -8.0, 8.0), "int8"), "float32"),
+    ):
+        assert not np.any(tolerance(copied, values)), str(copied)
+    n = relay.var("n", shape=(3,), dtype="int32")
+    product = nn.dense(relay.expand_dims(n, 0), const([[1, 2, 3]], "int32"))
+    assert not np.any(tolerance(relay.add(product, const(7, "int32")), np.int32([1, -9, 4])))
+
+
+def test_scales_and_zero_points_are_exact() -> None:
+    """The scale of a quantization is the same number in every pass and kernel: with a scale of 0.1
+    in float32, 0.25 is 2.4999999627 steps, and is no tie."""
+    x = relay.var("x", shape=(4,))
+    quantized = q.quantize(x, const(0.1), const(3, "int32"), out_dtype="int8")
+    assert not np.any(tolerance(quantized, np.float32([0.24, 0.1, 3, -1])))
+    n = relay.var("n", shape=(2,), dtype="int8")
+    real = tolerance(q.dequantize(n, const(0.1), const(3, "int32")), np.int8([3, 100]))
+    assert real[0] == 0 and 0 < real[1] < 1e-5
+
+
+# Steps from float to integer ----------------------------------------------------------------------
+
+
+def test_quantize_may_be_off_by_one_at_a_tie_alone() -> None:
+    x = relay.var("x", shape=(5,))
+    quantized = q.quantize(x, const(0.1), const(0, "int32"), out_dtype="int8")
+    tie = np.float32(0.1) * np.float32(2.5)
+    found = tolerance(quantized, np.float32([tie, tie + 1e-4, tie - 1e-4, 0.2, 50]))
+    assert found.tolist() == [1, 0, 0, 0, 0]  # the last one saturates
+
+
+def test_what_comes_before_a_tie_decides_how_near_it_is() -> None:
+    """exp rounds, so what is within its error of a tie may step; a cast of it as well."""
+    x = relay.var("x", shape=(3,))
+    near = np.log(np.float64([2.5, 2.6, 2.4])).astype(np.float32)
+    quantized = q.quantize(relay.exp(x), const(1.0), const(0, "int32"), out_dtype="int8")
+    assert tolerance(quantized, near).tolist() == [1, 0, 0]
+    whole = np.log(np.float64([3, 3.1, 2.9])).astype(np.float32)
+    assert tolerance(relay.cast(relay.exp(x), "int32"), whole).tolist() == [1, 0, 0]
+
+
+def test_argmax_near_a_tie() -> None:
+    x = relay.var("x", shape=(3, 4))
+    rows = np.log(np.float64([[1, 5, 2, 5 * (1 + 1e-9)], [1, 5, 2, 4.9], [3, 3, 1, 1]]))
+    found = tolerance(relay.argmax(relay.exp(x), axis=1), rows.astype(np.float32))
+    assert found.tolist() == [2, 0, 1]
+    assert not np.any(tolerance(relay.argmax(x, axis=1), rows.astype(np.float32)))
+
+
+# Infinities, overflow and underflow ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("on", ON)
+def test_softmax_of_minus_infinity(on: str) -> None:
+    x = relay.var("x", shape=(3, 4))
+    scores = np.float32([[-np.inf, 0, 1, 2], [-np.inf, -np.inf, -np.inf, 5], [1, 2, 3, 4]])
+    found = tolerance(nn.softmax(x), scores)
+    assert not np.any(np.isnan(found)) and np.all(found < 1e-5)
+    assert report(nn.softmax(x), [scores], on).ok
+
+
+@pytest.mark.parametrize("on", ON)
+@pytest.mark.parametrize("name", ["exp", "sigmoid", "tanh"])
+def test_overflow_and_underflow(name: str, on: str) -> None:
+    """Both machines may be infinite or flush to zero there; in between nothing is forgiven."""
+    x = relay.var("x", shape=(12,))
+    values = np.float32([88.7, 88.8, 89, 200, -86, -87.4, -103, -104, -200, 0, 1e-40, 1])
+    call = {"exp": relay.exp, "sigmoid": relay.sigmoid, "tanh": relay.tanh}[name](x)
+    assert report(call, [values], on).ok
+    found = bounds(call, values)
+    assert not np.any(np.isnan(found.tolerances[0]))
+    with np.errstate(over="ignore"):
+        wrong = (found.outputs[0] * (1 + 1e-4)).astype(np.float32)
+    share = compare("x", wrong, found.outputs[0], found.tolerances[0]).shares
+    assert share is not None and share[9 if name != "tanh" else 11] > 1
+
+
+@pytest.mark.parametrize("on", ON)
+def test_infinities_of_both_are_equal_and_of_one_are_reported(on: str) -> None:
+    x = relay.var("x", shape=(4,))
+    values = np.float32([np.inf, -np.inf, 0, 2])
+    assert report(relay.add(x, const([1, 2, 3, 4])), [values], on).ok
+    found = compare("x", np.float32([np.inf, 1]), np.float64([1, 1]), 1e-3)
+    assert not found.ok and found.infinities == 1 and "infinity in only one" in found.verdict
+
+
+# nan ----------------------------------------------------------------------------------------------
+
+
+def test_nan_is_reported_apart_and_hides_nothing() -> None:
+    wanted = np.arange(6, dtype=np.float64)
+    got = wanted.astype(np.float32)
+    got[1], got[4] = np.nan, 4.5
+    found = compare("x", got, wanted, 1e-3)
+    assert not found.ok and (found.nans, found.wrong, found.place) == (1, 2, (1,))
+    assert found.largest_error >= 0.5 and "nan in only one of the two: 1" in found.verdict
+    both = compare("x", np.float32([np.nan, 1]), np.float64([np.nan, 1.5]), 1e-3)
+    assert not both.ok and both.place == (1,) and both.nans == 0
+
+
+@pytest.mark.native
+@needs_native
+def test_relu_of_nan_on_dnnl_is_named() -> None:
+    x = relay.var("x", shape=(4,))
+    found = report(nn.relu(x), [np.float32([np.nan, -1, 2, np.nan])], "dnnl")
+    assert found.ok and found.regions[0].lost_nans == 2
+    assert "DNNL's relu(nan) is 0" in str(found)
+
+
+def test_nan_of_arithmetic_is_not_forgiven() -> None:
+    """Only operators that order their operands may lose nan."""
+    x = relay.var("x", shape=(2,))
+    found = bounds(relay.add(x, const([1, 1])), np.float32([np.nan, 1]))
+    lost = compare("x", np.float32([0, 2]), found.outputs[0], found.tolerances[0])
+    assert not lost.ok and lost.nans == 1
+
+
+# The host's tanh; two scales ----------------------------------------------------------------------
+
+
+def test_the_tanh_of_the_host() -> None:
+    """Its error near 0 is one of u, not of u * |x|: within the tolerance, which is not loose."""
+    values = np.concatenate([np.linspace(-9, 9, 4001), np.geomspace(1e-8, 1, 4000)])
+    x = relay.var("x", shape=values.shape)
+    found = report(relay.tanh(x), [values.astype(np.float32)], "llvm")
+    assert found.ok and 0.1 < found.outputs[0].share < 0.9
+
+
+@pytest.mark.parametrize("on", ON)
+def test_one_output_in_two_scales(on: str) -> None:
+    """Coordinates of up to 600 beside scores below 1, in one array."""
+    boxes, scores = relay.var("boxes", shape=(5, 4)), relay.var("scores", shape=(5, 2))
+    joined = relay.concatenate([boxes * const(600.0), nn.softmax(scores)], axis=1)
+    draw = np.random.default_rng(0)
+    inputs = [draw.random((5, 4), dtype=np.float32), draw.random((5, 2), dtype=np.float32)]
+    mod = infer_module(IRModule.from_expr(Function([boxes, scores], joined)))
+    after = byoc_lab.trace(mod, "dnnl").result if on == "dnnl" else mod
+    assert byoc_lab.validate(mod, build(after), inputs).ok
+    known = bounded(mod["main"], dict(zip(mod["main"].params, inputs, strict=True)))
+    tolerances = known.tolerances[0]
+    assert tolerances[:, 4:].max() < 1e-5 < 1e-4 < tolerances[:, :4].max()
+    off = known.outputs[0].copy()
+    off[2, 5] += 5e-5  # within the tolerance of a coordinate
+    found = compare("x", off.astype(np.float32), known.outputs[0], tolerances)
+    assert not found.ok and found.place == (2, 5)
