@@ -14,8 +14,9 @@ call is not offloaded, and what would change that), `explain_patterns` (the same
 pattern table), `decode` (what an error message of TVM means). Functions to run them: `build`
 (regions with their back ends, the rest with TVM), `evaluate` (the NumPy reference), `validate`
 (compares a build with the reference), `bisect` (finds the pass and the operator where the numbers
-changed), `many` (these for lists of models, on any executor). `relay` is the language, `transform`
-has its passes, `backends` and `dnnl` are the back ends.
+changed), `coverage` (how much of a module a back end computes), `many` (these for lists of models,
+on any executor). `relay` is the language, `transform` has its passes, `backends` and `dnnl` are the
+back ends.
 
 `import byoc_lab` is fast: apache-tvm, the compiled extension and the notebook packages are imported
 on first use.
@@ -45,6 +46,7 @@ from byoc_lab.relay.analysis.structural import assert_structural_equal, structur
 if TYPE_CHECKING:
     from byoc_lab import relax as relax
     from byoc_lab.lab.checking.bisection import bisect
+    from byoc_lab.lab.checking.coverage import coverage
     from byoc_lab.lab.checking.many import many
     from byoc_lab.lab.checking.validation import validate
     from byoc_lab.lab.explaining import Explanation, Explanations, decode, explain, explain_patterns
@@ -68,6 +70,7 @@ __all__ = [
     "backends",
     "bisect",
     "build",
+    "coverage",
     "decode",
     "diff",
     "dnnl",
@@ -100,6 +103,7 @@ _LAZY = {
     "Explanations": "byoc_lab.lab.explaining",
     "bisect": "byoc_lab.lab.checking.bisection",
     "build": "byoc_lab.run.build",
+    "coverage": "byoc_lab.lab.checking.coverage",
     "decode": "byoc_lab.lab.explaining",
     "evaluate": "byoc_lab.run.reference",
     "explain": "byoc_lab.lab.explaining",

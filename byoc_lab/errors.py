@@ -105,6 +105,10 @@ class FreeVariableError(WellFormedError):
         self.variables = variables
 
 
+class UnparsedModuleError(ByocLabError, ValueError):
+    """A module is known as text that byoc_lab cannot parse; the message says why."""
+
+
 class StructuralEqualError(ByocLabError, ValueError):
     """Two values are not structurally equal; the message says where they differ."""
 

@@ -1,4 +1,4 @@
-"""run a pipeline on a module and show every stage"""
+"""run a pipeline on a network and show every stage; or show a saved trace or recording"""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from byoc_lab.commands.shared import INPUT, NO, OK, read_module
+from byoc_lab.commands.shared import INPUT, NO, OK, read_module, read_trace
 
 if TYPE_CHECKING:
     from byoc_lab.lab.tracing import Stage, Trace
 
 
+PIPELINE = "dnnl"
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help=INPUT)
     parser.add_argument(
-        "--pipeline", default="dnnl", help="the name of the pipeline (default: dnnl)"
+        "--pipeline",
+        help="the name of the pipeline (default: dnnl). Without it a saved trace or recording is "
+        "shown as it is; with it the pipeline runs on the module that it began with",
     )
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--html", type=Path, help="write the trace as one HTML file")
@@ -27,7 +32,9 @@ def run(options: argparse.Namespace) -> int:
     left."""
     from byoc_lab import trace
 
-    recorded = trace(read_module(options.model), pipeline=options.pipeline)
+    recorded = read_trace(options.model) if options.pipeline is None else None
+    if recorded is None:
+        recorded = trace(read_module(options.model), pipeline=options.pipeline or PIPELINE)
     if options.format == "json":
         print(json.dumps(_data(recorded)))
     else:

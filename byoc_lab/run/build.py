@@ -15,7 +15,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.backends import Codegen, CompiledRegion, get_backend
-from byoc_lab.run.executable import Executable, LinkedRegion, is_external, operator_count
+from byoc_lab.run.executable import Executable, LinkedRegion, is_external
 from byoc_lab.run.inline import flattened
 from byoc_lab.run.inputs import checked_module
 from byoc_lab.run.symbols import checked_symbol, shown
@@ -72,7 +72,7 @@ def build(
         regions[gv] = found
     linked = {mod[gv] for gv, region in regions.items() if region.compiled is not None}
     flat = flattened(mod["main"], mod, keep=lambda function: function in linked)
-    modules = {r.symbol: r.compiled for r in regions.values() if r.compiled}
+    modules = {r.symbol: r.module for r in regions.values() if r.module is not None}
     with COMPILING:
         compiled = _compile(to_relax(flat.main, flat.functions), modules, target)
         return Executable(mod, compiled, list(regions.values()))
@@ -123,11 +123,8 @@ def _link(
     fallback: bool,
 ) -> LinkedRegion:
     compiler, symbol = str(function.attrs["Compiler"]), gv.name_hint
-    operators = operator_count(function)
     if not offload or (compiler in backends and backends[compiler] is None):
-        return LinkedRegion(
-            symbol, compiler, function, operators, None, "build() was told not to offload it"
-        )
+        return LinkedRegion(symbol, compiler, function, None, "build() was told not to offload it")
     try:
         codegen = backends.get(compiler) or get_backend(compiler)
         compiled = _checked(codegen(function, checked_symbol(symbol)), compiler, function, symbol)
@@ -139,8 +136,8 @@ def _link(
             OffloadWarning,
             stacklevel=3,
         )
-        return LinkedRegion(symbol, compiler, function, operators, None, str(error))
-    return LinkedRegion(symbol, compiler, function, operators, compiled, None, codegen)
+        return LinkedRegion(symbol, compiler, function, None, str(error))
+    return LinkedRegion(symbol, compiler, function, compiled, None, codegen, compiled.module)
 
 
 def _checked(compiled: Any, compiler: str, function: Function, symbol: str) -> CompiledRegion:
@@ -162,7 +159,7 @@ def _checked(compiled: Any, compiler: str, function: Function, symbol: str) -> C
     return region
 
 
-def _compile(relax_module: Any, regions: Mapping[str, CompiledRegion], target: str) -> Any:
+def _compile(relax_module: Any, regions: Mapping[str, Any], target: str) -> Any:
     """A VM executable module with the regions' code (by symbol) imported into it."""
     tvm = import_tvm()
     try:
@@ -172,13 +169,13 @@ def _compile(relax_module: Any, regions: Mapping[str, CompiledRegion], target: s
             f"TVM cannot compile the host part for target {target!r}: {error}"
         ) from error
     # Not TVM's attribute "external_mods": that wants every constant a second time.
-    for symbol, region in regions.items():
+    for symbol, module in regions.items():
         if compiled.implements_function(symbol, True):
             raise BuildError(
                 f"the external function @{symbol} has the name of a function that TVM made for the "
                 f"host part, or of another region's: rename it"
             )
-        compiled.import_module(region.module)
+        compiled.import_module(module)
     return compiled
 
 

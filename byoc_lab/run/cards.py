@@ -7,7 +7,37 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-HEAD = ("region", "ran on", "calls", "operators", "kernels", "time", "error", "tolerance")
+from byoc_lab.errors import ArgumentError, OffloadError
+from byoc_lab.relay.analysis.costs import Cost
+from byoc_lab.run.peak import machine_peak
+
+HEAD = (
+    "region", "ran on", "calls", "operators", "kernels", "time", "FLOP", "GFLOP/s", "of peak",
+    "bytes in and out", "error", "tolerance",
+)  # fmt: skip
+HOST = "llvm"
+
+
+@dataclass(frozen=True)
+class RegionFacts:
+    """What is known of a region before it runs.
+
+    compiler: the back end it was cut out for. why: the reason why TVM compiled it instead; None
+    where the back end did. operators: its operator calls. flops: their floating-point operations
+    per call of the region, by the operators' own formulas; None where one is not known. bytes: of
+    its inputs and outputs, which cross its boundary in each call; None where a shape is not known.
+    """
+
+    symbol: str
+    compiler: str
+    why: str | None
+    operators: int
+    flops: int | None = None
+    bytes: int | None = None
+
+    @property
+    def ran_on(self) -> str:
+        return self.compiler if self.why is None else HOST
 
 
 @dataclass(frozen=True)
@@ -50,64 +80,189 @@ class OpCard:
 
 @dataclass(frozen=True)
 class RegionCard:
-    """One region.
+    """One region: its facts, and what was counted while it ran.
 
-    ran_on: its compiler, or "llvm" when TVM compiled it, for the reason in `why`. calls: so far.
-    error: the largest difference from the reference that `validate` found, and its tolerance.
+    calls: so far, counted by the native runtime (`native`), or by TVM's virtual machine, never by
+    the back end itself. ops: its operations; by the native runtime, or else as the back end says.
+    call_us: of the last profiled call, on the machine's clock. error: the largest difference from
+    the reference that `validate` found, and its tolerance. contradictions: where what the back end
+    says of itself is not what was counted.
     """
 
-    symbol: str
-    compiler: str
-    ran_on: str
-    why: str | None
-    operators: int
+    facts: RegionFacts
     calls: int
+    native: bool = False
     threads: int | None = None
     ops: tuple[OpCard, ...] = field(default=(), repr=False)
+    call_us: float | None = None
     error: tuple[float, float] | None = None
+    contradictions: tuple[str, ...] = ()
+
+    @property
+    def symbol(self) -> str:
+        return self.facts.symbol
+
+    @property
+    def compiler(self) -> str:
+        return self.facts.compiler
+
+    @property
+    def ran_on(self) -> str:
+        """Its compiler, or "llvm" when TVM compiled it, for the reason in `why`."""
+        return self.facts.ran_on
+
+    @property
+    def why(self) -> str | None:
+        return self.facts.why
+
+    @property
+    def operators(self) -> int:
+        return self.facts.operators
 
     @property
     def offloaded(self) -> bool:
-        return self.ran_on == self.compiler
+        return self.why is None
 
     @property
     def time_us(self) -> float | None:
-        """Sum over the operations in the last profiled call."""
-        times = [op.time_us for op in self.ops if op.time_us is not None]
-        return sum(times) if times else None
+        """Of the last profiled call: the sum over its operations where the native runtime timed
+        them, else the time of the call."""
+        times = [op.time_us for op in self.ops if op.time_us is not None] if self.native else []
+        return sum(times) if times else self.call_us
+
+    @property
+    def gflops(self) -> float | None:
+        """10^9 floating-point operations a second in the last profiled call; None without one."""
+        if not self.time_us or self.facts.flops is None:
+            return None
+        return self.facts.flops / self.time_us / 1e3
+
+    @property
+    def share_of_peak(self) -> float | None:
+        """`gflops` as a share of this machine's measured float32 peak (`run.machine_peak`).
+
+        Kernels that do with fewer operations (Winograd, int8) may come to more than 1.
+        """
+        rate = self.gflops
+        return None if rate is None else rate * 1e9 / machine_peak().flops_per_second
 
     def cells(self) -> tuple[str, ...]:
         """The cells under HEAD in a table."""
         why = "" if self.offloaded else f" (not on {self.compiler}: {self.why})"
+        rate, share, facts = self.gflops, self.share_of_peak, self.facts
+        kernels = f"{len(self.ops)}{'' if self.native or not self.ops else ' (as it says)'}"
         return (
             f"@{self.symbol}",
             self.ran_on + why,
             str(self.calls),
             str(self.operators),
-            str(len(self.ops)) if self.offloaded else "",
+            kernels if self.offloaded else "",
             f"{self.time_us:.0f} us" if self.time_us is not None else "",
+            f"{facts.flops:,}" if facts.flops is not None else "",
+            f"{rate:.1f}" if rate is not None else "",
+            f"{share:.0%}" if share is not None else "",
+            f"{facts.bytes:,}" if facts.bytes is not None else "",
             f"{self.error[0]:.1e}" if self.error else "",
             f"{self.error[1]:.1e}" if self.error else "",
         )
 
     def __str__(self) -> str:
-        name, where, calls, operators, _, took, error, tolerance = self.cells()
+        name, where, calls, operators, _, took, flops, rate, share, size, *_ = self.cells()
         parts = [f"{name}: ran on {where}", f"{calls} calls", f"{operators} operators", took]
-        parts.append(f"error {error}, tolerance {tolerance}" if error else "")
-        return "\n  ".join([", ".join(p for p in parts if p), *map(str, self.ops)])
+        parts.append(f"{flops} FLOP" if flops else "")
+        parts.append(f"{rate} GFLOP/s ({share} of peak)" if rate else "")
+        parts.append(f"{size} bytes in and out" if size else "")
+        if self.error:
+            parts.append(f"error {self.error[0]:.1e}, tolerance {self.error[1]:.1e}")
+        said = "" if self.native or not self.ops else f"{self.compiler} says: "
+        return "\n  ".join([
+            ", ".join(filter(None, parts)),
+            *(f"{said}{op}" for op in self.ops),
+            *(f"contradiction: {text}" for text in self.contradictions),
+        ])  # fmt: skip
 
 
 class Cards(Sequence[RegionCard]):
-    """The cards of an executable; displays itself."""
+    """The cards of an executable; displays itself.
 
-    def __init__(self, cards: Sequence[RegionCard]):
+    host: the cost of what is in no region; None where it is not known.
+    """
+
+    def __init__(self, cards: Sequence[RegionCard], host: Cost | None = None):
         self._cards = tuple(cards)
+        self.host = host
 
     def __getitem__(self, index: Any) -> Any:
         return self._cards[index]
 
     def __len__(self) -> int:
         return len(self._cards)
+
+    @property
+    def offloaded_flops(self) -> int:
+        """Floating-point operations of the regions that run on their back ends, where known."""
+        return sum(c.facts.flops or 0 for c in self._cards if c.offloaded)
+
+    @property
+    def offloaded_share(self) -> float | None:
+        """The share of them in those of the whole module; None where those are not known."""
+        if self.host is None:
+            return None
+        total = self.host.flops + sum(c.facts.flops or 0 for c in self._cards)
+        return self.offloaded_flops / total if total else 0.0
+
+    def assert_offloaded(
+        self,
+        regions: int | None = None,
+        min_flops: int | None = None,
+        min_share: float | None = None,
+    ) -> None:
+        """Raise OffloadError unless there are regions and each has run on its back end.
+
+        regions: how many there have to be. min_flops: how many floating-point operations they have
+        to have at least, in one call of each. min_share: which share (0 to 1) of the module's
+        floating-point operations.
+
+        Also raised where what a back end says of itself contradicts what was counted. Raises
+        ArgumentError for a share that is none.
+        """
+        if min_share is not None and not 0 <= min_share <= 1:
+            raise ArgumentError(
+                f"min_share must be a share from 0 to 1, found {min_share!r}; half is 0.5"
+            )
+        if not self._cards:
+            raise OffloadError("nothing is offloaded: @main calls no external function")
+        wrong = [
+            f"@{c.symbol} ran on {c.ran_on}, not {c.compiler}: {c.why}"
+            for c in self._cards
+            if not c.offloaded
+        ]
+        wrong += [
+            f"@{c.symbol} has not run yet: run the executable first"
+            for c in self._cards
+            if c.offloaded and not c.calls
+        ]
+        wrong += [f"@{c.symbol}: {text}" for c in self._cards for text in c.contradictions]
+        wrong += self._too_little(regions, min_flops, min_share)
+        if wrong:
+            raise OffloadError("; ".join(wrong))
+
+    def _too_little(
+        self, regions: int | None, min_flops: int | None, min_share: float | None
+    ) -> list[str]:
+        wrong = []
+        found = sum(c.offloaded for c in self._cards)
+        if regions is not None and found != regions:
+            wrong.append(f"expected {regions} offloaded regions, found {found}")
+        if min_flops is not None and self.offloaded_flops < min_flops:
+            wrong.append(
+                f"expected at least {min_flops:,} offloaded FLOP, found {self.offloaded_flops:,}"
+            )
+        share = self.offloaded_share
+        if min_share is not None and (share is None or share < min_share):
+            what = "and what the host does is not known" if share is None else f"found {share:.1%}"
+            wrong.append(f"expected at least {min_share:.1%} of the FLOP to be offloaded, {what}")
+        return wrong
 
     def __str__(self) -> str:
         return "\n".join(map(str, self._cards)) or "no regions"
@@ -119,8 +274,9 @@ class Cards(Sequence[RegionCard]):
         rows = []
         for card in self._cards:
             name, *rest = (html.escape(cell) for cell in card.cells())
-            kernels = "".join(f"<li>{html.escape(str(op))}</li>" for op in card.ops)
-            if kernels:
-                name = f"<details><summary>{name}</summary><ol>{kernels}</ol></details>"
+            lines = [*map(str, card.ops), *(f"contradiction: {c}" for c in card.contradictions)]
+            if lines:
+                items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
+                name = f"<details><summary>{name}</summary><ol>{items}</ol></details>"
             rows.append(f"<tr><td>{name}</td>{''.join(f'<td>{cell}</td>' for cell in rest)}</tr>")
         return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"

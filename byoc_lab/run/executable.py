@@ -9,42 +9,60 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import BuildError, InputError, OffloadError
-from byoc_lab.relay.ir.expr import Call, Function, Op
+from byoc_lab.errors import BuildError, InputError
+from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, operator_calls, tensor_types
+from byoc_lab.relay.ir.expr import Function, If
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.backends import Codegen, CompiledRegion
-from byoc_lab.run.cards import Cards, OpCard, RegionCard
+from byoc_lab.run.cards import HOST, Cards, RegionFacts
 from byoc_lab.run.deep import needs_depth, run_deep
 from byoc_lab.run.direct import direct_call
 from byoc_lab.run.inline import flattened
 from byoc_lab.run.inputs import bind_inputs
 from byoc_lab.run.library_file import seal
+from byoc_lab.run.meter import Meter, MeteredRegion, library_facts
 from byoc_lab.run.tvm_runtime import import_tvm, new_arrays, to_device
-
-HOST = "llvm"
 
 
 @dataclass(frozen=True)
 class LinkedRegion:
-    """An external function and what became of it: compiled by its back end, or by TVM for `why`.
-
-    operators: how many operator calls it has. codegen: what compiled it.
+    """An external function, typed, and what became of it: compiled by its back end, or by TVM for
+    `why`. codegen: what compiled it. module: the code that was linked.
     """
 
     symbol: str
     compiler: str
     function: Function
-    operators: int
     compiled: CompiledRegion | None
     why: str | None
     codegen: Codegen | None = None
+    module: Any = None
+
+    @property
+    def facts(self) -> RegionFacts:
+        found = cost(self.function)
+        return RegionFacts(
+            self.symbol,
+            self.compiler,
+            self.why,
+            found.calls,
+            None if found.unknown else found.flops,
+            boundary_bytes(self.function),
+        )
+
+    def metered(self) -> MeteredRegion:
+        """The region as the meter wants it."""
+        results = (t for c in operator_calls(self.function) for t in tensor_types(c.checked_type))
+        plain = all(ty.dtype == "float32" for ty in results)
+        return MeteredRegion(self.facts, self.module, self.compiled, plain)
 
 
 @dataclass(frozen=True)
@@ -90,11 +108,8 @@ class Executable:
     ):
         self.mod = mod
         self.linked = tuple(regions)
-        self.runs = 0
-        """How often @main ran."""
         self._compiled = compiled
-        self._lock = threading.Lock()  # of the virtual machine, `runs`, and what is imported
-        self._times: dict[str, list[float | None]] = {}
+        self._lock = threading.Lock()  # of the virtual machine, the meter, and what is imported
         self._errors: dict[str, tuple[float, float]] = {}
         tvm = import_tvm()
         # Given the module itself: for an executable without host code, the other form of the
@@ -103,6 +118,16 @@ class Executable:
         self._main = self._vm["main"]
         self._deep = needs_depth(self._vm.module)
         self._direct = None if self._deep else direct_call(self._main, mod["main"])
+        self._metered = tuple(region.metered() for region in regions)
+        self._varying = self._deep or any(
+            isinstance(node, If) for f in mod.functions.values() for node in post_order(f)
+        )
+        self._meter = Meter(self._vm, self._metered, varying=self._varying)
+
+    @property
+    def runs(self) -> int:
+        """How often @main ran."""
+        return self._meter.runs
 
     def __call__(self, *inputs: Any, **named: Any) -> list[np.ndarray]:
         if inputs and named:
@@ -119,7 +144,7 @@ class Executable:
             with self._lock:
                 outputs = self._direct(given)
                 if outputs is not None:
-                    self.runs += 1
+                    self._meter.ran()
                     return outputs
         return new_arrays(self._execute(self._prepare(given)))
 
@@ -130,7 +155,7 @@ class Executable:
     def _execute(self, prepared: list[Any]) -> Any:
         with self._lock:
             result = run_deep(self._main, *prepared) if self._deep else self._main(*prepared)
-            self.runs += 1
+            self._meter.ran()
             return result
 
     def export_library(self, path: str | Path) -> None:
@@ -166,7 +191,7 @@ class Executable:
             try:
                 with self._lock, self._without([code.module for code in loaded]):
                     self._compiled.export_library(str(path), **more)
-                seal(Path(path))
+                seal(Path(path), library_facts(self._metered, self._varying, self.host))
             except (RuntimeError, ValueError, OSError) as error:
                 raise BuildError(f"TVM cannot export to {path}: {error}") from error
 
@@ -209,72 +234,40 @@ class Executable:
 
     # Regions
 
+    @cached_property
+    def host(self) -> Cost:
+        """The cost of what is in no region."""
+        flat = flattened(self.mod["main"], self.mod, keep=is_external)
+        return sum(map(cost, (flat.main, *flat.functions.values())), Cost())
+
     @property
     def host_operators(self) -> int:
         """How many operator calls of the module are in no region."""
-        flat = flattened(self.mod["main"], self.mod, keep=is_external)
-        return sum(operator_count(f) for f in (flat.main, *flat.functions.values()))
+        return self.host.calls
 
     def cards(self) -> Cards:
         """A card for every region, in the order of their calls."""
-        return Cards([self._card(region) for region in self.linked])
+        return self._meter.cards(self._errors, self.host)
 
     def note_error(self, symbol: str, error: float, tolerance: float) -> None:
         """Put on the card of a region how far its result was from the reference."""
         self._errors[symbol] = (error, tolerance)
 
-    def _card(self, region: LinkedRegion) -> RegionCard:
-        if region.compiled is None:
-            facts: dict[str, Any] = {"ran_on": HOST, "calls": self.runs}
-        else:
-            stats = region.compiled.stats()
-            ops = stats.get("ops", ())
-            times = self._times.get(region.symbol, [None] * len(ops))
-            facts = {
-                "ran_on": region.compiler,
-                "calls": stats.get("calls", self.runs),
-                "threads": stats.get("threads"),
-                "ops": tuple(OpCard.of(op, t) for op, t in zip(ops, times, strict=True)),
-            }
-        return RegionCard(
-            symbol=region.symbol,
-            compiler=region.compiler,
-            why=region.why,
-            operators=region.operators,
-            error=self._errors.get(region.symbol),
-            **facts,
-        )
-
     @contextmanager
     def profiling(self) -> Iterator[None]:
-        """Inside, calls of regions are timed op by op; `cards` have the times of the last one."""
-        compiled = {r.symbol: r.compiled for r in self.linked if r.compiled is not None}
-        for region in compiled.values():
-            region.set_profiling(True)
-        try:
+        """Inside, calls of regions are timed, by operations where the back end can; `cards` have
+        the times of the last one."""
+        with self._meter.profiling():
             yield
-        finally:
-            for symbol, region in compiled.items():
-                self._times[symbol] = [op.get("time_us") for op in region.stats().get("ops", ())]
-                region.set_profiling(False)
 
-    def assert_offloaded(self) -> None:
-        """Raise OffloadError unless there are regions and each has run on its back end."""
-        cards = self.cards()
-        if not cards:
-            raise OffloadError("nothing is offloaded: @main calls no external function")
-        wrong = [
-            f"@{c.symbol} ran on {c.ran_on}, not {c.compiler}: {c.why}"
-            for c in cards
-            if not c.offloaded
-        ]
-        wrong += [
-            f"@{c.symbol} has not run yet: run the executable first"
-            for c in cards
-            if c.offloaded and not c.calls
-        ]
-        if wrong:
-            raise OffloadError("; ".join(wrong))
+    def assert_offloaded(
+        self,
+        regions: int | None = None,
+        min_flops: int | None = None,
+        min_share: float | None = None,
+    ) -> None:
+        """Raise OffloadError unless regions ran on their back ends (`Cards.assert_offloaded`)."""
+        self.cards().assert_offloaded(regions, min_flops, min_share)
 
     def __repr__(self) -> str:
         where = ", ".join(
@@ -286,11 +279,6 @@ class Executable:
 def is_external(function: Function) -> bool:
     """Whether a function was cut out for a compiler."""
     return "Compiler" in function.attrs
-
-
-def operator_count(function: Function) -> int:
-    """How many operator calls a function has, composites included."""
-    return sum(isinstance(n, Call) and isinstance(n.op, Op) for n in post_order(function))
 
 
 def _is_saved(module: Any) -> bool:

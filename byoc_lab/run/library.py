@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ import numpy as np
 from byoc_lab.errors import BuildError, InputError
 from byoc_lab.relay.ir.ndarray import refuse_masked
 from byoc_lab.run.backends import load_runtimes
+from byoc_lab.run.cards import Cards
 from byoc_lab.run.deep import needs_depth, register_deeper, run_deep
 from byoc_lab.run.inputs import in_order
 from byoc_lab.run.library_file import verify
+from byoc_lab.run.meter import library_meter
 from byoc_lab.run.to_relax import ENTRY, relay_name
 from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, new_arrays, to_device
 
@@ -31,8 +34,8 @@ class LoadedLibrary:
 
     def __init__(self, path: Path):
         tvm = import_tvm()
-        verify(path)
-        self._lock = threading.Lock()  # of the virtual machine
+        facts = verify(path)
+        self._lock = threading.Lock()  # of the virtual machine and the meter
         with COMPILING:
             load_runtimes()
             register_deeper()
@@ -50,6 +53,7 @@ class LoadedLibrary:
         if needs_depth(inspect):
             self._main = partial(run_deep, main)
         self.inputs = [relay_name(name) for name in names]
+        self._meter, self._host = library_meter(self._machine, module, facts)
 
     def __call__(self, *inputs: Any, **named: Any) -> list[np.ndarray]:
         if inputs and named:
@@ -77,7 +81,27 @@ class LoadedLibrary:
         arrays = [to_device(np.asarray(value)) for value in given]
         with self._lock:
             result = self._main(*arrays)
+            self._meter.ran()
         return new_arrays(result)
+
+    def cards(self) -> Cards:
+        """A card for every region, as `Executable.cards`: what runs is counted here anew."""
+        return self._meter.cards({}, self._host)
+
+    @contextmanager
+    def profiling(self) -> Iterator[None]:
+        """Inside, calls of regions are timed, as in `Executable.profiling`."""
+        with self._meter.profiling():
+            yield
+
+    def assert_offloaded(
+        self,
+        regions: int | None = None,
+        min_flops: int | None = None,
+        min_share: float | None = None,
+    ) -> None:
+        """Raise OffloadError unless regions ran on their back ends (`Cards.assert_offloaded`)."""
+        self.cards().assert_offloaded(regions, min_flops, min_share)
 
     def __repr__(self) -> str:
         return f"<LoadedLibrary: {', '.join(self.inputs)}>"

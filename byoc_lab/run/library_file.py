@@ -1,4 +1,4 @@
-"""The trailer of an exported library: format, version, size and checksum, behind its end.
+"""The trailer of an exported library: facts, format, version, size, checksum, behind its end.
 
 A dynamic linker does not look there. A damaged library crashes the process that loads it, before
 anything in it could report an error; so the file is verified before it is loaded.
@@ -17,23 +17,26 @@ from pathlib import Path
 from byoc_lab.errors import BuildError
 
 FORMAT = b"byoc_lab library"
-VERSION = 1
+VERSION = 2
 CHUNK = 1 << 20  # bytes read at a time
 ELF = b"\x7fELF"
 # Little-endian: SHA-256 of what stands before, its size in bytes, version, format.
 _END = struct.Struct(f"<32sQI{len(FORMAT)}s")
+_LENGTH = struct.Struct("<Q")  # of the facts, behind them
 
 
-def seal(path: Path) -> None:
-    """Append format, version, size and checksum to a file."""
+def seal(path: Path, facts: bytes) -> None:
+    """Append facts, format, version, size and checksum to a file."""
+    with path.open("ab") as file:
+        file.write(facts + _LENGTH.pack(len(facts)))
     size = path.stat().st_size
     end = _END.pack(_digest(path, size), size, VERSION, FORMAT)
     with path.open("ab") as file:
         file.write(end)
 
 
-def verify(path: Path) -> None:
-    """Raise BuildError unless a file is a library as `seal` left it."""
+def verify(path: Path) -> bytes:
+    """The facts of a library as `seal` left it. Raises BuildError for any other file."""
     try:
         size = path.stat().st_size - _END.size
         with path.open("rb") as file:
@@ -60,6 +63,15 @@ def verify(path: Path) -> None:
         )
     if start != ELF:
         raise BuildError(f"{path} is no shared library: expected ELF, found {start!r} at its start")
+    with path.open("rb") as file:
+        file.seek(size - _LENGTH.size)
+        (length,) = _LENGTH.unpack(file.read(_LENGTH.size))
+        if length > size - _LENGTH.size - len(ELF):
+            raise BuildError(
+                f"{path} says that {length:,} bytes of it are facts, and it has {size:,} bytes"
+            )
+        file.seek(size - _LENGTH.size - length)
+        return file.read(length)
 
 
 def _digest(path: Path, size: int) -> bytes:

@@ -1,15 +1,201 @@
-"""What the cards of regions print."""
+"""What the cards of regions say, who counted it, and what `assert_offloaded` demands."""
 
 from __future__ import annotations
 
-from byoc_lab.run.cards import HEAD, Cards, RegionCard
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.backends import PythonRegion
+from byoc_lab.backends.module_region import ModuleRegion
+from byoc_lab.errors import ArgumentError, OffloadError
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.relay import nn
+from byoc_lab.relay.analysis.costs import Cost
+from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.op.annotation.regions import compiler_begin, compiler_end
+from byoc_lab.relay.typing.infer import infer_module
+from byoc_lab.run import Peak, build, load_library, machine_peak, meter
+from byoc_lab.run.cards import HEAD, Cards, RegionCard, RegionFacts
+
+X = np.full((64, 64), 0.5, np.float32)
+DENSE_FLOPS = 2 * 64**3
+
+
+def dense(compiler: str = "mine") -> IRModule:
+    """relu(x), then a product in a region of `compiler`, then an addition."""
+    x = relay.var("x", shape=(64, 64))
+    begin = compiler_begin(nn.relu(x), compiler)
+    product = nn.dense(begin, compiler_begin(relay.const(X), compiler))
+    mod = IRModule.from_expr(compiler_end(product, compiler) + relay.const(np.float32(1)))
+    return PartitionGraph()(infer_module(mod))
+
+
+def in_numpy(function: Function, symbol: str) -> Any:
+    return PythonRegion(lambda x: x @ X.T).bind(function, symbol)
+
+
+class Liar(ModuleRegion):
+    """A region of NumPy's that says of itself whatever it is told to."""
+
+    def __init__(self, function: Function, symbol: str, said: dict[str, Any]):
+        self.honest = in_numpy(function, symbol)
+        super().__init__(function, symbol, self.honest.module)
+        self.said = said
+
+    def stats(self) -> dict[str, Any]:
+        return self.said
+
+
+def liar(said: dict[str, Any]) -> Any:
+    return build(dense(), backends={"mine": lambda f, symbol: Liar(f, symbol, said)})
 
 
 def test_error_and_tolerance_are_two_numbers() -> None:
-    facts = {"compiler": "dnnl", "ran_on": "dnnl", "why": None, "operators": 3, "calls": 1}
-    card = RegionCard("region", **facts, error=(4.6e-06, 5.1e-05))  # type: ignore[arg-type]
+    facts = RegionFacts("region", "dnnl", None, 3)
+    card = RegionCard(facts, 1, native=True, error=(4.6e-06, 5.1e-05))
     assert str(card).endswith("3 operators, error 4.6e-06, tolerance 5.1e-05")
-    unknown = RegionCard("other", **facts)  # type: ignore[arg-type]
+    unknown = RegionCard(facts, 1)
     assert "error" not in str(unknown)
     assert len(card.cells()) == len(unknown.cells()) == len(HEAD)
     assert "<td>4.6e-06</td><td>5.1e-05</td>" in Cards([card, unknown])._repr_html_()
+
+
+@pytest.mark.native
+def test_a_card_has_work_rate_share_and_boundary() -> None:
+    exe = build(dense("dnnl"))
+    exe(X)
+    with exe.profiling():
+        exe(X)
+    (card,) = exe.cards()
+    assert (card.facts.flops, card.facts.bytes, card.native) == (DENSE_FLOPS, 2 * 64 * 64 * 4, True)
+    assert card.calls == 2 and card.time_us is not None and card.gflops is not None
+    np.testing.assert_allclose(card.gflops, DENSE_FLOPS / card.time_us / 1e3)
+    assert card.share_of_peak == card.gflops * 1e9 / machine_peak().flops_per_second
+    assert f"{DENSE_FLOPS:,} FLOP" in str(card) and "GFLOP/s" in str(card)
+    assert exe.cards().host == Cost(flops=2 * 64 * 64, calls=2)
+
+
+def test_the_peak_is_measured_once() -> None:
+    assert machine_peak() is machine_peak()
+    assert machine_peak().flops_per_second > 1e9
+
+
+def test_the_virtual_machine_counts_the_calls_of_other_back_ends() -> None:
+    exe = build(dense(), backends={"mine": in_numpy})
+    for _ in range(3):
+        exe(X)
+    with exe.profiling():
+        exe(X)
+    (card,) = exe.cards()
+    assert (card.calls, card.native) == (4, False)
+    assert card.call_us is not None and card.call_us > 0
+    exe.assert_offloaded()
+
+
+@pytest.mark.parametrize(("taken", "calls"), [(True, 3), (False, 0)])
+def test_calls_in_a_branch_are_those_that_were_taken(taken: bool, calls: int) -> None:
+    mod = dense()
+    x, choice = relay.var("x", shape=(64, 64)), relay.var("choice", shape=(), dtype="bool")
+    (gv,) = (g for g in mod.get_global_vars() if g.name_hint != "main")
+    mod["main"] = Function([choice, x], relay.If(choice, relay.Call(gv, [x]), nn.relu(x)))
+    exe = build(infer_module(mod), backends={"mine": in_numpy})
+    for _ in range(3):
+        exe(np.bool_(taken), X)
+    (card,) = exe.cards()
+    assert card.calls == calls
+    if not taken:
+        with pytest.raises(OffloadError, match="has not run yet"):
+            exe.assert_offloaded()
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"calls": 100}, "says that it was called 0 times, and 1 calls were counted"),
+        (
+            {"ops": [{"name": "all", "impl": "warp", "time_us": 9e9}]},
+            "mine says that its kernels took 9,000,000,000 us, and the whole call took",
+        ),
+    ],
+)
+def test_invented_statistics_are_caught(said: dict[str, Any], message: str) -> None:
+    exe = liar(said)
+    with exe.profiling():
+        exe(X)
+    (card,) = exe.cards()
+    assert any(message in text for text in card.contradictions), card.contradictions
+    assert message in exe.cards()._repr_html_()
+    with pytest.raises(OffloadError, match=r"called 0 times|kernels took"):
+        exe.assert_offloaded()
+
+
+def test_too_few_calls_are_caught_without_profiling() -> None:
+    exe = liar({"calls": 1})
+    exe(X)
+    exe.assert_offloaded()
+    exe(X)
+    with pytest.raises(OffloadError, match="was called 1 times, and 2 calls were counted"):
+        exe.assert_offloaded()
+
+
+@pytest.mark.parametrize(("rate", "caught"), [(1e8, True), (1e15, False)])
+def test_work_that_no_machine_does_in_the_time_is_caught(
+    rate: float, caught: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A region that returns zeros at once, beside what a machine of such a peak could do."""
+    monkeypatch.setattr(meter, "machine_peak", lambda: Peak(rate, "a test"))
+    zeros = PythonRegion(np.zeros_like)
+    exe = build(dense(), backends={"mine": lambda f, symbol: zeros.bind(f, symbol)})
+    with exe.profiling():
+        exe(X)
+    (card,) = exe.cards()
+    assert any("cannot have computed" in text for text in card.contradictions) == caught
+
+
+def test_what_a_back_end_says_is_labelled() -> None:
+    exe = liar({"ops": [{"name": "all", "impl": "tensor core"}]})
+    exe(X)
+    (card,) = exe.cards()
+    assert "mine says: all: tensor core" in str(card)
+    assert card.cells()[HEAD.index("kernels")] == "1 (as it says)"
+
+
+def test_demands_on_what_is_offloaded() -> None:
+    exe = build(dense(), backends={"mine": in_numpy})
+    exe(X)
+    exe.assert_offloaded(regions=1, min_flops=DENSE_FLOPS, min_share=0.98)
+    with pytest.raises(OffloadError, match="expected 2 offloaded regions, found 1"):
+        exe.assert_offloaded(regions=2)
+    with pytest.raises(OffloadError, match=f"found {DENSE_FLOPS:,}"):
+        exe.assert_offloaded(min_flops=DENSE_FLOPS + 1)
+    with pytest.raises(OffloadError, match=r"at least 99.9% of the FLOP to be offloaded, found 98"):
+        exe.assert_offloaded(min_share=0.999)
+    with pytest.raises(ArgumentError, match="a share from 0 to 1, found 98"):
+        exe.assert_offloaded(min_share=98)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("compiler", ["dnnl", "ccompiler"])
+def test_a_loaded_library_has_cards(compiler: str, tmp_path: Path) -> None:
+    x = relay.var("x", shape=(2, 3))
+    body = compiler_end(nn.relu(compiler_begin(x, compiler)), compiler)
+    mod = PartitionGraph()(infer_module(IRModule.from_expr(body + relay.const(np.float32(1)))))
+    exe = build(mod)
+    exe.export_library(tmp_path / "m.so")
+    library = load_library(tmp_path / "m.so")
+    (card,) = library.cards()
+    assert card.facts == exe.cards()[0].facts and card.calls == 0
+    with pytest.raises(OffloadError, match="has not run yet"):
+        library.assert_offloaded()
+    value = np.ones((2, 3), np.float32)
+    library(value)
+    with library.profiling():
+        library(value)
+    (card,) = library.cards()
+    assert (card.calls, card.native) == (2, compiler == "dnnl") and card.time_us
+    library.assert_offloaded(regions=1, min_share=0.4)

@@ -89,11 +89,11 @@ def test_what_is_no_library_is_refused(tmp_path) -> None:
     (tmp_path / "net.so").write_text("hello")
     with pytest.raises(BuildError, match=r"net\.so is no library that Executable\.export_library"):
         load_library(tmp_path / "net.so")
-    seal(tmp_path / "net.so")
+    seal(tmp_path / "net.so", b"{}")
     with pytest.raises(BuildError, match=r"net\.so is no shared library: expected ELF"):
         load_library(tmp_path / "net.so")
     (tmp_path / "net.so").write_bytes(b"\x7fELF and nothing of one")
-    seal(tmp_path / "net.so")
+    seal(tmp_path / "net.so", b"{}")
     with pytest.raises(BuildError, match=r"net\.so is no library that TVM can load"):
         load_library(tmp_path / "net.so")
     with pytest.raises(BuildError, match=r"missing\.so cannot be read"):
@@ -105,7 +105,7 @@ def test_the_runtimes_of_back_ends_are_loaded_before_a_library(tmp_path, monkeyp
     loaded: list[str] = []
     register_runtime(lambda: loaded.append("mine"))
     (tmp_path / "net.so").write_bytes(b"\x7fELF")
-    seal(tmp_path / "net.so")
+    seal(tmp_path / "net.so", b"{}")
     with pytest.raises(BuildError):
         load_library(tmp_path / "net.so")
     assert loaded == ["mine"]

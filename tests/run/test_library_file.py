@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -14,12 +15,13 @@ from byoc_lab.run import library_file
 from byoc_lab.run.library_file import ELF, seal, verify
 
 CONTENT = ELF + bytes(range(256))
+FACTS = b'{"regions": []}'
 
 
 def sealed(folder: str | Path, content: bytes = CONTENT) -> Path:
     path = Path(folder, "net.so")
     path.write_bytes(content)
-    seal(path)
+    seal(path, FACTS)
     return path
 
 
@@ -28,7 +30,7 @@ def test_what_was_sealed_is_verified(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = sealed(folder, ELF + content)
         assert path.read_bytes().startswith(ELF + content)
-        verify(path)
+        assert verify(path) == FACTS
 
 
 @given(st.data())
@@ -43,7 +45,7 @@ def test_a_changed_byte_is_found(draw: st.DataObject) -> None:
             verify(path)
 
 
-@given(st.integers(0, len(CONTENT) + 60), st.binary(min_size=1, max_size=3))
+@given(st.integers(0, len(CONTENT) + len(FACTS) + 68), st.binary(min_size=1, max_size=3))
 def test_a_file_cut_or_with_something_behind_is_found(end: int, more: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = sealed(folder)
@@ -54,9 +56,18 @@ def test_a_file_cut_or_with_something_behind_is_found(end: int, more: bytes) -> 
                 verify(path)
 
 
+def test_facts_longer_than_the_file_are_refused(tmp_path, monkeypatch) -> None:
+    length = library_file._LENGTH.pack(1 << 40)
+    monkeypatch.setattr(library_file, "_LENGTH", SimpleNamespace(pack=lambda n: length, size=8))
+    path = sealed(tmp_path)
+    monkeypatch.undo()
+    with pytest.raises(BuildError, match=r"says that 1,099,511,627,776 bytes of it are facts"):
+        verify(path)
+
+
 def test_another_version_is_named(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(library_file, "VERSION", 7)
     path = sealed(tmp_path)
     monkeypatch.undo()
-    with pytest.raises(BuildError, match="of format version 7, expected 1: export it again"):
+    with pytest.raises(BuildError, match="of format version 7, expected 2: export it again"):
         verify(path)

@@ -1,4 +1,4 @@
-"""`diff` and its result."""
+"""`Diff`: the difference between two modules."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from byoc_lab.relay.text.printer import print_lines
 SCHEMA = 1  # of the JSON
 
 
-def _nothing() -> None:
+def no_lineage() -> None:
     """The lineage of modules of which no trace is at hand."""
 
 
@@ -37,7 +37,7 @@ class Diff:
     """
 
     def __init__(
-        self, before: IRModule, after: IRModule, lineage: Callable[[], Lineage | None] = _nothing
+        self, before: IRModule, after: IRModule, lineage: Callable[[], Lineage | None] = no_lineage
     ):
         self.before, self.after = before, after
         self._lineage = lineage
@@ -61,7 +61,7 @@ class Diff:
 
         Raises DiffError unless `mod` is structurally equal to `before`.
         """
-        return self._patch.apply(_module(mod, "apply takes a Diff and a module or function"))
+        return self._patch.apply(as_module(mod, "apply takes a Diff and a module or function"))
 
     def to_json(self) -> str:
         """The summary, the changes, and what `apply` needs, constants included, as JSON.
@@ -118,13 +118,8 @@ class Diff:
         return display.mimebundle(self)
 
 
-def diff(before: IRModule | Function, after: IRModule | Function) -> Diff:
-    """The structural difference between two modules or functions, ignoring renumbering."""
-    expected = "diff takes two modules or functions"
-    return Diff(_module(before, expected), _module(after, expected))
-
-
-def _module(obj: IRModule | Function, expected: str) -> IRModule:
+def as_module(obj: IRModule | Function, expected: str) -> IRModule:
+    """A module, or a function as the only one of a module. Raises PassError for anything else."""
     if isinstance(obj, Function):
         return IRModule.unchecked(obj)
     if not isinstance(obj, IRModule):

@@ -44,13 +44,13 @@ class Nearest:
 class Explanation:
     """Why one call is offloaded, or why not.
 
-    call: the call, a node of the module that was asked about. What is not known yet is computed
-    when it is asked for.
+    call: the call, a node of the module that was asked about. typed: the same call with types. What
+    is not known yet is computed when it is asked for.
     """
 
     def __init__(self, call: Call, typed: Call, inquiry: Inquiry, workbench: Workbench):
         self.call = call
-        self._typed = typed
+        self.typed = typed
         self._inquiry = inquiry
         self._workbench = workbench
 
@@ -58,7 +58,7 @@ class Explanation:
     def status(self) -> str:
         """ "offloaded" (a region of the target computes it), "host" (it does not), or "removed":
         after some pass nothing is left to compute, as for a dropout or a constant."""
-        place = self._inquiry.outcome.place(self._typed)
+        place = self._inquiry.outcome.place(self.typed)
         if place.removed:
             return "removed"
         return "offloaded" if place.offloaded else "host"
@@ -80,12 +80,12 @@ class Explanation:
 
     @cached_property
     def _home(self) -> Home | None:
-        place = self._inquiry.outcome.place(self._typed)
+        place = self._inquiry.outcome.place(self.typed)
         return self._inquiry.outcome.homes[place.inside[0]] if place.offloaded else None
 
     @cached_property
     def _diagnosis(self) -> Diagnosis | None:
-        return diagnose(self._inquiry, self._typed) if self.status == "host" else None
+        return diagnose(self._inquiry, self.typed) if self.status == "host" else None
 
     @cached_property
     def _by_pass(self) -> tuple[str, VerifiedChange] | None:
@@ -93,10 +93,10 @@ class Explanation:
         if self._diagnosis is None:
             return None
         work = self._workbench
-        change = work.first(work.levels(), self._typed)
+        change = work.first(work.levels(), self.typed)
         if change is not None:
             return "skipped-pass", change
-        change = work.first(work.passes(self._diagnosis), self._typed)
+        change = work.first(work.passes(self._diagnosis), self.typed)
         return None if change is None else ("needs-pass", change)
 
     @property
@@ -135,7 +135,7 @@ class Explanation:
             return self._diagnosis.path
         if not self.offloaded:
             return ()
-        return self._inquiry.path_apart(self._inquiry.subjects(self._typed)[0])
+        return self._inquiry.path_apart(self._inquiry.subjects(self.typed)[0])
 
     @property
     def reason(self) -> str:
@@ -156,7 +156,7 @@ class Explanation:
             return None
         if self._by_pass is not None:
             return self._by_pass[1]
-        return self._workbench.smallest(self._diagnosis, self._typed)
+        return self._workbench.smallest(self._diagnosis, self.typed)
 
     @property
     def name(self) -> str:
@@ -167,10 +167,10 @@ class Explanation:
     def number(self) -> str:
         """What the text of the module calls it, such as "%12" or "result of @main"; "" for
         nothing."""
-        return self._inquiry.names.of(self._typed)
+        return self._inquiry.names.of(self.typed)
 
     def _why_offloaded(self) -> str:
-        images = self._inquiry.outcome.place(self._typed).inside
+        images = self._inquiry.outcome.place(self.typed).inside
         names = dict.fromkeys(i.op_name or describe(i) for i in images)
         became = "" if self.name in names else f"became {' and '.join(names)}, "
         matched = f" as part of {self.pattern}" if self.pattern else ""
@@ -179,13 +179,13 @@ class Explanation:
     def _removed_by(self) -> str:
         outcome = self._inquiry.outcome
         for stage in outcome.trace.stages:
-            if not outcome.images(self._typed, stage.index + 1):
+            if not outcome.images(self.typed, stage.index + 1):
                 return stage.name
         return "the pipeline"
 
     def __str__(self) -> str:
         where = f" at {self.call.span}" if self.call.span else ""
-        head = f"{self._inquiry.called(self._typed)}{where}"
+        head = f"{self._inquiry.called(self.typed)}{where}"
         if self.status != "host":
             return f"{head}: {self.status}: {self.reason}"
         return f"{head}: not offloaded: {self.cause}\n{self.details}"

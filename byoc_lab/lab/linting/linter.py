@@ -11,13 +11,17 @@ from byoc_lab.errors import ArgumentError, PassError
 from byoc_lab.lab.linting.context import Pipeline, context_of
 from byoc_lab.lab.linting.discovery import all_rules, chosen_rules
 from byoc_lab.lab.linting.examine import examine, in_text_order
+from byoc_lab.lab.linting.finding import Finding, Severity
 from byoc_lab.lab.linting.findings import Findings
 from byoc_lab.lab.linting.fixing import prove
 from byoc_lab.lab.linting.suppression import Ignored, Suppressions
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.unparsed import UnparsedModule
 
-__all__ = ["Findings", "all_rules", "lint"]
+__all__ = ["UNPARSED", "Findings", "all_rules", "lint"]
+
+UNPARSED = "BYT002"
 
 
 def lint(
@@ -42,6 +46,8 @@ def lint(
     ignore: what not to report: codes or names of rules, nodes, spans, or lines "file:line". A
         comment `// byoc-lab: ignore BYL001` in the text that `mod` was parsed from counts too.
 
+    A module that is known as text only has one finding, which says why.
+
     Raises UnknownNameError for a rule, pipeline or back end that does not exist, and ArgumentError
     and PassError for arguments of a wrong kind.
     """
@@ -55,6 +61,8 @@ def lint(
     chosen = chosen_rules(rules)
     if not isinstance(ignore, Iterable):
         raise ArgumentError(f"ignore must be a list, found {type(ignore).__name__}")
+    if isinstance(mod, UnparsedModule):
+        return Findings([_unparsed(mod)], mod)
     suppressed = Suppressions(ignore, mod)
     context = context_of(pipeline, backend)
     found = examine(mod, chosen, context)
@@ -62,3 +70,14 @@ def lint(
     placed = in_text_order(kept, mod) if kept else []
     proved = [replace(f, prove=partial(prove, mod, context)) for f in placed]
     return Findings(proved, mod, len(found) - len(kept))
+
+
+def _unparsed(mod: UnparsedModule) -> Finding:
+    return Finding(
+        UNPARSED,
+        "unparsed-module",
+        Severity.WARNING,
+        f"this module is shown as text and was not examined: {mod.reason}",
+        "read the reason; a text of Relay that does not parse here can be edited and parsed with "
+        "byoc_lab.relay.parse",
+    )

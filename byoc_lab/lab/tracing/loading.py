@@ -17,7 +17,7 @@ import numpy as np
 from byoc_lab import errors
 from byoc_lab.errors import ArgumentError, ByocLabError, RecordedError, TraceFileError
 from byoc_lab.lab.tracing.events import Events, Notes
-from byoc_lab.lab.tracing.recording import is_recording, read_recording
+from byoc_lab.lab.tracing.recording import RecordedStage, is_recording, read_recording
 from byoc_lab.lab.tracing.saving import ARRAYS, FORMAT, NODES, TRACE, VERSION, Json
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.passes.framework.hook import Event, Note, Round
@@ -26,6 +26,7 @@ from byoc_lab.relay.ir.expr import Constant, Expr
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import NDArray, numpy_dtype
 from byoc_lab.relay.ir.node import set_field
+from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.text.json.reader import read_nodes
 
 # What reading a damaged file may raise.
@@ -35,15 +36,22 @@ _DAMAGE = (
 )  # fmt: skip
 
 
-def load_trace(path: str | Path) -> Trace:
+MAX_TEXT = 1 << 28
+"""Bytes of one JSON member, unpacked: a hundred times what a network of 5,000 operators has."""
+
+
+def load_trace(path: str | Path, *, max_bytes: int = MAX_TEXT) -> Trace:
     """A trace that `Trace.save` or, in a real TVM, `tvm_recorder.py` wrote (`byoc-lab recorder`
     prints that file). Nothing is run: no pass, no code from the file.
 
     Constants that were saved without their numbers are `elided`: they have a shape and a dtype, and
     read as zeros.
 
+    max_bytes: of one packed member of the file, once it is unpacked. A file of some kilobytes may
+        unpack to more than the memory holds.
+
     Raises ArgumentError for what is no path; TraceFileError for a file of another format or
-    version, a damaged one, and one that cannot be opened.
+    version, a damaged one, a too large one, and one that cannot be opened.
     """
     if not isinstance(path, (str, Path)):
         raise ArgumentError(f"load_trace takes the path of a file, found {type(path).__name__}")
@@ -52,10 +60,10 @@ def load_trace(path: str | Path) -> Trace:
         if is_recording(path):
             return read_recording(path)
         with zipfile.ZipFile(path) as archive:
-            data = json.loads(archive.read(TRACE))
+            data = json.loads(_member(archive, TRACE, max_bytes))
             _check_version(data, path)
-            arrays = _arrays(data["arrays"], archive.read(ARRAYS))
-            objects = read_nodes(archive.read(NODES).decode(), arrays)
+            arrays = _arrays(data["arrays"], _member(archive, ARRAYS, max_bytes))
+            objects = read_nodes(_member(archive, NODES, max_bytes).decode(), arrays)
         elided = {id(a) for a, d in zip(arrays, data["arrays"], strict=True) if not d["saved"]}
         for node in objects:
             if isinstance(node, Constant) and id(node.data) in elided:
@@ -74,6 +82,19 @@ def load_trace(path: str | Path) -> Trace:
         raise TraceFileError(
             f"{path} is damaged: {type(error).__name__}: {error!s:.200}. Save the trace again"
         ) from error
+
+
+def _member(archive: zipfile.ZipFile, name: str, max_bytes: int) -> bytes:
+    """A member of the file. What is packed may have `max_bytes` at most; what is not takes no more
+    memory than the file takes on the disk."""
+    info = archive.getinfo(name)
+    if info.compress_type != zipfile.ZIP_STORED and info.file_size > max_bytes:
+        raise TraceFileError(
+            f"{archive.filename}: {name} has {info.file_size:,} bytes when it is unpacked (from "
+            f"{info.compress_size:,}), more than {max_bytes:,}; if you trust the file, "
+            f"load_trace(path, max_bytes={info.file_size}) reads it"
+        )
+    return archive.read(name)
 
 
 def _check_version(data: Any, path: Path) -> None:
@@ -113,6 +134,7 @@ class _Reader:
     def __init__(self, data: Json, objects: Sequence[Any]):
         self.data = data
         self.objects = objects
+        self.versions = {str(k): str(v) for k, v in data.get("versions", {}).items()}
         self.modules = [self.module(m) for m in data["modules"]]
         self.rounds = [
             Round(str(r["function"]), self.node(r["root"]), self.pairs(r["made"]),
@@ -137,6 +159,8 @@ class _Reader:
         return dict(zip(nodes[::2], nodes[1::2], strict=True))
 
     def module(self, data: Json) -> IRModule:
+        if "text" in data:
+            return UnparsedModule(str(data["text"]), str(data["reason"]))
         functions = {self.node(gv): self.at(func) for gv, func in data["functions"]}
         types = {self.at(name): self.at(ty) for name, ty in data["types"]}
         attrs = self.at(data["attrs"]) if data["attrs"] is not None else DictAttrs()
@@ -150,11 +174,12 @@ class _Reader:
         error = self.error(self.data["error"])
         if self.data["ended_by_stage"]:
             error = stages[-1].error
-        return Trace(stages, str(self.data["title"]), error)
+        return Trace(stages, str(self.data["title"]), error, versions=self.versions)
 
     def stage(self, data: Json) -> Stage:
-        after, level = data["after"], data["needs_level"]
-        return Stage(
+        after, level, ran_at = data["after"], data["needs_level"], data.get("opt_level")
+        kind = RecordedStage if self.versions else Stage
+        return kind(
             index=int(data["index"]),
             name=str(data["name"]),
             before=_item(self.modules, data["before"]),
@@ -169,6 +194,8 @@ class _Reader:
                 for rule, reason, node, function in data["notes"]
             ),
             needs_level=None if level is None else int(level),
+            opt_level=None if ran_at is None else int(ran_at),
+            nested=tuple(self.stage(inner) for inner in data.get("nested", ())),
         )
 
     def event(self, data: Json) -> Event:

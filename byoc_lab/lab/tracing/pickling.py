@@ -23,10 +23,22 @@ class Recorded(Protocol):
     notes: Notes
     error: Exception | None
 
+    @property
+    def nested(self) -> Sequence[Recorded]: ...
+
+
+def with_nested(stages: Sequence[Recorded]) -> Iterator[Recorded]:
+    """The stages, and all stages inside them."""
+    left = list(reversed(stages))
+    while left:
+        stage = left.pop()
+        yield stage
+        left += reversed(stage.nested)
+
 
 def roots(stages: Sequence[Recorded]) -> Iterator[Expr]:
     """Expressions such that every node that the stages hold is one or below one."""
-    for stage in stages:
+    for stage in with_nested(stages):
         for mod in (stage.before, stage.after):
             if mod is not None:
                 yield from roots_of(mod)

@@ -53,7 +53,7 @@ def trace(
         )
     if era is not None and not isinstance(era, str):
         raise PassError(f'era must be None, "2020-01" or "0.16", found {era!r:.80}')
-    whole = _whole(pipeline, era)
+    whole = as_pass(pipeline, era)
     level = PassContext.current().opt_level if opt_level is None else opt_level
     if opt_level is None and isinstance(pipeline, str) and not PassContext.is_active():
         level = pipeline_level(pipeline)
@@ -73,7 +73,7 @@ def trace(
     return Trace(recorder.stages, name, error, whole)
 
 
-def _whole(pipeline: str | Pass | Sequence[Member], era: str | None) -> Pass:
+def as_pass(pipeline: str | Pass | Sequence[Member], era: str | None) -> Pass:
     """The pipeline as one pass."""
     if isinstance(pipeline, Pass):
         return pipeline

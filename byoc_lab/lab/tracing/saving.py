@@ -21,6 +21,7 @@ from byoc_lab.lab.tracing.pickling import roots
 from byoc_lab.passes.framework.hook import Event, Round
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.text.json.writer import write_nodes
 
@@ -90,6 +91,7 @@ class _Writer:
             "format": FORMAT,
             "version": VERSION,
             "title": trace.title,
+            "versions": trace.versions,
             "error": self.error(trace.error),
             "ended_by_stage": any(s.error is trace.error for s in trace.stages if s.error),
             "modules": self.modules,
@@ -110,11 +112,17 @@ class _Writer:
             "error": self.error(stage.error),
             "events": [self.event(e) for e in stage.events],
             "notes": [[n.rule, n.reason, self.ref(n.node), n.function] for n in stage.notes],
+            "opt_level": stage.opt_level,
+            "nested": [self.stage(inner) for inner in stage.nested],
         }
 
     def module(self, mod: IRModule) -> int:
-        if id(mod) not in self._module_at:
-            self._module_at[id(mod)] = len(self.modules)
+        if id(mod) in self._module_at:
+            return self._module_at[id(mod)]
+        self._module_at[id(mod)] = len(self.modules)
+        if isinstance(mod, UnparsedModule):
+            self.modules.append({"text": mod.text, "reason": mod.reason})
+        else:
             self.modules.append({
                 "functions": [self.refs(item) for item in mod.functions.items()],
                 "types": [self.refs(item) for item in mod.type_definitions.items()],

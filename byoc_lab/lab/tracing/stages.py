@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import pairwise
@@ -12,7 +12,7 @@ from typing import Any
 
 from byoc_lab import display
 from byoc_lab.errors import ArgumentError, ByocLabError, StageIndexError, UnknownNameError, nearest
-from byoc_lab.lab.diffing import Diff
+from byoc_lab.lab.diffing import Diff, diff_of
 from byoc_lab.lab.linting import Finding, Severity, lint
 from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.history import History
@@ -27,6 +27,7 @@ from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir import pickling
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.typing.infer import infer_module
 
 SKIPPED_PASS = "BYT001"
@@ -40,7 +41,9 @@ class Stage:
     before, after: the modules; after is None if the pass raised `error`.
     skipped: why the pass did not run. seconds: wall time. events: the rewrites, in order. notes:
         refusals and merges that were not made. needs_level: the opt_level that the pass needs, if
-        it was skipped because the context has a lower one.
+        it was skipped because the context has a lower one. nested: the passes that ran inside this
+        one, where they were recorded (`inside()` shows them). opt_level: of the context that a
+        recorded pass ran in.
     """
 
     index: int
@@ -54,6 +57,8 @@ class Stage:
     group: str = ""
     notes: Notes = field(default_factory=Notes)
     needs_level: int | None = None
+    nested: tuple[Stage, ...] = ()
+    opt_level: int | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields, without the values that are computed on demand."""
@@ -64,6 +69,8 @@ class Stage:
         """Whether the pass changed the structure of the module."""
         if self.after is None or self.after is self.before:
             return False
+        if isinstance(self.before, UnparsedModule) or isinstance(self.after, UnparsedModule):
+            return bool(self.diff())
         return not structural_equal(self.before, self.after)
 
     @cached_property
@@ -137,7 +144,14 @@ class Stage:
     @cached_property
     def _diff(self) -> Diff:
         after = self.after if self.after is not None else self.before
-        return Diff(self.before, after, self._lineage)
+        return diff_of(self.before, after, self._lineage)
+
+    def inside(self) -> Trace:
+        """The passes that ran inside this one, as a trace of their own. Raises StageIndexError if
+        none were recorded."""
+        if not self.nested:
+            raise StageIndexError(f"no passes were recorded inside {self.name}")
+        return Trace(list(self.nested), f"inside {self.name}", self.error)
 
     @cached_property
     def is_reported(self) -> bool:
@@ -146,6 +160,8 @@ class Stage:
         A pass that reports none may have changed everything. One that replaces a whole function by
         the only event of a round says no more than that each node of it comes from every node.
         """
+        if isinstance(self.before, UnparsedModule) or isinstance(self.after, UnparsedModule):
+            return False
         if not self.events:
             functions = () if self.after is None else self.after.functions.values()
             return all(self.provenance.results[function] for function in functions)
@@ -180,8 +196,9 @@ def _typed_if_possible(mod: IRModule) -> IRModule:
 class Trace:
     """The stages of one run of a pipeline; displays itself as a stepper, or as text in a terminal.
 
-    Attributes: `title`, `stages`, `error`, the exception that ended the run, or None, and
-    `pipeline`, what was run; None in a trace that was loaded or copied.
+    Attributes: `title`, `stages`, `error`, the exception that ended the run, or None, `pipeline`,
+    what was run; None in a trace that was loaded or copied; and `versions`, of what a recording was
+    made with, by name ("tvm", "python", ...).
     """
 
     def __init__(
@@ -190,14 +207,16 @@ class Trace:
         title: str = "",
         error: Exception | None = None,
         pipeline: Pass | None = None,
+        versions: Mapping[str, str] | None = None,
     ):
         self.pipeline = pipeline
+        self.versions = dict(versions or {})
         self.stages = stages
         self.title = title
         self.error = error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        held = (self.stages, self.title, self.error)
+        held = (self.stages, self.title, self.error, self.versions)
         return _loaded, (pickling.dump(held, roots(self.stages)),)
 
     @property
@@ -289,7 +308,7 @@ class Trace:
                 return None  # a stage that the trace does not have came in between
             return ComposedLineage([stage.diff().correspondence.to_after for stage in stages])
 
-        return Diff(stages[0].before, after, lineage)
+        return diff_of(stages[0].before, after, lineage)
 
     def history(self, node: Expr) -> History:
         """A node of any stage through all stages, from the input of the pipeline to its result.
@@ -324,5 +343,5 @@ class Trace:
 
 
 def _loaded(data: bytes) -> Trace:
-    stages, title, error = pickling.load(data)
-    return Trace(stages, title, error)
+    stages, title, error, versions = pickling.load(data)
+    return Trace(stages, title, error, versions=versions)

@@ -15,7 +15,7 @@ from collections.abc import Hashable
 
 from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.view.state import Builder, State, new_stage, text_lines
-from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
 
 MAX_NODES = 20_000  # of all modules of a trace that is sent at once
@@ -27,7 +27,7 @@ def is_large(trace: Trace) -> bool:
     left = MAX_NODES
     for stage in trace.stages:
         for mod in (stage.before, stage.after):
-            if not isinstance(mod, IRModule) or id(mod) in seen:
+            if mod is None or isinstance(mod, UnparsedModule) or id(mod) in seen:
                 continue
             seen.add(id(mod))
             for _ in post_order(*mod.functions.values()):

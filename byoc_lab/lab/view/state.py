@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, MutableMapping
 from typing import Any
 
-from byoc_lab.lab.diffing import Diff, Row
+from byoc_lab.lab.diffing import Diff, Row, TextDiff
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.view.ids import Ids
@@ -46,6 +46,7 @@ from byoc_lab.lab.view.scene import scene_of
 from byoc_lab.passes import Event
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, describe
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.text.printer import print_lines
 from byoc_lab.relay.text.printer_lines import Line
 
@@ -152,8 +153,10 @@ class Builder:
     ) -> tuple[int, int, list[list[Any]]]:
         """The positions of the two modules of a diff, and its rows as hunks."""
         rows = delta.rows()
-        before = _typed(delta.before, [r.before for r in rows if r.before is not None])
-        after = _typed(delta.after, [r.after for r in rows if r.after is not None])
+        before = [r.before for r in rows if r.before is not None]
+        after = [r.after for r in rows if r.after is not None]
+        if not isinstance(delta, TextDiff):
+            before, after = _typed(delta.before, before), _typed(delta.after, after)
         b = self.module(delta.before, before, found_before)
         return b, self.module(delta.after, after, found_after), _hunks(rows)
 
@@ -229,24 +232,30 @@ class Builder:
                 names[line.defines] = ident
             for p in line.node.params if isinstance(line.node, Function) else ():
                 at.setdefault(self.ids.of(p), n)
-        for gv, func in mod.functions.items() if isinstance(mod, IRModule) else ():
-            names[f"@{gv.name_hint}"] = self.ids.of(func)
-        picture = picture_of(mod)
-        in_text = {ident for _, ident in shown} | set(names.values())
-        made: State = {
-            "lines": shown,
-            "names": names,
-            "findings": [self.finding(f, at, lines) for f in findings],
-            "stats": {
-                **picture.stats(),
-                "functions": len(mod) if isinstance(mod, IRModule) else 1,
-            },
-            "graph_note": "",
-            "scene": scene_of(picture, lambda n: i if (i := self.ids.get(n)) in in_text else None),
-        }
+        made: State = {"lines": shown, "names": names}
+        if isinstance(mod, UnparsedModule):
+            made.update(stats={}, graph_note=f"No graph: {mod.reason}", scene=None)
+        else:
+            made.update(self.drawing(mod, {ident for _, ident in shown}, names))
+        made["findings"] = [self.finding(f, at, lines) for f in findings]
         self.modules.append(made)
         self.known[key] = len(self.modules) - 1
         return self.known[key]
+
+    def drawing(
+        self, mod: IRModule | Expr, in_lines: set[str | None], names: dict[str, str]
+    ) -> State:
+        """The fields of a module that come from its graph; names its functions in `names`."""
+        for gv, func in mod.functions.items() if isinstance(mod, IRModule) else ():
+            names[f"@{gv.name_hint}"] = self.ids.of(func)
+        picture = picture_of(mod)
+        in_text = in_lines | set(names.values())
+        functions = len(mod) if isinstance(mod, IRModule) else 1
+        return {
+            "stats": {**picture.stats(), "functions": functions},
+            "graph_note": "",
+            "scene": scene_of(picture, lambda n: i if (i := self.ids.get(n)) in in_text else None),
+        }
 
     def finding(self, finding: Finding, at: dict[str | None, int], lines: list[Line]) -> State:
         node = self.ids.get(finding.node)

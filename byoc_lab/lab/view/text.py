@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
@@ -15,9 +16,10 @@ from byoc_lab.lab.diffing.text import near_changes, skipped_text
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.view.picture import picture_of
-from byoc_lab.lab.view.state import text_lines
+from byoc_lab.lab.view.state import STAT_LABELS, text_lines
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.text.printer_lines import Line
 
 _FindingsByNode = dict[Expr | None, list[Finding]]
@@ -47,7 +49,8 @@ def trace_text(trace: Trace, colour: bool = False) -> str:
         outcome = _outcome(stage)
         last = stage.before if stage.after is None else stage.after
         found = stage.findings_before if stage.after is None else stage.findings_after
-        stats = picture_of(last).stats()
+        unparsed = isinstance(last, UnparsedModule)
+        stats = dict.fromkeys(STAT_LABELS, "?") if unparsed else picture_of(last).stats()
         rows.append(
             (
                 str(n),
@@ -134,7 +137,7 @@ def stage_text(trace: Trace, index: int, context: int = 3, colour: bool = False)
     that the trace does not have.
     """
     stage = trace[index]
-    title = paint(f"[{index}] {stage.name}", "bold", colour)
+    title = paint(f"[{index}] {stage.name}", "bold", colour) + _nested_text(stage)
     if stage.after is None:
         return f"{title}: failed\n" + module_text(stage.before, stage.findings_before, colour)
     if not stage.changed:
@@ -142,6 +145,13 @@ def stage_text(trace: Trace, index: int, context: int = 3, colour: bool = False)
     delta = stage.diff()
     body = _unified(delta.rows(), context, colour, stage.findings_after)
     return "\n".join([f"{title}: {delta.summary}", *body])
+
+
+def _nested_text(stage: Stage) -> str:
+    """The names of the passes that ran inside a stage, each with how often."""
+    counts = Counter(inner.name for inner in stage.nested)
+    named = [name if n == 1 else f"{name} ({n} times)" for name, n in counts.items()]
+    return f" (inside it ran {', '.join(named)})" if named else ""
 
 
 def diff_text(delta: Diff, context: int = 3, colour: bool = False) -> str:

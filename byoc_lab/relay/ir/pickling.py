@@ -17,6 +17,7 @@ from byoc_lab.relay.ir.expr import Expr, Function, Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.node import all_slots, set_field
 from byoc_lab.relay.ir.types import Type
+from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
 
 
@@ -39,6 +40,8 @@ def reduce(obj: Expr | Type | IRModule) -> tuple[Any, ...]:
 
 def roots_of(obj: Expr | Type | IRModule) -> list[Expr]:
     """The expressions that an object holds directly."""
+    if isinstance(obj, UnparsedModule):
+        return []
     if isinstance(obj, IRModule):
         return [f for f in obj.functions.values() if isinstance(f, Function)]
     return [obj] if isinstance(obj, Expr) else []

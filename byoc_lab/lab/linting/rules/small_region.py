@@ -7,10 +7,9 @@ from math import prod
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject, called
 from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.relay.analysis.costs import call_flops, operator_calls, tensor_types
 from byoc_lab.relay.analysis.regions import Region
-from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
-from byoc_lab.relay.ir.types import TensorType, TupleType, Type
-from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.ir.expr import Call, Function, Op
 
 MIN_WORK = 1000
 """Operations, or numbers moved, of about a microsecond on a CPU: the least that a call costs."""
@@ -78,35 +77,17 @@ def _work(region: Region, subject: Subject) -> int | None:
         typed = subject.typed.get(node)
         if typed is None:
             return None
-        inner: list[Expr] = [typed]
-        if isinstance(typed, Call) and isinstance(typed.op, Function):
-            inner = list(post_order(typed.op))
-        for part in inner:
-            if isinstance(part, Call) and isinstance(part.op, Op) and not is_annotation(part):
-                count = _of_call(part)
-                if count is None:
+        inner = typed.op if isinstance(typed, Call) and isinstance(typed.op, Function) else None
+        calls = [typed] if inner is None and isinstance(typed, Call) else []
+        for call in operator_calls(inner) if inner is not None else calls:
+            if isinstance(call.op, Op) and not is_annotation(call):
+                flops = call_flops(call)
+                if flops is None:
                     return None
-                total += count
+                total += max(flops, _moved(call))
     return total
 
 
-def _of_call(call: Call) -> int | None:
-    assert isinstance(call.op, Op)
-    flops = call.op.definition.flops
-    if flops is None:
-        return None
-    types = [a.checked_type for a in call.args]
-    results = list(_tensors(call.checked_type))
-    if not all(t.is_static for ty in types for t in _tensors(ty)):
-        return None
-    if not all(t.is_static for t in results):
-        return None
-    moved = sum(prod(t.concrete_shape) for t in results)
-    return max(moved, int(flops(call.attrs, types, call.checked_type)))
-
-
-def _tensors(ty: Type) -> Iterator[TensorType]:
-    """A tensor type, or those in a tuple."""
-    for part in ty.fields if isinstance(ty, TupleType) else (ty,):
-        if isinstance(part, TensorType):
-            yield part
+def _moved(call: Call) -> int:
+    """The numbers in the results of a call."""
+    return sum(prod(t.concrete_shape) for t in tensor_types(call.checked_type))

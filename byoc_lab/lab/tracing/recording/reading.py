@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from byoc_lab.errors import ByocLabError, RecordedError, TraceFileError
-from byoc_lab.lab.tracing.stages import Stage, Trace
-from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.text.parser import parse
+from byoc_lab.lab.tracing.recording.modules import Modules
+from byoc_lab.lab.tracing.recording.pass_tree import RecordedPass, shown_passes
+from byoc_lab.lab.tracing.recording.replayed import RecordedStage
+from byoc_lab.lab.tracing.stages import Trace
 
-FORMAT, VERSION = "byoc_lab recording", 1
-CONTAINER = "sequential"  # TVM's name of a sequence that was not given one
+FORMAT, VERSION = "byoc_lab recording", 2
 
 
 def recorder_source() -> str:
@@ -27,30 +27,24 @@ def is_recording(path: Path) -> bool:
         return FORMAT.encode() in file.read(100)
 
 
-@dataclass
-class _Open:
-    name: str
-    text: str
-    time: float
-
-
 def read_recording(path: Path) -> Trace:
     """The passes of a recording as stages; no events, as TVM's C++ reports none.
 
-    A pass that a pass runs is part of it; passes of a sequence without a name are stages of their
-    own, and a sequence with a name is one stage.
+    The members of a sequence are stages. What a pass runs itself is `nested` in its stage. A module
+    that does not parse is an `UnparsedModule`. If the recording breaks off inside a pass, as when
+    TVM ended its process, that pass is the last stage, with an error that says so.
 
-    Raises TraceFileError for a damaged file, another version, and a module that does not parse.
+    Raises TraceFileError for a damaged file, another version, and one without passes.
     """
     try:
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        if lines[0]["version"] != VERSION:
+        head, *lines = _lines(path)
+        if head["version"] != VERSION:
             raise TraceFileError(
-                f"{path} is a recording of version {lines[0]['version']!r:.20}; this byoc_lab "
+                f"{path} is a recording of version {head['version']!r:.20}; this byoc_lab "
                 f"reads version {VERSION}. `byoc-lab recorder` writes the recorder that fits"
             )
-        return _Reader(path).trace(lines[1:])
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        return _Reader(path, head).trace(lines)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, ByocLabError):
             raise
         raise TraceFileError(
@@ -58,56 +52,92 @@ def read_recording(path: Path) -> Trace:
         ) from error
 
 
-class _Reader:
-    def __init__(self, path: Path):
-        self.path = path
-        self.modules: dict[str, IRModule] = {}
-        self.stages: list[Stage] = []
-
-    def trace(self, lines: list[dict[str, Any]]) -> Trace:
-        stack: list[_Open] = []
-        text = ""
-        for line in lines:
-            if line["event"] == "error":
-                error = RecordedError(f"{line['type']}: {line['message']}")
-                for begun in [b for b in stack if b.name != CONTAINER][:1]:
-                    self.add(begun, None, 0.0, error)
-                return self.finished(error)
-            if "unprintable" in line:
-                raise TraceFileError(
-                    f"{self.path}: TVM could not print the module at pass {line['pass']}: "
-                    f"{line['unprintable']}"
-                )
-            text = text if line.get("same") else line["module"]
-            if line["event"] == "begin":
-                stack.append(_Open(line["pass"], text, line["time"]))
-            else:
-                ended = stack.pop()
-                if ended.name != CONTAINER and all(b.name == CONTAINER for b in stack):
-                    self.add(ended, text, line["time"] - ended.time, None)
-        return self.finished(None)
-
-    def add(self, begun: _Open, after: str | None, seconds: float, error: Exception | None) -> None:
-        before = self.module(begun.text, begun.name)
-        result = None if after is None else self.module(after, begun.name)
-        self.stages.append(
-            Stage(len(self.stages), begun.name, before, result, seconds, error=error)
-        )
-
-    def module(self, text: str, name: str) -> IRModule:
-        if text not in self.modules:
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a file; without the last one if it is not complete, as when TVM ended its
+    process while it was written."""
+    with path.open(encoding="utf-8") as file:
+        for line in file:
             try:
-                self.modules[text] = parse(text, f"{self.path} at pass {name}")
-            except ByocLabError as error:
-                raise TraceFileError(
-                    f"{self.path}: the module at pass {name} does not parse: {error}"
-                ) from error
-        return self.modules[text]
+                yield json.loads(line)
+            except ValueError:
+                if line.endswith("\n"):
+                    raise
 
-    def finished(self, error: Exception | None) -> Trace:
-        if not self.stages:
+
+class _Reader:
+    def __init__(self, path: Path, head: dict[str, Any]):
+        self.path = path
+        self.versions = {str(k): str(v) for k, v in head.items() if k not in ("format", "version")}
+        self.modules = Modules(path.name)
+        self.opt_level: int | None = None
+
+    def trace(self, lines: Iterable[dict[str, Any]]) -> Trace:
+        """The trace of the lines after the head."""
+        top: list[RecordedPass] = []
+        open_passes: list[RecordedPass] = []
+        error: Exception | None = None
+        for line in lines:
+            event = line["event"]
+            if event == "array":
+                self.modules.add_array(str(line["key"]), str(line["data"]))
+            elif event == "context":
+                self.opt_level = int(line["opt_level"])
+            elif event == "error":
+                error = RecordedError(f"{line['type']}: {line['message']}")
+                _end_all(open_passes, error)
+            elif event == "begin":
+                error = None
+                begun = self._begun(line)
+                (open_passes[-1].inner if open_passes else top).append(begun)
+                open_passes.append(begun)
+            else:
+                ended = open_passes.pop()
+                ended.after = self.modules.state(line)
+                ended.seconds = float(line["time"]) - ended.begun
+        if open_passes:
+            error = RecordedError(
+                f"the recording ends inside pass {open_passes[-1].name}: the process of TVM ended, "
+                f"or what it recorded was not written to the end"
+            )
+            _end_all(open_passes, error)
+        stages = self.stages(top)
+        if not stages:
             raise TraceFileError(
                 f"{self.path} has no pass; run passes in a PassContext that has the options of "
                 f"the recorder: PassContext(**recorder.options())"
             )
-        return Trace(self.stages, self.path.name, error)
+        title = (
+            f"{self.path.name}, recorded by TVM {self.versions.get('tvm', 'of unknown version')}"
+        )
+        return Trace(list(stages), title, error, versions=self.versions)
+
+    def _begun(self, line: dict[str, Any]) -> RecordedPass:
+        return RecordedPass(
+            str(line["pass"]),
+            self.modules.state(line),
+            float(line["time"]),
+            tuple(map(str, line.get("required", ()))),
+            self.opt_level,
+        )
+
+    def stages(self, passes: Sequence[RecordedPass]) -> tuple[RecordedStage, ...]:
+        return tuple(self._stage(n, *shown) for n, shown in enumerate(shown_passes(passes)))
+
+    def _stage(self, index: int, ran: RecordedPass, group: str) -> RecordedStage:
+        return RecordedStage(
+            index,
+            ran.name,
+            self.modules.module(ran.before, ran.name),
+            None if ran.after is None else self.modules.module(ran.after, ran.name),
+            ran.seconds,
+            error=ran.error,
+            group=group,
+            nested=self.stages(ran.inner),
+            opt_level=ran.opt_level,
+        )
+
+
+def _end_all(open_passes: list[RecordedPass], error: Exception) -> None:
+    for begun in open_passes:
+        begun.error = error
+    open_passes.clear()

@@ -137,6 +137,10 @@ def read_metadata(
         raise source.error(f"the metadata section cannot be read: {what}", begin) from None
 
 
+class UnknownEntryError(ValueError):
+    """An entry has a type that byoc_lab does not know."""
+
+
 class GraphReader:
     """Creates the values of the nodes of one graph; any fault in it raises ValueError."""
 
@@ -216,7 +220,7 @@ class GraphReader:
             schema = ATTRS_TYPES[key]
             known = {n: str(v) for n, v in attrs.items() if n in schema.by_name}
             return schema.make({n: self.field(schema, n, v) for n, v in known.items()})
-        raise ValueError(f"entries of type {key!r} have no meaning here")
+        raise UnknownEntryError(f"entries of type {key!r} have no meaning here")
 
     def array(self, index: Any) -> np.ndarray:
         """The array of that index in the section's separate list of arrays."""

@@ -1,0 +1,277 @@
+"""`coverage`: how much of a module a back end computes, and what would change that."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from byoc_lab import display
+from byoc_lab.errors import ArgumentError, OffloadError
+from byoc_lab.lab.checking.coverage_changes import Change, Totals, changes, setup_of, totals
+from byoc_lab.lab.explaining import Explanation, explain
+from byoc_lab.lab.explaining.outcome import Member, Setup
+from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.relay.analysis.costs import boundary_bytes, call_flops, cost
+from byoc_lab.relay.ir.expr import Call, Function, Op
+from byoc_lab.relay.ir.module import IRModule
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SHOWN = 20
+"""Rows of a table in a text; JSON has all."""
+
+
+@dataclass(frozen=True)
+class RegionSize:
+    """A region: its name, operator calls, floating-point operations and boundary bytes per call;
+    None where a shape is not known."""
+
+    symbol: str
+    operators: int
+    flops: int | None
+    bytes: int | None
+
+
+@dataclass(frozen=True)
+class HostGroup:
+    """Calls of the given module that stay on the host for one cause, one of `explain`'s.
+
+    calls: how many. flops: of those whose cost is known. names: how often each operator is among
+    them. reason: of the first of them.
+    """
+
+    cause: str
+    calls: int
+    flops: int
+    names: dict[str, int]
+    reason: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.cause}: {self.calls} calls ({_named(self.names)}), {self.flops:,} FLOP; "
+            f"{self.reason}"
+        )
+
+
+class Coverage:
+    """What a back end computes of a module; displays itself as a table.
+
+    backend: its name. totals: of the partitioned module, whose operators are those that the passes
+    before partitioning left. regions: in the order of the module.
+    """
+
+    def __init__(self, backend: str, setup: Setup, result: IRModule):
+        self.backend = backend
+        self.result = result
+        self._setup = setup
+        self.totals: Totals = totals(result, backend)
+        self.regions = tuple(
+            RegionSize(gv.name_hint, found.calls, None if found.unknown else found.flops, size)
+            for gv, f in result.functions.items()
+            if f.attrs.get("Compiler") == backend
+            for found, size in [(cost(f), boundary_bytes(f))]
+        )
+
+    @cached_property
+    def host(self) -> tuple[HostGroup, ...]:
+        """What stays on the host, by cause, as `explain` finds it: the most work first."""
+        found = explain(self._setup.mod, self.backend, pipeline=self._setup.passes)
+        groups = [_group(cause, es) for cause, es in found.by_cause.items()]
+        return tuple(sorted(groups, key=lambda g: (-g.flops, -g.calls)))
+
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        """What other sizes of regions, orders of patterns and orders of passes would give: each is
+        a run of its own, and those that change the totals are here, the most work offloaded first.
+        """
+        return changes(self._setup, self.backend, self.totals)
+
+    @property
+    def tried(self) -> tuple[Change, ...] | None:
+        """`changes`, if they have been computed."""
+        return self.__dict__.get("changes")
+
+    def __str__(self) -> str:
+        lines = [f"{self.backend}: {self.totals}"]
+        lines += [
+            f"  @{r.symbol}: {r.operators} operators, {_count(r.flops)} FLOP, "
+            f"{_count(r.bytes)} bytes in and out"
+            for r in self.regions[:SHOWN]
+        ]
+        lines += _rest(len(self.regions), "regions")
+        lines += [f"  on the host, {group}" for group in self.host]
+        if self.tried is not None:
+            lines += [f"  with {c}" for c in self.tried] or ["  no change that was tried matters"]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Coverage by {self.backend}: {self.totals}>"
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain data; the changes if they have been computed, else None."""
+        tried = [
+            {"change": c.what, "totals": c.totals and c.totals.as_dict(), "error": c.error}
+            for c in self.tried or ()
+        ]
+        return {
+            "backend": self.backend,
+            "totals": self.totals.as_dict(),
+            "regions": [asdict(r) for r in self.regions],
+            "host": [asdict(g) for g in self.host],
+            "changes": None if self.tried is None else tried,
+        }
+
+    def to_json(self) -> str:
+        """`as_dict` as JSON."""
+        return json.dumps({"schema": 1, "kind": "coverage", **self.as_dict()}, indent=1)
+
+    def plot(self) -> Figure:
+        """A matplotlib figure: what is offloaded and what is not, for each cause, and the sizes of
+        the regions."""
+        return display.figure(self)  # type: ignore[no-any-return]
+
+    def _repr_html_(self) -> str:
+        regions = [
+            (f"@{r.symbol}", r.operators, _count(r.flops), _count(r.bytes)) for r in self.regions
+        ]
+        host = [(g.cause, g.calls, f"{g.flops:,}", _named(g.names), g.reason) for g in self.host]
+        return (
+            f"<p>{html.escape(f'{self.backend}: {self.totals}')}</p>"
+            + _table(("region", "operators", "FLOP", "bytes in and out"), regions)
+            + _table(("on the host because", "calls", "FLOP", "operators", "reason"), host)
+            + _table(("with", "then"), [(c.what, c.totals or c.error) for c in self.tried or ()])
+        )
+
+
+class Coverages(Sequence[Coverage]):
+    """The coverage of one module by several back ends, side by side."""
+
+    def __init__(self, found: Sequence[Coverage]):
+        self._found = tuple(found)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._found[index]
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """A table: a column for each back end."""
+        totals = [c.totals for c in self._found]
+        return [
+            ("", *(c.backend for c in self._found)),
+            ("operators offloaded", *(f"{t.offloaded} of {t.operators}" for t in totals)),
+            ("FLOP offloaded", *(f"{t.offloaded_flops:,} of {t.flops:,}" for t in totals)),
+            ("share of FLOP", *(f"{t.share:.1%}" for t in totals)),
+            ("regions", *(str(t.regions) for t in totals)),
+            ("operators in the smallest", *(str(t.smallest) for t in totals)),
+            ("bytes across boundaries", *(_count(t.bytes) for t in totals)),
+            (
+                "causes",
+                *(", ".join(f"{g.calls} {g.cause}" for g in c.host) or "-" for c in self._found),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join(
+            "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        )
+
+    def __repr__(self) -> str:
+        return f"<Coverage by {', '.join(c.backend for c in self._found)}>"
+
+    def to_json(self) -> str:
+        """The coverage of each as JSON."""
+        found = [c.as_dict() for c in self._found]
+        return json.dumps({"schema": 1, "kind": "coverages", "backends": found}, indent=1)
+
+    def plot(self) -> Figure:
+        """A matplotlib figure: the same bars for each back end."""
+        return display.figure(self)  # type: ignore[no-any-return]
+
+    def _repr_html_(self) -> str:
+        head, *rows = self.rows()
+        return _table(head, rows)
+
+
+def coverage(
+    mod: IRModule | Function,
+    backend: str | Sequence[str],
+    pipeline: str | Pass | Sequence[Member] | None = None,
+) -> Coverage | Coverages:
+    """How much of `mod` a back end computes, what stays on the host and why, and what would change.
+
+    mod: a module or function before partitioning. backend: the name of a registered back end; of a
+        list of names the answers stand side by side. pipeline: the passes that partition, as for
+        `trace`; by default those of the back end. They run under the active PassContext, or at
+        level 3 without one.
+
+    Operators and floating-point operations (by the operators' own formulas) are those of the
+    partitioned module; causes are those of the calls of `mod` (`explain`). Causes and changes are
+    computed when they are first looked at.
+
+    Raises UnknownNameError for an unknown back end or pipeline, ArgumentError for something else
+    than a module before partitioning or a name, OffloadError if the pipeline fails on the module,
+    and what a pass of the pipeline raises.
+    """
+    if not isinstance(backend, str):
+        names = list(backend) if isinstance(backend, Sequence) else []
+        if not names or not all(isinstance(name, str) for name in names):
+            raise ArgumentError(
+                f"coverage takes the name of a back end, or a list of names, found "
+                f"{type(backend).__name__} {backend!r:.80}"
+            )
+        return Coverages([_one(mod, name, pipeline) for name in names])
+    return _one(mod, backend, pipeline)
+
+
+def _one(mod: IRModule | Function, backend: str, pipeline: Any) -> Coverage:
+    setup = setup_of(mod, backend, pipeline)
+    outcome = setup.run(backend)
+    if outcome.trace.error is not None:
+        raise OffloadError(
+            f"the pipeline of {backend!r} fails on this module, so that nothing is offloaded: "
+            f"{outcome.trace.error}"
+        )
+    return Coverage(backend, setup, outcome.trace.result)
+
+
+def _group(cause: str, found: Sequence[Explanation]) -> HostGroup:
+    names = Counter(e.name for e in found)
+    flops = sum(_flops(e.typed) for e in found)
+    return HostGroup(cause, len(found), flops, dict(names.most_common()), found[0].reason)
+
+
+def _flops(call: Call) -> int:
+    return (call_flops(call) or 0) if isinstance(call.op, Op) else cost(call).flops
+
+
+def _named(names: dict[str, int]) -> str:
+    return ", ".join(f"{n} {name}" for name, n in names.items())
+
+
+def _count(number: int | None) -> str:
+    return "unknown" if number is None else f"{number:,}"
+
+
+def _rest(count: int, what: str) -> list[str]:
+    return [f"  ... {count - SHOWN} more {what}"] if count > SHOWN else []
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    if not rows:
+        return ""
+    titles = "".join(f"<th>{html.escape(t)}</th>" for t in head)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{html.escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,219 @@
+"""What would change the coverage: other sizes of regions, orders of patterns, orders of passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from byoc_lab.backends import registry
+from byoc_lab.errors import ArgumentError, ByocLabError
+from byoc_lab.lab.explaining.outcome import Setup
+from byoc_lab.lab.tracing.recorder import as_pass
+from byoc_lab.passes.byoc.inline_regions import InlineRegions
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.passes.fold.fold_constant import FoldConstant
+from byoc_lab.passes.fold.fold_scale_axis import FoldScaleAxis
+from byoc_lab.passes.framework.context import PassContext
+from byoc_lab.passes.framework.infer_type import InferType
+from byoc_lab.passes.framework.passes import Sequential
+from byoc_lab.passes.framework.pipelines import named_pipeline
+from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
+from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost
+from byoc_lab.relay.ir.expr import Call, Function, GlobalVar
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.typing.infer import infer_module
+
+SMALLEST_REGIONS = (2, 3, 5, 10)
+"""Operators that a region must have at least, in the runs with another minimum."""
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over a partitioned module.
+
+    operators, flops: of all of it; offloaded, offloaded_flops: in the regions of the back end.
+    regions: how many there are, the smallest of which has `smallest` operators. bytes: what crosses
+    their boundaries in one run; None where a shape is not known. unknown: operators whose
+    floating-point operations are not known.
+    """
+
+    operators: int
+    offloaded: int
+    flops: int
+    offloaded_flops: int
+    regions: int
+    smallest: int
+    bytes: int | None
+    unknown: int
+
+    @property
+    def share(self) -> float:
+        """The offloaded share of the floating-point operations, 0 to 1."""
+        return self.offloaded_flops / self.flops if self.flops else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**vars(self), "share": self.share}
+
+    def __str__(self) -> str:
+        size = "unknown" if self.bytes is None else f"{self.bytes:,}"
+        found = (
+            f"{self.offloaded} of {self.operators} operators and {self.share:.1%} of "
+            f"{self.flops:,} FLOP offloaded in {self.regions} regions, "
+            f"{size} bytes across boundaries"
+        )
+        return found + (
+            f"; the FLOP of {self.unknown} operators are not known" * (self.unknown > 0)
+        )
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of the pipeline that was run: what, and the totals with it; None where the pipeline
+    then fails, for the reason in `error`."""
+
+    what: str
+    totals: Totals | None
+    error: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.totals or f'the pipeline fails: {self.error}'}"
+
+
+def setup_of(mod: IRModule | Function, backend: str, pipeline: Any) -> Setup:
+    """The run that is asked about. Raises ArgumentError and UnknownNameError."""
+    if isinstance(mod, Function):
+        mod = IRModule.from_expr(mod)
+    if not isinstance(mod, IRModule):
+        raise ArgumentError(
+            f"coverage takes a module and the name of a back end, coverage(mod, 'dnnl'), found "
+            f"{type(mod).__name__} as the module"
+        )
+    registry.get(backend)
+    done = [gv.name_hint for gv, f in mod.functions.items() if "Compiler" in f.attrs]
+    marked = any(is_annotation(n) for f in mod.functions.values() for n in post_order(f))
+    if pipeline is None and (done or marked):
+        what = f"its @{done[0]} is a region already" if done else "it has annotations already"
+        raise ArgumentError(
+            f"coverage takes a module before partitioning, and {what}; give the module that the "
+            f"pipeline began with"
+        )
+    if pipeline is None or isinstance(pipeline, str):
+        pipeline = named_pipeline(pipeline or backend)
+    elif isinstance(pipeline, Sequential) or not isinstance(pipeline, (list, tuple)):
+        pipeline = [pipeline]
+    return Setup.of(infer_module(mod), pipeline)
+
+
+def totals(result: IRModule, backend: str) -> Totals:
+    """The sums over a partitioned module."""
+    inside = {gv: f for gv, f in result.functions.items() if f.attrs.get("Compiler") == backend}
+    costs = {gv: cost(f) for gv, f in inside.items()}
+    offloaded = sum(costs.values(), Cost())
+    outside = sum((cost(f) for gv, f in result.functions.items() if gv not in inside), Cost())
+    calls = [
+        node.op
+        for f in result.functions.values()
+        for node in post_order(f)
+        if isinstance(node, Call) and isinstance(node.op, GlobalVar) and node.op in inside
+    ]
+    sizes = [boundary_bytes(inside[gv]) for gv in calls]
+    return Totals(
+        operators=offloaded.calls + outside.calls,
+        offloaded=offloaded.calls,
+        flops=offloaded.flops + outside.flops,
+        offloaded_flops=offloaded.flops,
+        regions=len(inside),
+        smallest=min((c.calls for c in costs.values()), default=0),
+        bytes=None if None in sizes else sum(s for s in sizes if s is not None),
+        unknown=offloaded.unknown + outside.unknown,
+    )
+
+
+def changes(setup: Setup, backend: str, before: Totals) -> tuple[Change, ...]:
+    """The changes that give other totals, the most work offloaded first (of those with the same
+    totals the first one that was tried), and then those that make the pipeline fail."""
+    found: dict[Totals, Change] = {}
+    failed = []
+    for what, changed in _attempts(setup, backend):
+        change = _run(what, changed, backend)
+        if change.totals is None:
+            failed.append(change)
+        elif change.totals != before:
+            found.setdefault(change.totals, change)
+    best = sorted(found.items(), key=lambda item: (-item[0].offloaded_flops, item[0].regions))
+    return (*(change for _, change in best), *failed)
+
+
+def _run(what: str, setup: Setup, backend: str) -> Change:
+    try:
+        with PassContext(opt_level=setup.opt_level, disabled_pass=setup.disabled):
+            result = as_pass(setup.passes, None)(setup.mod)
+        return Change(what, totals(infer_module(result), backend))
+    except ByocLabError as error:
+        return Change(what, None, str(error).partition("\n")[0][:200])
+
+
+def _attempts(setup: Setup, backend: str) -> Iterator[tuple[str, Setup]]:
+    for least in SMALLEST_REGIONS:
+        prune = InlineRegions(backend, lambda f, least=least: _why_small(f, least))  # type: ignore[misc]
+        yield f"regions of at least {least} operators", setup.with_pass(len(setup.passes), prune)
+    yield from _pattern_orders(setup)
+    yield from _pass_orders(setup)
+
+
+def _why_small(function: Function, least: int) -> str | None:
+    calls = cost(function).calls
+    return f"has {calls} operators, fewer than {least}" if calls < least else None
+
+
+def _pattern_orders(setup: Setup) -> Iterator[tuple[str, Setup]]:
+    """The pattern table from its end; and each later entry moved to its front."""
+    found = setup.first(MergeComposite)
+    if found is None:
+        return
+    position, merge = found
+    table = list(merge.table)
+    orders = [("the pattern table in reverse order", table[::-1])]
+    orders += [
+        (f"the pattern {table[n][0]} first", [table[n], *table[:n], *table[n + 1 :]])
+        for n in range(1, len(table))
+    ]
+    for what, order in orders:
+        yield what, setup.replacing(position, MergeComposite(order))
+
+
+def _pass_orders(setup: Setup) -> Iterator[tuple[str, Setup]]:
+    """Simplifications before everything, each pass left out, and neighbours in the other order."""
+    names = [_name(p) for p in setup.passes]
+    simplify = [InferType(), SimplifyInference(), FoldConstant(), FoldScaleAxis(), FoldConstant()]
+    if "SimplifyInference" not in names:
+        yield (
+            "SimplifyInference, FoldConstant and FoldScaleAxis before it",
+            setup.with_pass(0, *simplify),
+        )
+    for n, name in enumerate(names):
+        if name not in ("InferType", PartitionGraph.__name__):
+            yield (
+                f"no {name} (pass {n})",
+                replace(setup, passes=(*setup.passes[:n], *setup.passes[n + 1 :])),
+            )
+    for n in range(len(names) - 1):
+        if names[n] != names[n + 1]:
+            passes = [
+                *setup.passes[:n],
+                setup.passes[n + 1],
+                setup.passes[n],
+                *setup.passes[n + 2 :],
+            ]
+            yield (
+                f"{names[n + 1]} before {names[n]} (pass {n})",
+                replace(setup, passes=tuple(passes)),
+            )
+
+
+def _name(member: Any) -> str:
+    return str(getattr(member, "name", None) or getattr(member, "__name__", "a function"))

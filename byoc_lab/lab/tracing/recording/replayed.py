@@ -1,0 +1,161 @@
+"""`RecordedStage`: a pass that TVM ran, which `replayed` runs again here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from byoc_lab.errors import ArgumentError, ByocLabError, PassError
+from byoc_lab.lab.diffing import Diff, diff
+from byoc_lab.lab.tracing.recorder import trace
+from byoc_lab.lab.tracing.stages import Stage, Trace
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.framework.passes import Pass, make_pass
+from byoc_lab.relay.analysis.annotations import BEGIN, compiler_of, is_annotation
+from byoc_lab.relay.analysis.structural import first_difference
+from byoc_lab.relay.ir.expr import Constant, Expr, Function
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.op.contrib import get_pattern_table
+
+OPT_LEVEL = 3  # at which a pass runs again whose level was not recorded
+ERA = "0.16"  # what the passes of the last TVMs with Relay do
+_RAISED = re.compile(r"^\w*(?:Error|Exception)\b.*", re.MULTILINE)
+
+
+@dataclass(eq=False, repr=False)
+class RecordedStage(Stage):
+    """A pass that a real TVM ran. It has no events: TVM reports none."""
+
+    def replayed(self, again: Pass | None = None, era: str | None = None) -> ReplayedTrace:
+        """This pass, run here on the module that TVM gave it: with events, and compared.
+
+        again: the pass with its arguments. It is known without for a pass that needs none, for
+            AnnotateTarget (the compilers in TVM's result), and for MergeComposite (the registered
+            pattern tables of the composites in TVM's result).
+        era: "0.16" or "2020-01": the pass as it was then, if it has eras. Without it the pass is
+            that of byoc_lab, and a difference that comes from the era alone is called so.
+
+        Raises UnparsedModuleError if the module is known as text only, UnknownNameError for a pass
+        that byoc_lab does not have, PassError if its arguments cannot be known, and ArgumentError
+        if `again` is no pass.
+        """
+        if again is not None and not isinstance(again, Pass):
+            raise ArgumentError(
+                f"replayed takes a pass, such as ConvertLayout({{...}}), found {again!r:.80}"
+            )
+        ran = self._run(_pass_of(self, era) if again is None else again)
+        if again is None and era is None and ran.difference:
+            old = _pass_of(self, ERA)
+            if hasattr(old, "era") and self._run(old).same:
+                ran.title += f"; with era={ERA!r} it is the recorded one"
+        return ran
+
+    def _run(self, given: Pass) -> ReplayedTrace:
+        level = OPT_LEVEL if self.opt_level is None else self.opt_level
+        return ReplayedTrace(self, trace(self.before, given, opt_level=level))
+
+
+class ReplayedTrace(Trace):
+    """A recorded pass as it runs here. If TVM's result is another one, the last stage leads from
+    the result of byoc_lab to that of TVM.
+
+    recorded: the stage of the recording. difference: from the result here to TVM's, None if one of
+    them has no result. same: whether both results are structurally equal.
+    """
+
+    def __init__(self, recorded: Stage, ran: Trace):
+        self.recorded = recorded
+        self.difference: Diff | None = None
+        if recorded.after is not None and ran.error is None:
+            self.difference = diff(ran.final, recorded.after)
+        self.same = self.difference is not None and not self.difference
+        stages = list(ran.stages)
+        if self.difference:
+            name = f"{recorded.name} as recorded"
+            stages.append(Stage(len(stages), name, self.difference.before, recorded.after))
+        super().__init__(stages, f"{recorded.name}, run again: {self._verdict(ran)}", ran.error)
+
+    def _verdict(self, ran: Trace) -> str:
+        if self.same:
+            return "the result is the recorded one"
+        if self.difference is not None:
+            return _difference_text(self.difference)
+        if self.recorded.after is None and ran.error is None:
+            return f"it gives a result here, and TVM raised {_cause(self.recorded.error)}"
+        if self.recorded.after is None:
+            return f"it fails here and in TVM, which raised {_cause(self.recorded.error)}"
+        return "it fails here, and TVM gave a result"
+
+
+def _cause(error: Exception | None) -> str:
+    """What an error says on one line: of TVM's, what follows the C++ stack."""
+    lines = _RAISED.findall(str(error))
+    return str(lines[-1] if lines else error).removesuffix(" : Function:")
+
+
+def _difference_text(found: Diff) -> str:
+    """In what two results differ, in words."""
+    try:
+        only_numbers = first_difference(found.before, found.after, constants=False) is None
+    except ByocLabError:  # one of them is a text
+        only_numbers = False
+    if not only_numbers:
+        return f"the recorded result differs: {found.summary}"
+    pairs = zip(_constants(found.before), _constants(found.after), strict=True)
+    most = max(_apart(a, b) for a, b in pairs)
+    return (
+        f"the recorded result has the same structure, and numbers in constants that differ by at "
+        f"most {most:.1e} of the largest number of their constant"
+    )
+
+
+def _constants(mod: IRModule) -> Iterator[np.ndarray]:
+    functions = sorted(mod.functions.items(), key=lambda item: item[0].name_hint)
+    nodes = chain.from_iterable(post_order(function) for _, function in functions)
+    return (node.numpy() for node in nodes if isinstance(node, Constant))
+
+
+def _apart(a: np.ndarray, b: np.ndarray) -> float:
+    x, y = (np.asarray(value, np.float64) for value in (a, b))
+    largest = max(float(np.abs(x).max(initial=0)), float(np.abs(y).max(initial=0)))
+    return float(np.abs(x - y).max(initial=0)) / largest if largest else 0.0
+
+
+def _pass_of(stage: Stage, era: str | None) -> Pass:
+    """The pass that a stage ran, as far as the recording tells; as it was in an earlier era."""
+    before = set(_nodes(stage.before))
+    made = [n for n in _nodes(stage.after) if n not in before] if stage.after is not None else []
+    if stage.name == "AnnotateTarget":
+        compilers = dict.fromkeys(compiler_of(n) for n in made if is_annotation(n, BEGIN))
+        targets = [name for name in compilers if name != "default"]
+        if not targets:
+            raise PassError(_unknown_arguments(stage, "AnnotateTarget(targets)"))
+        return AnnotateTarget(targets, era=era)
+    if stage.name == "MergeComposite":
+        names = (n.attrs.get("Composite", "") for n in made if isinstance(n, Function))
+        tables = [get_pattern_table(t) for t in dict.fromkeys(_table_name(n) for n in names) if t]
+        if not tables or None in tables:
+            raise PassError(_unknown_arguments(stage, "MergeComposite(pattern_table)"))
+        return MergeComposite([entry for table in tables for entry in table or ()])
+    return make_pass(stage.name, era)
+
+
+def _table_name(composite: object) -> str:
+    return str(composite).partition(".")[0]
+
+
+def _unknown_arguments(stage: Stage, call: str) -> str:
+    return (
+        f"the recording does not tell with which arguments {stage.name} ran, and its result does "
+        f"not either; give the pass: stage.replayed({call})"
+    )
+
+
+def _nodes(mod: IRModule) -> Iterator[Expr]:
+    return chain.from_iterable(post_order(function) for function in mod.functions.values())

@@ -1,0 +1,90 @@
+"""Figures of a coverage: what is offloaded, what is not and why, and the sizes of the regions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from byoc_lab.lab.checking.coverage import Coverage
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+OFFLOADED, REST = "#2f6f9f", "#9a9a9a"
+CAUSES = ("#b3261e", "#c77700", "#6a4c93", "#3f7d58", "#8c564b")
+HATCHES = ("//", "\\\\", "..", "xx", "--")
+REGIONS = 30
+"""The largest regions that are drawn."""
+ROWS = 8
+"""The rows for which there is room at least, so that a single region is no block."""
+
+
+def figure(found: Sequence[Coverage]) -> Figure:
+    """See `Coverage.plot` and `Coverages.plot`."""
+    from matplotlib.figure import Figure
+
+    rows = min(REGIONS, max(ROWS, *(len(c.regions) for c in found)))
+    height = 0.9 * len(found) + 1.6
+    drawn = Figure(figsize=(11, height + 0.24 * rows + 1.2), layout="constrained")
+    grid = drawn.add_gridspec(2, len(found), height_ratios=[height, 0.24 * rows + 1.2])
+    _draw_shares(drawn.add_subplot(grid[0, :]), found)
+    for n, coverage in enumerate(found):
+        _draw_regions(drawn.add_subplot(grid[1, n]), coverage)
+    return drawn
+
+
+def _draw_shares(axes: Axes, found: Sequence[Coverage]) -> None:
+    """For each back end a bar of its floating-point operations and one of its operators."""
+    causes = list(dict.fromkeys(g.cause for c in found for g in c.host))
+    labelled: set[str] = set()
+    for c in found:
+        calls = sum(g.calls for g in c.host)
+        bars = (
+            ("FLOP", c.totals.offloaded_flops, c.totals.flops, sum(g.flops for g in c.host)),
+            ("operators", c.totals.offloaded, c.totals.operators, calls),
+        )
+        for what, inside, total, explained in bars:
+            name = f"{c.backend}: {what}"
+            share = inside / total if total else 0.0
+            _bar(axes, name, 0.0, share, OFFLOADED, "", "offloaded", labelled)
+            start, outside = share, 1.0 - share if total else 0.0
+            for group in c.host:
+                n = causes.index(group.cause) % len(CAUSES)
+                size = group.flops if what == "FLOP" else group.calls
+                width = outside * size / explained if explained else 0.0
+                _bar(axes, name, start, width, CAUSES[n], HATCHES[n], group.cause, labelled)
+                start += width
+            _bar(axes, name, start, 1.0 - start, REST, "", "not known", labelled)
+    axes.set_xlim(0, 1)
+    axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    axes.invert_yaxis()
+    axes.set_title("offloaded, and on the host by cause", fontsize="medium")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize="small")
+
+
+def _bar(
+    axes: Axes, name: str, start: float, width: float, color: str, hatch: str, label: str,
+    labelled: set[str],
+) -> None:  # fmt: skip
+    shown = "" if width < 1e-9 or label in labelled else label
+    labelled.update({shown} - {""})
+    axes.barh(
+        name, width, left=start, color=color, hatch=hatch, edgecolor="white", label=shown or None
+    )
+
+
+def _draw_regions(axes: Axes, coverage: Coverage) -> None:
+    """The largest regions by floating-point operations; those that are not known are 0 long."""
+    largest = sorted(coverage.regions, key=lambda r: -(r.flops or 0))[:REGIONS]
+    labels = [f"@{r.symbol[-28:]} ({r.operators})" for r in largest]
+    axes.barh(labels, [(r.flops or 0) / 1e6 for r in largest], color=OFFLOADED)
+    axes.set_ylim(max(ROWS, len(largest)) - 0.4, -0.6)
+    axes.tick_params(axis="y", labelsize="small")
+    axes.set_xlabel("million FLOP in a call")
+    left_out = len(coverage.regions) - len(largest)
+    more = f", {left_out} smaller ones are left out" if left_out else ""
+    axes.set_title(
+        f"regions of {coverage.backend} (operators){more}" if largest else
+        f"{coverage.backend} has no regions", fontsize="medium",
+    )  # fmt: skip

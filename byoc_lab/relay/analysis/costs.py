@@ -1,0 +1,98 @@
+"""What calls cost: floating-point operations, and bytes across the boundary of a region."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
+from byoc_lab.relay.ir.ndarray import numpy_dtype
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.ir.visit import post_order
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of some operator calls.
+
+    flops: floating-point operations (a multiplication and an addition are two) of the calls whose
+    cost is known. calls: how many operator calls there are; unknown: those among them whose cost is
+    not known, because a shape is, or the operator declares none.
+    """
+
+    flops: int = 0
+    calls: int = 0
+    unknown: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.flops + other.flops, self.calls + other.calls, self.unknown + other.unknown
+        )
+
+
+def call_flops(call: Call) -> int | None:
+    """Floating-point operations of one typed call of an operator; None where they are not known.
+
+    The formula is the operator's (`OpDef.flops`). An operator that only moves numbers has none.
+    """
+    assert isinstance(call.op, Op)
+    formula = call.op.definition.flops
+    types = [a.checked_type for a in call.args]
+    if formula is None or not all(map(_is_static, [*types, call.checked_type])):
+        return None
+    return int(formula(call.attrs, types, call.checked_type))
+
+
+def operator_calls(expr: Expr) -> Iterator[Call]:
+    """The calls of operators in an expression, those inside of functions included, annotations
+    not."""
+    for node in post_order(expr):
+        if isinstance(node, Call) and isinstance(node.op, Op) and not is_annotation(node):
+            yield node
+
+
+def cost(expr: Expr) -> Cost:
+    """The cost of a typed expression, the functions in it (composites) included."""
+    flops = calls = unknown = 0
+    for call in operator_calls(expr):
+        count = call_flops(call)
+        calls += 1
+        flops += count or 0
+        unknown += count is None
+    return Cost(flops, calls, unknown)
+
+
+def tensor_types(ty: Type) -> Iterator[TensorType]:
+    """A tensor type, or those in a tuple."""
+    todo = [ty]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, TupleType):
+            todo.extend(reversed(part.fields))
+        elif isinstance(part, TensorType):
+            yield part
+
+
+def type_bytes(ty: Type) -> int | None:
+    """The bytes of the tensors of a type; None where a shape is not known."""
+    if not _is_static(ty):
+        return None
+    return sum(
+        prod(t.concrete_shape) * np.dtype(numpy_dtype(t.dtype)).itemsize for t in tensor_types(ty)
+    )
+
+
+def boundary_bytes(function: Function) -> int | None:
+    """The bytes that cross the boundary of a typed function in one call: its parameters and its
+    result. None where a shape is not known."""
+    sizes = [type_bytes(p.checked_type) for p in function.params]
+    sizes.append(type_bytes(function.body.checked_type))
+    return None if None in sizes else sum(s for s in sizes if s is not None)
+
+
+def _is_static(ty: Type) -> bool:
+    return all(t.is_static for t in tensor_types(ty))

@@ -1,0 +1,38 @@
+"""`UnparsedModule`: a module of which only the text is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab.errors import UnparsedModuleError
+from byoc_lab.relay.ir.module import IRModule
+
+_UNKNOWN = frozenset(
+    ("functions", "type_definitions", "attrs", "declared", "notes", "source_map", "_by_name")
+)
+
+
+class UnparsedModule(IRModule):
+    """A module as text that does not parse: of another dialect, of a newer TVM, or damaged.
+
+    It prints and compares as text. Whatever needs its functions raises UnparsedModuleError, which
+    says why they are unknown.
+
+    text: as it was found, "" where the module could not even be printed. reason: why it has no
+    functions, in words.
+    """
+
+    def __init__(self, text: str, reason: str):
+        self.text = text
+        self.reason = reason
+
+    def __getattr__(self, name: str) -> Any:
+        """What a module has and a text has not."""
+        if name in _UNKNOWN:
+            raise UnparsedModuleError(
+                f"this module is known as text only, which can be shown and compared: {self.reason}"
+            )
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return f"<UnparsedModule of {len(self.text.splitlines())} lines: {self.reason}>"

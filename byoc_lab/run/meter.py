@@ -1,0 +1,231 @@
+"""Counting and timing the regions of a program, apart from what their back ends say of themselves.
+
+The native DNNL runtime counts its own calls. Of every other back end TVM's virtual machine is asked
+which function it calls (its instrument), which the back end has no part in.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from byoc_lab.errors import BuildError
+from byoc_lab.relay.analysis.costs import Cost
+from byoc_lab.run.backends import CompiledRegion
+from byoc_lab.run.cards import Cards, OpCard, RegionCard, RegionFacts
+from byoc_lab.run.peak import machine_peak
+
+NATIVE_KIND = "byoc_lab_dnnl"
+IMPOSSIBLE = 8
+"""Times the measured peak that no float32 kernel can reach: Winograd's convolutions need at best a
+quarter of the multiplications (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks",
+F(4x4, 3x3)), and a factor of two is left for an imprecise clock."""
+
+
+@dataclass(frozen=True)
+class MeteredRegion:
+    """A region, the module that was linked for it, and the back end's object that describes it.
+
+    plain: whether all its numbers are float32, so that `IMPOSSIBLE` says something of it.
+    """
+
+    facts: RegionFacts
+    module: Any = None
+    compiled: CompiledRegion | None = None
+    plain: bool = False
+
+    @property
+    def native(self) -> bool:
+        return self.module is not None and self.module.kind == NATIVE_KIND
+
+    def stats(self) -> dict[str, Any]:
+        """Of the native runtime itself, or what the back end says."""
+        if self.native:
+            found: dict[str, Any] = json.loads(self.module["get_stats"]())
+            return found
+        return self.compiled.stats() if self.compiled is not None else {}
+
+    def set_profiling(self, on: bool) -> None:
+        if self.native:
+            self.module["set_profiling"](on)
+        elif self.compiled is not None:
+            self.compiled.set_profiling(on)
+
+
+class Meter:
+    """Counts and times the regions of one virtual machine.
+
+    varying: whether one run may call other regions than the next (branches, recursion); then every
+    run is watched. Otherwise the first is, and the others call what it called.
+    """
+
+    def __init__(self, machine: Any, regions: Sequence[MeteredRegion], *, varying: bool):
+        self.runs = 0
+        self._machine = machine
+        self._regions = tuple(regions)
+        self._foreign = {
+            r.facts.symbol for r in regions if r.facts.why is None and not r.native
+        }  # counted by the virtual machine
+        self._always = varying and bool(self._foreign)
+        self._timed = {r.facts.symbol for r in regions if r.facts.why is None}
+        self._seen: dict[str, int] = dict.fromkeys(self._foreign, 0)
+        self._a_run: dict[str, int] | None = None if self._foreign else {}
+        self._started = 0.0
+        self._seconds: dict[str, float] = {}
+        self._ops_us: dict[str, list[float | None]] = {}
+        self._contradictions: dict[str, tuple[str, ...]] = {}
+        self._profiling = False
+        if self._foreign:
+            self._watch(True)
+
+    def ran(self) -> None:
+        """After each run."""
+        self.runs += 1
+        if self._a_run is None and not self._always:
+            self._a_run = dict(self._seen)
+            self._watch(self._profiling)
+
+    def calls(self, symbol: str) -> int:
+        """Of a region that the virtual machine is asked about."""
+        if self._a_run is None or self._always:
+            return self._seen[symbol]
+        return self._a_run[symbol] * self.runs
+
+    def _watch(self, on: bool) -> None:
+        self._machine.set_instrument(self._observed if on else None)
+
+    def _observed(self, function: Any, symbol: str, before: bool, result: Any, *args: Any) -> None:
+        """Called by the virtual machine around each call that it makes."""
+        if symbol not in self._timed:
+            return
+        if before:
+            self._started = time.perf_counter()
+        else:
+            self._seconds[symbol] = time.perf_counter() - self._started
+            if symbol in self._seen:
+                self._seen[symbol] += 1
+
+    @contextmanager
+    def profiling(self) -> Iterator[None]:
+        """Inside, calls of regions are timed, by operations where the back end can."""
+        compiled = [r for r in self._regions if r.facts.why is None]
+        stated = {r.facts.symbol: r.stats().get("calls") for r in compiled if not r.native}
+        counted = dict(self._seen)
+        self._profiling = True
+        self._seconds.clear()
+        self._watch(True)
+        for region in compiled:
+            region.set_profiling(True)
+        try:
+            yield
+        finally:
+            self._profiling = False
+            self._watch(self._always or self._a_run is None)
+            for region in compiled:
+                stats, symbol = region.stats(), region.facts.symbol
+                self._ops_us[symbol] = [op.get("time_us") for op in stats.get("ops", ())]
+                region.set_profiling(False)
+                found = []
+                if not region.native:
+                    now = self._seen[symbol] - counted[symbol]
+                    found += _calls_contradicted(stats.get("calls"), stated[symbol], now)
+                found += self._times_contradicted(region)
+                self._contradictions[symbol] = tuple(found)
+
+    def _times_contradicted(self, region: MeteredRegion) -> list[str]:
+        """What cannot be about the times of the last profiled call."""
+        symbol, found = region.facts.symbol, []
+        took = self._seconds.get(symbol)
+        if took is None or region.native:
+            return []
+        own = sum(t for t in self._ops_us[symbol] if t is not None) / 1e6
+        if own > took:
+            found.append(
+                f"{region.facts.compiler} says that its kernels took {own * 1e6:,.0f} us, and the "
+                f"whole call took {took * 1e6:,.0f} us"
+            )
+        flops = region.facts.flops
+        peak = machine_peak()
+        if flops and region.plain and flops > IMPOSSIBLE * peak.flops_per_second * took:
+            found.append(
+                f"{flops:,} FLOP in {took * 1e6:,.0f} us are more than {IMPOSSIBLE} times this "
+                f"machine's peak of {peak}: it cannot have computed its operators"
+            )
+        return found
+
+    def cards(self, errors: Mapping[str, tuple[float, float]], host: Cost | None) -> Cards:
+        """A card for each region. errors: of `validate`, by symbol."""
+        return Cards([self._card(r, errors.get(r.facts.symbol)) for r in self._regions], host)
+
+    def _card(self, region: MeteredRegion, error: tuple[float, float] | None) -> RegionCard:
+        facts = region.facts
+        if facts.why is not None:
+            return RegionCard(facts, self.runs, error=error)
+        stats = region.stats()
+        ops = stats.get("ops", ())
+        times = self._ops_us.get(facts.symbol, [None] * len(ops))
+        calls = stats["calls"] if region.native else self.calls(facts.symbol)
+        contradictions = self._contradictions.get(facts.symbol, ())
+        if not region.native and not contradictions:
+            contradictions = tuple(_calls_contradicted(stats.get("calls"), 0, calls, at_least=True))
+        if len(times) != len(ops):
+            times = [None] * len(ops)
+        seconds = self._seconds.get(facts.symbol)
+        return RegionCard(
+            facts,
+            calls,
+            native=region.native,
+            threads=stats.get("threads"),
+            ops=tuple(OpCard.of(op, t) for op, t in zip(ops, times, strict=True)),
+            call_us=None if seconds is None else seconds * 1e6,
+            error=error,
+            contradictions=contradictions,
+        )
+
+
+def _calls_contradicted(
+    after: object, before: object, counted: int, *, at_least: bool = False
+) -> list[str]:
+    """Whether a back end says that it was called another number of times than was counted.
+
+    at_least: calls that the virtual machine did not make may be among them.
+    """
+    if not isinstance(after, int) or not isinstance(before, int):
+        return []
+    said = after - before
+    if said == counted or (at_least and said > counted):
+        return []
+    return [f"its back end says that it was called {said} times, and {counted} calls were counted"]
+
+
+def library_facts(regions: Sequence[MeteredRegion], varying: bool, host: Cost) -> bytes:
+    """What cards need of the module that an exported library was built from, as JSON."""
+    rows = [{"facts": asdict(r.facts), "plain": r.plain} for r in regions]
+    return json.dumps({"regions": rows, "varying": varying, "host": asdict(host)}).encode()
+
+
+def library_meter(machine: Any, module: Any, facts: bytes) -> tuple[Meter, Cost]:
+    """The meter of an exported library, and the cost of its host part.
+
+    Of its modules those of the native runtime count for themselves. Raises BuildError for facts
+    that `library_facts` did not write.
+    """
+    try:
+        found = json.loads(facts)
+        varying, host = bool(found["varying"]), Cost(**found["host"])
+        rows = [(RegionFacts(**row["facts"]), bool(row["plain"])) for row in found["regions"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise BuildError(f"the facts at the end of the library are none: {error!r:.200}") from error
+    native = {}
+    todo = [module]
+    while todo:
+        part = todo.pop()
+        todo.extend(part.imports)
+        if part.kind == NATIVE_KIND:
+            native[str(part["get_symbol"]())] = part
+    regions = [MeteredRegion(f, native.get(f.symbol), None, plain) for f, plain in rows]
+    return Meter(machine, regions, varying=varying), host

@@ -1,0 +1,37 @@
+"""`byoc-lab coverage`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from byoc_lab import cli
+
+NET = """#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(8, 8), float32]) {
+  %0 = nn.dense(%x, %w, units=8);
+  nn.relu(erf(%0))
+}
+"""
+
+
+def test_text_and_figure(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(NET)
+    figure = tmp_path / "coverage.png"
+    assert cli.main(["coverage", str(file), "--figure", str(figure), "--changes"]) == cli.OK
+    out = capsys.readouterr().out
+    assert "2 of 3 operators" in out and "sub-pattern: 1 calls (1 erf)" in out and "  with " in out
+    assert figure.stat().st_size > 10_000
+
+
+def test_side_by_side_and_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(NET)
+    targets = ["--target", "dnnl", "--target", "ccompiler"]
+    assert cli.main(["coverage", str(file), *targets]) == cli.OK
+    assert capsys.readouterr().out.split()[:2] == ["dnnl", "ccompiler"]
+    assert cli.main(["coverage", str(file), "--format", "json"]) == cli.OK
+    assert json.loads(capsys.readouterr().out)["kind"] == "coverage"
+    assert cli.main(["coverage", str(file), "--target", "dnl"]) == cli.USAGE
+    assert "dnnl" in capsys.readouterr().err

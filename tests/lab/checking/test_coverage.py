@@ -1,0 +1,168 @@
+"""`coverage`: totals beside a count of our own, causes beside `explain`, changes that are real."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import byoc_lab
+from byoc_lab import backends, relay
+from byoc_lab.errors import ArgumentError, OffloadError, PartitionError, UnknownNameError
+from byoc_lab.lab.checking.coverage import Coverage, coverage
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.passes.framework.decorators import module_pass
+from byoc_lab.relay import nn
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.patterns import is_op, wildcard
+from byoc_lab.relay.testing import mobilenet
+from byoc_lab.run import build
+
+RELU_FLOPS, CONV_FLOPS = 8 * 16 * 16, 2 * 8 * 16 * 16 * 8 * 9
+
+
+def chain() -> IRModule:
+    """conv, relu, erf, relu: DNNL has no erf."""
+    x = relay.var("x", shape=(1, 8, 16, 16))
+    weight = relay.const(np.ones((8, 8, 3, 3), np.float32))
+    conv = nn.conv2d(x, weight, padding=(1, 1), channels=8, kernel_size=(3, 3))
+    return IRModule.from_expr(nn.relu(relay.erf(nn.relu(conv))))
+
+
+@pytest.fixture
+def shadowed():
+    """A back end whose table has the pattern of one operator before that of two."""
+    relu = is_op("nn.relu")(wildcard())
+    both = is_op("nn.relu")(is_op("nn.conv2d")(wildcard(), wildcard()))
+    backends.register("shadow", patterns=[("shadow.relu", relu), ("shadow.conv_relu", both)])
+    yield "shadow"
+    backends.registry._registered.pop("shadow")
+
+
+def one(mod: IRModule, *arguments: object) -> Coverage:
+    found = coverage(mod, *arguments)  # type: ignore[arg-type]
+    assert isinstance(found, Coverage)
+    return found
+
+
+def test_totals_regions_and_boundaries() -> None:
+    found = one(chain(), "dnnl")
+    first, last = found.regions
+    assert (first.operators, first.flops) == (2, CONV_FLOPS + RELU_FLOPS)
+    assert (last.operators, last.flops) == (1, RELU_FLOPS)
+    assert first.bytes == last.bytes == 2 * 4 * 8 * 16 * 16
+    totals = found.totals
+    assert (totals.offloaded, totals.operators, totals.regions, totals.smallest) == (3, 4, 2, 1)
+    assert totals.offloaded_flops == CONV_FLOPS + 2 * RELU_FLOPS and totals.unknown == 0
+    assert totals.bytes == 4 * 4 * 8 * 16 * 16
+    assert 0.97 < totals.share < 1
+
+
+@pytest.mark.native
+def test_the_share_is_that_of_the_cards() -> None:
+    found = one(chain(), "dnnl")
+    program = build(found.result)
+    assert program.cards().offloaded_share == found.totals.share
+    assert program.host_operators == found.totals.operators - found.totals.offloaded
+
+
+def test_causes_are_those_of_explain() -> None:
+    mod = chain()
+    explained = byoc_lab.explain(mod, "dnnl").by_cause
+    found = one(mod, "dnnl")
+    assert {g.cause: g.calls for g in found.host} == {c: len(es) for c, es in explained.items()}
+    text = str(found)
+    assert "1 erf" in text and "3 of 4 operators" in text
+    assert "<td>sub-pattern</td>" in found._repr_html_()
+
+
+def test_another_order_of_patterns_is_found(shadowed: str) -> None:
+    found = one(chain(), shadowed)
+    assert found.totals.offloaded == 2 and found.tried is None
+    best = found.changes[0]
+    assert best.what == "the pattern table in reverse order"
+    assert best.totals is not None and best.totals.offloaded == 3
+    assert f"with {best}" in str(found)
+
+
+def test_a_missing_pass_is_found() -> None:
+    x = relay.var("x", shape=(1, 8, 4, 4))
+    stats = [relay.const(np.ones(8, np.float32)) for _ in range(4)]
+    mod = IRModule.from_expr(nn.relu(nn.batch_norm(x, *stats)[0]))
+    found = one(mod, "ccompiler")
+    what = [
+        c.what for c in found.changes if c.totals and c.totals.offloaded > found.totals.offloaded
+    ]
+    assert what == ["SimplifyInference, FoldConstant and FoldScaleAxis before it"]
+
+
+def test_every_change_is_what_its_pipeline_gives() -> None:
+    found = one(chain(), "dnnl")
+    (small,) = [c for c in found.changes if c.what == "regions of at least 3 operators"]
+    assert small.totals is not None
+    assert (small.totals.regions, small.totals.offloaded, small.totals.bytes) == (0, 0, 0)
+
+
+def test_a_change_that_makes_the_pipeline_fail_says_so() -> None:
+    @module_pass(opt_level=0, name="NeedsRegions")
+    def needs_regions(mod: IRModule, ctx: object) -> IRModule:
+        if len(mod.functions) < 2:
+            raise PartitionError("no region at all")
+        return mod
+
+    table = backends.registry.get("dnnl").patterns()
+    passes = [MergeComposite(table), AnnotateTarget("dnnl"), PartitionGraph(), needs_regions]
+    failed = [c for c in one(chain(), "dnnl", passes).changes if c.totals is None]
+    assert "no AnnotateTarget (pass 1)" in [c.what for c in failed]
+    assert all("no region at all" in str(c) for c in failed)
+
+
+def test_two_back_ends_side_by_side() -> None:
+    found = coverage(chain(), ["dnnl", "ccompiler"])
+    head, operators, *_ = found.rows()  # type: ignore[union-attr]
+    assert head == ("", "dnnl", "ccompiler")
+    assert operators == ("operators offloaded", "3 of 4", "2 of 4")
+    as_json = json.loads(found.to_json())
+    assert [b["backend"] for b in as_json["backends"]] == ["dnnl", "ccompiler"]
+    assert "ccompiler" in str(found) and "<th>dnnl</th>" in found._repr_html_()
+
+
+def test_json_has_all() -> None:
+    found = one(chain(), "dnnl")
+    plain = json.loads(found.to_json())
+    assert plain["changes"] is None and plain["totals"]["share"] == found.totals.share
+    assert len(found.changes) == len(json.loads(found.to_json())["changes"])
+
+
+@pytest.mark.parametrize("names", ["dnnl", ["dnnl", "ccompiler"]])
+def test_figures(names: object) -> None:
+    drawn = coverage(mobilenet.get_workload()[0], names).plot()  # type: ignore[arg-type]
+    assert len(drawn.axes) == 1 + (1 if names == "dnnl" else 2)
+    drawn.canvas.draw()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((3, "dnnl"), ArgumentError, "a module and the name of a back end"),
+        ((chain(), 3), ArgumentError, "the name of a back end, or a list of names, found int 3"),
+        ((chain(), []), ArgumentError, "a list of names, found list"),
+        ((chain(), "dnl"), UnknownNameError, "'dnnl'"),
+        ((backends.partition(chain(), "dnnl"), "dnnl"), ArgumentError, "is a region already"),
+    ],
+)
+def test_wrong_arguments(arguments: tuple, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        coverage(*arguments)
+
+
+def test_a_pipeline_that_fails_has_no_coverage() -> None:
+    @module_pass(opt_level=0, name="Fails")
+    def fails(mod: IRModule, ctx: object) -> IRModule:
+        raise PartitionError("not today")
+
+    with pytest.raises(OffloadError, match="nothing is offloaded: not today"):
+        coverage(chain(), "dnnl", [fails])

@@ -1,0 +1,46 @@
+"""Floating-point operations of networks, beside figures that others published."""
+
+from __future__ import annotations
+
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.relay import nn
+from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, type_bytes
+from byoc_lab.relay.ir.dims.unknown import Any as AnyDim
+from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import TensorType, TupleType
+from byoc_lab.relay.testing import mobilenet, resnet
+from byoc_lab.relay.typing.infer import infer_module
+
+
+@pytest.mark.parametrize(
+    ("network", "macs"),
+    [
+        # MobileNets (Howard and others, 2017), table 8: 569 million multiply-adds.
+        (lambda: mobilenet.get_workload(batch_size=1), 569e6),
+        # Deep Residual Learning (He and others, 2015), table 1: 3.8 billion for 50 layers.
+        (lambda: resnet.get_workload(batch_size=1, num_layers=50), 3.8e9),
+    ],
+)
+def test_networks_cost_what_their_authors_say(network, macs: float) -> None:
+    found = cost(infer_module(network()[0])["main"])
+    assert found.unknown == 0
+    assert found.flops / 2 == pytest.approx(macs, rel=0.04)
+
+
+def test_a_cost_that_is_not_known_is_counted_apart() -> None:
+    x = relay.var("x", TensorType((AnyDim(), 3), "float32"))
+    y = relay.var("y", shape=(2, 3))
+    mod = infer_module(IRModule.from_expr(Function([x, y], relay.Tuple([nn.relu(x), nn.relu(y)]))))
+    assert cost(mod["main"]) == Cost(flops=6, calls=2, unknown=1)
+    assert Cost(1, 2, 3) + Cost(10, 20, 30) == Cost(11, 22, 33)
+
+
+def test_bytes_of_types_and_boundaries() -> None:
+    ty = TupleType([TensorType((2, 3), "float16"), TupleType([TensorType((), "int64")])])
+    assert type_bytes(ty) == 20
+    assert type_bytes(TensorType((AnyDim(),), "float32")) is None
+    x = relay.var("x", shape=(2, 3))
+    assert boundary_bytes(infer_module(IRModule.from_expr(nn.relu(x)))["main"]) == 48
