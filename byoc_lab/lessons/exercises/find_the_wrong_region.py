@@ -41,7 +41,7 @@ Write `answer(right, wrong)`. It returns the name of the region with the fault, 
 `byoc_lab.diff` and `byoc_lab.structural_equal` compare. If you find it by hand, set `answer` to the
 name.
 """
-    stub = "def answer(right, wrong):\n    return \"\"\n"
+    stub = 'def answer(right, wrong):\n    return ""\n'
     mistakes = {
         "kind": "The answer is the name of a global function, a str.",
         "unknown": "There is no region of this name in the modules.",
@@ -104,5 +104,3 @@ def _fault(pre: Expr, post: Expr) -> Expr:
     if isinstance(post, Call) and isinstance(post.op, Op) and post.op.name in ("tanh", "sigmoid"):
         return relay.nn.relu(post.args[0])
     return post
-
-

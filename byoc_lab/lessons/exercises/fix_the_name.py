@@ -41,7 +41,7 @@ operators, and returns the name that is right.
         "other-target": "What comes before the first dot is taken as the target. Which target is "
         "it here?",
         "case": "The names of targets are case-sensitive.",
-        "no-kernel": "After the dot comes the name of the kernel; it is missing, or is a dot again.",
+        "no-kernel": "After the dot comes the name of the kernel, and here it is missing.",
         "kind": "A name is a str.",
         "lost": "The kernel's operators are no longer in the name: only the separator was wrong.",
     }

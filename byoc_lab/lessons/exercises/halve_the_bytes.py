@@ -29,9 +29,9 @@ class HalveTheBytes(ModuleExercise):
     name = "halve-the-bytes"
     title = "Halve the boundary bytes"
     statement = """\
-In the module, each operator of the library `edu` is a region of its own, and every value goes out of
-one region and into the next one. What crosses the boundary are the inputs and results of regions;
-`boundary_bytes(mod)` of the task counts them after the partition.
+In the module, each operator of the library `edu` is a region of its own, and every value goes out
+of one region and into the next one. What crosses the boundary are the inputs and results of
+regions; `boundary_bytes(mod)` counts them after the partition.
 
 Write `answer(mod)`. It returns the module with at most half of these bytes. All that the library
 computes must still be in regions, and `exp` outside.

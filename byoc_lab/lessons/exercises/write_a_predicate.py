@@ -79,7 +79,7 @@ def answer(call):
         return [call for call, _, _ in self.calls(seed)]
 
     def respond(self, answer: Any, question: Any) -> Any:
-        found = []
+        found: list[Any] = []
         for call in question:
             said = answer(call)
             if isinstance(said, Refused):

@@ -69,8 +69,6 @@ def nothing(function):
     return lambda *arrays: None
 
 
-
-
 WRONG = {
     "numbers": swapped_subtract,
     "shape": one_number,
