@@ -69,9 +69,10 @@ LAYERS = {
     "relay.op.contrib.dnnl": "backends",
     "relay.frontend": "importers",
     "byoc_lab": (
-        "errors display relay passes run backends relax lab importers transform relay.transform "
-        "relay.qnn.transform relay.op.contrib.dnnl relay.frontend"
+        "errors display relay passes run backends relax lab importers jobs transform "
+        "relay.transform relay.qnn.transform relay.op.contrib.dnnl relay.frontend"
     ),
+    "jobs": "errors relay lab importers",
     "demo": "errors relay passes run backends lab lessons byoc_lab",
     "doctor": "errors run backends lab byoc_lab",
     "commands": "errors files relay lab importers lessons byoc_lab demo doctor",

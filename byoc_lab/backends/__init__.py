@@ -24,6 +24,7 @@ from byoc_lab.backends.registry import (
     names,
     partition,
     register,
+    unregister,
 )
 
 __all__ = [
@@ -35,4 +36,5 @@ __all__ = [
     "names",
     "partition",
     "register",
+    "unregister",
 ]

@@ -19,5 +19,5 @@ def test_the_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
         for block in blocks:
             exec(compile(block, str(PAGE), "exec"), names)
     finally:
-        backends.register("mychip")
+        backends.unregister("mychip")
     assert len(blocks) == 2 and "crashed its process (SIGSEGV)" in capsys.readouterr().out

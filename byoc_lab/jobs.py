@@ -21,10 +21,15 @@ from typing import Any
 
 from byoc_lab.errors import ArgumentError, nearest
 from byoc_lab.lab.checking.guarded import GuardedError, guarded
+from byoc_lab.lab.tracing import trace
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.ir.module import IRModule
 
-FUNCTIONS = ("validate", "bisect", "coverage")
+FUNCTIONS = {
+    "validate": "byoc_lab.lab.checking.validation",
+    "bisect": "byoc_lab.lab.checking.bisection",
+    "coverage": "byoc_lab.lab.checking.coverage",
+}
 TIME_LIMIT = 600.0  # seconds for one job
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TVM_NUM_THREADS")
 Model = Any  # IRModule, path, or a function that gives a module
@@ -52,17 +57,15 @@ class Job:
 
     def run(self) -> Any:
         """The result of the function, here. Raises what it raises."""
-        import byoc_lab
-
         for name in self.imports:
             import_module(name)
         mod = _module(self.model)
-        call = getattr(byoc_lab, self.function)
+        call = getattr(import_module(FUNCTIONS[self.function]), self.function)
         options = dict(self.options)
         if "seed" in inspect.signature(call).parameters:
             options.setdefault("seed", self.seed)
         if self.function == "validate":
-            return call(mod, byoc_lab.trace(mod, self.backend).result, **options)
+            return call(mod, trace(mod, self.backend).result, **options)
         return call(mod, self.backend, **options)
 
     def __str__(self) -> str:
@@ -123,10 +126,10 @@ def many(
     A job that raises an error, crashes its process or does not end is an outcome that says so; the
     others go on. Raises ArgumentError for arguments of another kind.
     """
-    if function not in FUNCTIONS:
-        hint = nearest(function, FUNCTIONS)
+    if not isinstance(function, str) or function not in FUNCTIONS:
+        hint = nearest(str(function), FUNCTIONS)
         raise ArgumentError(
-            f"many: function must be the name of a check, found {function!r}; {hint}"
+            f"many: function must be the name of a check, found {function!r:.80}; {hint}"
         )
     if not time_limit > 0:
         raise ArgumentError(f"many: time_limit must be seconds above 0, found {time_limit!r}")
@@ -205,6 +208,11 @@ def _named(models: Any) -> list[tuple[str, Model]]:
         return list(models.items())
     if isinstance(models, (IRModule, str, PathLike)) or callable(models):
         models = [models]
+    if not isinstance(models, Iterable):
+        raise ArgumentError(
+            f"many: models must be a module, a file, a function that makes a module, or several of "
+            f"these, found {type(models).__name__} {models!r:.80}"
+        )
     return [(_name_of(model, n), model) for n, model in enumerate(models)]
 
 

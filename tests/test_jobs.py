@@ -15,8 +15,8 @@ import pytest
 
 import byoc_lab
 from byoc_lab.errors import ArgumentError
+from byoc_lab.jobs import Job, Outcome, many, outcomes
 from byoc_lab.lab.checking.guarded import Guard, GuardedError
-from byoc_lab.lab.checking.many import Job, Outcome, many, outcomes
 from byoc_lab.relay.analysis.structural import structural_equal
 from tests.lab.checking import jobs
 
