@@ -41,15 +41,17 @@ from byoc_lab.run.executable import LinkedRegion
 class Kernel:
     """One step of a region that was checked.
 
-    node: the value that was compared; call: the operator or composite that computes it. own: the
-    error on the arguments that the kernel got. alone: the same value where the composite around it
-    was compiled by itself, so that nothing outside is fused into it. step, given, got, wanted,
+    node: the value that was compared; call: the operator or composite that computes it; region: the
+    symbol of its region. own: the error on the arguments that the kernel got. alone: the same value
+    where the composite around it was compiled by itself, so that nothing outside is fused into it.
+    step, given, got, wanted,
     tolerance: a function of the step alone, its arguments, and the two results.
     """
 
     call: Call
     node: Expr
     own: Comparison
+    region: str
     alone: bool = False
     step: Function | None = None
     given: tuple[Any, ...] = ()
@@ -156,7 +158,8 @@ class RegionChecker:
             name += ", compiled alone"
         value, tolerance = wanted.outputs[0], wanted.tolerances[0]
         own = compare(name, got, value, tolerance)
-        return Kernel(call, node, own, alone, step, tuple(given), got, value, tolerance)
+        symbol = self.region.symbol
+        return Kernel(call, node, own, symbol, alone, step, tuple(given), got, value, tolerance)
 
     def inside(self, kernel: Kernel) -> list[Kernel]:
         """The operators of a composite, which is compiled alone."""
@@ -192,7 +195,8 @@ class RegionChecker:
         name = f"@{self.region.symbol} up to {step_name(call)}"
         value, tolerance = wanted.outputs[0], wanted.tolerances[0]
         own = compare(name, got, value, tolerance)
-        return Kernel(call, node, own, False, cut, tuple(arguments), got, value, tolerance)
+        symbol, given = self.region.symbol, tuple(arguments)
+        return Kernel(call, node, own, symbol, False, cut, given, got, value, tolerance)
 
     def run(
         self, function: Function, nodes: Sequence[Expr], arguments: Sequence[Any]
