@@ -42,7 +42,6 @@ pytestmark = [
 
 QUICK = [
     ("small", "dropped bias"),
-    ("small", "clip 6 to 5.9"),
     ("small", "leaky slope 0.1 to 0.11"),
     ("int8", "requantize rounding mode"),
     ("int8", "convolution zero point +1"),
@@ -173,6 +172,21 @@ def test_a_repro_of_a_kernel_fails_on_its_own(tmp_path: Path) -> None:
         check=False,
     )
     assert ended.returncode == 1 and "4 of 4 elements are wrong" in ended.stderr, ended.stderr
+
+
+def test_inherited_errors_are_apart_from_own_ones() -> None:
+    """A step after one that is wrong inherits its error, and is right by itself."""
+    x = relay.var("x", shape=(4,))
+    mod = infer_module(IRModule.from_expr(Function([x], relay.exp(relay.tanh(x)))))
+    after = byoc_lab.trace(mod, "dnnl").result
+    values = [np.float32([0.1, -0.5, 1, 2])]
+    right = byoc_lab.validate(mod, build(after), values, detail="operator")
+    assert all(c.inherited < 1e-6 for c in right.operators)
+    exe = build(after, backends={"dnnl": wrong_tanh})
+    first, second = byoc_lab.validate(mod, exe, values, detail="operator").operators
+    assert not first.ok and first.inherited == 0 and first.error > 0.1
+    assert second.ok and second.inherited > 0.1 and second.error < 1e-6
+    assert f"inherited {second.inherited:.2g}" in str(second)
 
 
 def test_bisect_of_clean_kernels_finds_nothing() -> None:

@@ -58,6 +58,7 @@ def test_a_dask_cluster() -> None:
         assert len(client.scheduler_info()["workers"]) == 2  # no worker was lost
 
 
+@pytest.mark.slow
 def test_threads() -> None:
     with ThreadPoolExecutor(3) as threads:
         check(list(many("bisect", models(), executor=threads, time_limit=2.5)))
