@@ -68,9 +68,10 @@ LAYERS = {
     "relay.qnn.transform": "passes",
     "relay.op.contrib.dnnl": "backends",
     "relay.frontend": "importers",
+    "jobs": "errors relay passes lab importers",
     "byoc_lab": (
-        "errors display relay passes run backends relax lab importers transform relay.transform "
-        "relay.qnn.transform relay.op.contrib.dnnl relay.frontend"
+        "errors display relay passes run backends relax lab importers jobs transform "
+        "relay.transform relay.qnn.transform relay.op.contrib.dnnl relay.frontend"
     ),
     "demo": "errors relay passes run backends lab lessons byoc_lab",
     "doctor": "errors run backends lab byoc_lab",

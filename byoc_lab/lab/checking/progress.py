@@ -92,11 +92,9 @@ class _NotebookLine:
         self.handle: Any = None
 
     def show(self, text: str) -> None:
-        from IPython import display
-
         bundle = {"text/plain": text}
         if self.handle is None:
-            show: Any = display.display
+            show: Any = sys.modules["IPython.display"].display  # that of the running kernel
             self.handle = show(bundle, raw=True, display_id=True)
         else:
             self.handle.update(bundle, raw=True)

@@ -69,13 +69,12 @@ def test_a_notebook_has_one_display_that_changes(monkeypatch: pytest.MonkeyPatch
             return Handle()
 
     class IPython:
-        display = Display
-
         @staticmethod
         def get_ipython() -> Any:
             return type("Shell", (), {"kernel": object()})()
 
     monkeypatch.setitem(sys.modules, "IPython", IPython)
+    monkeypatch.setitem(sys.modules, "IPython.display", Display)
     worked(io.StringIO(), monkeypatch)
     assert shown == ["validate: 2 of 9, 2 s, step 2", "validate: 3 of 9, 2 s, step 3", ""]
 
