@@ -36,7 +36,10 @@ GOOD: dict[str, dict[str, Any]] = {
     "fix": {"mod": MODULE},
     "lint": {"mod": MODULE, "rules": None},
     "load_trace": {"path": SAVED},
-    "many": {"function": "coverage", "models": MODULE},
+    "many": {
+        "function": "validate", "models": [MODULE], "backends": ["dnnl"], "seeds": [0],
+        "executor": None, "time_limit": 9.0, "imports": [],
+    },
     "structural_equal": {"lhs": MODULE, "rhs": MODULE},
     "trace": {"mod": MODULE, "pipeline": "dnnl", "era": None, "opt_level": None},
     "validate": {"before": MODULE, "after": MODULE, "inputs": [ARRAY]},

@@ -68,6 +68,7 @@ LAYERS = {
     "relay.qnn.transform": "passes",
     "relay.op.contrib.dnnl": "backends",
     "relay.frontend": "importers",
+    "jobs": "errors relay passes lab importers",
     "byoc_lab": (
         "errors display relay passes run backends relax lab importers jobs transform "
         "relay.transform relay.qnn.transform relay.op.contrib.dnnl relay.frontend"

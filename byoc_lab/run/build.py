@@ -66,16 +66,27 @@ def build(
     mod = Sequential(
         [qnn_transform.Legalize(), qnn_transform.CanonicalizeOps()], name="qnn.Legalize"
     )(infer_module(mod))
-    regions: dict[GlobalVar, LinkedRegion] = {}
-    for gv in external_calls(mod):
-        found = _link(gv, mod[gv], backends or {}, offload, fallback)
-        regions[gv] = found
+    regions = linked_regions(mod, backends, offload=offload, fallback=fallback)
     linked = {mod[gv] for gv, region in regions.items() if region.compiled is not None}
     flat = flattened(mod["main"], mod, keep=lambda function: function in linked)
     modules = {r.symbol: r.module for r in regions.values() if r.module is not None}
     with COMPILING:
         compiled = _compile(to_relax(flat.main, flat.functions), modules, target)
         return Executable(mod, compiled, list(regions.values()))
+
+
+def linked_regions(
+    mod: IRModule,
+    backends: Mapping[str, Codegen | None] | None = None,
+    *,
+    offload: bool = True,
+    fallback: bool = False,
+) -> dict[GlobalVar, LinkedRegion]:
+    """The external functions that @main of a typed module reaches, compiled by their back ends.
+
+    Arguments and errors: as of `build`, which compiles the rest, too.
+    """
+    return {gv: _link(gv, mod[gv], backends or {}, offload, fallback) for gv in external_calls(mod)}
 
 
 def _check_options(params: Any, target: Any, backends: Any) -> None:
@@ -179,4 +190,4 @@ def _compile(relax_module: Any, regions: Mapping[str, Any], target: str) -> Any:
     return compiled
 
 
-__all__ = ["OffloadWarning", "build", "external_calls"]
+__all__ = ["OffloadWarning", "build", "external_calls", "linked_regions"]

@@ -15,6 +15,7 @@ import pytest
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.lab.checking.bisection import Bisection
+from byoc_lab.lab.checking.progress import Moment
 from byoc_lab.passes import named_pipeline
 from byoc_lab.relay import Function, IRModule, nn
 from byoc_lab.relay.ir.expr import Call
@@ -195,3 +196,31 @@ def test_a_long_chain_is_linear() -> None:
     found = byoc_lab.bisect(mod, [planted(fault, 700)])
     assert found.parting is not None
     assert [s.call for s in found.parting.before] == [calls[700]]
+
+
+def test_what_is_below_rounding_is_said_to_be() -> None:
+    """A weight that is off by one unit in the last place, in a layer with others."""
+    x = relay.var("x", shape=(1, 64))
+    w = np.random.default_rng(0).standard_normal((8, 64)).astype(np.float32)
+    mod = infer_module(IRModule.from_expr(Function([x], nn.dense(x, relay.const(w)))))
+
+    def nudge(mod: IRModule) -> IRModule:
+        near = w.copy()
+        near[3, 5] = np.nextafter(near[3, 5], np.float32(9))
+        (param,) = mod["main"].params
+        made = mod.copy()
+        made["main"] = Function([param], nn.dense(param, relay.const(near)))
+        return infer_module(made)
+
+    found = byoc_lab.bisect(mod, [nudge])
+    assert not found.found and found.within_rounding and 0 < found.rounding < 1
+    assert "outputs differ within rounding: by " in str(found)
+    same = byoc_lab.bisect(mod, [lambda mod: mod])
+    assert not same.within_rounding and "within rounding" not in str(same)
+
+
+def test_progress_is_told() -> None:
+    told: list[Moment] = []
+    byoc_lab.bisect(network("small"), "dnnl", progress=told.append)
+    assert [m.done for m in told] == list(range(len(told))) and told[0].work == "bisect"
+    assert any("region @" in m.at for m in told)
