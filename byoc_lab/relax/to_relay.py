@@ -14,10 +14,12 @@ from byoc_lab import relay
 from byoc_lab.errors import BuildError
 from byoc_lab.relax import batch
 from byoc_lab.relax.operators import translated
-from byoc_lab.relax.types import batch_of, name_of, numbers, type_of
+from byoc_lab.relax.types import batch_of, is_known_shape, is_tensor, name_of, numbers, type_of
 from byoc_lab.relay.ir.expr import Expr, Function, Tuple
 from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.tvm_runtime import import_tvm
+
+BATCHED = "batch"
 
 
 def to_relay(function: Any) -> tuple[Function, str]:
@@ -31,6 +33,39 @@ def to_relay(function: Any) -> tuple[Function, str]:
     made = infer_expr(Function(params, body))
     assert isinstance(made, Function)
     return made, symbol
+
+
+def call_to_relay(call: Any) -> Function:
+    """A call of a Relax operator in Relay, typed, its tensors as parameters; the names of those of
+    an unknown batch begin with BATCHED.
+
+    Raises BuildError for what has no counterpart, and what type inference raises.
+    """
+    relax = import_tvm().relax
+    unknown: list[Any] = []
+
+    def operand(n: int, arg: Any) -> Any:
+        if isinstance(arg, relax.Tuple):
+            found = numbers(arg)
+            return Tuple([operand(n, f) for f in arg.fields]) if found is None else found
+        try:
+            ty, sizes = type_of(arg), batch_of(arg)
+        except AttributeError:
+            return arg  # a number
+        except BuildError:
+            if is_tensor(arg) or not is_known_shape(arg):
+                raise
+            return arg
+        unknown.extend(sizes)
+        return relay.var(f"{BATCHED if sizes else 'x'}{n}", ty)
+
+    made = translated(call, [operand(n, arg) for n, arg in enumerate(call.args)])
+    typed = infer_expr(Function(relay.analysis.free_vars(made), made))
+    batch.check_one_batch(unknown)
+    if unknown:
+        type_of(call)  # the batch is in front of the result too
+    assert isinstance(typed, Function)
+    return typed
 
 
 class _RelaxReader:
