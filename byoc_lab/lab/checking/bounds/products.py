@@ -27,7 +27,7 @@ import numpy as np
 from byoc_lab.lab.checking.bounds.step import Array, Step
 from byoc_lab.relay.ir.layout import Layout
 
-CHUNKS = 8  # the number of partial sums that are computed
+CHUNKS = 4  # the number of partial sums that are computed
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ import numpy as np
 from byoc_lab.lab.checking.bounds.error import ANYTHING, EXACT, REACH, Error, full
 from byoc_lab.lab.checking.bounds.normalizations import NORMALIZATIONS, normalization, variance
 from byoc_lab.lab.checking.bounds.products import along_axis
-from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, flat
+from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, flat, hypot
 from byoc_lab.relay.op.framework.registry import OpPattern
 
 
@@ -257,13 +257,13 @@ def _sum(step: Step, errors: list[Any]) -> list[Error]:
     a, b = errors
     vector = along_axis(step, full(b.sigma, step.args[1]))
     jump = a.jump + along_axis(step, full(b.jump, step.args[1])) if np.any(b.jump) else a.jump
-    return [Error(full(np.hypot(a.sigma, vector), step.value), full(jump, step.value))]
+    return [Error(full(hypot(a.sigma, vector), step.value), full(jump, step.value))]
 
 
 def _product(step: Step, errors: list[Any]) -> list[Error]:
     (x, y), (ex, ey) = step.args, errors
     x, y = np.abs(x), np.abs(y)
-    sigma = np.hypot(x * ey.sigma, y * ex.sigma)
+    sigma = hypot(x * ey.sigma, y * ex.sigma)
     jump: Any = 0.0
     if np.any(ex.jump) or np.any(ey.jump):
         far, wide = x + REACH * ex.sigma, y + REACH * ey.sigma

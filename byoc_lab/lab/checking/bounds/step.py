@@ -70,6 +70,12 @@ def rounding_deviation(dtype: str) -> float:
     return UNIT_ROUNDOFF.get(dtype, 0.0) / sqrt(3)
 
 
+def hypot(a: Any, b: Any) -> Array:
+    """The square root of a ** 2 + b ** 2. NumPy's own is slow, and right where squares overflow, as
+    those of numbers of float32 never do in float64."""
+    return np.asarray(np.sqrt(a * a + b * b))
+
+
 def flat(value: Any) -> tuple[Any, ...]:
     """What a nested tuple holds, in order."""
     found: list[Any] = []

@@ -19,7 +19,7 @@ from byoc_lab.lab.checking.bounds.error import EXACT, Error, full
 from byoc_lab.lab.checking.bounds.products import Sum
 from byoc_lab.lab.checking.bounds.propagation import measured_jumps, propagated
 from byoc_lab.lab.checking.bounds.rounding import rounding
-from byoc_lab.lab.checking.bounds.step import Array, Step, flat, rounding_deviation
+from byoc_lab.lab.checking.bounds.step import Array, Step, flat, hypot, rounding_deviation
 from byoc_lab.lab.checking.bounds.undecided import denormal, rounded_steps, undecided
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Var
 from byoc_lab.relay.ir.module import IRModule
@@ -337,7 +337,7 @@ def _joined(value: Array, own: Error, inherited: Error) -> Error:
         return inherited
     if inherited.exact:
         return own
-    return Error(np.hypot(own.sigma, inherited.sigma), own.jump + inherited.jump)
+    return Error(hypot(own.sigma, inherited.sigma), own.jump + inherited.jump)
 
 
 def calibrated(value: Array, error: Error, samples: Sequence[Array]) -> Error:
