@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from byoc_lab.errors import ArgumentError, BuildError, NativeExtensionError, UnknownNameError
@@ -14,7 +15,7 @@ from byoc_lab.relay.ir.expr import Function, GlobalVar
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
-from byoc_lab.run.backends import Codegen, CompiledRegion, get_backend
+from byoc_lab.run.backends import Codegen, CompiledRegion, backend_names, get_backend
 from byoc_lab.run.executable import Executable, LinkedRegion, is_external
 from byoc_lab.run.inline import flattened
 from byoc_lab.run.inputs import checked_module
@@ -66,10 +67,7 @@ def build(
     mod = Sequential(
         [qnn_transform.Legalize(), qnn_transform.CanonicalizeOps()], name="qnn.Legalize"
     )(infer_module(mod))
-    regions: dict[GlobalVar, LinkedRegion] = {}
-    for gv in external_calls(mod):
-        found = _link(gv, mod[gv], backends or {}, offload, fallback)
-        regions[gv] = found
+    regions = _link_all(mod, backends or {}, offload, fallback)
     linked = {mod[gv] for gv, region in regions.items() if region.compiled is not None}
     flat = flattened(mod["main"], mod, keep=lambda function: function in linked)
     modules = {r.symbol: r.module for r in regions.values() if r.module is not None}
@@ -113,6 +111,32 @@ def external_calls(mod: IRModule) -> list[GlobalVar]:
                 else:
                     todo.append(mod[gv])
     return list(found)
+
+
+def _link_all(
+    mod: IRModule, backends: Mapping[str, Codegen | None], offload: bool, fallback: bool
+) -> dict[GlobalVar, LinkedRegion]:
+    """The regions of a module, compiled. Those of code generators with `concurrent` set are
+    compiled at the same time."""
+
+    def link(gv: GlobalVar) -> LinkedRegion:
+        return _link(gv, mod[gv], backends, offload, fallback)
+
+    called = external_calls(mod)
+    with ThreadPoolExecutor() as pool:
+        try:
+            started = {gv: pool.submit(link, gv) for gv in called if _concurrent(mod[gv], backends)}
+            return {gv: started[gv].result() if gv in started else link(gv) for gv in called}
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _concurrent(function: Function, backends: Mapping[str, Codegen | None]) -> bool:
+    compiler = str(function.attrs["Compiler"])
+    if compiler not in backends and compiler not in backend_names():
+        return False  # an error, in its turn
+    return getattr(backends.get(compiler) or get_backend(compiler), "concurrent", False)
 
 
 def _link(
