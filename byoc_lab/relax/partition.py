@@ -9,15 +9,9 @@ from byoc_lab import relay
 from byoc_lab.backends.dnnl.operators import why_not
 from byoc_lab.errors import BuildError, ByocLabError
 from byoc_lab.relax import batch
+from byoc_lab.relax.operators import OPERATORS, translated
 from byoc_lab.relax.registration import register_codegen
-from byoc_lab.relax.to_relay import (
-    OPERATORS,
-    batch_of,
-    is_known_shape,
-    is_tensor,
-    translated,
-    type_of,
-)
+from byoc_lab.relax.types import batch_of, is_known_shape, is_tensor, numbers, type_of
 from byoc_lab.relay.ir.expr import Call, Function, Op
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_expr
@@ -56,7 +50,8 @@ def why_not_relax(call: Any) -> str | None:
 
     def operand(n: int, arg: Any) -> Any:
         if isinstance(arg, tvm.relax.Tuple):
-            return relay.Tuple([operand(n, field) for field in arg.fields])
+            found = numbers(arg)
+            return relay.Tuple([operand(n, f) for f in arg.fields]) if found is None else found
         try:
             ty, sizes = type_of(arg), batch_of(arg)
         except AttributeError:

@@ -28,7 +28,7 @@ from byoc_lab.lab.checking.bounds.uncertain import (
 from byoc_lab.relay.ir.expr import Call, Function, Var
 from byoc_lab.relay.ir.module import IRModule
 
-SAMPLES = 4
+SAMPLES = 2
 CHANCE = 1e-3  # that samples of errors as derived look larger than derived
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from byoc_lab.errors import ArgumentError, InputError, ValidationError
-from byoc_lab.lab.checking.bounds.step import flat
+from byoc_lab.lab.checking.bounds.step import Array, flat
 from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, RegionCall, narrowed, observe
 from byoc_lab.lab.checking.comparison import Comparison, compare
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
@@ -17,7 +17,7 @@ from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.build import build
-from byoc_lab.run.executable import Executable, LinkedRegion
+from byoc_lab.run.executable import Executable
 from byoc_lab.run.inputs import bind_inputs, checked_module
 
 DETAILS = ("region", "operator")
@@ -102,18 +102,17 @@ class _Checker:
         for n, group in enumerate(zip(got, wanted.outputs, wanted.tolerances, strict=True)):
             name = f"output {n}" if len(got) > 1 else "output"
             self.outputs.append(compare(name, *group))
-        for call in self.calls(inputs):
-            self.check_region(self.linked[call.symbol], call)
+        if self.linked:
+            mod = self.exe.mod
+            values = bind_inputs(mod["main"], inputs)
+            observe(mod["main"], values, mod, EXACT_RUN, keep=False, regions=self.check_region)
 
-    def calls(self, inputs: Inputs) -> Iterator[RegionCall]:
-        """The calls of compiled regions, with the reference's values."""
-        if not self.linked:
-            return
-        mod = self.exe.mod
-        run = observe(mod["main"], bind_inputs(mod["main"], inputs), mod, EXACT_RUN, keep=False)
-        yield from (call for call in run.regions if call.symbol in self.linked)
-
-    def check_region(self, region: LinkedRegion, call: RegionCall) -> None:
+    def check_region(self, call: RegionCall) -> tuple[Array, ...] | None:
+        """Check a region on the reference's values of its arguments, rounded as the module has
+        them; gives the reference's results."""
+        region = self.linked.get(call.symbol)
+        if region is None:
+            return None
         assert region.compiled is not None
         self.reached.add(region.symbol)
         arguments = [narrowed(a) for a in call.arguments]
@@ -135,6 +134,7 @@ class _Checker:
             checker = RegionChecker(region, self.exe.mod, **self.options)
             self.kernels += checker.kernels(arguments, not all(c.ok for c in compared))
             self.notes.update(dict.fromkeys(checker.notes))
+        return wanted.outputs
 
     def report(self, inputs: list[str]) -> Report:
         regions = worst_of(self.regions)

@@ -13,7 +13,7 @@ import byoc_lab
 from byoc_lab import relay
 from byoc_lab.backends.dnnl import native
 from byoc_lab.lab.checking.bounds.step import flat
-from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, narrowed, observe
+from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, RegionCall, narrowed, observe
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
@@ -70,16 +70,19 @@ def largest_change(name: str, symbol: str, faulty: Executable) -> float:
     wrong = {r.symbol: r.compiled for r in faulty.linked}[symbol]
     assert right is not None and wrong is not None
     largest = 0.0
+
+    def compared(call: RegionCall) -> None:
+        nonlocal largest
+        if call.symbol == symbol:
+            arguments = flat(narrowed(call.arguments))
+            for a, b in zip(right(*arguments), wrong(*arguments), strict=True):
+                off = np.abs(a.astype(float) - b.astype(float))
+                largest = max(largest, float(np.max(off) / (np.max(np.abs(a)) or 1)))
+
     for kind in SETS:
         inputs = example_inputs(before["main"], kind, 0)
-        main = after["main"]
-        run = observe(main, bind_inputs(main, inputs), after, EXACT_RUN, keep=False)
-        for call in run.regions:
-            if call.symbol == symbol:
-                arguments = flat(narrowed(call.arguments))
-                for a, b in zip(right(*arguments), wrong(*arguments), strict=True):
-                    off = np.abs(a.astype(float) - b.astype(float))
-                    largest = max(largest, float(np.max(off) / (np.max(np.abs(a)) or 1)))
+        values = bind_inputs(after["main"], inputs)
+        observe(after["main"], values, after, EXACT_RUN, keep=False, regions=compared)
     return largest
 
 

@@ -22,7 +22,8 @@ import numpy as np
 
 from byoc_lab.lab.checking.bounds.error import ANYTHING, EXACT, REACH, Error, full
 from byoc_lab.lab.checking.bounds.normalizations import NORMALIZATIONS, normalization, variance
-from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, flat
+from byoc_lab.lab.checking.bounds.products import along_axis
+from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, flat, hypot
 from byoc_lab.relay.op.framework.registry import OpPattern
 
 
@@ -166,7 +167,7 @@ def _undecided_results(step: Step, errors: list[Any]) -> list[Array]:
         return replace
 
     whole = any(a.dtype.kind != "f" for a in flat(tuple(step.args)))
-    numbers = (0, 1, -1) if whole else (0.0, 1.0, -1.0, ANYTHING, -ANYTHING)
+    numbers = (0, 1, -1) if whole else (0.0, 1.0, -1.0, np.inf, -np.inf)
     for first in range(len(numbers)):
         args = [
             _mapped(replaced(numbers[(first + n) % len(numbers)]), a, e)
@@ -228,18 +229,77 @@ def _bilinear(step: Step, errors: list[Any]) -> list[Error]:
         x, w = _centred(x, rest[0]), _centred(w, rest[1])
         rest = [np.zeros_like(r) if n < 2 else r for n, r in enumerate(rest)]
     x, w = np.abs(x.astype(np.float64)), np.abs(w.astype(np.float64))
-    parts = []
-    for part in ("sigma", "jump"):
-        # Jumps of neighbours may agree (ties that go the same way), so they add up in full.
-        power, root = (np.square, np.sqrt) if part == "sigma" else (np.asarray, np.asarray)
-        dx, dw = (power(full(getattr(e, part), v)) for e, v in ((ex, x), (ew, w)))
-        total: Any = 0.0
-        if np.any(dx):
-            total = total + step.again(dx, power(w) + dw, *rest)
-        if np.any(dw):
-            total = total + step.again(power(x), dw, *rest)
-        parts.append(root(np.abs(np.asarray(total, np.float64))))
-    return [Error(*parts)]
+    plain = not rest
+    total: Any = 0.0
+    if np.any(ex.sigma):
+        total = _products(step, np.square(full(ex.sigma, x)), np.square(w), rest)
+    if ew.relative and plain:
+        total = total + ew.relative**2 * step.squares
+    elif np.any(ew.sigma):
+        total = total + _products(step, np.square(x), np.square(full(ew.sigma, w)), rest)
+    # Jumps of neighbours may agree (ties that go the same way), so they add up in full.
+    jump: Any = 0.0
+    dx, dw = full(ex.jump, x), full(ew.jump, w)
+    if np.any(dx):
+        jump = np.asarray(step.again(dx, w + dw + REACH * full(ew.sigma, w), *rest), np.float64)
+    if np.any(dw):
+        jump = jump + np.asarray(step.again(x, dw, *rest), np.float64)
+    return [Error(np.sqrt(np.abs(total)), np.abs(jump))]
+
+
+def _products(step: Step, x: Array, w: Array, rest: list[Any]) -> Array:
+    """Sums of products of positive numbers; in integers for operators with zero points."""
+    return np.asarray(step.positive(x, w) if not rest else step.again(x, w, *rest), np.float64)
+
+
+def _sum(step: Step, errors: list[Any]) -> list[Error]:
+    """The sum of two arguments, or their difference."""
+    a, b = errors
+    vector = along_axis(step, full(b.sigma, step.args[1]))
+    jump = a.jump + along_axis(step, full(b.jump, step.args[1])) if np.any(b.jump) else a.jump
+    return [Error(full(hypot(a.sigma, vector), step.value), full(jump, step.value))]
+
+
+def _product(step: Step, errors: list[Any]) -> list[Error]:
+    (x, y), (ex, ey) = step.args, errors
+    x, y = np.abs(x), np.abs(y)
+    sigma = hypot(x * ey.sigma, y * ex.sigma)
+    jump: Any = 0.0
+    if np.any(ex.jump) or np.any(ey.jump):
+        far, wide = x + REACH * ex.sigma, y + REACH * ey.sigma
+        jump = far * ey.jump + wide * ex.jump + ex.jump * ey.jump
+    return [Error(sigma, jump)]
+
+
+def _relu(step: Step, errors: list[Any]) -> list[Error]:
+    (x,), (error,) = step.args, errors
+    if np.any(np.isinf(error.jump)):
+        return _interval(step, errors)
+    sigma, jump = (np.clip(x + r, 0, r) for r in (REACH * error.sigma, error.jump))
+    return [Error(sigma / REACH, jump)]
+
+
+def _batch_norm(step: Step, errors: list[Any]) -> list[Error]:
+    """Inference, a line in its data."""
+    if any(np.any(e.jump) for e in errors[1:]):
+        return _interval(step, errors)
+    x, error = step.args[0], errors[0]
+    gamma, _, mean, variance = (along_axis(step, v) for v in step.args[1:])
+    dgamma, dbeta, dmean, dvariance = (
+        along_axis(step, full(e.sigma, v)) for e, v in zip(errors[1:], step.args[1:], strict=True)
+    )
+    if not step.attrs.scale:
+        gamma, dgamma = np.ones_like(gamma), np.zeros_like(dgamma)
+    if not step.attrs.center:
+        dbeta = np.zeros_like(dbeta)
+    s = np.sqrt(variance + step.attrs.epsilon)
+    scale = np.abs(gamma) / s
+    slope = np.square(dgamma / s) + np.square(scale * dvariance / (2 * np.square(s)))
+    sigma = np.square(x - mean)
+    sigma *= slope
+    sigma += np.square(scale * error.sigma) + np.square(dbeta) + np.square(scale * dmean)
+    rest = [Error(e.sigma, e.jump) for e in errors[3:]]
+    return [Error(np.sqrt(sigma), scale * error.jump), *rest]
 
 
 def _in_range(value: Array, error: Error) -> Error:
@@ -353,12 +413,16 @@ RULES: dict[str, Rule] = {
          "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d"),
         _mean,
     ),
+    **dict.fromkeys(("add", "subtract", "nn.bias_add"), _sum),
+    "multiply": _product,
+    "nn.relu": _relu,
+    "nn.batch_norm": _batch_norm,
     **dict.fromkeys(NORMALIZATIONS, normalization),
     "variance": variance,
     **dict.fromkeys(
         ("max", "min", "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.global_max_pool2d",
          "nn.adaptive_max_pool1d", "nn.adaptive_max_pool2d", "nn.adaptive_max_pool3d", "all", "any",
-         "nn.batch_norm", "sort"),
+         "sort"),
         _interval,
     ),
     **dict.fromkeys(

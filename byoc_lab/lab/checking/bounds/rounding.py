@@ -28,7 +28,14 @@ from byoc_lab.lab.checking.bounds.products import (
     beginning_of_batch_norm,
     summed,
 )
-from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, flat, rounding_deviation
+from byoc_lab.lab.checking.bounds.step import (
+    UNIT_ROUNDOFF,
+    Array,
+    Step,
+    flat,
+    hypot,
+    rounding_deviation,
+)
 
 LOG_UNITS = 20.0  # error of log near 1, in units of u / sqrt(3)
 # Errors of functions in units of u / sqrt(3), so that 8.7 times these is twice what was measured of
@@ -79,7 +86,7 @@ def _log(step: Step) -> Array:
 
 
 def _addition(step: Step) -> Any:
-    return np.hypot(np.abs(step.value), beginning(step))
+    return hypot(np.abs(step.value), beginning(step))
 
 
 def _batch_norm(step: Step) -> Any:
@@ -88,7 +95,7 @@ def _batch_norm(step: Step) -> Any:
     scale = np.abs(gamma if step.attrs.scale else 1) / np.sqrt(variance + step.attrs.epsilon)
     shift = np.abs(beta) if step.attrs.center else 0.0
     own = 2 * (scale * (np.abs(x) + np.abs(mean)) + shift)
-    return np.hypot(own, beginning_of_batch_norm(step)), 0.0, 0.0
+    return hypot(own, beginning_of_batch_norm(step)), 0.0, 0.0
 
 
 def _backward_stable(step: Step) -> Any:
