@@ -123,9 +123,12 @@ def _link_all(
         return _link(gv, mod[gv], backends, offload, fallback)
 
     called = external_calls(mod)
+    together = [gv for gv in called if offload and _concurrent(mod[gv], backends)]
+    if len(together) < 2:
+        return {gv: link(gv) for gv in called}
     with ThreadPoolExecutor() as pool:
         try:
-            started = {gv: pool.submit(link, gv) for gv in called if _concurrent(mod[gv], backends)}
+            started = {gv: pool.submit(link, gv) for gv in together}
             return {gv: started[gv].result() if gv in started else link(gv) for gv in called}
         except BaseException:
             pool.shutdown(cancel_futures=True)
