@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from byoc_lab.backends.child_process import TIME_LIMIT
+from byoc_lab.backends.isolation import isolated as isolated_codegen
 from byoc_lab.errors import ArgumentError, PassError, UnknownNameError, nearest
 from byoc_lab.passes.byoc.annotate_target import BEYOND_TVM, AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
@@ -88,6 +90,8 @@ def register(
     codegen: Codegen | None = None,
     compiles: Callable[[Call], str | None] | None = None,
     pipeline: Callable[[], Sequence[Pass]] | None = None,
+    isolated: bool = False,
+    time_limit: float = TIME_LIMIT,
 ) -> Backend:
     """Register a back end; registering a name again replaces the earlier one.
 
@@ -105,6 +109,8 @@ def register(
         None; for back ends that also compile what `supports` leaves to the host.
     pipeline: the passes from a plain module to a partitioned one; by default the usual five.
         `named_pipeline(name)` gives them.
+    isolated: each call of a region runs in a process of its own, so that a crash, or a call of more
+        than `time_limit` seconds, is a RegionError (see `isolation.isolated`).
 
     Raises PassError for a pattern of another name, UnknownNameError for an unknown operator.
     """
@@ -136,6 +142,8 @@ def register(
                 f"{type(predicate).__name__} {predicate!r:.80}"
             )
     operators = {n: Op.get(n) for n in predicates}
+    if isolated and codegen is not None:
+        codegen = isolated_codegen(codegen, time_limit)
     backend = Backend(name, table, dict(predicates), codegen, compiles)
     if name in _registered:
         unregister(name)
