@@ -29,7 +29,7 @@ def @main(%x: Tensor[(1, 8), float32]) {
 def wrong_clip() -> Iterator[str]:
     register_pipeline("wrong clip", lambda: [planted(FAULTS["clip 6 to 5.9"], 0)])
     yield "wrong clip"
-    del pipelines._pipelines["wrong clip"]
+    pipelines.unregister_pipeline("wrong clip")
 
 
 def test_nothing_is_found(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
