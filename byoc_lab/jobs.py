@@ -132,9 +132,9 @@ def many(
     others go on. Raises ArgumentError for arguments of another kind.
     """
     if not isinstance(function, str) or function not in FUNCTIONS:
-        hint = nearest(function, FUNCTIONS)
+        hint = nearest(str(function), FUNCTIONS)
         raise ArgumentError(
-            f"many: function must be the name of a check, found {function!r}; {hint}"
+            f"many: function must be the name of a check, found {function!r:.80}; {hint}"
         )
     if not isinstance(time_limit, (int, float)) or not time_limit > 0:
         raise ArgumentError(f"many: time_limit must be seconds above 0, found {time_limit!r}")

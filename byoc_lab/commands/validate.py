@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from byoc_lab.commands.shared import INPUT, INPUTS, NO, OK, read_arrays, read_module
+from byoc_lab.terminal import Progress
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,9 +35,13 @@ def run(options: argparse.Namespace) -> int:
     """0 if the numbers are right, else 1."""
     from byoc_lab import trace, validate
 
-    mod = read_module(options.model)
-    inputs = None if options.inputs is None else read_arrays(options.inputs)
-    result = trace(mod, options.pipeline).result
+    with Progress() as progress:
+        progress(f"reading {options.model}")
+        mod = read_module(options.model)
+        inputs = None if options.inputs is None else read_arrays(options.inputs)
+        result = trace(
+            mod, options.pipeline, progress=lambda name: progress(f"running {name}")
+        ).result
     report = validate(mod, result, inputs, detail=options.detail, seed=options.seed)
     print(report.to_json() if options.format == "json" else report)
     if options.figure:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from byoc_lab.errors import ArgumentError, BuildError, NativeExtensionError, UnknownNameError
@@ -14,7 +15,7 @@ from byoc_lab.relay.ir.expr import Function, GlobalVar
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
-from byoc_lab.run.backends import Codegen, CompiledRegion, get_backend
+from byoc_lab.run.backends import Codegen, CompiledRegion, backend_names, get_backend
 from byoc_lab.run.executable import Executable, LinkedRegion, is_external
 from byoc_lab.run.inline import flattened
 from byoc_lab.run.inputs import checked_module
@@ -84,9 +85,25 @@ def linked_regions(
 ) -> dict[GlobalVar, LinkedRegion]:
     """The external functions that @main of a typed module reaches, compiled by their back ends.
 
-    Arguments and errors: as of `build`, which compiles the rest, too.
+    Arguments and errors: as of `build`, which compiles the rest, too. Regions of code generators
+    with `concurrent` set are compiled at the same time.
     """
-    return {gv: _link(gv, mod[gv], backends or {}, offload, fallback) for gv in external_calls(mod)}
+    given = backends or {}
+
+    def link(gv: GlobalVar) -> LinkedRegion:
+        return _link(gv, mod[gv], given, offload, fallback)
+
+    called = external_calls(mod)
+    together = [gv for gv in called if offload and _concurrent(mod[gv], given)]
+    if len(together) < 2:
+        return {gv: link(gv) for gv in called}
+    with ThreadPoolExecutor() as pool:
+        try:
+            started = {gv: pool.submit(link, gv) for gv in together}
+            return {gv: started[gv].result() if gv in started else link(gv) for gv in called}
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _check_options(params: Any, target: Any, backends: Any) -> None:
@@ -124,6 +141,13 @@ def external_calls(mod: IRModule) -> list[GlobalVar]:
                 else:
                     todo.append(mod[gv])
     return list(found)
+
+
+def _concurrent(function: Function, backends: Mapping[str, Codegen | None]) -> bool:
+    compiler = str(function.attrs["Compiler"])
+    if compiler not in backends and compiler not in backend_names():
+        return False  # an error, in its turn
+    return getattr(backends.get(compiler) or get_backend(compiler), "concurrent", False)
 
 
 def _link(

@@ -40,8 +40,10 @@ from byoc_lab.relay.op.framework.registry import OpPattern
 
 LOG_UNITS = 20.0  # error of log near 1, in units of u / sqrt(3)
 # Errors of functions in units of u / sqrt(3), so that 8.7 times these is twice what was measured of
-# oneDNN's kernels and of the host's code: exp and sigmoid are up to 6.1 u off, erf and rsqrt 1.5 u.
+# oneDNN's kernels and of the host's code: exp and sigmoid are up to 6.1 u off, rsqrt 1.5 u, and erf
+# 12.2 u, as oneDNN computes it in gelu.
 EXP_UNITS = 2.5
+ERF_UNITS = 5.0
 FUNCTION_UNITS = 1.0
 
 
@@ -215,7 +217,8 @@ RULES: dict[str, RoundingRule] = {
     **dict.fromkeys(("add", "subtract", "nn.bias_add"), _addition),
     "qnn.dequantize": _rounded(2),
     **dict.fromkeys(("exp", "sigmoid"), _rounded(EXP_UNITS)),
-    **dict.fromkeys(("erf", "rsqrt"), _rounded(FUNCTION_UNITS)),
+    "erf": _rounded(ERF_UNITS),
+    "rsqrt": _rounded(FUNCTION_UNITS),
     **dict.fromkeys(
         (
             "nn.relu", "abs", "negative", "copy", "maximum", "minimum", "max", "min", "floor",
