@@ -32,7 +32,7 @@ def wrong_clip() -> Iterator[str]:
     made = module_pass(lambda mod, context: fault(mod), opt_level=0, name="faulty_pass")
     register_pipeline("wrong clip", lambda: [made])
     yield "wrong clip"
-    del pipelines._pipelines["wrong clip"]
+    pipelines.unregister_pipeline("wrong clip")
 
 
 def test_nothing_is_found(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
