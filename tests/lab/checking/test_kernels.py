@@ -17,6 +17,7 @@ import pytest
 
 import byoc_lab
 from byoc_lab import relay
+from byoc_lab.backends import PythonRegion
 from byoc_lab.backends.dnnl import native
 from byoc_lab.lab.checking.bounds.step import flat
 from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, RegionCall, narrowed, observe
@@ -24,12 +25,13 @@ from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.kernels import region_values
 from byoc_lab.lab.checking.regions import RegionChecks
 from byoc_lab.lab.checking.report import worst_of
-from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.expr import Call, Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_module
-from byoc_lab.run import build
+from byoc_lab.run import build, evaluate
 from byoc_lab.run.build import linked_regions
 from byoc_lab.run.inputs import bind_inputs
+from tests.lab.checking.faults import planted
 from tests.lab.checking.kernel_faults import (
     KERNEL_FAULTS,
     faulty_codegen,
@@ -187,6 +189,27 @@ def test_a_repro_of_a_kernel_fails_on_its_own(tmp_path: Path) -> None:
         check=False,
     )
     assert ended.returncode == 1 and "4 of 4 elements are wrong" in ended.stderr, ended.stderr
+
+
+def python_codegen(function: Function, symbol: str) -> PythonRegion:
+    """A back end in Python: the reference in float32, with a sigmoid for each tanh."""
+
+    def fn(*arrays: np.ndarray) -> Any:
+        return evaluate(planted(wrong, 0)(IRModule.from_expr(bare)), arrays).value
+
+    def wrong(call: Call) -> relay.Expr | None:
+        return relay.sigmoid(call.args[0]) if call.is_op("tanh") else None
+
+    bare = Function(function.params, function.body)
+    return PythonRegion(fn)
+
+
+def test_a_back_end_in_python() -> None:
+    x = relay.var("x", shape=(4,))
+    mod = infer_module(IRModule.from_expr(Function([x], relay.exp(relay.tanh(relay.nn.relu(x))))))
+    found = byoc_lab.bisect(mod, backends={"dnnl": python_codegen})
+    assert found.call is not None and found.call.is_op("tanh"), str(found)
+    assert found.stage == "code generation of dnnl"
 
 
 def test_inherited_errors_are_apart_from_own_ones() -> None:
