@@ -192,12 +192,19 @@ def _concatenate(parts: Expr, axis: int) -> Expr:
     return relay_call("concatenate", list(parts.fields), axis=axis)
 
 
-def _unary(name: str) -> Translation:
+def unary(name: str) -> Translation:
     return lambda call, x: relay_call(name, x)
 
 
-def _binary(name: str) -> Translation:
-    return lambda call, a, b: relay_call(name, a, b)
+def binary(name: str) -> Translation:
+    return lambda call, a, b: relay_call(name, _tensor(call, a), _tensor(call, b))
+
+
+def _tensor(call: Any, operand: Any) -> Expr:
+    """An operand; a number as a constant of the result's dtype."""
+    if isinstance(operand, Expr):
+        return operand
+    return relay.const(np.asarray(number(operand), type_of(call).dtype))
 
 
 def axes_of(values: Any, rank: int) -> list[int]:
@@ -209,12 +216,12 @@ OPERATORS: Mapping[str, Translation] = {
     **{f"nn.conv{n}d_transpose": _conv(f"nn.conv{n}d_transpose") for n in (1, 2)},
     **{f"nn.max_pool{n}d": _pool(f"nn.max_pool{n}d") for n in (1, 2, 3)},
     **{f"nn.avg_pool{n}d": _pool(f"nn.avg_pool{n}d") for n in (1, 2, 3)},
-    **{name: _unary(name) for name in ("nn.relu", "abs", "exp", "log", "sqrt", "tanh", "sigmoid")},
+    **{name: unary(name) for name in ("nn.relu", "abs", "exp", "log", "sqrt", "tanh", "sigmoid")},
     **{
-        name: _binary(name)
+        name: binary(name)
         for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum")
     },
-    "round": _unary("round"),
+    "round": unary("round"),
     "nn.adaptive_avg_pool2d": _adaptive_avg_pool2d,
     "mean": _mean,
     "nn.gelu": _gelu,
