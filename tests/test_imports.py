@@ -68,13 +68,14 @@ LAYERS = {
     "relay.qnn.transform": "passes",
     "relay.op.contrib.dnnl": "backends",
     "relay.frontend": "importers",
+    "jobs": "errors relay passes lab importers",
     "byoc_lab": (
-        "errors display relay passes run backends relax lab importers transform relay.transform "
-        "relay.qnn.transform relay.op.contrib.dnnl relay.frontend"
+        "errors display relay passes run backends relax lab importers jobs transform "
+        "relay.transform relay.qnn.transform relay.op.contrib.dnnl relay.frontend"
     ),
     "demo": "errors relay passes run backends lab lessons byoc_lab",
     "doctor": "errors run backends lab byoc_lab",
-    "commands": "errors files relay lab importers lessons byoc_lab demo doctor",
+    "commands": "errors files terminal relay lab importers lessons byoc_lab demo doctor",
     "cli": "errors commands terminal",
     "compat": "errors display relay passes run backends lab importers transform byoc_lab",
 }
