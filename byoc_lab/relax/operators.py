@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from math import prod, sqrt
 from typing import Any
 
@@ -192,6 +193,34 @@ def _concatenate(parts: Expr, axis: int) -> Expr:
     return relay_call("concatenate", list(parts.fields), axis=axis)
 
 
+def _split(call: Any, data: Expr) -> Expr:
+    """As a slice for each part."""
+    shape = type_of(call.args[0]).concrete_shape
+    axis = int(call.attrs.axis) % len(shape)
+    parts = call.attrs.indices_or_sections
+    if hasattr(parts, "__iter__"):
+        borders = ints(parts)
+    else:
+        size = -(-shape[axis] // int(number(parts)))
+        borders = [size * n for n in range(1, int(number(parts)))]
+    # As Python's slices: a border behind the end is the end.
+    edges = [min(edge, shape[axis]) for edge in (0, *borders, shape[axis])]
+    return Tuple([_slice(data, [axis], [a], [b], [1]) for a, b in pairwise(edges)])
+
+
+def _strided_slice(call: Any, data: Expr, axes: Any, begin: Any, end: Any, *steps: Any) -> Expr:
+    lists = [axes, begin, end, *steps]
+    if not all(isinstance(each, list) for each in lists):
+        raise BuildError("DNNL slices between numbers that are known, found others")
+    (step,) = steps or ([1] * len(axes),)
+    # Relax's ends of a negative step are as NumPy's; the shape says what it made of them.
+    return _slice(data, axes, begin, end, step)
+
+
+def _slice(data: Expr, axes: list[int], begin: list[int], end: list[int], step: list[int]) -> Expr:
+    return relay_call("strided_slice", data, begin=begin, end=end, strides=step, axes=axes)
+
+
 def unary(name: str) -> Translation:
     return lambda call, x: relay_call(name, x)
 
@@ -241,6 +270,8 @@ OPERATORS: Mapping[str, Translation] = {
         for name in ("flatten", "squeeze", "expand_dims")
     },
     "broadcast_to": _broadcast_to,
+    "split": _split,
+    "strided_slice": _strided_slice,
     "nn.prelu": _prelu,
     "nn.group_norm": _group_norm,
     "nn.instance_norm": _instance_norm,
