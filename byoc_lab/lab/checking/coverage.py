@@ -112,9 +112,9 @@ class Coverage:
         lines += [
             f"  @{r.symbol}: {r.operators} operators, {_count(r.flops)} FLOP, "
             f"{_count(r.bytes)} bytes in and out"
-            for r in self.regions[:SHOWN]
+            for r in sorted(self.regions, key=lambda r: -(r.flops or 0))[:SHOWN]
         ]
-        lines += _rest(len(self.regions), "regions")
+        lines += _rest(len(self.regions), "regions, of less work")
         lines += [f"  on the host, {group}" for group in self.host]
         if self.tried is not None:
             lines += [f"  with {c}" for c in self.tried] or ["  no change that was tried matters"]
