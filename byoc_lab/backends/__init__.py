@@ -27,6 +27,7 @@ from byoc_lab.backends.registry import (
     names,
     partition,
     register,
+    unregister,
 )
 from byoc_lab.backends.system_compiler import HEADERS, C, Cpp, c_library
 from byoc_lab.run.inline import inlined
@@ -46,4 +47,5 @@ __all__ = [
     "names",
     "partition",
     "register",
+    "unregister",
 ]

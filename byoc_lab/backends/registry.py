@@ -16,14 +16,18 @@ from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.passes.framework.passes import Pass, PassContext, Sequential
-from byoc_lab.passes.framework.pipelines import named_pipeline, register_pipeline
+from byoc_lab.passes.framework.pipelines import (
+    named_pipeline,
+    register_pipeline,
+    unregister_pipeline,
+)
 from byoc_lab.passes.framework.predicates import Refused as Refused
 from byoc_lab.passes.framework.predicates import ask_check, ask_operator, checked_entry, refusal
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.op.contrib import register_pattern_table
-from byoc_lab.run.backends import Codegen, register_backend
+from byoc_lab.relay.op.contrib.register import register_pattern_table, unregister_pattern_table
+from byoc_lab.run.backends import Codegen, register_backend, unregister_backend
 
 Entry = tuple[Any, ...]  # (name, pattern) or (name, pattern, check)
 
@@ -141,9 +145,8 @@ def register(
     if isolated and codegen is not None:
         codegen = isolated_codegen(codegen, time_limit)
     backend = Backend(name, table, dict(predicates), codegen, compiles)
-    for earlier in _registered[name].supports if name in _registered else ():
-        Op.get(earlier).reset_attr(f"target.{name}")
-        Op.get(earlier).reset_attr(f"{BEYOND_TVM}.{name}")
+    if name in _registered:
+        unregister(name)
     for operator, predicate in predicates.items():
         attribute = BEYOND_TVM if operator in beyond_tvm else "target"
         operators[operator].set_attr(f"{attribute}.{name}", predicate)
@@ -153,6 +156,20 @@ def register(
     register_pipeline(name, pipeline or partial(_usual_pipeline, backend))
     _registered[name] = backend
     return backend
+
+
+def unregister(name: str) -> None:
+    """Forget a back end: what it supports, its patterns, code generator and pipeline.
+
+    Raises UnknownNameError when there is no such back end.
+    """
+    for operator in get(name).supports:
+        Op.get(operator).reset_attr(f"target.{name}")
+        Op.get(operator).reset_attr(f"{BEYOND_TVM}.{name}")
+    unregister_pattern_table(name)
+    unregister_backend(name)
+    unregister_pipeline(name)
+    del _registered[name]
 
 
 def _always(call: Call) -> bool:

@@ -65,6 +65,11 @@ def register_backend(name: str, codegen: Codegen | None = None) -> Any:
     return register if codegen is None else register(codegen)
 
 
+def unregister_backend(name: str) -> None:
+    """Forget the code generator of a compiler, if it has one."""
+    _backends.pop(name, None)
+
+
 def get_backend(name: str) -> Codegen:
     """The code generator of a compiler. Raises UnknownNameError."""
     if name not in _backends:

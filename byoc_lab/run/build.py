@@ -67,13 +67,43 @@ def build(
     mod = Sequential(
         [qnn_transform.Legalize(), qnn_transform.CanonicalizeOps()], name="qnn.Legalize"
     )(infer_module(mod))
-    regions = _link_all(mod, backends or {}, offload, fallback)
+    regions = linked_regions(mod, backends, offload=offload, fallback=fallback)
     linked = {mod[gv] for gv, region in regions.items() if region.compiled is not None}
     flat = flattened(mod["main"], mod, keep=lambda function: function in linked)
     modules = {r.symbol: r.module for r in regions.values() if r.module is not None}
     with COMPILING:
         compiled = _compile(to_relax(flat.main, flat.functions), modules, target)
         return Executable(mod, compiled, list(regions.values()))
+
+
+def linked_regions(
+    mod: IRModule,
+    backends: Mapping[str, Codegen | None] | None = None,
+    *,
+    offload: bool = True,
+    fallback: bool = False,
+) -> dict[GlobalVar, LinkedRegion]:
+    """The external functions that @main of a typed module reaches, compiled by their back ends.
+
+    Arguments and errors: as of `build`, which compiles the rest, too. Regions of code generators
+    with `concurrent` set are compiled at the same time.
+    """
+    given = backends or {}
+
+    def link(gv: GlobalVar) -> LinkedRegion:
+        return _link(gv, mod[gv], given, offload, fallback)
+
+    called = external_calls(mod)
+    together = [gv for gv in called if offload and _concurrent(mod[gv], given)]
+    if len(together) < 2:
+        return {gv: link(gv) for gv in called}
+    with ThreadPoolExecutor() as pool:
+        try:
+            started = {gv: pool.submit(link, gv) for gv in together}
+            return {gv: started[gv].result() if gv in started else link(gv) for gv in called}
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _check_options(params: Any, target: Any, backends: Any) -> None:
@@ -111,28 +141,6 @@ def external_calls(mod: IRModule) -> list[GlobalVar]:
                 else:
                     todo.append(mod[gv])
     return list(found)
-
-
-def _link_all(
-    mod: IRModule, backends: Mapping[str, Codegen | None], offload: bool, fallback: bool
-) -> dict[GlobalVar, LinkedRegion]:
-    """The regions of a module, compiled. Those of code generators with `concurrent` set are
-    compiled at the same time."""
-
-    def link(gv: GlobalVar) -> LinkedRegion:
-        return _link(gv, mod[gv], backends, offload, fallback)
-
-    called = external_calls(mod)
-    together = [gv for gv in called if offload and _concurrent(mod[gv], backends)]
-    if len(together) < 2:
-        return {gv: link(gv) for gv in called}
-    with ThreadPoolExecutor() as pool:
-        try:
-            started = {gv: pool.submit(link, gv) for gv in together}
-            return {gv: started[gv].result() if gv in started else link(gv) for gv in called}
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
 
 
 def _concurrent(function: Function, backends: Mapping[str, Codegen | None]) -> bool:
@@ -206,4 +214,4 @@ def _compile(relax_module: Any, regions: Mapping[str, Any], target: str) -> Any:
     return compiled
 
 
-__all__ = ["OffloadWarning", "build", "external_calls"]
+__all__ = ["OffloadWarning", "build", "external_calls", "linked_regions"]

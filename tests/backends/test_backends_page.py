@@ -29,7 +29,7 @@ def test_the_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
             exec(compile(block, str(PAGE), "exec"), names)
             printed.append(capsys.readouterr().out)
     finally:
-        backends.register("mychip")
+        backends.unregister("mychip")
     assert len(printed) == 3 and "crashed its process (SIGSEGV)" in printed[1]
     assert names["report"].ok and "mychip_main_0: ok" in printed[2]
 

@@ -80,7 +80,8 @@ def as_pass(pipeline: str | Pass | Sequence[Member], era: str | None) -> Pass:
     if isinstance(pipeline, Pass):
         return pipeline
     if isinstance(pipeline, str):
-        return Sequential(named_pipeline(pipeline, era), name=pipeline)
+        members = [_member(p, era) for p in named_pipeline(pipeline, era)]
+        return Sequential(members, name=pipeline)
     if not isinstance(pipeline, Sequence):
         raise PassError(
             f"a pipeline is a name, a pass, or a list of passes and names of passes, found "
