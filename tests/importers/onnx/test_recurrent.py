@@ -187,3 +187,10 @@ def test_a_long_sequence() -> None:
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 400
     given["x"] = np.random.RandomState(1).rand(400, BATCH, INPUTS).astype(np.float32)
     check(model, given)
+
+
+@pytest.mark.parametrize("steps", [0, 10**9])
+def test_a_number_of_steps_that_nobody_means_is_refused_at_once(steps: int) -> None:
+    model, _ = layer("GRU")
+    with pytest.raises(UnsupportedOperatorError, match=r"node 'layer'.*1 to 10,000 are supported"):
+        from_onnx(model, shape={"x": (steps, BATCH, INPUTS)})

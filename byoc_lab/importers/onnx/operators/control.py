@@ -110,11 +110,11 @@ def scan(node: Node) -> tuple[Expr, ...]:
     axes = [
         node.axis(a, node.rank(x)) for a, x in zip(_axes(node, "input", count), read, strict=True)
     ]
-    steps = {node.length(x, axis) for x, axis in zip(read, axes, strict=True)}
-    if len(body.input) != len(node.inputs) or len(steps) != 1 or 0 in steps:
+    steps = {node.steps(x, axis) for x, axis in zip(read, axes, strict=True)}
+    if len(body.input) != len(node.inputs) or len(steps) != 1:
         node.fail(
             f"its body has {len(body.input)} inputs for {len(node.inputs)} values, and sequences "
-            f"of lengths {sorted(steps)}; one length above 0 is expected"
+            f"of lengths {sorted(steps)}; one length is expected"
         )
     (length,) = steps
     parts = [_steps(x, length, axis) for x, axis in zip(read, axes, strict=True)]

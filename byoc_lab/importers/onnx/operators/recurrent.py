@@ -143,7 +143,8 @@ def _layer(
         node.fail(f"attribute direction is {direction!r:.40}")
     batch_first = bool(node.attr("layout", 0))
     data = relay.transpose(node[0], (1, 0, 2)) if batch_first else node[0]
-    steps, batch, inputs = node.shape(data, "the shape of the sequence")
+    _, batch, inputs = node.shape(data, "the shape of the sequence")
+    steps = node.steps(data, 0)
     reverse = DIRECTIONS[direction]
     hidden = node.length(node[2], 2)
     starts = [_start(node, 5 + n, batch_first) for n in range(1 + memory)]
