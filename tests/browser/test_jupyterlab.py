@@ -52,7 +52,7 @@ def test_browser_and_kernel_agree(new_page: Callable[..., Any], jupyterlab: Jupy
     root.locator("code .byl-t-op").first.click()
     page.wait_for_selector('.byl:not([data-selected=""])')
     chosen = root.get_attribute("data-selected")
-    assert jupyterlab.ask(page, "print(stepper.selected)").strip() == chosen
+    assert jupyterlab.ask(page, "print(stepper.selected_id)").strip() == chosen
 
 
 def test_the_kernel_sends_the_module_after_a_rewrite(

@@ -38,7 +38,7 @@ def test_the_state_is_sent_and_the_index_kept_in_range() -> None:
 
 
 def test_the_text_follows_the_index() -> None:
-    stepper = Stepper(chain())
+    stepper = Stepper(chain(), index=0)
     assert "[0] InferType" in str(stepper)
     stepper.index = 1
     assert "[1] Annotate" in str(stepper)
@@ -49,7 +49,7 @@ def test_nothing_else_is_synced() -> None:
     synced = set(Stepper(chain()).trait_names(sync=True, help=None))
     own = {n for n in synced if not n.startswith("_")}
     ours = own - {"comm", "keys", "layout", "tabbable", "tooltip"}
-    assert ours == {"state", "index", "selected", "rewrite", "step", "part", "asked"}
+    assert ours == {"state", "index", "selected_id", "rewrite", "step", "part", "asked"}
 
 
 def test_the_modules_are_joined_without_a_bundler() -> None:
@@ -72,7 +72,7 @@ def test_nothing_is_fetched() -> None:
 
 def test_the_page_holds_the_state() -> None:
     state = trace_state(chain())
-    document = page(state, "the text", index=1)
+    document = page(state, "the text")
     packed = re.search(r'id="state">([^<]*)</script>', document)
     assert packed
     assert json.loads(gzip.decompress(base64.b64decode(packed[1]))) == state
