@@ -111,10 +111,34 @@ def page(state: State, text: str = "") -> str:
     )
 
 
+MAX_TEXT = 20_000  # characters of the text below a frame
+
+# The HTML follows the widget's output. Of the two, only the one that works is visible.
+_SAVED = """<style>
+.jp-OutputArea-child:has(.byl) + .jp-OutputArea-child:has(.byl-saved) {{ display: none; }}
+.jp-OutputArea-child:has(+ .jp-OutputArea-child .byl-saved):not(:has(.byl)):not(:has(.byl-saved))
+  {{ display: none; }}
+</style>
+<div class="byl-saved">{shown}</div>"""
+
+
+def saved(shown: str, text: str) -> str:
+    """The HTML that stands in for a widget where there is no kernel: `shown`, and the text."""
+    return _SAVED.format(shown=shown if "<pre" in shown else shown + as_text(text, folded=True))
+
+
+def as_text(text: str, folded: bool = False) -> str:
+    """The text of an object as HTML, cut to MAX_TEXT characters; `folded`: to be opened."""
+    cut = text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}\n…"
+    shown = f"<pre>{html.escape(cut)}</pre>"
+    return f"<details><summary>As text</summary>{shown}</details>" if folded else shown
+
+
 def iframe(page_text: str, height: int = 640) -> str:
     """A frame for the page inside another page; it may run its script and nothing else."""
     return (
-        f'<iframe sandbox="allow-scripts" srcdoc="{html.escape(page_text)}" '
+        f'<iframe sandbox="allow-scripts" loading="lazy" title="byoc_lab" '
+        f'srcdoc="{html.escape(page_text)}" '
         f'style="width:100%;height:{height}px;border:1px solid #8886;border-radius:8px"></iframe>'
     )
 

@@ -12,6 +12,7 @@ from byoc_lab.errors import UnknownNodeError
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.tracing.provenance import nodes_of
 from byoc_lab.lab.view.assets import css, esm
+from byoc_lab.lab.view.bundles import publish, without_kernel
 from byoc_lab.lab.view.ids import Ids
 from byoc_lab.lab.view.parts import Parts, is_large
 from byoc_lab.lab.view.rewrites import step_of
@@ -73,6 +74,12 @@ class View(anywidget.AnyWidget):
         value: int = proposal["value"]
         return value
 
+    def _repr_mimebundle_(self, **more: Any) -> dict[str, Any]:
+        """The widget, and text for where it does not work."""
+        shown = super()._repr_mimebundle_(**more)
+        data = shown[0] if isinstance(shown, tuple) else shown
+        return {**(data or {}), "text/plain": str(self)}
+
     def __str__(self) -> str:
         return self._text
 
@@ -80,9 +87,9 @@ class View(anywidget.AnyWidget):
         return f"<{type(self).__name__} of {self.state['title']}>"
 
 
-def widget(obj: Any, state: State, text: str) -> View:
-    """The widget that shows `obj`, which has this state and text."""
-    return Stepper(obj) if isinstance(obj, Trace) else View(state, text)
+def widget(obj: Any, text: str) -> View:
+    """The widget that shows `obj`, which has this text."""
+    return Stepper(obj) if isinstance(obj, Trace) else View(state_of(obj), text)
 
 
 class Stepper(View):
@@ -183,6 +190,13 @@ class Stepper(View):
             self.step = step_of(self.trace, self._parts.builder.ids, self.index, self.rewrite)
         else:
             self.step = step_state(self.trace, self.index, self.rewrite)
+
+    def _repr_mimebundle_(self, **more: Any) -> dict[str, Any]:
+        """The widget, and text and HTML for where it does not work."""
+        return {**super()._repr_mimebundle_(**more), **without_kernel(self.trace)}
+
+    def _ipython_display_(self) -> None:
+        publish(self)
 
     @property
     def stage(self) -> Stage | None:

@@ -84,6 +84,12 @@ function render({ model, el }) {
     for (const c of side.querySelectorAll("[data-node]")) c.classList.toggle("byl-chosen", id !== "" && c.dataset.node === id);
   });
 
+  store.on("kernel", () => {
+    if (root.querySelector(".byl-restarted")) return;
+    header.element.after(make("p", { class: "byl-restarted", role: "status" },
+      "The kernel that made this has ended. Stages, text, graph, search and history still work; rewrites that were not shown yet and the Python object do not: run the cell again."));
+  });
+
   function drawPanels() {
     const { stage } = store;
     drawFindings(panels.Findings, state, stage);

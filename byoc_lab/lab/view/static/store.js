@@ -4,8 +4,8 @@ import { compared } from "./compare.js";
 
 /**
  * Topics: "stage" (another stage, or a part of it came), "rewrite" (another rewrite of the stage),
- * "selection", "options" (how the page shows it).
- * @typedef {"stage" | "rewrite" | "selection" | "options"} Topic
+ * "selection", "options" (how the page shows it), "kernel" (it went away).
+ * @typedef {"stage" | "rewrite" | "selection" | "options" | "kernel"} Topic
  */
 
 export class Store {
@@ -29,6 +29,7 @@ export class Store {
     this.hear("change:selected_id", () => this.tell("selection", true), signal);
     this.hear("change:rewrite", () => this.tell("rewrite"), signal);
     this.hear("change:step", () => this.tell("rewrite"), signal);
+    this.hear("comm_live_update", () => this.tell("kernel"), signal); // the kernel restarted or ended
     this.hear("change:part", () => this.takePart(), signal);
   }
 
