@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import inspect
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
@@ -58,6 +60,16 @@ class Case(ABC):
     @abstractmethod
     def fixed(self) -> IRModule:
         """The same computation without the trouble, annotated: PartitionGraph accepts it."""
+
+    def __str__(self) -> str:
+        """The title, the story, where it was discussed, and the rules that find the trouble."""
+        found = f"found by {', '.join(self.codes)}" if self.codes else "no rule of lint finds it"
+        story = inspect.cleandoc(type(self).__doc__ or "")
+        return f"{self.title}\n\n{story}\n\n{self.reference}; {found}"
+
+    def _repr_html_(self) -> str:
+        title, *rest = (html.escape(part) for part in str(self).split("\n\n"))
+        return f"<h3>{title}</h3>" + "".join(f"<p>{part}</p>" for part in rest)
 
     def __repr__(self) -> str:
         return f"<case {self.name}: {self.title}>"
