@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import BuildError, InputError
-from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, operator_calls, tensor_types
+from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost
 from byoc_lab.relay.ir.expr import Function, If
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
@@ -28,7 +28,7 @@ from byoc_lab.run.direct import direct_call
 from byoc_lab.run.inline import flattened
 from byoc_lab.run.inputs import bind_inputs
 from byoc_lab.run.library_file import seal
-from byoc_lab.run.meter import Meter, MeteredRegion, library_facts
+from byoc_lab.run.meter import Meter, MeteredRegion, library_facts, only_float32
 from byoc_lab.run.tvm_runtime import import_tvm, new_arrays, to_device
 
 
@@ -60,9 +60,7 @@ class LinkedRegion:
 
     def metered(self) -> MeteredRegion:
         """The region as the meter wants it."""
-        results = (t for c in operator_calls(self.function) for t in tensor_types(c.checked_type))
-        plain = all(ty.dtype == "float32" for ty in results)
-        return MeteredRegion(self.facts, self.module, self.compiled, plain)
+        return MeteredRegion(self.facts, self.module, self.compiled, only_float32(self.function))
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,18 @@ def in_order(inputs: Any) -> list[Any]:
     return list(inputs)
 
 
+def by_position(inputs: Any, names: Sequence[str]) -> list[Any]:
+    """Inputs of these names, given by name or in order, in order. Raises InputError."""
+    if isinstance(inputs, Mapping):
+        if set(inputs) != set(names):
+            raise InputError(f"expected the inputs {', '.join(names)}, found {', '.join(inputs)}")
+        return [inputs[name] for name in names]
+    given = in_order(inputs)
+    if len(given) != len(names):
+        raise InputError(f"expected {len(names)} inputs ({', '.join(names)}), found {len(given)}")
+    return given
+
+
 def _difference(missing: list[str], surplus: list[str], main: Function) -> str:
     parts = []
     if missing:
