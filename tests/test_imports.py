@@ -62,7 +62,7 @@ LAYERS = {
     "lab": "",
     "relax": "errors display relay passes run backends lab",
     "importers": "errors relay passes run backends lab",
-    "lessons": "errors relay passes run backends lab importers",
+    "lessons": "errors files relay passes run backends lab importers",
     "transform": "passes",  # this and the next four: other modules under the names of TVM
     "relay.transform": "passes",
     "relay.qnn.transform": "passes",
