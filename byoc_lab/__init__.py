@@ -45,9 +45,9 @@ from byoc_lab.relay.analysis.structural import assert_structural_equal, structur
 
 if TYPE_CHECKING:
     from byoc_lab import relax as relax
+    from byoc_lab.jobs import many
     from byoc_lab.lab.checking.bisection import bisect
     from byoc_lab.lab.checking.coverage import coverage
-    from byoc_lab.lab.checking.many import many
     from byoc_lab.lab.checking.validation import validate
     from byoc_lab.lab.explaining import Explanation, Explanations, decode, explain, explain_patterns
     from byoc_lab.run.build import build
@@ -108,7 +108,7 @@ _LAZY = {
     "evaluate": "byoc_lab.run.reference",
     "explain": "byoc_lab.lab.explaining",
     "explain_patterns": "byoc_lab.lab.explaining",
-    "many": "byoc_lab.lab.checking.many",
+    "many": "byoc_lab.jobs",
     "validate": "byoc_lab.lab.checking.validation",
 }
 

@@ -53,14 +53,14 @@ LAYERS = {
     "run": "errors relay passes",
     "backends": "errors relay passes run",
     "backends.dnnl": "errors display relay passes run backends",
-    "relax": "errors relay run backends",
     "lab.diffing": "errors display relay",
     "lab.linting": "errors display relay passes run backends lab.diffing",
     "lab.tracing": "errors display files relay passes lab.diffing lab.linting",
     "lab.explaining": "errors relay passes backends lab.tracing lab.linting",
-    "lab.checking": "errors display relay passes run backends lab.tracing lab.explaining",
+    "lab.checking": "errors display terminal relay passes run backends lab.tracing lab.explaining",
     "lab.view": "errors display files relay passes run backends lab",
     "lab": "",
+    "relax": "errors display relay passes run backends lab",
     "importers": "errors relay passes run backends lab",
     "lessons.tools": "relay passes backends",
     "lessons.solutions": "errors relay passes run backends lab lessons.tools byoc_lab transform",
@@ -71,13 +71,14 @@ LAYERS = {
     "relay.qnn.transform": "passes",
     "relay.op.contrib.dnnl": "backends",
     "relay.frontend": "importers",
+    "jobs": "errors relay passes lab importers",
     "byoc_lab": (
-        "errors display relay passes run backends relax lab importers transform relay.transform "
-        "relay.qnn.transform relay.op.contrib.dnnl relay.frontend"
+        "errors display relay passes run backends relax lab importers jobs transform "
+        "relay.transform relay.qnn.transform relay.op.contrib.dnnl relay.frontend"
     ),
     "demo": "errors relay passes run backends lab lessons byoc_lab",
     "doctor": "errors run backends lab byoc_lab",
-    "commands": "errors files relay lab importers lessons byoc_lab demo doctor",
+    "commands": "errors files terminal relay lab importers lessons byoc_lab demo doctor",
     "cli": "errors commands terminal",
     "compat": "errors display relay passes run backends lab importers transform byoc_lab",
 }

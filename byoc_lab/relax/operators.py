@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from math import prod, sqrt
 from typing import Any
 
@@ -27,11 +28,11 @@ def translated(call: Any, operands: list[Any]) -> Expr:
     return OPERATORS[name](call, *operands)
 
 
-def _call(name: str, *args: Any, **attrs: Any) -> Expr:
+def relay_call(name: str, *args: Any, **attrs: Any) -> Expr:
     return builder(Op.get(name))(*args, **attrs)
 
 
-def _ints(values: Any) -> list[int]:
+def ints(values: Any) -> list[int]:
     return [int(number(value)) for value in values]
 
 
@@ -40,14 +41,14 @@ def _conv(name: str) -> Translation:
         attrs = call.attrs
         more = {}
         if name.endswith("transpose"):
-            more["output_padding"] = _ints(attrs.output_padding)
-        return _call(
+            more["output_padding"] = ints(attrs.output_padding)
+        return relay_call(
             name,
             data,
             weight,
-            strides=_ints(attrs.strides),
-            padding=_ints(attrs.padding),
-            dilation=_ints(attrs.dilation),
+            strides=ints(attrs.strides),
+            padding=ints(attrs.padding),
+            dilation=ints(attrs.dilation),
             groups=int(attrs.groups),
             data_layout=str(attrs.data_layout),
             kernel_layout=str(attrs.kernel_layout),
@@ -64,13 +65,13 @@ def _pool(name: str) -> Translation:
         more = {}
         if "avg" in name:
             more["count_include_pad"] = bool(attrs.count_include_pad)
-        return _call(
+        return relay_call(
             name,
             data,
-            pool_size=_ints(attrs.pool_size),
-            strides=_ints(attrs.strides),
-            padding=_ints(attrs.padding),
-            dilation=_ints(attrs.dilation),
+            pool_size=ints(attrs.pool_size),
+            strides=ints(attrs.strides),
+            padding=ints(attrs.padding),
+            dilation=ints(attrs.dilation),
             layout=str(attrs.layout),
             out_layout=str(attrs.out_layout or ""),
             ceil_mode=bool(attrs.ceil_mode),
@@ -81,7 +82,7 @@ def _pool(name: str) -> Translation:
 
 
 def _adaptive_avg_pool2d(call: Any, data: Expr) -> Expr:
-    if _ints(call.attrs.output_size or [0]) != [1, 1]:
+    if ints(call.attrs.output_size or [0]) != [1, 1]:
         raise BuildError(f"DNNL has adaptive pooling to (1, 1), found {call.attrs.output_size}")
     return nn.global_avg_pool2d(data, layout=str(call.attrs.layout))
 
@@ -90,16 +91,16 @@ def _mean(call: Any, data: Expr) -> Expr:
     """As a global pooling of the axes together, behind the others. torch.export writes
     AdaptiveAvgPool2d(1) as a mean."""
     shape = type_of(call.args[0]).concrete_shape
-    axes = sorted({axis % len(shape) for axis in _axes(call.attrs.axis, len(shape))})
+    axes = sorted({axis % len(shape) for axis in axes_of(call.attrs.axis, len(shape))})
     kept = [axis for axis in range(len(shape)) if axis not in axes]
     if len(shape) == 4 and axes == [2, 3]:
         pooled = nn.global_avg_pool2d(data)
         return pooled if call.attrs.keepdims else _reshaped(pooled, type_of(call))
     if axes != list(range(len(kept), len(shape))):
-        data = _call("transpose", data, kept + axes)
+        data = relay_call("transpose", data, kept + axes)
     samples = shape[0] if 0 in kept else 1
     others = prod(shape[axis] for axis in kept) // samples
-    rows = _call("reshape", data, (samples, others, prod(shape[axis] for axis in axes), 1))
+    rows = relay_call("reshape", data, (samples, others, prod(shape[axis] for axis in axes), 1))
     return _reshaped(nn.global_avg_pool2d(rows), type_of(call))
 
 
@@ -110,25 +111,25 @@ def _broadcast_to(call: Any, data: Expr, shape: Any) -> Expr:
     ones = [1 if n == size else size for n, size in zip(padded, wanted, strict=True)]
     if prod(ones) == 1:
         return _reshaped(data, type_of(call))
-    return _call("multiply", data, relay.const(np.ones(ones, type_of(call).dtype)))
+    return relay_call("multiply", data, relay.const(np.ones(ones, type_of(call).dtype)))
 
 
 def _along(vector: Expr, axis: int, rank: int) -> Expr:
     """A vector whose elements belong to `axis` of a tensor of that rank."""
-    return _call("reshape", vector, [-1, *[1] * (rank - 1 - axis)])
+    return relay_call("reshape", vector, [-1, *[1] * (rank - 1 - axis)])
 
 
 def _prelu(call: Any, data: Expr, slopes: Expr) -> Expr:
     rank = len(type_of(call.args[0]).shape)
-    below = _call("minimum", data, relay.const(np.float32(0)))
+    below = relay_call("minimum", data, relay.const(np.float32(0)))
     slopes = _along(slopes, int(call.attrs.axis) % rank, rank)
-    return _call("add", nn.relu(data), _call("multiply", below, slopes))
+    return relay_call("add", nn.relu(data), relay_call("multiply", below, slopes))
 
 
 def _grouped_norm(call: Any, data: Expr, gamma: Expr, beta: Expr, groups: int) -> Expr:
     """As a layer norm of the groups, each a row."""
     attrs, shape = call.attrs, type_of(call.args[0]).concrete_shape
-    axes = sorted(axis % len(shape) for axis in _ints(attrs.axes))
+    axes = sorted(axis % len(shape) for axis in ints(attrs.axes))
     channels = int(attrs.channel_axis) % len(shape)
     if channels != 1 or axes != list(range(2, len(shape))):
         raise BuildError(
@@ -139,10 +140,12 @@ def _grouped_norm(call: Any, data: Expr, gamma: Expr, beta: Expr, groups: int) -
         raise BuildError("DNNL normalises groups with center and scale, found one of them missing")
     size = prod(shape[1:]) // groups
     one, zero = (relay.const(np.full(size, n, np.float32)) for n in (1, 0))
-    rows = _call("reshape", data, (shape[0], groups, size))
-    normal = _call("reshape", nn.layer_norm(rows, one, zero, epsilon=float(attrs.epsilon)), shape)
-    scaled = _call("multiply", normal, _along(gamma, 1, len(shape)))
-    return _call("add", scaled, _along(beta, 1, len(shape)))
+    rows = relay_call("reshape", data, (shape[0], groups, size))
+    normal = relay_call(
+        "reshape", nn.layer_norm(rows, one, zero, epsilon=float(attrs.epsilon)), shape
+    )
+    scaled = relay_call("multiply", normal, _along(gamma, 1, len(shape)))
+    return relay_call("add", scaled, _along(beta, 1, len(shape)))
 
 
 def _group_norm(call: Any, data: Expr, gamma: Expr, beta: Expr) -> Expr:
@@ -154,32 +157,32 @@ def _instance_norm(call: Any, data: Expr, gamma: Expr, beta: Expr) -> Expr:
 
 
 def _reshaped(data: Expr, ty: TensorType) -> Expr:
-    return _call("reshape", data, ty.concrete_shape)
+    return relay_call("reshape", data, ty.concrete_shape)
 
 
 def _matmul(call: Any, a: Expr, b: Expr) -> Expr:
     left, right = type_of(call.args[0]).concrete_shape, type_of(call.args[1]).concrete_shape
     if len(left) >= 2 and len(right) == 2:
-        rows = _call("reshape", a, (prod(left[:-1]), left[-1])) if len(left) > 2 else a
-        product = nn.dense(rows, _call("transpose", b, (1, 0)), units=right[1])
-        return _call("reshape", product, (*left[:-1], right[1])) if len(left) > 2 else product
+        rows = relay_call("reshape", a, (prod(left[:-1]), left[-1])) if len(left) > 2 else a
+        product = nn.dense(rows, relay_call("transpose", b, (1, 0)), units=right[1])
+        return relay_call("reshape", product, (*left[:-1], right[1])) if len(left) > 2 else product
     if len(left) != len(right) or len(left) < 3 or left[:-2] != right[:-2]:
         raise BuildError(f"DNNL multiplies stacks of one size, found shapes {left} and {right}")
     if len(left) == 3:
         return nn.batch_matmul(a, b, transpose_a=False, transpose_b=False)
-    flat = [_call("reshape", x, (prod(s[:-2]), *s[-2:])) for x, s in ((a, left), (b, right))]
+    flat = [relay_call("reshape", x, (prod(s[:-2]), *s[-2:])) for x, s in ((a, left), (b, right))]
     product = nn.batch_matmul(*flat, transpose_a=False, transpose_b=False)
-    return _call("reshape", product, (*left[:-1], right[-1]))
+    return relay_call("reshape", product, (*left[:-1], right[-1]))
 
 
 def _gelu(call: Any, x: Expr) -> Expr:
-    error = _call("erf", _call("divide", x, relay.const(np.float32(sqrt(2.0)))))
-    product = _call("multiply", x, _call("add", error, relay.const(np.float32(1.0))))
-    return _call("multiply", product, relay.const(np.float32(0.5)))
+    error = relay_call("erf", relay_call("divide", x, relay.const(np.float32(sqrt(2.0)))))
+    product = relay_call("multiply", x, relay_call("add", error, relay.const(np.float32(1.0))))
+    return relay_call("multiply", product, relay.const(np.float32(0.5)))
 
 
 def _layer_norm(call: Any, data: Expr, gamma: Expr, beta: Expr) -> Expr:
-    axes, rank = _ints(call.attrs.axes), len(type_of(call.args[0]).shape)
+    axes, rank = ints(call.attrs.axes), len(type_of(call.args[0]).shape)
     if [axis % rank for axis in axes] != [rank - 1] or not (call.attrs.center and call.attrs.scale):
         raise BuildError(f"DNNL normalises along the last axis, found axes {axes}")
     return nn.layer_norm(data, gamma, beta, epsilon=float(call.attrs.epsilon))
@@ -187,19 +190,54 @@ def _layer_norm(call: Any, data: Expr, gamma: Expr, beta: Expr) -> Expr:
 
 def _concatenate(parts: Expr, axis: int) -> Expr:
     assert isinstance(parts, Tuple)
-    return _call("concatenate", list(parts.fields), axis=axis)
+    return relay_call("concatenate", list(parts.fields), axis=axis)
 
 
-def _unary(name: str) -> Translation:
-    return lambda call, x: _call(name, x)
+def _split(call: Any, data: Expr) -> Expr:
+    """As a slice for each part."""
+    shape = type_of(call.args[0]).concrete_shape
+    axis = int(call.attrs.axis) % len(shape)
+    parts = call.attrs.indices_or_sections
+    if hasattr(parts, "__iter__"):
+        borders = ints(parts)
+    else:
+        size = -(-shape[axis] // int(number(parts)))
+        borders = [size * n for n in range(1, int(number(parts)))]
+    # As Python's slices: a border behind the end is the end.
+    edges = [min(edge, shape[axis]) for edge in (0, *borders, shape[axis])]
+    return Tuple([_slice(data, [axis], [a], [b], [1]) for a, b in pairwise(edges)])
 
 
-def _binary(name: str) -> Translation:
-    return lambda call, a, b: _call(name, a, b)
+def _strided_slice(call: Any, data: Expr, axes: Any, begin: Any, end: Any, *steps: Any) -> Expr:
+    lists = [axes, begin, end, *steps]
+    if not all(isinstance(each, list) for each in lists):
+        raise BuildError("DNNL slices between numbers that are known, found others")
+    (step,) = steps or ([1] * len(axes),)
+    # Relax's ends of a negative step are as NumPy's; the shape says what it made of them.
+    return _slice(data, axes, begin, end, step)
 
 
-def _axes(values: Any, rank: int) -> list[int]:
-    return _ints(values) if values is not None else list(range(rank))[::-1]
+def _slice(data: Expr, axes: list[int], begin: list[int], end: list[int], step: list[int]) -> Expr:
+    return relay_call("strided_slice", data, begin=begin, end=end, strides=step, axes=axes)
+
+
+def unary(name: str) -> Translation:
+    return lambda call, x: relay_call(name, x)
+
+
+def binary(name: str) -> Translation:
+    return lambda call, a, b: relay_call(name, _tensor(call, a), _tensor(call, b))
+
+
+def _tensor(call: Any, operand: Any) -> Expr:
+    """An operand; a number as a constant of the result's dtype."""
+    if isinstance(operand, Expr):
+        return operand
+    return relay.const(np.asarray(number(operand), type_of(call).dtype))
+
+
+def axes_of(values: Any, rank: int) -> list[int]:
+    return ints(values) if values is not None else list(range(rank))[::-1]
 
 
 OPERATORS: Mapping[str, Translation] = {
@@ -207,21 +245,23 @@ OPERATORS: Mapping[str, Translation] = {
     **{f"nn.conv{n}d_transpose": _conv(f"nn.conv{n}d_transpose") for n in (1, 2)},
     **{f"nn.max_pool{n}d": _pool(f"nn.max_pool{n}d") for n in (1, 2, 3)},
     **{f"nn.avg_pool{n}d": _pool(f"nn.avg_pool{n}d") for n in (1, 2, 3)},
-    **{name: _unary(name) for name in ("nn.relu", "abs", "exp", "log", "sqrt", "tanh", "sigmoid")},
+    **{name: unary(name) for name in ("nn.relu", "abs", "exp", "log", "sqrt", "tanh", "sigmoid")},
     **{
-        name: _binary(name)
+        name: binary(name)
         for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum")
     },
-    "round": _unary("round"),
+    "round": unary("round"),
     "nn.adaptive_avg_pool2d": _adaptive_avg_pool2d,
     "mean": _mean,
     "nn.gelu": _gelu,
-    "nn.silu": lambda call, x: _call("multiply", x, _call("sigmoid", x)),
-    "nn.leakyrelu": lambda call, x: _call("nn.leaky_relu", x, alpha=float(call.attrs.alpha)),
-    "nn.softmax": lambda call, x: _call("nn.softmax", x, axis=int(call.attrs.axis)),
-    "nn.log_softmax": lambda call, x: _call("nn.log_softmax", x, axis=int(call.attrs.axis)),
+    "nn.silu": lambda call, x: relay_call("multiply", x, relay_call("sigmoid", x)),
+    "nn.leakyrelu": lambda call, x: relay_call("nn.leaky_relu", x, alpha=float(call.attrs.alpha)),
+    "nn.softmax": lambda call, x: relay_call("nn.softmax", x, axis=int(call.attrs.axis)),
+    "nn.log_softmax": lambda call, x: relay_call("nn.log_softmax", x, axis=int(call.attrs.axis)),
     "nn.layer_norm": _layer_norm,
-    "clip": lambda call, x, low, high: _call("clip", x, float(number(low)), float(number(high))),
+    "clip": lambda call, x, low, high: relay_call(
+        "clip", x, float(number(low)), float(number(high))
+    ),
     "matmul": _matmul,
     "concat": lambda call, parts: _concatenate(parts, int(call.attrs.axis)),
     "reshape": lambda call, x, shape: _reshaped(x, type_of(call)),
@@ -230,10 +270,12 @@ OPERATORS: Mapping[str, Translation] = {
         for name in ("flatten", "squeeze", "expand_dims")
     },
     "broadcast_to": _broadcast_to,
+    "split": _split,
+    "strided_slice": _strided_slice,
     "nn.prelu": _prelu,
     "nn.group_norm": _group_norm,
     "nn.instance_norm": _instance_norm,
-    "permute_dims": lambda call, x: _call(
-        "transpose", x, _axes(call.attrs.axes, len(type_of(call).shape))
+    "permute_dims": lambda call, x: relay_call(
+        "transpose", x, axes_of(call.attrs.axes, len(type_of(call).shape))
     ),
 }

@@ -6,6 +6,7 @@ functions are opened: what is fused is decided by the code generator.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,28 +15,84 @@ from byoc_lab import relay
 from byoc_lab.errors import BuildError
 from byoc_lab.relax import batch
 from byoc_lab.relax.operators import translated
-from byoc_lab.relax.types import batch_of, name_of, numbers, type_of
-from byoc_lab.relay.ir.expr import Expr, Function, Tuple
+from byoc_lab.relax.types import batch_of, is_known_shape, is_tensor, name_of, numbers, type_of
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
 from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.tvm_runtime import import_tvm
 
+BATCHED = "batch"
+Translate = Callable[[Any, list[Any]], Expr]  # (Relax's call, its operands in Relay) -> Relay
 
-def to_relay(function: Any) -> tuple[Function, str]:
+
+def to_relay(
+    function: Any, translate: Translate = translated, *, composites: bool = False
+) -> tuple[Function, str]:
     """A Relax function and its global symbol, in Relay; of a batch of `batch.NOMINAL` where that
-    is not known. Raises BuildError for what has no Relay."""
+    is not known.
+
+    translate: of operator calls. composites: whether functions with the attribute Composite stay
+    functions. Raises BuildError for what has no Relay.
+    """
     symbol = str(function.attrs["global_symbol"])
     batch.check_one_batch(size for p in function.params for size in batch_of(p))
     params = [relay.var(name_of(p), type_of(p)) for p in function.params]
     values = dict(zip(function.params, params, strict=True))
-    body = _RelaxReader(symbol, values, {}).body(function.body)
+    body = _RelaxReader(symbol, values, {}, translate, composites).body(function.body)
     made = infer_expr(Function(params, body))
     assert isinstance(made, Function)
     return made, symbol
 
 
+def call_to_relay(call: Any) -> Function:
+    """A call of a Relax operator in Relay, typed, its tensors as parameters; the names of those of
+    an unknown batch begin with BATCHED.
+
+    Raises BuildError for what has no counterpart, and what type inference raises.
+    """
+    relax = import_tvm().relax
+    unknown: list[Any] = []
+
+    def operand(n: int, arg: Any) -> Any:
+        if isinstance(arg, relax.Tuple):
+            found = numbers(arg)
+            return Tuple([operand(n, f) for f in arg.fields]) if found is None else found
+        try:
+            ty, sizes = type_of(arg), batch_of(arg)
+        except AttributeError:
+            return arg  # a number
+        except BuildError:
+            if is_tensor(arg) or not is_known_shape(arg):
+                raise
+            return arg
+        unknown.extend(sizes)
+        return relay.var(f"{BATCHED if sizes else 'x'}{n}", ty)
+
+    made = translated(call, [operand(n, arg) for n, arg in enumerate(call.args)])
+    typed = infer_expr(Function(relay.analysis.free_vars(made), made))
+    batch.check_one_batch(unknown)
+    if unknown:
+        type_of(call)  # the batch is in front of the result too
+    assert isinstance(typed, Function)
+    made_type = typed.body.checked_type
+    if is_tensor(call) and made_type != type_of(call):
+        raise BuildError(
+            f"{call.op.name} gives {type_of(call)}, and its counterpart in Relay {made_type}"
+        )
+    return typed
+
+
 class _RelaxReader:
-    def __init__(self, symbol: str, values: dict[Any, Any], functions: dict[Any, Any]):
+    def __init__(
+        self,
+        symbol: str,
+        values: dict[Any, Any],
+        functions: dict[Any, Any],
+        translate: Translate,
+        composites: bool,
+    ):
         self.symbol = symbol
+        self.translate = translate
+        self.composites = composites
         self.values = values
         self.functions = functions  # local functions by the variables they are bound to
         self.relax = import_tvm().relax
@@ -63,8 +120,9 @@ class _RelaxReader:
             return Tuple(list(map(self.value, expr.fields))) if found is None else found
         if isinstance(expr, self.relax.TupleGetItem):
             fields = self.value(expr.tuple_value)
-            assert isinstance(fields, Tuple)
-            return fields.fields[expr.index]
+            if isinstance(fields, Tuple):
+                return fields.fields[expr.index]
+            return TupleGetItem(fields, expr.index)
         constant = _constant(expr)
         if constant is not None:
             self.values[expr] = relay.const(constant)
@@ -72,14 +130,23 @@ class _RelaxReader:
         if not hasattr(expr, "op"):
             return expr  # an attribute: a shape, a number
         if expr.op in self.functions:
-            inner = self.functions[expr.op]
-            given = [self.value(arg) for arg in expr.args]
-            inside = dict(zip(inner.params, given, strict=True))
-            return _RelaxReader(self.symbol, inside, self.functions).body(inner.body)
+            return self._inner(self.functions[expr.op], [self.value(arg) for arg in expr.args])
         try:
-            return translated(expr, [self.value(arg) for arg in expr.args])
+            return self.translate(expr, [self.value(arg) for arg in expr.args])
         except BuildError as error:
             raise BuildError(f"region @{self.symbol}: {error}") from None
+
+    def _inner(self, inner: Any, given: list[Any]) -> Any:
+        """A call of a local function."""
+        kept = self.composites and inner.attrs and "Composite" in inner.attrs
+        operands = [relay.var(name_of(p), type_of(p)) for p in inner.params] if kept else given
+        inside = dict(zip(inner.params, operands, strict=True))
+        reader = _RelaxReader(self.symbol, inside, self.functions, self.translate, self.composites)
+        body = reader.body(inner.body)
+        if not kept:
+            return body
+        attrs = {"Composite": str(inner.attrs["Composite"])}
+        return Call(Function(operands, body, attrs=attrs), given)
 
 
 def _constant(expr: Any) -> np.ndarray | None:

@@ -28,6 +28,7 @@ MAX_NUMBERS = 100_000  # in one tensor of a module that is evaluated
 ARGUMENTS: dict[str, Callable[[], Any]] = {
     "MergeComposite": lambda: passes.MergeComposite(patterns.pattern_table()),
     "ConvertLayout": lambda: passes.ConvertLayout({"nn.conv2d": ["NHWC", "default"]}),
+    "InlineRegions": lambda: passes.InlineRegions("dnnl", lambda function: "must go"),
     "AnnotateTarget": lambda: passes.AnnotateTarget(["dnnl"]),
     "EtaExpand": lambda: compat_passes.EtaExpand(expand_constructor=True, expand_global_var=True),
     "SimplifyFCTranspose": lambda: compat_passes.SimplifyFCTranspose(["w", "weight", "fc_weight"]),

@@ -20,6 +20,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.op.annotation.regions import compiler_begin, compiler_end
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import Peak, build, load_library, machine_peak, meter
+from byoc_lab.run.backends import get_backend
 from byoc_lab.run.cards import HEAD, Cards, RegionCard, RegionFacts
 
 X = np.full((64, 64), 0.5, np.float32)
@@ -134,6 +135,24 @@ def test_invented_statistics_are_caught(said: dict[str, Any], message: str) -> N
         exe.assert_offloaded()
 
 
+@pytest.mark.native
+def test_native_calls_of_a_back_end_before_the_program_ran_count_for_nothing() -> None:
+    """A back end that runs its region while it compiles it: that is no run of the program."""
+
+    def eager(function: Function, symbol: str) -> Any:
+        region = get_backend("dnnl")(function, symbol)
+        for _ in range(5):
+            region(X)
+        return region
+
+    exe = build(dense("dnnl"), backends={"dnnl": eager})
+    assert [card.calls for card in exe.cards()] == [0]
+    with pytest.raises(OffloadError, match="has not run yet"):
+        exe.assert_offloaded()
+    exe(X)
+    assert [card.calls for card in exe.cards()] == [1]
+
+
 def test_too_few_calls_are_caught_without_profiling() -> None:
     exe = liar({"calls": 1})
     exe(X)
@@ -155,6 +174,20 @@ def test_work_that_no_machine_does_in_the_time_is_caught(
         exe(X)
     (card,) = exe.cards()
     assert any("cannot have computed" in text for text in card.contradictions) == caught
+
+
+def test_statistics_that_cannot_be_had_are_a_contradiction() -> None:
+    class Silent(Liar):
+        def stats(self) -> dict[str, Any]:
+            raise KeyError("no statistics today")
+
+    exe = build(dense(), backends={"mine": lambda f, symbol: Silent(f, symbol, {})})
+    with exe.profiling():
+        exe(X)
+    (card,) = exe.cards()
+    assert card.calls == 1 and "no statistics today" in str(card)
+    with pytest.raises(OffloadError, match="its statistics cannot be had: KeyError"):
+        exe.assert_offloaded()
 
 
 def test_what_a_back_end_says_is_labelled() -> None:

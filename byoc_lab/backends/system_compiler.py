@@ -7,17 +7,24 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from byoc_lab.errors import BuildError
-from byoc_lab.run.symbols import checked_symbol
+from byoc_lab.run.symbols import checked_symbol, is_symbol
 
 COMPILERS = ("cc", "gcc", "clang")
 FLAGS = ("-O2", "-shared", "-fPIC", "-Wl,--no-undefined")
+HEADERS = Path(__file__).parent
+"""The folder of `tensor_argument.h`, to name in `includes`."""
 OBJECT_FLAGS = ("-O2", "-c", "-fPIC")
+DATA_ALIGNMENT = 64  # bytes: a cache line, and the longest vector
+NO_DATA: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -47,25 +54,30 @@ def c_library(
     sources: Sequence[SourceText],
     flags: Sequence[str] = (),
     includes: Sequence[Path] = (),
+    data: Mapping[str, np.ndarray] = NO_DATA,
 ) -> Any:
     """The TVM-FFI module of a region's sources.
 
     flags: further flags, before the files. includes: folders of headers; TVM-FFI's and DLPack's are
-        there.
+        there. data: arrays by the names under which the sources declare them, such as
+        `extern const float weight[64];`. They are put into the library as they are, row-major and
+        aligned to 64 bytes: no text is made of them, and the compiler does not see them. Their
+        names are those of the whole library that a region is exported into, so they begin with
+        the symbol, or the declaration gives the name: `extern const float w[64] __asm__("r0_w");`.
 
     The files have names of their own ("source_0.c"), in a temporary folder.
 
-    Raises BuildError for a symbol that is no identifier of C, when no compiler is found, with the
-    compiler's message when it fails, and when the temporary folder is on a file system that allows
-    no execution.
+    Raises BuildError for a symbol or a name of data that is no identifier of C, for data without a
+    plain dtype, when no compiler is found, with the compiler's message when it fails, and when the
+    temporary folder is on a file system that allows no execution.
     """
     checked_symbol(symbol)
     import tvm_ffi
 
     with tempfile.TemporaryDirectory(prefix="byoc_lab_") as folder:
         target = Path(folder) / "region.so"
-        paths = _written(symbol, sources, Path(folder))
-        runtime = [] if all(isinstance(source, C) for source in sources) else ["-lstdc++"]
+        paths = _written(symbol, sources, data, Path(folder))
+        runtime = [] if not any(isinstance(source, Cpp) for source in sources) else ["-lstdc++"]
         options = [*FLAGS, *flags, *_included(includes), *map(str, paths), "-o", str(target)]
         _compile(symbol, [*options, *linked(), *runtime])
         try:
@@ -84,6 +96,7 @@ def c_objects(
     folder: Path,
     flags: Sequence[str] = (),
     includes: Sequence[Path] = (),
+    data: Mapping[str, np.ndarray] = NO_DATA,
 ) -> list[Path]:
     """A region's sources as object files in `folder`, to be linked with `linked()`.
 
@@ -91,7 +104,7 @@ def c_objects(
     """
     checked_symbol(symbol)
     made = []
-    for path in _written(symbol, sources, folder):
+    for path in _written(symbol, sources, data, folder):
         made.append(path.with_suffix(".o"))
         options = [*OBJECT_FLAGS, *flags, *_included(includes), str(path), "-o", str(made[-1])]
         _compile(symbol, options)
@@ -106,7 +119,12 @@ def linked() -> list[str]:
     return [str(library), f"-Wl,-rpath,{library.parent}", "-lm"]
 
 
-def _written(symbol: str, sources: Sequence[SourceText], folder: Path) -> list[Path]:
+def _written(
+    symbol: str, sources: Sequence[SourceText], data: Mapping[str, np.ndarray], folder: Path
+) -> list[Path]:
+    """The files to compile, and beside them the file of the data."""
+    if data:
+        sources = [*sources, _data(symbol, data, folder)]
     paths = [folder / f"source_{n}{source.suffix}" for n, source in enumerate(sources)]
     for path, source in zip(paths, sources, strict=True):
         try:
@@ -114,6 +132,34 @@ def _written(symbol: str, sources: Sequence[SourceText], folder: Path) -> list[P
         except UnicodeEncodeError as error:
             raise BuildError(f"region @{symbol}: its source is not text: {error}") from error
     return paths
+
+
+def _data(symbol: str, data: Mapping[str, np.ndarray], folder: Path) -> SourceText:
+    """Assembly that defines arrays from a file, which it writes, of their bytes."""
+    file = folder / "data.bin"
+    quoted = str(file).replace("\\", "\\\\").replace('"', '\\"')
+    lines = [".section .rodata"]
+    with file.open("wb") as out:
+        for name, array in data.items():
+            if array.dtype.hasobject or not is_symbol(name):
+                raise BuildError(
+                    f"region @{symbol}: data must be arrays of plain numbers under identifiers of "
+                    f"C, found {name!r:.80} of dtype {array.dtype}"
+                )
+            at = out.tell()
+            out.write(np.ascontiguousarray(array).tobytes())
+            size = out.tell() - at
+            lines += [
+                f".balign {DATA_ALIGNMENT}",
+                f".globl {name}",
+                f".hidden {name}",
+                f".type {name}, @object",
+                f".size {name}, {size}",
+                f"{name}:",
+                f'.incbin "{quoted}", {at}, {size}' if size else "",
+            ]
+    lines.append('.section .note.GNU-stack,"",@progbits')
+    return SourceText("\n".join([*lines, ""]), ".s")
 
 
 def _included(includes: Sequence[Path]) -> list[str]:

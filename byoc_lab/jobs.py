@@ -1,7 +1,7 @@
 """`many`: validate, bisect or another check over lists of models, back ends and seeds, in parallel.
 
-Each job runs in a guarded process (`guarded.py`) beside the worker of the executor, so that one
-that crashes or never ends is an outcome like any other.
+Each job runs in a guarded process (`lab/checking/guarded.py`) beside the worker of the executor, so
+that one that crashes or never ends is an outcome like any other.
 """
 
 from __future__ import annotations
@@ -20,11 +20,21 @@ from pathlib import Path
 from typing import Any
 
 from byoc_lab.errors import ArgumentError, nearest
+from byoc_lab.importers import load
+from byoc_lab.lab.checking.bisection import bisect
+from byoc_lab.lab.checking.coverage import coverage
 from byoc_lab.lab.checking.guarded import GuardedError, guarded
+from byoc_lab.lab.checking.validation import validate
+from byoc_lab.lab.tracing import trace
+from byoc_lab.passes import Pass
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.ir.module import IRModule
 
-FUNCTIONS = ("validate", "bisect", "coverage")
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "validate": validate,
+    "bisect": bisect,
+    "coverage": coverage,
+}
 TIME_LIMIT = 600.0  # seconds for one job
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TVM_NUM_THREADS")
 Model = Any  # IRModule, path, or a function that gives a module
@@ -34,7 +44,7 @@ Model = Any  # IRModule, path, or a function that gives a module
 class Job:
     """One check of one model; what pickle takes.
 
-    function: a function of `byoc_lab`: "validate", "bisect", "coverage".
+    function: a name of FUNCTIONS: "validate", "bisect" or "coverage".
     model: an IRModule; the path of a file that an importer reads; or a function without parameters,
         of a module that can be imported, that gives a module, or a module and its parameters.
     backend: the pipeline of `trace` and `bisect`, the back end of `coverage`.
@@ -52,17 +62,15 @@ class Job:
 
     def run(self) -> Any:
         """The result of the function, here. Raises what it raises."""
-        import byoc_lab
-
         for name in self.imports:
             import_module(name)
         mod = _module(self.model)
-        call = getattr(byoc_lab, self.function)
+        call = FUNCTIONS[self.function]
         options = dict(self.options)
         if "seed" in inspect.signature(call).parameters:
             options.setdefault("seed", self.seed)
         if self.function == "validate":
-            return call(mod, byoc_lab.trace(mod, self.backend).result, **options)
+            return call(mod, trace(mod, self.backend).result, **options)
         return call(mod, self.backend, **options)
 
     def __str__(self) -> str:
@@ -123,21 +131,27 @@ def many(
     A job that raises an error, crashes its process or does not end is an outcome that says so; the
     others go on. Raises ArgumentError for arguments of another kind.
     """
-    if function not in FUNCTIONS:
-        hint = nearest(function, FUNCTIONS)
+    if not isinstance(function, str) or function not in FUNCTIONS:
+        hint = nearest(str(function), FUNCTIONS)
         raise ArgumentError(
-            f"many: function must be the name of a check, found {function!r}; {hint}"
+            f"many: function must be the name of a check, found {function!r:.80}; {hint}"
         )
-    if not time_limit > 0:
+    if not isinstance(time_limit, (int, float)) or not time_limit > 0:
         raise ArgumentError(f"many: time_limit must be seconds above 0, found {time_limit!r}")
     if executor is not None and not callable(getattr(executor, "submit", None)):
         raise ArgumentError(
             f"many: executor must have the methods of concurrent.futures.Executor, found "
             f"{type(executor).__name__}; of a Dask client give client.get_executor()"
         )
+    names = _listed("imports", imports, str)
+    each = (
+        _named(models),
+        _listed("backends", backends, str, Pass, list, tuple),
+        _listed("seeds", seeds, int),
+    )
     jobs = [
-        Job(function, model, name, backend, seed, options, tuple(imports))
-        for (name, model), backend, seed in product(_named(models), list(backends), list(seeds))
+        Job(function, model, name, backend, seed, options, tuple(names))
+        for (name, model), backend, seed in product(*each)
     ]
     return outcomes(jobs, executor, time_limit)
 
@@ -200,12 +214,33 @@ def _share_cores(threads: int) -> None:
         os.environ.setdefault(name, str(threads))
 
 
+def _listed(name: str, given: Any, *kinds: type) -> list[Any]:
+    """An argument of `many` as a list: one of `kinds`, or several. Raises ArgumentError."""
+    one = isinstance(given, kinds) and not isinstance(given, (list, tuple))
+    found = [given] if one else list(given) if isinstance(given, Iterable) else [given]
+    for item in found:
+        if not isinstance(item, kinds):
+            wanted = " or ".join(kind.__name__ for kind in kinds)
+            raise ArgumentError(
+                f"many: {name} must be a list of {wanted}, found {type(item).__name__} {item!r:.80}"
+            )
+    return found
+
+
 def _named(models: Any) -> list[tuple[str, Model]]:
     if isinstance(models, Mapping) and not isinstance(models, IRModule):
-        return list(models.items())
-    if isinstance(models, (IRModule, str, PathLike)) or callable(models):
-        models = [models]
-    return [(_name_of(model, n), model) for n, model in enumerate(models)]
+        found = [(str(name), model) for name, model in models.items()]
+    else:
+        several = isinstance(models, Iterable) and not isinstance(models, (IRModule, str, PathLike))
+        listed = list(models) if several else [models]
+        found = [(_name_of(model, n), model) for n, model in enumerate(listed)]
+    for name, model in found:
+        if not isinstance(model, (IRModule, str, PathLike)) and not callable(model):
+            raise ArgumentError(
+                f"many: a model must be an IRModule, the path of a file, or a function that gives "
+                f"a module, found {type(model).__name__} for {name}"
+            )
+    return found
 
 
 def _name_of(model: Model, number: int) -> str:
@@ -217,8 +252,6 @@ def _name_of(model: Model, number: int) -> str:
 def _module(model: Model) -> IRModule:
     made = model
     if isinstance(model, (str, PathLike)):
-        from byoc_lab.importers import load
-
         made = load(model)
     elif isinstance(model, Callable):  # type: ignore[arg-type]
         made = model()

@@ -15,10 +15,10 @@ import pytest
 
 import byoc_lab
 from byoc_lab.errors import ArgumentError
+from byoc_lab.jobs import Job, Outcome, many, outcomes
 from byoc_lab.lab.checking.guarded import Guard, GuardedError
-from byoc_lab.lab.checking.many import Job, Outcome, many, outcomes
 from byoc_lab.relay.analysis.structural import structural_equal
-from tests.lab.checking import jobs
+from tests import job_models as jobs
 
 BAD = {"segfault": jobs.segfaulting, "endless": jobs.hanging, "raise": jobs.raising}
 
@@ -58,6 +58,7 @@ def test_a_dask_cluster() -> None:
         assert len(client.scheduler_info()["workers"]) == 2  # no worker was lost
 
 
+@pytest.mark.slow
 def test_threads() -> None:
     with ThreadPoolExecutor(3) as threads:
         check(list(many("bisect", models(), executor=threads, time_limit=2.5)))
@@ -109,12 +110,21 @@ def test_what_the_executor_loses_is_reported() -> None:
     [
         ({"function": "validat"}, "did you mean 'validate'"),
         ({"function": "validate", "time_limit": 0}, "seconds above 0, found 0"),
+        ({"function": "validate", "seeds": ["a"]}, "seeds must be a list of int, found str"),
+        ({"function": "validate", "models": [3]}, "a model must be an IRModule"),
         ({"function": "validate", "executor": 4}, r"client.get_executor\(\)"),
     ],
 )
 def test_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
-        many(models=jobs.small, **arguments)
+        many(**{"models": jobs.small, **arguments})
+
+
+def test_coverage_of_several_back_ends() -> None:
+    with ThreadPoolExecutor(1) as thread:
+        (found,) = many("coverage", jobs.small, executor=thread)
+    assert found.kind == "done", found.error
+    assert "nn.relu" in str(found.result) or "100" in str(found.result)
 
 
 def test_the_front_door_has_it() -> None:
@@ -146,12 +156,12 @@ def test_no_process_is_left_when_the_parent_dies() -> None:
     script = (
         "import os, threading, time\n"
         "from byoc_lab.lab.checking.guarded import guarded\n"
-        "from tests.lab.checking import jobs\n"
+        "from tests import job_models as jobs\n"
         "print(guarded(os.getpid, time_limit=9), flush=True)\n"
         "threading.Timer(0.3, os._exit, [0]).start()\n"
         "guarded(jobs.hanging, time_limit=60)\n"
     )
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[1]
     ended = subprocess.run(
         [sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True
     )
