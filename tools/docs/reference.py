@@ -102,7 +102,10 @@ def passes() -> str:
     """Every pass with its docstring and, where a sample shows it, a module before and after."""
     parts = ["# Passes", "The passes of `byoc_lab.transform`, each with a module before and after."]
     modules = samples()
-    names = sorted(n for n in dir(transform) if n[0].isupper() and callable(getattr(transform, n)))
+    base = {"FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "Sequential"}
+    names = sorted(
+        n for n in dir(transform) if n[0].isupper() and callable(getattr(transform, n)) and n not in base
+    )
     for name in names:
         make = getattr(transform, name)
         parts += [f"## {name}", f"```text\n{name}{_signature(make)}\n```"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -104,6 +105,12 @@ class Case(ABC):
 
     def __repr__(self) -> str:
         return f"<case {self.name}: {self.title}>"
+
+    def _repr_html_(self) -> str:
+        head, *parts = (html.escape(part) for part in str(self).split("\n\n"))
+        return f"<h3>{html.escape(self.title)}</h3><p>{head}</p>" + "".join(
+            f'<p style="white-space: pre-wrap">{part}</p>' for part in parts
+        )
 
 
 class LiveCase(Case):
