@@ -47,9 +47,7 @@ def test_there_is_a_page_for_each_symptom() -> None:
 
 
 def test_no_other_page_has_blocks_that_nothing_runs() -> None:
-    with_blocks = {
-        p.name for p in DOCS.glob("*.md") if BLOCK.search(p.read_text(encoding="utf-8"))
-    }
+    with_blocks = {p.name for p in DOCS.glob("*.md") if BLOCK.search(p.read_text(encoding="utf-8"))}
     assert with_blocks <= set(ELSEWHERE)
     for test in set(ELSEWHERE.values()):
         assert (DOCS.parent / test).is_file(), test

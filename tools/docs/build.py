@@ -18,6 +18,8 @@ from tools.docs import reference, tutorials
 
 ROOT = Path(__file__).resolve().parents[2]
 PREPARED, SITE = ROOT / "build" / "docs", ROOT / "build" / "site"
+PLACED = {"index.md", "rules.md", "operators.md", "glossary.md", "museum.md"}
+"""Pages of the top folder that have a place of their own in the navigation."""
 
 
 def prepare(with_tutorials: bool = True) -> list[object]:
@@ -35,8 +37,7 @@ def prepare(with_tutorials: bool = True) -> list[object]:
     return [
         {"Start": "index.md"},
         *([{"Tutorials": [{t: f"tutorials/{p}"} for t, p in found]}] if found else []),
-        {"How to": _listed("how-to") + ["explaining.md", "importers.md", "recordings.md"]},
-        {"Back ends": "backends.md"},
+        {"How to": [*_listed("how-to"), *(p for p in _listed(".") if p not in PLACED)]},
         {"Reference": [*_listed("reference"), "rules.md", "operators.md"]},
         {"Explanation": _listed("explanation")},
         {"Museum": "museum.md"},
@@ -45,7 +46,9 @@ def prepare(with_tutorials: bool = True) -> list[object]:
 
 
 def _listed(folder: str) -> list[object]:
-    return [f"{folder}/{p.name}" for p in sorted((PREPARED / folder).glob("*.md"))]
+    """The pages of a folder of build/docs."""
+    pages = sorted((PREPARED / folder).glob("*.md"))
+    return [p.relative_to(PREPARED).as_posix() for p in pages]
 
 
 def main(arguments: list[str]) -> int:

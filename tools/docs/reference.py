@@ -18,6 +18,9 @@ from byoc_lab.lessons.cases.networks import batch_norm, conv, image, typed
 from byoc_lab.passes import PassContext
 from byoc_lab.relay.ir.module import IRModule
 
+FRAMEWORK = {"FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "Sequential"}
+"""What `byoc_lab.transform` has beside passes."""
+
 
 def pages() -> dict[str, str]:
     """The text of each page, by its file."""
@@ -102,10 +105,8 @@ def passes() -> str:
     """Every pass with its docstring and, where a sample shows it, a module before and after."""
     parts = ["# Passes", "The passes of `byoc_lab.transform`, each with a module before and after."]
     modules = samples()
-    base = {"FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "Sequential"}
-    names = sorted(
-        n for n in dir(transform) if n[0].isupper() and callable(getattr(transform, n)) and n not in base
-    )
+    found = {n for n in dir(transform) if n[0].isupper() and callable(getattr(transform, n))}
+    names = sorted(found - FRAMEWORK)
     for name in names:
         make = getattr(transform, name)
         parts += [f"## {name}", f"```text\n{name}{_signature(make)}\n```"]
@@ -141,10 +142,11 @@ def all_errors() -> str:
             bases = ", ".join(f"`{b.__name__}`" for b in cls.__bases__)
             doc = " ".join(inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0].split())
             parts.append(f"* `{name}` ({bases}): {doc}")
-    parts += ["## Messages that decode knows", "| Name | Said by | Cause | To do |\n|---|---|---|---|"]
-    rows = (
-        f"| {m.name} | {m.era} | {_cell(m.cause)} | {_cell(m.todo)} |" for m in ALL
-    )
+    parts += [
+        "## Messages that decode knows",
+        "| Name | Said by | Cause | To do |\n|---|---|---|---|",
+    ]
+    rows = (f"| {m.name} | {m.era} | {_cell(m.cause)} | {_cell(m.todo)} |" for m in ALL)
     parts[-1] += "\n" + "\n".join(rows)
     return "\n\n".join(parts) + "\n"
 
@@ -157,9 +159,9 @@ def museum() -> str:
     """The page of every case."""
     parts = [
         "# Museum",
-        "Troubles that people met with BYOC. Live cases are reproduced here, some under an era; dump "
-        "cases are recorded texts, written for the case, of faults that no version that runs here "
-        "has. `byoc_lab.lessons.cases` shows them as a table in a notebook.",
+        "Troubles that people met with BYOC. Live cases are reproduced here, some under an era; "
+        "dump cases are recorded texts, written for the case, of faults that no version that runs "
+        "here has. `byoc_lab.lessons.cases` shows them as a table in a notebook.",
         "| Case | Kind | What happens | Stated by |\n|---|---|---|---|\n"
         + "\n".join(
             f"| [{c.name}](#{c.name}) | {c.kind} | {_cell(c.title)} | {c.cause or '-'} |"

@@ -29,7 +29,8 @@ def _page(path: Path, folder: Path) -> tuple[str, str]:
     """Run one notebook and write its page and the pages of its displays."""
     notebook = nbformat.read(path, as_version=4)
     resources = {"metadata": {"path": str(folder)}}
-    NotebookClient(notebook, SECONDS, kernel_name="python3", resources=resources).execute()
+    client = NotebookClient(notebook, timeout=SECONDS, kernel_name="python3", resources=resources)
+    client.execute()
     parts = []
     for n, cell in enumerate(notebook.cells):
         if cell.cell_type == "markdown":
