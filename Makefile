@@ -14,7 +14,7 @@ SMOKE  = tests/test_imports.py tests/lab/tracing/test_trace.py tests/lab/diffing
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lab test smoke demo check coverage browser notebooks slow mutants fuzz sanitize bench oracle \
-        golden wheel clean alarms
+        golden wheel clean alarms docs elsewhere
 
 help:  ## show this list
 	@echo "byoc_lab: learn and debug BYOC graph partitioning"
@@ -66,6 +66,12 @@ fuzz: setup  ## hostile texts through everything, for SECONDS=600 or one again b
 
 sanitize: setup  ## the tests of native/ under address and undefined-behaviour sanitizers
 	@tools/sanitize.sh $(VENV)
+
+docs: setup  ## run the notebooks and write the documentation, build/site/index.html (3 minutes)
+	$(BIN)/python -m tools.docs.build
+
+elsewhere: setup  ## the tests that need neither the DNNL extension nor apache-tvm, with both hidden
+	BYOC_LAB_HIDE=1 $(PYTEST) -m "not slow and not browser and not notebook" $(PURE)
 
 bench: setup  ## measure the claims about speed, kept in benchmarks/results (10 minutes, alone on the machine)
 	$(BIN)/python benchmarks/all_speed.py
