@@ -24,7 +24,7 @@ from byoc_lab.relax.to_relay import to_relay
 from byoc_lab.relax.types import name_of
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.run.cards import Cards
-from byoc_lab.run.inputs import by_position
+from byoc_lab.run.inputs import by_position, given_inputs
 from byoc_lab.run.meter import Meter, MeteredRegion, native_modules, only_float32
 from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, new_arrays, to_device
 
@@ -94,10 +94,10 @@ class RelaxExecutable:
             raise InputError("give the inputs in order or by name, not both")
         return self.run(inputs if inputs else named)
 
-    def run(self, inputs: Any = None, /, **named: Any) -> list[np.ndarray]:
+    def run(self, inputs: Any = None, /, *more: Any, **named: Any) -> list[np.ndarray]:
         """The outputs, as new arrays, for inputs by name or in order. Raises InputError for names
         or a number of inputs that "main" does not have; TVM checks shapes and dtypes itself."""
-        given = named if inputs is None else inputs
+        given = given_inputs(inputs, more, named)
         arrays = [to_device(np.asarray(value)) for value in by_position(given, self.inputs)]
         with self._lock:
             result = self._main(*arrays)

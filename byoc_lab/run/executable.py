@@ -26,7 +26,7 @@ from byoc_lab.run.cards import HOST, Cards, RegionFacts
 from byoc_lab.run.deep import needs_depth, run_deep
 from byoc_lab.run.direct import direct_call
 from byoc_lab.run.inline import flattened
-from byoc_lab.run.inputs import bind_inputs
+from byoc_lab.run.inputs import bind_inputs, given_inputs
 from byoc_lab.run.library_file import seal
 from byoc_lab.run.meter import Meter, MeteredRegion, library_facts, only_float32
 from byoc_lab.run.tvm_runtime import import_tvm, new_arrays, to_device
@@ -124,12 +124,12 @@ class Executable:
             raise InputError("give the inputs in order or by name, not both")
         return self.run(inputs if inputs else named)
 
-    def run(self, inputs: Any = None, /, **named: Any) -> list[np.ndarray]:
+    def run(self, inputs: Any = None, /, *more: Any, **named: Any) -> list[np.ndarray]:
         """The outputs, as new arrays, for inputs by name (mapping or keywords) or in order.
 
         Raises InputError naming the input, what was found and what was expected.
         """
-        given = named if inputs is None else inputs
+        given = given_inputs(inputs, more, named)
         if self._direct is not None and isinstance(given, (tuple, list)):
             with self._lock:
                 outputs = self._direct(given)

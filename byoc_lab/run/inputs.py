@@ -61,6 +61,19 @@ def bind_inputs(
     }
 
 
+def given_inputs(inputs: Any, more: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """What `run(inputs, ...)` was given: one list or mapping, or names. Raises InputError for
+    several arrays one after the other, and for both kinds."""
+    if more:
+        raise InputError(
+            f"run takes the inputs as one list or mapping, found {1 + len(more)} arguments; write "
+            f"run([a, b]), run({{name: a, ...}}), or call it: exe(a, b)"
+        )
+    if inputs is not None and named:
+        raise InputError("give the inputs in order or by name, not both")
+    return named if inputs is None else inputs
+
+
 def in_order(inputs: Any) -> list[Any]:
     """Inputs that are not named, as a list. Raises InputError for what is no list of arrays."""
     wanted = "inputs must be a list or a dict of arrays"

@@ -41,7 +41,7 @@ def test_the_choice_stays_from_stage_to_stage(new_page: NewPage, chain_state: An
 
 def test_a_box_chooses_its_line(new_page: NewPage, mobilenet_state: Any) -> None:
     root = mount(new_page(), mobilenet_state)
-    root.get_by_label("Open all groups").click()
+    root.get_by_title("Open all groups").click()
     drawn(root)
     box = root.locator(".byl-box.byl-op").nth(8)
     ident = box.get_attribute("data-ids").split()[0]
@@ -85,7 +85,7 @@ def test_choosing_opens_the_fold_that_hides_the_line(
     root = mount(page, state)
     ident = module["lines"][count // 2][1]
     assert root.locator(f'code[data-id="{ident}"]').count() == 0
-    page.evaluate("(id) => model.set('selected', id)", ident)
+    page.evaluate("(id) => model.set('selected_id', id)", ident)
     assert root.locator(f'code.byl-chosen[data-id="{ident}"]').first.is_visible()
 
 
