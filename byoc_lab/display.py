@@ -16,7 +16,8 @@ _load: list[Callable[[], Any]] = []
 
 def provide(load: Callable[[], Any]) -> None:
     """Register a view: `load()` returns it, with `mimebundle`, `render_text`, `export_html`,
-    `figure`."""
+    `figure`,
+    `publish`."""
     _load[:] = [load]
 
 
@@ -27,6 +28,11 @@ def _view() -> Any:
 def mimebundle(obj: Any) -> dict[str, Any]:
     """The display in Jupyter: a widget if possible, HTML, and plain text."""
     return _view().mimebundle(obj)
+
+
+def publish(obj: Any) -> None:
+    """Display an object in Jupyter: the widget, and HTML for a notebook without a kernel."""
+    _view().publish(obj)
 
 
 def text(obj: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from byoc_lab import backends, relay
-from byoc_lab.relay.ir.expr import Call, Expr, Function, const
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Var, const
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import rebuild
 from byoc_lab.relay.typing.infer import infer_module
@@ -21,7 +21,7 @@ def change_calls(mod: IRModule, change: Callable[[Call], Expr]) -> IRModule:
     return out
 
 
-def module_of(result: Expr, params: Sequence[Expr] | None = None) -> IRModule:
+def module_of(result: Expr, params: Sequence[Var] | None = None) -> IRModule:
     """A typed module whose @main computes `result`."""
     free = list(relay.analysis.free_vars(result)) if params is None else list(params)
     return infer_module(IRModule.from_expr(Function(free, result)))

@@ -20,7 +20,7 @@ from byoc_lab.relax.partition import partition_for_dnnl, patterns, why_not_relax
 from byoc_lab.relax.registration import CODEGEN, register_codegen
 
 if TYPE_CHECKING:
-    from byoc_lab.relax.coverage import coverage
+    from byoc_lab.relax.covering import coverage
     from byoc_lab.relax.executable import RelaxExecutable, build
     from byoc_lab.relax.explaining import explain
     from byoc_lab.relax.validation import validate
@@ -42,7 +42,7 @@ __all__ = [
 _LAZY = {
     "RelaxExecutable": "executable",
     "build": "executable",
-    "coverage": "coverage",
+    "coverage": "covering",
     "explain": "explaining",
     "validate": "validation",
 }

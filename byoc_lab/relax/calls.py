@@ -32,27 +32,33 @@ class OperatorCall:
 
 
 def operator_calls(function: Any) -> Iterator[OperatorCall]:
-    """The operator calls of a Relax function, those of functions and branches in it included."""
+    """The operator calls of a Relax function, those of branches included, and those of local
+    functions once for each of their calls."""
     tvm = import_tvm()
     relax = tvm.relax
-    todo: list[tuple[Any, str, bool]] = [(function.body, "", False)]
+    local: dict[Any, Any] = {}  # functions by the variables they are bound to
+    # With a value the local functions that it is inside of: a recursion is followed once.
+    todo: list[tuple[Any, str, bool, tuple[Any, ...]]] = [(function.body, "", False, ())]
     while todo:
-        value, variable, dataflow = todo.pop()
+        value, variable, dataflow, outer = todo.pop()
         if isinstance(value, relax.SeqExpr):
-            inside = [
-                (binding.value, name_of(binding.var), isinstance(block, relax.DataflowBlock))
-                for block in value.blocks
-                for binding in block.bindings
-            ]
-            todo += reversed([*inside, (value.body, variable, dataflow)])
+            inside = []
+            for block in value.blocks:
+                matched = isinstance(block, relax.DataflowBlock)
+                for binding in block.bindings:
+                    if isinstance(binding.value, relax.Function):
+                        local[binding.var] = binding.value
+                    else:
+                        inside.append((binding.value, name_of(binding.var), matched, outer))
+            todo += reversed([*inside, (value.body, variable, dataflow, outer)])
         elif isinstance(value, relax.If):
-            todo += [
-                (branch, variable, False) for branch in (value.false_branch, value.true_branch)
-            ]
-        elif isinstance(value, relax.Function):
-            todo.append((value.body, variable, dataflow))
+            branches = (value.false_branch, value.true_branch)
+            todo += [(branch, variable, False, outer) for branch in branches]
         elif isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.Op):
             yield OperatorCall(value, variable, dataflow)
+        elif isinstance(value, relax.Call) and value.op in local and value.op not in outer:
+            body = local[value.op].body
+            todo.append((body, variable, dataflow, (*outer, value.op)))
 
 
 def region_functions(mod: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from math import prod, sqrt
 from typing import Any
 
@@ -192,12 +193,47 @@ def _concatenate(parts: Expr, axis: int) -> Expr:
     return relay_call("concatenate", list(parts.fields), axis=axis)
 
 
-def _unary(name: str) -> Translation:
+def _split(call: Any, data: Expr) -> Expr:
+    """As a slice for each part."""
+    shape = type_of(call.args[0]).concrete_shape
+    axis = int(call.attrs.axis) % len(shape)
+    parts = call.attrs.indices_or_sections
+    if hasattr(parts, "__iter__"):
+        borders = ints(parts)
+    else:
+        size = -(-shape[axis] // int(number(parts)))
+        borders = [size * n for n in range(1, int(number(parts)))]
+    # As Python's slices: a border behind the end is the end.
+    edges = [min(edge, shape[axis]) for edge in (0, *borders, shape[axis])]
+    return Tuple([_slice(data, [axis], [a], [b], [1]) for a, b in pairwise(edges)])
+
+
+def _strided_slice(call: Any, data: Expr, axes: Any, begin: Any, end: Any, *steps: Any) -> Expr:
+    lists = [axes, begin, end, *steps]
+    if not all(isinstance(each, list) for each in lists):
+        raise BuildError("DNNL slices between numbers that are known, found others")
+    (step,) = steps or ([1] * len(axes),)
+    # Relax's ends of a negative step are as NumPy's; the shape says what it made of them.
+    return _slice(data, axes, begin, end, step)
+
+
+def _slice(data: Expr, axes: list[int], begin: list[int], end: list[int], step: list[int]) -> Expr:
+    return relay_call("strided_slice", data, begin=begin, end=end, strides=step, axes=axes)
+
+
+def unary(name: str) -> Translation:
     return lambda call, x: relay_call(name, x)
 
 
-def _binary(name: str) -> Translation:
-    return lambda call, a, b: relay_call(name, a, b)
+def binary(name: str) -> Translation:
+    return lambda call, a, b: relay_call(name, _tensor(call, a), _tensor(call, b))
+
+
+def _tensor(call: Any, operand: Any) -> Expr:
+    """An operand; a number as a constant of the result's dtype."""
+    if isinstance(operand, Expr):
+        return operand
+    return relay.const(np.asarray(number(operand), type_of(call).dtype))
 
 
 def axes_of(values: Any, rank: int) -> list[int]:
@@ -209,12 +245,12 @@ OPERATORS: Mapping[str, Translation] = {
     **{f"nn.conv{n}d_transpose": _conv(f"nn.conv{n}d_transpose") for n in (1, 2)},
     **{f"nn.max_pool{n}d": _pool(f"nn.max_pool{n}d") for n in (1, 2, 3)},
     **{f"nn.avg_pool{n}d": _pool(f"nn.avg_pool{n}d") for n in (1, 2, 3)},
-    **{name: _unary(name) for name in ("nn.relu", "abs", "exp", "log", "sqrt", "tanh", "sigmoid")},
+    **{name: unary(name) for name in ("nn.relu", "abs", "exp", "log", "sqrt", "tanh", "sigmoid")},
     **{
-        name: _binary(name)
+        name: binary(name)
         for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum")
     },
-    "round": _unary("round"),
+    "round": unary("round"),
     "nn.adaptive_avg_pool2d": _adaptive_avg_pool2d,
     "mean": _mean,
     "nn.gelu": _gelu,
@@ -234,6 +270,8 @@ OPERATORS: Mapping[str, Translation] = {
         for name in ("flatten", "squeeze", "expand_dims")
     },
     "broadcast_to": _broadcast_to,
+    "split": _split,
+    "strided_slice": _strided_slice,
     "nn.prelu": _prelu,
     "nn.group_norm": _group_norm,
     "nn.instance_norm": _instance_norm,

@@ -28,8 +28,11 @@ def patterns() -> list[tuple[Any, ...]]:
     dpl = import_tvm().relax.dpl
     table: list[tuple[Any, ...]] = []
     for name, translation in OPERATORS.items():
-        operands = [dpl.wildcard() for _ in list(signature(translation).parameters)[1:]]
-        pattern = dpl.is_op(f"relax.{name}")(*operands)
+        _, *operands = signature(translation).parameters.values()
+        listed = [dpl.wildcard() for p in operands if p.kind is not p.VAR_POSITIONAL]
+        pattern = dpl.is_op(f"relax.{name}")(
+            *listed, varg_default_wildcard=len(listed) < len(operands)
+        )
         table.append((f"{TARGET}.{name.removeprefix('nn.')}", pattern, {}, takes))
     return table
 

@@ -9,7 +9,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from byoc_lab.errors import BuildError
-from byoc_lab.relax.operators import OPERATORS, Translation, axes_of, ints, relay_call
+from byoc_lab.relax.operators import (
+    OPERATORS,
+    Translation,
+    axes_of,
+    binary,
+    ints,
+    relay_call,
+    unary,
+)
 from byoc_lab.relax.to_relay import to_relay
 from byoc_lab.relax.types import number, type_of
 from byoc_lab.relay.ir.expr import Expr, Function, Tuple, TupleGetItem
@@ -27,14 +35,6 @@ def _translated(call: Any, operands: list[Any]) -> Expr:
     if translation is None:
         raise BuildError(f"the reference has no counterpart of relax.{name}")
     return translation(call, *operands)
-
-
-def _unary(name: str) -> Translation:
-    return lambda call, x: relay_call(name, x)
-
-
-def _binary(name: str) -> Translation:
-    return lambda call, a, b: relay_call(name, a, b)
 
 
 def _reduction(name: str) -> Translation:
@@ -83,15 +83,15 @@ def _adaptive_pool(call: Any, data: Expr) -> Expr:
 
 MORE: Mapping[str, Translation] = {
     **{
-        name: _unary(name)
+        name: unary(name)
         for name in ("erf", "sin", "cos", "tan", "floor", "ceil", "trunc", "sign", "negative")
     },
-    **{name: _unary(name) for name in ("rsqrt", "logical_not")},
+    **{name: unary(name) for name in ("rsqrt", "logical_not", "zeros_like", "ones_like")},
     **{
-        name: _binary(name)
+        name: binary(name)
         for name in ("power", "equal", "not_equal", "less", "less_equal", "greater")
     },
-    **{name: _binary(name) for name in ("greater_equal", "logical_and", "logical_or")},
+    **{name: binary(name) for name in ("greater_equal", "logical_and", "logical_or")},
     **{name: _reduction(name) for name in ("sum", "max", "min", "prod", "mean")},
     "square": lambda call, x: relay_call("multiply", x, x),
     "where": lambda call, condition, a, b: relay_call("where", condition, a, b),

@@ -73,6 +73,11 @@ def call_to_relay(call: Any) -> Function:
     if unknown:
         type_of(call)  # the batch is in front of the result too
     assert isinstance(typed, Function)
+    made_type = typed.body.checked_type
+    if is_tensor(call) and made_type != type_of(call):
+        raise BuildError(
+            f"{call.op.name} gives {type_of(call)}, and its counterpart in Relay {made_type}"
+        )
     return typed
 
 

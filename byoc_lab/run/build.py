@@ -162,7 +162,9 @@ def _link(
         return LinkedRegion(symbol, compiler, function, None, "build() was told not to offload it")
     try:
         codegen = backends.get(compiler) or get_backend(compiler)
-        compiled = _checked(codegen(function, checked_symbol(symbol)), compiler, function, symbol)
+        compiled = checked_region(
+            codegen(function, checked_symbol(symbol)), compiler, function, symbol
+        )
     except (BuildError, NativeExtensionError, UnknownNameError) as error:
         if not fallback:
             raise
@@ -175,7 +177,7 @@ def _link(
     return LinkedRegion(symbol, compiler, function, compiled, None, codegen, compiled.module)
 
 
-def _checked(compiled: Any, compiler: str, function: Function, symbol: str) -> CompiledRegion:
+def checked_region(compiled: Any, compiler: str, function: Function, symbol: str) -> CompiledRegion:
     """What a code generator returned, if it is a compiled region, or one when it is bound.
 
     Raises BuildError.
@@ -214,4 +216,4 @@ def _compile(relax_module: Any, regions: Mapping[str, Any], target: str) -> Any:
     return compiled
 
 
-__all__ = ["OffloadWarning", "build", "external_calls", "linked_regions"]
+__all__ = ["OffloadWarning", "build", "checked_region", "external_calls", "linked_regions"]

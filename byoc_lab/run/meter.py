@@ -19,6 +19,7 @@ from byoc_lab.relay.ir.expr import Function
 from byoc_lab.run.backends import CompiledRegion
 from byoc_lab.run.cards import Cards, OpCard, RegionCard, RegionFacts
 from byoc_lab.run.peak import machine_peak
+from byoc_lab.run.stated import Stated, stated
 
 NATIVE_KIND = "byoc_lab_dnnl"
 Watcher = Callable[[str, Sequence[Any]], None]  # (symbol, inputs and outputs of a call)
@@ -46,10 +47,13 @@ class MeteredRegion:
 
     def stats(self) -> dict[str, Any]:
         """Of the native runtime itself, or what the back end says."""
+        return self.stated().stats
+
+    def stated(self) -> Stated:
+        """The same, and what is wrong with it."""
         if self.native:
-            found: dict[str, Any] = json.loads(self.module["get_stats"]())
-            return found
-        return self.compiled.stats() if self.compiled is not None else {}
+            return Stated(json.loads(self.module["get_stats"]()))
+        return Stated({}) if self.compiled is None else stated(self.compiled)
 
     def set_profiling(self, on: bool) -> None:
         if self.native:
@@ -130,7 +134,7 @@ class Meter:
     def profiling(self) -> Iterator[None]:
         """Inside, calls of regions are timed, by operations where the back end can."""
         compiled = [r for r in self._regions if r.facts.why is None]
-        stated = {r.facts.symbol: r.stats().get("calls") for r in compiled if not r.native}
+        before = {r.facts.symbol: r.stats().get("calls") for r in compiled if not r.native}
         counted = dict(self._seen)
         self._profiling = True
         self._seconds.clear()
@@ -149,7 +153,7 @@ class Meter:
                 found = []
                 if not region.native:
                     now = self._seen[symbol] - counted[symbol]
-                    found += _calls_contradicted(stats.get("calls"), stated[symbol], now)
+                    found += _calls_contradicted(stats.get("calls"), before[symbol], now)
                 found += self._times_contradicted(region)
                 self._contradictions[symbol] = tuple(found)
 
@@ -182,7 +186,7 @@ class Meter:
         facts = region.facts
         if facts.why is not None:
             return RegionCard(facts, self.runs, error=error)
-        stats = region.stats()
+        stats, fault = region.stated()
         ops = stats.get("ops", ())
         times = self._ops_us.get(facts.symbol, [None] * len(ops))
         if region.native:
@@ -192,6 +196,8 @@ class Meter:
         contradictions = self._contradictions.get(facts.symbol, ())
         if not region.native and not contradictions:
             contradictions = tuple(_calls_contradicted(stats.get("calls"), 0, calls, at_least=True))
+        if fault:
+            contradictions = (*contradictions, fault)
         if len(times) != len(ops):
             times = [None] * len(ops)
         seconds = self._seconds.get(facts.symbol)

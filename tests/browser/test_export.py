@@ -59,5 +59,30 @@ def test_it_works_in_the_frame_that_notebooks_keep(new_page: Callable[..., Any])
     page.set_content(mimebundle(chain())["text/html"])
     root = page.frame_locator("iframe").locator(".byl[data-ready]")
     root.wait_for()
-    root.press("ArrowRight")
+    assert root.get_attribute("data-index") == "2", "it opens at the error"
+    root.press("ArrowLeft")
     assert root.get_attribute("data-index") == "1"
+
+
+def test_a_link_opens_the_page_at_a_stage_a_rewrite_and_a_node(
+    new_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    address = mobilenet().save_html(tmp_path / "trace.html").as_uri()
+    page = new_page()
+    page.goto(address)
+    root = page.locator(".byl[data-ready]")
+    root.wait_for()
+    assert root.get_attribute("data-index") == "1", "it opens at the first change"
+    page.keyboard.press("End")
+    page.keyboard.press(".")
+    page.wait_for_function("() => location.hash.includes('node=')")
+    chosen, link = root.get_attribute("data-selected"), page.url
+    assert "stage=9&rewrite=1" in link
+    other = new_page()
+    other.goto(link)
+    root = other.locator(".byl[data-ready]")
+    root.wait_for()
+    assert root.get_attribute("data-index") == "8"
+    assert root.get_attribute("data-selected") == chosen
+    other.goto(f"{address}#stage=99&node=n0")  # of another trace
+    other.wait_for_selector('.byl[data-index="8"]')

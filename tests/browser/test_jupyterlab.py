@@ -52,7 +52,7 @@ def test_browser_and_kernel_agree(new_page: Callable[..., Any], jupyterlab: Jupy
     root.locator("code .byl-t-op").first.click()
     page.wait_for_selector('.byl:not([data-selected=""])')
     chosen = root.get_attribute("data-selected")
-    assert jupyterlab.ask(page, "print(stepper.selected)").strip() == chosen
+    assert jupyterlab.ask(page, "print(stepper.selected_id)").strip() == chosen
 
 
 def test_the_kernel_sends_the_module_after_a_rewrite(
@@ -103,3 +103,31 @@ def test_the_theme_of_jupyterlab_is_followed(
     page.wait_for_selector('.byl[data-theme="dark"]')
     page.evaluate(change, "JupyterLab Light")
     page.wait_for_selector('.byl[data-theme="light"]')
+
+
+def test_a_notebook_opened_again_without_a_kernel_shows_the_page(
+    new_page: Callable[..., Any], jupyterlab: JupyterLab
+) -> None:
+    """Instead of "model not found": the trace, and the stepper as an object."""
+    stepper = "from byoc_lab.lab.view import Stepper\nStepper(recorded, index=0)"
+    write_notebook(jupyterlab.root / "again.ipynb", f"{TRACE}recorded", stepper)
+    page = new_page()
+    jupyterlab.open(page, "again.ipynb")
+    jupyterlab.run_all(page)
+    page.locator(".byl[data-ready]").nth(1).wait_for()
+    assert page.locator(".byl-saved:visible").count() == 0, "the widgets live"
+    session = "jupyterapp.shell.currentWidget.context.sessionContext"
+    page.evaluate(f"() => {session}.session.kernel.restart()")
+    page.locator(".byl-restarted").nth(1).wait_for()
+    page.locator(".byl-next").first.click()  # works on
+    page.evaluate("() => jupyterapp.commands.execute('docmanager:save')")
+    page.evaluate(f"() => {session}.shutdown()")
+    page.close()
+    again = new_page()
+    again.goto(f"{jupyterlab.url}lab/tree/again.ipynb?reset")
+    again.locator(".byl-saved").nth(1).wait_for()
+    assert again.get_by_text("model not found").locator("visible=true").count() == 0
+    root = again.frame_locator(".byl-saved iframe").nth(1).locator(".byl[data-ready]")
+    root.wait_for()
+    root.locator(".byl-next").click()
+    assert root.get_attribute("data-index") == "1"

@@ -85,7 +85,7 @@ def test_choosing_opens_the_fold_that_hides_the_line(
     root = mount(page, state)
     ident = module["lines"][count // 2][1]
     assert root.locator(f'code[data-id="{ident}"]').count() == 0
-    page.evaluate("(id) => model.set('selected', id)", ident)
+    page.evaluate("(id) => model.set('selected_id', id)", ident)
     assert root.locator(f'code.byl-chosen[data-id="{ident}"]').first.is_visible()
 
 

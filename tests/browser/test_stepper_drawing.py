@@ -88,16 +88,25 @@ def test_a_change_of_types_alone_is_shown(new_page: NewPage) -> None:
 def test_lines_that_moved_are_told_from_new_ones(new_page: NewPage) -> None:
     """PartitionGraph moves operators out into functions; the annotations it drops are gone."""
     root = mount(new_page(), trace_state(chain(fixed=True)), index=2)
-    went = root.locator('.byl-moved-row[data-kind="removed"]')
-    came = root.locator('.byl-moved-row[data-kind="added"]')
-    assert went.count() == came.count() == 8
-    assert set(went.locator(".byl-sign").all_text_contents()) == {"↗"}
-    assert set(came.locator(".byl-sign").all_text_contents()) == {"↘"}
-    assert "compiler_begin" not in " ".join(went.all_text_contents())
+    root.press("s")
+    came = root.locator('.byl-moved-row[data-kind="moved"]')
+    assert came.count() == 8
+    for row in came.all():  # beside the line that it was
+        was, now = row.locator("code").all_text_contents()
+        assert was.split("(")[0].split()[-1] == now.split("(")[0].split()[-1]
+        assert row.locator(".byl-sign").all_text_contents() == ["↗", "↘"]
+    gone = root.locator(".byl-gone-away")
+    assert gone.all_text_contents() == [
+        "↗ 4 lines moved to @tvmgen_default_dnnl_main_0",
+        "↗ 4 lines moved to @tvmgen_default_dnnl_main_6",
+    ]
+    gone.first.click()
+    went = root.locator('[data-kind="removed"]', has_text="nn.relu")
+    assert went.locator(".byl-sign").all_text_contents() == ["↗"]
     assert root.locator(".byl-op.byl-fresh").count() == 0, "no operator is new"
     assert root.locator(".byl-external.byl-fresh").count() == 2, "the functions are"
     went.first.locator("code .byl-t-op").click()
-    assert came.first.locator("code.byl-chosen").is_visible()
+    assert came.filter(has_text="nn.relu").first.locator("code.byl-chosen").count() == 2
 
 
 def test_the_operand_that_a_finding_is_about_is_underlined(

@@ -25,7 +25,9 @@ _MOUNT = """async ({ esm, css, state, index }) => {
     }
     on(name, f) { (this.listeners[name] ??= new Set()).add(f); }
     off(name, f) { this.listeners[name]?.delete(f); }
-    save_changes() { this.sent.push({ index: this.values.index, selected: this.values.selected }); }
+    save_changes() { 
+      this.sent.push({ index: this.values.index, selected: this.values.selected_id });
+    }
     get listening() { return Object.values(this.listeners).reduce((n, s) => n + s.size, 0); }
   }
   const sheet = document.createElement("style");
@@ -33,7 +35,7 @@ _MOUNT = """async ({ esm, css, state, index }) => {
   document.head.append(sheet);
   const url = URL.createObjectURL(new Blob([esm], { type: "text/javascript" }));
   const { default: widget } = await import(url);
-  window.model = new Model({ state, index, selected: "" });
+  window.model = new Model({ state, index, selected_id: "" });
   window.show = (el) => widget.render({ model: window.model, el });
   window.cleanup = window.show(document.getElementById("here"));
 }"""

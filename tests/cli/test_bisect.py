@@ -14,6 +14,7 @@ import pytest
 from byoc_lab import cli
 from byoc_lab.passes import register_pipeline
 from byoc_lab.passes.framework import pipelines
+from byoc_lab.transform import module_pass
 from tests.cli.samples import CLEAN
 from tests.lab.checking.faults import FAULTS, planted
 
@@ -27,7 +28,9 @@ def @main(%x: Tensor[(1, 8), float32]) {
 
 @pytest.fixture
 def wrong_clip() -> Iterator[str]:
-    register_pipeline("wrong clip", lambda: [planted(FAULTS["clip 6 to 5.9"], 0)])
+    fault = planted(FAULTS["clip 6 to 5.9"], 0)
+    made = module_pass(lambda mod, context: fault(mod), opt_level=0, name="faulty_pass")
+    register_pipeline("wrong clip", lambda: [made])
     yield "wrong clip"
     pipelines.unregister_pipeline("wrong clip")
 

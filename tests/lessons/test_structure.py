@@ -57,6 +57,7 @@ def test_types_that_disagree_are_a_message() -> None:
 
 
 def test_another_network_is_named_by_its_operators() -> None:
+    plain = _module(PLAIN)
     message = _message(structure.wrong_network(_module(PLAIN.replace("tanh", "exp")), plain))
     assert message.endswith("it has added exp and lost tanh")
     message = _message(

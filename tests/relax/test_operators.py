@@ -47,6 +47,9 @@ ONE: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {
     "prelu": ((2, 4, 5, 3), lambda x: op.nn.prelu(x, vector(4), 1)),
     "prelu of the last axis": ((2, 5, 4), lambda x: op.nn.prelu(x, vector(4), -1)),
     "prelu of one slope": ((2, 5, 4), lambda x: op.nn.prelu(x, vector(1), 1)),
+    "strided_slice": ((2, 8, 5, 6), lambda x: op.strided_slice(x, [2, 3], [0, 1], [4, 6], [1, 2])),
+    "strided_slice without steps": ((2, 8, 5), lambda x: op.strided_slice(x, [1], [-3], [100])),
+    "strided_slice backwards": ((2, 8, 5), lambda x: op.strided_slice(x, [1], [6], [1], [-2])),
     "mean": ((2, 4, 5, 3), lambda x: op.mean(x, [2, 3])),
     "mean of the channels": ((2, 4, 5, 3), lambda x: op.mean(x, [1])),
     "mean of the channels kept": ((2, 4, 5, 3), lambda x: op.mean(x, [1], keepdims=True)),
@@ -80,6 +83,47 @@ def test_one_operator_of_a_batch_known_at_run_time(name: str) -> None:
     assert count == (0 if name == "broadcast_to" else 1)
     for size in (1, 3):
         check(mod, random(size, *shape[1:]), count=count)
+
+
+@pytest.mark.parametrize("parts", [2, 3, [3, 5], [0, 8]])
+def test_split(parts: Any) -> None:
+    """Parts that are used inside of the region and outside."""
+
+    def body(emit: Any, x: Any) -> list[Any]:
+        made = emit(op.split(emit(op.nn.relu(x)), parts, axis=1))
+        count = parts if isinstance(parts, int) else len(parts) + 1
+        fields = [emit(relax.TupleGetItem(made, n)) for n in range(count)]
+        return [emit(op.tanh(fields[0])), fields[1]]
+
+    mod = module([var("x", 2, 8, 5)], body)
+    if parts == [0, 8]:
+        reason = why_not_relax(
+            relax.BlockBuilder().normalize(op.split(var("x", 2, 8, 5), parts, 1))
+        )
+        assert "must have elements" in str(reason)
+    else:
+        check(mod, random(2, 8, 5))
+
+
+def test_a_channel_shuffle_is_one_region() -> None:
+    """ShuffleNet V2 (Ma and others, 2018), figure 3c: split, convolve one half, join, shuffle."""
+
+    def body(emit: Any, x: Any) -> Any:
+        made = emit(op.split(x, 2, axis=1))
+        left, right = (emit(relax.TupleGetItem(made, n)) for n in range(2))
+        right = emit(op.nn.relu(emit(op.nn.conv2d(right, const(4, 4, 1, 1)))))
+        joined = emit(op.concat([left, right], axis=1))
+        pairs = emit(op.permute_dims(emit(op.reshape(joined, (1, 2, 4, 25))), (0, 2, 1, 3)))
+        return emit(op.reshape(pairs, (1, 8, 5, 5)))
+
+    check(module([var("x", 1, 8, 5, 5)], body), random(1, 8, 5, 5))
+
+
+def test_a_number_is_an_operand() -> None:
+    def body(emit: Any, x: Any) -> Any:
+        return emit(op.add(emit(op.nn.relu(x)), relax.const(np.float32(0.25))))
+
+    check(module([var("x", 2, 3)], body), random(2, 3))
 
 
 def test_norms_without_scale_stay_with_the_reason() -> None:

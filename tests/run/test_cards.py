@@ -176,6 +176,20 @@ def test_work_that_no_machine_does_in_the_time_is_caught(
     assert any("cannot have computed" in text for text in card.contradictions) == caught
 
 
+def test_statistics_that_cannot_be_had_are_a_contradiction() -> None:
+    class Silent(Liar):
+        def stats(self) -> dict[str, Any]:
+            raise KeyError("no statistics today")
+
+    exe = build(dense(), backends={"mine": lambda f, symbol: Silent(f, symbol, {})})
+    with exe.profiling():
+        exe(X)
+    (card,) = exe.cards()
+    assert card.calls == 1 and "no statistics today" in str(card)
+    with pytest.raises(OffloadError, match="its statistics cannot be had: KeyError"):
+        exe.assert_offloaded()
+
+
 def test_what_a_back_end_says_is_labelled() -> None:
     exe = liar({"ops": [{"name": "all", "impl": "tensor core"}]})
     exe(X)

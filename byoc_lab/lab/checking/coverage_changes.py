@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -136,10 +136,15 @@ def totals(result: IRModule, backend: str) -> Totals:
 def changes(setup: Setup, backend: str, before: Totals) -> tuple[Change, ...]:
     """The changes that give other totals, the most work offloaded first (of those with the same
     totals the first one that was tried), and then those that make the pipeline fail."""
+    attempts = (_run(what, changed, backend) for what, changed in _attempts(setup, backend))
+    return those_that_matter(attempts, before)
+
+
+def those_that_matter(attempts: Iterable[Change], before: Totals) -> tuple[Change, ...]:
+    """Those that give other totals than `before`, in the order of `changes`."""
     found: dict[Totals, Change] = {}
     failed = []
-    for what, changed in _attempts(setup, backend):
-        change = _run(what, changed, backend)
+    for change in attempts:
         if change.totals is None:
             failed.append(change)
         elif change.totals != before:

@@ -36,6 +36,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import applied, post_order
 from byoc_lab.relay.typing.infer import infer_expr
+from byoc_lab.run.build import checked_region
 from byoc_lab.run.executable import LinkedRegion
 from byoc_lab.run.reference import evaluate
 
@@ -80,7 +81,7 @@ def region_values(function: Function) -> list[Expr]:
 
 
 class RegionChecker:
-    """Checks the kernels of one compiled region."""
+    """Checks the kernels of one compiled region, on one set of arguments after the other."""
 
     def __init__(
         self, region: LinkedRegion, mod: IRModule, samples: int | None = None, seed: int = 0
@@ -89,6 +90,7 @@ class RegionChecker:
         self.options: dict[str, Any] = {"samples": samples, "seed": seed, "exact_constants": True}
         self.function = _typed(region.function)
         self.runs = 0
+        self.programs: dict[tuple[Expr, ...], tuple[set[Var], Any]] = {}
         self.numbers: dict[Call, int] = {}  # steps in order
         self.notes: list[str] = []
         self.exact_values: dict[Expr, Any] = {}  # of the region on its arguments
@@ -209,13 +211,28 @@ class RegionChecker:
         self, function: Function, nodes: Sequence[Expr], arguments: Sequence[Any]
     ) -> list[Array]:
         """The values of `nodes` as the compiled code computes them. Raises BuildError."""
+        key = tuple(nodes)
+        known = self.programs.get(key)
+        if known is None:
+            known = self.compiled(function, nodes)
+            if function is self.function:  # it may run on other arguments, too
+                self.programs[key] = known
+        used, program = known
+        given = [a for p, a in zip(function.params, arguments, strict=True) if p in used]
+        self.runs += 1
+        results: list[Array] = program(*flat(tuple(given)))
+        return results
+
+    def compiled(self, function: Function, nodes: Sequence[Expr]) -> tuple[set[Var], Any]:
+        """The parameters that `nodes` need, and a program that computes them of these."""
         assert self.region.codegen is not None
         body = nodes[0] if len(nodes) == 1 else Tuple(list(nodes))
-        used = [p for p in function.params if p in set(post_order(body))]
-        given = [a for p, a in zip(function.params, arguments, strict=True) if p in set(used)]
+        reached = set(post_order(body))
+        used = [p for p in function.params if p in reached]
         program = _typed(Function(used, body, attrs=self.region.function.attrs))
-        self.runs += 1
-        return self.region.codegen(program, self.region.symbol)(*flat(tuple(given)))
+        made = self.region.codegen(program, self.region.symbol)
+        region = checked_region(made, self.region.compiler, program, self.region.symbol)
+        return set(used), region
 
 
 def _largest_difference(a: Array, b: Array) -> float:

@@ -21,7 +21,7 @@ class RegionChecks:
 
     comparisons: of the regions' results, without inherited errors. kernels: with `inside`, those of
     the steps of each region. reached: symbols of regions that were called. runs: how many programs
-    were compiled and run for the kernels of each region. notes: what could not be checked.
+    ran for the kernels of each region, at most for one set. notes: what could not be checked.
     """
 
     def __init__(self, mod: IRModule, linked: Iterable[LinkedRegion], inside: bool, **options: Any):
@@ -30,6 +30,7 @@ class RegionChecks:
         self.comparisons: list[Comparison] = []
         self.kernels: list[Kernel] = []
         self.reached: set[str] = set()
+        self._checkers: dict[str, RegionChecker] = {}
         self.runs: dict[str, int] = {}
         self.notes: dict[str, None] = {}
 
@@ -65,8 +66,12 @@ class RegionChecks:
         ]
         self.comparisons += compared
         if self.inside and region.codegen is not None:
-            checker = RegionChecker(region, self.mod, **self.options)
+            if region.symbol not in self._checkers:
+                self._checkers[region.symbol] = RegionChecker(region, self.mod, **self.options)
+            checker = self._checkers[region.symbol]
+            before = checker.runs
             self.kernels += checker.kernels(arguments, not all(c.ok for c in compared))
-            self.runs[region.symbol] = max(self.runs.get(region.symbol, 0), checker.runs)
+            now = checker.runs - before
+            self.runs[region.symbol] = max(self.runs.get(region.symbol, 0), now)
             self.notes.update(dict.fromkeys(checker.notes))
         return wanted.outputs

@@ -117,6 +117,9 @@ class Diff:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return display.mimebundle(self)
 
+    def _ipython_display_(self) -> None:
+        display.publish(self)
+
 
 def as_module(obj: IRModule | Function, expected: str) -> IRModule:
     """A module, or a function as the only one of a module. Raises PassError for anything else."""

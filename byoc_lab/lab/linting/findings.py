@@ -64,3 +64,6 @@ class Findings(Sequence[Finding]):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return display.mimebundle(self)
+
+    def _ipython_display_(self) -> None:
+        display.publish(self)

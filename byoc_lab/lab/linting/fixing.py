@@ -73,6 +73,9 @@ class Fix:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return {"text/plain": str(self), **_without_text(display.mimebundle(self.diff()))}
 
+    def _ipython_display_(self) -> None:
+        display.publish(self)
+
 
 def _without_text(bundle: dict[str, Any]) -> dict[str, Any]:
     return {kind: data for kind, data in bundle.items() if kind != "text/plain"}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
+from byoc_lab import display
 from byoc_lab.passes.framework.hook import Event, Note
 
 SHOWN = 12
@@ -17,6 +18,9 @@ class _Reports(Sequence[T], Generic[T]):
     `for event in events: print(event)` prints all of them."""
 
     nothing: str
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return display.mimebundle(self)
 
     def __init__(self, reports: Iterable[T] = ()):
         self._reports: tuple[T, ...] = tuple(reports)

@@ -64,6 +64,12 @@ class Stage:
         """The fields, without the values that are computed on demand."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return display.mimebundle(self)
+
+    def _ipython_display_(self) -> None:
+        display.publish(self)
+
     @cached_property
     def changed(self) -> bool:
         """Whether the pass changed the structure of the module."""
@@ -340,6 +346,9 @@ class Trace:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return display.mimebundle(self)
+
+    def _ipython_display_(self) -> None:
+        display.publish(self)
 
 
 def _loaded(data: bytes) -> Trace:

@@ -4,17 +4,19 @@ All three show the same content:
 
     byoc_lab.trace(mod)                  the stepper, as the last expression of a cell
     byoc_lab.lab.view.Stepper(trace)     the same as an object: `.index`, `.selected`, `.stage`
-    byoc_lab.lab.view.graph(mod)         the dataflow graph, regions in colour
+    byoc_lab.lab.view.graph(mod)         the dataflow graph, regions in colour; `.digraph()` of it
     trace.save_html("trace.html")        everything in one file that needs no kernel and no network
 
-`byoc_lab.display` calls `mimebundle`, `render_text`, `export_html` and `figure`.
+`byoc_lab.display` calls `mimebundle`, `publish`, `render_text`, `export_html`
+and `figure`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from byoc_lab.lab.view.displays import export_html, mimebundle, render_text
+from byoc_lab.lab.view.bundles import publish, render_text
+from byoc_lab.lab.view.displays import export_html, mimebundle
 from byoc_lab.lab.view.figures import figure
 from byoc_lab.lab.view.graph import GraphView, graph
 
@@ -29,6 +31,7 @@ __all__ = [
     "figure",
     "graph",
     "mimebundle",
+    "publish",
     "render_text",
 ]
 

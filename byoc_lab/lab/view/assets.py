@@ -14,6 +14,9 @@ STATIC = Path(__file__).parent / "static"
 # Each module comes after the modules it imports.
 MODULES = (
     "relay_text",
+    "moves",
+    "compare",
+    "lineage",
     "diff_view",
     "topology",
     "layout",
@@ -24,20 +27,33 @@ MODULES = (
     "scene_view",
     "stage_list",
     "panels",
+    "store",
+    "header",
+    "heading",
+    "text_pane",
+    "graph_pane",
+    "node_panel",
     "rewrites",
+    "player",
+    "presenter",
+    "borders",
+    "keys",
     "help",
     "theme",
     "stepper",
 )
 _IMPORT = re.compile(r'^import .* from "\./\w+\.js";\n', re.MULTILINE)
+_COMMENT = re.compile(r"^ *(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 
 
 @cache
 def esm() -> str:
-    """The stepper as one ES module whose default export has `render({model, el})`."""
+    """The stepper as one ES module whose default export has `render({model, el})`; without
+    comments, since every widget sends it."""
     sources = ((STATIC / f"{name}.js").read_text(encoding="utf-8") for name in MODULES)
-    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", source)) for source in sources)
+    joined = "\n".join(_EXPORT.sub("", _IMPORT.sub("", source)) for source in sources)
+    return _COMMENT.sub("", joined)
 
 
 @cache

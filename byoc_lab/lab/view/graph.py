@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from byoc_lab.errors import BuildError, MissingDependencyError
 from byoc_lab.lab.view.assets import graph_css
+from byoc_lab.lab.view.digraph import digraph_of
 from byoc_lab.lab.view.elements import Box, Picture, PictureFrame, collapse
+from byoc_lab.lab.view.groups import fold
 from byoc_lab.lab.view.layout import dot_source, lay_out
 from byoc_lab.lab.view.picture import picture_of
 from byoc_lab.lab.view.region_picture import region_picture
@@ -19,7 +21,10 @@ from byoc_lab.lab.view.svg import svg_of
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 
-MAX_BOXES = 700  # with more, each region is drawn as one box
+if TYPE_CHECKING:
+    import graphviz
+
+MAX_BOXES = 700  # with more, regions and repeated blocks are single boxes
 MAX_COLLAPSED_BOXES = 3000  # with more, the layout takes minutes and the drawing is unreadable
 
 
@@ -41,8 +46,17 @@ class GraphView:
 
     @cached_property
     def _drawn(self) -> Picture:
-        many = len(self.picture.boxes) > MAX_BOXES and self.picture.frames
-        return collapse(self.picture) if many else self.picture
+        if len(self.picture.boxes) <= MAX_BOXES:
+            return self.picture
+        regions = any(frame.colour is not None for frame in self.picture.frames)
+        return collapse(self.picture) if regions else fold(self.picture)
+
+    def digraph(self, theme: str = "light") -> graphviz.Digraph:
+        """The graph as a `graphviz.Digraph`, in the colours of a theme: "light" or "dark".
+
+        Raises UnknownNameError for another theme, and MissingDependencyError without graphviz.
+        """
+        return digraph_of(self._drawn, theme)
 
     @property
     def dot(self) -> str:
@@ -112,6 +126,6 @@ class GraphView:
 def graph(obj: IRModule | Expr | Mapping[str, Any]) -> GraphView:
     """The dataflow graph of a module, function, expression or compiled region (`region.graph`).
 
-    Display it, or `print` it.
+    Display it, `print` it, or take it as a `graphviz.Digraph`: `graph(mod).digraph()`.
     """
     return GraphView(obj)

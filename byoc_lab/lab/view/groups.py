@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from byoc_lab.lab.view.elements import WEIGHTS, Box, Picture, PictureFrame
+from byoc_lab.lab.view.elements import WEIGHTS, Arrow, Box, Picture, PictureFrame
 from byoc_lab.lab.view.repeats import Unit, repeats
 from byoc_lab.relay.ir.expr import Call, Expr
 
@@ -93,6 +93,28 @@ def grouped(picture: Picture) -> Grouping:
     grouping = Grouping(boxes, edges, _collect(boxes, homes), homes)
     _group_repeats(grouping)
     return grouping
+
+
+def fold(picture: Picture) -> Picture:
+    """The same picture with each outermost group, such as a repeated block, as one box."""
+    grouping = grouped(picture)
+    shown: dict[Box, Box] = {}
+    boxes: list[Box] = []
+    for member in grouping.roots:
+        if isinstance(member, Group):
+            inside = list(boxes_of(member))
+            exprs = [expr for box in inside for expr in box.exprs]
+            made = Box("frame", contents(member) or member.label, member.label, exprs)
+            shown.update(dict.fromkeys(inside, made))
+        else:
+            made = shown[member] = member
+        boxes.append(made)
+    arrows: dict[tuple[Box, Box], Arrow] = {}
+    for edge in grouping.edges:
+        ends = shown[edge.source], shown[edge.target]
+        if ends[0] is not ends[1]:
+            arrows.setdefault(ends, Arrow(*ends, crossing=edge.crossing))
+    return Picture(boxes, [], list(arrows.values()), picture.regions, collapsed=True)
 
 
 def boxes_of(member: Member) -> Iterator[Box]:

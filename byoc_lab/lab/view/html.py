@@ -65,7 +65,27 @@ async function unpacked(id) {{
   const source = new Blob([await unpacked("esm")], {{ type: "text/javascript" }});
   const {{ default: view }} = await import(URL.createObjectURL(source));
   const state = JSON.parse(await unpacked("state"));
-  const model = new Model({{ state, index: {index}, selected: "", rewrite: 0, step: {{}} }});
+  const model = new Model({{ state, index: state.opens, selected_id: "", rewrite: 0, step: {{}} }});
+  const open = () => {{
+    const wanted = new URLSearchParams(location.hash.slice(1));
+    const number = (name) => Number(wanted.get(name)) || 0;
+    if (wanted.has("stage")) {{
+      const last = state.stages.length;
+      model.set("index", Math.max(1, Math.min(number("stage"), last)) - 1);
+      model.set("rewrite", number("rewrite"));
+    }}
+    if (wanted.has("node")) model.set("selected_id", wanted.get("node"));
+  }};
+  const name = () => {{
+    if (location.protocol === "about:") return; // a frame in a notebook
+    const [rewrite, node] = [model.get("rewrite") || "", model.get("selected_id")];
+    const values = {{ stage: model.get("index") + 1, rewrite, node }};
+    const kept = Object.entries(values).filter(([, value]) => value !== "");
+    history.replaceState(null, "", "#" + new URLSearchParams(kept));
+  }};
+  open();
+  addEventListener("hashchange", open);
+  for (const what of ["index", "rewrite", "selected_id"]) model.on("change:" + what, name);
   view.render({{ model, el: document.getElementById("stepper") }});
   document.querySelector(".byl").focus();
 }})();
@@ -75,8 +95,9 @@ async function unpacked(id) {{
 """
 
 
-def page(state: State, text: str = "", index: int = 0) -> str:
-    """The page for a state (see `state.py`), opened at stage `index`.
+def page(state: State, text: str = "") -> str:
+    """The page for a state (see `state.py`). The address can name what it opens at:
+    "trace.html#stage=3&rewrite=2&node=n12", with stages and rewrites from 1.
 
     text: shown where JavaScript is disabled.
     """
@@ -87,14 +108,37 @@ def page(state: State, text: str = "", index: int = 0) -> str:
         text=html.escape(text),
         esm=_packed(esm()),
         state=_packed(json.dumps(state, ensure_ascii=False, separators=(",", ":"))),
-        index=int(index),
     )
+
+
+MAX_TEXT = 20_000  # characters of the text below a frame
+
+# The HTML follows the widget's output. Of the two, only the one that works is visible.
+_SAVED = """<style>
+.jp-OutputArea-child:has(.byl) + .jp-OutputArea-child:has(.byl-saved) {{ display: none; }}
+.jp-OutputArea-child:has(+ .jp-OutputArea-child .byl-saved):not(:has(.byl)):not(:has(.byl-saved))
+  {{ display: none; }}
+</style>
+<div class="byl-saved">{shown}</div>"""
+
+
+def saved(shown: str, text: str) -> str:
+    """The HTML that stands in for a widget where there is no kernel: `shown`, and the text."""
+    return _SAVED.format(shown=shown if "<pre" in shown else shown + as_text(text, folded=True))
+
+
+def as_text(text: str, folded: bool = False) -> str:
+    """The text of an object as HTML, cut to MAX_TEXT characters; `folded`: to be opened."""
+    cut = text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}\n…"
+    shown = f"<pre>{html.escape(cut)}</pre>"
+    return f"<details><summary>As text</summary>{shown}</details>" if folded else shown
 
 
 def iframe(page_text: str, height: int = 640) -> str:
     """A frame for the page inside another page; it may run its script and nothing else."""
     return (
-        f'<iframe sandbox="allow-scripts" srcdoc="{html.escape(page_text)}" '
+        f'<iframe sandbox="allow-scripts" loading="lazy" title="byoc_lab" '
+        f'srcdoc="{html.escape(page_text)}" '
         f'style="width:100%;height:{height}px;border:1px solid #8886;border-radius:8px"></iframe>'
     )
 

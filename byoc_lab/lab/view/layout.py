@@ -89,7 +89,7 @@ def dot_source(picture: Picture) -> str:
         node_attr={"shape": "box", "fixedsize": "true", "label": ""},
         edge_attr={"arrowsize": "0.55"},
     )
-    homes = _nesting(picture.frames)
+    homes = nesting(picture.frames)
     inside: dict[PictureFrame | None, list[Box]] = {}
     for box in picture.boxes:
         inside.setdefault(homes[box.frame] if box.frame else None, []).append(box)
@@ -120,7 +120,7 @@ def dot_source(picture: Picture) -> str:
     return str(graph.source)
 
 
-def _nesting(frames: Sequence[PictureFrame]) -> dict[PictureFrame, PictureFrame]:
+def nesting(frames: Sequence[PictureFrame]) -> dict[PictureFrame, PictureFrame]:
     """Maps each frame to the frame that its boxes are drawn in: itself unless nested too deep."""
     depth: dict[PictureFrame, int] = {}
     homes: dict[PictureFrame, PictureFrame] = {}

@@ -14,6 +14,7 @@ from collections import ChainMap
 from collections.abc import Hashable
 
 from byoc_lab.lab.tracing import Trace
+from byoc_lab.lab.view.captions import caption, opening
 from byoc_lab.lab.view.state import Builder, State, new_stage, text_lines
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
@@ -62,6 +63,7 @@ class Parts:
         )
         self._sent = 1
         stages = []
+        self.builder.opens = opening(self.trace)
         for stage in self.trace.stages:
             after = None if stage.after is None else 0
             made = new_stage(stage.name, bool(stage.changed), stage.seconds, 0, after, [])
@@ -74,7 +76,7 @@ class Parts:
 
     def picture(self, index: int) -> State:
         """The first part of a stage: its modules with their graphs and texts."""
-        self._follow(index)
+        self.follow(index)
         stage = self.trace[index]
         self.builder.known = ChainMap(self._pictures, self._whole)
         add = self.builder.module
@@ -84,16 +86,18 @@ class Parts:
         made.update(group=stage.group, skipped=stage.skipped, pending="text")
         made["error"] = self.builder.error(stage.error) if stage.error is not None else None
         made["replaced"] = self.builder.replaced.get(index, [])
+        made["caption"] = caption(stage, opens=index == self.builder.opens)
+        made.update(self.builder.lineage.get(index, {}))
         made["events_total"] = len(stage.events)
         return self._part(index, made)
 
     def whole(self, index: int) -> State:
         """The second part of a stage: all of it."""
-        self._follow(index)
+        self.follow(index)
         self.builder.known = self._whole
         return self._part(index, self.builder.stage(self.trace[index]))
 
-    def _follow(self, index: int) -> None:
+    def follow(self, index: int) -> None:
         """Give ids to the nodes of the stages up to this one, in order."""
         for stage in self.trace.stages[self._followed : index + 1]:
             if stage.after is not None:

@@ -5,6 +5,7 @@ The state is a JSON object (schema 1):
     schema        1
     kind          "trace", "diff" or "module"
     title         of the whole
+    opens         the stage that is shown first
     tab           the panel that is open first: "graph" or "findings"
     stat_labels   {key: [singular, plural]} for the numbers in `stats`, in display order
     modules       each distinct module once; stages refer to them by position:
@@ -16,14 +17,18 @@ The state is a JSON object (schema 1):
         scene     the graph to draw (see `scene.py`), or null; graph_note: why it is null
     stages        in order; a "module" has one, with `before` null:
         name, group (of the sequence it is in), changed, seconds (or null), summary
+        caption   what happened, in one sentence
         skipped   why the pass did not run, or ""
         before, after     positions in `modules`, or null (after: the pass failed)
         hunks     [[sign, line before, line after, count], ...] with sign "=", "+", "-" or "~"
         changes   [{kind, text, before, after}] and changes_total
         events    [{rule, reason, before, after, before_text, after_text}] and events_total
         replaced  the ids that a node of the result has from another node, which it replaced
+        origins   {id: [ids]}: the nodes of `before` that a node of `after` comes from; left out
+                  where that is the node with its own id. rules: {id: the rule that created it}
         steps     the steps of the first events (see `rewrites.py`); only in a saved page
-        error     null or {type, message, node}
+        error     null or {type, message, cause (its first line), node, finding (the position in
+                  the findings of `before` of the one that explains it, or null)}
         pending   what is still to come, of a trace that is sent in parts (see `parts.py`): "all",
                   "text" or ""
 
@@ -35,12 +40,14 @@ trace are paired by their diff. So one id selects a node everywhere. Lines count
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, MutableMapping
+from collections.abc import Hashable, Iterable, MutableMapping, Sequence
 from typing import Any
 
 from byoc_lab.lab.diffing import Diff, Row, TextDiff
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage, Trace
+from byoc_lab.lab.tracing.provenance import Provenance
+from byoc_lab.lab.view.captions import caption, cause_of, explained_by, opening
 from byoc_lab.lab.view.ids import Ids
 from byoc_lab.lab.view.picture import picture_of
 from byoc_lab.lab.view.scene import scene_of
@@ -102,10 +109,13 @@ class Builder:
         self.modules: list[State] = []
         self.known: MutableMapping[Hashable, int] = {}
         self.replaced: dict[int, list[str]] = {}  # by stage
+        self.lineage: dict[int, State] = {}  # origins and rules of a stage's nodes
+        self.opens = 0
 
     # ---- complete states ----------------------------------------------------------------------
 
     def trace(self, trace: Trace) -> State:
+        self.opens = opening(trace)
         stages = [self.stage(stage) for stage in trace.stages]
         return self.state("trace", str(trace.title), stages)
 
@@ -121,6 +131,7 @@ class Builder:
         changed = any(sign != "=" for sign, *_ in hunks)
         stage = new_stage(title or "Difference", changed, None, b, a, hunks)
         self.add_changes(stage, diff)
+        stage["caption"] = stage["summary"]
         return self.state("diff", stage["name"], [stage])
 
     def state(self, kind: str, title: str, stages: list[State]) -> State:
@@ -129,6 +140,7 @@ class Builder:
             "kind": kind,
             "title": title,
             "tab": "graph",
+            "opens": self.opens,
             "stat_labels": STAT_LABELS,
             "modules": self.modules,
             "stages": stages,
@@ -150,11 +162,13 @@ class Builder:
         made["replaced"] = replaced
         if stage.changed:
             self.add_changes(made, delta)
+        made.update(self.lineage.get(stage.index, {}))
+        made["caption"] = caption(stage, made["summary"], stage.index == self.opens)
         made["summary"] = "; ".join(filter(None, (made["summary"], nested_text(stage))))
         made["events_total"] = len(stage.events)
         made["events"] = [self.event(e) for e in stage.events[:MAX_EVENTS]]
         if stage.error is not None:
-            made["error"] = self.error(stage.error)
+            made["error"] = self.error(stage.error, stage.findings_before)
         return made
 
     def compare(
@@ -173,7 +187,9 @@ class Builder:
         """Give the nodes of a stage's result their ids; returns the ids of replacements."""
         if stage.index not in self.replaced:
             if stage.is_reported:
-                self.replaced[stage.index] = sorted(self.ids.follow(stage.provenance))
+                provenance = stage.provenance
+                self.replaced[stage.index] = sorted(self.ids.follow(provenance))
+                self.lineage[stage.index] = lineage_of(provenance, self.ids)
             else:
                 self.pair(stage.diff())
                 self.replaced[stage.index] = []
@@ -212,11 +228,13 @@ class Builder:
             "after_text": describe(event.after) if event.after is not None else "",
         }
 
-    def error(self, error: Exception) -> State:
+    def error(self, error: Exception, findings: Sequence[Finding] = ()) -> State:
         node = getattr(error, "node", None)
         return {
             "type": type(error).__name__,
             "message": str(error),
+            "cause": cause_of(error),
+            "finding": explained_by(error, findings),
             "node": self.ids.get(node) if isinstance(node, Expr) else None,
         }
 
@@ -282,6 +300,21 @@ class Builder:
         }
 
 
+def lineage_of(provenance: Provenance, ids: Ids) -> State:
+    """The origins of the nodes of a pass's result, where they are not the node with the same id,
+    and the rules that created nodes."""
+    origins: dict[str, list[str]] = {}
+    rules: dict[str, str] = {}
+    for node, sources in provenance.results.items():
+        ident = ids.of(node)
+        found = list(dict.fromkeys(i for s in sources if (i := ids.get(s)) is not None))
+        if found != [ident]:
+            origins[ident] = found
+        if rule := provenance.rule(node):
+            rules[ident] = rule
+    return {"origins": origins, "rules": rules}
+
+
 def new_stage(
     name: str, changed: bool, seconds: float | None, b: int | None, a: int | None, hunks: list[Any]
 ) -> State:
@@ -292,6 +325,7 @@ def new_stage(
         "changed": changed,
         "seconds": seconds,
         "summary": "",
+        "caption": "",
         "before": b,
         "after": a,
         "hunks": hunks,
@@ -300,6 +334,8 @@ def new_stage(
         "events": [],
         "events_total": 0,
         "replaced": [],
+        "origins": {},
+        "rules": {},
         "error": None,
         "pending": "",
     }

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import anywidget
 import traitlets
 
+from byoc_lab.errors import UnknownNodeError
 from byoc_lab.lab.tracing import Stage, Trace
+from byoc_lab.lab.tracing.provenance import nodes_of
 from byoc_lab.lab.view.assets import css, esm
+from byoc_lab.lab.view.bundles import publish, without_kernel
+from byoc_lab.lab.view.ids import Ids
 from byoc_lab.lab.view.parts import Parts, is_large
 from byoc_lab.lab.view.rewrites import step_of
 from byoc_lab.lab.view.state import State
-from byoc_lab.lab.view.states import state_of, step_state
+from byoc_lab.lab.view.states import state_and_ids, state_of, step_state
 from byoc_lab.lab.view.text import stage_text, trace_text
+from byoc_lab.relay.ir.expr import Expr, describe
+from byoc_lab.relay.ir.unparsed import UnparsedModule
 
 
 class View(anywidget.AnyWidget):
@@ -22,7 +29,7 @@ class View(anywidget.AnyWidget):
     These traits, and no others, are synchronized with the browser:
         state: the data to draw, sent once.
         index: the stage shown, from 0; set by both sides. TraitError if out of range.
-        selected: the id of the selected node, or ""; set by both sides.
+        selected_id: the id of the selected node, or ""; set by both sides.
         rewrite: the rewrite of the stage that is shown, from 1, or 0 for the whole pass; set by
             both sides. TraitError if out of range.
         step: the module around that rewrite (see `rewrites.py`), sent when `rewrite` is set.
@@ -34,7 +41,7 @@ class View(anywidget.AnyWidget):
     _css = css()
     state = traitlets.Dict().tag(sync=True)
     index = traitlets.Int(0).tag(sync=True)
-    selected = traitlets.Unicode("").tag(sync=True)
+    selected_id = traitlets.Unicode("").tag(sync=True)
     rewrite = traitlets.Int(0).tag(sync=True)
     step = traitlets.Dict().tag(sync=True)
     part = traitlets.Dict().tag(sync=True)
@@ -67,6 +74,12 @@ class View(anywidget.AnyWidget):
         value: int = proposal["value"]
         return value
 
+    def _repr_mimebundle_(self, **more: Any) -> dict[str, Any]:
+        """The widget, and text for where it does not work."""
+        shown = super()._repr_mimebundle_(**more)
+        data = shown[0] if isinstance(shown, tuple) else shown
+        return {**(data or {}), "text/plain": str(self)}
+
     def __str__(self) -> str:
         return self._text
 
@@ -74,23 +87,84 @@ class View(anywidget.AnyWidget):
         return f"<{type(self).__name__} of {self.state['title']}>"
 
 
-def widget(obj: Any, state: State, text: str) -> View:
-    """The widget that shows `obj`, which has this state and text."""
-    return Stepper(obj) if isinstance(obj, Trace) else View(state, text)
+def widget(obj: Any, text: str) -> View:
+    """The widget that shows `obj`, which has this text."""
+    return Stepper(obj) if isinstance(obj, Trace) else View(state_of(obj), text)
 
 
 class Stepper(View):
     """Steps through a `Trace` with buttons, keys, or `stepper.index = 3`, and through the rewrites
     inside a stage with `stepper.rewrite = 5`. `print` shows it as text.
 
-    `stepper.stage` is the recorded stage that is shown.
+    index: the stage to open at; None: the first that failed, or else changed the module.
+
+    `stepper.stage` is the recorded stage that is shown. `stepper.selected` is the selected node
+    (None if there is none): read it, set it to a node of any stage, or observe it with
+    `stepper.observe(act, "selected")`. Setting it to a node that no stage has raises
+    UnknownNodeError.
     """
 
-    def __init__(self, trace: Trace, index: int = 0):
+    selected = traitlets.Instance(Expr, allow_none=True)
+
+    def __init__(self, trace: Trace, index: int | None = None):
         self.trace = trace
         self._parts = Parts(trace) if is_large(trace) else None
-        super().__init__(self._parts.outline() if self._parts else state_of(trace), index=index)
+        state = self._parts.outline() if self._parts else state_of(trace)
+        super().__init__(state, index=state["opens"] if index is None else index)
         self._send_picture()
+
+    @property
+    def _ids(self) -> Ids:
+        return self._parts.builder.ids if self._parts else state_and_ids(self.trace)[1]
+
+    @traitlets.validate("selected")
+    def _in_trace(self, proposal: Any) -> Expr | None:
+        node: Expr | None = proposal["value"]
+        if node is not None and self._stage_of(node) is None:
+            raise UnknownNodeError(
+                f"{describe(node)} is no node of this trace. Nodes are found by identity: take "
+                f"them from stage.before and stage.after"
+            )
+        return node
+
+    @traitlets.observe("selected")
+    def _select_there(self, change: Any) -> None:
+        """Show the node that Python selected, in a stage that has it."""
+        node = change["new"]
+        if node is None:
+            self.selected_id = ""
+            return
+        index = self._stage_of(node)
+        assert index is not None  # validated above
+        if index != self.index:
+            self.index = index
+        if self._parts:
+            self._parts.follow(index)
+        self.selected_id = self._ids.of(node)
+
+    @traitlets.observe("selected_id")
+    def _select_here(self, change: Any) -> None:
+        """Find the node that the browser selected."""
+        ident = change["new"]
+        if self.selected is not None and self._ids.get(self.selected) == ident:
+            return
+        self.selected = self._node_of(ident) if ident else None
+
+    def _stage_of(self, node: Expr) -> int | None:
+        """The stage that shows a node: the current one if it has it."""
+        order = sorted(range(len(self.trace.stages)), key=lambda n: (n != self.index, n))
+        return next((n for n in order if any(x is node for x in self._nodes(n))), None)
+
+    def _node_of(self, ident: str) -> Expr | None:
+        """The node of the stage that is shown with an id, in its result if that has one."""
+        found = (n for n in self._nodes(self.index) if self._ids.get(n) == ident)
+        return next(found, None)
+
+    def _nodes(self, index: int) -> Iterator[Expr]:
+        stage = self.trace[index]
+        for mod in (stage.after, stage.before):
+            if mod is not None and not isinstance(mod, UnparsedModule):
+                yield from nodes_of(mod)
 
     @traitlets.observe("index")
     def _whole_pass(self, change: Any) -> None:
@@ -116,6 +190,13 @@ class Stepper(View):
             self.step = step_of(self.trace, self._parts.builder.ids, self.index, self.rewrite)
         else:
             self.step = step_state(self.trace, self.index, self.rewrite)
+
+    def _repr_mimebundle_(self, **more: Any) -> dict[str, Any]:
+        """The widget, and text and HTML for where it does not work."""
+        return {**super()._repr_mimebundle_(**more), **without_kernel(self.trace)}
+
+    def _ipython_display_(self) -> None:
+        publish(self)
 
     @property
     def stage(self) -> Stage | None:

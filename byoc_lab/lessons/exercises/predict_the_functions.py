@@ -31,8 +31,8 @@ class PredictTheFunctions(Exercise):
     title = "Predict the number of functions"
     statement = """\
 The library `edu` computes `nn.relu`, `tanh`, `sigmoid`, `add` and `nn.conv2d`; everything
-else belongs to the host. The module goes through AnnotateTarget, MergeCompilerRegions and PartitionGraph. How many functions
-does the result have, `@main` included?
+else belongs to the host. The module goes through AnnotateTarget, MergeCompilerRegions and
+PartitionGraph. How many functions does the result have, `@main` included?
 
 Read `print(task.start())`, predict, and set `answer` to the number. Then look:
 `byoc_lab.trace(mod, ["InferType", AnnotateTarget("edu"), ...])`. If you would rather write a

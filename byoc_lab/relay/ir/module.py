@@ -284,6 +284,9 @@ class IRModule:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return display.mimebundle(self)
 
+    def _ipython_display_(self) -> None:
+        display.publish(self)
+
     def __repr__(self) -> str:
         calls = sum(
             1

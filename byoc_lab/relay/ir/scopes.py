@@ -84,6 +84,9 @@ class Function(Expr):
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return display.mimebundle(self)
 
+    def _ipython_display_(self) -> None:
+        display.publish(self)
+
     with_attrs = with_attr  # in TVM a separate function sets a dict
 
     def without_attr(self, key: str) -> Function:

@@ -28,7 +28,7 @@ from byoc_lab.relay.ir.types import (
     TypeVar,
     scalar_type,
 )
-from byoc_lab.relay.text.lexer import Tokens, tokenize
+from byoc_lab.relay.text.lexer import STRING_PATTERN, Tokens, tokenize
 from byoc_lab.relay.text.parser_meta import MetaEntries
 from byoc_lab.relay.text.parser_tokens import (
     is_string,
@@ -50,7 +50,7 @@ _DIMENSION = re.compile(r"([0-9]{1,19})(?:i\d+)?")  # TVM writes an int64 as 3i6
 _FLOAT_WORD = re.compile(r"(inf|nan)(f\d*)")
 _META = re.compile(r"meta\[\s*([\w.]+)\s*\]\[\s*(\d{1,9})\s*\]")
 _TYPE_COMMENT = re.compile(r"\s*/\*\s*ty=(.*?)\s*(?:span=[^*]*)?\*/")
-_NAME_COMMENT = re.compile(r'\s*/\*\s*name=("[^"\\\n]*(?:\\.[^"\\\n]*)*")\s*\*/')
+_NAME_COMMENT = re.compile(rf"\s*/\*\s*name=({STRING_PATTERN})\s*\*/")
 _PLAIN_WORDS = {"True": True, "False": False, "None": None, "nullptr": None}
 
 

@@ -1,4 +1,4 @@
-"""Progress is told to a listener, and shown on a terminal after a second of work."""
+"""Progress is told to a listener, and shown on a terminal or in a notebook after a second."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import byoc_lab
-from byoc_lab import relay
+from byoc_lab import relay, terminal
 from byoc_lab.lab.checking import progress
 from byoc_lab.lab.checking.progress import Moment, Progress
 from byoc_lab.relay import Function, IRModule, nn
@@ -24,35 +24,35 @@ class Terminal(io.StringIO):
 
 
 class Clock:
-    """A clock that goes on by half a second each time somebody looks."""
+    """A clock that goes on by 0.3 s each time somebody looks."""
 
     def __init__(self) -> None:
         self.now = 0.0
 
     def monotonic(self) -> float:
-        self.now += 0.5
+        self.now += 0.3
         return self.now
 
 
-def worked(stream: Any, monkeypatch: pytest.MonkeyPatch, steps: int = 4) -> str:
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(progress, "time", Clock())
+def test_long_work_has_a_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = Terminal()
+    monkeypatch.setattr(sys, "stderr", written)
+    monkeypatch.setattr(terminal, "DELAY", 0.0)
+    monkeypatch.setattr(terminal, "INTERVAL", 0.001)
     with Progress("validate", 9) as made:
-        for n in range(steps):
-            made.step(f"step {n}")
-    return stream.getvalue()  # type: ignore[no-any-return]
-
-
-def test_a_line_on_a_terminal_after_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = worked(Terminal(), monkeypatch)
-    assert "step 0" not in written and "step 1" not in written
-    assert "\rvalidate: 3 of 9, 2 s, step 3" in written
-    assert written.endswith(" \r") and "\n" not in written  # it is removed
+        made.step("reference of nn.relu")
+        while "reference of nn.relu" not in written.getvalue():
+            pass
+    assert "1 of 9: validate: reference of nn.relu" in written.getvalue()
+    assert written.getvalue().endswith("\r")  # it is removed
 
 
 def test_short_work_and_other_streams_show_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert worked(Terminal(), monkeypatch, steps=2) == ""
-    assert worked(io.StringIO(), monkeypatch) == ""
+    for stream in (Terminal(), io.StringIO()):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with Progress("validate", 9) as made:
+            made.step("reference of nn.relu")
+        assert stream.getvalue() == ""
 
 
 def test_a_notebook_has_one_display_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,8 +75,11 @@ def test_a_notebook_has_one_display_that_changes(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setitem(sys.modules, "IPython", IPython)
     monkeypatch.setitem(sys.modules, "IPython.display", Display)
-    worked(io.StringIO(), monkeypatch)
-    assert shown == ["validate: 2 of 9, 2 s, step 2", "validate: 3 of 9, 2 s, step 3", ""]
+    monkeypatch.setattr(progress, "time", Clock())
+    with Progress("validate", 9) as made:
+        for n in range(4):
+            made.step(f"step {n}")
+    assert shown == ["validate: step 2 (3 of 9)", "validate: step 3 (4 of 9)", ""]
 
 
 def test_validate_tells_its_listener() -> None:

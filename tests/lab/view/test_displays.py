@@ -17,7 +17,7 @@ import traitlets
 from byoc_lab import lint, relay
 from byoc_lab.errors import PassError
 from byoc_lab.lab.diffing import diff
-from byoc_lab.lab.view import Stepper, assets, displays, export_html, mimebundle
+from byoc_lab.lab.view import Stepper, assets, bundles, export_html, mimebundle
 from byoc_lab.lab.view.html import page
 from byoc_lab.lab.view.state import trace_state
 from byoc_lab.passes.framework.infer_type import InferType
@@ -38,7 +38,7 @@ def test_the_state_is_sent_and_the_index_kept_in_range() -> None:
 
 
 def test_the_text_follows_the_index() -> None:
-    stepper = Stepper(chain())
+    stepper = Stepper(chain(), index=0)
     assert "[0] InferType" in str(stepper)
     stepper.index = 1
     assert "[1] Annotate" in str(stepper)
@@ -49,14 +49,14 @@ def test_nothing_else_is_synced() -> None:
     synced = set(Stepper(chain()).trait_names(sync=True, help=None))
     own = {n for n in synced if not n.startswith("_")}
     ours = own - {"comm", "keys", "layout", "tabbable", "tooltip"}
-    assert ours == {"state", "index", "selected", "rewrite", "step", "part", "asked"}
+    assert ours == {"state", "index", "selected_id", "rewrite", "step", "part", "asked"}
 
 
 def test_the_modules_are_joined_without_a_bundler() -> None:
     source = assets.esm()
     assert not re.search(r"^\s*import\b", source, re.MULTILINE)
     assert re.findall(r"^export .*", source, re.MULTILINE) == ["export default { render };"]
-    assert len(source) < 110_000, "every widget sends its source"
+    assert len(source) < 120_000, "every widget sends its source"
     assert {f.stem for f in assets.STATIC.glob("*.js")} == set(assets.MODULES)
 
 
@@ -72,7 +72,7 @@ def test_nothing_is_fetched() -> None:
 
 def test_the_page_holds_the_state() -> None:
     state = trace_state(chain())
-    document = page(state, "the text", index=1)
+    document = page(state, "the text")
     packed = re.search(r'id="state">([^<]*)</script>', document)
     assert packed
     assert json.loads(gzip.decompress(base64.b64decode(packed[1]))) == state
@@ -95,7 +95,8 @@ def test_jupyter_gets_widget_html_and_text() -> None:
     assert {WIDGET, "text/html", "text/plain"} <= set(bundle)
     assert bundle["text/plain"].startswith("Conv, batch norm, relu: 3 stages")
     frame = re.fullmatch(
-        r'<iframe sandbox="allow-scripts" srcdoc="([^"]*)" style="[^"]*"></iframe>',
+        r'<iframe sandbox="allow-scripts" loading="lazy" title="byoc_lab" '
+        r'srcdoc="([^"]*)" style="[^"]*"></iframe>',
         bundle["text/html"],
     )
     assert frame and html.unescape(frame[1]).startswith("<!doctype html>")
@@ -113,7 +114,7 @@ def test_other_objects_are_refused() -> None:
 
 
 def test_a_page_too_large_for_a_notebook_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(displays, "MAX_HTML", 1000)
+    monkeypatch.setattr(bundles, "MAX_HTML", 1000)
     assert {WIDGET, "text/plain"} == set(mimebundle(chain()))
 
 
@@ -134,7 +135,7 @@ def test_text_and_graphs_need_no_widget_packages() -> None:
 
 
 def test_a_module_too_large_for_a_browser_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(displays, "MAX_LINES", 10)
+    monkeypatch.setattr(bundles, "MAX_LINES", 10)
     bundle = mimebundle(chain())
     assert set(bundle) == {"text/plain"}
     assert "not drawn" in bundle["text/plain"]

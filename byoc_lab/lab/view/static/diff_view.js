@@ -1,4 +1,5 @@
 // The diff in the centre: the module before and after one stage, row by row.
+import { rowsOf, withMoves } from "./moves.js";
 import { differing, make, tokens, withoutTypes, writeLine } from "./relay_text.js";
 
 const CONTEXT = 3; // unchanged lines kept on each side of a change
@@ -7,19 +8,7 @@ const LONGEST_LINE = 220; // characters without types; longer lines are cut, wit
 const SIGN = { added: "+", removed: "−", changed: "~", same: "", went: "↗", came: "↘" };
 const WORD = { ...Object.fromEntries(["added", "removed", "changed"].map((k) => [k, k])), went: "moved away", came: "moved here" };
 const HEAD = 140; // characters kept at the beginning of a line that is cut; as many as fit at its end
-const KIND = { "=": "same", "+": "added", "-": "removed", "~": "changed" };
 export const ICON = { error: "✖", warning: "▲", info: "●" };
-
-/** The rows of a stage: {kind, b, a} with line numbers from 0, or null on an empty side. */
-export function rowsOf(stage) {
-  return stage.hunks.flatMap(([sign, b, a, n]) =>
-    Array.from({ length: n }, (_, i) => ({
-      kind: KIND[sign],
-      b: sign === "+" ? null : b + i,
-      a: sign === "-" ? null : a + i,
-    })),
-  );
-}
 
 /** Draw `stage` into `pane`. `options`: {split, types}. The caller handles selection. */
 export function drawDiff(pane, state, stage, options) {
@@ -33,10 +22,8 @@ export function drawDiff(pane, state, stage, options) {
     const heading = (text) => make("div", { class: "byl-side-name" }, text);
     pane.append(make("div", { class: "byl-columns" }, heading("Before"), heading("After")));
   }
-  const replaced = new Set(stage.replaced);
-  const ids = (module) => new Set((module?.lines ?? []).map(([, id]) => id).filter((id) => id && !replaced.has(id)));
-  const sides = { before, after, marks: { b: marksOf(before), a: marksOf(after) }, had: ids(before), has: ids(after) };
-  const rows = rowsOf(stage);
+  const sides = { before, after, marks: { b: marksOf(before), a: marksOf(after) } };
+  const rows = withMoves(rowsOf(stage), before, after, stage.replaced ?? []);
   let run = [];
   const flush = (atStart, atEnd) => {
     pane.append(...folded(run, atStart || single, atEnd || single, (r) => drawRow(r, sides, split, options)));
@@ -82,10 +69,8 @@ function marksOf(module) {
 
 function drawRow(row, sides, split, options) {
   const { before, after, marks } = sides;
-  // A line that is removed and added elsewhere moved, within its function or into another.
-  const came = row.kind === "added" && sides.had.has(after.lines[row.a][1]);
-  const went = row.kind === "removed" && sides.has.has(before.lines[row.b][1]);
-  const moved = came ? "came" : went ? "went" : "";
+  if (row.kind === "gone") return [goneAway(row, (r) => drawRow(r, sides, split, options))];
+  if (row.kind === "moved") return drawMoved(row, sides, split, options);
   let parts = { b: null, a: null };
   let marked = { b: undefined, a: undefined };
   let typed = false;
@@ -99,9 +84,9 @@ function drawRow(row, sides, split, options) {
   const opens = (lines, n) => n > 0 && lines?.[n]?.[0].startsWith("def ");
   const first = opens(before?.lines, row.b) || opens(after?.lines, row.a);
   const side = (which, module, kind) =>
-    cells(parts[which], module, row[which], which, moved || kind, marked[which], marks[which]);
+    cells(parts[which], module, row[which], which, row.sign ?? kind, marked[which], marks[which]);
   const line = (kind, ...content) =>
-    make("div", { class: `byl-row byl-${kind}${typed ? " byl-typed" : ""}${first ? " byl-opens" : ""}${moved && " byl-moved-row"}`, "data-kind": kind }, ...content);
+    make("div", { class: `byl-row byl-${kind}${typed ? " byl-typed" : ""}${first ? " byl-opens" : ""}`, "data-kind": kind }, ...content);
   if (split) {
     const left = row.kind === "added" ? blank() : side("b", before, row.kind);
     const right = row.kind === "removed" ? blank() : side("a", after, row.kind);
@@ -114,6 +99,25 @@ function drawRow(row, sides, split, options) {
   return [line(row.kind, ...side(which, which === "a" ? after : before, row.kind))];
 }
 
+/** Lines that moved to another place: one note, which opens. */
+function goneAway(row, draw) {
+  const count = row.gone.length;
+  const button = make("button", { class: "byl-fold byl-gone-away", type: "button", title: "Show these lines" }, `↗ ${count} line${count > 1 ? "s" : ""} moved ${row.to ? `to ${row.to}` : "away"}`);
+  button.unfold = () => button.replaceWith(...row.gone.flatMap((r) => draw({ ...r, kind: "removed", sign: "went" })));
+  button.dataset.lines = row.gone.map((r) => `${r.b}:`).join(" ");
+  button.addEventListener("click", () => button.unfold());
+  return button;
+}
+
+/** A line that came from another place: beside the line it was, or with a note where it was. */
+function drawMoved(row, { before, after, marks }, split, options) {
+  const parts = { b: tokens(before.lines[row.b][0]), a: tokens(after.lines[row.a][0]) };
+  const [wordsB, wordsA] = differing(parts.b, parts.a);
+  const shown = [...(split ? cells(parts.b, before, row.b, "b", "went", wordsB, marks.b) : []), ...cells(parts.a, after, row.a, "a", "came", wordsA, marks.a)];
+  if (!split) shown.at(-1).dataset.from = String(row.b + 1);
+  return [make("div", { class: "byl-row byl-moved-row", "data-kind": "moved" }, ...shown)];
+}
+
 const width = (token) => (token.kind === "type" ? 0 : token.text.length);
 const blank = () => [make("span", { class: "byl-blank" })];
 
@@ -121,7 +125,7 @@ function cells(parts, module, number, which, kind, marked, findings) {
   const [, id] = module.lines[number];
   const here = findings.get(number) ?? [];
   const worst = ["error", "warning", "info"].find((s) => here.some((f) => f.severity === s));
-  const sign = make("span", { class: "byl-sign", title: WORD[kind], "aria-label": WORD[kind] }, SIGN[kind]);
+  const sign = make("span", { class: "byl-sign", title: WORD[kind], role: "img", "aria-label": WORD[kind] ?? "unchanged" }, SIGN[kind]);
   const mark = worst
     ? make("button", { class: `byl-mark byl-${worst}`, type: "button", "data-finding": module.findings.indexOf(here[0]),
         title: here.map((f) => `${f.code}: ${f.message}`).join("\n"), "aria-label": `${here.length} findings` }, ICON[worst])
@@ -157,10 +161,14 @@ function writeCut(code, parts, write) {
 }
 
 /** Highlight everything in `pane` that shows node `id`; with `reveal`, scroll to it if needed. */
-export function chooseInDiff(pane, state, stage, id, reveal) {
+export function chooseInDiff(pane, state, stage, id, reveal, related = new Set()) {
   if (id && reveal && !pane.querySelector(`code[data-id="${CSS.escape(id)}"]`)) unfoldFor(pane, state, stage, id);
   for (const element of pane.querySelectorAll(".byl-chosen")) element.classList.remove("byl-chosen");
+  for (const element of pane.querySelectorAll(".byl-related")) element.classList.remove("byl-related");
   if (!id) return;
+  for (const other of related) {
+    if (other !== id) for (const hit of pane.querySelectorAll(`[data-id="${CSS.escape(other)}"]`)) hit.classList.add("byl-related");
+  }
   const hits = pane.querySelectorAll(`[data-id="${CSS.escape(id)}"]`);
   for (const hit of hits) hit.classList.add("byl-chosen");
   const target = [...hits].find((h) => h.dataset.side === "a") ?? [...hits].find((h) => h.tagName === "CODE") ?? hits[0];

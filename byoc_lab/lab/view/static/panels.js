@@ -67,6 +67,13 @@ function eventCard(event, rewrite) {
     words && line("words", words), line("reason", event.reason));
 }
 
+/** Mark the card of rewrite `at`; returns it, in a list. */
+export function markCards(pane, at) {
+  const cards = [...pane.querySelectorAll("[data-rewrite]")];
+  for (const card of cards) card.classList.toggle("byl-current", Number(card.dataset.rewrite) === at);
+  return cards.filter((card) => card.classList.contains("byl-current"));
+}
+
 /** The structural differences between before and after. */
 export function drawChanges(pane, stage) {
   const cards = stage.changes.map((c) => card("change", c.after ?? c.before, line("kind", c.kind), line("message", c.text)));
@@ -92,11 +99,26 @@ export class Tabs {
       panel.setAttribute("role", "tabpanel");
       panel.setAttribute("aria-labelledby", button.id);
       panel.dataset.panel = name.toLowerCase();
+      if (name !== "Text") panel.setAttribute("tabindex", "0"); // it scrolls; the text does so itself
       button.addEventListener("click", () => this.show(name), { signal });
       this.buttons[name] = button;
       bar.append(button);
     }
+    bar.addEventListener("keydown", (event) => this.key(event), { signal });
     this.show(Object.keys(tabs)[0]);
+  }
+
+  /** Arrow keys move between the tabs. */
+  key(event) {
+    const names = Object.keys(this.tabs);
+    const at = names.indexOf(this.current);
+    const wanted = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: names.length - 1 }[event.key];
+    if (wanted === undefined) return;
+    const name = names[(wanted + names.length) % names.length];
+    this.show(name);
+    this.buttons[name].focus();
+    event.preventDefault();
+    event.stopPropagation();
   }
 
   show(name) {
@@ -104,6 +126,7 @@ export class Tabs {
     for (const [other, panel] of Object.entries(this.tabs)) {
       panel.hidden = other !== name;
       this.buttons[other].setAttribute("aria-selected", String(other === name));
+      this.buttons[other].setAttribute("tabindex", other === name ? "0" : "-1");
     }
     this.onShow(name);
   }

@@ -163,8 +163,10 @@ export class SceneView {
   // ---- choosing, following, searching ---------------------------------------------------------
 
   /** Highlight the box of node `id`; with `reveal`, make it visible. */
-  mark(id, reveal) {
-    this.marked = id;
+  mark(id, reveal, related = this.related ?? new Set()) {
+    Object.assign(this, { marked: id, related });
+    for (const old of this.drawing.layer.querySelectorAll(".byl-related")) old.classList.remove("byl-related");
+    for (const other of related) if (other !== id) this.elementOf(other)?.element.classList.add("byl-related");
     for (const old of this.drawing.layer.querySelectorAll(".byl-chosen")) old.classList.remove("byl-chosen");
     const shown = this.elementOf(id);
     this.drawFlow();

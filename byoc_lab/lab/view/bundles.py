@@ -1,0 +1,90 @@
+"""What an object shows without a kernel, and how a notebook gets it beside the widget."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from byoc_lab.backends.dnnl.graph import DnnlGraph
+from byoc_lab.lab.diffing import Diff
+from byoc_lab.lab.tracing import Trace
+from byoc_lab.lab.tracing.events import Events, Notes
+from byoc_lab.lab.view import text
+from byoc_lab.lab.view.graph import graph
+from byoc_lab.lab.view.html import as_text, iframe, page, saved
+from byoc_lab.lab.view.parts import is_large
+from byoc_lab.lab.view.states import state_of
+
+MAX_LINES = 50_000  # of all modules together; with more, a browser is busy for seconds
+WIDGET = "application/vnd.jupyter.widget-view+json"
+NOT_DRAWN = "not drawn:"
+TEXTS = (Events, Notes)  # shown as text
+MAX_HTML = 4_000_000  # characters; a notebook gets a larger page only as widget and text
+
+
+def render_text(obj: Any, colour: bool = False) -> str:
+    """The display of an object in a terminal (`text.wants_colour()` says whether in colour)."""
+    if isinstance(obj, Trace):
+        return text.trace_text(obj, colour)
+    if isinstance(obj, Diff):
+        return text.diff_text(obj, colour=colour)
+    if isinstance(obj, DnnlGraph):
+        return str(graph(obj))
+    return str(obj)
+
+
+def without_kernel(obj: Any) -> dict[str, Any]:
+    """The text and the HTML of an object, which need no kernel.
+
+    The graph of a compiled region has a drawing and text, events have text alone.
+    """
+    if isinstance(obj, DnnlGraph):
+        return {**graph(obj)._repr_mimebundle_()}
+    if isinstance(obj, TEXTS):
+        return {"text/plain": str(obj), "text/html": as_text(str(obj))}
+    if isinstance(obj, Trace) and is_large(obj):  # the widget asks for what it shows
+        outline = text.outline_text(obj)
+        return {"text/plain": outline, "text/html": as_text(outline)}
+    bundle: dict[str, Any] = {"text/plain": render_text(obj)}
+    if in_terminal():
+        return bundle
+    state = state_of(obj)
+    lines = sum(len(module["lines"]) for module in state["modules"])
+    if lines > MAX_LINES:
+        bundle["text/plain"] += (
+            f"\n({NOT_DRAWN} {lines} lines, and the limit is {MAX_LINES}; "
+            f"show a part of it, such as one function, or fewer stages)"
+        )
+        return bundle
+    document = page(state, bundle["text/plain"])
+    if len(document) <= MAX_HTML:
+        bundle["text/html"] = iframe(document)
+    return bundle
+
+
+def publish(obj: Any) -> None:
+    """Display an object in Jupyter as two outputs: its widget, and its HTML.
+
+    A notebook shows the widget while its kernel lives. The HTML is hidden then; it appears in a
+    notebook that was opened again, in what nbconvert writes, and wherever widgets do not work.
+    """
+    from IPython import display
+
+    show: Callable[..., None] = display.display
+    bundle = obj._repr_mimebundle_()
+    words = {"text/plain": bundle["text/plain"]}
+    if WIDGET not in bundle:
+        show(bundle, raw=True)
+        return
+    show({**words, WIDGET: bundle[WIDGET]}, raw=True)
+    if "text/html" in bundle:
+        html = saved(bundle["text/html"], words["text/plain"])
+        show({**words, "text/html": html}, raw=True)
+
+
+def in_terminal() -> bool:
+    """Whether this is IPython in a terminal, which discards widgets."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return type(shell).__name__ == "TerminalInteractiveShell"

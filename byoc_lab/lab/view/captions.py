@@ -1,0 +1,68 @@
+"""What the view says about a stage in one sentence, and at which stage a trace opens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from byoc_lab.lab.explaining import decode
+from byoc_lab.lab.linting import Finding
+from byoc_lab.lab.tracing import Stage, Trace
+from byoc_lab.relay.ir.expr import Expr
+
+MAX_CAUSE = 140  # characters of the cause of an error
+
+
+def opening(trace: Trace) -> int:
+    """The stage that a trace opens at: the first that failed, else the first that changed the
+    module, else the first."""
+    failed = (n for n, stage in enumerate(trace.stages) if stage.error is not None)
+    changed = (n for n, stage in enumerate(trace.stages) if stage.changed)
+    return next(failed, next(changed, 0))
+
+
+def caption(stage: Stage, summary: str = "", opens: bool = False) -> str:
+    """What happened in a stage.
+
+    summary: of its changes, where they are known. opens: whether the trace opens at it, which the
+    sentence then explains.
+    """
+    if stage.error is not None:
+        first = "The pipeline stops here: " if opens else ""
+        return f"{first}{stage.name} raised {type(stage.error).__name__}."
+    if stage.skipped:
+        return f"{stage.name} did not run: {stage.skipped}."
+    if not stage.changed:
+        return f"{stage.name} ran and left the module unchanged."
+    first = "The first change: " if opens else ""
+    many = len(stage.events)
+    rewrites = f", in {many:,} rewrite{'s' if many > 1 else ''}" if many else ""
+    return f"{first}{stage.name}: {summary or 'the module changed'}{rewrites}."
+
+
+def cause_of(error: Exception) -> str:
+    """The first sentence of an error's message, on one line."""
+    text = str(error).strip()
+    first = text.splitlines()[0] if text else "no message"
+    if len(first) > MAX_CAUSE:
+        first = f"{first[: MAX_CAUSE - 1]}…"
+    return first
+
+
+def explained_by(error: Exception, findings: Sequence[Finding]) -> int | None:
+    """The position of the finding that explains an error; None if there is none.
+
+    It is one of the rules that the error message names, or one at the error's own node, or the
+    first error.
+    """
+    rules = {rule for meaning in decode(error) for rule in meaning.rules}
+    node = getattr(error, "node", None)
+    wanted: tuple[Callable[[Finding], bool], ...] = (
+        lambda f: f.code in rules,
+        lambda f: isinstance(node, Expr) and f.node is node,
+        lambda f: str(f.severity) == "error",
+    )
+    for holds in wanted:
+        for n, finding in enumerate(findings):
+            if holds(finding):
+                return n
+    return None

@@ -1,0 +1,72 @@
+// The caption of what is shown: what happened, the counters, and with what it is compared.
+import { ICON } from "./diff_view.js";
+import { make } from "./relay_text.js";
+import { outcome, time } from "./stage_list.js";
+
+export class Heading {
+  /** @param {any} store @param {HTMLElement} bar the rewrites @param {(finding: number) => void} showFinding @param {AbortSignal} signal */
+  constructor(store, bar, showFinding, signal) {
+    Object.assign(this, { store, bar, showFinding, signal });
+    this.element = make("div", { class: "byl-heading" });
+    this.chips = make("div", { class: "byl-chips" });
+    this.choice = make("select", { class: "byl-compare", "aria-label": "Compare with" });
+    this.choice.addEventListener("change", () => store.compareWith(this.choice.value === "" ? null : Number(this.choice.value)), { signal });
+    store.on("stage", () => this.draw());
+    store.on("rewrite", () => this.drawStats());
+  }
+
+  draw() {
+    const { store } = this;
+    const { stage } = store;
+    this.element.replaceChildren();
+    if (store.state.kind === "module") {
+      this.element.append(this.chips);
+      return this.drawStats();
+    }
+    const { sign, word } = outcome(stage);
+    this.element.append(make("div", { class: "byl-heading-line" }, make("h3", {}, stage.name),
+      make("span", { class: `byl-outcome byl-${word}` }, `${sign} ${word}`), make("span", { class: "byl-time" }, time(stage.seconds)),
+      store.isTrace && store.state.stages.length > 1 && this.drawChoice()));
+    this.element.append(make("p", { class: "byl-caption" }, stage.caption));
+    if (stage.error) this.element.append(this.error(stage));
+    this.element.append(this.chips, this.bar);
+    this.drawStats();
+  }
+
+  /** The stages that this one can be compared with. */
+  drawChoice() {
+    const { store } = this;
+    const option = (value, text) => make("option", { value, selected: value === (store.base === null ? "" : String(store.base)) }, text);
+    this.choice.replaceChildren(option("", "compared with its input"), option("0", "… with the input of the pipeline"),
+      ...store.state.stages.slice(0, store.index).map((s, n) => option(String(n + 1), `… with the result of ${n + 1} ${s.name}`)));
+    return this.choice;
+  }
+
+  /** The finding that explains the error, its cause on one line, and its whole text folded. */
+  error(stage) {
+    const { error } = stage;
+    const found = error.finding === null ? null : this.store.moduleOf("before").findings[error.finding];
+    const explanation = found && make("button", { type: "button", class: `byl-why byl-${found.severity}` }, `${ICON[found.severity]} ${found.code} ${found.name}: ${found.message}`);
+    explanation?.addEventListener("click", () => this.showFinding(error.finding), { signal: this.signal });
+    const cause = [make("b", {}, error.type), ` ${error.cause}`];
+    return make("div", { class: "byl-error-box", role: "alert" }, explanation && make("p", {}, explanation),
+      error.message.trim() === error.cause ? make("p", {}, ...cause) : make("details", {}, make("summary", { title: "The whole message" }, ...cause), make("pre", { tabindex: "0" }, error.message)));
+  }
+
+  /** The counters of what is shown: the whole pass, one rewrite, or two stages. */
+  drawStats() {
+    const { before, after } = this.store.pair;
+    this.chips.replaceChildren(...statsOf(this.store.state.stat_labels, before, after ?? before));
+  }
+}
+
+function statsOf(labels, before, after) {
+  const found = [];
+  for (const [key, [one, several]] of Object.entries(labels)) {
+    if (after.stats[key] === undefined) continue; // not known yet
+    const [was, is] = [before?.stats[key] ?? after.stats[key], after.stats[key]];
+    const text = was === is ? String(is) : `${was} → ${is}`;
+    found.push(make("span", { class: `byl-chip${was === is ? "" : " byl-moved"}`, "data-stat": key }, make("b", {}, text), ` ${is === 1 ? one : several}`));
+  }
+  return found;
+}

@@ -1,0 +1,47 @@
+// The panel about the selected node: where it comes from and what became of it, stage by stage.
+import { historyOf, placeOf } from "./lineage.js";
+import { make, withoutTypes } from "./relay_text.js";
+
+const FEW = 6; // nodes of one stage that are listed
+
+/** @param {HTMLElement} pane @param {any} store */
+export function drawNode(pane, store) {
+  const { selected, state, index } = store;
+  if (!selected) {
+    pane.replaceChildren(make("p", { class: "byl-empty" }, "Select a line, a variable or a box of the graph: its history is here."));
+    return;
+  }
+  const history = historyOf(state, index, selected);
+  const here = placeOf(store.pair.after, selected) ?? placeOf(store.pair.before, selected);
+  const items = history.map((ids, n) => step(state, n, ids, history)).filter(Boolean);
+  pane.replaceChildren(
+    make("p", { class: "byl-words" }, here ? withoutTypes(here.text) : "a part of a line"),
+    here?.in ? make("p", { class: "byl-where" }, `line ${here.line + 1}, in ${here.in}`) : "",
+    make("h4", {}, "History"),
+    items.length ? make("ol", { class: "byl-history" }, ...items) : make("p", { class: "byl-empty" }, "This node is not in the modules of this stage."),
+  );
+}
+
+/** What the node is after a stage; stages that left it alone are not listed. */
+function step(state, n, ids, history) {
+  const stage = n ? state.stages[n - 1] : null;
+  const module = state.modules[stage ? (stage.after ?? stage.before) : state.stages[0].before];
+  const before = n ? history[n - 1] : [];
+  const rules = [...new Set(ids.map((id) => stage?.rules?.[id]).filter(Boolean))];
+  const placed = ids.map((id) => ({ id, place: placeOf(module, id) })).filter(({ place }) => place);
+  const same = n > 0 && !rules.length && ids.join() === before.join() && text(placed) === text(shownIn(state, n - 1, before));
+  if ((same && n < history.length - 1) || (!ids.length && !before.length)) return null;
+  const head = n === 0 ? "Input" : !ids.length ? `${stage.name}: nothing is left of it` : rules.length ? `${stage.name}: made by ${rules.join(", ")}` : before.length ? stage.name : `${stage.name}: inserted`;
+  const lines = placed.slice(0, FEW).map(({ id, place }) =>
+    make("button", { type: "button", class: "byl-card byl-past", "data-node": id, "data-stage": Math.max(0, n - 1) }, make("span", { class: "byl-words" }, withoutTypes(place.text)), place.in && make("span", { class: "byl-where" }, `in ${place.in}`)));
+  const more = placed.length - FEW;
+  const inside = ids.length && !placed.length ? make("span", { class: "byl-where" }, "part of a line") : "";
+  return make("li", { "data-past": n }, make("b", {}, head), ...lines, inside, more > 0 ? make("span", { class: "byl-where" }, `and ${more} more`) : "");
+}
+
+const shownIn = (state, n, ids) => {
+  const stage = n ? state.stages[n - 1] : null;
+  const module = state.modules[stage ? (stage.after ?? stage.before) : state.stages[0].before];
+  return ids.map((id) => ({ id, place: placeOf(module, id) })).filter(({ place }) => place);
+};
+const text = (placed) => placed.map(({ place }) => place.text.replace(/%\d+\b/g, "%") + place.in).join("\n");

@@ -1,0 +1,163 @@
+// What one view shows: the values of the model, and what only this page knows. Components read it,
+// change it by its methods, and hear of changes by topic.
+import { compared } from "./compare.js";
+
+/**
+ * Topics: "stage" (another stage, or a part of it came), "rewrite" (another rewrite of the stage),
+ * "selection", "options" (how the page shows it), "kernel" (it went away).
+ * @typedef {"stage" | "rewrite" | "selection" | "options" | "kernel"} Topic
+ */
+
+export class Store {
+  /**
+   * @param {any} model anywidget's model, or the stand-in of a saved page
+   * @param {AbortSignal} signal ends the listening
+   */
+  constructor(model, signal) {
+    this.model = model;
+    /** @type {any} the state that byoc_lab/lab/view/state.py describes */
+    this.state = model.get("state");
+    /** @type {Map<Topic, ((detail?: any) => void)[]>} */
+    this.topics = new Map();
+    /** The text: side by side (null: where it is wide enough), types, wrap; which graph. */
+    this.options = { split: /** @type {boolean | null} */ (null), types: false, wrap: true, side: "after", overlay: "" };
+    /** The number of stages before the module that is compared with; null: the stage's own input. */
+    this.base = /** @type {number | null} */ (null);
+    /** @type {Map<string, any>} */
+    this.comparisons = new Map();
+    this.hear("change:index", () => ((this.base = null), this.tell("stage")), signal);
+    this.hear("change:selected_id", () => this.tell("selection", true), signal);
+    this.hear("change:rewrite", () => this.tell("rewrite"), signal);
+    this.hear("change:step", () => this.tell("rewrite"), signal);
+    this.hear("comm_live_update", () => this.tell("kernel"), signal); // the kernel restarted or ended
+    this.hear("change:part", () => this.takePart(), signal);
+  }
+
+  /** @param {string} event @param {() => void} act @param {AbortSignal} signal */
+  hear(event, act, signal) {
+    this.model.on(event, act);
+    signal.addEventListener("abort", () => this.model.off(event, act));
+  }
+
+  /** @param {Topic} topic @param {(detail?: any) => void} act */
+  on(topic, act) {
+    this.topics.set(topic, [...(this.topics.get(topic) ?? []), act]);
+  }
+
+  /** @param {Topic} topic @param {any} [detail] */
+  tell(topic, detail) {
+    for (const act of this.topics.get(topic) ?? []) act(detail);
+  }
+
+  // ---- what is shown --------------------------------------------------------------------------
+
+  get isTrace() {
+    return this.state.kind === "trace";
+  }
+
+  get index() {
+    return Math.max(0, Math.min(this.model.get("index"), this.state.stages.length - 1));
+  }
+
+  get stage() {
+    return this.state.stages[this.index];
+  }
+
+  /** The id of the selected node, or "". */
+  get selected() {
+    return this.model.get("selected_id") || "";
+  }
+
+  /** After how many rewrites of the stage it is shown; 0: the whole pass. */
+  get at() {
+    return Math.min(this.model.get("rewrite") || 0, this.stage.events_total);
+  }
+
+  /** The step to show (see byoc_lab/lab/view/rewrites.py); null for the whole pass, or while it is not there. */
+  get step() {
+    if (!this.at) return null;
+    const saved = this.stage.steps?.[this.at - 1];
+    if (saved) return saved;
+    const sent = this.model.get("step");
+    return sent && sent.stage === this.index && sent.rewrite === this.at ? sent : null;
+  }
+
+  /** A module of the stage itself. @param {"before" | "after"} which */
+  moduleOf(which) {
+    const { stage } = this;
+    return stage[which] === null ? null : this.state.modules[stage[which]];
+  }
+
+  /** The modules and rows of what is shown: one rewrite, two stages compared, or the pass. */
+  get shown() {
+    const { step, state, stage, base } = this;
+    if (step) return { key: `${this.index} ${this.at}`, modules: step.modules, stage: { before: 0, after: 1, hunks: step.hunks, replaced: step.replaced } };
+    if (base !== null) {
+      const key = `${base} to ${this.index}`;
+      if (!this.comparisons.has(key)) this.comparisons.set(key, compared(state, base, this.index));
+      return { key, modules: state.modules, stage: this.comparisons.get(key) };
+    }
+    return { key: "", modules: state.modules, stage };
+  }
+
+  /** The module before and the one after, or null. */
+  get pair() {
+    const { modules, stage } = this.shown;
+    const at = (/** @type {number | null} */ n) => (n === null ? null : modules[n]);
+    return { before: at(stage.before), after: at(stage.after) };
+  }
+
+  // ---- changes --------------------------------------------------------------------------------
+
+  /** @param {Record<string, any>} values */
+  set(values) {
+    for (const [name, value] of Object.entries(values)) this.model.set(name, value);
+    this.model.save_changes();
+  }
+
+  /** Show another stage. @param {number} n */
+  go(n) {
+    if (n !== this.index) this.set({ rewrite: 0, index: n });
+  }
+
+  /** Show the stage after `k` of its rewrites; 0: the whole pass. @param {number} k */
+  goToRewrite(k) {
+    const wanted = Math.max(0, Math.min(k, this.stage.events_total));
+    if (wanted !== this.at) this.set({ rewrite: wanted });
+  }
+
+  /** Select a node; with `reveal`, again if it is selected, and else deselect it.
+   * @param {string} id @param {boolean} [reveal] */
+  choose(id, reveal = false) {
+    if (id === this.selected) id = reveal ? id : "";
+    if (id !== this.selected) this.set({ selected_id: id });
+    else this.tell("selection", true);
+  }
+
+  /** Compare with the module after `base` stages; null: with the stage's own input.
+   * @param {number | null} base */
+  compareWith(base) {
+    this.base = base;
+    const missing = base === null ? -1 : Math.max(base - 1, 0);
+    if (this.state.stages[missing]?.pending) this.set({ asked: missing });
+    else this.tell("stage");
+  }
+
+  /** @param {Record<string, any>} changed */
+  show(changed) {
+    Object.assign(this.options, changed);
+    this.tell("options", Object.keys(changed));
+  }
+
+  /** A part of the state of a large trace has come (see byoc_lab/lab/view/parts.py). */
+  takePart() {
+    const part = this.model.get("part");
+    if (!part?.stage) return;
+    for (const [n, module] of part.modules) this.state.modules[n] = module;
+    this.state.stages[part.index] = part.stage;
+    this.comparisons.clear();
+    if (part.index !== this.index && this.base === null) return;
+    this.tell("stage");
+    if (part.stage.pending === "text") requestAnimationFrame(() => this.set({ asked: part.index }));
+  }
+}
