@@ -40,10 +40,11 @@ coverage: setup  ## run the tests and print the coverage of each folder
 demo: setup  ## the main job without a screen: MobileNet through the DNNL pipeline, checked and timed
 	$(BIN)/byoc-lab demo
 
-check: setup  ## ruff and the type checker
+check: setup  ## ruff and the type checker; of the JavaScript too, where node is
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	@tools/frontend.sh
 
 browser: setup  ## the tests in a browser (needs Chromium)
 	$(PYTEST) -m "browser and not slow"

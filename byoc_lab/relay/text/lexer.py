@@ -15,9 +15,10 @@ from itertools import count, islice
 
 from byoc_lab.relay.ir.source_map import Source
 
-MAX_TOKENS = 6_000_000
-"""Of a text: about 300,000 operators. A token and what is read from it take less than 350 bytes, so
-that no text of any kind needs more than 2 GB, 20 times the largest."""
+MAX_TOKENS = 3_300_000
+"""Of a text: about 150,000 operators. Reading takes at most 20 bytes for each character, and what
+its nodes and their types take beside them: less than 600 bytes for each token of the densest texts
+(`1-1-1-...`). With this limit no text needs more than 2 GB, 20 times the longest that is read."""
 _numbers = count()
 
 

@@ -221,7 +221,6 @@ class Cursor:
         if known is not None:
             self.i += len(key)
             return known
-        start = self.i
         self.expect("[", "after 'Tensor'")
         self.expect("(", "before the shape, as in Tensor[(1, 3), float32]")
         dims = self.sequence_of(self.dimension, ")", "in a shape")
@@ -231,7 +230,9 @@ class Cursor:
         dtype = self.tok
         self.i += 1
         self.expect("]", "after the dtype")
-        made = self.types_read[tuple(self.texts[start : self.i])] = TensorType(dims, dtype)
+        made = TensorType(dims, dtype)
+        if key:
+            self.types_read[key] = made
         return made
 
     def dimension(self) -> Dim:

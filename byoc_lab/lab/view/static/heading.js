@@ -6,7 +6,10 @@ import { outcome, time } from "./stage_list.js";
 export class Heading {
   /** @param {any} store @param {HTMLElement} bar the rewrites @param {(finding: number) => void} showFinding @param {AbortSignal} signal */
   constructor(store, bar, showFinding, signal) {
-    Object.assign(this, { store, bar, showFinding, signal });
+    this.store = store;
+    this.bar = bar;
+    this.showFinding = showFinding;
+    this.signal = signal;
     this.element = make("div", { class: "byl-heading" });
     this.chips = make("div", { class: "byl-chips" });
     this.choice = make("select", { class: "byl-compare", "aria-label": "Compare with" });
