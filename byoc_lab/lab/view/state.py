@@ -163,8 +163,8 @@ class Builder:
         if stage.changed:
             self.add_changes(made, delta)
         made.update(self.lineage.get(stage.index, {}))
-        made["caption"] = caption(stage, made["summary"], stage.index == self.opens)
         made["summary"] = "; ".join(filter(None, (made["summary"], nested_text(stage))))
+        made["caption"] = caption(stage, made["summary"], stage.index == self.opens)
         made["events_total"] = len(stage.events)
         made["events"] = [self.event(e) for e in stage.events[:MAX_EVENTS]]
         if stage.error is not None:
