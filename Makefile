@@ -14,7 +14,7 @@ SMOKE  = tests/test_imports.py tests/lab/tracing/test_trace.py tests/lab/diffing
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lab test smoke demo check coverage browser notebooks slow mutants fuzz sanitize bench oracle \
-        golden wheel clean alarms
+        golden wheel clean alarms docs elsewhere
 
 help:  ## show this list
 	@echo "byoc_lab: learn and debug BYOC graph partitioning"
@@ -61,11 +61,18 @@ mutants: setup  ## delete, double, rename and move every annotation: does the li
 alarms: setup  ## 2,000 random modules on DNNL and on LLVM: is a correct result reported as wrong?
 	$(BIN)/python -m tests.lab.checking.sweep $(if $(SEED),--seeds $(SEED) $$(($(SEED) + 1)))
 
-fuzz: setup  ## hostile texts through everything, for SECONDS=600 or one again by SEED=n
-	$(BIN)/python -m tests.fuzz $(if $(SEED),--seed $(SEED),--seconds $(or $(SECONDS),600))
+fuzz: setup  ## hostile input of six kinds, for SECONDS=600, or one again: KIND=files SEED=n
+	$(BIN)/python -m tests.fuzz $(if $(KIND),--kind $(KIND)) \
+		$(if $(SEED),--seed $(SEED),--seconds $(or $(SECONDS),600))
 
 sanitize: setup  ## the tests of native/ under address and undefined-behaviour sanitizers
 	@tools/sanitize.sh $(VENV)
+
+docs: setup  ## run the notebooks and write the documentation, build/site/index.html (3 minutes)
+	$(BIN)/python -m tools.docs.build
+
+elsewhere: setup  ## the tests that need neither the DNNL extension nor apache-tvm, with both hidden
+	BYOC_LAB_HIDE=1 $(PYTEST) -m "not slow and not browser and not notebook" $(PURE)
 
 bench: setup  ## measure the claims about speed, kept in benchmarks/results (10 minutes, alone on the machine)
 	$(BIN)/python benchmarks/all_speed.py

@@ -62,8 +62,10 @@ LAYERS = {
     "lab": "",
     "relax": "errors display relay passes run backends lab",
     "importers": "errors relay passes run backends lab",
-    "lessons.solutions": "errors relay passes run backends lab lessons byoc_lab transform",
-    "lessons": "errors files relay passes run backends lab importers",
+    "lessons.tools": "relay passes backends",
+    "lessons.solutions": "errors relay passes run backends lab lessons.tools byoc_lab transform",
+    "lessons": "errors files relay passes run backends lab importers lessons.tools",
+    "lessons.grading": "errors files relay run lab lessons",
     "transform": "passes",  # this and the next four: other modules under the names of TVM
     "relay.transform": "passes",
     "relay.qnn.transform": "passes",

@@ -31,7 +31,8 @@ def test_a_pass_inside_a_pass_is_nested_in_it(tmp_path: Path) -> None:
     assert (stage.name, stage.seconds, stage.changed) == ("Outer", 2.5, False)
     (inner,) = stage.inside()
     assert (inner.name, inner.nested) == ("InferType", ())
-    assert "inside it ran InferType" in stage_text(trace, 0)
+    assert "(inside it ran InferType)" in stage_text(trace, 0)
+    assert state_of(trace)["stages"][0]["summary"] == "inside it ran InferType"
     with pytest.raises(StageIndexError, match="no passes were recorded inside InferType"):
         inner.inside()
 
