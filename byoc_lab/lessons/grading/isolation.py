@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import resource
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -106,6 +105,8 @@ def drop_privileges() -> None:
 
 def limit_resources(limits: Limits) -> None:
     """Set the limits that the kernel keeps for this process and those that it starts."""
+    import resource  # it does not exist on Windows
+
     seconds = int(limits.seconds) + 1
     for kind, most in (
         (resource.RLIMIT_AS, limits.memory),

@@ -122,7 +122,14 @@ def grade(
     hidden: folders that a student's code must not read, beside the solutions. executor: any of
     `concurrent.futures`, such as a Dask client's; None for a pool of `workers` processes. keep: a
     folder in which results are kept, so that a run that was stopped goes on where it was.
+
+    Raises ArgumentError on an operating system that does not fork processes.
     """
+    if not hasattr(os, "fork"):
+        raise ArgumentError(
+            "grading runs each notebook in a forked process, which this operating system does not "
+            "have; grade on Linux"
+        )
     limits = limits or Limits()
     done: dict[str, list[Grade]] = {}
     waiting = []

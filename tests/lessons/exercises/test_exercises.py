@@ -146,3 +146,14 @@ def test_nothing_that_students_use_imports_the_solutions() -> None:
         if "lessons.solutions" in path.read_text(encoding="utf-8") and "solutions" not in path.parts
     ]
     assert set(users) <= {"lessons/grading/notebooks.py"}, users
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exercise", [e for e in all_exercises() if e.name not in SLOW], ids=repr)
+def test_every_variant_can_be_solved_and_tells_mistakes_apart(exercise: Exercise) -> None:
+    answers = solution(exercise.name)
+    for seed in range(24):
+        verdict = exercise.check(answers.answer, seed, hidden=())
+        assert verdict, (seed, str(verdict))
+        for key, answer in answers.WRONG.items():
+            assert exercise.check(answer, seed, hidden=()).mistake == key, seed
