@@ -14,7 +14,7 @@ SMOKE  = tests/test_imports.py tests/lab/tracing/test_trace.py tests/lab/diffing
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lab test smoke demo check coverage browser notebooks slow mutants fuzz sanitize bench oracle \
-        golden wheel clean alarms
+        golden wheel clean alarms pictures
 
 help:  ## show this list
 	@echo "byoc_lab: learn and debug BYOC graph partitioning"
@@ -48,6 +48,9 @@ check: setup  ## ruff and the type checker; of the JavaScript too, where node is
 
 browser: setup  ## the tests in a browser (needs Chromium)
 	$(PYTEST) -m "browser and not slow"
+
+pictures: setup  ## draw the pictures of the README again (needs Chromium)
+	$(BIN)/python tools/pictures.py
 
 notebooks: setup  ## run the notebooks
 	$(PYTEST) -m "notebook and not slow"
