@@ -20,6 +20,18 @@ from byoc_lab.terminal import Visible, visible_output
 __all__ = ["BROKEN_PIPE", "INTERRUPTED", "NO", "OK", "USAGE", "main", "parser"]
 
 INTERRUPTED, BROKEN_PIPE = 130, 141
+WAYS_IN = """A laboratory for BYOC graph partitioning on TVM Relay.
+
+Ways in: a network of your own from ONNX (.onnx) or PyTorch (.pt2, of torch.export), Relay text
+(.relay), or what a real TVM's passes did:
+
+  byoc-lab trace net.onnx --html net.html    step through the pipeline of a back end
+  byoc-lab explain net.onnx                  why each call is or is not offloaded
+  byoc-lab lint net.relay                    what is wrong with its annotations
+  byoc-lab validate net.onnx                 are the numbers right
+  byoc-lab recorder > tvm_recorder.py        record a TVM of 0.7 to 0.19; then
+  byoc-lab trace passes.jsonl                show what it recorded
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,7 +60,9 @@ def _stopped(message: str, code: int) -> int:
 def parser() -> argparse.ArgumentParser:
     """The parser of the command line; `run` is the function of the chosen command."""
     root = argparse.ArgumentParser(
-        prog="byoc-lab", description="A laboratory for BYOC graph partitioning on TVM Relay."
+        prog="byoc-lab",
+        description=WAYS_IN,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = root.add_subparsers(required=True, metavar="command")
     for name, command in all_commands():

@@ -8,6 +8,7 @@ from `ByocLabError` and from the built-in exception that callers expect (`ValueE
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -25,8 +26,39 @@ def nearest(name: object, known: Iterable[str], most: int = 3) -> str:
     return f"there are {', '.join(names[:most])} and {len(names) - most} more."
 
 
+_LONG_WORD = re.compile(r"\S{200,}")
+_LONG_LINE = re.compile(r"[^\n]{1000,}")
+_KEPT = 60  # characters of each end of what is too long to be shown
+
+
 class ByocLabError(Exception):
-    """Base of all errors of byoc_lab."""
+    """Base of all errors of byoc_lab.
+
+    As text it shows only the ends of a name of more than 200 characters and of a line of more than
+    1,000; `args` has all of the message.
+    """
+
+    def __str__(self) -> str:
+        return shortened(super().__str__())
+
+
+def kind_of(value: object) -> str:
+    """The class of a value, in messages; of a module of TVM's own, where those are taken."""
+    kind = type(value)
+    if kind.__module__.split(".")[0] == "tvm":
+        return f"{kind.__name__} of TVM (for Relax: the functions of byoc_lab.relax)"
+    return kind.__name__
+
+
+def shortened(message: str) -> str:
+    """A message with the ends of its long words and lines only."""
+    return _LONG_LINE.sub(_ends, _LONG_WORD.sub(_ends, message))
+
+
+def _ends(found: re.Match[str]) -> str:
+    text = found[0]
+    left_out = len(text) - 2 * _KEPT
+    return f"{text[:_KEPT]}...({left_out:,} characters)...{text[-_KEPT:]}"
 
 
 class DiagnosticError(ByocLabError):
@@ -117,7 +149,7 @@ class UnknownNameError(ByocLabError, KeyError):
     """A name (of an operator, global function, pass, rule, pattern table, ...) does not exist."""
 
     def __str__(self) -> str:  # KeyError would show the repr of the message
-        return str(self.args[0]) if self.args else ""
+        return shortened(str(self.args[0])) if self.args else ""
 
 
 class UnknownNodeError(ByocLabError, LookupError):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import TextIO
@@ -37,6 +40,11 @@ class Visible(io.TextIOBase):
     def __init__(self, stream: TextIO):
         self._stream = stream
 
+    @property
+    def unfiltered(self) -> TextIO:
+        """The stream that is written to: for what moves the cursor itself."""
+        return self._stream
+
     def write(self, text: str) -> int:
         shown, encoding = visible(text, self.isatty()), self._stream.encoding or "utf-8"
         try:
@@ -60,3 +68,66 @@ def visible_output() -> Iterator[None]:
     with redirect_stdout(Visible(sys.stdout)), redirect_stderr(Visible(sys.stderr)):
         yield
         sys.stdout.flush()
+
+
+DELAY = 1.0  # seconds of work before a progress line is shown
+INTERVAL = 0.2  # seconds between two lines
+BAR = 20  # characters
+
+
+class Progress:
+    """A line on standard error that says what a command is doing, for work of more than a second.
+
+    with Progress() as progress:
+        progress("reading net.onnx")
+        progress("FoldConstant", 3, 9)     # step 3 of 9: with a bar
+
+    It goes on counting seconds while a step takes long, and is removed at the end. Nothing is shown
+    where standard error is no terminal.
+    """
+
+    def __init__(self) -> None:
+        found = sys.stderr
+        self._stream = found.unfiltered if isinstance(found, Visible) else found
+        self._on = self._stream is not None and self._stream.isatty()
+        self._said = ""
+        self._began = time.monotonic()
+        self._shown = 0  # characters
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._show, daemon=True)
+
+    def __call__(self, what: str, step: int | None = None, total: int | None = None) -> None:
+        """What is being done from now on; step: its number, from 1, of `total`."""
+        self._said = visible(what) if step is None else f"{_bar(step, total)} {visible(what)}"
+
+    def __enter__(self) -> Progress:
+        if self._on:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        if self._on:
+            self._thread.join()
+            self._write("")
+
+    def _show(self) -> None:
+        wait = DELAY
+        while not self._ended.wait(wait):
+            wait = INTERVAL
+            self._write(f"{self._said}, {time.monotonic() - self._began:.0f} s")
+
+    def _write(self, text: str) -> None:
+        """Write `text` over what was shown."""
+        text = text.split("\n")[0][: shutil.get_terminal_size().columns - 1]
+        if text or self._shown:
+            self._stream.write(f"\r{text.ljust(self._shown)}\r{text}")
+            self._stream.flush()
+        self._shown = len(text)
+
+
+def _bar(step: int, total: int | None) -> str:
+    if not total:
+        return f"{step}:"
+    full = BAR * min(step - 1, total) // total
+    return f"[{'#' * full}{'.' * (BAR - full)}] {step} of {total}:"

@@ -27,6 +27,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "assert_structural_equal": {"lhs": MODULE, "rhs": MODULE},
     "bisect": {"mod": MODULE, "pipeline": "dnnl", "inputs": [ARRAY], "era": None, "folder": None},
     "build": {"mod": MODULE, "params": None, "target": "llvm", "backends": None},
+    "coverage": {"mod": MODULE, "backend": "dnnl", "pipeline": None},
     "decode": {"text": "Segmentation fault", "mod": None},
     "diff": {"before": MODULE, "after": MODULE},
     "explain": {"mod": MODULE, "target": "dnnl", "call": None, "pipeline": None},
@@ -35,8 +36,13 @@ GOOD: dict[str, dict[str, Any]] = {
     "fix": {"mod": MODULE},
     "lint": {"mod": MODULE, "rules": None},
     "load_trace": {"path": SAVED},
+    "many": {
+        "function": "validate", "models": [MODULE], "backends": ["dnnl"], "seeds": [0],
+        "executor": None, "time_limit": 9.0, "imports": [],
+    },
     "structural_equal": {"lhs": MODULE, "rhs": MODULE},
     "trace": {"mod": MODULE, "pipeline": "dnnl", "era": None, "opt_level": None},
+    "board": {"mod": MODULE},
     "validate": {"before": MODULE, "after": MODULE, "inputs": [ARRAY]},
     "Sequential": {"passes": [], "required": None},
     "PassContext": {

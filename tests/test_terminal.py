@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from byoc_lab import cli
-from byoc_lab.terminal import Visible, visible
+from byoc_lab.terminal import Progress, Visible, visible
 
 RELU = """#[version = "0.0.5"]
 def @main(%x: Tensor[(1, 8), float32]) {
@@ -99,3 +100,65 @@ def test_a_name_cannot_send_a_control_sequence(
     assert cli.main(["lint", str(tmp_path / "net.relay")]) == cli.USAGE
     shown = capsys.readouterr()
     assert "\x1b" not in shown.err and "[31mred" in shown.err
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+def shown_by(stream: io.StringIO) -> list[str]:
+    """What stood on the line, one after the other."""
+    return [text.strip() for text in stream.getvalue().split("\r") if text.strip()]
+
+
+@pytest.mark.parametrize("filtered", [False, True])
+def test_work_of_more_than_the_delay_shows_a_line(
+    filtered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", Visible(stream) if filtered else stream)
+    monkeypatch.setattr("byoc_lab.terminal.DELAY", 0.01)
+    monkeypatch.setattr("byoc_lab.terminal.INTERVAL", 0.01)
+    with Progress() as progress:
+        progress("reading a\x1b[2Jfile")
+        time.sleep(0.1)
+        progress("FoldConstant", 3, 4)
+        time.sleep(0.1)
+    shown = shown_by(stream)
+    assert shown[0] == "reading a\\x1b[2Jfile, 0 s"
+    assert shown[-1] == "[##########..........] 3 of 4: FoldConstant, 0 s"
+    assert stream.getvalue().endswith(" \r")  # it is removed
+
+
+def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with Progress() as progress:
+        progress("reading")
+    assert stream.getvalue() == ""
+
+
+def test_nothing_is_shown_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr("byoc_lab.terminal.DELAY", 0.0)
+    with Progress() as progress:
+        progress("reading")
+        time.sleep(0.05)
+    assert stream.getvalue() == ""
+
+
+def test_an_error_removes_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr("byoc_lab.terminal.DELAY", 0.0)
+    with pytest.raises(ValueError, match="no"), Progress() as progress:
+        progress("working")
+        time.sleep(0.05)
+        raise ValueError("no")
+    assert stream.getvalue().endswith(" \r")

@@ -8,6 +8,7 @@ arguments.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -42,14 +43,28 @@ DENSE = "nn.dense"
 OPERATORS = (*ELEMENTWISE, DENSE)
 
 
-def c_source(function: Function, symbol: str, header: str = "") -> str:
+MAX_LITERALS = 16
+"""Constants of more elements are data; the numbers of the others are in the C, where one sees
+them."""
+
+
+@dataclass(frozen=True, eq=False)
+class CSource:
+    """A C file, and the arrays that it declares, for `c_library`."""
+
+    text: str
+    data: Mapping[str, np.ndarray]
+
+
+def c_source(function: Function, symbol: str, header: str = "") -> CSource:
     """A C file that defines `function` (typed, flat) for TVM-FFI under the name `symbol`.
 
     header: C to write before the function.
     The function takes its inputs, then its outputs. Raises BuildError for what has no C here, and
     for a symbol that is no identifier of C.
     """
-    return _CWriter(function, checked_symbol(symbol), header).file()
+    writer = _CWriter(function, checked_symbol(symbol), header)
+    return CSource(writer.file(), writer.data)
 
 
 class _CWriter:
@@ -59,6 +74,7 @@ class _CWriter:
         self.header = header
         self.name_of: dict[Expr, str] = {}
         self.constants: list[str] = []
+        self.data: dict[str, np.ndarray] = {}
         self.arrays: dict[str, int] = {}  # temporaries and their numbers of elements
         self.loops: list[str] = []
 
@@ -128,10 +144,14 @@ class _CWriter:
 
     def _constant(self, node: Constant) -> None:
         name = self.name_of[node] = f"c{len(self.constants)}"
-        numbers = ", ".join(map(_number, node.numpy().ravel()))
-        self.constants.append(
-            f"static const float {name}[{max(1, node.numpy().size)}] = {{{numbers}}};"
-        )
+        array = node.numpy()
+        if array.size > MAX_LITERALS:
+            linked = f"{self.symbol}_{name}"
+            self.data[linked] = array.astype(np.float32, copy=False)
+            declared = f'extern const float {name}[{array.size}] __asm__("{linked}");'
+        else:
+            declared = f"static const float {name}[{max(1, array.size)}] = {{{c_literals(array)}}};"
+        self.constants.append(declared)
 
     def _elementwise(self, call: Call, operator: str, name: str) -> str:
         if operator not in ELEMENTWISE:
@@ -172,6 +192,11 @@ def _shape(expr: Expr) -> tuple[int, ...]:
 
 def _array(shape: Sequence[int]) -> str:
     return f"(int64_t[]){{{', '.join(map(str, shape)) or '0'}}}"
+
+
+def c_literals(array: np.ndarray) -> str:
+    """The numbers of an array as C writes them, exactly: 20 characters for each."""
+    return ", ".join(map(_number, array.ravel()))
 
 
 def _number(value: Any) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from byoc_lab.backends.c_library import C, c_library, c_objects, linked
 from byoc_lab.backends.c_source import DENSE, OPERATORS, c_source
 from byoc_lab.backends.module_region import ModuleRegion
 from byoc_lab.backends.registry import Refused, register
+from byoc_lab.backends.system_compiler import HEADERS, C, c_library, c_objects, linked
 from byoc_lab.relay.ir.expr import Call, Function
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.patterns import is_op, wildcard
@@ -20,7 +20,6 @@ from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.inline import inlined
 
 NAME = "ccompiler"
-HERE = Path(__file__).parent  # of tensor_argument.h
 FLAGS = ("-std=c11", "-Werror=implicit-function-declaration")
 
 
@@ -42,15 +41,19 @@ def patterns() -> list[tuple[Any, ...]]:
 class CRegion(ModuleRegion):
     """A region compiled from C, which `source` holds; header: C to write before the function."""
 
+    concurrent = True  # see `run.backends.register_backend`
+
     def __init__(self, function: Function, symbol: str, header: str = ""):
         typed = function if function.is_typed else infer_expr(function)
         assert isinstance(typed, Function)
-        self.source = c_source(inlined(typed), symbol, header)
-        super().__init__(typed, symbol, c_library(symbol, [C(self.source)], FLAGS, [HERE]))
+        made = c_source(inlined(typed), symbol, header)
+        self.source, self.data = made.text, made.data
+        library = c_library(symbol, [C(self.source)], FLAGS, [HEADERS], self.data)
+        super().__init__(typed, symbol, library)
 
     def link_into(self, folder: Path) -> tuple[list[Path], list[str]]:
         """What an exported library is linked with to have this region's code in it."""
-        objects = c_objects(self.symbol, [C(self.source)], folder, FLAGS, [HERE])
+        objects = c_objects(self.symbol, [C(self.source)], folder, FLAGS, [HEADERS], self.data)
         return objects, linked()
 
     def stats(self) -> dict[str, Any]:

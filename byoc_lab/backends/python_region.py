@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import multiprocessing
-import signal
-import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from byoc_lab.backends.c_library import C, c_library
+from byoc_lab.backends.child_process import TIME_LIMIT, checked_limit, in_child, in_this_process
 from byoc_lab.backends.module_region import ModuleRegion
+from byoc_lab.backends.system_compiler import C, c_library
 from byoc_lab.errors import ArgumentError, RegionError
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.types import TensorType
@@ -63,21 +62,14 @@ class PythonRegion:
     Raises ArgumentError for arguments of another kind.
     """
 
-    def __init__(self, fn: Kernel, *, isolated: bool = False, time_limit: float = 60.0):
+    def __init__(self, fn: Kernel, *, isolated: bool = False, time_limit: float = TIME_LIMIT):
         if not callable(fn):
             raise ArgumentError(
                 f"PythonRegion must get a function over NumPy arrays, found {type(fn).__name__}"
             )
-        if not time_limit > 0:
-            raise ArgumentError(f"time_limit must be seconds above 0, found {time_limit!r}")
-        if isolated and "fork" not in multiprocessing.get_all_start_methods():
-            raise ArgumentError(
-                "isolated=True needs an operating system that can fork a process (Linux); "
-                "isolated=False runs the function in this process"
-            )
         self.fn = fn
         self.isolated = isolated
-        self.time_limit = time_limit
+        self.time_limit = checked_limit(time_limit, isolated)
 
     def bind(self, function: Function, symbol: str) -> BoundPythonRegion:
         """The compiled region of one external function; `build` calls this."""
@@ -107,12 +99,15 @@ class BoundPythonRegion(ModuleRegion):
             output[...] = value
 
     def _computed(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        run = _in_child if self.kernel.isolated else _here
-        result = run(self.symbol, self.kernel, inputs)
+        call = partial(self.kernel.fn, *inputs)
+        if self.kernel.isolated:
+            result = in_child(self.symbol, call, self.kernel.time_limit)
+        else:
+            result = in_this_process(self.symbol, call)
         fields = list(result) if isinstance(result, (tuple, list)) else [result]
         if len(fields) != len(self._outputs):
             raise RegionError(
-                f"region @{self.symbol}: its Python function returned {len(fields)} arrays, and "
+                f"region @{self.symbol}: its function returned {len(fields)} arrays, and "
                 f"the region has {len(self._outputs)} results"
             )
         typed = zip(fields, self._outputs, strict=True)
@@ -122,61 +117,7 @@ class BoundPythonRegion(ModuleRegion):
         array = np.asarray(value)
         if array.shape != tuple(ty.concrete_shape) or str(array.dtype) != ty.dtype:
             raise RegionError(
-                f"region @{self.symbol}: result {n} of its Python function has shape "
+                f"region @{self.symbol}: result {n} of its function has shape "
                 f"{array.shape} and dtype {array.dtype}, expected {ty}"
             )
         return array
-
-
-def _here(symbol: str, kernel: PythonRegion, inputs: Sequence[np.ndarray]) -> Any:
-    try:
-        return kernel.fn(*inputs)
-    except Exception as error:
-        raise RegionError(_failed(symbol, error)) from error
-
-
-def _failed(symbol: str, error: Exception) -> str:
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return (
-        f"region @{symbol}: its Python function failed at {last.filename}:{last.lineno}: "
-        f"{type(error).__name__}: {error}"
-    )
-
-
-def _in_child(symbol: str, kernel: PythonRegion, inputs: Sequence[np.ndarray]) -> Any:
-    """The result of a call in a process forked for it; RegionError when that dies or hangs."""
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_answer, args=(sender, symbol, kernel, inputs), daemon=True)
-    child.start()
-    sender.close()
-    try:
-        if not receiver.poll(kernel.time_limit):
-            raise RegionError(
-                f"region @{symbol}: its function did not end within {kernel.time_limit:g} s (an "
-                f"endless loop?); PythonRegion(..., time_limit=) allows more"
-            )
-        result, message = receiver.recv()
-    except EOFError:
-        child.join()
-        raise RegionError(f"region @{symbol}: {_death(child.exitcode)}") from None
-    finally:
-        child.kill()
-        child.join()
-        receiver.close()
-    if message is not None:
-        raise RegionError(message)
-    return result
-
-
-def _answer(sender: Any, symbol: str, kernel: PythonRegion, inputs: Sequence[np.ndarray]) -> None:
-    try:
-        sender.send((_here(symbol, kernel, inputs), None))
-    except RegionError as error:
-        sender.send((None, str(error)))
-
-
-def _death(code: int | None) -> str:
-    if code is not None and code < 0:
-        return f"its function crashed its process ({signal.Signals(-code).name}); see its kernel"
-    return f"its function ended its process (exit status {code}) and returned nothing"

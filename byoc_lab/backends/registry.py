@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from byoc_lab.backends.child_process import TIME_LIMIT
+from byoc_lab.backends.isolation import isolated as isolated_codegen
 from byoc_lab.errors import ArgumentError, PassError, UnknownNameError, nearest
 from byoc_lab.passes.byoc.annotate_target import BEYOND_TVM, AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
@@ -14,14 +16,18 @@ from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.passes.framework.passes import Pass, PassContext, Sequential
-from byoc_lab.passes.framework.pipelines import named_pipeline, register_pipeline
+from byoc_lab.passes.framework.pipelines import (
+    named_pipeline,
+    register_pipeline,
+    unregister_pipeline,
+)
 from byoc_lab.passes.framework.predicates import Refused as Refused
 from byoc_lab.passes.framework.predicates import ask_check, ask_operator, checked_entry, refusal
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.op.contrib import register_pattern_table
-from byoc_lab.run.backends import Codegen, register_backend
+from byoc_lab.relay.op.contrib.register import register_pattern_table, unregister_pattern_table
+from byoc_lab.run.backends import Codegen, register_backend, unregister_backend
 
 Entry = tuple[Any, ...]  # (name, pattern) or (name, pattern, check)
 
@@ -84,6 +90,8 @@ def register(
     codegen: Codegen | None = None,
     compiles: Callable[[Call], str | None] | None = None,
     pipeline: Callable[[], Sequence[Pass]] | None = None,
+    isolated: bool = False,
+    time_limit: float = TIME_LIMIT,
 ) -> Backend:
     """Register a back end; registering a name again replaces the earlier one.
 
@@ -101,6 +109,8 @@ def register(
         None; for back ends that also compile what `supports` leaves to the host.
     pipeline: the passes from a plain module to a partitioned one; by default the usual five.
         `named_pipeline(name)` gives them.
+    isolated: each call of a region runs in a process of its own, so that a crash, or a call of more
+        than `time_limit` seconds, is a RegionError (see `isolation.isolated`).
 
     Raises PassError for a pattern of another name, UnknownNameError for an unknown operator.
     """
@@ -132,10 +142,11 @@ def register(
                 f"{type(predicate).__name__} {predicate!r:.80}"
             )
     operators = {n: Op.get(n) for n in predicates}
+    if isolated and codegen is not None:
+        codegen = isolated_codegen(codegen, time_limit)
     backend = Backend(name, table, dict(predicates), codegen, compiles)
-    for earlier in _registered[name].supports if name in _registered else ():
-        Op.get(earlier).reset_attr(f"target.{name}")
-        Op.get(earlier).reset_attr(f"{BEYOND_TVM}.{name}")
+    if name in _registered:
+        unregister(name)
     for operator, predicate in predicates.items():
         attribute = BEYOND_TVM if operator in beyond_tvm else "target"
         operators[operator].set_attr(f"{attribute}.{name}", predicate)
@@ -145,6 +156,20 @@ def register(
     register_pipeline(name, pipeline or partial(_usual_pipeline, backend))
     _registered[name] = backend
     return backend
+
+
+def unregister(name: str) -> None:
+    """Forget a back end: what it supports, its patterns, code generator and pipeline.
+
+    Raises UnknownNameError when there is no such back end.
+    """
+    for operator in get(name).supports:
+        Op.get(operator).reset_attr(f"target.{name}")
+        Op.get(operator).reset_attr(f"{BEYOND_TVM}.{name}")
+    unregister_pattern_table(name)
+    unregister_backend(name)
+    unregister_pipeline(name)
+    del _registered[name]
 
 
 def _always(call: Call) -> bool:

@@ -7,7 +7,16 @@ import json
 import sys
 from pathlib import Path
 
-from byoc_lab.commands.shared import INPUT, NO, OK, STANDARD_INPUT, read_module, read_once
+from byoc_lab.commands.shared import (
+    INPUT,
+    NO,
+    OK,
+    STANDARD_INPUT,
+    read_module,
+    read_once,
+    read_trace,
+)
+from byoc_lab.relay.ir.unparsed import UnparsedModule
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -15,7 +24,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "log",
         nargs="?",
         default=STANDARD_INPUT,
-        help="a file with the message, such as a log; - or nothing for standard input",
+        help="a file with the message: a log, or a trace or recording that ended with an error; "
+        "- or nothing for standard input",
     )
     parser.add_argument(
         "--module", help=f"the module that the pass got, to find the edge at fault: {INPUT}"
@@ -28,8 +38,16 @@ def run(options: argparse.Namespace) -> int:
     from byoc_lab import decode
 
     read_once(options.log, *([options.module] if options.module else []))
+    recorded = read_trace(options.log)
     mod = read_module(options.module) if options.module else None
-    found = decode(_text(options.log), mod)
+    if recorded is None:
+        found = decode(_text(options.log), mod)
+    elif recorded.error is None:
+        print(f"{options.log} ended without an error")
+        return NO
+    else:
+        parsed = None if isinstance(recorded.final, UnparsedModule) else recorded.final
+        found = decode(str(recorded.error), mod or parsed)
     if options.format == "json":
         print(json.dumps({"schema": 1, "kind": "decoded", **found.as_dict()}))
     else:

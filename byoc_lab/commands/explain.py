@@ -6,6 +6,7 @@ import argparse
 import json
 
 from byoc_lab.commands.shared import INPUT, NO, OK, read_module
+from byoc_lab.terminal import Progress
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,9 +25,14 @@ def run(options: argparse.Namespace) -> int:
     """0 if every call that was asked about is offloaded or removed, else 1."""
     from byoc_lab import explain
 
-    found = explain(read_module(options.model), options.target, options.call, options.pipeline)
-    if options.format == "json":
-        print(json.dumps({"schema": 1, "kind": "explanations", **found.as_dict()}))
-    else:
-        print(found)
+    with Progress() as progress:
+        progress(f"reading {options.model}")
+        mod = read_module(options.model)
+        progress(f"asking why calls are not offloaded to {options.target}")
+        found = explain(mod, options.target, options.call, options.pipeline)
+        if options.format == "json":
+            shown = json.dumps({"schema": 1, "kind": "explanations", **found.as_dict()})
+        else:
+            shown = str(found)  # which looks for changes
+    print(shown)
     return NO if found.host else OK

@@ -8,6 +8,7 @@ from pathlib import Path
 from byoc_lab.commands.shared import INPUT, NO, OK, STANDARD_INPUT, read_module
 from byoc_lab.errors import ArgumentError
 from byoc_lab.files import write_text
+from byoc_lab.terminal import Progress
 
 TEXT = (".relay", ".txt")
 """How the names of files with Relay text end."""
@@ -33,7 +34,11 @@ def run(options: argparse.Namespace) -> int:
             f"--apply writes Relay text in place of the file, and {path} is none; name another "
             f"file with --output"
         )
-    repair = fix(read_module(options.file))
+    with Progress() as progress:
+        progress(f"reading {options.file}")
+        mod = read_module(options.file)
+        progress("looking for repairs")
+        repair = fix(mod)
     if not repair:
         print(repair)
         return NO if repair.left else OK

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from byoc_lab.commands.shared import INPUT, NO, OK, read_module, read_once, read_trace
 from byoc_lab.relay import IRModule
+from byoc_lab.terminal import Progress
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,8 +38,8 @@ def run(options: argparse.Namespace) -> int:
 
     read_once(*options.files)
     found: list[Finding] = []
-    for name in options.files:
-        for mod, stage in _modules(name):
+    with Progress() as progress:
+        for mod, stage in _modules(options.files, progress):
             told = (options.pipeline if not stage else None, options.backend)
             new = lint(mod, *told, rules=options.rules, ignore=options.ignore)
             found += (
@@ -48,13 +49,18 @@ def run(options: argparse.Namespace) -> int:
     return NO if any(f.severity is not Severity.INFO for f in found) else OK
 
 
-def _modules(name: str) -> Iterator[tuple[IRModule, str]]:
-    """The module of a file; of a saved trace the first one, and what each stage made of it."""
-    saved = read_trace(name)
-    yield (read_module(name) if saved is None else saved.initial), ""
-    for stage in saved if saved is not None else ():
-        if stage.changed and stage.after is not None:
-            yield stage.after, stage.name
+def _modules(names: Sequence[str], progress: Progress) -> Iterator[tuple[IRModule, str]]:
+    """The modules of files; of a saved trace the first one, and what each stage made of it."""
+    for name in names:
+        progress(f"reading {name}")
+        saved = read_trace(name)
+        mod = read_module(name) if saved is None else saved.initial
+        progress(f"examining {name}")
+        yield mod, ""
+        for n, stage in enumerate(saved if saved is not None else (), 1):
+            if stage.changed and stage.after is not None:
+                progress(f"examining what {stage.name} left", n, len(saved or ()))
+                yield stage.after, stage.name
 
 
 def _listed(text: str) -> list[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from byoc_lab.errors import ArgumentError
+from byoc_lab.errors import ArgumentError, InputError
 from byoc_lab.relay import IRModule, parse
 
 if TYPE_CHECKING:
@@ -18,9 +19,11 @@ OK, NO, USAGE = 0, 1, 2
 
 STANDARD_INPUT = "-"
 INPUT = (
-    "a file that an importer reads, such as Relay text; a saved trace, for the module that it "
-    "began with; or - for Relay text from standard input"
+    "a network: an ONNX file (.onnx), a program that torch.export saved (.pt2) or Relay text "
+    "(.relay, .txt); a saved trace, or a recording that tvm_recorder.py made in a real TVM, for "
+    "the module that it began with; or - for Relay text from standard input"
 )
+INPUTS = "an array for each parameter, by its name, as numpy.savez writes them"
 
 
 def read_module(name: str) -> IRModule:
@@ -60,3 +63,15 @@ def read_once(*names: str) -> None:
     """Raise ArgumentError if several of the names are standard input."""
     if names.count(STANDARD_INPUT) > 1:
         raise ArgumentError("standard input (-) can be read once; name a file for the other module")
+
+
+def read_arrays(path: Path) -> Mapping[str, Any]:
+    """The arrays of an .npz file. Raises InputError for a file that is none, and OSError."""
+    import numpy as np
+
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (ValueError, TypeError, AttributeError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        message = f"{path} is no file of arrays by name, as numpy.savez writes it"
+        raise InputError(message) from error

@@ -1,4 +1,4 @@
-"""run a pipeline on a module and show every stage"""
+"""run a pipeline on a network and show every stage; or show a saved trace or recording"""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from byoc_lab.commands.shared import INPUT, NO, OK, read_module
+from byoc_lab.commands.shared import INPUT, NO, OK, read_module, read_trace
+from byoc_lab.terminal import Progress
 
 if TYPE_CHECKING:
     from byoc_lab.lab.tracing import Stage, Trace
 
 
+PIPELINE = "dnnl"
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help=INPUT)
     parser.add_argument(
-        "--pipeline", default="dnnl", help="the name of the pipeline (default: dnnl)"
+        "--pipeline",
+        help="the name of the pipeline (default: dnnl). Without it a saved trace or recording is "
+        "shown as it is; with it the pipeline runs on the module that it began with",
     )
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--html", type=Path, help="write the trace as one HTML file")
@@ -25,18 +31,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """1 if there are errors: a pass that failed, or a finding of severity "error" in what a stage
     left."""
+    with Progress() as progress:
+        recorded = _recorded(options, progress)
+        for n, stage in enumerate(recorded, 1):
+            progress(f"examining what {stage.name} left", n, len(recorded))
+            _ = stage.findings_after
+        progress("writing")
+        shown = json.dumps(_data(recorded)) if options.format == "json" else str(recorded)
+        page = recorded.save_html(options.html) if options.html else None
+    print(shown)
+    if page is not None and options.format == "text":
+        print(f"written: {page}")
+    return NO if _has_errors(recorded) else OK
+
+
+def _recorded(options: argparse.Namespace, progress: Progress) -> Trace:
+    """A saved trace or recording as it is, unless a pipeline is named; else a trace made now."""
     from byoc_lab import trace
 
-    recorded = trace(read_module(options.model), pipeline=options.pipeline)
-    if options.format == "json":
-        print(json.dumps(_data(recorded)))
-    else:
-        print(recorded)
-    if options.html:
-        page = recorded.save_html(options.html)
-        if options.format == "text":
-            print(f"written: {page}")
-    return NO if _has_errors(recorded) else OK
+    progress(f"reading {options.model}")
+    saved = read_trace(options.model) if options.pipeline is None else None
+    if saved is not None:
+        return saved
+    mod, pipeline = read_module(options.model), options.pipeline or PIPELINE
+    return trace(mod, pipeline, progress=lambda name: progress(f"running {name}"))
 
 
 def _has_errors(recorded: Trace) -> bool:
@@ -49,6 +67,7 @@ def _data(recorded: Trace) -> dict[str, Any]:
         "schema": 1,
         "kind": "trace",
         "title": str(recorded.title),
+        "versions": recorded.versions,
         "error": _error(recorded.error),
         "stages": [_stage(stage) for stage in recorded],
     }
@@ -62,6 +81,7 @@ def _stage(stage: Stage) -> dict[str, Any]:
         "skipped": stage.skipped,
         "seconds": stage.seconds,
         "events": len(stage.events),
+        "nested": [_stage(inner) for inner in stage.nested],
         "summary": stage.diff().summary if stage.changed else "",
         "error": _error(stage.error),
         "findings": [

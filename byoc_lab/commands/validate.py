@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-from zipfile import BadZipFile
 
-from byoc_lab.commands.shared import INPUT, NO, OK, read_module
-from byoc_lab.errors import InputError
+from byoc_lab.commands.shared import INPUT, INPUTS, NO, OK, read_arrays, read_module
+from byoc_lab.terminal import Progress
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--inputs",
         type=Path,
         metavar="FILE.npz",
-        help="an array for each parameter, by its name; without it several sets from --seed",
+        help=f"{INPUTS}; without it several sets from --seed",
     )
     parser.add_argument("--seed", type=int, default=0, help="of inputs and tolerances (default: 0)")
     parser.add_argument(
@@ -38,23 +35,15 @@ def run(options: argparse.Namespace) -> int:
     """0 if the numbers are right, else 1."""
     from byoc_lab import trace, validate
 
-    mod = read_module(options.model)
-    inputs = None if options.inputs is None else read_arrays(options.inputs)
-    result = trace(mod, options.pipeline).result
+    with Progress() as progress:
+        progress(f"reading {options.model}")
+        mod = read_module(options.model)
+        inputs = None if options.inputs is None else read_arrays(options.inputs)
+        result = trace(
+            mod, options.pipeline, progress=lambda name: progress(f"running {name}")
+        ).result
     report = validate(mod, result, inputs, detail=options.detail, seed=options.seed)
     print(report.to_json() if options.format == "json" else report)
     if options.figure:
         report.plot().savefig(options.figure)
     return OK if report.ok else NO
-
-
-def read_arrays(path: Path) -> Mapping[str, Any]:
-    """The arrays of an .npz file. Raises InputError for a file that is none, and OSError."""
-    import numpy as np
-
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, TypeError, AttributeError, EOFError, KeyError, BadZipFile) as error:
-        message = f"{path} is no file of arrays by name, as numpy.savez writes it"
-        raise InputError(message) from error

@@ -1,0 +1,33 @@
+"""Lessons: cases (troubles that people met), exercises, and their grading.
+
+from byoc_lab.lessons import check, exercise
+
+task = exercise("annotate-diamond")
+task.start()                                 # the module to annotate
+check("annotate-diamond", answer)            # right, or what is wrong, with a picture and hints
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from byoc_lab.lessons.exercises.base import Variant
+    from byoc_lab.lessons.verdict import Verdict
+
+__all__ = ["check", "exercise"]
+
+
+def check(name: str, answer: Any, seed: int = 0) -> Verdict:
+    """Grade an answer to the exercise of that name, in the variant of a seed.
+
+    Raises UnknownNameError for a name that no exercise has.
+    """
+    return exercise(name, seed).check(answer)
+
+
+def exercise(name: str, seed: int = 0) -> Variant:
+    """The exercise of that name, in the variant of a seed. Raises UnknownNameError."""
+    from byoc_lab.lessons.exercises import get
+
+    return get(name).with_seed(seed)

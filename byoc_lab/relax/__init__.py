@@ -4,14 +4,57 @@ Importing this registers it: `relax.transform.RunCodegen()` then finds DNNL as i
 generator, and compiles functions with the attribute Codegen="dnnl". Where byoc_lab is installed,
 `import tvm` does that by itself. `partition_for_dnnl` makes such functions of everything that DNNL
 supports.
+
+Of such a module, `build` makes an executable with cards (`assert_offloaded`), `validate` compares
+regions and outputs with a reference, `explain` says of each operator whether a region computes it,
+and `coverage` how much of the work regions do.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from byoc_lab.relax.partition import partition_for_dnnl, patterns, why_not_relax
 from byoc_lab.relax.registration import CODEGEN, register_codegen
 
-__all__ = ["CODEGEN", "partition_for_dnnl", "patterns", "register_codegen", "why_not_relax"]
+if TYPE_CHECKING:
+    from byoc_lab.relax.covering import coverage
+    from byoc_lab.relax.executable import RelaxExecutable, build
+    from byoc_lab.relax.explaining import explain
+    from byoc_lab.relax.validation import validate
+
+__all__ = [
+    "CODEGEN",
+    "RelaxExecutable",
+    "build",
+    "coverage",
+    "explain",
+    "partition_for_dnnl",
+    "patterns",
+    "register_codegen",
+    "validate",
+    "why_not_relax",
+]
+
+# Functions that check modules are large, and every `import tvm` imports this.
+_LAZY = {
+    "RelaxExecutable": "executable",
+    "build": "executable",
+    "coverage": "covering",
+    "explain": "explaining",
+    "validate": "validation",
+}
 
 if find_spec("tvm_ffi") is not None:
     register_codegen()
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'byoc_lab.relax' has no attribute {name!r}")
+    # Kept, as a module of that name would otherwise stand in its place.
+    found = getattr(import_module(f"byoc_lab.relax.{_LAZY[name]}"), name)
+    globals()[name] = found
+    return found

@@ -7,7 +7,9 @@ batch in it stays on the host, where it moves nothing: Relax gives it the shape 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from byoc_lab.errors import BuildError
@@ -16,15 +18,27 @@ from byoc_lab.relay.ir.visit import post_order
 
 # No 1, which would broadcast.
 NOMINAL = 2
+_assumed = ContextVar("assumed batch", default=NOMINAL)
+
+
+@contextmanager
+def assumed(size: int) -> Iterator[None]:
+    """Inside, what is translated has a batch of this size, where it is not known."""
+    token = _assumed.set(size)
+    try:
+        yield
+    finally:
+        _assumed.reset(token)
 
 
 def nominal(size: Any) -> int:
-    """The size in front of a tensor: NOMINAL for a variable. Raises BuildError for what a variable
-    is part of, for which Relax would give a region the variable as an operand."""
+    """The size in front of a tensor: NOMINAL for a variable, or what is `assumed`. Raises
+    BuildError for what a variable is part of, for which Relax would give a region the variable as
+    an operand."""
     if is_number(size):
         return int(getattr(size, "value", size))
     if "Var" in type(size).__name__:
-        return NOMINAL
+        return _assumed.get()
     raise BuildError(f"DNNL supports an unknown batch, but no expression of it, found {size}")
 
 

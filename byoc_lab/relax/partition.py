@@ -5,26 +5,17 @@ from __future__ import annotations
 from inspect import signature
 from typing import Any
 
-from byoc_lab import relay
 from byoc_lab.backends.dnnl.operators import why_not
-from byoc_lab.errors import BuildError, ByocLabError
+from byoc_lab.errors import ByocLabError
 from byoc_lab.relax import batch
+from byoc_lab.relax.operators import OPERATORS
 from byoc_lab.relax.registration import register_codegen
-from byoc_lab.relax.to_relay import (
-    OPERATORS,
-    batch_of,
-    is_known_shape,
-    is_tensor,
-    translated,
-    type_of,
-)
-from byoc_lab.relay.ir.expr import Call, Function, Op
+from byoc_lab.relax.to_relay import BATCHED, call_to_relay
+from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.ir.visit import post_order
-from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.tvm_runtime import import_tvm
 
 TARGET = "dnnl"
-BATCHED = "batch"  # prefix of the names of operands whose batch is not known
 INSIDE_SPELLINGS = ("erf",)  # computed as part of an activation, and by nothing else
 
 
@@ -37,8 +28,11 @@ def patterns() -> list[tuple[Any, ...]]:
     dpl = import_tvm().relax.dpl
     table: list[tuple[Any, ...]] = []
     for name, translation in OPERATORS.items():
-        operands = [dpl.wildcard() for _ in list(signature(translation).parameters)[1:]]
-        pattern = dpl.is_op(f"relax.{name}")(*operands)
+        _, *operands = signature(translation).parameters.values()
+        listed = [dpl.wildcard() for p in operands if p.kind is not p.VAR_POSITIONAL]
+        pattern = dpl.is_op(f"relax.{name}")(
+            *listed, varg_default_wildcard=len(listed) < len(operands)
+        )
         table.append((f"{TARGET}.{name.removeprefix('nn.')}", pattern, {}, takes))
     return table
 
@@ -50,33 +44,10 @@ def takes(context: Any) -> bool:
 
 def why_not_relax(call: Any) -> str | None:
     """Why DNNL does not support a call of a Relax operator, in words; None when it does."""
-    tvm = import_tvm()
-
-    unknown: list[Any] = []
-
-    def operand(n: int, arg: Any) -> Any:
-        if isinstance(arg, tvm.relax.Tuple):
-            return relay.Tuple([operand(n, field) for field in arg.fields])
-        try:
-            ty, sizes = type_of(arg), batch_of(arg)
-        except AttributeError:
-            return arg  # a number
-        except BuildError:
-            if is_tensor(arg) or not is_known_shape(arg):
-                raise
-            return arg
-        unknown.extend(sizes)
-        return relay.var(f"{BATCHED if sizes else 'x'}{n}", ty)
-
     try:
-        made = translated(call, [operand(n, arg) for n, arg in enumerate(call.args)])
-        typed = infer_expr(Function(relay.analysis.free_vars(made), made))
-        batch.check_one_batch(unknown)
-        if unknown:
-            type_of(call)  # the batch is in front of the result too
+        typed = call_to_relay(call)
     except ByocLabError as error:
         return str(error)
-    assert isinstance(typed, Function)
     batches = {p for p in typed.params if p.name_hint.startswith(BATCHED)}
     mixed = batch.why_not_per_sample(typed.body, batches) if batches else None
     if mixed:
@@ -91,6 +62,26 @@ def why_not_relax(call: Any) -> str | None:
     return None
 
 
+def preparing_passes() -> list[Any]:
+    """The passes in front of the partitioning: batch norms are folded, constants computed."""
+    transform = import_tvm().relax.transform
+    return [
+        transform.FoldBatchnormToConv2D(),
+        transform.DecomposeOpsForInference(),
+        transform.FoldConstant(),
+    ]
+
+
+def partitioning_passes(table: list[tuple[Any, ...]] | None = None) -> list[Any]:
+    """The passes that make functions for DNNL. table: the patterns, `patterns()` if None."""
+    transform = import_tvm().relax.transform
+    table = patterns() if table is None else table
+    return [
+        transform.FuseOpsByPattern(table, bind_constants=True, annotate_codegen=False),
+        transform.MergeCompositeFunctions(),
+    ]
+
+
 def partition_for_dnnl(mod: Any) -> Any:
     """A Relax module with what DNNL can run in functions for it, batch norms folded before.
 
@@ -99,12 +90,4 @@ def partition_for_dnnl(mod: Any) -> Any:
     """
     tvm = import_tvm()
     register_codegen()
-    transform = tvm.relax.transform
-    passes = [
-        transform.FoldBatchnormToConv2D(),
-        transform.DecomposeOpsForInference(),
-        transform.FoldConstant(),
-        transform.FuseOpsByPattern(patterns(), bind_constants=True, annotate_codegen=False),
-        transform.MergeCompositeFunctions(),
-    ]
-    return tvm.transform.Sequential(passes)(mod)
+    return tvm.transform.Sequential([*preparing_passes(), *partitioning_passes()])(mod)

@@ -1,4 +1,4 @@
-"""Importers under TVM's names: `relay.frontend.from_onnx` and `from_pytorch`.
+"""Importers under TVM's names: `relay.frontend.from_onnx` and its like.
 
 A facade of `byoc_lab.importers`, which is imported on first use.
 """
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from byoc_lab.importers.onnx import from_onnx
     from byoc_lab.importers.pytorch import from_pytorch
+    from byoc_lab.importers.relax import from_relax
 
-__all__ = ["from_onnx", "from_pytorch"]
+__all__ = ["from_onnx", "from_pytorch", "from_relax"]
 
 
 def __getattr__(name: str) -> Any:

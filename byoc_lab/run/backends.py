@@ -53,7 +53,9 @@ def register_backend(name: str, codegen: Codegen | None = None) -> Any:
     """Register the code generator of a compiler; also a decorator. A later one replaces it.
 
     codegen(function, symbol) gets a typed external function; it raises BuildError, naming the
-    operator and saying what to do, for what it cannot compile.
+    operator and saying what to do, for what it cannot compile. With an attribute `concurrent` that
+    is true it is called for several regions at the same time, in threads: for one that waits for a
+    compiler's process.
     """
 
     def register(function: Codegen) -> Codegen:
@@ -61,6 +63,11 @@ def register_backend(name: str, codegen: Codegen | None = None) -> Any:
         return function
 
     return register if codegen is None else register(codegen)
+
+
+def unregister_backend(name: str) -> None:
+    """Forget the code generator of a compiler, if it has one."""
+    _backends.pop(name, None)
 
 
 def get_backend(name: str) -> Codegen:

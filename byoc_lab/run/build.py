@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from byoc_lab.errors import ArgumentError, BuildError, NativeExtensionError, UnknownNameError
@@ -14,7 +15,7 @@ from byoc_lab.relay.ir.expr import Function, GlobalVar
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
-from byoc_lab.run.backends import Codegen, CompiledRegion, get_backend
+from byoc_lab.run.backends import Codegen, CompiledRegion, backend_names, get_backend
 from byoc_lab.run.executable import Executable, LinkedRegion, is_external
 from byoc_lab.run.inline import flattened
 from byoc_lab.run.inputs import checked_module
@@ -66,16 +67,43 @@ def build(
     mod = Sequential(
         [qnn_transform.Legalize(), qnn_transform.CanonicalizeOps()], name="qnn.Legalize"
     )(infer_module(mod))
-    regions: dict[GlobalVar, LinkedRegion] = {}
-    for gv in external_calls(mod):
-        found = _link(gv, mod[gv], backends or {}, offload, fallback)
-        regions[gv] = found
+    regions = linked_regions(mod, backends, offload=offload, fallback=fallback)
     linked = {mod[gv] for gv, region in regions.items() if region.compiled is not None}
     flat = flattened(mod["main"], mod, keep=lambda function: function in linked)
     modules = {r.symbol: r.module for r in regions.values() if r.module is not None}
     with COMPILING:
         compiled = _compile(to_relax(flat.main, flat.functions), modules, target)
         return Executable(mod, compiled, list(regions.values()))
+
+
+def linked_regions(
+    mod: IRModule,
+    backends: Mapping[str, Codegen | None] | None = None,
+    *,
+    offload: bool = True,
+    fallback: bool = False,
+) -> dict[GlobalVar, LinkedRegion]:
+    """The external functions that @main of a typed module reaches, compiled by their back ends.
+
+    Arguments and errors: as of `build`, which compiles the rest, too. Regions of code generators
+    with `concurrent` set are compiled at the same time.
+    """
+    given = backends or {}
+
+    def link(gv: GlobalVar) -> LinkedRegion:
+        return _link(gv, mod[gv], given, offload, fallback)
+
+    called = external_calls(mod)
+    together = [gv for gv in called if offload and _concurrent(mod[gv], given)]
+    if len(together) < 2:
+        return {gv: link(gv) for gv in called}
+    with ThreadPoolExecutor() as pool:
+        try:
+            started = {gv: pool.submit(link, gv) for gv in together}
+            return {gv: started[gv].result() if gv in started else link(gv) for gv in called}
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _check_options(params: Any, target: Any, backends: Any) -> None:
@@ -115,6 +143,13 @@ def external_calls(mod: IRModule) -> list[GlobalVar]:
     return list(found)
 
 
+def _concurrent(function: Function, backends: Mapping[str, Codegen | None]) -> bool:
+    compiler = str(function.attrs["Compiler"])
+    if compiler not in backends and compiler not in backend_names():
+        return False  # an error, in its turn
+    return getattr(backends.get(compiler) or get_backend(compiler), "concurrent", False)
+
+
 def _link(
     gv: GlobalVar,
     function: Function,
@@ -127,7 +162,9 @@ def _link(
         return LinkedRegion(symbol, compiler, function, None, "build() was told not to offload it")
     try:
         codegen = backends.get(compiler) or get_backend(compiler)
-        compiled = _checked(codegen(function, checked_symbol(symbol)), compiler, function, symbol)
+        compiled = checked_region(
+            codegen(function, checked_symbol(symbol)), compiler, function, symbol
+        )
     except (BuildError, NativeExtensionError, UnknownNameError) as error:
         if not fallback:
             raise
@@ -140,7 +177,7 @@ def _link(
     return LinkedRegion(symbol, compiler, function, compiled, None, codegen, compiled.module)
 
 
-def _checked(compiled: Any, compiler: str, function: Function, symbol: str) -> CompiledRegion:
+def checked_region(compiled: Any, compiler: str, function: Function, symbol: str) -> CompiledRegion:
     """What a code generator returned, if it is a compiled region, or one when it is bound.
 
     Raises BuildError.
@@ -179,4 +216,4 @@ def _compile(relax_module: Any, regions: Mapping[str, Any], target: str) -> Any:
     return compiled
 
 
-__all__ = ["OffloadWarning", "build", "external_calls"]
+__all__ = ["OffloadWarning", "build", "checked_region", "external_calls", "linked_regions"]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import BuildError, InputError
-from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, operator_calls, tensor_types
+from byoc_lab.relay.analysis.costs import Cost, cost
 from byoc_lab.relay.ir.expr import Function, If
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
@@ -26,9 +26,9 @@ from byoc_lab.run.cards import HOST, Cards, RegionFacts
 from byoc_lab.run.deep import needs_depth, run_deep
 from byoc_lab.run.direct import direct_call
 from byoc_lab.run.inline import flattened
-from byoc_lab.run.inputs import bind_inputs
+from byoc_lab.run.inputs import bind_inputs, given_inputs
 from byoc_lab.run.library_file import seal
-from byoc_lab.run.meter import Meter, MeteredRegion, library_facts
+from byoc_lab.run.meter import Meter, MeteredRegion, library_facts, only_float32
 from byoc_lab.run.tvm_runtime import import_tvm, new_arrays, to_device
 
 
@@ -48,21 +48,11 @@ class LinkedRegion:
 
     @property
     def facts(self) -> RegionFacts:
-        found = cost(self.function)
-        return RegionFacts(
-            self.symbol,
-            self.compiler,
-            self.why,
-            found.calls,
-            None if found.unknown else found.flops,
-            boundary_bytes(self.function),
-        )
+        return RegionFacts.of(self.function, self.symbol, self.compiler, self.why)
 
     def metered(self) -> MeteredRegion:
         """The region as the meter wants it."""
-        results = (t for c in operator_calls(self.function) for t in tensor_types(c.checked_type))
-        plain = all(ty.dtype == "float32" for ty in results)
-        return MeteredRegion(self.facts, self.module, self.compiled, plain)
+        return MeteredRegion(self.facts, self.module, self.compiled, only_float32(self.function))
 
 
 @dataclass(frozen=True)
@@ -134,12 +124,12 @@ class Executable:
             raise InputError("give the inputs in order or by name, not both")
         return self.run(inputs if inputs else named)
 
-    def run(self, inputs: Any = None, /, **named: Any) -> list[np.ndarray]:
+    def run(self, inputs: Any = None, /, *more: Any, **named: Any) -> list[np.ndarray]:
         """The outputs, as new arrays, for inputs by name (mapping or keywords) or in order.
 
         Raises InputError naming the input, what was found and what was expected.
         """
-        given = named if inputs is None else inputs
+        given = given_inputs(inputs, more, named)
         if self._direct is not None and isinstance(given, (tuple, list)):
             with self._lock:
                 outputs = self._direct(given)

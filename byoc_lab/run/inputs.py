@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import ArgumentError, InputError
+from byoc_lab.errors import ArgumentError, InputError, kind_of
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.expr import Function, Var
 from byoc_lab.relay.ir.module import IRModule
@@ -27,7 +27,7 @@ def checked_module(mod: Any, taker: str) -> IRModule:
     """`mod`, if it is a module. taker: the function named in the ArgumentError otherwise."""
     if not isinstance(mod, IRModule):
         raise ArgumentError(
-            f"{taker} expects an IRModule, found {type(mod).__name__} {mod!r:.80}; "
+            f"{taker} expects an IRModule, found {kind_of(mod)} {mod!r:.80}; "
             f"IRModule.from_expr(...) makes one of a function or an expression"
         )
     return mod
@@ -61,6 +61,19 @@ def bind_inputs(
     }
 
 
+def given_inputs(inputs: Any, more: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """What `run(inputs, ...)` was given: one list or mapping, or names. Raises InputError for
+    several arrays one after the other, and for both kinds."""
+    if more:
+        raise InputError(
+            f"run takes the inputs as one list or mapping, found {1 + len(more)} arguments; write "
+            f"run([a, b]), run({{name: a, ...}}), or call it: exe(a, b)"
+        )
+    if inputs is not None and named:
+        raise InputError("give the inputs in order or by name, not both")
+    return named if inputs is None else inputs
+
+
 def in_order(inputs: Any) -> list[Any]:
     """Inputs that are not named, as a list. Raises InputError for what is no list of arrays."""
     wanted = "inputs must be a list or a dict of arrays"
@@ -70,6 +83,18 @@ def in_order(inputs: Any) -> list[Any]:
     if isinstance(inputs, (str, bytes)) or not isinstance(inputs, Iterable):
         raise InputError(f"{wanted}, found {_shown(inputs)}; write [x], or {{name: x}}")
     return list(inputs)
+
+
+def by_position(inputs: Any, names: Sequence[str]) -> list[Any]:
+    """Inputs of these names, given by name or in order, in order. Raises InputError."""
+    if isinstance(inputs, Mapping):
+        if set(inputs) != set(names):
+            raise InputError(f"expected the inputs {', '.join(names)}, found {', '.join(inputs)}")
+        return [inputs[name] for name in names]
+    given = in_order(inputs)
+    if len(given) != len(names):
+        raise InputError(f"expected {len(names)} inputs ({', '.join(names)}), found {len(given)}")
+    return given
 
 
 def _difference(missing: list[str], surplus: list[str], main: Function) -> str:

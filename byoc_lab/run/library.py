@@ -16,7 +16,7 @@ from byoc_lab.relay.ir.ndarray import refuse_masked
 from byoc_lab.run.backends import load_runtimes
 from byoc_lab.run.cards import Cards
 from byoc_lab.run.deep import needs_depth, register_deeper, run_deep
-from byoc_lab.run.inputs import in_order
+from byoc_lab.run.inputs import by_position, given_inputs
 from byoc_lab.run.library_file import verify
 from byoc_lab.run.meter import library_meter
 from byoc_lab.run.to_relax import ENTRY, relay_name
@@ -61,21 +61,10 @@ class LoadedLibrary:
         return self.run(inputs if inputs else named)
 
     def run(
-        self, inputs: Mapping[str, Any] | Sequence[Any] | None = None, /, **named: Any
+        self, inputs: Mapping[str, Any] | Sequence[Any] | None = None, /, *more: Any, **named: Any
     ) -> list[np.ndarray]:
         """The outputs, as new arrays, for inputs by name or in order. Raises InputError."""
-        given = named if inputs is None else inputs
-        if isinstance(given, Mapping):
-            if set(given) != set(self.inputs):
-                raise InputError(
-                    f"expected the inputs {', '.join(self.inputs)}, found {', '.join(given)}"
-                )
-            given = [given[name] for name in self.inputs]
-        given = in_order(given)
-        if len(given) != len(self.inputs):
-            raise InputError(
-                f"expected {len(self.inputs)} inputs ({', '.join(self.inputs)}), found {len(given)}"
-            )
+        given = by_position(given_inputs(inputs, more, named), self.inputs)
         for name, value in zip(self.inputs, given, strict=True):
             refuse_masked(f"input {name!r}", value)
         arrays = [to_device(np.asarray(value)) for value in given]

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from byoc_lab.errors import BuildError
-from byoc_lab.relay.analysis.costs import Cost
+from byoc_lab.relay.analysis.costs import Cost, operator_calls, tensor_types
+from byoc_lab.relay.ir.expr import Function
 from byoc_lab.run.backends import CompiledRegion
 from byoc_lab.run.cards import Cards, OpCard, RegionCard, RegionFacts
 from byoc_lab.run.peak import machine_peak
+from byoc_lab.run.stated import Stated, stated
 
 NATIVE_KIND = "byoc_lab_dnnl"
+Watcher = Callable[[str, Sequence[Any]], None]  # (symbol, inputs and outputs of a call)
 IMPOSSIBLE = 8
 """Times the measured peak that no float32 kernel can reach: Winograd's convolutions need at best a
 quarter of the multiplications (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks",
@@ -44,10 +47,13 @@ class MeteredRegion:
 
     def stats(self) -> dict[str, Any]:
         """Of the native runtime itself, or what the back end says."""
+        return self.stated().stats
+
+    def stated(self) -> Stated:
+        """The same, and what is wrong with it."""
         if self.native:
-            found: dict[str, Any] = json.loads(self.module["get_stats"]())
-            return found
-        return self.compiled.stats() if self.compiled is not None else {}
+            return Stated(json.loads(self.module["get_stats"]()))
+        return Stated({}) if self.compiled is None else stated(self.compiled)
 
     def set_profiling(self, on: bool) -> None:
         if self.native:
@@ -57,7 +63,7 @@ class MeteredRegion:
 
 
 class Meter:
-    """Counts and times the regions of one virtual machine.
+    """Counts and times the regions of one virtual machine, from when it is made.
 
     varying: whether one run may call other regions than the next (branches, recursion); then every
     run is watched. Otherwise the first is, and the others call what it called.
@@ -73,6 +79,8 @@ class Meter:
         self._always = varying and bool(self._foreign)
         self._timed = {r.facts.symbol for r in regions if r.facts.why is None}
         self._seen: dict[str, int] = dict.fromkeys(self._foreign, 0)
+        self._before = {r.facts.symbol: r.stats()["calls"] for r in regions if r.native}
+        self._watcher: Watcher | None = None
         self._a_run: dict[str, int] | None = None if self._foreign else {}
         self._started = 0.0
         self._seconds: dict[str, float] = {}
@@ -87,7 +95,7 @@ class Meter:
         self.runs += 1
         if self._a_run is None and not self._always:
             self._a_run = dict(self._seen)
-            self._watch(self._profiling)
+            self._watch(self._profiling or self._watcher is not None)
 
     def calls(self, symbol: str) -> int:
         """Of a region that the virtual machine is asked about."""
@@ -108,12 +116,25 @@ class Meter:
             self._seconds[symbol] = time.perf_counter() - self._started
             if symbol in self._seen:
                 self._seen[symbol] += 1
+            if self._watcher is not None:
+                self._watcher(symbol, args)
+
+    @contextmanager
+    def watched(self, watcher: Watcher) -> Iterator[None]:
+        """Inside, `watcher` gets the tensors of each call of a region, when it has ended."""
+        self._watcher = watcher
+        self._watch(True)
+        try:
+            yield
+        finally:
+            self._watcher = None
+            self._watch(self._profiling or self._always or self._a_run is None)
 
     @contextmanager
     def profiling(self) -> Iterator[None]:
         """Inside, calls of regions are timed, by operations where the back end can."""
         compiled = [r for r in self._regions if r.facts.why is None]
-        stated = {r.facts.symbol: r.stats().get("calls") for r in compiled if not r.native}
+        before = {r.facts.symbol: r.stats().get("calls") for r in compiled if not r.native}
         counted = dict(self._seen)
         self._profiling = True
         self._seconds.clear()
@@ -124,7 +145,7 @@ class Meter:
             yield
         finally:
             self._profiling = False
-            self._watch(self._always or self._a_run is None)
+            self._watch(self._watcher is not None or self._always or self._a_run is None)
             for region in compiled:
                 stats, symbol = region.stats(), region.facts.symbol
                 self._ops_us[symbol] = [op.get("time_us") for op in stats.get("ops", ())]
@@ -132,7 +153,7 @@ class Meter:
                 found = []
                 if not region.native:
                     now = self._seen[symbol] - counted[symbol]
-                    found += _calls_contradicted(stats.get("calls"), stated[symbol], now)
+                    found += _calls_contradicted(stats.get("calls"), before[symbol], now)
                 found += self._times_contradicted(region)
                 self._contradictions[symbol] = tuple(found)
 
@@ -165,13 +186,18 @@ class Meter:
         facts = region.facts
         if facts.why is not None:
             return RegionCard(facts, self.runs, error=error)
-        stats = region.stats()
+        stats, fault = region.stated()
         ops = stats.get("ops", ())
         times = self._ops_us.get(facts.symbol, [None] * len(ops))
-        calls = stats["calls"] if region.native else self.calls(facts.symbol)
+        if region.native:
+            calls = stats["calls"] - self._before[facts.symbol]
+        else:
+            calls = self.calls(facts.symbol)
         contradictions = self._contradictions.get(facts.symbol, ())
         if not region.native and not contradictions:
             contradictions = tuple(_calls_contradicted(stats.get("calls"), 0, calls, at_least=True))
+        if fault:
+            contradictions = (*contradictions, fault)
         if len(times) != len(ops):
             times = [None] * len(ops)
         seconds = self._seconds.get(facts.symbol)
@@ -220,12 +246,24 @@ def library_meter(machine: Any, module: Any, facts: bytes) -> tuple[Meter, Cost]
         rows = [(RegionFacts(**row["facts"]), bool(row["plain"])) for row in found["regions"]]
     except (ValueError, KeyError, TypeError) as error:
         raise BuildError(f"the facts at the end of the library are none: {error!r:.200}") from error
-    native = {}
+    native = native_modules(module)
+    regions = [MeteredRegion(f, native.get(f.symbol), None, plain) for f, plain in rows]
+    return Meter(machine, regions, varying=varying), host
+
+
+def native_modules(module: Any) -> dict[str, Any]:
+    """The modules of the native runtime that a compiled module imports, by symbol."""
+    found = {}
     todo = [module]
     while todo:
         part = todo.pop()
         todo.extend(part.imports)
         if part.kind == NATIVE_KIND:
-            native[str(part["get_symbol"]())] = part
-    regions = [MeteredRegion(f, native.get(f.symbol), None, plain) for f, plain in rows]
-    return Meter(machine, regions, varying=varying), host
+            found[str(part["get_symbol"]())] = part
+    return found
+
+
+def only_float32(function: Function) -> bool:
+    """Whether all that the operators of a typed function compute is float32."""
+    results = (t for c in operator_calls(function) for t in tensor_types(c.checked_type))
+    return all(ty.dtype == "float32" for ty in results)

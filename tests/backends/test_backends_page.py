@@ -2,22 +2,46 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from byoc_lab import backends
+from byoc_lab.backends.system_compiler import COMPILERS
 
 PAGE = Path(__file__).parents[2] / "docs" / "backends.md"
 
 
+def blocks() -> list[str]:
+    return re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+
+
+@pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no C compiler is installed")
 def test_the_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
-    names: dict[str, object] = {}
+    names: dict[str, Any] = {}
+    printed = []
     try:
-        for block in blocks:
+        for block in blocks():
             exec(compile(block, str(PAGE), "exec"), names)
+            printed.append(capsys.readouterr().out)
     finally:
-        backends.register("mychip")
-    assert len(blocks) == 2 and "crashed its process (SIGSEGV)" in capsys.readouterr().out
+        backends.unregister("mychip")
+    assert len(printed) == 3 and "crashed its process (SIGSEGV)" in printed[1]
+    assert names["report"].ok and "mychip_main_0: ok" in printed[2]
+
+
+def test_the_names_of_the_page_exist() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    for name in re.findall(r"`backends\.(\w+)", text):
+        assert name in backends.__all__, name
+    header = (backends.HEADERS / "tensor_argument.h").read_text(encoding="utf-8")
+    for function in ("argument_count", "tensor_argument", "out_of_memory"):
+        assert f"- `{function}(" in text and f" {function}(" in header
+    stated = re.search(r"`backends\.c_library\((.*?)\)`", text)
+    assert stated is not None
+    parameters = [name.partition("=")[0] for name in re.findall(r"\w+(?:=\S+)?", stated[1])]
+    assert [p for p in parameters if p] == list(inspect.signature(backends.c_library).parameters)

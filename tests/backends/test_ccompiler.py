@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from byoc_lab import backends, build, relay, validate
+from byoc_lab import backends, build, evaluate, relay, validate
 from byoc_lab.backends.c_source import ELEMENTWISE, c_source
 from byoc_lab.backends.ccompiler import CRegion
 from byoc_lab.errors import BuildError
@@ -20,6 +20,7 @@ from byoc_lab.relay.analysis.queries import free_vars
 from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.typing.infer import infer_expr, infer_module
 from byoc_lab.run.inline import inlined
+from byoc_lab.run.library import load_library
 
 pytest.importorskip("tvm_ffi")
 needs_cc = pytest.mark.skipif(
@@ -88,7 +89,7 @@ def test_a_network_on_two_back_ends_and_the_host() -> None:
 
 def test_the_c_is_for_reading() -> None:
     data = relay.var("data", shape=(2, 3))
-    source = c_source(function(nn.relu(data + relay.const(random((3,))))), "sum")
+    source = c_source(function(nn.relu(data + relay.const(random((3,))))), "sum").text
     for line in (
         "int __tvm_ffi_sum(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* result) {",
         "// add",
@@ -183,3 +184,36 @@ def test_arguments_are_checked_before_memory_is_touched() -> None:
     for bad in (random((3, 2)), random((6,)), good.astype("f8"), random((2, 6))[:, ::2]):
         with pytest.raises(ValueError, match="another dtype, device, shape or layout"):
             run(bad, out)
+
+
+def test_large_constants_are_data_and_not_text() -> None:
+    data = relay.var("data", shape=(8, 1024))
+    made = c_source(function(nn.dense(data, relay.const(random((1000, 1024))))), "big")
+    assert len(made.text) < 2000
+    assert 'extern const float c0[1024000] __asm__("big_c0");' in made.text
+    ((name, array),) = made.data.items()
+    assert name == "big_c0" and array.shape == (1000, 1024)
+
+
+@needs_cc
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=3), st.integers(0, 99))
+@settings(max_examples=6, deadline=None)
+def test_data_is_what_the_constant_was(shape: list[int], seed: int) -> None:
+    check(relay.var("a", shape=shape) - relay.const(random(tuple(shape), seed)))
+
+
+@needs_cc
+def test_regions_in_one_exported_library_keep_their_data_apart(tmp_path) -> None:
+    data = relay.var("data", shape=(40,))
+    weights = [random((40,), seed) for seed in range(3)]
+    out = data
+    for weight in weights:
+        out = relay.erf(out * relay.const(weight))
+    mod = backends.partition(infer_module(IRModule.from_expr(out)), "ccompiler")
+    program = build(mod)
+    program.export_library(tmp_path / "net.so")
+    x = random((40,), 9)
+    wanted = program(x)[0]
+    assert program.cards()[2].ran_on == "ccompiler"
+    np.testing.assert_array_equal(load_library(tmp_path / "net.so")(x)[0], wanted)
+    np.testing.assert_allclose(wanted, evaluate(mod, [x]).value, rtol=1e-4, atol=1e-5)

@@ -37,7 +37,8 @@ def run() -> Iterator[Run]:
         return result
 
     yield run
-    backends.register(NAME)
+    if NAME in backends.names():
+        backends.unregister(NAME)
 
 
 @pytest.mark.parametrize("isolated", [False, True])

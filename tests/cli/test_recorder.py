@@ -29,3 +29,25 @@ def test_commands_read_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     assert main(["lint", str(path)]) == 0
     assert "no findings" in capsys.readouterr().out
+
+
+def test_it_is_shown_as_it_was_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    foreign = "@T.prim_func\ndef main(): ..."
+    lines: list[dict[str, object]] = [
+        {"format": "byoc_lab recording", "version": 2, "tvm": "0.14"},
+        {"event": "begin", "pass": "Lower", "time": 1.0, "module": foreign},
+        {"event": "error", "type": "TVMError", "message": "contains free variables: [Var(x_0, ty="},
+    ]
+    path = tmp_path / "passes.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    assert main(["trace", str(path), "--html", str(tmp_path / "page.html")]) == 1
+    shown = capsys.readouterr().out
+    assert "recorded by TVM 0.14" in shown and "this module is shown as text" in shown
+    assert "Lower" in shown and (tmp_path / "page.html").exists()
+    assert main(["lint", str(path)]) == 1
+    assert "BYT002" in capsys.readouterr().out
+    assert main(["explain", str(path)]) == 2
+    assert "known as text only" in capsys.readouterr().err
+    assert main(["decode", str(path)]) == 0
+    decoded = capsys.readouterr().out
+    assert "rule     BYL" in decoded and "module that was given" not in decoded

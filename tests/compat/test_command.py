@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -70,3 +71,67 @@ def test_topi_of_its_own(tmp_path: Path) -> None:
     script.write_text("import topi.sparsity\n")
     done = _run(str(script))
     assert "UnsupportedModuleError: tvm.topi.sparsity is not supported" in done.stderr
+
+
+def test_the_path_of_the_script_is_absolute(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("import sys\nprint(__file__, sys.path[0])\n")
+    command = [sys.executable, "-m", "byoc_lab.compat", "script.py"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    assert done.stdout.split() == [str(tmp_path / "script.py"), str(tmp_path)], done.stderr
+
+
+def test_a_script_that_does_not_exist() -> None:
+    done = _run("missing.py")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "missing.py': No such file or directory" in done.stderr
+
+
+TRACEBACKS = {
+    "from tvm import relay\n\ndef f():\n    import other\n\nf()\n": ("script.py", "other.py"),
+    "x = = 3\n": ("script.py",),
+    "try:\n    1 / 0\nexcept ZeroDivisionError:\n    import tvm.nothing\n": ("script.py",),
+}
+
+
+@pytest.mark.parametrize("text", TRACEBACKS)
+def test_tracebacks_have_the_frames_of_the_script_alone(tmp_path: Path, text: str) -> None:
+    (tmp_path / "script.py").write_text(text)
+    (tmp_path / "other.py").write_text("raise ValueError('from a module of the script')\n")
+    done = _run(str(tmp_path / "script.py"))
+    assert done.returncode == 1
+    files = re.findall(r'File "([^"]*)"', done.stderr)
+    assert {Path(f).name for f in files} == set(TRACEBACKS[text]), done.stderr
+
+
+def test_a_module_that_does_not_exist() -> None:
+    done = _run("-m", "nothing_of_this_name")
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == ["ImportError: No module named nothing_of_this_name"]
+
+
+WORKERS = """
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+import tvm
+from tvm import relay
+
+def work(number):
+    from tvm.relay import transform
+    return tvm.__version__, type(relay).__name__, str(relay.const(number))
+
+if __name__ == "__main__":
+    for how in ("spawn", "forkserver"):
+        with multiprocessing.get_context(how).Pool(1) as pool:
+            assert pool.map(work, [7]) == [work(7)]
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert list(pool.map(work, [7])) == [work(7)]
+    print("the same tvm", tvm.__version__)
+"""
+
+
+def test_worker_processes_have_the_same_tvm(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(WORKERS)
+    done = _run(str(script))
+    assert done.stdout == "the same tvm 0.16.0\n", done.stderr

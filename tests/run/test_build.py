@@ -133,6 +133,13 @@ def test_wrong_inputs_are_named(exe: Any, inputs: Any, message: str) -> None:
         exe.run(inputs)
     with pytest.raises(InputError, match="in order or by name, not both"):
         exe(X, bias=BIAS)
+    with pytest.raises(InputError, match="in order or by name, not both"):
+        exe.run([X], bias=BIAS)
+
+
+def test_arrays_that_are_not_in_a_list_are_refused_with_the_way_to_write_them(exe: Any) -> None:
+    with pytest.raises(InputError, match=r"found 2 arguments; write run\(\[a, b\]\)"):
+        exe.run(X, BIAS)
 
 
 def test_strided_and_read_only_inputs(exe: Any) -> None:

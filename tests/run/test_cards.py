@@ -13,13 +13,14 @@ from byoc_lab.backends import PythonRegion
 from byoc_lab.backends.module_region import ModuleRegion
 from byoc_lab.errors import ArgumentError, OffloadError
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
-from byoc_lab.relay import nn
+from byoc_lab.relay import nn, qnn
 from byoc_lab.relay.analysis.costs import Cost
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.op.annotation.regions import compiler_begin, compiler_end
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import Peak, build, load_library, machine_peak, meter
+from byoc_lab.run.backends import get_backend
 from byoc_lab.run.cards import HEAD, Cards, RegionCard, RegionFacts
 
 X = np.full((64, 64), 0.5, np.float32)
@@ -85,6 +86,26 @@ def test_the_peak_is_measured_once() -> None:
     assert machine_peak().flops_per_second > 1e9
 
 
+@pytest.mark.native
+def test_a_region_is_compared_with_the_peak_of_its_dtype() -> None:
+    x = relay.var("x", shape=(64, 64), dtype="uint8")
+    begin = compiler_begin(x, "dnnl")
+    weight = compiler_begin(relay.const(np.ones((64, 64), np.int8)), "dnnl")
+    values = [np.int32(0), np.int32(0), np.float32(1), np.float32(1)]
+    numbers = [compiler_begin(relay.const(value), "dnnl") for value in values]
+    product = qnn.op.dense(begin, weight, *numbers, units=64)
+    mod = PartitionGraph()(infer_module(IRModule.from_expr(compiler_end(product, "dnnl"))))
+    exe = build(mod)
+    with exe.profiling():
+        exe(np.ones((64, 64), np.uint8))
+    (card,) = exe.cards()
+    assert card.facts.dtype == "uint8" and card.gflops is not None
+    peak = machine_peak("uint8")
+    assert card.share_of_peak == card.gflops * 1e9 / peak.flops_per_second
+    assert peak is machine_peak("int8") and peak.numbers in ("int8", "float32")
+    assert machine_peak("int64") is machine_peak()
+
+
 def test_the_virtual_machine_counts_the_calls_of_other_back_ends() -> None:
     exe = build(dense(), backends={"mine": in_numpy})
     for _ in range(3):
@@ -134,6 +155,24 @@ def test_invented_statistics_are_caught(said: dict[str, Any], message: str) -> N
         exe.assert_offloaded()
 
 
+@pytest.mark.native
+def test_native_calls_of_a_back_end_before_the_program_ran_count_for_nothing() -> None:
+    """A back end that runs its region while it compiles it: that is no run of the program."""
+
+    def eager(function: Function, symbol: str) -> Any:
+        region = get_backend("dnnl")(function, symbol)
+        for _ in range(5):
+            region(X)
+        return region
+
+    exe = build(dense("dnnl"), backends={"dnnl": eager})
+    assert [card.calls for card in exe.cards()] == [0]
+    with pytest.raises(OffloadError, match="has not run yet"):
+        exe.assert_offloaded()
+    exe(X)
+    assert [card.calls for card in exe.cards()] == [1]
+
+
 def test_too_few_calls_are_caught_without_profiling() -> None:
     exe = liar({"calls": 1})
     exe(X)
@@ -143,7 +182,7 @@ def test_too_few_calls_are_caught_without_profiling() -> None:
         exe.assert_offloaded()
 
 
-@pytest.mark.parametrize(("rate", "caught"), [(1e8, True), (1e15, False)])
+@pytest.mark.parametrize(("rate", "caught"), [(1e5, True), (1e15, False)])
 def test_work_that_no_machine_does_in_the_time_is_caught(
     rate: float, caught: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +194,20 @@ def test_work_that_no_machine_does_in_the_time_is_caught(
         exe(X)
     (card,) = exe.cards()
     assert any("cannot have computed" in text for text in card.contradictions) == caught
+
+
+def test_statistics_that_cannot_be_had_are_a_contradiction() -> None:
+    class Silent(Liar):
+        def stats(self) -> dict[str, Any]:
+            raise KeyError("no statistics today")
+
+    exe = build(dense(), backends={"mine": lambda f, symbol: Silent(f, symbol, {})})
+    with exe.profiling():
+        exe(X)
+    (card,) = exe.cards()
+    assert card.calls == 1 and "no statistics today" in str(card)
+    with pytest.raises(OffloadError, match="its statistics cannot be had: KeyError"):
+        exe.assert_offloaded()
 
 
 def test_what_a_back_end_says_is_labelled() -> None:

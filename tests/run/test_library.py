@@ -81,6 +81,8 @@ def test_inputs_of_a_library_are_named(tmp_path) -> None:
         library.run(image=random(2, 3))
     with pytest.raises(InputError, match=r"expected 1 inputs \(data\), found 2"):
         library(random(2, 3), random(2, 3))
+    with pytest.raises(InputError, match=r"write run\(\[a, b\]\)"):
+        library.run(random(2, 3), random(2, 3))
     with pytest.raises(InputError, match="not both"):
         library(random(2, 3), data=random(2, 3))
 

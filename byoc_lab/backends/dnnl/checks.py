@@ -183,6 +183,11 @@ def check_concatenate(call: Call) -> str | None:
     return None
 
 
+def check_slice(call: Call) -> str | None:
+    ty = call.checked_type
+    return f"the slice must not be empty, found {ty}" if 0 in ty.concrete_shape else None
+
+
 def check_relayout(call: Call) -> str | None:
     layouts = call.attrs.src_layout, call.attrs.dst_layout
     shape = call.args[0].checked_type.shape

@@ -48,6 +48,7 @@ from byoc_lab.relay.op.framework.layout import (
     permute,
 )
 from byoc_lab.relay.op.tensor.relayout import relaid
+from byoc_lab.relay.op.tensor.slice import slices_of
 from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.inline import inlined
 from byoc_lab.run.symbols import c_text, checked_symbol
@@ -221,6 +222,8 @@ class _Builder:
             self._laid_out(operator, call, op.name, given, attrs)
         elif op.name == "layout_transform":
             self.value_of[call] = self._relaid(call, **attrs)
+        elif operator.kind == "slice":
+            self.value_of[call] = self._sliced(call, given)
         elif operator.kind == "transpose":
             self.value_of[call] = self._turned(call, attrs["axes"])
         else:
@@ -283,6 +286,20 @@ class _Builder:
         order = tuple(axis % rank for axis in (range(rank)[::-1] if axes is None else axes))
         order = order if value.axes is None else permute(value.axes, order)
         return _Value(value.tensor, None if is_identity(order) else order)
+
+    def _sliced(self, call: Call, given: Any) -> _Value:
+        """One native slice for each axis that is cut."""
+        tensor = self._plain(call.args[0])
+        shape = list(self.out.shape(tensor))
+        for axis, cut in slices_of(given, tuple(shape)).items():
+            kept = range(*cut.indices(shape[axis]))
+            if len(kept) == shape[axis] and kept.step == 1:
+                continue
+            shape[axis] = len(kept)
+            attrs = {"axis": axis, "begin": kept.start, "length": len(kept), "step": kept.step}
+            dtype = self.out.dtype(tensor)
+            tensor = self.out.op("slice", "strided_slice", [tensor], shape, attrs, dtype)
+        return _Value(tensor)
 
     def _relaid(self, call: Call, source: str, target: str) -> _Value:
         tensor = self._plain(call.args[0])

@@ -288,6 +288,7 @@ OPERATORS: dict[str, Operator] = {
     "concatenate": Operator(
         "concat", lambda attrs: {"axis": attrs.axis}, checks.check_concatenate, offered=False
     ),
+    "strided_slice": Operator("slice", check=checks.check_slice, offered=False),
     "transpose": Operator("transpose", lambda attrs: {"axes": attrs.axes}, offered=False),
     "layout_transform": Operator(
         "transpose",

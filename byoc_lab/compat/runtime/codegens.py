@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from byoc_lab.backends import ModuleRegion
-from byoc_lab.backends.c_library import C, Cpp, SourceText, c_library
+from byoc_lab.backends.system_compiler import C, Cpp, SourceText, c_library
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from byoc_lab.importers.onnx.graph import GraphConverter
 
 Array = np.ndarray[Any, Any]
+MAX_STEPS = 10_000  # of a recurrent layer or Scan; a hostile file may state any number
 _MISSING = object()
 
 
@@ -159,6 +160,16 @@ class Node:
         found = ty.shape[axis]
         if not isinstance(found, int):
             self.fail(f"length {axis} of {ty} must be known; give shape= to from_onnx")
+        return found
+
+    def steps(self, expr: Expr, axis: int) -> int:
+        """The length of a sequence that becomes one copy of a cell for each step."""
+        found = self.length(expr, axis)
+        if not 0 < found <= MAX_STEPS:
+            self.fail(
+                f"its sequence has {found:,} steps, each of which becomes nodes of its own; "
+                f"1 to {MAX_STEPS:,} are supported"
+            )
         return found
 
     def sizes(self, image: Expr) -> list[int]:

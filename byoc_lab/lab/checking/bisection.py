@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil, log2
+from math import ceil, isfinite, log2
 from pathlib import Path
 from typing import Any
 
 from byoc_lab.errors import ArgumentError, ByocLabError, PassError
 from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, Arithmetic, Executed, Run, observe
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
-from byoc_lab.lab.checking.pairing import Parting, parting
-from byoc_lab.lab.checking.repro import write_repro
+from byoc_lab.lab.checking.kernels import Kernel
+from byoc_lab.lab.checking.pairing import Parting, largest_share, parting
+from byoc_lab.lab.checking.progress import Listener, Progress
+from byoc_lab.lab.checking.regions import RegionChecks
+from byoc_lab.lab.checking.repro import write_kernel_repro, write_repro
 from byoc_lab.lab.tracing import Stage, trace
 from byoc_lab.lab.tracing.recorder import Member
 from byoc_lab.passes import Event, Pass
@@ -20,8 +25,12 @@ from byoc_lab.relay.ir.expr import Call, Constant, Expr, describe
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
+from byoc_lab.run.backends import Codegen
+from byoc_lab.run.build import OffloadWarning, external_calls, linked_regions
+from byoc_lab.run.executable import LinkedRegion
 from byoc_lab.run.inputs import bind_inputs, checked_module
 
+Backends = Mapping[str, "Codegen | None"]
 # Passes may compute new constants in float32, and every run is one of float64.
 FOLDED = Arithmetic(roundings=False, samples=2)
 
@@ -35,6 +44,10 @@ class Bisection:
         dropped it. rewrite: the event of the pass that made it, if the pass reports events.
     parting: the smallest sub-graph on both sides, and the values that differ.
     runs: how many modules were evaluated, of `stages` stages that changed the module.
+    kernel: where the generated code of a back end is wrong (`stage` says so), the step of the
+        region, with its error. kernel_runs: how many programs were run for the steps of a region.
+    rounding: where no difference was found, the largest one of an output as a share of its
+        tolerance: 0.0 if all outputs are the same.
     exercised: what was checked. folder: where the repro is.
     """
 
@@ -48,35 +61,80 @@ class Bisection:
     index: int | None = None
     exercised: tuple[str, ...] = ()
     folder: Path | None = None
+    kernel: Kernel | None = field(default=None, repr=False)
+    kernel_runs: int = 0
+    rounding: float = 0.0
 
     @property
     def found(self) -> bool:
         return self.stage is not None
 
+    @property
+    def within_rounding(self) -> bool:
+        """Whether outputs differ, but by no more than roundings may."""
+        return not self.found and self.rounding > 0
+
     def __str__(self) -> str:
-        if not self.found:
-            return "\n".join(["no difference found", *(f"  {line}" for line in self.exercised)])
-        assert self.parting is not None and self.call is not None
-        found = self.parting
-        lines = [
-            f"{self.stage} (stage {self.index}) changed the numbers",
-            f"  region: @{self.region}",
-            f"  operator: {describe(self.call)}",
-        ]
+        return "\n".join([*self._lines(), *(f"  {line}" for line in self.exercised)])
+
+    def _lines(self) -> Iterator[str]:
+        if self.call is None:
+            yield "no difference found"
+            if self.within_rounding:
+                share = f"{self.rounding:.0%}" if self.rounding > 0.005 else "less than 1%"
+                yield f"  outputs differ within rounding: by {share} of the tolerance"
+            return
+        yield (
+            f"{self.stage} (stage {self.index}) changed the numbers"
+            if self.kernel is None
+            else (f"{self.stage} changed the numbers")
+        )
+        yield f"  region: @{self.region}"
+        yield f"  operator: {describe(self.call)}"
+        if self.kernel is not None:
+            yield f"  {self.kernel.own}"
         if self.rewrite is not None:
-            lines.append(f"  rewrite: {self.rewrite}")
-        lines += [
-            f"  before: {_listed(found.before)}",
-            f"  after: {_listed(found.after)}",
-            f"  largest difference {found.error:.3g}, tolerance "
-            f"{found.tolerance:.3g}, largest value {found.scale:.3g}",
-        ]
-        if found.hidden:
-            lines.append("  the outputs are the same within rounding: later operators hide it")
+            yield f"  rewrite: {self.rewrite}"
+        if self.parting is not None:
+            found = self.parting
+            yield f"  before: {_listed(found.before)}"
+            yield f"  after: {_listed(found.after)}"
+            yield (
+                f"  largest difference {found.error:.3g}, tolerance {found.tolerance:.3g}, "
+                f"largest value {found.scale:.3g}"
+            )
+            if found.hidden:
+                yield "  the outputs are the same within rounding: later operators hide it"
         if self.folder is not None:
-            lines.append(f"  repro: {self.folder / 'repro.py'}")
-        lines += [f"  {line}" for line in self.exercised]
-        return "\n".join(lines)
+            yield f"  repro: {self.folder / 'repro.py'}"
+
+    def to_json(self) -> str:
+        """The answer as JSON, with the operator and the rewrite as text."""
+        operator = describe(self.call) if self.call is not None else None
+        facts = {
+            "found": self.found,
+            "stage": self.stage,
+            "index": self.index,
+            "region": self.region,
+            "operator": operator,
+            "rewrite": str(self.rewrite) if self.rewrite is not None else None,
+            "before": [describe(s.call) for s in self.parting.before] if self.parting else [],
+            "after": [describe(s.call) for s in self.parting.after] if self.parting else [],
+            "error": _finite(self.parting.error) if self.parting else None,
+            "tolerance": _finite(self.parting.tolerance) if self.parting else None,
+            "kernel": self.kernel.own.to_json() if self.kernel is not None else None,
+            "within_rounding": self.within_rounding,
+            "runs": self.runs,
+            "stages": self.stages,
+            "kernel_runs": self.kernel_runs,
+            "repro": str(self.folder) if self.folder is not None else None,
+            "exercised": list(self.exercised),
+        }
+        return json.dumps(facts, indent=1)
+
+
+def _finite(number: float) -> float | str:
+    return number if isfinite(number) else str(number)
 
 
 def _listed(steps: Sequence[Executed]) -> str:
@@ -91,11 +149,17 @@ def bisect(
     era: str | None = None,
     seed: int = 0,
     folder: str | Path | None = None,
+    kernels: bool = True,
+    backends: Backends | None = None,
+    progress: Listener | None = None,
 ) -> Bisection:
-    """Find the first pass of `pipeline` that changes what `mod` computes, and where in it.
+    """Find the first pass of `pipeline` that changes what `mod` computes, and where in it; if none
+    does, the first kernel of a back end that computes something else.
 
     pipeline, era: as `trace` takes them. inputs: as `evaluate` takes them; numbers from `seed` when
     None. folder: where to write a repro of the smallest sub-graph, if a difference is found.
+    kernels: whether to check the code of the regions, too. backends: as `build` takes them.
+    progress: as `validate` takes it.
 
     Stages are evaluated in float64, so that only the constants that passes computed in float32
     differ, within a derived tolerance. A binary search finds the stage, and the values of all
@@ -114,10 +178,25 @@ def bisect(
         f"{len(stages)} stages changed the module, evaluated in float64",
         "inputs: " + ("given" if inputs is not None else f"{SETS['normal']}, seed {seed}"),
     ]
-    search = _Search(mod, stages, given)
-    found = search.run()
+    with Progress("bisect", most_runs(len(stages)), progress) as steps:
+        search = _Search(mod, stages, given, steps)
+        found = search.run()
+        if found is None and kernels:
+            made = _in_kernels(search.modules[-1], given, backends, seed, steps)
+            exercised += made.notes
+            if made.wrong is not None:
+                return _of_kernel(made, search, tuple(exercised), folder)
     if found is None:
-        return Bisection(None, None, None, search.runs, len(stages), exercised=tuple(exercised))
+        return Bisection(
+            None,
+            None,
+            None,
+            search.runs,
+            len(stages),
+            exercised=tuple(exercised),
+            rounding=search.rounding,
+            kernel_runs=made.runs if kernels else 0,
+        )
     stage, where = found
     step = where.step
     return Bisection(
@@ -131,6 +210,59 @@ def bisect(
         stage.index,
         tuple(exercised),
         write_repro(Path(folder), where, stage.name) if folder is not None else None,
+    )
+
+
+@dataclass
+class _Kernels:
+    """What the checks of the kernels gave."""
+
+    wrong: Kernel | None = None
+    region: LinkedRegion | None = None
+    notes: list[str] = field(default_factory=list)
+    runs: int = 0
+
+
+def _in_kernels(
+    mod: IRModule, inputs: Any, backends: Backends | None, seed: int, progress: Progress
+) -> _Kernels:
+    """The first kernel of a region of `mod` that computes something else than its operators."""
+    typed = infer_module(mod)
+    if not external_calls(typed):
+        return _Kernels()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OffloadWarning)  # it is in the notes
+        linked = list(linked_regions(typed, backends, fallback=True).values())
+    checks = RegionChecks(typed, linked, True, seed=seed)
+    checks.check(inputs, progress)
+    wrong = [kernel for kernel in checks.kernels if not kernel.own.ok]
+    notes = [f"the code of {len(checks.reached)} regions was checked, kernel by kernel"]
+    notes += [f"@{r.symbol} was not checked: {r.why}" for r in linked if r.compiled is None]
+    notes += checks.notes
+    runs = max(checks.runs.values(), default=0)
+    if not wrong:
+        return _Kernels(notes=notes, runs=runs)
+    # The operator inside a composite rather than the composite, and the first of several.
+    first = wrong[0].region
+    kernel = next((k for k in wrong if k.alone and k.region == first), wrong[0])
+    return _Kernels(kernel, checks.linked[kernel.region], notes, runs)
+
+
+def _of_kernel(
+    made: _Kernels, search: _Search, exercised: tuple[str, ...], folder: str | Path | None
+) -> Bisection:
+    assert made.wrong is not None and made.region is not None
+    kernel, region = made.wrong, made.region
+    return Bisection(
+        f"code generation of {region.compiler}",
+        kernel.region,
+        kernel.operator,
+        search.runs,
+        len(search.stages),
+        exercised=exercised,
+        folder=write_kernel_repro(Path(folder), kernel, region) if folder is not None else None,
+        kernel=kernel,
+        kernel_runs=made.runs,
     )
 
 
@@ -156,10 +288,11 @@ def _changed(
 class _Search:
     """Evaluates the module before stage n (n = 0: the first), and after the last one, on demand."""
 
-    def __init__(self, mod: IRModule, stages: Sequence[Stage], inputs: Any):
+    def __init__(self, mod: IRModule, stages: Sequence[Stage], inputs: Any, progress: Progress):
         self.modules = [mod, *(s.after for s in stages if s.after is not None)]
-        self.stages, self.inputs = stages, inputs
+        self.stages, self.inputs, self.progress = stages, inputs, progress
         self.runs = 0
+        self.rounding = 0.0
         self._plain: dict[int, Run] = {}
 
     def run(self) -> tuple[Stage, Parting] | None:
@@ -168,6 +301,7 @@ class _Search:
             return None
         first = self.observed(0, FOLDED)
         if parting(first, self.plain(last)) is None:
+            self.rounding = largest_share(first, self.plain(last))
             return None
         right, wrong = 0, last
         while wrong - right > 1:
@@ -189,6 +323,7 @@ class _Search:
 
     def observed(self, n: int, arithmetic: Arithmetic, exact: Collection[Constant] = ()) -> Run:
         self.runs += 1
+        self.progress.step(f"the module after {n} changes" if n else "the module")
         mod = infer_module(self.modules[n])
         main = mod["main"]
         return observe(main, bind_inputs(main, self.inputs), mod, arithmetic, exact=exact)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from math import inf, nan
+from math import inf, isnan, nan
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,8 @@ class Comparison:
     infinities: how many of them are nan, or infinite, in only one of the two. undecided: elements
     that two correct machines need not agree on (overflow, the order of nan). lost_nans: how many of
     these are numbers where the reference is nan. quantiles: of error / tolerance, at QUANTILES.
-    shares: error / tolerance of every element.
+    inherited: of a step of a region, how far the arguments that it got move its result; not part of
+    `error`. shares: error / tolerance of every element.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Comparison:
     quantiles: tuple[float, ...] = ()
     largest_error: float = 0.0
     lost_nans: int = 0
+    inherited: float = nan
     shares: Array | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -58,9 +60,10 @@ class Comparison:
     def __str__(self) -> str:
         """The verdict, and the largest error beside the largest value."""
         shown = f"{self.name}: {self.verdict}; largest error {self.largest_error:.2g} of values up "
-        return f"{shown}to {self.scale:.3g}" + (
-            f", at most {self.share:.0%} of the tolerance" if self.ok else ""
-        )
+        shown += f"to {self.scale:.3g}"
+        if self.ok:
+            shown += f", at most {self.share:.0%} of the tolerance"
+        return shown if isnan(self.inherited) else f"{shown}; inherited {self.inherited:.2g}"
 
     @property
     def verdict(self) -> str:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from byoc_lab import display
 from byoc_lab.errors import ArgumentError, OffloadError
@@ -59,38 +59,48 @@ class HostGroup:
         )
 
 
+class Source(Protocol):
+    """What a coverage computes when it is first looked at."""
+
+    def host(self) -> Sequence[HostGroup]:
+        """What stays on the host, by cause."""
+
+    def changes(self, before: Totals) -> tuple[Change, ...]:
+        """The changes that give other totals."""
+
+
 class Coverage:
     """What a back end computes of a module; displays itself as a table.
 
     backend: its name. totals: of the partitioned module, whose operators are those that the passes
-    before partitioning left. regions: in the order of the module.
+    before partitioning left. regions: in the order of the module. result: the partitioned module.
     """
 
-    def __init__(self, backend: str, setup: Setup, result: IRModule):
+    def __init__(
+        self,
+        backend: str,
+        totals: Totals,
+        regions: Sequence[RegionSize],
+        source: Source,
+        result: Any,
+    ):
         self.backend = backend
+        self.totals = totals
+        self.regions = tuple(regions)
         self.result = result
-        self._setup = setup
-        self.totals: Totals = totals(result, backend)
-        self.regions = tuple(
-            RegionSize(gv.name_hint, found.calls, None if found.unknown else found.flops, size)
-            for gv, f in result.functions.items()
-            if f.attrs.get("Compiler") == backend
-            for found, size in [(cost(f), boundary_bytes(f))]
-        )
+        self._source = source
 
     @cached_property
     def host(self) -> tuple[HostGroup, ...]:
         """What stays on the host, by cause, as `explain` finds it: the most work first."""
-        found = explain(self._setup.mod, self.backend, pipeline=self._setup.passes)
-        groups = [_group(cause, es) for cause, es in found.by_cause.items()]
-        return tuple(sorted(groups, key=lambda g: (-g.flops, -g.calls)))
+        return tuple(sorted(self._source.host(), key=lambda g: (-g.flops, -g.calls)))
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
         """What other sizes of regions, orders of patterns and orders of passes would give: each is
         a run of its own, and those that change the totals are here, the most work offloaded first.
         """
-        return changes(self._setup, self.backend, self.totals)
+        return self._source.changes(self.totals)
 
     @property
     def tried(self) -> tuple[Change, ...] | None:
@@ -102,9 +112,9 @@ class Coverage:
         lines += [
             f"  @{r.symbol}: {r.operators} operators, {_count(r.flops)} FLOP, "
             f"{_count(r.bytes)} bytes in and out"
-            for r in self.regions[:SHOWN]
+            for r in sorted(self.regions, key=lambda r: -(r.flops or 0))[:SHOWN]
         ]
-        lines += _rest(len(self.regions), "regions")
+        lines += _rest(len(self.regions), "regions, of less work")
         lines += [f"  on the host, {group}" for group in self.host]
         if self.tried is not None:
             lines += [f"  with {c}" for c in self.tried] or ["  no change that was tried matters"]
@@ -242,7 +252,29 @@ def _one(mod: IRModule | Function, backend: str, pipeline: Any) -> Coverage:
             f"the pipeline of {backend!r} fails on this module, so that nothing is offloaded: "
             f"{outcome.trace.error}"
         )
-    return Coverage(backend, setup, outcome.trace.result)
+    result = outcome.trace.result
+    regions = [
+        RegionSize(gv.name_hint, found.calls, None if found.unknown else found.flops, size)
+        for gv, f in result.functions.items()
+        if f.attrs.get("Compiler") == backend
+        for found, size in [(cost(f), boundary_bytes(f))]
+    ]
+    return Coverage(backend, totals(result, backend), regions, _Source(setup, backend), result)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Of a module of Relay."""
+
+    setup: Setup
+    backend: str
+
+    def host(self) -> list[HostGroup]:
+        found = explain(self.setup.mod, self.backend, pipeline=self.setup.passes)
+        return [_group(cause, es) for cause, es in found.by_cause.items()]
+
+    def changes(self, before: Totals) -> tuple[Change, ...]:
+        return changes(self.setup, self.backend, before)
 
 
 def _group(cause: str, found: Sequence[Explanation]) -> HostGroup:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from byoc_lab.backends import registry
-from byoc_lab.errors import ArgumentError, ByocLabError
+from byoc_lab.errors import ArgumentError, ByocLabError, kind_of
 from byoc_lab.lab.explaining.outcome import Setup
 from byoc_lab.lab.tracing.recorder import as_pass
 from byoc_lab.passes.byoc.inline_regions import InlineRegions
@@ -90,7 +90,7 @@ def setup_of(mod: IRModule | Function, backend: str, pipeline: Any) -> Setup:
     if not isinstance(mod, IRModule):
         raise ArgumentError(
             f"coverage takes a module and the name of a back end, coverage(mod, 'dnnl'), found "
-            f"{type(mod).__name__} as the module"
+            f"{kind_of(mod)} as the module"
         )
     registry.get(backend)
     done = [gv.name_hint for gv, f in mod.functions.items() if "Compiler" in f.attrs]
@@ -136,10 +136,15 @@ def totals(result: IRModule, backend: str) -> Totals:
 def changes(setup: Setup, backend: str, before: Totals) -> tuple[Change, ...]:
     """The changes that give other totals, the most work offloaded first (of those with the same
     totals the first one that was tried), and then those that make the pipeline fail."""
+    attempts = (_run(what, changed, backend) for what, changed in _attempts(setup, backend))
+    return those_that_matter(attempts, before)
+
+
+def those_that_matter(attempts: Iterable[Change], before: Totals) -> tuple[Change, ...]:
+    """Those that give other totals than `before`, in the order of `changes`."""
     found: dict[Totals, Change] = {}
     failed = []
-    for what, changed in _attempts(setup, backend):
-        change = _run(what, changed, backend)
+    for change in attempts:
         if change.totals is None:
             failed.append(change)
         elif change.totals != before:

@@ -11,8 +11,10 @@ by a binary search over programs that end with an earlier step.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from byoc_lab.errors import BuildError
 from byoc_lab.lab.checking.bounds.step import Array, flat
@@ -34,22 +36,26 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import applied, post_order
 from byoc_lab.relay.typing.infer import infer_expr
+from byoc_lab.run.build import checked_region
 from byoc_lab.run.executable import LinkedRegion
+from byoc_lab.run.reference import evaluate
 
 
 @dataclass(frozen=True)
 class Kernel:
     """One step of a region that was checked.
 
-    node: the value that was compared; call: the operator or composite that computes it. own: the
-    error on the arguments that the kernel got. alone: the same value where the composite around it
-    was compiled by itself, so that nothing outside is fused into it. step, given, got, wanted,
+    node: the value that was compared; call: the operator or composite that computes it; region: the
+    symbol of its region. own: the error on the arguments that the kernel got. alone: the same value
+    where the composite around it was compiled by itself, so that nothing outside is fused into it.
+    step, given, got, wanted,
     tolerance: a function of the step alone, its arguments, and the two results.
     """
 
     call: Call
     node: Expr
     own: Comparison
+    region: str
     alone: bool = False
     step: Function | None = None
     given: tuple[Any, ...] = ()
@@ -75,7 +81,7 @@ def region_values(function: Function) -> list[Expr]:
 
 
 class RegionChecker:
-    """Checks the kernels of one compiled region."""
+    """Checks the kernels of one compiled region, on one set of arguments after the other."""
 
     def __init__(
         self, region: LinkedRegion, mod: IRModule, samples: int | None = None, seed: int = 0
@@ -84,8 +90,10 @@ class RegionChecker:
         self.options: dict[str, Any] = {"samples": samples, "seed": seed, "exact_constants": True}
         self.function = _typed(region.function)
         self.runs = 0
+        self.programs: dict[tuple[Expr, ...], tuple[set[Var], Any]] = {}
         self.numbers: dict[Call, int] = {}  # steps in order
         self.notes: list[str] = []
+        self.exact_values: dict[Expr, Any] = {}  # of the region on its arguments
 
     def kernels(self, arguments: Sequence[Any], whole_fails: bool = False) -> list[Kernel]:
         """Every step on the arguments of the region; those inside a composite that fails too.
@@ -93,6 +101,7 @@ class RegionChecker:
         whole_fails: whether the region itself gives a wrong result, which one of the steps, or of
         the first steps together, has to explain.
         """
+        self.exact_values = evaluate(self.function, arguments, dtype="float64", keep=True).values
         found = self.steps(self.function, arguments)
         for kernel in [k for k in found if not k.own.ok]:
             found += self.inside(kernel)
@@ -156,7 +165,10 @@ class RegionChecker:
             name += ", compiled alone"
         value, tolerance = wanted.outputs[0], wanted.tolerances[0]
         own = compare(name, got, value, tolerance)
-        return Kernel(call, node, own, alone, step, tuple(given), got, value, tolerance)
+        if node in self.exact_values:
+            own = replace(own, inherited=_largest_difference(value, self.exact_values[node]))
+        symbol = self.region.symbol
+        return Kernel(call, node, own, symbol, alone, step, tuple(given), got, value, tolerance)
 
     def inside(self, kernel: Kernel) -> list[Kernel]:
         """The operators of a composite, which is compiled alone."""
@@ -192,19 +204,41 @@ class RegionChecker:
         name = f"@{self.region.symbol} up to {step_name(call)}"
         value, tolerance = wanted.outputs[0], wanted.tolerances[0]
         own = compare(name, got, value, tolerance)
-        return Kernel(call, node, own, False, cut, tuple(arguments), got, value, tolerance)
+        symbol, given = self.region.symbol, tuple(arguments)
+        return Kernel(call, node, own, symbol, False, cut, given, got, value, tolerance)
 
     def run(
         self, function: Function, nodes: Sequence[Expr], arguments: Sequence[Any]
     ) -> list[Array]:
         """The values of `nodes` as the compiled code computes them. Raises BuildError."""
+        key = tuple(nodes)
+        known = self.programs.get(key)
+        if known is None:
+            known = self.compiled(function, nodes)
+            if function is self.function:  # it may run on other arguments, too
+                self.programs[key] = known
+        used, program = known
+        given = [a for p, a in zip(function.params, arguments, strict=True) if p in used]
+        self.runs += 1
+        results: list[Array] = program(*flat(tuple(given)))
+        return results
+
+    def compiled(self, function: Function, nodes: Sequence[Expr]) -> tuple[set[Var], Any]:
+        """The parameters that `nodes` need, and a program that computes them of these."""
         assert self.region.codegen is not None
         body = nodes[0] if len(nodes) == 1 else Tuple(list(nodes))
-        used = [p for p in function.params if p in set(post_order(body))]
-        given = [a for p, a in zip(function.params, arguments, strict=True) if p in set(used)]
+        reached = set(post_order(body))
+        used = [p for p in function.params if p in reached]
         program = _typed(Function(used, body, attrs=self.region.function.attrs))
-        self.runs += 1
-        return self.region.codegen(program, self.region.symbol)(*flat(tuple(given)))
+        made = self.region.codegen(program, self.region.symbol)
+        region = checked_region(made, self.region.compiler, program, self.region.symbol)
+        return set(used), region
+
+
+def _largest_difference(a: Array, b: Array) -> float:
+    with np.errstate(all="ignore"):
+        off = np.abs(a.astype(np.float64) - b.astype(np.float64))
+    return float(np.max(off[np.isfinite(off)], initial=0))
 
 
 def _typed(function: Function) -> Function:

@@ -103,6 +103,20 @@ def parting(before: Run, after: Run) -> Parting | None:
     return _Pairing(before, after).run()
 
 
+def largest_share(before: Run, after: Run) -> float:
+    """The largest difference of an output as a share of its tolerance; 0.0 for equal outputs."""
+    largest = 0.0
+    for wanted, got in zip(before.outputs, after.outputs, strict=True):
+        if wanted.shape != got.shape:
+            continue
+        with np.errstate(all="ignore"):
+            off = np.abs(got.value.astype(float) - wanted.value.astype(float))
+            share = off / np.maximum(_tolerance(wanted), np.finfo(float).tiny)
+        share = share[~_equal(wanted.value, got.value) & np.isfinite(share)]
+        largest = max(largest, float(np.max(share, initial=0)))
+    return largest
+
+
 @dataclass(eq=False)
 class _Pair:
     wanted: Quantity

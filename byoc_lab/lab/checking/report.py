@@ -6,6 +6,7 @@ import html
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from byoc_lab import display
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 HEAD = (
     "", "verdict", "largest error", "largest value", "worst element", "error there",
-    "tolerance there", "share of it", "ULP there",
+    "tolerance there", "share of it", "ULP there", "share at 50, 90, 99 %", "inherited",
 )  # fmt: skip
 
 
@@ -27,7 +28,8 @@ class Report:
 
     regions: each region on the reference's values of its inputs, so without inherited errors.
     outputs: those of @main. operators: with detail="operator", each operator (or fused chain) of
-    each region on the values that it got, so that the error is its own and not inherited.
+    each region on the values that it got, so that the error is its own; what it inherited is beside
+    it.
     inputs: the sets of inputs. missed: branches of operators that no input exercised.
     fallbacks: regions that did not run on their back end, and why.
     """
@@ -93,7 +95,9 @@ class Report:
         rows = [
             (c.name, ("&#10003; " if c.ok else "&#10007; ") + html.escape(c.verdict),
              f"{c.largest_error:.2e}", f"{c.scale:.3g}", str(list(c.place)), f"{c.error:.2e}",
-             f"{c.tolerance:.2e}", f"{c.share:.0%}", f"{c.ulps:.3g}")
+             f"{c.tolerance:.2e}", f"{c.share:.0%}", f"{c.ulps:.3g}",
+             ", ".join(f"{q:.0%}" for q in c.quantiles[:-1]),
+             "" if isnan(c.inherited) else f"{c.inherited:.1e}")
             for c in self.comparisons
         ]  # fmt: skip
         head = "".join(f"<th>{c}</th>" for c in HEAD)
@@ -106,7 +110,7 @@ class Report:
         return table + (f"<ul>{notes}</ul>" if notes else "")
 
 
-LARGEST = ("largest_error", "scale")
+LARGEST = ("largest_error", "scale", "inherited")
 
 
 def worst_of(comparisons: list[Comparison]) -> tuple[Comparison, ...]:

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from byoc_lab.lab.checking.bounds.step import Array
+from byoc_lab.files import write_text
+from byoc_lab.lab.checking.bounds.step import Array, flat
 from byoc_lab.lab.checking.bounds.uncertain import Executed, Quantity, narrowed
+from byoc_lab.lab.checking.kernels import Kernel
 from byoc_lab.lab.checking.pairing import Parting
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
+from byoc_lab.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.run.executable import LinkedRegion
 
 SCRIPT = '''"""{title}
 
@@ -50,6 +63,39 @@ assert not wrong.any(), (
     f"{{np.argwhere(wrong)[0].tolist()}}: {{before[wrong][0]}} became {{after[wrong][0]}}"
 )
 print("the same within the tolerance")
+'''
+
+
+KERNEL_SCRIPT = '''"""{title}
+
+Compiles region.relay with a code generator and compares its result on inputs.npz with the reference
+in float64. Ends with an AssertionError while they differ by more than the tolerance in inputs.npz.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+import byoc_lab
+from byoc_lab import relay
+{codegen}
+
+HERE = Path(__file__).parent
+saved = np.load(HERE / "inputs.npz")
+inputs = [saved[f"x{{n}}"] for n in range(len(saved.files) - 1)]
+mod = relay.transform.InferType()(relay.parse((HERE / "region.relay").read_text(encoding="utf-8")))
+function = mod[{symbol!r}]
+wanted = byoc_lab.evaluate(function, inputs, dtype="float64").outputs[0]
+(got,) = codegen(function, {symbol!r})(*inputs)
+with np.errstate(invalid="ignore"):
+    error = np.abs(got.astype(float) - wanted)
+error[(got == wanted) | (np.isnan(got) & np.isnan(wanted))] = 0
+wrong = ~(error <= saved["tolerance"])
+assert not wrong.any(), (
+    f"{{wrong.sum()}} of {{wrong.size}} elements are wrong, the first at "
+    f"{{np.argwhere(wrong)[0].tolist()}}: {{got[wrong][0]}} in place of {{wanted[wrong][0]}}"
+)
+print("right within the tolerance")
 '''
 
 
@@ -128,9 +174,44 @@ def write_repro(folder: Path, where: Parting, stage: str) -> Path:
         cut = Cut(steps, {}, shared)
         body = cut.of(value)
         mod = IRModule.from_expr(Function(list(cut.params.values()), body))
-        (folder / f"{name}.relay").write_text(mod.astext(), encoding="utf-8")
+        write_text(folder / f"{name}.relay", mod.astext())
     tolerance = np.broadcast_to(where.allowed, where.wanted.shape)
     np.savez(folder / "inputs.npz", tolerance=tolerance, **shared)  # type: ignore[arg-type]
     title = f"{stage} changes the numbers of this part of a module."
-    (folder / "repro.py").write_text(SCRIPT.format(title=title), encoding="utf-8")
+    write_text(folder / "repro.py", SCRIPT.format(title=title))
     return folder
+
+
+def write_kernel_repro(folder: Path, kernel: Kernel, region: LinkedRegion) -> Path:
+    """Write region.relay, inputs.npz and repro.py for a step of a region that is wrong.
+
+    The script imports the code generator, or takes the registered one where that is no function of
+    a module.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    assert kernel.step is not None and kernel.tolerance is not None
+    step = Function(kernel.step.params, kernel.step.body, attrs=region.function.attrs)
+    text = IRModule({GlobalVar(region.symbol): step}).astext()
+    write_text(folder / "region.relay", text)
+    arrays = {f"x{n}": a for n, a in enumerate(flat(kernel.given))}
+    np.savez(folder / "inputs.npz", tolerance=kernel.tolerance, **arrays)
+    script = KERNEL_SCRIPT.format(
+        title=f"The code that {region.compiler} generates for this part of a region is wrong.",
+        codegen=_import_of(region),
+        symbol=region.symbol,
+    )
+    write_text(folder / "repro.py", script)
+    return folder
+
+
+def _import_of(region: LinkedRegion) -> str:
+    """The lines of a script that give `codegen`."""
+    codegen = region.codegen
+    module, name = getattr(codegen, "__module__", ""), getattr(codegen, "__qualname__", "")
+    if module not in ("", "__main__") and getattr(sys.modules.get(module), name, None) is codegen:
+        return f"from {module} import {name} as codegen"
+    return (
+        "from byoc_lab.run.backends import get_backend\n\n"
+        "# Import the module that registers the back end, if that is not byoc_lab.\n"
+        f"codegen = get_backend({region.compiler!r})"
+    )

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from byoc_lab.errors import ArgumentError, InputError, ValidationError
-from byoc_lab.lab.checking.bounds.step import flat
-from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, RegionCall, narrowed, observe
 from byoc_lab.lab.checking.comparison import Comparison, compare
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.exercised import Exercised
-from byoc_lab.lab.checking.kernels import Kernel, RegionChecker
+from byoc_lab.lab.checking.progress import Listener, Progress
+from byoc_lab.lab.checking.regions import RegionChecks
 from byoc_lab.lab.checking.report import Report, worst_of
 from byoc_lab.lab.checking.tolerances import bounded
+from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.build import build
-from byoc_lab.run.executable import Executable, LinkedRegion
+from byoc_lab.run.executable import Executable
 from byoc_lab.run.inputs import bind_inputs, checked_module
 
 DETAILS = ("region", "operator")
@@ -32,6 +33,7 @@ def validate(
     detail: str = "region",
     samples: int | None = None,
     seed: int = 0,
+    progress: Listener | None = None,
 ) -> Report:
     """Run `after` and compare its outputs and regions with the reference, on `inputs`.
 
@@ -42,6 +44,8 @@ def validate(
     detail: "region", or "operator": each kernel of each region is checked too, on the values that
         it got, and operators inside a fused one that fails (see `kernels.py`).
     samples, seed: of the random errors that the tolerances are derived from (see `bounded`).
+    progress: is called with a `Moment` for each step; None: work of more than a second shows a line
+        on a terminal or in a notebook.
 
     Every region that a back end compiled runs once more by itself, on the reference's values of
     its inputs. Raises InputError, EvaluationError, and the errors of `build`.
@@ -61,38 +65,41 @@ def validate(
     if not isinstance(after, Executable):
         checked_module(after, "validate, as the result of the pipeline,")
     exe = after if isinstance(after, Executable) else build(after)
-    checker = _Checker(before, exe, samples, seed, detail == "operator")
-    if inputs is not None:
-        checker.check(inputs)
-        described = ["given"]
-    else:
-        for kind in SETS:
+    sets = {} if inputs is not None else SETS
+    calls = sum(isinstance(node, Call) for node in post_order(before["main"])) + len(exe.linked) + 1
+    with Progress("validate", calls * (len(sets) or 1), progress) as steps:
+        checker = _Checker(before, exe, samples, seed, detail == "operator", steps)
+        if inputs is not None:
+            checker.check(inputs)
+        for kind in sets:
             checker.check(example_inputs(before["main"], kind, seed))
-        described = [f"{what} (seed {seed})" for what in SETS.values()]
-    return checker.report(described)
+    made = [f"{what} (seed {seed})" for what in sets.values()]
+    return checker.report(made or ["given"])
 
 
 class _Checker:
     """Compares one executable on one set of inputs after the other."""
 
     def __init__(
-        self, before: IRModule, exe: Executable, samples: int | None, seed: int, inside: bool
+        self,
+        before: IRModule,
+        exe: Executable,
+        samples: int | None,
+        seed: int,
+        inside: bool,
+        progress: Progress,
     ):
-        self.before, self.exe = before, exe
+        self.before, self.exe, self.progress = before, exe, progress
         self.options: dict[str, Any] = {"samples": samples, "seed": seed}
         self.exercised = Exercised()
         self.outputs: list[Comparison] = []
-        self.regions: list[Comparison] = []
-        self.linked = {r.symbol: r for r in exe.linked if r.compiled is not None}
-        self.reached: set[str] = set()
-        self.inside = inside
-        self.kernels: list[Kernel] = []
-        self.notes: dict[str, None] = {}
+        self.regions = RegionChecks(exe.mod, exe.linked, inside, **self.options)
 
     def check(self, inputs: Inputs) -> None:
         main = self.before["main"]
         bound = bind_inputs(main, inputs)
-        wanted = bounded(main, bound, self.before, watch=self.exercised, **self.options)
+        wanted = bounded(main, bound, self.before, watch=self.watch, **self.options)
+        self.progress.step("the executable")
         got = self.exe.run(inputs)
         if len(got) != len(wanted.outputs):
             raise ValidationError(
@@ -102,53 +109,27 @@ class _Checker:
         for n, group in enumerate(zip(got, wanted.outputs, wanted.tolerances, strict=True)):
             name = f"output {n}" if len(got) > 1 else "output"
             self.outputs.append(compare(name, *group))
-        for call in self.calls(inputs):
-            self.check_region(self.linked[call.symbol], call)
+        self.regions.check(inputs, self.progress)
 
-    def calls(self, inputs: Inputs) -> Iterator[RegionCall]:
-        """The calls of compiled regions, with the reference's values."""
-        if not self.linked:
-            return
-        mod = self.exe.mod
-        run = observe(mod["main"], bind_inputs(mod["main"], inputs), mod, EXACT_RUN, keep=False)
-        yield from (call for call in run.regions if call.symbol in self.linked)
-
-    def check_region(self, region: LinkedRegion, call: RegionCall) -> None:
-        assert region.compiled is not None
-        self.reached.add(region.symbol)
-        arguments = [narrowed(a) for a in call.arguments]
-        wanted = bounded(
-            region.function,
-            dict(zip(region.function.params, arguments, strict=True)),
-            self.exe.mod,
-            exact_constants=True,
-            **self.options,
-        )
-        got = region.compiled(*flat(tuple(arguments)))
-        single = len(got) == 1
-        compared = [
-            compare(f"@{region.symbol}" if single else f"@{region.symbol} output {n}", *group)
-            for n, group in enumerate(zip(got, wanted.outputs, wanted.tolerances, strict=True))
-        ]
-        self.regions += compared
-        if self.inside and region.codegen is not None:
-            checker = RegionChecker(region, self.exe.mod, **self.options)
-            self.kernels += checker.kernels(arguments, not all(c.ok for c in compared))
-            self.notes.update(dict.fromkeys(checker.notes))
+    def watch(self, call: Call, args: tuple[Any, ...], value: Any) -> None:
+        assert isinstance(call.op, Op)
+        self.progress.step(f"reference of {call.op.name}")
+        self.exercised(call, args, value)
 
     def report(self, inputs: list[str]) -> Report:
-        regions = worst_of(self.regions)
-        for symbol in self.reached:
+        checks = self.regions
+        regions = worst_of(checks.comparisons)
+        for symbol in checks.reached:
             mine = [c for c in regions if c.name.split()[0] == f"@{symbol}"]
             worst = max(mine, key=lambda c: c.share)
             self.exe.note_error(symbol, worst.error, worst.tolerance)
-        unreached = [f"@{s} was not called" for s in self.linked if s not in self.reached]
+        unreached = [f"@{s} was not called" for s in checks.linked if s not in checks.reached]
         return Report(
             regions,
             worst_of(self.outputs),
-            worst_of([k.own for k in self.kernels]),
+            worst_of([k.own for k in checks.kernels]),
             inputs=tuple(inputs),
-            missed=(*self.exercised.missed(), *unreached, *self.notes),
+            missed=(*self.exercised.missed(), *unreached, *checks.notes),
             fallbacks=tuple(
                 f"@{r.symbol} of {r.compiler} ran on llvm: {r.why}"
                 for r in self.exe.linked

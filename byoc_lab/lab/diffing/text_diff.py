@@ -111,7 +111,8 @@ def _keys(lines: Sequence[Line]) -> Iterator[tuple[Any, ...]]:
 
 def _gap(a: Sequence[Line], b: Sequence[Line]) -> Iterator[Row]:
     if len(a) == len(b):
-        yield from (Row("changed", x, y) for x, y in zip(a, b, strict=True))
+        for x, y in zip(a, b, strict=True):
+            yield Row("same" if x.text == y.text else "changed", x, y)
     else:
         yield from (Row("removed", x, None) for x in a)
         yield from (Row("added", None, y) for y in b)

@@ -28,6 +28,7 @@ def trace(
     *,
     opt_level: int | None = None,
     title: str = "",
+    progress: Callable[[str], object] | None = None,
 ) -> Trace:
     """Run `pipeline` on `mod` and record each stage.
 
@@ -40,6 +41,7 @@ def trace(
         the level that the pipeline would run at: that of the active PassContext; without one, that
         of a pipeline given by name (3 for back ends), or 2 as for any Sequential. All other
         settings are those of the active context.
+    progress: is called with the name of each pass that is to be a stage, when it begins.
 
     A pass that raises an exception ends the trace, which keeps the exception and the stages before.
 
@@ -57,7 +59,7 @@ def trace(
     level = PassContext.current().opt_level if opt_level is None else opt_level
     if opt_level is None and isinstance(pipeline, str) and not PassContext.is_active():
         level = pipeline_level(pipeline)
-    recorder = _Recorder(pipeline if isinstance(pipeline, str) else "")
+    recorder = _Recorder(pipeline if isinstance(pipeline, str) else "", progress)
     error: Exception | None = None
     context = PassContext.current().at_opt_level(level)
     with context, listening(recorder.record), observing(recorder):
@@ -78,7 +80,8 @@ def as_pass(pipeline: str | Pass | Sequence[Member], era: str | None) -> Pass:
     if isinstance(pipeline, Pass):
         return pipeline
     if isinstance(pipeline, str):
-        return Sequential(named_pipeline(pipeline, era), name=pipeline)
+        members = [_member(p, era) for p in named_pipeline(pipeline, era)]
+        return Sequential(members, name=pipeline)
     if not isinstance(pipeline, Sequence):
         raise PassError(
             f"a pipeline is a name, a pass, or a list of passes and names of passes, found "
@@ -120,7 +123,8 @@ class _Recorder:
     changes the module itself.
     """
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, progress: Callable[[str], object] | None = None) -> None:
+        self._progress = progress
         self.stages: list[Stage] = []
         self._unnamed = ("sequential", title)  # sequences that name no group
         self._open: list[tuple[Pass, IRModule, float]] = []
@@ -138,6 +142,8 @@ class _Recorder:
         if not self._inside_a_pass():
             self._events, self._notes = [], []
             self._current = mod
+            if self._progress is not None and not isinstance(p, Sequential):
+                self._progress(p.name)
         self._open.append((p, mod, time.perf_counter()))
 
     def end(

@@ -19,6 +19,7 @@ Ids of boxes and groups come from ids of nodes, so they stay from stage to stage
 
 from __future__ import annotations
 
+import re
 import textwrap
 import zlib
 from collections.abc import Callable
@@ -35,6 +36,9 @@ OTHER_COLOURS = 4
 
 Scene = dict[str, Any]
 
+# Marks that turn the direction of writing would show a name in another order; they are spelled out.
+_TURNING = re.compile("[\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]")
+
 
 def colour_of(compiler: str | None) -> int | None:
     """The number of a back end's colour, the same in all pictures; None for the host."""
@@ -42,7 +46,7 @@ def colour_of(compiler: str | None) -> int | None:
         return None
     if compiler in COLOURS:
         return COLOURS[compiler]
-    return len(COLOURS) + zlib.crc32(compiler.encode()) % OTHER_COLOURS
+    return len(COLOURS) + zlib.crc32(compiler.encode("utf-8", "surrogatepass")) % OTHER_COLOURS
 
 
 def scene_of(picture: Picture, id_of: Callable[[Expr], str | None]) -> Scene:
@@ -117,6 +121,7 @@ def _text_of(group: Group) -> list[str]:
 
 def _cut(text: str) -> str:
     """A text shortened in the middle, the least informative part of a name."""
+    text = _TURNING.sub(lambda mark: f"\\u{ord(mark[0]):04x}", text)
     if len(text) <= WIDTH:
         return text
     head = WIDTH // 2

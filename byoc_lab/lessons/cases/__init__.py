@@ -1,22 +1,40 @@
-"""Cases: troubles that people met with BYOC, one in a file, each reproduced and fixed.
+"""The museum: troubles that people met with BYOC, one in a file, with their causes and fixes.
 
-    case = byoc_lab.lessons.cases.get("nested-partition")
-    byoc_lab.lint(case.module())
-    print(case.symptom(case.module()))
+    from byoc_lab.lessons import cases
+
+    cases                                     # in a notebook: a table to browse
+    print(cases.table())                      # the same as text
+    case = cases.get("nested-partition")
+    print(case)                               # story, symptom, what lint says, fix, reference
     byoc_lab.trace(case.fixed(), ["PartitionGraph"])
 
-Cases are found by discovery, so a new case is a new file.
+Live cases are reproduced here, some under an era; dump cases are recorded texts of faults that no
+version that runs here has. Cases are found by discovery, so a new case is a new file.
 """
 
 from __future__ import annotations
 
 import sys
 from functools import cache
+from typing import Any
 
-from byoc_lab.lessons.cases.base import Case, Symptom
+from byoc_lab.lessons.cases.base import Case, Diagnosis, DumpCase, LiveCase, Symptom
 from byoc_lab.lessons.discovery import discover, named
+from byoc_lab.lessons.table import CaseTable
 
-__all__ = ["Case", "Symptom", "all_cases", "get"]
+__all__ = [
+    "Case",
+    "CaseTable",
+    "Diagnosis",
+    "DumpCase",
+    "LiveCase",
+    "Symptom",
+    "all_cases",
+    "dumps",
+    "get",
+    "live",
+    "table",
+]
 
 
 @cache
@@ -29,6 +47,26 @@ def all_cases() -> tuple[Case, ...]:
     return tuple(_by_name().values())
 
 
+def live() -> tuple[LiveCase, ...]:
+    """The cases that are reproduced here, by name."""
+    return tuple(case for case in all_cases() if isinstance(case, LiveCase))
+
+
+def dumps() -> tuple[DumpCase, ...]:
+    """The cases that are shown by a recorded text, by name."""
+    return tuple(case for case in all_cases() if isinstance(case, DumpCase))
+
+
 def get(name: str) -> Case:
     """The case of that name. Raises UnknownNameError."""
     return named(_by_name(), name, "case")
+
+
+def table() -> CaseTable:
+    """Every case in a table: live ones first, each with its era, cause, fix and reference."""
+    return CaseTable((*live(), *dumps()))
+
+
+def _repr_mimebundle_(include: Any = None, exclude: Any = None) -> dict[str, str]:
+    """Jupyter's display of this module: the table."""
+    return table()._repr_mimebundle_(include, exclude)

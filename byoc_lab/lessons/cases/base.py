@@ -1,15 +1,23 @@
-"""Base class of cases, and the symptom that a case reproduces."""
+"""Base classes of cases, the symptom that a case shows, and what the tools say of it."""
 
 from __future__ import annotations
 
 import html
 import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from byoc_lab.errors import ByocLabError
+from byoc_lab.lab.explaining import decode, explain, explain_patterns
+from byoc_lab.lab.linting import lint
+from byoc_lab.passes.framework.context import PassContext
+from byoc_lab.passes.framework.infer_type import InferType
+from byoc_lab.passes.framework.passes import Pass, Sequential
+from byoc_lab.relay.ir.expr import Call, Function, Op
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,20 +36,87 @@ class Symptom:
         return self.message
 
 
+@dataclass(frozen=True)
+class Diagnosis:
+    """What a tool says of a trouble.
+
+    tool: "lint", "explain" or "decode". causes: the codes of the rules, the causes of the calls, or
+    the names of the messages. text: all of it, for people.
+    """
+
+    tool: str
+    causes: tuple[str, ...]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 class Case(ABC):
-    """Base class of cases: a trouble that people met in public, reproduced and fixed.
+    """Base class of cases: a trouble that people met in public.
 
     One case is one file of `byoc_lab/lessons/cases`; its class is found by discovery
     (`all_cases()`). The docstring of the class tells the story: what happens, why, and what fixes
     it. Modules are small, so that a case can be run as a test.
     """
 
+    kind: ClassVar[str]
+    """"live": the trouble is reproduced here; "dump": it is shown by a recorded text."""
     name: ClassVar[str]
     """Words of lower case joined by hyphens; unique."""
     title: ClassVar[str]
     """One line for lists of cases."""
     reference: ClassVar[str]
     """The public discussion: where, its title, when."""
+    link: ClassVar[str] = ""
+    """The address of the discussion, where it is known."""
+    era: ClassVar[str]
+    """The versions that have the trouble, or the `era` under which it is reproduced here."""
+    fix: ClassVar[str]
+    """What to do, in one sentence."""
+    cause: ClassVar[str]
+    """The code, cause or name with which `diagnosis()` states the right cause."""
+
+    @abstractmethod
+    def shown(self) -> Symptom:
+        """What a user sees of the trouble."""
+
+    @abstractmethod
+    def diagnosis(self) -> Diagnosis:
+        """What lint, explain or decode says of the trouble."""
+
+    @property
+    def story(self) -> str:
+        """The docstring of the class as plain text."""
+        return inspect.cleandoc(type(self).__doc__ or "")
+
+    def __str__(self) -> str:
+        said = self.diagnosis()
+        return "\n\n".join(
+            (
+                f"{self.name} ({self.kind}; {self.era})",
+                self.story,
+                f"Symptom: {self.shown()}",
+                f"What {said.tool} says:\n{said.text}",
+                f"Fix: {self.fix}",
+                f"Reference: {self.reference}" + (f"\n{self.link}" if self.link else ""),
+            )
+        )
+
+    def __repr__(self) -> str:
+        return f"<case {self.name}: {self.title}>"
+
+    def _repr_html_(self) -> str:
+        head, *parts = (html.escape(part) for part in str(self).split("\n\n"))
+        return f"<h3>{html.escape(self.title)}</h3><p>{head}</p>" + "".join(
+            f'<p style="white-space: pre-wrap">{part}</p>' for part in parts
+        )
+
+
+class LiveCase(Case):
+    """Base class of cases whose trouble is reproduced here, in full or under an era."""
+
+    kind = "live"
     codes: ClassVar[tuple[str, ...]] = ()
     """The codes of the lint rules that report `module()`; empty where no rule can know."""
 
@@ -61,15 +136,97 @@ class Case(ABC):
     def fixed(self) -> IRModule:
         """The same computation without the trouble, annotated: PartitionGraph accepts it."""
 
-    def __str__(self) -> str:
-        """The title, the story, where it was discussed, and the rules that find the trouble."""
-        found = f"found by {', '.join(self.codes)}" if self.codes else "no rule of lint finds it"
-        story = inspect.cleandoc(type(self).__doc__ or "")
-        return f"{self.title}\n\n{story}\n\n{self.reference}; {found}"
+    def shown(self) -> Symptom:
+        found = self.symptom(self.module())
+        assert found is not None, f"{self.name} has no symptom"
+        return found
 
-    def _repr_html_(self) -> str:
-        title, *rest = (html.escape(part) for part in str(self).split("\n\n"))
-        return f"<h3>{title}</h3>" + "".join(f"<p>{part}</p>" for part in rest)
+    def diagnosis(self) -> Diagnosis:
+        return lint_says(self.module())
 
-    def __repr__(self) -> str:
-        return f"<case {self.name}: {self.title}>"
+
+class DumpCase(Case):
+    """Base class of cases that are shown by a recorded text: no version that runs here has them.
+
+    The recorded text is written for the case, in the form that the compiler of that time gave; it
+    is no quotation of the discussion.
+    """
+
+    kind = "dump"
+    recorded: ClassVar[str]
+    """The module that came out of the pass of that time, or the message that it stopped with."""
+
+    @abstractmethod
+    def today(self) -> str:
+        """What the same program gives now: one sentence, after running it."""
+
+
+def lint_says(
+    mod: IRModule, pipeline: Sequence[Pass] | None = None, backend: str | None = None
+) -> Diagnosis:
+    """What lint says of a module, and of the passes that are to run on it."""
+    found = lint(mod, pipeline, backend)
+    return Diagnosis("lint", tuple(sorted({f.code for f in found})), str(found))
+
+
+def explain_says(
+    mod: IRModule, target: str, call: str, pipeline: Sequence[Pass] | None = None
+) -> Diagnosis:
+    """What explain says of the calls of one operator."""
+    found = explain(mod, target, call, pipeline)
+    causes = {e.cause for e in found if not e.offloaded}
+    return Diagnosis("explain", tuple(sorted(c for c in causes if c)), str(found))
+
+
+def patterns_say(table: Sequence[tuple[Any, ...]], mod: IRModule) -> Diagnosis:
+    """What explain_patterns says of the entries of a table: the statuses of its entries."""
+    report = explain_patterns(table, mod)
+    return Diagnosis("explain", tuple(sorted({e.status for e in report})), str(report))
+
+
+def decode_says(text: str | ByocLabError, mod: IRModule | None = None) -> Diagnosis:
+    """What decode says of an error message."""
+    found = decode(text, mod)
+    return Diagnosis("decode", tuple(m.name for m in found), str(found))
+
+
+class PipelineCase(LiveCase):
+    """Base class of cases whose trouble is in the passes or their tables, not in a module."""
+
+    level: ClassVar[int] = 3
+    """The opt_level under which the author ran the passes."""
+
+    @abstractmethod
+    def passes(self) -> list[Pass]:
+        """The passes of the author, up to the annotation."""
+
+    @abstractmethod
+    def right_passes(self) -> list[Pass]:
+        """The passes that do what the author meant, up to the annotation."""
+
+    def module(self) -> IRModule:
+        return run_passes(self.plain(), self.passes(), self.level)
+
+    def fixed(self) -> IRModule:
+        return run_passes(self.plain(), self.right_passes())
+
+    def diagnosis(self) -> Diagnosis:
+        with PassContext(opt_level=self.level):
+            return lint_says(self.plain(), self.passes())
+
+
+def run_passes(mod: IRModule, passes: Sequence[Pass], level: int = 3) -> IRModule:
+    """The module after these passes and InferType."""
+    with PassContext(opt_level=level):
+        return Sequential([*passes, InferType()])(mod)
+
+
+def regions_of(mod: IRModule) -> list[Function]:
+    """The external functions of a partitioned module."""
+    return [f for f in mod.functions.values() if "Compiler" in f.attrs]
+
+
+def operators_in(func: Function) -> list[str]:
+    """The names of the operators that a function calls, those of its composites too."""
+    calls = (n for n in post_order(func) if isinstance(n, Call))
+    return [c.op.name for c in calls if isinstance(c.op, Op)]

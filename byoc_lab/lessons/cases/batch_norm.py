@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from byoc_lab.errors import PartitionError
-from byoc_lab.lessons.cases.base import Case, Symptom
+from byoc_lab.lessons.cases.base import LiveCase, Symptom
 from byoc_lab.lessons.cases.nested_partition import functions_inside, network
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
@@ -25,7 +25,7 @@ WANTED = frozenset({"nn.conv2d", "nn.batch_norm", "add", "nn.relu"})
 """The operators of a region whose batch norm is whole, or folded into the convolution."""
 
 
-class BatchNorm(Case):
+class BatchNorm(LiveCase):
     """SimplifyInference runs after the annotation, and takes a batch norm apart inside its region.
 
     The author wants conv2d, batch norm and relu in one region. SimplifyInference, which every
@@ -42,6 +42,12 @@ class BatchNorm(Case):
         'TVM forum, "[External codegen] How to prevent batch norm from being decomposed?", '
         "January 2020"
     )
+    link = "https://discuss.tvm.apache.org"
+    era = 'all; `era="2020-01"` shows the region'
+    fix = (
+        "Run SimplifyInference, FoldConstant, FoldScaleAxis and FoldConstant before the annotation."
+    )
+    cause = "BYL015"
     codes = ("BYL015",)
 
     def plain(self) -> IRModule:

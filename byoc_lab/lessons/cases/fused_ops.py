@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from byoc_lab import backends, relay
-from byoc_lab.lessons.cases.base import Case, Symptom
+from byoc_lab.lessons.cases.base import Diagnosis, LiveCase, Symptom, patterns_say
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
@@ -16,7 +16,7 @@ from byoc_lab.relay.ir.module import IRModule
 NAME = "dnnl"
 
 
-class FusedOps(Case):
+class FusedOps(LiveCase):
     """conv2d, bias and relu reach the library one by one, although it has one kernel for them.
 
     oneDNN computes the bias and the activation inside the convolution. Annotated operator by
@@ -32,6 +32,10 @@ class FusedOps(Case):
         "apache/tvm pull request 4741, "
         '"[External codegen] Add test cases for fused ops with manual annotation", January 2020'
     )
+    link = "https://github.com/apache/tvm/pull/4741"
+    era = "all"
+    fix = "Run MergeComposite with a pattern for the sequence before AnnotateTarget."
+    cause = "matches"
 
     def plain(self) -> IRModule:
         return network()
@@ -45,6 +49,10 @@ class FusedOps(Case):
         if len(regions) < 2:
             return None
         return Symptom(f"{NAME} is called {len(regions)} times for one fused kernel", partitioned)
+
+    def diagnosis(self) -> Diagnosis:
+        table = [e for e in backends.get(NAME).patterns() if e[0] == f"{NAME}.conv2d_bias_relu"]
+        return patterns_say(table, self.plain())
 
     def fixed(self) -> IRModule:
         return _annotated([MergeComposite(backends.get(NAME).patterns())])

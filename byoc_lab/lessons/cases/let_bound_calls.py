@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from byoc_lab import relay
 from byoc_lab.errors import FreeVariableError
-from byoc_lab.lessons.cases.base import Case, Symptom
+from byoc_lab.lessons.cases.base import LiveCase, Symptom
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
@@ -19,7 +19,7 @@ from byoc_lab.relay.patterns import wildcard
 TAG = {"match_key": "my_library"}
 
 
-class LetBoundCalls(Case):
+class LetBoundCalls(LiveCase):
     """Two tagged calls, bound by `let`, become two regions that TVM's AnnotateTarget leaves open.
 
     The author matches calls by an attribute, wraps them in composite functions and annotates
@@ -32,6 +32,10 @@ class LetBoundCalls(Case):
     name = "let-bound-calls"
     title = "Regions of let-bound calls leave free variables"
     reference = 'TVM forum, "Confusing Behavior with Graph Partitioning", January 2021'
+    link = "https://discuss.tvm.apache.org"
+    era = '0.16 (`era="0.16"`)'
+    fix = "Annotate without a begin around the value of a let, or run ToGraphNormalForm first."
+    cause = "BYL004"
     codes = ("BYL004",)
 
     def plain(self) -> IRModule:

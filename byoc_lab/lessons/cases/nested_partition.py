@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from byoc_lab import relay
 from byoc_lab.errors import FreeVariableError
-from byoc_lab.lessons.cases.base import Case, Symptom
+from byoc_lab.lessons.cases.base import LiveCase, Symptom
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Var
 from byoc_lab.relay.ir.expr_functor import ExprMutator
@@ -17,7 +17,7 @@ from byoc_lab.relay.typing.infer import infer_module
 CHANNELS = 16
 
 
-class NestedPartition(Case):
+class NestedPartition(LiveCase):
     """A chain of conv2d, batch norm and relu blocks, annotated by hand with one begin too few.
 
     The author's annotator walks back from each relu, puts a begin on what enters the block, and an
@@ -30,6 +30,10 @@ class NestedPartition(Case):
     name = "nested-partition"
     title = "One region is nested inside another"
     reference = 'TVM forum, "[External codegen] A possible bug in partitioning", January 2020'
+    link = "https://discuss.tvm.apache.org"
+    era = '01/2020 (`era="2020-01"`); 0.16 raises an error'
+    fix = "Put a begin on every value that enters a region, variables or not."
+    cause = "BYL001"
     codes = ("BYL001",)
 
     def plain(self) -> IRModule:

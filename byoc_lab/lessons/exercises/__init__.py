@@ -1,9 +1,9 @@
-"""Exercises: a module to change, graded by structure, linter and numbers; one in a file.
+"""Exercises: something to write, graded by structure, linter and numbers; one in a file.
 
     exercise = byoc_lab.lessons.exercises.get("add-the-missing-begin")
-    mod = exercise.start()
+    mod = exercise.question()
     ...
-    exercise.check(mod)
+    exercise.check(answer)
 
 Exercises are found by discovery, so a new exercise is a new file.
 """
@@ -14,9 +14,9 @@ import sys
 from functools import cache
 
 from byoc_lab.lessons.discovery import discover, named
-from byoc_lab.lessons.exercises.base import Exercise, Verdict
+from byoc_lab.lessons.exercises.base import Exercise, ModuleExercise, Verdict
 
-__all__ = ["Exercise", "Verdict", "all_exercises", "get"]
+__all__ = ["Exercise", "ModuleExercise", "Verdict", "all_exercises", "get"]
 
 
 @cache

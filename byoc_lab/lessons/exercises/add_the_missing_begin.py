@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from byoc_lab.lessons.cases.nested_partition import annotate, network
-from byoc_lab.lessons.exercises.base import Exercise
+from byoc_lab.lessons.exercises.base import ModuleExercise
+from byoc_lab.lessons.structure import RegionShape
 from byoc_lab.relay.ir.module import IRModule
 
 BLOCK = ("nn.conv2d", "nn.batch_norm", "nn.relu")
 
 
-class AddTheMissingBegin(Exercise):
-    """The first exercise: one edge between two regions has an end but no begin.
+class AddTheMissingBegin(ModuleExercise):
+    """The first exercise: an edge between two regions has an end but no begin.
 
     Students learn that an end says where a value leaves a region, and not where it enters the
     next. It is the trouble of the case "nested-partition".
@@ -19,21 +20,51 @@ class AddTheMissingBegin(Exercise):
     name = "add-the-missing-begin"
     title = "Add the missing begin"
     statement = """\
-The module is a chain of two blocks of conv2d, batch norm and relu. Each block is to become one
-region of `dnnl`, but the partition fails: one value enters the second region without a
-`compiler_begin`.
+The module is a chain of blocks of conv2d, batch norm and relu. Each block is to become one
+region of `dnnl`, but the partition fails: a value that comes from one region enters the next one
+without a `compiler_begin`.
 
-Return a module in which every value that enters a region has a begin of `dnnl`, and nothing else
-has changed. `byoc_lab.lint(mod)` shows where to look; `compiler_begin(value, "dnnl")`, from
-`byoc_lab.relay.op.annotation.regions`, makes a begin.
+Write `answer(mod)`. It returns the module with a begin of `dnnl` on every value that enters a
+region, and with nothing else changed. `byoc_lab.lint(mod)` shows where to look;
+`compiler_begin(value, "dnnl")` makes a begin, and `change_calls(mod, change)` calls `change(call)`
+for each call and puts what it returns in the place of the call.
 """
-    regions = (("dnnl", BLOCK), ("dnnl", BLOCK))
+    stub = """\
+from byoc_lab.lessons.tools import change_calls
+from byoc_lab.relay import Call
+from byoc_lab.relay.op.annotation.regions import compiler_begin, compiler_end
 
-    def plain(self) -> IRModule:
-        return network(blocks=2, size=16)
 
-    def start(self) -> IRModule:
-        return annotate(self.plain(), begins_on_conv_data=False)
+def answer(mod):
+    def change(call):
+        return call  # another call with the same call.op and call.attrs, and other call.args?
 
-    def solution(self) -> IRModule:
-        return annotate(self.plain())
+    return change_calls(mod, change)
+"""
+    mistakes = {
+        "BYL001": "Run byoc_lab.lint on your result: it names the call and the argument that "
+        "still enters the region without a begin.",
+        "BYL006": "The begin on one operand of the call names another compiler than the rest.",
+        "too-many": "A begin with an end of its own directly around the same value makes a region "
+        "with no operator. The value needs a begin only.",
+        "too-few": "You have joined two blocks. The end of the block before has to stay.",
+        "no-region": "All the annotations are gone. Keep those that were there.",
+        "network": "An operator was lost or added on the way. Change the arguments of a call only.",
+    }
+    hints = (
+        "A value crosses into a region through a begin and out of it through an end. Between two "
+        "regions there are both, one after the other.",
+        "Find the conv2d calls whose first argument is a compiler_end. What should be there?",
+    )
+
+    def _blocks(self, seed: int) -> int:
+        return 2 + seed % 3
+
+    def plain(self, seed: int = 0) -> IRModule:
+        return network(blocks=self._blocks(seed), size=16)
+
+    def start(self, seed: int = 0) -> IRModule:
+        return annotate(self.plain(seed), begins_on_conv_data=False)
+
+    def regions_of(self, seed: int) -> tuple[RegionShape, ...]:
+        return (("dnnl", BLOCK),) * self._blocks(seed)

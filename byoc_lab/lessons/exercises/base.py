@@ -1,90 +1,189 @@
-"""Base class of exercises, and the verdict on an answer."""
+"""Base classes of exercises: how an answer is run, and how what it gives is judged."""
 
 from __future__ import annotations
 
-import html
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any, ClassVar
 
-from byoc_lab.lessons import grading
+from byoc_lab.lessons import structure
+from byoc_lab.lessons.verdict import Mistake, Verdict
+from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 
+__all__ = ["HIDDEN", "Exercise", "Mistake", "ModuleExercise", "Verdict"]
 
-@dataclass(frozen=True)
-class Verdict:
-    """The result of a check: passed or not, and what to tell the student."""
+HIDDEN = (1009, 1013, 1019)
+"""Seeds of the variants on which `check` also runs an answer that is a function."""
 
-    passed: bool
-    messages: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return self.passed
-
-    def __str__(self) -> str:
-        head = "passed" if self.passed else "not yet"
-        return "\n".join([head, *(f"- {message}" for message in self.messages)])
-
-    def _repr_html_(self) -> str:
-        items = "".join(f"<li><pre>{html.escape(message)}</pre></li>" for message in self.messages)
-        return f"<b>{'passed' if self.passed else 'not yet'}</b><ul>{items}</ul>"
-
-
-Check = Callable[[], grading.Messages]
+# Hints for mistakes of any exercise, where it has no hint of its own.
+GENERAL: Mapping[str, str] = MappingProxyType(
+    {
+        "none": "A function without `return` returns None.",
+        "kind": "Look at what the statement says an answer is, and print the type of yours.",
+        "raised": "Call your function by itself and read the traceback from its last line up.",
+        "types": "Shapes or dtypes disagree: look at the operands of the call in the message.",
+        "network": "Change annotations only. Compare the operators of your module with those that "
+        "you started from: byoc_lab.diff(mod, answer) shows it.",
+        "refused": "byoc_lab.lint(answer) says what PartitionGraph cannot work with.",
+        "no-region": "Nothing is annotated with the compiler: print your module and look for "
+        "compiler_begin and compiler_end.",
+        "compiler": "Look at the compiler's name in each begin and end.",
+        "too-many": "Regions are separate where an end and a begin are between them.",
+        "too-few": "One region has what should be several, or some operators are in none.",
+        "other-regions": "The number of regions is right; compare the operators in each.",
+        "numbers": "The result is computed, but it is another one: follow one value through.",
+    }
+)
 
 
 class Exercise(ABC):
-    """Base class of exercises: a module to change, graded by structure, linter and numbers.
+    """Base class of exercises: something to write, judged by what it gives and never by its text.
 
     One exercise is one file of `byoc_lab/lessons/exercises`; its class is found by discovery
-    (`all_exercises()`). The docstring of the class is for teachers.
+    (`all_exercises()`). The docstring of the class is for teachers. Its solution and the typical
+    wrong answers are in a file of the same name in `byoc_lab/lessons/solutions`.
+
+    An answer is a function of the `question`, or what such a function returns. `respond` runs it,
+    which is the only place where a student's code runs; `judge` looks at what came out.
     """
 
     name: ClassVar[str]
     """Words of lower case joined by hyphens; unique."""
     title: ClassVar[str]
     """One line for lists of exercises."""
+    minutes: ClassVar[int] = 10
+    """How long it takes most students."""
     statement: ClassVar[str]
     """The task, in Markdown, for students."""
-    regions: ClassVar[tuple[grading.RegionShape, ...]]
-    """The regions that the partition of a right answer has."""
+    stub: ClassVar[str] = "def answer(mod):\n    return mod\n"
+    """What students start to write from: Python that defines `answer`."""
+    mistakes: ClassVar[Mapping[str, str]] = {}
+    """The hint for each typical mistake, by its key: at least five."""
+    hints: ClassVar[tuple[str, str]] = ("", "")
+    """The second and the third hint of any mistake; the third is no solution."""
+    only_functions: ClassVar[bool] = False
+    """Whether an answer must be a function."""
 
     @abstractmethod
-    def plain(self) -> IRModule:
-        """The typed network without annotations, with which answers are compared."""
+    def question(self, seed: int = 0) -> Any:
+        """What an answer gets, in the variant of a seed."""
 
     @abstractmethod
-    def start(self) -> IRModule:
-        """The module that students start from."""
+    def judge(self, seed: int, reply: Any) -> Mistake | None:
+        """What is wrong with what an answer gave for the variant of a seed; it may be anything."""
 
-    @abstractmethod
-    def solution(self) -> IRModule:
-        """A right answer."""
+    def respond(self, answer: Any, question: Any) -> Any:
+        """What an answer gives for a question: what it returns if it is a function. Raises what it
+        raises."""
+        return answer(question) if self.is_function(answer) else answer
 
-    def check(self, answer: Any) -> Verdict:
-        """Grade an answer: a module. It may be anything; a wrong one raises nothing.
+    def is_function(self, answer: Any) -> bool:
+        """Whether an answer is a function, not a result."""
+        return callable(answer) and not isinstance(answer, (Expr, IRModule))
 
-        The checks run in order, and the first that fails gives the messages: what comes after it
-        would only repeat the cause.
-        """
-        for messages in (check() for check in self.checks(answer)):
-            if messages:
-                return Verdict(False, tuple(messages))
-        return Verdict(True, ("the structure is right, the linter is clean, the numbers agree",))
+    def varies(self, answer: Any) -> bool:
+        """Whether an answer can be tried on variants that a student has not seen."""
+        return self.is_function(answer)
 
-    def checks(self, answer: Any) -> Iterator[Check]:
-        """The checks of an answer, in order; each may rely on those before it."""
-        plain = self.plain()
-        yield lambda: grading.wrong_kind(answer)
-        yield lambda: grading.wrong_types(answer)
-        yield lambda: grading.wrong_network(answer, plain)
-        yield lambda: grading.lint_findings(answer)
-        yield lambda: grading.wrong_regions(answer, self.regions)
-        yield lambda: grading.wrong_numbers(answer, plain)
+    def check(self, answer: Any, seed: int = 0, hidden: Sequence[int] = HIDDEN) -> Verdict:
+        """Grade an answer. It may be anything; a wrong one raises nothing."""
+        if self.only_functions and not self.is_function(answer):
+            return self.verdict(
+                Mistake("kind", f"expected a function, found {type(answer).__name__}")
+            )
+        for each in (seed, *hidden) if self.varies(answer) else (seed,):
+            try:
+                reply = self.respond(answer, self.question(each))
+            except Exception as error:
+                return self.verdict(self.raised(f"{type(error).__name__}: {error}"), each != seed)
+            mistake = self.judge(each, reply)
+            if mistake is not None:
+                return self.verdict(mistake, each != seed)
+        return self.verdict(None)
+
+    def raised(self, error: str) -> Mistake:
+        """The mistake of an answer that raises an error."""
+        return Mistake("raised", f"your function raised {error}")
+
+    def verdict(self, mistake: Mistake | None, hidden: bool = False) -> Verdict:
+        """The verdict of a mistake, or of none. hidden: it came with a variant not shown."""
+        if mistake is None:
+            return Verdict(True, ("the structure is right, and the numbers agree",))
+        hint = self.mistakes.get(mistake.key) or GENERAL.get(
+            mistake.key, "The linter's message names the place and the cause; start there."
+        )
+        note = ("your function is right for the module you see, but not for another one",)
+        return Verdict(
+            False,
+            (*(note if hidden else ()), mistake.message),
+            mistake.key,
+            (hint, *self.hints),
+            mistake.picture,
+        )
+
+    def with_seed(self, seed: int) -> Variant:
+        """The exercise as one student gets it."""
+        return Variant(self, seed)
 
     def __repr__(self) -> str:
         return f"<exercise {self.name}: {self.title}>"
 
     def _repr_markdown_(self) -> str:
         return f"### {self.title}\n\n{self.statement}"
+
+
+class ModuleExercise(Exercise):
+    """An exercise whose answer is an annotated module, or a function that annotates one."""
+
+    regions: ClassVar[tuple[structure.RegionShape, ...]] = ()
+    """The regions that the partition of a right answer has, where they are those of every
+    variant."""
+
+    @abstractmethod
+    def plain(self, seed: int = 0) -> IRModule:
+        """The typed network without annotations, with which answers are compared."""
+
+    def start(self, seed: int = 0) -> IRModule:
+        """The module that students start from."""
+        return self.plain(seed)
+
+    def question(self, seed: int = 0) -> IRModule:
+        return self.start(seed)
+
+    def regions_of(self, seed: int) -> Sequence[structure.RegionShape]:
+        """The regions of the variant of a seed."""
+        return self.regions
+
+    def judge(self, seed: int, reply: Any) -> Mistake | None:
+        return structure.first(
+            structure.annotated(reply, self.plain(seed), self.regions_of(seed), seed)
+        )
+
+
+class Variant:
+    """An exercise with the seed of one student: `start()` is its module, `check(answer)` grades."""
+
+    def __init__(self, exercise: Exercise, seed: int = 0):
+        self.exercise, self.seed = exercise, seed
+
+    @cached_property
+    def _question(self) -> Any:
+        return self.exercise.question(self.seed)
+
+    def start(self) -> Any:
+        """What an answer gets: for most exercises, a module."""
+        return self._question
+
+    def check(self, answer: Any) -> Verdict:
+        """Grade an answer."""
+        return self.exercise.check(answer, self.seed)
+
+    def __repr__(self) -> str:
+        return repr(self.exercise)
+
+    def _repr_markdown_(self) -> str:
+        return inspect.cleandoc(self.exercise._repr_markdown_())

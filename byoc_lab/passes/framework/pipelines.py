@@ -34,6 +34,12 @@ def register_pipeline(
     return register
 
 
+def unregister_pipeline(name: str) -> None:
+    """Forget a pipeline, if there is one of this name."""
+    _pipelines.pop(name, None)
+    _levels.pop(name, None)
+
+
 def named_pipeline(name: str, era: str | None = None) -> list[Pass]:
     """The passes of a pipeline; those of an earlier `era`, if given.
 

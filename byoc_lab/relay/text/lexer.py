@@ -9,28 +9,48 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import count, islice
 
 from byoc_lab.relay.ir.source_map import Source
 
-# `/` is a character of Relay's names. `.`, `:`, `::` and `-` are not for TVM's parser, but its
-# printer writes such names, which importers create: they are accepted where this is unambiguous.
-_WORD = r"[^\W\d](?:\w|/(?=\w))*"
-_SKIP = r"(?:\s|//[^\n]*|/\*[^*/]*(?:(?:\*(?!/)|/(?!\*))[^*/]*)*\*/)*"
-_STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
-STRING = re.compile(_STRING)
+MAX_TOKENS = 3_300_000
+"""Of a text: about 150,000 operators. Reading takes at most 20 bytes for each character, and what
+its nodes and their types take beside them: less than 600 bytes for each token of the densest texts
+(`1-1-1-...`). With this limit no text needs more than 2 GB, 20 times the longest that is read."""
+_numbers = count()
+
+
+def many(item: str) -> str:
+    """A regular expression for as many of `item` as there are.
+
+    Python keeps 160 bytes for each round of `(item)*`, which may be one character; this one
+    forgets them every 200 rounds.
+    """
+    group = f"_{next(_numbers)}"
+    return rf"(?:(?=(?P<{group}>(?:{item}){{1,200}}))(?P={group}))*"
+
+
+def _word() -> str:
+    # `/` is a character of Relay's names. `.`, `:`, `::` and `-` are not for TVM's parser, but its
+    # printer writes such names, which importers create: accepted where this is unambiguous.
+    return r"[^\W\d]\w*" + many(r"/\w+")
+
+
+STRING_PATTERN = r'"[^"\\\n]*' + many(r'\\.[^"\\\n]*') + '"'
+STRING = re.compile(STRING_PATTERN)
+_COMMENT = r"//[^\n]*|/\*[^*/]*" + many(r"(?:\*(?!/)|/(?!\*))[^*/]*") + r"\*/"
 _TOKENS = (
     r"%\d+",
-    rf"%/?{_WORD}(?:(?:\.|::|:(?=\d)|-(?=[^\W\d]))[\w/]+)*",
+    "%/?" + _word() + many(r"(?:\.|::|:(?=\d)|-(?=[^\W\d]))[\w/]+"),
     r"meta\[[^\[\]\n]*\]\[[^\[\]\n]*\]",
     r"METADATA:[\s\S]*",
     r"v\d+\.\d+\.\d+\b",
-    rf"@?{_WORD}(?:\.{_WORD})*",
+    "@?" + _word() + many(r"\." + _word()),
     r"\.\s*\d+",
     r"\d+\.?\d*(?:[eE][+-]?\d+)?(?:[fi]\d*(?!\w))?",
-    _STRING,
+    STRING_PATTERN,
     r'"[^\n]*',  # a string that is not closed is one token, so that each character is read once
     r"->|=>|[<>=!:]=|;;|\*/",
     r"\#\[metadata\][\s\S]*",
@@ -38,13 +58,14 @@ _TOKENS = (
     r"/\*[\s\S]*",  # a comment in a comment, or one that never ends: see _without_comments
     r"[\s\S]",
 )
-_MASTER = re.compile(f"({_SKIP})({'|'.join(_TOKENS)}|\\Z)")
-_COMMENT_OR_STRING = re.compile(rf'{_STRING}|"[^\n]*|//[^\n]*|/\*')
+_MASTER = re.compile(rf"\s*(?:{_COMMENT}|(?P<token>{'|'.join(_TOKENS)})|\Z)")
+_TOKEN = _MASTER.groupindex["token"]
+_COMMENT_OR_STRING = re.compile(rf'{STRING_PATTERN}|"[^\n]*|//[^\n]*|/\*')
 _COMMENT_MARK = re.compile(r"/\*|\*/")
 KEYWORDS = {"let", "fn", "def", "if", "else", "type", "match", "extern", "free_var"}
 KEYWORDS |= {"ref", "ref_read", "ref_write"}
 METADATA_MARKS = ("#[metadata]", "METADATA:")
-_STRETCH = 1 << 14  # characters; the tokens of a chunk fit a processor's cache
+_BATCH = 1024  # tokens whose matches are held at a time
 _METADATA_LINE = re.compile(
     "|".join(f"^{re.escape(mark)}" for mark in METADATA_MARKS), re.MULTILINE
 )
@@ -69,13 +90,29 @@ def tokenize(source: Source, start: int = 0, end: int | None = None) -> Tokens:
     Only a comment without an end is an error here: a character that begins no token becomes a token
     itself, and the parser, which knows what it expected, reports it.
     """
-    end = len(source.text) if end is None else end
+    text = source.text
+    end = len(text) if end is None else end
+    mark = _METADATA_LINE.search(text, start, end)
+    # The metadata after its heading is long.
+    found = _MASTER.finditer(text, start, mark.end() if mark else end)
     texts: list[str] = []
-    starts = array("q")
+    starts = array("I")  # at most MAX_CHARACTERS of the parser: four bytes
     known: dict[str, str] = {}  # equal tokens are one string: a text has few different ones
-    for at, parts in _stretches(source, start, end):
-        starts += array("q", accumulate(map(len, parts), initial=at))[1::2]
-        texts += map(known.setdefault, parts[1::2], parts[1::2])
+    while batch := list(islice(found, _BATCH)):
+        tokens = [match for match in batch if match[_TOKEN]]
+        starts.extend([match.start(_TOKEN) for match in tokens])
+        words = [match[_TOKEN] for match in tokens]
+        texts += map(known.setdefault, words, words)
+        if texts and texts[-1].startswith("/*"):
+            texts.pop()
+            at = starts.pop()
+            found = _MASTER.finditer(_without_comments(source, at, end), at, end)
+        if len(texts) > MAX_TOKENS:
+            raise source.error(
+                f"the text has more than {MAX_TOKENS:,} tokens, the limit; parse its functions as "
+                f"several texts",
+                starts[MAX_TOKENS],
+            )
     metadata = None
     if texts and texts[-1].startswith(METADATA_MARKS):
         texts.pop()
@@ -83,33 +120,6 @@ def tokenize(source: Source, start: int = 0, end: int | None = None) -> Tokens:
     texts.append("")
     starts.append(end)
     return Tokens(source, texts, starts, metadata)
-
-
-def _stretches(source: Source, start: int, end: int) -> Iterator[tuple[int, list[str]]]:
-    """Chunks of the text: the offset of each, and the skipped text before its first token,
-    that token, the skipped text before the next one, and so on. Chunks limit the memory."""
-    text = source.text
-    mark = _METADATA_LINE.search(text, start, end)
-    last = mark.end() if mark else end  # the metadata after the heading is long
-    at, cut = start, start
-    while cut < last:
-        at, cut = cut, text.find(";\n", cut + _STRETCH, last) + 1 or last
-        pairs = _pairs(text, at, cut)
-        if pairs and pairs[-1][1].startswith("/*"):
-            cut = last = end
-            pairs = _pairs(_without_comments(source, at, end), at, end)
-        if pairs:
-            yield at, list(chain.from_iterable(pairs))
-            if pairs[-1][1].startswith(METADATA_MARKS):
-                return
-
-
-def _pairs(text: str, start: int, end: int) -> list[tuple[str, str]]:
-    """The skipped text before each token of a chunk, and the token."""
-    pairs = _MASTER.findall(text, start, end)
-    while pairs and not pairs[-1][1]:
-        pairs.pop()  # the end of the text matches, too
-    return pairs
 
 
 def _without_comments(source: Source, start: int, end: int) -> str:

@@ -28,7 +28,7 @@ from byoc_lab.relay.ir.types import (
     TypeVar,
     scalar_type,
 )
-from byoc_lab.relay.text.lexer import Tokens, tokenize
+from byoc_lab.relay.text.lexer import STRING_PATTERN, Tokens, tokenize
 from byoc_lab.relay.text.parser_meta import MetaEntries
 from byoc_lab.relay.text.parser_tokens import (
     is_string,
@@ -50,7 +50,7 @@ _DIMENSION = re.compile(r"([0-9]{1,19})(?:i\d+)?")  # TVM writes an int64 as 3i6
 _FLOAT_WORD = re.compile(r"(inf|nan)(f\d*)")
 _META = re.compile(r"meta\[\s*([\w.]+)\s*\]\[\s*(\d{1,9})\s*\]")
 _TYPE_COMMENT = re.compile(r"\s*/\*\s*ty=(.*?)\s*(?:span=[^*]*)?\*/")
-_NAME_COMMENT = re.compile(r'\s*/\*\s*name=("[^"\\\n]*(?:\\.[^"\\\n]*)*")\s*\*/')
+_NAME_COMMENT = re.compile(rf"\s*/\*\s*name=({STRING_PATTERN})\s*\*/")
 _PLAIN_WORDS = {"True": True, "False": False, "None": None, "nullptr": None}
 
 
@@ -221,7 +221,6 @@ class Cursor:
         if known is not None:
             self.i += len(key)
             return known
-        start = self.i
         self.expect("[", "after 'Tensor'")
         self.expect("(", "before the shape, as in Tensor[(1, 3), float32]")
         dims = self.sequence_of(self.dimension, ")", "in a shape")
@@ -231,7 +230,9 @@ class Cursor:
         dtype = self.tok
         self.i += 1
         self.expect("]", "after the dtype")
-        made = self.types_read[tuple(self.texts[start : self.i])] = TensorType(dims, dtype)
+        made = TensorType(dims, dtype)
+        if key:
+            self.types_read[key] = made
         return made
 
     def dimension(self) -> Dim:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Expr, Op, TupleGetItem, Var
 from byoc_lab.relay.ir.types import Type
+from byoc_lab.relay.text import lexer
 from byoc_lab.relay.text.lexer import Tokens
 from byoc_lab.relay.text.parser_cursor import Cursor, Places
 from byoc_lab.relay.text.parser_meta import MetaEntries
 from byoc_lab.relay.text.parser_tokens import near
 
 _MALFORMED = "-malformed-ir"
+_INDEX = re.compile(r"\d{1,9}")
 
 
 class NameParser(Cursor):
@@ -26,6 +29,8 @@ class NameParser(Cursor):
         self.variables: dict[str, Var] = {}
         self.hidden: list[tuple[str, Var | None]] = []  # restored at the end of a block
         self.free: dict[str, Var] = {}
+        self.lengths: set[int] = set()  # of all names; only such parts of a token can be one
+        self.projections = 0  # in names: nodes that are no tokens of their own
         self.numbered: dict[str, tuple[Expr, int]] = {}
 
     def bind(self, name: str, var: Var) -> None:
@@ -50,6 +55,7 @@ class NameParser(Cursor):
         device = self.device_of_variable() if self.tok == "{" else None
         ty = self.annotation() if self.take(":") else None
         name = token[1:].removesuffix(_MALFORMED)
+        self.lengths.add(len(name))
         if token.endswith(_MALFORMED) and name in self.variables:
             return name, self.variables[name]  # bound twice, as the comment states
         real = self.real_name(at)
@@ -60,24 +66,32 @@ class NameParser(Cursor):
         """A type; a lone `_` means no annotation."""
         return None if self.take("_") else self.type()
 
+    def projected(self, name: str) -> str | None:
+        """The longest declared variable that `name` is a projection of: `a` of `a.0.1`."""
+        end = len(name)
+        while (dot := name.rfind(".", 0, end)) >= 0 and _INDEX.fullmatch(name, dot + 1, end):
+            if dot in self.lengths and (name[:dot] in self.variables or name[:dot] in self.free):
+                self.projections += name.count(".", dot)
+                if self.projections > lexer.MAX_TOKENS:
+                    self.fail(f"the text has more than {lexer.MAX_TOKENS:,} projections, the limit")
+                return name[:dot]
+            end = dot
+        return None
+
     def variable(self, at: int) -> Expr:
         """The variable (or projection `%x.0`) that token `at` names."""
         name = self.texts[at][1:].removesuffix(_MALFORMED)
         found = self.variables.get(name) or self.free.get(name)
         if found is not None:
             return found
-        indices: list[int] = []
-        head, dot, index = name.rpartition(".")
-        while dot and index.isdecimal() and len(index) < 10:
-            indices.append(int(index))
-            var = self.variables.get(head) or self.free.get(head)
-            if var is not None:
-                self.mentioned(var, at)
-                result: Expr = var
-                for n in reversed(indices):
-                    result = TupleGetItem(result, n, self.span(at))
-                return result
-            head, dot, index = head.rpartition(".")
+        head = self.projected(name)
+        if head is not None:
+            var = self.variables.get(head) or self.free[head]
+            self.mentioned(var, at)
+            result: Expr = var
+            for index in name[len(head) + 1 :].split("."):
+                result = TupleGetItem(result, int(index), self.span(at))
+            return result
         if not name:
             self.fail("'%' must be followed by a name or a number", at)
         known = [*self.free, *self.variables][-500:]  # the search for similar names is expensive

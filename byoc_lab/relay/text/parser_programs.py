@@ -7,7 +7,7 @@ import re
 from byoc_lab.relay.ir.source_map import Source
 from byoc_lab.relay.text.json.metadata import read_metadata
 from byoc_lab.relay.text.json.reader import metadata_reader
-from byoc_lab.relay.text.lexer import METADATA_MARKS
+from byoc_lab.relay.text.lexer import METADATA_MARKS, STRING_PATTERN, many
 
 # Characters that web pages substitute; replaced one by one, so that offsets stay valid.
 _WEB = str.maketrans(
@@ -24,8 +24,8 @@ _HEADER = r"v0\.0\.\d\b|\#\[version\b"
 _DEFINES = r"(?:def\s+@|(?:extern\s+)?type\s+\w+\s*(?:\[[\w\s,]*\]\s*)?\{)"
 _START = re.compile(rf"^[^\S\n]*({_HEADER}|{_DEFINES}|fn\s*[(\[])", re.MULTILINE)
 _STOP = re.compile(rf"^[^\S\n]*(?:{_HEADER}|//\s*meta data omitted)", re.MULTILINE)
-_MARK = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|//[^\n]*|/\*|[(){}\[\]]')
-_BLANK = re.compile(r"(?:\s|//[^\n]*)*")
+_MARK = re.compile(rf"{STRING_PATTERN}|//[^\n]*|/\*|[(){{}}\[\]]")
+_BLANK = re.compile(r"\s*" + many(r"//[^\n]*\s*"))
 _DEF = re.compile(_DEFINES)
 
 

@@ -214,6 +214,10 @@ CASES: dict[str, tuple[Expr, list[tuple[Any, ...]]]] = {
         relu(relay.concatenate([image, tanh(image)], axis=1)),
         [("eltwise", 1), ("concat", 2, "relu")],
     ),
+    "strided_slice": (
+        relu(relay.strided_slice(image, [0, 1, -1], [1, 99, -7], [1, 3, -2])),
+        [("slice", 1), ("slice", 1), ("slice", 1, "relu")],
+    ),
     "NHWC: bias, residual, relu, twice": (
         nhwc_block(nhwc_block(last)),
         [("transpose", 1), ("conv2d", 3, "add", "relu"), ("conv2d", 3, "add", "relu"),

@@ -100,6 +100,7 @@ def faults() -> tuple[dict[str, Any], list[np.ndarray]]:
     def times(input: int) -> list[dict[str, Any]]:
         return [{"kind": "binary", "alg": "mul", "input": input}]
 
+    relu = [{"kind": "eltwise", "alg": "relu"}]
     outputs = [
         op("transpose", [whole], [8, 8], axes=[1, 0]),
         op("conv2d", [image, weight], [1, 8, 15, 11], padding=[6, 4, 4, 4]),
@@ -108,9 +109,9 @@ def faults() -> tuple[dict[str, Any], list[np.ndarray]]:
         op("binary", [pixel, pixel], [2, 3, 1, 1], times(channels), alg="add"),
         op("resample2d", [pixel], [2, 3, 1, 1], times(channels), size=[1, 1], alg="nearest"),
         op("transpose", [scalar], [], axes=[]),
+        op("slice", [rows], [2, 3, 2], relu, axis=2, begin=4, length=2, step=-3),
     ]
     window = {"strides": [2, 2], "padding": [1, 1, 1, 1]}
-    relu = [{"kind": "eltwise", "alg": "relu"}]
     deconvolution = ("conv2d_transpose", [deep, taps, bias], [1, 8, 6, 6], relu)
     last = op(*deconvolution, **window)
     outputs.append(last)

@@ -42,3 +42,14 @@ def test_structure_is_that_of_tvm_or_differs_as_listed(name: str) -> None:
         assert DIFFERENT[name] in ours and DIFFERENT[name] not in theirs
     else:
         assert ours == theirs
+
+
+def test_a_detection_head_is_built_with_a_result_of_any_length() -> None:
+    model = MODELS["detection"]()
+    x = random_input(model)
+    mod = byoc_lab.trace(from_onnx(model)[0], "dnnl").result
+    assert "dyn.strided_slice" in str(mod)  # as many boxes as the suppression leaves
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    (wanted,) = session.run(None, {"x": x})
+    (found,) = byoc_lab.build(mod).run([x])
+    np.testing.assert_array_equal(found, wanted)

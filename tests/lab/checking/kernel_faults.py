@@ -210,3 +210,12 @@ def faulty_codegen(
         return native.DnnlRegion(made.graph, changed)
 
     return codegen
+
+
+def wrong_tanh(function: Function, symbol: str) -> Any:
+    """DNNL's code generation with a sigmoid for each tanh."""
+    made, constants = graph_parts(function, symbol)
+    for op in made.graph["ops"]:
+        if op["attrs"].get("alg") == "tanh":
+            op["attrs"]["alg"] = "sigmoid"
+    return native.DnnlRegion(made.graph, [constants[t] for t in made.graph["constants"]])

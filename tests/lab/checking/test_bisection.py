@@ -15,11 +15,14 @@ import pytest
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.lab.checking.bisection import Bisection
+from byoc_lab.lab.checking.example_inputs import example_inputs
+from byoc_lab.lab.checking.progress import Moment
 from byoc_lab.passes import named_pipeline
 from byoc_lab.relay import Function, IRModule, nn
 from byoc_lab.relay.ir.expr import Call
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
+from byoc_lab.run import evaluate
 from tests.lab.checking.faults import FAULTS, places, planted
 from tests.lab.checking.networks import NETWORKS
 
@@ -195,3 +198,52 @@ def test_a_long_chain_is_linear() -> None:
     found = byoc_lab.bisect(mod, [planted(fault, 700)])
     assert found.parting is not None
     assert [s.call for s in found.parting.before] == [calls[700]]
+
+
+@pytest.mark.parametrize("era", [None, "2020-01"])
+def test_the_reference_runs_every_stage_of_every_era(era: str | None) -> None:
+    """Closures and nested functions of 2020 included: each stage computes what the first does."""
+    mod = network("small")
+    values = example_inputs(mod["main"])
+    wanted = evaluate(mod, values, dtype="float64", keep=True)
+    stages = byoc_lab.trace(mod, "dnnl", era).stages
+    assert len(stages) >= 4
+    for stage in stages:
+        for dtype in (None, "float64"):
+            got = evaluate(stage.after, values, dtype=dtype)
+            assert np.allclose(got.outputs[0], wanted.outputs[0], rtol=1e-3, atol=1e-6), stage.name
+    body = mod["main"].body
+    assert np.array_equal(wanted.values[body], wanted.outputs[0])
+
+
+def test_a_clean_pipeline_of_2020() -> None:
+    found = byoc_lab.bisect(network("small"), "dnnl", era="2020-01", kernels=False)
+    assert not found.found
+
+
+def test_what_is_below_rounding_is_said_to_be() -> None:
+    """A weight that is off by one unit in the last place, in a layer with others."""
+    x = relay.var("x", shape=(1, 64))
+    w = np.random.default_rng(0).standard_normal((8, 64)).astype(np.float32)
+    mod = infer_module(IRModule.from_expr(Function([x], nn.dense(x, relay.const(w)))))
+
+    def nudge(mod: IRModule) -> IRModule:
+        near = w.copy()
+        near[3, 5] = np.nextafter(near[3, 5], np.float32(9))
+        (param,) = mod["main"].params
+        made = mod.copy()
+        made["main"] = Function([param], nn.dense(param, relay.const(near)))
+        return infer_module(made)
+
+    found = byoc_lab.bisect(mod, [nudge])
+    assert not found.found and found.within_rounding and 0 < found.rounding < 1
+    assert "outputs differ within rounding: by " in str(found)
+    same = byoc_lab.bisect(mod, [lambda mod: mod])
+    assert not same.within_rounding and "within rounding" not in str(same)
+
+
+def test_progress_is_told() -> None:
+    told: list[Moment] = []
+    byoc_lab.bisect(network("small"), "dnnl", progress=told.append)
+    assert [m.done for m in told] == list(range(len(told))) and told[0].work == "bisect"
+    assert any("region @" in m.at for m in told)

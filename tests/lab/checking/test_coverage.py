@@ -39,7 +39,7 @@ def shadowed():
     both = is_op("nn.relu")(is_op("nn.conv2d")(wildcard(), wildcard()))
     backends.register("shadow", patterns=[("shadow.relu", relu), ("shadow.conv_relu", both)])
     yield "shadow"
-    backends.registry._registered.pop("shadow")
+    backends.unregister("shadow")
 
 
 def one(mod: IRModule, *arguments: object) -> Coverage:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
+from math import ceil, log2
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,19 +17,26 @@ import pytest
 
 import byoc_lab
 from byoc_lab import relay
+from byoc_lab.backends import PythonRegion
 from byoc_lab.backends.dnnl import native
 from byoc_lab.lab.checking.bounds.step import flat
-from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, narrowed, observe
+from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, RegionCall, narrowed, observe
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
-from byoc_lab.relay.ir.expr import Function
+from byoc_lab.lab.checking.kernels import region_values
+from byoc_lab.lab.checking.regions import RegionChecks
+from byoc_lab.lab.checking.report import worst_of
+from byoc_lab.relay.ir.expr import Call, Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_module
-from byoc_lab.run import Executable, build
+from byoc_lab.run import build, evaluate
+from byoc_lab.run.build import linked_regions
 from byoc_lab.run.inputs import bind_inputs
+from tests.lab.checking.faults import planted
 from tests.lab.checking.kernel_faults import (
     KERNEL_FAULTS,
     faulty_codegen,
     kernel_places,
+    wrong_tanh,
 )
 from tests.lab.checking.networks import NETWORKS
 
@@ -34,7 +47,6 @@ pytestmark = [
 
 QUICK = [
     ("small", "dropped bias"),
-    ("small", "clip 6 to 5.9"),
     ("small", "leaky slope 0.1 to 0.11"),
     ("int8", "requantize rounding mode"),
     ("int8", "convolution zero point +1"),
@@ -63,37 +75,52 @@ def all_places(name: str, fault: str) -> list[tuple[str, Any, set[str]]]:
     ]
 
 
-def largest_change(name: str, symbol: str, faulty: Executable) -> float:
+def region_checks(name: str, codegen: Any = None) -> RegionChecks:
+    """Every region, kernel by kernel, on all sets of inputs."""
+    before, after = partitioned(name)
+    linked = linked_regions(after, {"dnnl": codegen} if codegen else None)
+    checks = RegionChecks(after, linked.values(), True)
+    for kind in SETS:
+        checks.check(example_inputs(before["main"], kind, 0))
+    return checks
+
+
+def largest_change(name: str, symbol: str, codegen: Any) -> float:
     """How much a fault changes the results of a region, relative to their largest values."""
     before, after = partitioned(name)
-    right = {r.symbol: r.compiled for r in build(after).linked}[symbol]
-    wrong = {r.symbol: r.compiled for r in faulty.linked}[symbol]
+    right, wrong = (
+        {r.symbol: r.compiled for r in linked_regions(after, given).values()}[symbol]
+        for given in (None, {"dnnl": codegen})
+    )
     assert right is not None and wrong is not None
     largest = 0.0
+
+    def compared(call: RegionCall) -> None:
+        nonlocal largest
+        if call.symbol == symbol:
+            arguments = flat(narrowed(call.arguments))
+            for a, b in zip(right(*arguments), wrong(*arguments), strict=True):
+                off = np.abs(a.astype(float) - b.astype(float))
+                largest = max(largest, float(np.max(off) / (np.max(np.abs(a)) or 1)))
+
     for kind in SETS:
         inputs = example_inputs(before["main"], kind, 0)
-        main = after["main"]
-        run = observe(main, bind_inputs(main, inputs), after, EXACT_RUN, keep=False)
-        for call in run.regions:
-            if call.symbol == symbol:
-                arguments = flat(narrowed(call.arguments))
-                for a, b in zip(right(*arguments), wrong(*arguments), strict=True):
-                    off = np.abs(a.astype(float) - b.astype(float))
-                    largest = max(largest, float(np.max(off) / (np.max(np.abs(a)) or 1)))
+        values = bind_inputs(after["main"], inputs)
+        observe(after["main"], values, after, EXACT_RUN, keep=False, regions=compared)
     return largest
 
 
 def check(name: str, fault: str, place: float) -> None:
     found = all_places(name, fault)
     symbol, key, computed = found[int(place * len(found))]
-    before, after = partitioned(name)
-    exe = build(after, backends={"dnnl": faulty_codegen(KERNEL_FAULTS[fault], symbol, key)})
-    report = byoc_lab.validate(before, exe, detail="operator")
-    wrong = [c.name for c in report.operators if not c.ok]
+    codegen = faulty_codegen(KERNEL_FAULTS[fault], symbol, key)
+    checks = region_checks(name, codegen)
+    wrong = [c.name for c in worst_of([k.own for k in checks.kernels]) if not c.ok]
     if not wrong:
-        assert report.ok
-        assert (name, fault) not in QUICK, f"{fault} in @{symbol} was not found\n{report}"
-        assert largest_change(name, symbol, exe) < ROUNDING, f"{fault} in @{symbol} was missed"
+        assert all(c.ok for c in checks.comparisons)
+        assert (name, fault) not in QUICK, f"{fault} in @{symbol} was not found"
+        change = largest_change(name, symbol, codegen)
+        assert change < ROUNDING, f"{fault} in @{symbol} was missed"
         return
     # One step of the region, and operators inside it; or the first step that makes it wrong.
     steps = [w for w in wrong if not w.endswith(", compiled alone")]
@@ -114,6 +141,97 @@ def test_every_fault(name: str, fault: str) -> None:
     if not all_places(name, fault):
         pytest.skip(f"{name} has no operator for this fault")
     check(name, fault, 0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", KERNEL_FAULTS)
+@pytest.mark.parametrize("name", ["mobilenet", "resnet-18"])
+@pytest.mark.parametrize("place", [0.1, 0.6, 0.99])
+def test_faults_of_large_networks(name: str, fault: str, place: float) -> None:
+    """Three of the operators in which a fault can be planted."""
+    if not all_places(name, fault):
+        pytest.skip(f"{name} has no operator for this fault")
+    check(name, fault, place)
+
+
+def test_bisect_names_the_kernel_and_writes_a_repro(tmp_path: Path) -> None:
+    fault = "clip 6 to 5.9"
+    symbol, key, computed = all_places("small", fault)[0]
+    codegen = faulty_codegen(KERNEL_FAULTS[fault], symbol, key)
+    network = partitioned("small")[0]
+    found = byoc_lab.bisect(network, "dnnl", backends={"dnnl": codegen}, folder=tmp_path / "r")
+    assert found.stage == "code generation of dnnl" and found.region == symbol
+    assert found.call is not None and found.call.op.name in computed  # type: ignore[union-attr]
+    assert found.kernel is not None and not found.kernel.own.ok
+    steps = len(region_values(dict(regions("small"))[symbol]))
+    assert 0 < found.kernel_runs <= ceil(log2(steps)) + 3
+    text = str(found)
+    assert f"region: @{symbol}" in text and "operator: clip" in text and "repro.py" in text
+    assert json.loads(found.to_json())["kernel"]["ok"] is False
+    # DNNL's own code generation is right, and so is the repro with it.
+    script = [sys.executable, str(tmp_path / "r" / "repro.py")]
+    ended = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0 and "right within the tolerance" in ended.stdout, ended.stderr
+
+
+def test_a_repro_of_a_kernel_fails_on_its_own(tmp_path: Path) -> None:
+    """With a code generator that is a function of a module."""
+    x = relay.var("x", shape=(4,))
+    mod = infer_module(IRModule.from_expr(Function([x], relay.exp(relay.tanh(x)))))
+    found = byoc_lab.bisect(mod, backends={"dnnl": wrong_tanh}, folder=tmp_path)
+    assert found.call is not None and found.call.is_op("tanh")
+    ended = subprocess.run(
+        [sys.executable, str(tmp_path / "repro.py")],
+        cwd=Path(__file__).parents[3],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1 and "4 of 4 elements are wrong" in ended.stderr, ended.stderr
+
+
+def python_codegen(function: Function, symbol: str) -> PythonRegion:
+    """A back end in Python: the reference in float32, with a sigmoid for each tanh."""
+
+    def fn(*arrays: np.ndarray) -> Any:
+        return evaluate(planted(wrong, 0)(IRModule.from_expr(bare)), arrays).value
+
+    def wrong(call: Call) -> relay.Expr | None:
+        return relay.sigmoid(call.args[0]) if call.is_op("tanh") else None
+
+    bare = Function(function.params, function.body)
+    return PythonRegion(fn)
+
+
+def test_a_back_end_in_python() -> None:
+    x = relay.var("x", shape=(4,))
+    mod = infer_module(IRModule.from_expr(Function([x], relay.exp(relay.tanh(relay.nn.relu(x))))))
+    found = byoc_lab.bisect(mod, backends={"dnnl": python_codegen})
+    assert found.call is not None and found.call.is_op("tanh"), str(found)
+    assert found.stage == "code generation of dnnl"
+
+
+def test_inherited_errors_are_apart_from_own_ones() -> None:
+    """A step after one that is wrong inherits its error, and is right by itself."""
+    x = relay.var("x", shape=(4,))
+    mod = infer_module(IRModule.from_expr(Function([x], relay.exp(relay.tanh(x)))))
+    after = byoc_lab.trace(mod, "dnnl").result
+    values = [np.float32([0.1, -0.5, 1, 2])]
+    right = byoc_lab.validate(mod, build(after), values, detail="operator")
+    assert all(c.inherited < 1e-6 for c in right.operators)
+    exe = build(after, backends={"dnnl": wrong_tanh})
+    first, second = byoc_lab.validate(mod, exe, values, detail="operator").operators
+    assert not first.ok and first.inherited == 0 and first.error > 0.1
+    assert second.ok and second.inherited > 0.1 and second.error < 1e-6
+    assert f"inherited {second.inherited:.2g}" in str(second)
+
+
+def test_bisect_of_clean_kernels_finds_nothing() -> None:
+    found = byoc_lab.bisect(partitioned("int8")[0], "dnnl")
+    assert not found.found and "the code of " in str(found)
+    alone = byoc_lab.bisect(partitioned("int8")[0], "dnnl", kernels=False)
+    assert not alone.found and "the code of " not in str(alone)
 
 
 def test_there_are_enough_kinds_of_faults() -> None:

@@ -17,7 +17,7 @@ from byoc_lab.relay import Function, IRModule, nn
 from byoc_lab.relay.analysis.queries import free_vars
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.typing.infer import infer_expr, infer_module
-from byoc_lab.run import build
+from byoc_lab.run import build, evaluate
 
 needs_native = pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 q = relay.qnn.op
@@ -208,3 +208,18 @@ def test_one_output_in_two_scales(on: str) -> None:
     off[2, 5] += 5e-5  # within the tolerance of a coordinate
     found = compare("x", off.astype(np.float32), known.outputs[0], tolerances)
     assert not found.ok and found.place == (2, 5)
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "atan", "power", "sinh"])
+def test_operators_on_elements_without_a_rule_have_bounds_by_element(name: str) -> None:
+    """Where the result is small its tolerance is, although another one is large."""
+    values = np.float32([1e-4, 0.1, 1, 3, 7, 8.5])
+    x = relay.var("x", shape=values.shape)
+    makers = {"power": lambda: relay.power(x, const(2.5))}
+    call = makers[name]() if name in makers else relay.op.builder(relay.op.Op.get(name))(x)
+    found = bounds(call, values)
+    function = infer_expr(Function([x], call))
+    (got,) = evaluate(function, [values]).outputs  # type: ignore[arg-type]
+    assert compare("x", got, found.outputs[0], found.tolerances[0]).share < 0.7
+    size = np.abs(found.outputs[0])
+    assert np.all(found.tolerances[0] < 1e-5 * np.maximum(size, values))

@@ -47,15 +47,18 @@ def test_unknown_text_says_so() -> None:
         assert f"no known message in this text of {len(text)} characters" in str(found)
 
 
-@pytest.mark.parametrize("name", [c.name for c in cases.all_cases()])
+@pytest.mark.parametrize("name", [c.name for c in cases.live()])
 def test_the_errors_of_the_cases_are_decoded(name: str) -> None:
     case = cases.get(name)
+    assert isinstance(case, cases.LiveCase)
     symptom = case.symptom(case.module())
     if symptom is None or symptom.error is None:
         pytest.skip("this trouble raises no error")
     found = decode(symptom.error, case.module())
-    assert found.lesson == name
-    assert found.rule in case.codes
+    if name in {message.lesson for message in ALL}:
+        assert found.lesson == name
+        assert found.rule in case.codes
+    assert found.rule
     assert found.edge is not None
 
 

@@ -19,7 +19,7 @@ from byoc_lab.errors import ByocLabError
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.linting.edits import Begin, Edit, End, Remove, Retarget, edited_nodes
 from byoc_lab.lab.linting.edits import without_annotations as bare
-from byoc_lab.lessons.cases import all_cases
+from byoc_lab.lessons.cases import live
 from byoc_lab.passes import InferType, MergeCompilerRegions, PartitionGraph
 from byoc_lab.relay.analysis.annotations import BEGIN, compiler_of, is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function
@@ -152,7 +152,7 @@ def _wrong_numbers(origin: IRModule, results: list[IRModule]) -> str:
 @cache
 def corpus() -> dict[str, IRModule]:
     """The valid annotated modules of the golden files and of the cases, by name."""
-    found = {f"case {case.name}": case.fixed() for case in all_cases()}
+    found = {f"case {case.name}": case.fixed() for case in live()}
     for folder in ("MergeCompilerRegions", "PartitionGraph"):
         for path in golden_files(folder):
             if not path.stem.startswith("annotations_M"):  # malformed on purpose

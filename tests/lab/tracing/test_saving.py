@@ -274,3 +274,27 @@ def test_nothing_is_unpickled(saved: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_loaded_trace_is_displayed(saved: Path, tmp_path: Path) -> None:
     page = byoc_lab.load_trace(saved).save_html(tmp_path / "trace.html")
     assert "FoldConstant" in page.read_text()
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "bomb"
+    start = {"format": "byoc_lab.trace", "version": 1, "arrays": []}
+    for name in ("trace.json", "arrays.bin", "nodes.json"):  # in the order of reading
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            if name != "trace.json":
+                archive.writestr("trace.json", json.dumps(start))
+            if name == "nodes.json":
+                archive.writestr("arrays.bin", b"")
+            with archive.open(name, "w") as member:
+                for _ in range(300):
+                    member.write(bytes(1 << 20))
+        assert path.stat().st_size < 1 << 20
+        with pytest.raises(TraceFileError, match=f"{name} has 314,572,800 bytes"):
+            byoc_lab.load_trace(path)
+
+
+def test_the_limit_can_be_given(saved: Path) -> None:
+    with pytest.raises(
+        TraceFileError, match=r"more than 100; .* load_trace\(path, max_bytes=\d+\)"
+    ):
+        byoc_lab.load_trace(saved, max_bytes=100)

@@ -1,4 +1,4 @@
-"""Every case: its trouble is there, the linter reports it, and its fix is clean and equal."""
+"""Every case: its trouble is there, the tools state its cause, and its fix is clean and equal."""
 
 from __future__ import annotations
 
@@ -11,11 +11,19 @@ import byoc_lab
 from byoc_lab import lint, relay
 from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import FreeVariableError, PartitionError, UnknownNameError
-from byoc_lab.lessons.cases import Case, all_cases, get
+from byoc_lab.lessons import cases as museum
+from byoc_lab.lessons.cases import Case, DumpCase, LiveCase, all_cases, dumps, get, live
 from byoc_lab.passes import PartitionGraph
 from byoc_lab.run.reference import evaluate
 
-cases = pytest.mark.parametrize("case", all_cases(), ids=lambda case: case.name)
+every_case = pytest.mark.parametrize("case", all_cases(), ids=lambda case: case.name)
+live_cases = pytest.mark.parametrize("case", live(), ids=lambda case: case.name)
+
+
+def live_case(name: str) -> LiveCase:
+    case = get(name)
+    assert isinstance(case, LiveCase)
+    return case
 
 
 def test_cases_are_found_by_name() -> None:
@@ -27,16 +35,71 @@ def test_cases_are_found_by_name() -> None:
         get("batchnorm")
 
 
-@cases
+def test_the_museum_has_live_cases_and_dumps() -> None:
+    assert len(all_cases()) >= 24
+    assert {*live(), *dumps()} == {*all_cases()} and not {*live()} & {*dumps()}
+    assert len(live()) >= 15 and len(dumps()) >= 5
+
+
+@every_case
 def test_a_case_says_where_it_comes_from(case: Case) -> None:
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", case.name)
+    assert type(case).__module__.rsplit(".", 1)[-1].replace("_", "-") == case.name
     assert case.title and not case.title.endswith(".")
     assert re.search(r"\b20\d\d$", case.reference)
-    assert (type(case).__doc__ or "").count("\n\n") >= 1, "a line, and the story"
+    number = re.search(r"/(?:pull|issues)/(\d+)$", case.link)
+    assert number is None or number.group(1) in case.reference
+    assert case.story.count("\n\n") >= 1, "a line, and the story"
+    assert case.era and case.fix.endswith(".")
 
 
-@cases
-def test_its_trouble_is_there_and_is_reported(case: Case) -> None:
+@every_case
+def test_a_tool_states_the_right_cause(case: Case) -> None:
+    said = case.diagnosis()
+    assert said.tool in ("lint", "explain", "decode")
+    if case.cause:
+        assert case.cause in said.causes, said.text
+    else:  # the module is right, and the tools say so
+        assert said.causes == ()
+
+
+@every_case
+def test_a_case_prints_its_card(case: Case) -> None:
+    card = str(case)
+    for part in (case.name, case.fix, case.reference, str(case.shown())):
+        assert part in card
+
+
+@pytest.mark.parametrize("case", dumps(), ids=lambda case: case.name)
+def test_a_dump_has_a_symptom_that_is_gone_today(case: DumpCase) -> None:
+    assert case.recorded.strip() and str(case.shown())
+    today = case.today()
+    expected = {
+        "cached-match": "MergeComposite makes 0 composites of it",
+        "duplicate-outputs": "the region has 1 output",
+        "empty-tuple": "AnnotateTarget adds 0 annotations",
+        "merge-hang": r"40 layers take [0-4]\.\d\d s",
+        "relax-call-tir": r"apache-tvm 0\.\d+\..* merges it",
+        "relax-tir-vars": r"apache-tvm 0\.\d+\..* has call_tir\(gvar, args, .*",
+        "tuple-of-tuples": "the tuples of the region's result are 1 deep",
+    }
+    assert re.fullmatch(expected[case.name], today)
+
+
+def test_the_table_has_every_case() -> None:
+    table = museum.table()
+    assert [c.kind for c in table] == ["live"] * len(live()) + ["dump"] * len(dumps())
+    bundle = museum._repr_mimebundle_()  # what Jupyter shows for `byoc_lab.lessons.cases`
+    text, page = bundle["text/plain"], table.html()
+    assert text == str(table) and "sandbox" in bundle["text/html"]
+    for case in all_cases():
+        assert case.name in text and case.name in page
+        assert table.rows()[list(table).index(case)][4] == case.cause
+    assert "id='find'" in page and "src=" not in page
+
+
+@live_cases
+def test_its_trouble_is_there_and_is_reported(case: LiveCase) -> None:
     assert list(lint(case.plain())) == []
     mod = case.module()
     symptom = case.symptom(mod)
@@ -45,8 +108,8 @@ def test_its_trouble_is_there_and_is_reported(case: Case) -> None:
     assert {finding.code for finding in lint(mod)} == set(case.codes)
 
 
-@cases
-def test_its_fix_is_clean_and_partitions(case: Case) -> None:
+@live_cases
+def test_its_fix_is_clean_and_partitions(case: LiveCase) -> None:
     fixed = case.fixed()
     assert list(lint(fixed)) == []
     assert case.symptom(fixed) is None
@@ -55,8 +118,8 @@ def test_its_fix_is_clean_and_partitions(case: Case) -> None:
     assert list(lint(partitioned)) == []
 
 
-@cases
-def test_its_fix_computes_the_same(case: Case) -> None:
+@live_cases
+def test_its_fix_computes_the_same(case: LiveCase) -> None:
     mod, fixed = case.plain(), PartitionGraph()(case.fixed())
     random = np.random.RandomState(1)
     inputs = {
@@ -68,7 +131,7 @@ def test_its_fix_computes_the_same(case: Case) -> None:
 
 
 def test_nested_partition() -> None:
-    case = get("nested-partition")
+    case = live_case("nested-partition")
     symptom = case.symptom(case.module())
     assert symptom is not None
     assert symptom.message == "region dnnl_1 is nested inside region dnnl_0"
@@ -76,7 +139,7 @@ def test_nested_partition() -> None:
 
 
 def test_batch_norm() -> None:
-    case = get("batch-norm")
+    case = live_case("batch-norm")
     symptom = case.symptom(case.module())
     assert symptom is not None
     for operator in ("divide", "expand_dims", "sqrt"):
@@ -85,7 +148,7 @@ def test_batch_norm() -> None:
 
 
 def test_let_bound_calls() -> None:
-    case = get("let-bound-calls")
+    case = live_case("let-bound-calls")
     symptom = case.symptom(case.module())
     assert symptom is not None
     assert symptom.message == (
@@ -97,7 +160,7 @@ def test_let_bound_calls() -> None:
 
 
 def test_fused_ops() -> None:
-    case = get("fused-ops")
+    case = live_case("fused-ops")
     symptom = case.symptom(case.module())
     assert symptom is not None
     assert symptom.message == "dnnl is called 3 times for one fused kernel"
@@ -106,7 +169,7 @@ def test_fused_ops() -> None:
 @pytest.mark.native
 @pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 def test_fused_ops_run_as_one_kernel() -> None:
-    case = get("fused-ops")
+    case = live_case("fused-ops")
     partitioned = PartitionGraph()(case.fixed())
     program = byoc_lab.build(partitioned)
     byoc_lab.validate(case.plain(), program, [np.ones((1, 3, 16, 16), "float32")]).check()

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from byoc_lab import relay
-from byoc_lab.errors import ByocLabError, ElidedMetadataWarning, ParseError
+from byoc_lab.errors import ByocLabError, ElidedMetadataWarning, ParseError, shortened
 
 from .texts import PRINTED, PSEUDO, THREADS, code_of
 
@@ -115,7 +115,7 @@ def test_faults_are_named_and_shown(text: str, line: int, column: int, message: 
     for part in message:
         assert part in error.reason
     shown = str(error).split("\n")
-    assert shown[0] == f"bad.relay:{line}:{column}: {error.reason}"
+    assert shown[0] == shortened(f"bad.relay:{line}:{column}: {error.reason}")
     source_line = text.split("\n")[line - 1]
     if source_line.strip():
         assert len(shown) == 3 and shown[2] == " " * (column + 1) + "^"

@@ -27,7 +27,7 @@ PIECES = [
 @pytest.fixture
 def stretch(monkeypatch):
     """Sets how much of a text is taken apart at a time."""
-    return lambda length: monkeypatch.setattr(lexer, "_STRETCH", length)
+    return lambda length: monkeypatch.setattr(lexer, "_BATCH", length)
 
 
 def taken_apart(text: str):
@@ -50,9 +50,9 @@ def test_comments_nest_and_hide_nothing_else():
 def test_a_text_is_taken_apart_alike_in_any_stretches(pieces):
     text = "".join(pieces)
     whole = taken_apart(text)
-    for length in (0, 5, 20):
+    for length in (1, 5, 20):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(lexer, "_STRETCH", length)
+            patch.setattr(lexer, "_BATCH", length)
             assert taken_apart(text) == whole
     texts, starts, _ = whole
     assert all(text.startswith(t, at) for t, at in zip(texts, starts, strict=True))
@@ -63,12 +63,12 @@ def test_a_text_is_taken_apart_alike_in_any_stretches(pieces):
 def test_printed_texts_are_taken_apart_alike_in_any_stretches(path, stretch):
     text = path.read_text()
     whole = taken_apart(text)
-    stretch(0)
+    stretch(1)
     assert taken_apart(text) == whole
 
 
 def test_the_metadata_is_no_part_of_the_tokens(stretch):
-    stretch(0)
+    stretch(1)
     text = "%0 = 1;\n/* ;\n#[metadata] */ 2;\n#[metadata]\n{;\n}"
     texts, starts, metadata = taken_apart(text)
     assert texts == ["%0", "=", "1", ";", "2", ";", ""]
@@ -76,7 +76,7 @@ def test_the_metadata_is_no_part_of_the_tokens(stretch):
 
 
 def test_a_comment_that_never_ends_is_shown_where_it_begins(stretch):
-    stretch(0)
+    stretch(1)
     with pytest.raises(ParseError, match=r"^from_string:2:3: this comment never ends"):
         tokenize(Source("%0 = 1;\n  /* 2;\n 3;\n"))
 

@@ -49,6 +49,28 @@ def test_messages_quote_a_part_of_a_long_line() -> None:
         assert len(str(caught.value)) < 500
 
 
+LONG = "a" * 300_000
+LONG_NAMES = {
+    "a variable": f"def @main() {{ %{LONG} }}",
+    "a number": f"def @main() {{ %{'1' * 300_000} }}",
+    "an integer": f"def @main() {{ {'1' * 300_000} }}",
+    "a global function": f"def @{LONG}() {{ 1 }} def @{LONG}() {{ 1 }}",
+    "a type": f"type {LONG} {{}} type {LONG} {{}}",
+    "an operator": f"def @main(%x: int8) {{ {LONG}(%x) }}",
+    "an attribute": f"def @main(%x: int8) {{ nn.relu(%x, {LONG}=1) }}",
+    "a value": f'def @main(%x: int8) {{ nn.pad(%x, pad_width=[[1, 1]], pad_mode="{LONG}") }}',
+    "an entry": f"def @main() {{ meta[{LONG}][0] }}",
+    "projections": f"def @main(%x: int8) {{ %x{'.0' * 150_000} }}",
+}
+
+
+@pytest.mark.parametrize("name", LONG_NAMES)
+def test_messages_quote_a_part_of_a_long_name(name: str) -> None:
+    with pytest.raises(ByocLabError) as caught:
+        relay.parse(HEAD + LONG_NAMES[name])
+    assert len(str(caught.value)) < 1_000
+
+
 def _with_metadata(key: str, nodes: list[dict[str, Any]], text: str) -> str:
     table = [
         {"type_key": ""},

@@ -67,6 +67,26 @@ static memory as(memory tensor, const Desc& want) {
   return made;
 }
 
+// Every `step`th element along one axis of a row-major tensor, `length` of them from `begin` on.
+static memory sliced(memory tensor, size_t axis, int64_t begin, int64_t length, int64_t step) {
+  Dims dims = tensor.get_desc().get_dims();
+  const Type type = tensor.get_desc().get_data_type();
+  const int64_t whole = dims[axis];
+  size_t row = memory::data_type_size(type), outer = 1;
+  for (size_t i = 0; i < axis; ++i) outer *= static_cast<size_t>(dims[i]);
+  for (size_t i = axis + 1; i < dims.size(); ++i) row *= static_cast<size_t>(dims[i]);
+  dims[axis] = length;
+  memory made(plain(dims, type), cpu());
+  const char* from = static_cast<const char*>(tensor.get_data_handle());
+  char* to = static_cast<char*>(made.get_data_handle());
+  for (size_t o = 0; o < outer; ++o) {
+    for (int64_t i = 0; i < length; ++i, to += row) {
+      std::memcpy(to, from + (o * static_cast<size_t>(whole) + static_cast<size_t>(begin + i * step)) * row, row);
+    }
+  }
+  return made;
+}
+
 // The axes of a row-major tensor in another order: `positions` says where each one goes.
 static memory transposed(memory tensor, const std::vector<int>& positions) {
   const Desc view = tensor.get_desc().permute_axes(positions);

@@ -245,6 +245,13 @@ def _concat(tensors: Tensors, op: Operation, operands: list[str]) -> list[str]:
     ]
 
 
+def _slice(tensors: Tensors, op: Operation, operands: list[str]) -> list[str]:
+    (data,), attrs = op["inputs"], op["attrs"]
+    axis = attrs.get("axis", 0) % len(tensors.shape(data))
+    numbers = f"{axis}, {attrs.get('begin', 0)}, {attrs['length']}, {attrs.get('step', 1)}"
+    return [f"t{op['output']} = sliced(as(t{data}, {tensors.plain(data)}), {numbers});"]
+
+
 def _reduce(tensors: Tensors, op: Operation, operands: list[str]) -> list[str]:
     if tensors.shape(op["inputs"][0]) == tensors.shape(op["output"]):
         # Along an axis of one element each of them gives that element: for oneDNN no reduction.
@@ -310,6 +317,7 @@ WRITERS: dict[str, Callable[[Tensors, Operation, list[str]], list[str]]] = {
     "binary": _binary,
     "sum": _sum,
     "concat": _concat,
+    "slice": _slice,
     "reduce": _reduce,
     "resample": _resample,
     "reshape": _reshape,

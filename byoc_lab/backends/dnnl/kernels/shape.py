@@ -22,6 +22,26 @@ def concatenate(
     return run("concatenate", "concat", tensors, {"axis": axis}, out, post_ops)
 
 
+def strided_slice(
+    data: Any,
+    *,
+    length: int,
+    axis: int = 0,
+    begin: int = 0,
+    step: int = 1,
+    out: Any = None,
+) -> Any:
+    """`length` elements along `axis`, the one at `begin` and then every `step`th; the other axes
+    whole. A negative step goes back.
+
+    data: of any dtype, as it is only moved.
+    """
+    held = native.described("byoc_lab.dnnl.strided_slice", "data", data, None)
+    attrs = {"axis": axis, "begin": begin, "length": length, "step": step}
+    dtype = native.dtype_name(held)
+    return run("strided_slice", "slice", {"data": held}, attrs, out, dtype=dtype)
+
+
 def transpose(data: Any, axes: Sequence[int], *, out: Any = None) -> Any:
     """The axes of data in another order, laid out anew: axis n of the result is axes[n] of data.
 

@@ -94,3 +94,56 @@ def loop(node: Node) -> tuple[Expr, ...]:
 
 def _row_type(node: Node, x: Expr) -> TensorType:
     return TensorType((relay.Any(), *node.shape(x, "the shape of a scan output")), node.dtype(x))
+
+
+@converts("Scan")
+def scan(node: Node) -> tuple[Expr, ...]:
+    """The body, once for each step: how many there are is known from the shapes."""
+    if node.opset < 9:
+        node.fail("a Scan over batches (before opset 9) is not supported")
+    body, count = node.attr("body"), int(node.attr("num_scan_inputs"))
+    kept = len(node.inputs) - count
+    states = [node[i] for i in range(kept)]
+    read = [node[i] for i in range(kept, len(node.inputs))]
+    stacked = len(body.output) - kept
+    into, out_of = _directions(node, "input", count), _directions(node, "output", stacked)
+    axes = [
+        node.axis(a, node.rank(x)) for a, x in zip(_axes(node, "input", count), read, strict=True)
+    ]
+    steps = {node.steps(x, axis) for x, axis in zip(read, axes, strict=True)}
+    if len(body.input) != len(node.inputs) or len(steps) != 1:
+        node.fail(
+            f"its body has {len(body.input)} inputs for {len(node.inputs)} values, and sequences "
+            f"of lengths {sorted(steps)}; one length is expected"
+        )
+    (length,) = steps
+    parts = [_steps(x, length, axis) for x, axis in zip(read, axes, strict=True)]
+    parts = [p[::-1] if backwards else p for p, backwards in zip(parts, into, strict=True)]
+    rows: list[list[Expr]] = [[] for _ in range(stacked)]
+    for t in range(length):
+        given = [*states, *(part[t] for part in parts)]
+        values = {i.name: node.typed(v) for i, v in zip(body.input, given, strict=True)}
+        outputs = [node.typed(o) for o in _inner(node, body, values)]
+        states = outputs[:kept]
+        for row, value in zip(rows, outputs[kept:], strict=True):
+            row.append(value)
+    whole = [
+        relay.stack(row[::-1] if backwards else row, axis=node.axis(axis, node.rank(row[0]) + 1))
+        for row, axis, backwards in zip(rows, _axes(node, "output", stacked), out_of, strict=True)
+    ]
+    return (*states, *whole)
+
+
+def _axes(node: Node, side: str, count: int) -> list[int]:
+    return list(node.attr(f"scan_{side}_axes", [0] * count))
+
+
+def _directions(node: Node, side: str, count: int) -> list[bool]:
+    """Which of the sequences go backwards."""
+    return [bool(d) for d in node.attr(f"scan_{side}_directions", [0] * count)]
+
+
+def _steps(x: Expr, length: int, axis: int) -> list[Expr]:
+    """The slices of an axis, without it."""
+    whole = relay.split(x, length, axis=axis).astuple()
+    return [relay.squeeze(TupleGetItem(whole, n), axis=[axis]) for n in range(length)]

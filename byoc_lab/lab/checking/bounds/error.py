@@ -26,10 +26,14 @@ ANYTHING = 1e38  # a number for an element that may have any value
 
 @dataclass(frozen=True)
 class Error:
-    """The error of one array: numbers or arrays of its shape, in its units."""
+    """The error of one array: numbers or arrays of its shape, in its units.
+
+    relative: where sigma is this number times the magnitude of each element, that number, else 0.
+    """
 
     sigma: Any = 0.0
     jump: Any = 0.0
+    relative: float = 0.0
 
     @property
     def exact(self) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from byoc_lab.lab.checking.bounds.error import Error, full
 from byoc_lab.lab.checking.bounds.products import along_axis
-from byoc_lab.lab.checking.bounds.step import Array, Step
+from byoc_lab.lab.checking.bounds.step import Array, Step, hypot
 
 NORMALIZATIONS = ("nn.layer_norm", "nn.group_norm", "nn.instance_norm")
 
@@ -103,6 +103,6 @@ def variance(step: Step, errors: list[Any]) -> list[Error]:
         return np.asarray(np.abs(step.again(np.broadcast_to(array, x.shape), zero)))
 
     d, j = full(errors[0].sigma, x), full(errors[0].jump, x)
-    sigma = np.hypot(2 * np.sqrt(mean_square(centred * d) / k), mean_square(d))
+    sigma = hypot(2 * np.sqrt(mean_square(centred * d) / k), mean_square(d))
     jump = 2 * mean_square(np.sqrt(centred * j)) + mean_square(j)
     return [Error(sigma, jump + mean_square(full(errors[1].reach, m)))]

@@ -27,7 +27,7 @@ import numpy as np
 from byoc_lab.lab.checking.bounds.step import Array, Step
 from byoc_lab.relay.ir.layout import Layout
 
-CHUNKS = 8  # the number of partial sums that are computed
+CHUNKS = 4  # the number of partial sums that are computed
 
 
 @dataclass(frozen=True)
@@ -68,33 +68,32 @@ def _convolution(step: Step) -> Sum:
     k = w.size // prod(w.shape[n] for n in outputs)
     if step.op.name.endswith("_transpose"):
         k //= step.attrs.groups
-    squares = step.again(x * x, w * w)
     if step.attrs.groups > 1:
-        return _sum(k, step.value, squares)
+        return _sum(k, step.value, step.squares)
     channel, inner = data.index_of("C"), kernel.index_of("I")
     # If only one of the two has its channels in blocks, the channels are not sliced.
     same = x.shape[channel] == w.shape[inner]
     slices = _slices(x.shape[channel]) if same else iter([slice(None)])
     parts = (step.again(_slice_of(x, channel, s), _slice_of(w, inner, s)) for s in slices)
-    return _sum(k, step.value, squares, _largest_partial(parts))
+    return _sum(k, step.value, step.squares, _largest_partial(parts))
 
 
 def _dense(step: Step) -> Sum:
     x, w = step.args
-    return _matrix_product(x, w.T, step.value)
+    return _matrix_product(step, x, w.T)
 
 
 def _matmul(step: Step) -> Sum:
     x, y = step.args
     x = x.swapaxes(-1, -2) if step.attrs.transpose_a else x
-    return _matrix_product(x, y.swapaxes(-1, -2) if step.attrs.transpose_b else y, step.value)
+    return _matrix_product(step, x, y.swapaxes(-1, -2) if step.attrs.transpose_b else y)
 
 
-def _matrix_product(x: Array, y: Array, value: Array) -> Sum:
+def _matrix_product(step: Step, x: Array, y: Array) -> Sum:
     """x (..., M, K) times y (..., K, N)."""
     k = x.shape[-1]
     parts = (x[..., s] @ y[..., s, :] for s in _slices(k))
-    return _sum(k, value, (x * x) @ (y * y), _largest_partial(parts))
+    return _sum(k, step.value, step.squares, _largest_partial(parts))
 
 
 def _sum(k: int, value: Array, squares: Array, partial: Any = 0.0) -> Sum:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,9 @@ Array = np.ndarray
 UNIT_ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
 
 
+LEAST = 1e-15  # the smallest part of the largest element whose products float32 holds
+
+
 @dataclass(frozen=True)
 class Step:
     """One call of an operator, evaluated in float64: the argument of a rule.
@@ -36,6 +40,26 @@ class Step:
     sums: Sequence[Sum | None] = ()
     dtype: str = "float32"
 
+    @cached_property
+    def squares(self) -> Array:
+        """The sums of the squares of the products of the first two arguments."""
+        x, w = (np.square(np.asarray(a, np.float64)) for a in self.args[:2])
+        return self.positive(x, w)
+
+    def positive(self, x: Array, w: Array) -> Array:
+        """The result for positive arguments whose sums of products need no more digits than float32
+        has; in float32 where that has their range."""
+        scales = [float(np.max(a, initial=0)) or 1.0 for a in (x, w)]
+        narrow = []
+        for a, scale in zip((x, w), scales, strict=True):
+            least = float(np.min(a, initial=scale, where=a > 0))
+            if not np.isfinite(scale) or least < LEAST * scale:
+                return np.asarray(self.again(x, w))
+            narrow.append((a / scale).astype(np.float32))
+        attrs = self.attrs.replace(out_dtype="") if self.attrs.get("out_dtype") else self.attrs
+        found = evaluate_op(self.op, attrs, narrow)
+        return np.asarray(found, np.float64) * (scales[0] * scales[1])
+
     def again(self, *args: Any) -> Any:
         """The result of the operator for other arguments."""
         return evaluate_op(self.op, self.attrs, args)
@@ -44,6 +68,12 @@ class Step:
 def rounding_deviation(dtype: str) -> float:
     """The standard deviation of one rounding, relative to its result."""
     return UNIT_ROUNDOFF.get(dtype, 0.0) / sqrt(3)
+
+
+def hypot(a: Any, b: Any) -> Array:
+    """The square root of a ** 2 + b ** 2. NumPy's own is slow, and right where squares overflow, as
+    those of numbers of float32 never do in float64."""
+    return np.asarray(np.sqrt(a * a + b * b))
 
 
 def flat(value: Any) -> tuple[Any, ...]:

@@ -16,21 +16,24 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.lab.checking.bounds.error import EXACT, Error
+from byoc_lab.lab.checking.bounds.intervals import measured_jumps
 from byoc_lab.lab.checking.bounds.products import Sum
-from byoc_lab.lab.checking.bounds.propagation import measured_jumps, propagated
+from byoc_lab.lab.checking.bounds.propagation import propagated
 from byoc_lab.lab.checking.bounds.rounding import rounding
+from byoc_lab.lab.checking.bounds.samples import calibrated, joined, largest_errors
 from byoc_lab.lab.checking.bounds.step import Array, Step, flat, rounding_deviation
 from byoc_lab.lab.checking.bounds.undecided import denormal, rounded_steps, undecided
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import numpy_dtype
-from byoc_lab.relay.ir.types import TupleType
+from byoc_lab.relay.ir.types import TupleType, Type
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.inputs import widened
 from byoc_lab.run.interpreter import Closure, ScopeFrame, Steps
 from byoc_lab.run.reference import Reference, widened_attrs
 
 Watch = Callable[[Call, "tuple[Any, ...]", Any], None]
+OnRegion = Callable[["RegionCall"], "Sequence[Array] | None"]
 FOLDING_ROUNDINGS = 4  # of a weight that a batch norm is folded into
 
 
@@ -97,7 +100,6 @@ class Run:
 
     outputs: tuple[Quantity, ...]
     steps: list[Executed] = field(default_factory=list)
-    regions: list[RegionCall] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -126,19 +128,22 @@ def observe(
     exact: Collection[Constant] = (),
     keep: bool = True,
     watch: Watch | None = None,
+    regions: OnRegion | None = None,
 ) -> Run:
     """Run `function` on exact `inputs`. Raises EvaluationError.
 
     exact: constants without errors; scales and zero points of quantized operators have none either.
     keep: whether the run keeps its steps, and so every value.
     watch: is called with each operator call, its arguments and its value.
+    regions: is called with each call of an external function. It may return the arrays that the
+        function gives, flat, which is then not run.
     """
-    reference = _Uncertain(mod or IRModule(), arithmetic or Arithmetic(), keep, watch)
+    reference = _Uncertain(mod or IRModule(), arithmetic or Arithmetic(), keep, watch, regions)
     if reference.arithmetic.constants:
         functions = mod.functions.values() if mod is not None else ()
         reference.exact = {*exact, *quantization_constants(function, *functions)}
     value = reference.run(function, {p: reference.leaf(v, p) for p, v in inputs.items()})
-    return Run(flat_quantities(value), reference.steps, reference.regions)
+    return Run(flat_quantities(value), reference.steps)
 
 
 def quantization_constants(*functions: Function) -> Iterator[Constant]:
@@ -151,13 +156,19 @@ def quantization_constants(*functions: Function) -> Iterator[Constant]:
 class _Uncertain(Reference):
     """Evaluates with quantities in place of arrays."""
 
-    def __init__(self, mod: IRModule, arithmetic: Arithmetic, keep: bool, watch: Watch | None):
+    def __init__(
+        self,
+        mod: IRModule,
+        arithmetic: Arithmetic,
+        keep: bool,
+        watch: Watch | None,
+        on_region: OnRegion | None,
+    ):
         super().__init__(mod, wide=True)
         self.arithmetic = arithmetic
         self.steps: list[Executed] = []
         self.keep = keep
-        self.watch = watch
-        self.regions: list[RegionCall] = []
+        self.watch, self.on_region = watch, on_region
         self.random = np.random.default_rng(arithmetic.seed)
         self.inside: list[str] = []
         self.exact: Collection[Constant] = ()
@@ -183,26 +194,41 @@ class _Uncertain(Reference):
             return Quantity(value, error, leaf=node, dtype=node.data.dtype)
         sigma = relative * np.where(np.isfinite(value), np.abs(value), 0.0)
         drawn = self._noisy(value, sigma)
-        error = self.of_leaf(value, node.data.dtype, sigma)
+        known = self.of_leaf(value, node.data.dtype, sigma)
+        error = Error(sigma, known.jump, relative)
         return Quantity(value, error, drawn, leaf=node, dtype=node.data.dtype)
 
     def _noisy(self, value: Array, sigma: Array) -> tuple[Array, ...]:
-        return tuple(value + sigma * self._normal(value) for _ in range(self.arithmetic.samples))
+        return tuple(value + sigma * self._signs(value) for _ in range(self.arithmetic.samples))
 
-    def _normal(self, value: Array) -> Array:
-        return self.random.standard_normal(value.shape, dtype=np.float32)
+    def _signs(self, value: Array) -> Array:
+        """1 or -1 for each element, by chance: the random number of variance 1 that costs least."""
+        packed = np.frombuffer(self.random.bytes(value.size // 8 + 1), np.uint8)
+        bits: Array = np.unpackbits(packed, count=value.size).view(np.int8)
+        return (2 * bits - 1).reshape(value.shape)
 
     def enter(self, node: Call, callee: Closure, args: list[Any], frame: ScopeFrame) -> Steps:
         named = callee.name is not None
         if callee.name is not None:
             self.inside.append(callee.name.name_hint)
             if "Compiler" in callee.function.attrs:
-                found = RegionCall(callee.name.name_hint, callee.function, tuple(args))
-                self.regions.append(found)
+                call = RegionCall(callee.name.name_hint, callee.function, tuple(args))
+                given = self.on_region(call) if self.on_region is not None else None
+                if given is not None:
+                    self.inside.pop()
+                    return self.of_region(call, given)
         value = yield from super().enter(node, callee, args, frame)
         if named:
             self.inside.pop()
         return value
+
+    def of_region(self, call: RegionCall, given: Sequence[Array]) -> Any:
+        """The results of a region as quantities."""
+        ty = call.function.ret_type
+        assert ty is not None  # of a typed module
+        dtypes = _dtypes_of(ty)
+        made = tuple(Quantity(v, dtype=d) for v, d in zip(given, dtypes, strict=True))
+        return made if isinstance(ty, TupleType) else made[0]
 
     def operator(self, node: Call, op: Op, args: list[Any], frame: ScopeFrame) -> Any:
         exact = _mapped(lambda q: q.value, tuple(args))
@@ -224,7 +250,7 @@ class _Uncertain(Reference):
         samples = self._samples(step, args, given, own)
         made = []
         for k, (v, o, i) in enumerate(zip(results, own, inherited, strict=True)):
-            error, drawn = _joined(v, o, i), tuple(s[k] for s in samples)
+            error, drawn = joined(v, o, i), tuple(s[k] for s in samples)
             error = calibrated(v, error, drawn)
             made.append(Quantity(v, error, drawn, dtype=dtypes[k], sum=None if k else total))
         if self.keep:
@@ -243,7 +269,7 @@ class _Uncertain(Reference):
         jumps = measured_jumps(step, errors, self.random)
         return [
             Error(e.sigma, e.jump + j)
-            for e, j in zip(_measured(results, drawn), jumps, strict=True)
+            for e, j in zip(largest_errors(results, drawn), jumps, strict=True)
         ]
 
     def _own(
@@ -282,75 +308,28 @@ class _Uncertain(Reference):
                 results = flat(step.again(*(_sample(a, n) for a in args)))
             made.append(
                 tuple(
-                    r + e.sigma * self._normal(r) if r.dtype.kind == "f" and np.any(e.sigma) else r
+                    r + e.sigma * self._signs(r) if r.dtype.kind == "f" and np.any(e.sigma) else r
                     for r, e in zip(results, own, strict=True)
                 )
             )
         return made
 
 
-def _measured(results: Sequence[Array], samples: Sequence[tuple[Array, ...]]) -> list[Error]:
-    """The largest errors that samples show, the same for all elements."""
-    found = []
-    for k, v in enumerate(results):
-        off = max((_largest_finite(_off(s[k], v)) for s in samples), default=0.0)
-        found.append(Error(off) if v.dtype.kind == "f" else Error(0.0, off))
-    return found
-
-
-def _off(sample: Array, value: Array) -> Array:
-    with np.errstate(all="ignore"):
-        off = np.abs(sample.astype(np.float64) - value.astype(np.float64))
-    return np.where(np.isfinite(off), off, 0.0)
-
-
-def _largest_finite(array: Array) -> float:
-    return float(np.max(array, initial=0))
-
-
-def _joined(value: Array, own: Error, inherited: Error) -> Error:
-    if own.exact:
-        return inherited
-    if inherited.exact:
-        return own
-    return Error(np.hypot(own.sigma, inherited.sigma), own.jump + inherited.jump)
-
-
-def calibrated(value: Array, error: Error, samples: Sequence[Array]) -> Error:
-    """`error`, enlarged to agree with the root mean square of the deviations of `samples`."""
-    if not samples or value.dtype.kind != "f" or not value.size:
-        return error
-    sigma = np.broadcast_to(np.asarray(error.sigma, np.float64), value.shape)
-    squares = mean_squares(value, error, samples)
-    known = sigma > 0
-    if not np.all(known):  # a deviation where none was derived
-        sigma = np.where(known, sigma, np.sqrt(squares))
-    ratio = squares[known] / np.square(sigma[known])
-    scale = sqrt(float(np.mean(ratio))) if ratio.size else 1.0
-    return Error(sigma * max(1.0, scale), error.jump)
-
-
-def mean_squares(value: Array, error: Error, samples: Sequence[Array]) -> Array:
-    """Of the deviations of samples from `value`, beyond the jumps that `error` allows."""
-    total = np.zeros(value.shape)
-    for sample in samples:
-        beyond = np.maximum(_off(sample, value) - error.jump, 0.0)
-        total += np.square(beyond)
-    return total / len(samples)
-
-
 def _dtypes(node: Call, count: int) -> list[str]:
     """The dtypes of the results of a call: float32 if it has no type."""
-    if not node.is_typed:
-        return ["float32"] * count
-    todo, found = [node.checked_type], []
-    while todo:
-        ty = todo.pop()
-        if isinstance(ty, TupleType):
-            todo += reversed(ty.fields)
-        else:
-            found.append(str(getattr(ty, "dtype", "float32")))
+    found = _dtypes_of(node.checked_type) if node.is_typed else []
     return found if len(found) == count else ["float32"] * count
+
+
+def _dtypes_of(ty: Type) -> list[str]:
+    todo, found = [ty], []
+    while todo:
+        item = todo.pop()
+        if isinstance(item, TupleType):
+            todo += reversed(item.fields)
+        else:
+            found.append(str(getattr(item, "dtype", "float32")))
+    return found
 
 
 def flat_quantities(value: Any) -> tuple[Quantity, ...]:

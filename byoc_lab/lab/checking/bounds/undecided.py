@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.lab.checking.bounds.error import Error
+from byoc_lab.lab.checking.bounds.intervals import changes
 from byoc_lab.lab.checking.bounds.products import PRODUCTS, added_to
-from byoc_lab.lab.checking.bounds.propagation import changes
 from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, flat
 
 
@@ -60,7 +60,8 @@ def undecided(step: Step, value: Array, dtype: str) -> Any:
             x = step.args[0]
             window = step.attrs.get("pool_size")
             k = prod(window) if window else ceil(x.size / value.size)
-            free |= step.again(np.abs(x)) * k > largest
+            # Infinite elements, too: kernels with masks multiply what is outside by 0.
+            free |= ~(step.again(np.abs(x)) * k <= largest) & ~np.isnan(value)
     free |= _partial_sums_overflow(step, largest)
     jump = np.where(free, np.inf, np.where(small, 4 * smallest, 0.0))
     if step.op.name == "round":  # of ties LLVM's goes away from zero, oneDNN's to the even number

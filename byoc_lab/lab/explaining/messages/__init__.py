@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from byoc_lab.lab.explaining.messages import building, own, partitioning, programs, typing
+from byoc_lab.lab.explaining.messages import (
+    building,
+    own,
+    partitioning,
+    programs,
+    relax,
+    typing,
+)
 from byoc_lab.lab.explaining.messages.record import Message
 
 ALL: tuple[Message, ...] = (
-    *own.MESSAGES, *partitioning.MESSAGES, *building.MESSAGES, *programs.MESSAGES, *typing.MESSAGES
+    *relax.MESSAGES, *own.MESSAGES, *partitioning.MESSAGES, *building.MESSAGES,
+    *programs.MESSAGES, *typing.MESSAGES
 )  # fmt: skip
 """Every message that is known; of two that are in a text at one place, the first here counts."""
 

@@ -35,6 +35,10 @@ class LeftoverMultiply(LintRule):
     multiply stays and runs for every inference. A multiply on the result stays where FoldScaleAxis
     did not run, because it came too late or because the level of the context was below 3.
 
+    A scale that the network computes, such as the gate of squeeze-and-excitation, is moved into the
+    weight as well. That multiply is part of the network; where a region gets such a value from
+    outside, the finding is for information.
+
     ## What to do instead
     Bind the parameters before the pipeline runs (`relay.build_module.bind_params_by_name`, or the
     `params` of the importers and of `partition`), and run SimplifyInference, FoldConstant,
@@ -75,7 +79,8 @@ class LeftoverMultiply(LintRule):
             for other in operands:
                 weighed = _weighed(node, subject)
                 if isinstance(other, Var) and weighed is not None:
-                    yield self._weight(node, other, weighed, subject)
+                    say = self._weight if _has_shape_of(other, node) else self._scale
+                    yield say(node, other, weighed, subject)
                 elif isinstance(other, Call) and other.op_name in WEIGHTED:
                     yield self._result(node, other, subject)
 
@@ -92,6 +97,24 @@ class LeftoverMultiply(LintRule):
             subject,
         )
 
+    def _scale(self, node: Call, scale: Var, user: Call, subject: Subject) -> Finding:
+        which = f"%{scale.name_hint}"
+        to_do = f"bind {which} to a constant before the pipeline runs"
+        if is_external(subject.func):
+            to_do = (
+                f"if the value that @main passes for {which} is a parameter of the network, bind "
+                f"it to a constant before the pipeline runs; if it is computed, such as the gate "
+                f"of squeeze-and-excitation, the multiply is part of the network"
+            )
+        return self.finding(
+            f"the weight of {called(user)}, a constant, is multiplied by {which} in every run: "
+            f"FoldScaleAxis moved a scale into it that is no constant",
+            to_do,
+            node,
+            subject,
+            severity=Severity.INFO if is_external(subject.func) else None,
+        )
+
     def _result(self, node: Call, conv: Call, subject: Subject) -> Finding:
         make = partial(fold_then_annotate, compilers=compilers_in(subject.mod))
         title = "remove the annotations, run FoldScaleAxis at level 3, and annotate again"
@@ -104,6 +127,15 @@ class LeftoverMultiply(LintRule):
             others=[conv],
             proposals=[Proposal(title, make=make)] if subject.annotated else (),
         )
+
+
+def _has_shape_of(value: Var, product: Call) -> bool:
+    """Whether a factor is the weight that a scale is multiplied into, and not the scale: it has the
+    shape of the product. So is one of which the type is not known."""
+    if not (value.is_typed and product.is_typed):
+        return True
+    mine, whole = (getattr(e.checked_type, "shape", None) for e in (value, product))
+    return mine is None or mine == whole
 
 
 def _inside(node: Expr, subject: Subject) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -23,18 +24,22 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.op.contrib import get_pattern_table
 
 OPT_LEVEL = 3  # at which a pass runs again whose level was not recorded
+ERA = "0.16"  # what the passes of the last TVMs with Relay do
+_RAISED = re.compile(r"^\w*(?:Error|Exception)\b.*", re.MULTILINE)
 
 
 @dataclass(eq=False, repr=False)
 class RecordedStage(Stage):
     """A pass that a real TVM ran. It has no events: TVM reports none."""
 
-    def replayed(self, again: Pass | None = None) -> ReplayedTrace:
+    def replayed(self, again: Pass | None = None, era: str | None = None) -> ReplayedTrace:
         """This pass, run here on the module that TVM gave it: with events, and compared.
 
         again: the pass with its arguments. It is known without for a pass that needs none, for
             AnnotateTarget (the compilers in TVM's result), and for MergeComposite (the registered
             pattern tables of the composites in TVM's result).
+        era: "0.16" or "2020-01": the pass as it was then, if it has eras. Without it the pass is
+            that of byoc_lab, and a difference that comes from the era alone is called so.
 
         Raises UnparsedModuleError if the module is known as text only, UnknownNameError for a pass
         that byoc_lab does not have, PassError if its arguments cannot be known, and ArgumentError
@@ -44,7 +49,14 @@ class RecordedStage(Stage):
             raise ArgumentError(
                 f"replayed takes a pass, such as ConvertLayout({{...}}), found {again!r:.80}"
             )
-        given = again if again is not None else _pass_of(self)
+        ran = self._run(_pass_of(self, era) if again is None else again)
+        if again is None and era is None and ran.difference:
+            old = _pass_of(self, ERA)
+            if hasattr(old, "era") and self._run(old).same:
+                ran.title += f"; with era={ERA!r} it is the recorded one"
+        return ran
+
+    def _run(self, given: Pass) -> ReplayedTrace:
         level = OPT_LEVEL if self.opt_level is None else self.opt_level
         return ReplayedTrace(self, trace(self.before, given, opt_level=level))
 
@@ -75,10 +87,16 @@ class ReplayedTrace(Trace):
         if self.difference is not None:
             return _difference_text(self.difference)
         if self.recorded.after is None and ran.error is None:
-            return f"it gives a result here, and TVM raised {self.recorded.error}"
+            return f"it gives a result here, and TVM raised {_cause(self.recorded.error)}"
         if self.recorded.after is None:
-            return f"it fails here and in TVM, which raised {self.recorded.error}"
+            return f"it fails here and in TVM, which raised {_cause(self.recorded.error)}"
         return "it fails here, and TVM gave a result"
+
+
+def _cause(error: Exception | None) -> str:
+    """What an error says on one line: of TVM's, what follows the C++ stack."""
+    lines = _RAISED.findall(str(error))
+    return str(lines[-1] if lines else error).removesuffix(" : Function:")
 
 
 def _difference_text(found: Diff) -> str:
@@ -109,8 +127,8 @@ def _apart(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.abs(x - y).max(initial=0)) / largest if largest else 0.0
 
 
-def _pass_of(stage: Stage) -> Pass:
-    """The pass that a stage ran, as far as the recording tells."""
+def _pass_of(stage: Stage, era: str | None) -> Pass:
+    """The pass that a stage ran, as far as the recording tells; as it was in an earlier era."""
     before = set(_nodes(stage.before))
     made = [n for n in _nodes(stage.after) if n not in before] if stage.after is not None else []
     if stage.name == "AnnotateTarget":
@@ -118,14 +136,14 @@ def _pass_of(stage: Stage) -> Pass:
         targets = [name for name in compilers if name != "default"]
         if not targets:
             raise PassError(_unknown_arguments(stage, "AnnotateTarget(targets)"))
-        return AnnotateTarget(targets)
+        return AnnotateTarget(targets, era=era)
     if stage.name == "MergeComposite":
         names = (n.attrs.get("Composite", "") for n in made if isinstance(n, Function))
         tables = [get_pattern_table(t) for t in dict.fromkeys(_table_name(n) for n in names) if t]
         if not tables or None in tables:
             raise PassError(_unknown_arguments(stage, "MergeComposite(pattern_table)"))
         return MergeComposite([entry for table in tables for entry in table or ()])
-    return make_pass(stage.name)
+    return make_pass(stage.name, era)
 
 
 def _table_name(composite: object) -> str:

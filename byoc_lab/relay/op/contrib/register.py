@@ -30,6 +30,11 @@ def register_pattern_table(compiler: str, table: Table | None = None) -> Any:
     return register if table is None else register(table)
 
 
+def unregister_pattern_table(compiler: str) -> None:
+    """Forget the pattern table of `compiler`, if it has one."""
+    _TABLES.pop(compiler, None)
+
+
 def registered_table(compiler: str) -> Table | None:
     """The function that returns the pattern table of `compiler`, or None."""
     return _TABLES.get(compiler)

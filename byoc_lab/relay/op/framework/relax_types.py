@@ -117,16 +117,28 @@ def typed(expr: Any) -> Any:
     return relax.BlockBuilder.current().normalize(expr)
 
 
+def _held(expr: Any) -> Any:
+    held = getattr(expr, "value", None)
+    return held if held is not None else getattr(expr, "data", None)
+
+
+def is_constant(expr: Any) -> bool:
+    """Whether `constant_array` has the array of a Relax expression."""
+    return hasattr(_held(expr), "numpy")
+
+
 def constant_array(expr: Any, op: str, name: str) -> Any:
     """The NumPy array that a Relax constant holds.
 
     Raises BuildError for anything else: Relax needs this argument of `op` at compile time.
     """
-    held = getattr(expr, "value", None)
-    data = held if held is not None else getattr(expr, "data", None)
-    if data is None or not hasattr(data, "numpy"):
-        raise BuildError(f"{op}: {name} must be a constant for Relax, found {expr}")
-    return data.numpy()
+    if not is_constant(expr):
+        raise BuildError(
+            f"{op}: TVM compiles it with Relax, where {name} must be a constant, and here it is "
+            f"computed when the network runs. byoc_lab.evaluate(mod, inputs) runs the network "
+            f"without TVM; to build it, cut it in front of this operator"
+        )
+    return _held(expr).numpy()
 
 
 def constant_value(expr: Any, op: str, name: str) -> float:

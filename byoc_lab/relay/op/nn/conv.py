@@ -208,10 +208,13 @@ def plain_operands(
     return data.transpose(order).astype(inner, copy=False), w
 
 
+MAX_COLUMNS = 2**25  # elements of the matrix of all columns of a convolution
+
+
 def conv_reference(
     op: str, rank: int, attrs: AnyValue, data: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """One matrix product per kernel element; depthwise: one product per kernel element."""
+    """Matrix products; depthwise: one product per kernel element."""
     order, kernel_order, out_order = orders(op, attrs, rank)
     x, w = plain_operands(attrs, data, weight, order, kernel_order)
     n, c = x.shape[:2]
@@ -221,13 +224,63 @@ def conv_reference(
     o, per_group, *kernel = w.shape
     size = static_result(op, x.shape[2:], kernel, attrs)
     x = padded(x, pads_of(attrs.padding, rank), 0)
-    out = np.zeros((n, groups, o // groups, prod(size)), x.dtype)
-    for at, view in taps(x, kernel, attrs.strides, attrs.dilation, size):
-        block = view.reshape(n, groups, per_group, -1)
-        factor = last_axes(w, at).reshape(groups, o // groups, per_group)
-        out += block * factor if per_group == 1 else factor @ block
+    w = w.reshape(groups, o // groups, per_group, *kernel)
+    if per_group == 1:
+        out = np.zeros((n, groups, o // groups, prod(size)), x.dtype)
+        for at, view in taps(x, kernel, attrs.strides, attrs.dilation, size):
+            block = view.reshape(n, groups, 1, -1)
+            out += block * last_axes(w, at)
+    elif o < c and prod(attrs.strides) == 1 and prod(kernel) > 1:
+        out = _products_first(attrs, x, w, size)
+    else:
+        out = _columns_first(attrs, x, w, size)
     out = out.reshape(n, o, *size).transpose(np.argsort(out_order))
     return np.ascontiguousarray(out.astype(attrs.out_dtype or data.dtype, copy=False))
+
+
+def _products_first(
+    attrs: AnyValue, x: np.ndarray, w: np.ndarray, size: Sequence[int]
+) -> np.ndarray:
+    """All products of weights and data at once, and then their sums: for few output channels.
+
+    w: (groups, outputs, inputs, kernel axes).
+    """
+    groups, outputs, inputs, *kernel = w.shape
+    n, _, *around = x.shape
+    by_element = np.moveaxis(w.reshape(groups, outputs, inputs, -1), -1, 1)
+    factors = by_element.reshape(groups, -1, inputs)
+    made = (factors @ x.reshape(n, groups, inputs, -1)).reshape(
+        n, groups, prod(kernel), outputs, *around
+    )
+    out = np.zeros((n, groups, outputs, *size), x.dtype)
+    positions = enumerate(taps(made, kernel, attrs.strides, attrs.dilation, size))
+    for number, (_, view) in positions:
+        out += view[:, :, number]
+    return out
+
+
+def _columns_first(
+    attrs: AnyValue, x: np.ndarray, w: np.ndarray, size: Sequence[int]
+) -> np.ndarray:
+    """What each output multiplies as a column, and then one matrix product; or one for each kernel
+    element where the columns would be large. w: (groups, outputs, inputs, kernel axes)."""
+    groups, outputs, inputs, *kernel = w.shape
+    n, elements = x.shape[0], prod(kernel)
+    views = taps(x, kernel, attrs.strides, attrs.dilation, size)
+    if elements == 1:
+        ((at, view),) = views
+        return last_axes(w, at) @ view.reshape(n, groups, inputs, -1)
+    if elements * x.shape[0] * x.shape[1] * prod(size) > MAX_COLUMNS:
+        out = np.zeros((n, groups, outputs, prod(size)), x.dtype)
+        for at, view in views:
+            out += last_axes(w, at) @ view.reshape(n, groups, inputs, -1)
+        return out
+    columns = np.empty((n, groups, elements, inputs, *size), x.dtype)
+    for number, (_, view) in enumerate(views):
+        columns[:, :, number] = view.reshape(n, groups, inputs, *size)
+    by_element = np.moveaxis(w.reshape(groups, outputs, inputs, -1), -1, 2)
+    factors = by_element.reshape(groups, outputs, -1)
+    return factors @ columns.reshape(n, groups, elements * inputs, -1)
 
 
 def without_group_axis(

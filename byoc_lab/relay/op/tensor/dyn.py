@@ -14,7 +14,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.errors import TypeInferenceError
+from byoc_lab.errors import BuildError, TypeInferenceError
 from byoc_lab.relay.ir.attrs import Attr, Attrs, AttrsType, integer, integers
 from byoc_lab.relay.ir.dims import Any, Dim, Unknown
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, const
@@ -30,7 +30,13 @@ from byoc_lab.relay.op.framework.relations import (
     need_rank,
     tensors,
 )
-from byoc_lab.relay.op.framework.relax_types import constant_array
+from byoc_lab.relay.op.framework.relax_types import (
+    constant_array,
+    constant_of,
+    is_constant,
+    rank_of,
+    shape_of,
+)
 from byoc_lab.relay.op.framework.windows import SPATIAL
 
 # Fusion patterns that differ from those of the static operators.
@@ -52,12 +58,14 @@ def _dynamic(
     result: Shape,
     empty: Mapping[str, AnyValue] | None = None,
     attrs: AttrsType | None = None,
+    at_run_time: Callable[..., AnyValue] | None = None,
 ) -> Op:
     """Define dyn.<name>.
 
     given: the arguments that are attributes of the static operator, and their ranks.
     result(attrs, *types): the type of the result for complete argument types.
     empty: the values that TVM gives the attributes of the same names.
+    at_run_time: the Relax translation with arguments that are no constants, where Relax has one.
     """
     op, static = f"dyn.{name}", Op.get(name).definition
     names = inputs.split()
@@ -91,6 +99,8 @@ def _dynamic(
         return static.reference(_attributes(op, attrs, arrays), *stay)
 
     def relax(R: AnyValue, attrs: AnyValue, *args: AnyValue) -> AnyValue:
+        if at_run_time is not None and not all(map(is_constant, args[1:])):
+            return at_run_time(R, attrs, *args)
         stay, arrays = split(args, constant_array)
         assert static.relax is not None
         return static.relax(R, _attributes(op, attrs, arrays), *stay)
@@ -216,6 +226,42 @@ def _sliced(attrs: AnyValue, data: TensorType, begin: TensorType, *rest: TensorT
     return TensorType((*[Any()] * count, *data.shape[count:]), data.dtype)
 
 
+def _slice_at_run_time(
+    R: AnyValue, attrs: AnyValue, x: AnyValue, begin: AnyValue, end: AnyValue, strides: AnyValue
+) -> AnyValue:
+    """The slice of bounds that are computed, by the rules of the static operator."""
+    op = "dyn.strided_slice"
+    steps = constant_array(strides, op, "strides").astype(np.int64)
+    if (steps < 1).any():
+        raise BuildError(
+            f"{op}: with a begin or end that is computed, the strides must be positive for Relax, "
+            f"found {steps.tolist()}"
+        )
+    rank = rank_of(x)
+    lengths = R.shape_to_tensor(R.shape_of(x))
+    zeros, ones = np.zeros(rank, np.int64), np.ones(rank, np.int64)
+
+    def padded(given: AnyValue, rest: AnyValue) -> AnyValue:
+        """One number for each axis."""
+        count = shape_of(given)[0]
+        wide = R.astype(given, "int64")
+        if count == rank:
+            return wide
+        return R.concat([wide, R.strided_slice(rest, [0], [count], [rank], [1])], axis=0)
+
+    def limited(at: AnyValue) -> AnyValue:
+        counted = R.where(R.less(at, constant_of(zeros)), R.add(at, lengths), at)
+        return R.minimum(R.maximum(counted, constant_of(zeros)), lengths)
+
+    first, last = limited(padded(begin, constant_of(zeros))), padded(end, lengths)
+    if attrs is not None and attrs.get("slice_mode") == "size":
+        last = R.where(R.less(last, constant_of(zeros)), lengths, R.add(first, last))
+        steps = ones
+    last = R.maximum(limited(last), first)
+    whole = np.concatenate([steps, ones[len(steps) :]]) if len(steps) > 1 else ones * steps
+    return R.dynamic_strided_slice(x, first, last, constant_of(whole))
+
+
 def _one_hot(attrs: AnyValue, indices: TensorType, *rest: TensorType) -> TensorType:
     at = axis_of("dyn.one_hot", attrs.axis, len(indices.shape) + 1)
     return TensorType((*indices.shape[:at], Any(), *indices.shape[at:]), attrs.dtype)
@@ -291,6 +337,7 @@ _dynamic(
     {"begin": 1, "end": 1, "strides": 1},
     _sliced,
     {"begin": None, "end": None, "strides": None},
+    at_run_time=_slice_at_run_time,
 )
 
 WITH_STATIC_FORM = frozenset(DYNAMIC) - {"dyn.expand_dims"}

@@ -50,6 +50,7 @@ _CPU = (1, 0)
 _MAX_DEPTH = 64
 _MAX_PARTS = 1_000_000  # of a value, each counted as often as it is printed
 _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # UTF-8 has no code for half of a pair
 # The exceptions that reading JSON of an unexpected structure may raise.
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
@@ -137,6 +138,10 @@ def read_metadata(
         raise source.error(f"the metadata section cannot be read: {what}", begin) from None
 
 
+class UnknownEntryError(ValueError):
+    """An entry has a type that byoc_lab does not know."""
+
+
 class GraphReader:
     """Creates the values of the nodes of one graph; any fault in it raises ValueError."""
 
@@ -216,7 +221,7 @@ class GraphReader:
             schema = ATTRS_TYPES[key]
             known = {n: str(v) for n, v in attrs.items() if n in schema.by_name}
             return schema.make({n: self.field(schema, n, v) for n, v in known.items()})
-        raise ValueError(f"entries of type {key!r} have no meaning here")
+        raise UnknownEntryError(f"entries of type {key!r} have no meaning here")
 
     def array(self, index: Any) -> np.ndarray:
         """The array of that index in the section's separate list of arrays."""
@@ -284,7 +289,8 @@ class NodeGraphWriter:
             "b64ndarrays": self.arrays,
             "attrs": {"tvm_version": "0.16.0"},
         }
-        return _ESCAPE.sub(_raw, json.dumps(graph, indent=2, ensure_ascii=False))
+        written = _ESCAPE.sub(_raw, json.dumps(graph, indent=2, ensure_ascii=False))
+        return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
 
     def reserve(self, node: dict[str, Any]) -> int:
         """The index of a new node; the nodes that it refers to come after it."""

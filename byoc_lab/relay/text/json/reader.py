@@ -22,8 +22,14 @@ from byoc_lab.relay.ir.dims import symbol
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.ir.span import SequentialSpan, SourceName, Span
-from byoc_lab.relay.text.json.metadata import UNREADABLE, GraphReader, MetaTable
+from byoc_lab.relay.text.json.metadata import (
+    UNREADABLE,
+    GraphReader,
+    MetaTable,
+    UnknownEntryError,
+)
 from byoc_lab.relay.text.json.object_fields import is_object
+from byoc_lab.relay.text.parser_meta import ElidedAttrs
 
 Fields = dict[str, Any]
 
@@ -49,10 +55,13 @@ def read_nodes(text: str, arrays: Sequence[NDArray]) -> tuple[Any, ...]:
 
 
 def read_table(graph: Any, arrays: Sequence[NDArray]) -> MetaTable:
-    """The entries of a metadata section by type, with these arrays in place of its own. Raises
-    ParseError."""
+    """The entries of a metadata section by type, with these arrays in place of its own. An entry of
+    a type that byoc_lab does not know, such as a Target, is elided.
+
+    Raises ParseError.
+    """
     try:
-        return _SeparateArrays(graph, arrays).table()
+        return _RecordedTable(graph, arrays).table()
     except UNREADABLE as error:
         raise ParseError(f"the metadata cannot be read: {error!r}", "metadata", 1, 1) from error
 
@@ -166,6 +175,18 @@ class _SeparateArrays(_NodeReader):
         if not 0 <= number < len(self.separate):
             raise ValueError(f"array {index} does not exist")
         return self.separate[number]
+
+
+class _RecordedTable(_SeparateArrays):
+    """Reads a metadata section of which some entries may be unknown here."""
+
+    def entry(self, key: str, index: Any) -> Any:
+        try:
+            return super().entry(key, index)
+        except UnknownEntryError:
+            if key in ATTRS_TYPES:  # some part of it is unknown, such as the Target of a device
+                return ElidedAttrs(attrs_type(key), dict(attrs_type(key).make()))
+            return DictAttrs({"type_key": key}, elided=True)
 
 
 def _kind(key: str) -> str:

@@ -105,6 +105,10 @@ COMPUTE = {
     "concat": lambda *xs, axis: Bounded(
         np.concatenate([x.value for x in xs], axis), np.concatenate([x.error for x in xs], axis)
     ),
+    "slice": lambda x, axis, begin, length, step: Bounded(
+        x.value.take(range(begin, begin + length * step, step), axis),
+        x.error.take(range(begin, begin + length * step, step), axis),
+    ),
     "sum": lambda *xs: functools.reduce(ref.add, xs),
     "transpose": lambda x, axes: Bounded(x.value.transpose(axes), x.error.transpose(axes)),
     "dense": ref.dense,

@@ -144,6 +144,10 @@ MIXING = {
     "softmax": (lambda n, x: n.op("softmax", [x], axis=0), "softmax_0.* works along the batch"),
     "reduce": (lambda n, x: n.op("reduce", [x], alg="sum", axis=-2), "works along the batch"),
     "concat": (lambda n, x: n.op("concat", [x, x], axis=0), "works along the batch"),
+    "slice": (
+        lambda n, x: n.op("slice", [x], axis=0, begin=1, length=1, step=1),
+        "works along the batch",
+    ),
     "transpose": (lambda n, x: n.op("transpose", [x], axes=(1, 0)), "transpose_0"),
     "reshape": (lambda n, x: n.op("reshape", [x], shape=(5, 2)), "its result has no batch"),
     "flat": (lambda n, x: n.op("reshape", [x], shape=(1, 10)), "its result has no batch"),

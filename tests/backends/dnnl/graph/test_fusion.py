@@ -89,6 +89,12 @@ HEADS: dict[str, Head] = {
     "reduce": Head((2, C, 5, 1), (IMAGE,), {"alg": "mean", "axis": 3}),
     "sum": Head(IMAGE, (IMAGE, IMAGE), {}, ()),
     "concat": Head(IMAGE, (IMAGE,), {"axis": 0}, ()),
+    "slice": Head(
+        IMAGE,
+        ((*IMAGE[:3], 2 * IMAGE[3]),),
+        {"axis": 3, "begin": 1, "length": IMAGE[3], "step": 2},
+        (),
+    ),
 }
 
 

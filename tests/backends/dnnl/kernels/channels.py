@@ -204,6 +204,11 @@ def joined(make: Maker, count: int) -> Iterator[Case]:
     yield Case([parts], {"axis": 1})
 
 
+def sliced(make: Maker, count: int) -> Iterator[Case]:
+    attrs = {"axis": 1, "begin": count - 1, "step": -2, "length": (count + 1) // 2}
+    yield Case([make.array(2, count, 3, 4)], attrs)
+
+
 def resized(make: Maker, count: int) -> Iterator[Case]:
     for alg in ("nearest", "linear"):
         yield Case([make.array(1, count, 4, 5), [8, 7]], {"alg": alg})
@@ -274,6 +279,7 @@ CASES: dict[str, Cases] = {
     "multiply": pairs(named=False),
     "sum": terms,
     "concatenate": joined,
+    "strided_slice": sliced,
     "transpose": moves,
     "reorder": relaid,
     "quantize": quantize,

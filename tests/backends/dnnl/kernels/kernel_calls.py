@@ -205,6 +205,16 @@ CALLS: dict[str, Call] = {
         shapes={"data1": [(), (3,), (2, 4), (2, 3, 1)]},
         values={"axis": AXIS},
     ),
+    "strided_slice": Call(
+        {"data": tensor(4, 3)},
+        {"length": 2},
+        values={
+            "axis": AXIS,
+            "begin": [-1, 3, 4, 2**62, 0.5, "1", None],
+            "length": [0, -1, 5, 2**62, 1.5, "2", None],
+            "step": [4, -1, 2**62, 0.5, "1", None],
+        },
+    ),
     "transpose": Call(
         {"data": tensor(2, 3)},
         {"axes": (1, 0)},

@@ -265,6 +265,21 @@ def concatenate(data: list[Bounded], *, axis: int) -> Bounded:
     )
 
 
+def strided_slice_cases(d: Draw) -> Case:
+    shape = d.shape(1)
+    axis = d.int(0, len(shape) - 1)
+    size = shape[axis]
+    begin, step = d.int(0, size - 1), d.one_of(1, 2, 3, -1, -2)
+    most = (size - 1 - begin) // step + 1 if step > 0 else begin // -step + 1
+    attrs = {"axis": axis - d.one_of(0, len(shape)), "begin": begin, "step": step}
+    return Case([d.array(*shape)], {**attrs, "length": d.int(1, most)})
+
+
+def strided_slice(data: Bounded, *, axis: int, begin: int, length: int, step: int) -> Bounded:
+    at = [begin + n * step for n in range(length)]
+    return Bounded(data.value.take(at, axis), data.error.take(at, axis))
+
+
 def transpose_cases(d: Draw) -> Case:
     data = d.array(*d.shape())
     return Case([data, d.draw(st.permutations(range(data.ndim)))])
@@ -340,6 +355,7 @@ KERNELS: dict[str, Kernel] = {
     "multiply": Kernel(lambda d: Case(pair(d)), ref.multiply),
     "sum": Kernel(terms, lambda *data: functools.reduce(ref.add, data)),
     "concatenate": Kernel(concatenate_cases, concatenate),
+    "strided_slice": Kernel(strided_slice_cases, strided_slice, ALL),
     "transpose": Kernel(transpose_cases, transpose, ALL),
     "reorder": Kernel(reorder_cases, reorder, ALL),
     "quantize": Kernel(quantized_numbers.quantize_cases, quantized_numbers.quantize, ("float32",)),

@@ -197,6 +197,9 @@ KERNELS: dict[str, Computed] = {
     "multiply": torch.mul,
     "sum": lambda *data: sum(data),
     "concatenate": lambda data, axis: torch.cat(data, axis),
+    "strided_slice": lambda data, axis, begin, length, step: data.index_select(
+        axis, begin + step * torch.arange(length)
+    ),
     "transpose": torch.permute,
     "dequantize": dequantize,
 }

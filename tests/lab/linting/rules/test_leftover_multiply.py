@@ -2,9 +2,46 @@
 
 from __future__ import annotations
 
+import pytest
+
+from byoc_lab import lint, relay
+from byoc_lab.lab.linting import Severity
 from byoc_lab.lab.linting.rules.leftover_multiply import LeftoverMultiply
 from tests.lab.linting.samples import RuleChecks
 
 
 class TestLeftoverMultiply(RuleChecks):
     rule = LeftoverMultiply
+
+
+REGION = """#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 2, 4, 4), float32], %g: Tensor[{given}, float32]) {{
+  @dnnl_0(%x, %g)
+}}
+def @dnnl_0(%i0: Tensor[(1, 2, 4, 4), float32], %i1: Tensor[{given}, float32], Compiler="dnnl",
+    Primitive=1, global_symbol="dnnl_0") -> Tensor[(1, 3, 4, 4), float32] {{
+  %0 = multiply(%i1, meta[relay.Constant][0] /* ty=Tensor[{constant}, float32] */);
+  nn.conv2d(%i0, %0, padding=[0, 0, 0, 0], channels=3, kernel_size=[1, 1])
+}}
+"""
+
+
+def findings(given: str, constant: str) -> list:
+    text = REGION.format(given=given, constant=constant)
+    return lint(relay.parse(text)).by_code("BYL025")
+
+
+@pytest.mark.filterwarnings("ignore::byoc_lab.errors.ElidedMetadataWarning")
+def test_a_scale_that_comes_from_outside_may_be_computed() -> None:
+    """As the gate of squeeze-and-excitation, that FoldScaleAxis moved into a constant weight."""
+    (finding,) = findings(given="(2, 1, 1)", constant="(3, 2, 1, 1)")
+    assert finding.severity is Severity.INFO
+    assert "the weight of nn.conv2d, a constant, is multiplied by %i1" in finding.message
+    assert "if it is computed" in finding.what_to_do
+
+
+@pytest.mark.filterwarnings("ignore::byoc_lab.errors.ElidedMetadataWarning")
+def test_a_weight_that_comes_from_outside_is_to_be_bound() -> None:
+    (finding,) = findings(given="(3, 2, 1, 1)", constant="(3, 1, 1, 1)")
+    assert finding.severity is Severity.WARNING
+    assert finding.what_to_do.startswith("bind the value that @main passes for %i1")

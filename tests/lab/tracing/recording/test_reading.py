@@ -1,66 +1,48 @@
-"""Recordings of a real TVM, read as traces; the file that makes them."""
+"""Recordings of a real TVM, read as traces."""
 
 from __future__ import annotations
 
-import ast
-import json
-import subprocess
+import copy
+import pickle
 from pathlib import Path
 
 import pytest
 
-from byoc_lab import load_trace
-from byoc_lab.errors import RecordedError, TraceFileError
-from byoc_lab.lab.tracing.recording import recorder_source
-
-ORACLE = Path(__file__).parents[4] / ".oracle-venv" / "bin" / "python"
-HEAD = {"format": "byoc_lab recording", "version": 2, "tvm": "0.16", "python": "3.10"}
-TEXT = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) { exp(%x) }'
-SCRIPT = """
-import sys
-import tvm, tvm_recorder
-from tvm import relay
-from tvm.relay import transform as T
-
-@tvm.ir.register_op_attr("nn.relu", "target.toy")
-def supported(expr):
-    return True
-
-def fail(mod, context):
-    raise RuntimeError("the pass aborts")
-
-x = relay.var("x", shape=(1, 8))
-mod = tvm.IRModule.from_expr(relay.Function([x], relay.exp(relay.nn.relu(x))))
-passes = [T.InferType(), T.AnnotateTarget("toy"), T.MergeCompilerRegions(), T.PartitionGraph()]
-passes.append(tvm.transform.module_pass(fail, opt_level=0, name="Aborts"))
-with tvm_recorder.Recorder("passes.jsonl") as recorder:
-    with tvm.transform.PassContext(opt_level=3, **recorder.options()):
-        tvm.transform.Sequential(passes)(mod)
-"""
+from byoc_lab import fix, lint, load_trace
+from byoc_lab.errors import (
+    DiffError,
+    RecordedError,
+    StageIndexError,
+    TraceFileError,
+    UnparsedModuleError,
+)
+from byoc_lab.lab.tracing.recording import RecordedStage
+from byoc_lab.lab.view.states import state_of
+from byoc_lab.lab.view.text import stage_text
+from byoc_lab.relay.ir.unparsed import UnparsedModule
+from tests.lab.tracing.recording.lines import FOREIGN, HEAD, OTHER, TEXT, begin, end, ran, write
 
 
-def write(path: Path, *lines: object) -> Path:
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return path
-
-
-def begin(name: str, text: str = TEXT) -> dict[str, object]:
-    return {"event": "begin", "pass": name, "time": 1.0, "module": text}
-
-
-def end(name: str) -> dict[str, object]:
-    return {"event": "end", "pass": name, "time": 3.5, "same": True}
-
-
-def test_the_recorder_is_python_3_6() -> None:
-    ast.parse(recorder_source(), feature_version=(3, 6))
-
-
-def test_a_pass_inside_a_pass_is_part_of_it(tmp_path: Path) -> None:
+def test_a_pass_inside_a_pass_is_nested_in_it(tmp_path: Path) -> None:
     lines = [begin("sequential"), begin("Outer"), begin("InferType"), end("InferType")]
     lines += [end("Outer"), end("sequential")]
-    (stage,) = load_trace(write(tmp_path / "r", HEAD, *lines)).stages
+    trace = load_trace(write(tmp_path / "r", HEAD, *lines))
+    (stage,) = trace.stages
     assert (stage.name, stage.seconds, stage.changed) == ("Outer", 2.5, False)
+    (inner,) = stage.inside()
+    assert (inner.name, inner.nested) == ("InferType", ())
+    assert "(inside it ran InferType)" in stage_text(trace, 0)
+    assert state_of(trace)["stages"][0]["summary"] == "inside it ran InferType"
+    with pytest.raises(StageIndexError, match="no passes were recorded inside InferType"):
+        inner.inside()
+
+
+def test_versions_are_kept_and_shown(tmp_path: Path) -> None:
+    trace = load_trace(write(tmp_path / "r.jsonl", HEAD, begin("A"), end("A")))
+    saved = load_trace(trace.save(tmp_path / "saved"))
+    for found in (trace, saved, copy.copy(trace), pickle.loads(pickle.dumps(trace))):
+        assert found.versions == {"tvm": "0.16", "python": "3.10"}
+        assert str(found).startswith("r.jsonl, recorded by TVM 0.16: 1 stage")
 
 
 @pytest.mark.parametrize(
@@ -68,8 +50,11 @@ def test_a_pass_inside_a_pass_is_part_of_it(tmp_path: Path) -> None:
     [
         ([HEAD], "has no pass"),
         ([{**HEAD, "version": 1}], "of version 1"),
-        ([HEAD, begin("A", "def @main( {"), end("A")], "at pass A does not parse"),
         ([HEAD, end("A")], "damaged recording"),
+        ([HEAD, begin("A", None)], "same as the one before, and there is none"),
+        ([HEAD, {**begin("A"), "module": 3}], "must be a text"),
+        ([HEAD, begin("A", metadata={"b64ndarrays": ["k"]}), end("A")], "'k' was not recorded"),
+        ([HEAD, {"event": "array", "key": "k", "data": "?"}], "damaged"),
         ([HEAD, 7], "damaged recording"),
     ],
 )
@@ -78,18 +63,98 @@ def test_what_cannot_be_read(tmp_path: Path, lines: list[object], message: str) 
         load_trace(write(tmp_path / "r", *lines))
 
 
-@pytest.mark.oracle
-@pytest.mark.skipif(not ORACLE.exists(), reason="the oracle is not installed")
-def test_passes_of_a_real_tvm(tmp_path: Path) -> None:
-    (tmp_path / "tvm_recorder.py").write_text(recorder_source(), encoding="utf-8")
-    (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
-    ran = subprocess.run(
-        [str(ORACLE), "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+def test_a_damaged_line_is_an_error_and_one_that_was_cut_off_is_not(tmp_path: Path) -> None:
+    path = write(tmp_path / "r", HEAD, begin("A"), end("A"), begin("B", None))
+    path.write_text(path.read_text() + '{"event": "en')
+    trace = load_trace(path)
+    assert [s.name for s in trace] == ["A", "B"]
+    assert isinstance(trace.error, RecordedError) and trace["B"].error is trace.error
+    assert "ends inside pass B" in str(trace)
+    path.write_text(path.read_text() + "\n")
+    with pytest.raises(TraceFileError, match="damaged recording"):
+        load_trace(path)
+
+
+def test_an_error_belongs_to_each_pass_that_it_ended(tmp_path: Path) -> None:
+    error = {"event": "error", "type": "TVMError", "message": "no"}
+    lines = [begin("sequential"), begin("Outer"), begin("Inner"), error]
+    trace = load_trace(write(tmp_path / "r", HEAD, *lines))
+    (stage,) = trace.stages
+    assert str(stage.error) == "TVMError: no" and stage.after is None
+    assert stage.inside()["Inner"].error is stage.error is trace.error
+    again = load_trace(write(tmp_path / "r", HEAD, *lines, begin("B"), end("B")))
+    assert [s.name for s in again] == ["Outer", "B"] and again.error is None
+
+
+def test_a_text_that_does_not_parse_is_shown_and_compared(tmp_path: Path) -> None:
+    lines = [begin("A"), end("A", FOREIGN), begin("B", None), end("B", f"{FOREIGN} # b")]
+    lines += [begin("C", None), end("C", TEXT)]
+    trace = load_trace(write(tmp_path / "r", HEAD, *lines))
+    assert [s.changed for s in trace] == [True, True, True]
+    text = str(trace)
+    assert "this module is shown as text and was not examined: byoc_lab cannot parse it" in text
+    assert "+ @T.prim_func" in stage_text(trace, 0) and "- @T.prim_func" in stage_text(trace, 2)
+    assert trace["B"].diff().summary == "1 line of the text changed"
+    assert "+     T.evaluate(0) # b" in stage_text(trace, 1)
+    shown = state_of(trace)["modules"][1]
+    assert ["@T.prim_func", None] in shown["lines"] and "cannot parse it" in shown["graph_note"]
+    assert trace.save_html(tmp_path / "r.html").stat().st_size > 1000
+    saved = load_trace(trace.save(tmp_path / "saved"))
+    assert str(saved) == text
+    assert str(pickle.loads(pickle.dumps(trace))) == text
+
+
+def test_what_needs_the_functions_of_a_text_says_why_there_are_none(tmp_path: Path) -> None:
+    lines = [begin("A", FOREIGN), end("A", TEXT)]
+    trace = load_trace(write(tmp_path / "r", HEAD, *lines))
+    mod = trace.initial
+    assert isinstance(mod, UnparsedModule) and str(mod).startswith("# from tvm.script")
+    for use in (fix, len, list, lambda m: m["main"], lambda m: trace[0].replayed()):
+        with pytest.raises(UnparsedModuleError, match=r"text only.*cannot parse it"):
+            use(mod)
+    (finding,) = lint(mod)
+    assert finding.code == "BYT002" and "cannot parse it" in finding.message
+    with pytest.raises(DiffError, match="cannot be applied"):
+        trace[0].diff().apply(mod)
+
+
+def test_what_tvm_cannot_print_has_a_stage(tmp_path: Path) -> None:
+    lines = [begin("A"), {"event": "end", "pass": "A", "time": 2.0, "unprintable": "TVMError: no"}]
+    trace = load_trace(write(tmp_path / "r", HEAD, *lines))
+    assert "TVM could not print it (TVMError: no)" in str(trace)
+
+
+def test_a_module_without_types_is_read_without_them(tmp_path: Path) -> None:
+    text = "def @main(%x: Tensor[(2), float32]) { add(%x, %x, %x) }"
+    bad = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) { reshape(%x, newshape=[7]) }'
+    trace = load_trace(write(tmp_path / "r", HEAD, begin("A", bad), end("A", text)))
+    mod = trace.initial
+    assert "reshape" in mod.astext() and "types cannot be inferred" in mod.notes[0]
+    assert "reshape" in stage_text(trace, 0)
+
+
+def test_stages_are_recorded_ones_after_saving_too(tmp_path: Path) -> None:
+    context = {"event": "context", "opt_level": 1}
+    trace = load_trace(write(tmp_path / "r", HEAD, context, begin("A"), *ran("B"), end("A", OTHER)))
+    saved = load_trace(trace.save(tmp_path / "saved"))
+    for found in (trace, saved):
+        (stage,) = found.stages
+        assert isinstance(stage, RecordedStage) and stage.opt_level == 1
+        assert isinstance(stage.inside()["B"], RecordedStage)
+
+
+def test_an_entry_of_unknown_type_leaves_the_module_readable(tmp_path: Path) -> None:
+    """As the Target in the attributes of what relay.build lowers."""
+    text = TEXT.replace(
+        "(%x: Tensor[(2), float32])", "(%x: Tensor[(2), float32], t=meta[Target][0])"
     )
-    assert "the pass aborts" in ran.stderr
-    trace = load_trace(tmp_path / "passes.jsonl")
-    names = [stage.name for stage in trace.stages]
-    assert names[:3] == ["InferType", "AnnotateTarget", "MergeCompilerRegions"]
-    assert names[-1] == "Aborts" and isinstance(trace.error, RecordedError)
-    assert trace["AnnotateTarget"].changed and "compiler_begin" in str(trace.stages[1].after)
-    assert 'Compiler="toy"' in str(trace.stages[-1].before)
+    nodes = [
+        {"type_key": ""},
+        {"type_key": "Map", "keys": ["Target"], "data": [2]},
+        {"type_key": "Array", "data": [3]},
+        {"type_key": "Target", "attrs": {"kind": "0"}},
+    ]
+    graph = {"root": 1, "nodes": nodes, "b64ndarrays": []}
+    trace = load_trace(write(tmp_path / "r", HEAD, begin("A", text, metadata=graph), end("A")))
+    assert "exp(%x)" in str(trace.initial) and not trace.findings
+    assert trace.initial.notes == ["values of Target in its metadata are not known here"]

@@ -1,0 +1,86 @@
+"""Runs a call in a process of its own, so that a crash in it is an error here."""
+
+from __future__ import annotations
+
+import faulthandler
+import multiprocessing
+import signal
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from byoc_lab.errors import ArgumentError, RegionError
+
+TIME_LIMIT = 60.0
+"""Seconds for one call, unless told otherwise."""
+
+FAULTS = ("SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL", "SIGBUS")
+Call = Callable[[], Any]
+
+
+def checked_limit(time_limit: float, isolated: bool = True) -> float:
+    """The seconds for one call. Raises ArgumentError for no number above 0, and for what is to be
+    isolated where processes cannot be forked."""
+    if not isinstance(time_limit, (int, float)) or not time_limit > 0:
+        raise ArgumentError(f"time_limit must be seconds above 0, found {time_limit!r}")
+    if isolated and "fork" not in multiprocessing.get_all_start_methods():
+        raise ArgumentError(
+            "isolated=True needs an operating system that can fork a process (Linux); "
+            "isolated=False runs the function in this process"
+        )
+    return time_limit
+
+
+def in_this_process(symbol: str, call: Call) -> Any:
+    """The result of a call of a region's function. Raises RegionError for what it raises."""
+    try:
+        return call()
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        raise RegionError(
+            f"region @{symbol}: its function failed at {last.filename}:{last.lineno}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def in_child(symbol: str, call: Call, time_limit: float) -> Any:
+    """The result of a call in a process forked for it. Raises RegionError when that raises, dies
+    or takes longer than `time_limit` seconds."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_answer, args=(sender, symbol, call), daemon=True)
+    child.start()
+    sender.close()
+    try:
+        if not receiver.poll(time_limit):
+            raise RegionError(
+                f"region @{symbol}: its function did not end within {time_limit:g} s (an endless "
+                f"loop?); time_limit= allows more"
+            )
+        result, message = receiver.recv()
+    except EOFError:
+        child.join()
+        raise RegionError(f"region @{symbol}: {_death(child.exitcode)}") from None
+    finally:
+        child.kill()
+        child.join()
+        receiver.close()
+    if message is not None:
+        raise RegionError(message)
+    return result
+
+
+def _answer(sender: Any, symbol: str, call: Call) -> None:
+    faulthandler.disable()
+    for fault in FAULTS:  # a crash ends the process, without the stack that TVM's handler prints
+        signal.signal(signal.Signals[fault], signal.SIG_DFL)
+    try:
+        sender.send((in_this_process(symbol, call), None))
+    except RegionError as error:
+        sender.send((None, str(error)))
+
+
+def _death(code: int | None) -> str:
+    if code is not None and code < 0:
+        return f"its function crashed its process ({signal.Signals(-code).name}); see its kernel"
+    return f"its function ended its process (exit status {code}) and returned nothing"

@@ -1,0 +1,203 @@
+"""C and C++ sources as one library that TVM-FFI loads, built by the system's compiler."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import BuildError
+from byoc_lab.run.symbols import checked_symbol, is_symbol
+
+COMPILERS = ("cc", "gcc", "clang")
+FLAGS = ("-O2", "-shared", "-fPIC", "-Wl,--no-undefined")
+HEADERS = Path(__file__).parent
+"""The folder of `tensor_argument.h`, to name in `includes`."""
+OBJECT_FLAGS = ("-O2", "-c", "-fPIC")
+DATA_ALIGNMENT = 64  # bytes: a cache line, and the longest vector
+NO_DATA: Mapping[str, np.ndarray] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """A text to compile, and what its file's name ends in."""
+
+    text: str
+    suffix: str
+
+
+@dataclass(frozen=True)
+class C(SourceText):
+    """A text in C."""
+
+    suffix: str = ".c"
+
+
+@dataclass(frozen=True)
+class Cpp(SourceText):
+    """A text in C++."""
+
+    suffix: str = ".cc"
+
+
+def c_library(
+    symbol: str,
+    sources: Sequence[SourceText],
+    flags: Sequence[str] = (),
+    includes: Sequence[Path] = (),
+    data: Mapping[str, np.ndarray] = NO_DATA,
+) -> Any:
+    """The TVM-FFI module of a region's sources.
+
+    flags: further flags, before the files. includes: folders of headers; TVM-FFI's and DLPack's are
+        there. data: arrays by the names under which the sources declare them, such as
+        `extern const float weight[64];`. They are put into the library as they are, row-major and
+        aligned to 64 bytes: no text is made of them, and the compiler does not see them. Their
+        names are those of the whole library that a region is exported into, so they begin with
+        the symbol, or the declaration gives the name: `extern const float w[64] __asm__("r0_w");`.
+
+    The files have names of their own ("source_0.c"), in a temporary folder.
+
+    Raises BuildError for a symbol or a name of data that is no identifier of C, for data without a
+    plain dtype, when no compiler is found, with the compiler's message when it fails, and when the
+    temporary folder is on a file system that allows no execution.
+    """
+    checked_symbol(symbol)
+    import tvm_ffi
+
+    with tempfile.TemporaryDirectory(prefix="byoc_lab_") as folder:
+        target = Path(folder) / "region.so"
+        paths = _written(symbol, sources, data, Path(folder))
+        runtime = [] if not any(isinstance(source, Cpp) for source in sources) else ["-lstdc++"]
+        options = [*FLAGS, *flags, *_included(includes), *map(str, paths), "-o", str(target)]
+        _compile(symbol, [*options, *linked(), *runtime])
+        try:
+            return tvm_ffi.load_module(str(target))  # the file may go: the library stays mapped
+        except (RuntimeError, OSError) as error:
+            raise BuildError(
+                f"region @{symbol} was compiled, and its library cannot be loaded: {error}. If "
+                f"{tempfile.gettempdir()} is mounted without permission to execute (noexec), name "
+                f"another folder in the environment variable TMPDIR"
+            ) from error
+
+
+def c_objects(
+    symbol: str,
+    sources: Sequence[SourceText],
+    folder: Path,
+    flags: Sequence[str] = (),
+    includes: Sequence[Path] = (),
+    data: Mapping[str, np.ndarray] = NO_DATA,
+) -> list[Path]:
+    """A region's sources as object files in `folder`, to be linked with `linked()`.
+
+    The arguments and errors are those of `c_library`.
+    """
+    checked_symbol(symbol)
+    made = []
+    for path in _written(symbol, sources, data, folder):
+        made.append(path.with_suffix(".o"))
+        options = [*OBJECT_FLAGS, *flags, *_included(includes), str(path), "-o", str(made[-1])]
+        _compile(symbol, options)
+    return made
+
+
+def linked() -> list[str]:
+    """What a library of such code is linked with: TVM-FFI, found where it is now, and C's own."""
+    from tvm_ffi import libinfo
+
+    library = Path(libinfo.find_libtvm_ffi())
+    return [str(library), f"-Wl,-rpath,{library.parent}", "-lm"]
+
+
+def _written(
+    symbol: str, sources: Sequence[SourceText], data: Mapping[str, np.ndarray], folder: Path
+) -> list[Path]:
+    """The files to compile, and beside them the file of the data."""
+    if data:
+        sources = [*sources, _data(symbol, data, folder)]
+    paths = [folder / f"source_{n}{source.suffix}" for n, source in enumerate(sources)]
+    for path, source in zip(paths, sources, strict=True):
+        try:
+            path.write_text(source.text, encoding="utf-8")
+        except UnicodeEncodeError as error:
+            raise BuildError(f"region @{symbol}: its source is not text: {error}") from error
+    return paths
+
+
+def _data(symbol: str, data: Mapping[str, np.ndarray], folder: Path) -> SourceText:
+    """Assembly that defines arrays from a file, which it writes, of their bytes."""
+    file = folder / "data.bin"
+    quoted = str(file).replace("\\", "\\\\").replace('"', '\\"')
+    lines = [".section .rodata"]
+    with file.open("wb") as out:
+        for name, array in data.items():
+            if array.dtype.hasobject or not is_symbol(name):
+                raise BuildError(
+                    f"region @{symbol}: data must be arrays of plain numbers under identifiers of "
+                    f"C, found {name!r:.80} of dtype {array.dtype}"
+                )
+            at = out.tell()
+            out.write(np.ascontiguousarray(array).tobytes())
+            size = out.tell() - at
+            lines += [
+                f".balign {DATA_ALIGNMENT}",
+                f".globl {name}",
+                f".hidden {name}",
+                f".type {name}, @object",
+                f".size {name}, {size}",
+                f"{name}:",
+                f'.incbin "{quoted}", {at}, {size}' if size else "",
+            ]
+    lines.append('.section .note.GNU-stack,"",@progbits')
+    return SourceText("\n".join([*lines, ""]), ".s")
+
+
+def _included(includes: Sequence[Path]) -> list[str]:
+    from tvm_ffi import libinfo
+
+    folders = [*includes, libinfo.find_include_path(), libinfo.find_dlpack_include_path()]
+    return [f"-I{folder}" for folder in folders]
+
+
+def _compile(symbol: str, options: Sequence[str]) -> None:
+    command = [*_compiler(symbol), *options]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", check=False
+        )
+    except OSError as error:
+        raise BuildError(
+            f"region @{symbol}: the compiler {command[0]!r} cannot be run ({error}); the "
+            f"environment variable CC names the compiler, with options if needed"
+        ) from error
+    if done.returncode != 0:
+        raise BuildError(f"region @{symbol}: {shlex.join(command)}\nfailed:\n{done.stderr}")
+
+
+def _compiler(symbol: str) -> list[str]:
+    """The C compiler: what CC says, split as a shell does ("ccache gcc"), or the first found."""
+    try:
+        named = shlex.split(os.environ.get("CC", ""))
+    except ValueError as error:
+        raise BuildError(
+            f"region @{symbol}: the environment variable CC={os.environ['CC']!r} cannot be split "
+            f"into words as a shell does: {error}"
+        ) from error
+    found = named or [path for path in map(shutil.which, COMPILERS) if path][:1]
+    if not found:
+        raise BuildError(
+            f"region @{symbol} needs a C compiler, and found none of {', '.join(COMPILERS)}. "
+            f"Install one (Debian, Ubuntu: sudo apt-get install gcc), or name it in the "
+            f"environment variable CC"
+        )
+    return found

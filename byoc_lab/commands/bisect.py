@@ -1,0 +1,57 @@
+"""find the pass, or the generated code, that changed the numbers, and the operator where it did"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from byoc_lab.commands.shared import INPUT, INPUTS, NO, OK, read_arrays, read_module
+from byoc_lab.terminal import Progress
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help=INPUT)
+    parser.add_argument(
+        "--pipeline", default="dnnl", help="the name of the pipeline (default: dnnl)"
+    )
+    parser.add_argument("--era", help="an era of the pipeline, such as 2020-01 or 0.16")
+    parser.add_argument(
+        "--inputs",
+        type=Path,
+        metavar="FILE.npz",
+        help=f"{INPUTS}; without it normal numbers from --seed",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the inputs (default: 0)")
+    parser.add_argument(
+        "--no-kernels",
+        action="store_true",
+        help="compare the passes alone, and not the code of back ends",
+    )
+    parser.add_argument(
+        "--repro",
+        type=Path,
+        metavar="FOLDER",
+        help="where to write a script that fails on its own, if a difference is found",
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def run(options: argparse.Namespace) -> int:
+    """0 if no pass and no kernel changed the numbers, else 1."""
+    from byoc_lab import bisect
+
+    with Progress() as progress:
+        progress(f"reading {options.model}")
+        mod = read_module(options.model)
+        inputs = None if options.inputs is None else read_arrays(options.inputs)
+    found = bisect(
+        mod,
+        options.pipeline,
+        inputs,
+        era=options.era,
+        seed=options.seed,
+        folder=options.repro,
+        kernels=not options.no_kernels,
+    )
+    print(found.to_json() if options.format == "json" else found)
+    return NO if found.found else OK

@@ -1,0 +1,55 @@
+"""prepare a class: notebooks of exercises, variants, instructor's copies"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from byoc_lab.commands.shared import OK
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(required=True, metavar="action")
+    new = actions.add_parser("new", help="write a course into a new folder")
+    new.add_argument("folder", type=Path, help="a folder that does not exist yet")
+    new.add_argument("--exercises", help="names, separated by commas (default: all)")
+    new.add_argument(
+        "--students", type=Path, help="a file with a student's name in each line, for own variants"
+    )
+    new.add_argument("--seed", type=int, default=1, help="of the class (default: 1)")
+    new.add_argument("--name", default="", help="of the course (default: the folder's)")
+    new.set_defaults(action="new")
+    listing = actions.add_parser("list", help="list the exercises")
+    listing.set_defaults(action="list")
+    pictures = actions.add_parser("pictures", help="write the exercises' graphs as SVG for slides")
+    pictures.add_argument("folder", type=Path)
+    pictures.add_argument("--exercises", help="names, separated by commas (default: all)")
+    pictures.set_defaults(action="pictures")
+
+
+def run(options: argparse.Namespace) -> int:
+    from byoc_lab.lessons.exercises import all_exercises
+
+    if options.action == "list":
+        for exercise in all_exercises():
+            print(f"{exercise.name:28} {exercise.minutes:3} min  {exercise.title}")
+        return OK
+    names = [name.strip() for name in (options.exercises or "").split(",") if name.strip()]
+    if options.action == "pictures":
+        from byoc_lab.lessons.pictures import write_pictures
+
+        for path in write_pictures(options.folder, names):
+            print(path)
+        return OK
+    from byoc_lab.lessons.grading.course import new_course
+
+    students = []
+    if options.students is not None:
+        lines = options.students.read_text(encoding="utf-8").splitlines()
+        students = [line.strip() for line in lines if line.strip()]
+    course = new_course(options.folder, names, students, options.seed, options.name)
+    print(
+        f"{options.folder}: {len(course.exercises)} exercises for {len(students) or 'all'} "
+        f"students; hand out students/, keep the rest"
+    )
+    return OK

@@ -1,0 +1,73 @@
+"""grade notebooks of exercises, each in a process of its own"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from byoc_lab.commands.shared import OK
+
+WIDTH = 30
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("submissions", type=Path, help="a folder with a folder for each student")
+    parser.add_argument(
+        "--course",
+        type=Path,
+        help="the folder of the course (default: SUBMISSIONS or the one above)",
+    )
+    parser.add_argument("-o", "--output", type=Path, default=Path("grades.csv"))
+    parser.add_argument("--feedback", type=Path, help="a folder for one HTML page each student")
+    parser.add_argument("--workers", type=int, help="processes (default: one a core)")
+    parser.add_argument("--seconds", type=float, default=30.0, help="for one notebook")
+    parser.add_argument("--memory", type=int, default=2048, help="MiB for one notebook")
+    parser.add_argument("--again", action="store_true", help="grade what has been graded, too")
+
+
+def run(options: argparse.Namespace) -> int:
+    from byoc_lab.errors import ArgumentError
+    from byoc_lab.lessons.grading import submissions as grading
+    from byoc_lab.lessons.grading.course import read_course
+    from byoc_lab.lessons.grading.isolation import Limits
+
+    for name in ("workers", "seconds", "memory"):
+        value = getattr(options, name)
+        if value is not None and value <= 0:
+            raise ArgumentError(f"--{name} must be above 0, found {value}")
+    found = grading.submissions_in(options.submissions)
+    if options.course is None:
+        course = grading.course_of(options.submissions, found)
+    else:
+        course = read_course(options.course)
+    keep = options.output.with_suffix(".graded")
+    if options.again:
+        for path in keep.glob("*.json"):
+            path.unlink()
+    grades = grading.grade(
+        found,
+        course,
+        hidden=[options.submissions, *([options.course] if options.course else [])],
+        limits=Limits(seconds=options.seconds, memory=options.memory << 20),
+        workers=options.workers,
+        keep=keep,
+        progress=_progress,
+    )
+    grading.write_grades(options.output, grades, course)
+    if options.feedback is not None:
+        grading.write_feedback(options.feedback, grades, course)
+    passed = sum(grade.status == "passed" for each in grades.values() for grade in each)
+    print(f"{len(grades)} submissions, {passed} answers passed; {options.output}")
+    return OK
+
+
+def _progress(done: int, of: int, student: str) -> None:
+    """A bar in a terminal, a line for each submission elsewhere."""
+    if sys.stderr.isatty():
+        filled = WIDTH * done // of
+        end = "\n" if done == of else ""
+        bar = "#" * filled + "." * (WIDTH - filled)
+        print(f"\r[{bar}] {done}/{of} {student:20.20}", end=end, file=sys.stderr, flush=True)
+    else:
+        print(f"{done}/{of} {student}", file=sys.stderr, flush=True)

@@ -1,0 +1,281 @@
+"""Reading a Relax module: functions, bindings, types; calls of operators go to their converters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from byoc_lab import relay
+from byoc_lab.errors import ArgumentError, ByocLabError, ImporterError, nearest
+from byoc_lab.importers.registry import Params
+from byoc_lab.importers.relax import operators as _operators  # noqa: F401 (defines converters)
+from byoc_lab.importers.relax.table import RelaxCall, converter, supported
+from byoc_lab.relay.ir.expr import Expr, Function, GlobalVar, If, Tuple, TupleGetItem, Var
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.typing.infer import infer_module
+from byoc_lab.run.tvm_runtime import import_tvm
+
+MAIN = "main"
+
+
+def converted(
+    mod: Any, params: Mapping[str, Any], shape: Mapping[str, Sequence[int]]
+) -> tuple[IRModule, Params]:
+    """See `from_relax`."""
+    tvm = import_tvm()
+    if not isinstance(mod, tvm.ir.IRModule):
+        raise ArgumentError(
+            f"from_relax takes a module of TVM's Relax, found {type(mod).__module__}."
+            f"{type(mod).__name__}"
+        )
+    names = [gv.name_hint for gv in mod.functions]
+    if MAIN not in names:
+        raise ArgumentError(
+            f'from_relax needs a function "main", found {", ".join(names) or "no function"}'
+        )
+    if shape:
+        mod = _bound(tvm, mod, shape)
+    reader = _ModuleReader(tvm, mod)
+    main = reader.function(mod[MAIN])
+    out = IRModule({**reader.made, GlobalVar(MAIN): main})
+    return infer_module(out), _parameters(mod[MAIN], main, params)
+
+
+def _bound(tvm: Any, mod: Any, shape: Mapping[str, Sequence[int]]) -> Any:
+    """With the sizes that are variables bound by the shapes of parameters."""
+    values: dict[Any, int] = {}
+    by_name = {_name_of(p): p for p in mod[MAIN].params}
+    for name, sizes in shape.items():
+        if name not in by_name:
+            raise ArgumentError(
+                f"from_relax: shape has {name!r}, and no parameter of @main has that name; "
+                f"{nearest(name, by_name)}"
+            )
+        declared = _sizes(_type(by_name[name]))
+        if declared is None or len(declared) != len(sizes):
+            raise ArgumentError(
+                f"from_relax: shape of {name!r} has {len(sizes)} sizes, and the parameter is "
+                f"{_type(by_name[name])}"
+            )
+        for size, value in zip(declared, sizes, strict=True):
+            if "Var" in type(size).__name__:
+                values[size] = int(value)
+            elif int(getattr(size, "value", value)) != int(value):
+                raise ArgumentError(
+                    f"from_relax: shape of {name!r} says {list(sizes)}, and the parameter is "
+                    f"{_type(by_name[name])}"
+                )
+    return tvm.relax.transform.BindSymbolicVars(values, MAIN)(mod) if values else mod
+
+
+def _parameters(function: Any, main: Function, params: Mapping[str, Any]) -> Params:
+    """The arrays of the last parameters of @main, by their names."""
+    unknown = [name for name in params if name != MAIN]
+    if unknown:
+        raise ArgumentError(f'from_relax: params must be of "main", found {", ".join(unknown)}')
+    arrays = list(params.get(MAIN, ()))
+    if len(arrays) > len(main.params):
+        raise ArgumentError(
+            f"from_relax: params has {len(arrays)} arrays for @main, which has "
+            f"{len(main.params)} parameters"
+        )
+    last = main.params[len(main.params) - len(arrays) :]
+    found = {}
+    for parameter, array in zip(last, arrays, strict=True):
+        value = array.numpy() if hasattr(array, "numpy") else np.asarray(array)
+        ty = parameter.type_annotation
+        assert isinstance(ty, TensorType)
+        if value.shape != tuple(ty.concrete_shape) or str(value.dtype) != ty.dtype:
+            raise ArgumentError(
+                f"from_relax: the array of %{parameter.name_hint} has shape {value.shape} and "
+                f"dtype {value.dtype}, expected {ty}"
+            )
+        found[parameter.name_hint] = value
+    return found
+
+
+def _name_of(variable: Any) -> str:
+    """A Relax variable's name; the field differs between releases of TVM."""
+    return str(variable.name if hasattr(variable, "name") else variable.name_hint)
+
+
+def _type(value: Any) -> Any:
+    return value.ty if hasattr(value, "ty") else value.struct_info
+
+
+def _sizes(ty: Any) -> list[Any] | None:
+    """The sizes of a tensor type; None for other types, and where they are not stated."""
+    values = getattr(getattr(ty, "shape", None), "values", None)
+    return None if values is None else list(values)
+
+
+def _relay_type(ty: Any, what: str) -> Type:
+    """A Relax type in Relay. Raises ImporterError for one with a size that is not known."""
+    fields = getattr(ty, "fields", None)
+    if fields is not None:
+        return TupleType([_relay_type(field, what) for field in fields])
+    sizes = _sizes(ty)
+    known = sizes is not None and all(hasattr(size, "value") for size in sizes)
+    if sizes is None or not known:
+        raise ImporterError(
+            f"{what} must be a tensor of known shape, found {ty}; give the shapes of parameters "
+            f"with from_relax(mod, shape={{name: (...)}})"
+        )
+    return TensorType([int(size.value) for size in sizes], str(ty.dtype))
+
+
+class _ModuleReader:
+    """Reads the functions that @main reaches; `made` has those that are global in Relay too."""
+
+    def __init__(self, tvm: Any, mod: Any):
+        self.tvm, self.relax, self.mod = tvm, tvm.relax, mod
+        self.made: dict[GlobalVar, Function] = {}
+        self._globals: dict[str, GlobalVar | Function] = {}
+
+    def function(self, function: Any, outer: Mapping[Any, Any] | None = None) -> Function:
+        """A Relax function in Relay, with its attributes in Relay's words."""
+        params = [
+            Var(_name_of(p), _relay_type(_type(p), f"%{_name_of(p)}")) for p in function.params
+        ]
+        values: dict[Any, Any] = dict(outer or {})
+        values |= zip(function.params, params, strict=True)
+        body = self._body(function.body, values)
+        made = relay.Function(params, body)
+        for name, value in _attributes(function).items():
+            made = made.with_attr(name, value)
+        return made
+
+    def global_function(self, gv: Any) -> Any:
+        """What a call of a global function calls: a composite by itself, others by name."""
+        name = str(gv.name_hint)
+        if name in self._globals:
+            return self._globals[name]
+        found = self.mod[gv]
+        if not isinstance(found, self.relax.Function):
+            raise ImporterError(f"@{name} is a function of TIR, which has no counterpart in Relay")
+        made = self.function(found)
+        if "Composite" in made.attrs and "Compiler" not in made.attrs:
+            self._globals[name] = made
+        else:
+            own = GlobalVar(name)
+            self._globals[name] = own
+            self.made[own] = made.with_attr("global_symbol", name)
+        return self._globals[name]
+
+    def _body(self, body: Any, values: dict[Any, Any]) -> Expr:
+        if isinstance(body, self.relax.SeqExpr):
+            for block in body.blocks:
+                for binding in block.bindings:
+                    values[binding.var] = self._bound(binding, values)
+            body = body.body
+        return _as_expr(self._value(body, values))
+
+    def _bound(self, binding: Any, values: dict[Any, Any]) -> Any:
+        try:
+            return self._value(binding.value, values)
+        except ByocLabError as error:
+            if str(error).startswith("%"):
+                raise
+            raise ImporterError(f"%{_name_of(binding.var)}: {error}") from error
+
+    def _value(self, value: Any, values: dict[Any, Any]) -> Any:
+        """A Relax value in Relay; what is no tensor (a shape, a number) stays Relax's."""
+        relax = self.relax
+        if isinstance(value, relax.Var):  # a DataflowVar too
+            return values[value]
+        if isinstance(value, relax.Function):
+            return self.function(value, values)
+        if isinstance(value, relax.If):
+            yes, no = (self._body(b, dict(values)) for b in (value.true_branch, value.false_branch))
+            return If(_as_expr(self._value(value.cond, values)), yes, no)
+        if isinstance(value, relax.TupleGetItem):
+            whole = self._value(value.tuple_value, values)
+            if isinstance(whole, list):
+                return whole[value.index]
+            return TupleGetItem(whole, int(value.index))
+        if isinstance(value, relax.Tuple):
+            return [self._value(field, values) for field in value.fields]
+        constant = _constant(value)
+        if constant is not None:
+            return relay.const(constant, str(constant.dtype))
+        if isinstance(value, relax.Call):
+            return self._call(value, values)
+        return getattr(value, "values", value)  # the sizes of a shape, or a number
+
+    def _call(self, call: Any, values: dict[Any, Any]) -> Any:
+        arguments = [self._value(arg, values) for arg in call.args]
+        if isinstance(call.op, self.tvm.ir.GlobalVar):
+            callee = self.global_function(call.op)
+            return relay.Call(callee, [_as_expr(a) for a in arguments])
+        if not isinstance(call.op, self.tvm.ir.Op):
+            return relay.Call(values[call.op], [_as_expr(a) for a in arguments])
+        name = str(call.op.name).removeprefix("relax.")
+        convert = converter(name)
+        if convert is None:
+            raise ImporterError(_no_counterpart(name, call))
+        return convert(
+            RelaxCall(
+                name,
+                call.attrs,
+                [_shape(arg) for arg in call.args],
+                _shape(call),
+                _dtype(call),
+            ),
+            *arguments,
+        )
+
+
+def _no_counterpart(name: str, call: Any) -> str:
+    if name in ("call_tir", "call_dps_packed", "call_tir_inplace", "call_pure_packed"):
+        callee = call.args[0]
+        what = getattr(callee, "name_hint", None) or getattr(callee, "global_symbol", "")
+        return (
+            f"relax.{name} calls @{what}, which is code below operators and has no counterpart in "
+            f"Relay; import the module as it was before LegalizeOps and RunCodegen"
+        )
+    return f"Relay has no counterpart of relax.{name}; {nearest(name, supported())}"
+
+
+def _attributes(function: Any) -> dict[str, Any]:
+    """What Relay calls the attributes that say who computes a function."""
+    attrs = dict(function.attrs.items()) if function.attrs else {}
+    found: dict[str, Any] = {}
+    if "Codegen" in attrs:
+        found |= {"Compiler": str(attrs["Codegen"]), "Primitive": 1, "Inline": 1}
+    if "Composite" in attrs:
+        found["Composite"] = str(attrs["Composite"])
+    return found
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    """The shape of a Relax tensor. Raises ImporterError where it is not known."""
+    ty = _type(value)
+    if "Tensor" not in type(ty).__name__:
+        return None
+    found = _relay_type(ty, "a value")
+    assert isinstance(found, TensorType)
+    return found.concrete_shape
+
+
+def _dtype(value: Any) -> str | None:
+    """The dtype of a Relax tensor."""
+    ty = _type(value)
+    return str(ty.dtype) if "Tensor" in type(ty).__name__ else None
+
+
+def _as_expr(value: Any) -> Expr:
+    if isinstance(value, list):
+        return Tuple([_as_expr(field) for field in value])
+    if not isinstance(value, Expr):
+        raise ImporterError(f"a tensor is expected, found {type(value).__name__} {value}")
+    return value
+
+
+def _constant(value: Any) -> np.ndarray | None:
+    """The array of a Relax constant; its class differs between releases of TVM."""
+    name = type(value).__name__
+    held = value.value if name == "GenericConst" else value.data if name == "Constant" else None
+    return None if held is None else held.numpy()

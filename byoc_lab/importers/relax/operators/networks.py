@@ -1,0 +1,187 @@
+"""Convolutions, products, pooling, normalisation."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.importers.relax.table import RelaxCall, converts, ints, number, relay_call
+from byoc_lab.relay.ir.expr import Expr, TupleGetItem
+
+CONVOLUTIONS = [f"nn.conv{n}d{kind}" for n in (1, 2, 3) for kind in ("", "_transpose")]
+POOLS = [f"nn.{kind}_pool{n}d" for n in (1, 2, 3) for kind in ("avg", "max")]
+
+
+@converts(*CONVOLUTIONS)
+def _conv(call: RelaxCall, data: Expr, weight: Expr) -> Expr:
+    attrs = call.attrs
+    more: dict[str, Any] = {}
+    if call.name.endswith("transpose"):
+        more["output_padding"] = ints(attrs.output_padding)
+    if getattr(attrs, "out_dtype", None):
+        more["out_dtype"] = str(attrs.out_dtype)
+    return relay_call(
+        call.name,
+        data,
+        weight,
+        strides=ints(attrs.strides),
+        padding=ints(attrs.padding),
+        dilation=ints(attrs.dilation),
+        groups=int(attrs.groups),
+        data_layout=str(attrs.data_layout),
+        kernel_layout=str(attrs.kernel_layout),
+        out_layout=_other(attrs.out_layout, attrs.data_layout),
+        **more,
+    )
+
+
+@converts(*POOLS)
+def _pool(call: RelaxCall, data: Expr) -> Expr:
+    attrs = call.attrs
+    more = {"count_include_pad": bool(attrs.count_include_pad)} if "avg" in call.name else {}
+    return relay_call(
+        call.name,
+        data,
+        pool_size=ints(attrs.pool_size),
+        strides=ints(attrs.strides),
+        padding=ints(attrs.padding),
+        dilation=ints(attrs.dilation),
+        layout=str(attrs.layout),
+        out_layout=_other(attrs.out_layout, attrs.layout),
+        ceil_mode=bool(attrs.ceil_mode),
+        **more,
+    )
+
+
+@converts(*(f"nn.adaptive_avg_pool{n}d" for n in (1, 2, 3)))
+def _adaptive_pool(call: RelaxCall, data: Expr) -> Expr:
+    attrs = call.attrs
+    return relay_call(
+        call.name,
+        data,
+        output_size=None if attrs.output_size is None else ints(attrs.output_size),
+        layout=str(attrs.layout),
+        out_layout=_other(attrs.out_layout, attrs.layout),
+    )
+
+
+def _other(layout: Any, usual: Any) -> str:
+    """The layout of a result; empty where it is that of the data."""
+    return "" if layout is None or str(layout) == str(usual) else str(layout)
+
+
+@converts("matmul")
+def _matmul(call: RelaxCall, a: Expr, b: Expr) -> Expr:
+    """As NumPy multiplies: vectors get an axis, stacks broadcast."""
+    left, right = call.shapes
+    assert left is not None and right is not None and call.result is not None
+    dtype = str(call.dtype)
+    if len(left) > 1 and len(right) == 2:
+        rows = relay_call("reshape", a, (-1, left[-1])) if len(left) > 2 else a
+        product = relay_call("nn.matmul", rows, b, units=right[1], out_dtype=dtype)
+        return relay_call("reshape", product, call.result) if len(left) > 2 else product
+    if len(left) == 1:
+        a, left = relay_call("expand_dims", a, axis=0), (1, *left)
+    if len(right) == 1:
+        b, right = relay_call("expand_dims", b, axis=1), (*right, 1)
+    stack = np.broadcast_shapes(left[:-2], right[:-2])
+    flat = []
+    for x, shape in ((a, left), (b, right)):
+        if shape[:-2] != stack:
+            x = relay_call("broadcast_to", x, shape=(*stack, *shape[-2:]))
+        flat.append(relay_call("reshape", x, (prod(stack), *shape[-2:])))
+    product = relay_call(
+        "nn.batch_matmul", *flat, transpose_a=False, transpose_b=False, out_dtype=dtype
+    )
+    return relay_call("reshape", product, call.result)
+
+
+@converts("nn.softmax", "nn.log_softmax")
+def _softmax(call: RelaxCall, x: Expr) -> Expr:
+    return relay_call(call.name, x, axis=int(call.attrs.axis))
+
+
+@converts("nn.batch_norm")
+def _batch_norm(call: RelaxCall, *operands: Expr) -> list[Expr]:
+    attrs = call.attrs
+    if bool(getattr(attrs, "training", False)):
+        raise call.error(
+            "Relay's batch norm is that of inference, found training=True; import the module in "
+            "evaluation mode, or run relax.transform.DecomposeOpsForTraining first"
+        )
+    made = relay_call(
+        "nn.batch_norm",
+        *operands,
+        axis=int(attrs.axis),
+        epsilon=float(attrs.epsilon),
+        center=bool(attrs.center),
+        scale=bool(attrs.scale),
+    )
+    return [TupleGetItem(made, n) for n in range(3)]
+
+
+@converts("nn.layer_norm")
+def _layer_norm(call: RelaxCall, data: Expr, gamma: Expr, beta: Expr) -> Expr:
+    attrs = call.attrs
+    axes = call.axes(attrs.axes)
+    last = list(range(call.rank - len(axes), call.rank))
+    if axes != last:
+        raise call.error(f"Relay normalises the last axes, found axes {axes} of {call.rank}")
+    rows = data
+    if len(axes) > 1:  # together they are one axis
+        size = prod(call.shape[axis] for axis in axes)
+        rows = relay_call("reshape", data, (*call.shape[: -len(axes)], size))
+        gamma, beta = (relay_call("reshape", x, (size,)) for x in (gamma, beta))
+    made = relay_call(
+        "nn.layer_norm",
+        rows,
+        gamma,
+        beta,
+        epsilon=float(attrs.epsilon),
+        center=bool(attrs.center),
+        scale=bool(attrs.scale),
+    )
+    return relay_call("reshape", made, call.shape) if len(axes) > 1 else made
+
+
+@converts("nn.group_norm", "nn.instance_norm")
+def _grouped_norm(call: RelaxCall, data: Expr, gamma: Expr, beta: Expr) -> Expr:
+    attrs = call.attrs
+    channels = int(attrs.channel_axis) % call.rank
+    axes = call.axes(attrs.axes)
+    if axes != [n for n in range(1, call.rank) if n != channels]:
+        raise call.error(
+            f"Relay normalises all axes but the batch and the channels ({channels}), found {axes}"
+        )
+    more = {"num_groups": int(attrs.num_groups)} if call.name == "nn.group_norm" else {}
+    return relay_call(
+        call.name,
+        data,
+        gamma,
+        beta,
+        axis=channels,
+        epsilon=float(attrs.epsilon),
+        center=bool(attrs.center),
+        scale=bool(attrs.scale),
+        **more,
+    )
+
+
+@converts("nn.pad")
+def _pad(call: RelaxCall, x: Expr) -> Expr:
+    attrs = call.attrs
+    flat = ints(attrs.pad_width)
+    widths = list(zip(flat[::2], flat[1::2], strict=True))
+    mode = {"replicate": "edge"}.get(str(attrs.pad_mode), str(attrs.pad_mode))
+    if mode not in ("constant", "edge", "reflect"):
+        raise call.error(f"Relay pads by constant, edge or reflect, found pad_mode={mode!r}")
+    value = float(number(attrs.pad_value))
+    return relay_call("nn.pad", x, pad_width=widths, pad_value=value, pad_mode=mode)
+
+
+@converts("nn.dropout")
+def _dropout(call: RelaxCall, x: Expr) -> list[Expr]:
+    made = relay_call("nn.dropout", x, rate=float(call.attrs.rate))
+    return [made, relay_call("ones_like", x)]

@@ -1,0 +1,77 @@
+"""`RegionChecks`: every compiled region of a module on the reference's values of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from byoc_lab.lab.checking.bounds.step import Array, flat
+from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, RegionCall, narrowed, observe
+from byoc_lab.lab.checking.comparison import Comparison, compare
+from byoc_lab.lab.checking.kernels import Kernel, RegionChecker
+from byoc_lab.lab.checking.progress import Progress
+from byoc_lab.lab.checking.tolerances import bounded
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.run.executable import LinkedRegion
+from byoc_lab.run.inputs import bind_inputs
+
+
+class RegionChecks:
+    """Checks the regions of a typed module on one set of inputs after the other.
+
+    comparisons: of the regions' results, without inherited errors. kernels: with `inside`, those of
+    the steps of each region. reached: symbols of regions that were called. runs: how many programs
+    ran for the kernels of each region, at most for one set. notes: what could not be checked.
+    """
+
+    def __init__(self, mod: IRModule, linked: Iterable[LinkedRegion], inside: bool, **options: Any):
+        self.mod, self.inside, self.options = mod, inside, options
+        self.linked = {r.symbol: r for r in linked if r.compiled is not None}
+        self.comparisons: list[Comparison] = []
+        self.kernels: list[Kernel] = []
+        self.reached: set[str] = set()
+        self._checkers: dict[str, RegionChecker] = {}
+        self.runs: dict[str, int] = {}
+        self.notes: dict[str, None] = {}
+
+    def check(self, inputs: Any, progress: Progress | None = None) -> None:
+        """Check each call of a region. progress: is told of each."""
+        if not self.linked:
+            return
+
+        def on_region(call: RegionCall) -> tuple[Array, ...] | None:
+            if progress is not None:
+                progress.step(f"region @{call.symbol}")
+            return self._checked(call)
+
+        values = bind_inputs(self.mod["main"], inputs)
+        observe(self.mod["main"], values, self.mod, EXACT_RUN, keep=False, regions=on_region)
+
+    def _checked(self, call: RegionCall) -> tuple[Array, ...] | None:
+        """Check a region on its arguments, rounded as the module has them; gives the reference's
+        results."""
+        region = self.linked.get(call.symbol)
+        if region is None:
+            return None
+        assert region.compiled is not None
+        self.reached.add(region.symbol)
+        arguments = [narrowed(a) for a in call.arguments]
+        known = dict(zip(region.function.params, arguments, strict=True))
+        wanted = bounded(region.function, known, self.mod, exact_constants=True, **self.options)
+        got = region.compiled(*flat(tuple(arguments)))
+        single = len(got) == 1
+        compared = [
+            compare(f"@{region.symbol}" if single else f"@{region.symbol} output {n}", *group)
+            for n, group in enumerate(zip(got, wanted.outputs, wanted.tolerances, strict=True))
+        ]
+        self.comparisons += compared
+        if self.inside and region.codegen is not None:
+            if region.symbol not in self._checkers:
+                self._checkers[region.symbol] = RegionChecker(region, self.mod, **self.options)
+            checker = self._checkers[region.symbol]
+            before = checker.runs
+            self.kernels += checker.kernels(arguments, not all(c.ok for c in compared))
+            now = checker.runs - before
+            self.runs[region.symbol] = max(self.runs.get(region.symbol, 0), now)
+            self.notes.update(dict.fromkeys(checker.notes))
+        return wanted.outputs

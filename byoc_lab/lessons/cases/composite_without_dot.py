@@ -1,0 +1,55 @@
+"""The case of the composite whose name has no dot."""
+
+from __future__ import annotations
+
+from byoc_lab import relay
+from byoc_lab.lessons.cases.base import PipelineCase, Symptom, regions_of
+from byoc_lab.lessons.cases.networks import conv, image, typed
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.patterns import is_op, wildcard
+
+
+class CompositeWithoutDot(PipelineCase):
+    """A composite function is made and then left to the host, because its name has no dot.
+
+    AnnotateTarget offloads a composite function to the back end whose name stands before the first
+    dot of the composite's name: "{compiler}.{composite_name}" is the convention of the change that
+    brought composites to AnnotateTarget. A name like "dnnl_conv2d_relu" has no dot, belongs to
+    nobody, and no message says so. The fix is the name.
+    """
+
+    name = "composite-without-dot"
+    title = "A composite is made and never offloaded"
+    reference = (
+        'apache/tvm pull request 5261, "[RELAY][BYOC] Add support for composite functions in '
+        'BYOC", April 2020'
+    )
+    link = "https://github.com/apache/tvm/pull/5261"
+    era = "0.7 to 0.19"
+    fix = 'Name the pattern "<back end>.<what it computes>".'
+    cause = "BYL018"
+
+    def plain(self) -> IRModule:
+        return typed(relay.nn.relu(conv(image())))
+
+    def passes(self) -> list[Pass]:
+        return _pipeline("dnnl_conv2d_relu")
+
+    def right_passes(self) -> list[Pass]:
+        return _pipeline("dnnl.conv2d_relu")
+
+    def symptom(self, mod: IRModule) -> Symptom | None:
+        partitioned = PartitionGraph()(mod)
+        if regions_of(partitioned):
+            return None
+        return Symptom("nothing is offloaded, although there is a composite", partitioned)
+
+
+def _pipeline(name: str) -> list[Pass]:
+    pattern = is_op("nn.relu")(is_op("nn.conv2d")(wildcard(), wildcard()))
+    return [MergeComposite([(name, pattern)]), AnnotateTarget("dnnl"), MergeCompilerRegions()]

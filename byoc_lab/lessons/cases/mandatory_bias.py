@@ -1,0 +1,64 @@
+"""The case of the pattern without the bias that the code generator needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab.lessons.cases.base import Diagnosis, PipelineCase, Symptom, patterns_say, regions_of
+from byoc_lab.lessons.cases.networks import conv, image, typed
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.patterns import is_op, wildcard
+
+
+class MandatoryBias(PipelineCase):
+    """The pattern matches a convolution without bias, and the code generator needs one.
+
+    The pattern of a back end had an optional bias; what comes after it expected a bias always, and
+    failed. Until it could do without, the pattern was changed to demand the bias, and convolutions
+    without one went to the host. From then on the question is the other one: why is this
+    convolution not offloaded? The table says: the pattern stops one operator short.
+    """
+
+    name = "mandatory-bias"
+    title = "A pattern demands a bias, and convolutions without one stay on the host"
+    reference = (
+        'apache/tvm pull request 9244, "[microNPU] Enforce bias when pattern matching '
+        'conv2d", October 2021'
+    )
+    link = "https://github.com/apache/tvm/pull/9244"
+    era = "all"
+    fix = "Make the bias optional in pattern and code generator, or add a bias of zeros."
+    cause = "never"
+
+    def plain(self) -> IRModule:
+        return typed(conv(image()))
+
+    def passes(self) -> list[Pass]:
+        return _pipeline(_table(optional=False))
+
+    def right_passes(self) -> list[Pass]:
+        return _pipeline(_table(optional=True))
+
+    def diagnosis(self) -> Diagnosis:
+        return patterns_say(_table(optional=False), self.plain())
+
+    def symptom(self, mod: IRModule) -> Symptom | None:
+        partitioned = PartitionGraph()(mod)
+        if regions_of(partitioned):
+            return None
+        return Symptom("a convolution without bias is not offloaded", partitioned)
+
+
+def _table(optional: bool) -> list[tuple[Any, ...]]:
+    conv2d = is_op("nn.conv2d")(wildcard(), wildcard())
+    with_bias = is_op("nn.bias_add")(conv2d, wildcard())
+    return [("mychip.conv2d", with_bias | conv2d if optional else with_bias)]
+
+
+def _pipeline(table: list[tuple[Any, ...]]) -> list[Pass]:
+    return [MergeComposite(table), AnnotateTarget("mychip"), MergeCompilerRegions()]

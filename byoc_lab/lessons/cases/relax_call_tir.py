@@ -1,0 +1,74 @@
+"""The case of MergeCompositeFunctions and `R.call_tir`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from byoc_lab.lessons.cases.base import Diagnosis, DumpCase, Symptom, decode_says
+
+SCRIPT = """
+import tvm
+from tvm import relax, topi
+
+def var(name):
+    kind = getattr(relax, "TensorType", None) or relax.TensorStructInfo
+    return relax.Var(name, kind((10,), "float32"))
+
+block = relax.BlockBuilder()
+p, x = var("p"), var("x")
+attrs = {"Composite": "compiler_A.gelu", "Primitive": True}
+with block.function("gelu", [p], attrs=attrs, private=True):
+    with block.dataflow():
+        out = block.emit_output(relax.op.nn.gelu(p))
+    block.emit_func_output(out)
+(gelu,) = block.get().get_global_vars()
+with block.function("main", [x]):
+    with block.dataflow():
+        positive = block.emit_te(topi.nn.relu, x)
+        out = block.emit_output(relax.Call(gelu, [positive]))
+    block.emit_func_output(out)
+merged = relax.transform.MergeCompositeFunctions()(block.get())
+assert any("Codegen" in (f.attrs or {}) for f in merged.functions.values())
+print(tvm.__version__)
+"""
+
+
+class RelaxCallTir(DumpCase):
+    """MergeCompositeFunctions of Relax crashes on a module that calls a kernel with `R.call_tir`.
+
+    The pass joins composite functions of one back end, as MergeCompilerRegions does in Relay. It
+    looked up the group of each argument of a call, also of the name of the kernel that `R.call_tir`
+    has as its first argument. That has no group, and the process died with a segmentation fault,
+    without a word about the cause. Lowering the rest of the module after MergeCompositeFunctions
+    avoids it.
+    """
+
+    name = "relax-call-tir"
+    title = "MergeCompositeFunctions crashes where the module has R.call_tir"
+    reference = (
+        "apache/tvm issue 17120, "
+        '"[Relax][Bug] Segmentation fault when using the MergeCompositeFunctions transform", '
+        "June 2024"
+    )
+    link = "https://github.com/apache/tvm/issues/17120"
+    era = "Relax, 0.17"
+    fix = "Run MergeCompositeFunctions before LegalizeOps, or use a newer TVM."
+    cause = "relax-merge-call-tir"
+    recorded = """
+    mod = relax.transform.MergeCompositeFunctions()(mod)
+Segmentation fault (core dumped)
+"""
+
+    def shown(self) -> Symptom:
+        return Symptom(self.recorded.strip().splitlines()[-1])
+
+    def diagnosis(self) -> Diagnosis:
+        return decode_says(self.recorded)
+
+    def today(self) -> str:
+        """Runs the installed TVM in a process of its own."""
+        done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
+        if done.returncode:
+            return f"the installed TVM ends with {done.returncode}: {done.stderr[-300:]}"
+        return f"apache-tvm {done.stdout.strip()} merges it"

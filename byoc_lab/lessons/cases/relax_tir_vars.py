@@ -1,0 +1,50 @@
+"""The case of `tir_vars`, which `call_tir` of Relax no longer has."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from byoc_lab.lessons.cases.base import Diagnosis, DumpCase, Symptom, decode_says
+
+SCRIPT = """
+import inspect, tvm
+from tvm import relax
+names = ", ".join(inspect.signature(relax.op.call_tir).parameters)
+print(f"apache-tvm {tvm.__version__} has call_tir({names})")
+"""
+
+
+class RelaxTirVars(DumpCase):
+    """A script passes symbolic sizes to `R.call_tir` as `tir_vars`, and today's TVM refuses it.
+
+    A kernel for tensors of unknown size can have parameters that no tensor shape determines.
+    `call_tir` took them in an argument of its own, `tir_vars`, beside the tensors. Passes that
+    count the parameters of a kernel went wrong with it, and values can be arguments like tensors
+    today. `call_tir` of apache-tvm 0.27 has no such argument: what was in it belongs into `args`.
+    """
+
+    name = "relax-tir-vars"
+    title = "R.call_tir no longer has tir_vars"
+    reference = (
+        "apache/tvm 20037, on tir_vars of call_tir; its text is not used here, the case shows what "
+        "the installed apache-tvm does, 2026"
+    )
+    link = "https://github.com/apache/tvm/pull/20037"
+    era = "Relax, scripts for 0.20 and earlier"
+    fix = "Pass the values in args, after the tensors."
+    cause = "relax-tir-vars"
+    recorded = """
+TypeError: call_tir() got an unexpected keyword argument 'tir_vars'
+"""
+
+    def shown(self) -> Symptom:
+        return Symptom(self.recorded.strip())
+
+    def diagnosis(self) -> Diagnosis:
+        return decode_says(self.recorded)
+
+    def today(self) -> str:
+        """Asks the installed TVM, in a process of its own."""
+        done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
+        return done.stdout.strip() or f"the installed TVM does not say: {done.stderr[-300:]}"

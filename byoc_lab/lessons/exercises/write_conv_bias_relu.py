@@ -1,0 +1,66 @@
+"""The exercise of the first pattern: conv2d, bias and relu."""
+
+from __future__ import annotations
+
+from byoc_lab import relay
+from byoc_lab.lessons.tables import Sample, TableExercise
+from byoc_lab.lessons.tools import conv, module_of
+
+NAME = "edu.conv2d_bias_relu"
+
+
+class WriteConvBiasRelu(TableExercise):
+    """A pattern of three operators, which must match no more and no less.
+
+    Students learn that a pattern is a shape with holes, and that a table is judged as much by what
+    it leaves alone.
+    """
+
+    name = "write-conv-bias-relu"
+    title = "Write conv2d + bias + relu"
+    statement = """\
+The library `edu` has one kernel for `nn.relu(add(nn.conv2d(data, weight), bias))`. Write
+`answer()`. It returns a pattern table with one entry for it, named `edu.conv2d_bias_relu`.
+
+The kernel needs all three operators: what lacks the bias or the relu must not match. `is_op` and
+`wildcard` make patterns.
+"""
+    stub = """\
+from byoc_lab.relay.patterns import is_op, wildcard
+
+
+def answer():
+    pattern = wildcard()
+    return [("edu.conv2d_bias_relu", pattern)]
+"""
+    mistakes = {
+        "kind": "A table is a list of entries (name, pattern), also when it has one entry.",
+        "name": "The entry has another name than the statement asks for.",
+        "missed": "Your pattern misses what it should match. Which operator adds the bias in the "
+        "module: print it.",
+        "too-much": "Your pattern also matches where an operator is missing. Which of its parts "
+        "matches anything, or may be absent?",
+        "other-operators": "Something matches, but not all three operators: is relu at the root?",
+        "raised": "MergeComposite refuses the table: the entry needs a name that is a str, and a "
+        "pattern.",
+    }
+    hints = (
+        "Write the expression from the inside out, with wildcard() for what may be anything.",
+        "is_op(name) gives something to call with the patterns of its operands. The last operator "
+        "of the kernel is the root of the pattern.",
+    )
+
+    def samples(self, seed: int) -> list[Sample]:
+        size = 6 + seed % 4
+        x = relay.var("x", shape=(1, 3, size, size))
+        bias = relay.var("b", shape=(3, 1, 1))
+        relu, one = relay.nn.relu, (NAME, ("nn.conv2d", "add", "nn.relu"))
+        block = relu(relay.add(conv(x, "w", 3), bias))
+        for _ in range(seed % 2):
+            block = relu(relay.add(conv(block, "v", 3), bias))
+        return [
+            (module_of(relay.tanh(block)), (one,) * (1 + seed % 2)),
+            (module_of(relu(conv(x, "w", 3))), ()),
+            (module_of(relu(relay.add(relay.tanh(x), bias))), ()),
+            (module_of(relay.tanh(relay.add(conv(x, "w", 3), bias))), ()),
+        ]

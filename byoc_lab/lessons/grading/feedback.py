@@ -1,0 +1,49 @@
+"""The feedback for one student: a page of HTML that needs nothing else."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from byoc_lab.lessons.exercises import get
+from byoc_lab.lessons.grading.notebooks import POINTS
+
+if TYPE_CHECKING:
+    from byoc_lab.lessons.grading.course import Course
+    from byoc_lab.lessons.grading.submissions import Grade
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 56rem; margin: 2rem auto; padding: 0 1rem }
+pre { white-space: pre-wrap; background: #f4f4f4; padding: .5rem }
+svg { max-width: 100%; height: auto }
+table { border-collapse: collapse } td, th { padding: .2rem .8rem; border: 1px solid #bbb }
+"""
+
+
+def page(student: str, course: Course, grades: Sequence[Grade]) -> str:
+    """The page: a table of points, then each exercise with its verdict, picture and hints."""
+    name = html.escape(student)
+    total = sum(grade.points for grade in grades)
+    rows = "".join(
+        f'<tr><td><a href="#{g.exercise}">{html.escape(get(g.exercise).title)}</a></td>'
+        f"<td>{html.escape(g.status)}</td><td>{g.points} of {POINTS}</td></tr>"
+        for g in grades
+    )
+    parts = "".join(
+        f'<h2 id="{g.exercise}">{html.escape(get(g.exercise).title)}</h2>{_verdict(g)}'
+        for g in grades
+    )
+    return (
+        f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>{name}: '
+        f"{html.escape(course.name)}</title><style>{STYLE}</style><h1>{name}</h1>"
+        f"<p>{html.escape(course.name)}: {total} of {POINTS * len(grades)} points</p>"
+        f"<table><tr><th>Exercise</th><th>Result</th><th>Points</th></tr>{rows}</table>{parts}\n"
+    )
+
+
+def _verdict(grade: Grade) -> str:
+    if grade.html:
+        return grade.html
+    items = "".join(f"<li><pre>{html.escape(message)}</pre></li>" for message in grade.messages)
+    return f"<b>{html.escape(grade.status)}</b><ul>{items}</ul>"

@@ -1,0 +1,139 @@
+"""Notebooks of exercises: for students, for instructors with the solution, with nbgrader's data."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from byoc_lab.errors import ByocLabError
+from byoc_lab.lessons.exercises import get
+
+Notebook = dict[str, Any]
+POINTS = 10
+PARTS = ("statement", "task", "answer", "check")
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
+
+
+class NotebookError(ByocLabError, ValueError):
+    """A file is no notebook, or its cells cannot be read."""
+
+
+def notebook(
+    name: str, seed: int = 0, answer: str | None = None, nbgrader: bool = False
+) -> Notebook:
+    """The notebook of an exercise in the variant of a seed, as JSON.
+
+    answer: the text of the answer's cell; None for the stub. nbgrader: with the metadata by which
+    nbgrader releases and grades it.
+
+    Raises UnknownNameError for a name that no exercise has.
+    """
+    exercise = get(name)
+    stub = exercise.stub.strip()
+    given = "" if not seed else f", seed={seed}"
+    texts = {
+        "statement": f"# {exercise.title}\n\n**About {exercise.minutes} minutes.**\n\n"
+        f"{exercise.statement.strip()}",
+        "task": f"from byoc_lab.lessons import check, exercise\n\n"
+        f'task = exercise("{name}"{given})\ntask.start()',
+        "answer": stub if answer is None else answer.strip(),
+        "check": f'verdict = check("{name}", answer{given})\nverdict',
+    }
+    if nbgrader:
+        texts["check"] += "\nassert verdict, str(verdict)"
+    cells = []
+    for part, text in texts.items():
+        metadata: dict[str, Any] = {"byoc_lab": {"cell": part}}
+        if nbgrader and part in ("answer", "check"):
+            metadata["nbgrader"] = _nbgrader(name, part)
+        cell: dict[str, Any] = {
+            "cell_type": "markdown" if part == "statement" else "code",
+            "id": f"{name}-{part}"[-64:],
+            "metadata": metadata,
+            "source": text.splitlines(keepends=True),
+        }
+        if part != "statement":
+            cell |= {"execution_count": None, "outputs": []}
+        cells.append(cell)
+    return {
+        "cells": cells,
+        "metadata": {"byoc_lab": {"exercise": name, "seed": seed}, "kernelspec": KERNEL},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+
+
+def with_solution(name: str, seed: int = 0, nbgrader: bool = False) -> Notebook:
+    """The instructor's copy. For nbgrader, the solution is between the lines that it removes."""
+    from byoc_lab.lessons.solutions import source
+
+    text = source(name).strip()
+    if nbgrader:
+        text = "\n".join((get(name).stub.strip(), SOLUTION[0], text, SOLUTION[1]))
+    return notebook(name, seed, text, nbgrader)
+
+
+def _nbgrader(name: str, part: str) -> dict[str, Any]:
+    check = part == "check"
+    data = {
+        "grade": check, "grade_id": f"{name}-{part}", "locked": check, "schema_version": 3,
+        "solution": not check, "task": False,
+    }  # fmt: skip
+    return data | ({"points": POINTS} if check else {})
+
+
+def dumps(data: Notebook) -> str:
+    """The text of a notebook's file."""
+    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+
+
+def read(text: str) -> Notebook:
+    """A notebook of somebody else. Raises NotebookError for text that is none."""
+    try:
+        data = json.loads(text)
+        for cell in data["cells"]:
+            if not isinstance(cell["cell_type"], str) or not isinstance(
+                cell["source"], (str, list)
+            ):
+                raise TypeError("a cell without source")
+            "".join(cell["source"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise NotebookError(f"the file is no notebook: {type(error).__name__}: {error}") from error
+    return data
+
+
+def code_of(data: Notebook) -> list[str]:
+    """The texts of the code cells, but of those that only start the task and check the answer."""
+    return ["".join(c["source"]) for c in data["cells"] if c["cell_type"] == "code"]
+
+
+def changed_cells(data: Notebook, name: str) -> list[str]:
+    """What was done to the cells that students should leave as they are, in words."""
+    original = notebook(name)
+    found = {_part(cell): "".join(cell["source"]) for cell in data["cells"]}
+    notes = []
+    for cell in original["cells"]:
+        part = _part(cell)
+        if part not in found:
+            notes.append(f"the cell '{part}' was deleted or renamed")
+        elif part == "check" and not _same_check(found[part], name):
+            notes.append("the cell 'check' was changed")
+    return notes
+
+
+def _part(cell: Any) -> str:
+    metadata = cell.get("metadata")
+    data = metadata.get("byoc_lab") if isinstance(metadata, dict) else None
+    return str(data.get("cell")) if isinstance(data, dict) else ""
+
+
+def _same_check(text: str, name: str) -> bool:
+    """Whether the text of a check is that of the notebook, whatever its seed."""
+    first = text.strip().splitlines()[0] if text.strip() else ""
+    rest = text.strip().splitlines()[1:]
+    expected = [["verdict"], ["verdict", "assert verdict, str(verdict)"]]
+    start = f'verdict = check("{name}", answer'
+    tail = first.removeprefix(start)
+    number = tail.removeprefix(", seed=").removesuffix(")")
+    return first.startswith(start) and rest in expected and (tail == ")" or number.isdigit())

@@ -1,0 +1,97 @@
+"""`CaseTable`: the cases of the museum as a table, in a notebook and as text."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from byoc_lab.lessons.cases.base import Case
+
+HEADS = ("case", "kind", "era", "what happens", "stated by", "fix")
+
+STYLE = """
+:root { color-scheme: light dark }
+body { font: 14px/1.4 system-ui, sans-serif; margin: 8px }
+table { border-collapse: collapse; width: 100% }
+th, td { text-align: left; vertical-align: top; padding: 4px 8px; border-bottom: 1px solid #8884 }
+input { width: 24em; max-width: 60%; padding: 4px; margin: 0 8px 8px 0 }
+summary { cursor: pointer; font-weight: 600 } .story { white-space: pre-line; max-width: 70ch }
+"""
+
+SCRIPT = """
+const find = document.getElementById("find"), count = document.getElementById("count");
+const rows = [...document.querySelectorAll("tbody tr")];
+function filter() {
+  const words = find.value.toLowerCase().split(/\\s+/).filter(Boolean);
+  let shown = 0;
+  for (const row of rows) {
+    const text = row.textContent.toLowerCase();
+    row.hidden = !words.every((word) => text.includes(word));
+    shown += row.hidden ? 0 : 1;
+  }
+  count.textContent = `${shown} of ${rows.length} cases`;
+}
+find.oninput = filter;
+filter();
+"""
+
+
+class CaseTable(Sequence["Case"]):
+    """Cases in a table: a search box and stories that open in a notebook, columns as text."""
+
+    def __init__(self, cases: Sequence[Case]):
+        self._cases = tuple(cases)
+
+    def __len__(self) -> int:
+        return len(self._cases)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._cases[index]
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The cells of the table, by line, under `HEADS`."""
+        return [(c.name, c.kind, c.era, c.title, c.cause, c.fix) for c in self._cases]
+
+    def __str__(self) -> str:
+        lines = []
+        for name, kind, era, title, cause, fix in self.rows():
+            lines.append(f"{name:30} {kind:5} {cause}")
+            lines += textwrap.wrap(
+                f"{title}. {era}. Fix: {fix}", 100, initial_indent="    ", subsequent_indent="    "
+            )
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def html(self) -> str:
+        """The table as one page of HTML without links to other files."""
+        heads = "".join(f"<th>{head}</th>" for head in HEADS)
+        body = "".join(_row(case) for case in self._cases)
+        return (
+            f"<!doctype html><meta charset='utf-8'><title>Cases</title><style>{STYLE}</style>"
+            f"<input id='find' type='search' placeholder='find: word, rule, era' "
+            f"aria-label='find cases'><span id='count' role='status'></span>"
+            f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+            f"<script>{SCRIPT}</script>"
+        )
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        from byoc_lab.lab.view.html import iframe
+
+        return {"text/plain": str(self), "text/html": iframe(self.html())}
+
+
+def _row(case: Case) -> str:
+    e = html.escape
+    source = e(case.reference)
+    if case.link:
+        source += f": <a href='{e(case.link)}' target='_blank' rel='noopener'>{e(case.link)}</a>"
+    story = (
+        f"<details><summary>{e(case.name)}</summary><div class='story'>{e(case.story)}</div>"
+        f"<p>{source}</p></details>"
+    )
+    cells = (e(case.kind), e(case.era), e(case.title), e(case.cause), e(case.fix))
+    return f"<tr><td>{story}</td>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"

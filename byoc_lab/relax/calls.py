@@ -1,0 +1,109 @@
+"""The operator calls of a Relax module, in the order in which they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from byoc_lab.errors import ArgumentError
+from byoc_lab.relax.types import name_of
+from byoc_lab.run.tvm_runtime import import_tvm
+
+CODEGEN = "Codegen"  # the attribute of a function that a back end compiles
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorCall:
+    """A call of an operator.
+
+    call: Relax's. variable: the name of what it is bound to. dataflow: whether it is in a dataflow
+    block; passes match patterns in these alone.
+    """
+
+    call: Any
+    variable: str
+    dataflow: bool
+
+    @property
+    def name(self) -> str:
+        """Such as "nn.conv2d"."""
+        return str(self.call.op.name).removeprefix("relax.")
+
+
+def operator_calls(function: Any) -> Iterator[OperatorCall]:
+    """The operator calls of a Relax function, those of branches included, and those of local
+    functions once for each of their calls."""
+    tvm = import_tvm()
+    relax = tvm.relax
+    local: dict[Any, Any] = {}  # functions by the variables they are bound to
+    # With a value the local functions that it is inside of: a recursion is followed once.
+    todo: list[tuple[Any, str, bool, tuple[Any, ...]]] = [(function.body, "", False, ())]
+    while todo:
+        value, variable, dataflow, outer = todo.pop()
+        if isinstance(value, relax.SeqExpr):
+            inside = []
+            for block in value.blocks:
+                matched = isinstance(block, relax.DataflowBlock)
+                for binding in block.bindings:
+                    if isinstance(binding.value, relax.Function):
+                        local[binding.var] = binding.value
+                    else:
+                        inside.append((binding.value, name_of(binding.var), matched, outer))
+            todo += reversed([*inside, (value.body, variable, dataflow, outer)])
+        elif isinstance(value, relax.If):
+            branches = (value.false_branch, value.true_branch)
+            todo += [(branch, variable, False, outer) for branch in branches]
+        elif isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.Op):
+            yield OperatorCall(value, variable, dataflow)
+        elif isinstance(value, relax.Call) and value.op in local and value.op not in outer:
+            body = local[value.op].body
+            todo.append((body, variable, dataflow, (*outer, value.op)))
+
+
+def region_functions(mod: Any) -> dict[str, Any]:
+    """The functions of a Relax module that a back end compiles, by symbol."""
+    return {
+        symbol: function.with_attr("global_symbol", symbol)
+        for symbol, function in _functions(mod)
+        if function.attrs and CODEGEN in function.attrs
+    }
+
+
+def host_functions(mod: Any) -> list[Any]:
+    """The other functions of Relax."""
+    return [f for _, f in _functions(mod) if not (f.attrs and CODEGEN in f.attrs)]
+
+
+def region_calls(mod: Any) -> list[str]:
+    """The symbols of the regions that are called, once for each call that stands in the module."""
+    tvm = import_tvm()
+    regions, found = region_functions(mod), []
+
+    def visit(node: Any) -> None:
+        if isinstance(node, tvm.relax.Call) and isinstance(node.op, tvm.ir.GlobalVar):
+            found.extend([node.op.name_hint] * (node.op.name_hint in regions))
+
+    for function in host_functions(mod):
+        tvm.relax.analysis.post_order_visit(function, visit)
+    return found
+
+
+def checked_relax(mod: Any, who: str) -> Any:
+    """A module of Relax with a function "main". Raises ArgumentError for anything else."""
+    tvm = import_tvm()
+    if not isinstance(mod, tvm.ir.IRModule):
+        raise ArgumentError(
+            f"{who} takes a module of TVM's Relax, found {type(mod).__module__}."
+            f"{type(mod).__name__}; functions of this name for Relay are in byoc_lab itself"
+        )
+    if "main" not in [symbol for symbol, _ in _functions(mod)]:
+        raise ArgumentError(f'{who} takes a module with a Relax function "main", found none')
+    return mod
+
+
+def _functions(mod: Any) -> Iterator[tuple[str, Any]]:
+    function = import_tvm().relax.Function
+    for gv, found in mod.functions.items():
+        if isinstance(found, function):
+            yield gv.name_hint, found

@@ -1,0 +1,40 @@
+"""What operators of Relax cost: what their counterparts in Relay do, by the formulas there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from byoc_lab.errors import ByocLabError
+from byoc_lab.relax.calls import OperatorCall, operator_calls
+from byoc_lab.relax.to_relay import call_to_relay
+from byoc_lab.relay.analysis.costs import Cost, cost
+from byoc_lab.relay.ir.expr import Function
+from byoc_lab.run.cards import RegionFacts
+
+
+def host_cost(calls: Iterable[OperatorCall]) -> Cost:
+    """Of operator calls that stay on the host."""
+    total = Cost()
+    for each in calls:
+        flops = call_flops(each.call)
+        total += Cost(flops or 0, 1, flops is None)
+    return total
+
+
+def call_flops(call: Any) -> int | None:
+    """Floating-point operations of a Relax operator call, for a batch of `batch.NOMINAL` where that
+    is not known; None where they are not known."""
+    try:
+        found = cost(call_to_relay(call))
+    except ByocLabError:  # has no counterpart, so that there is no formula
+        return None
+    return None if found.unknown else found.flops
+
+
+def region_facts(symbol: str, compiler: str, function: Any, made: Function | None) -> RegionFacts:
+    """What is known of a region before it runs; made: its counterpart in Relay, if it has one."""
+    count = sum(1 for _ in operator_calls(function))
+    if made is None:
+        return RegionFacts(symbol, compiler, None, count)
+    return RegionFacts.of(made, symbol, compiler, operators=count)

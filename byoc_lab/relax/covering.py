@@ -1,0 +1,154 @@
+"""`relax.coverage`: how much of a Relax module DNNL computes, and what would change that."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from byoc_lab.errors import ArgumentError
+from byoc_lab.lab.checking.coverage import Coverage, HostGroup, RegionSize
+from byoc_lab.lab.checking.coverage_changes import (
+    SMALLEST_REGIONS,
+    Change,
+    Totals,
+    those_that_matter,
+)
+from byoc_lab.relax.calls import (
+    checked_relax,
+    host_functions,
+    operator_calls,
+    region_calls,
+    region_functions,
+)
+from byoc_lab.relax.costs import call_flops, host_cost, region_facts
+from byoc_lab.relax.explaining import explain
+from byoc_lab.relax.partition import (
+    TARGET,
+    partition_for_dnnl,
+    partitioning_passes,
+    patterns,
+    preparing_passes,
+)
+from byoc_lab.relax.to_relay import to_relay
+from byoc_lab.run.cards import RegionFacts
+from byoc_lab.run.tvm_runtime import import_tvm
+
+
+def coverage(mod: Any) -> Coverage:
+    """How much of a Relax module DNNL computes, what stays on the host and why, what would change.
+
+    mod: a module before partitioning. Operators are those of Relax that the first passes of
+    `partition_for_dnnl` leave; floating-point operations those of their counterparts in Relay, not
+    known for an operator without one. Where the batch is not known, they and the bytes are those of
+    a batch of `batch.NOMINAL`. Causes and changes are computed when they are first looked at.
+
+    Raises ArgumentError for something else than a module of Relax before partitioning.
+    """
+    checked_relax(mod, "relax.coverage")
+    done = list(region_functions(mod))
+    if done:
+        raise ArgumentError(
+            f"relax.coverage takes a module before partitioning, and its @{done[0]} is a region "
+            f"already; give the module that partition_for_dnnl was given"
+        )
+    cut = partition_for_dnnl(mod)
+    regions = [RegionSize(f.symbol, f.operators, f.flops, f.bytes) for f in _facts(cut)]
+    return Coverage(TARGET, totals(cut), regions, _Source(mod, cut), cut)
+
+
+def totals(cut: Any) -> Totals:
+    """The sums over a partitioned Relax module."""
+    facts = {f.symbol: f for f in _facts(cut)}
+    outside = host_cost(c for f in host_functions(cut) for c in operator_calls(f))
+    sizes = [facts[symbol].bytes for symbol in region_calls(cut)]
+    known = sum(f.flops or 0 for f in facts.values())
+    inside = sum(f.operators for f in facts.values())
+    return Totals(
+        operators=inside + outside.calls,
+        offloaded=inside,
+        flops=known + outside.flops,
+        offloaded_flops=known,
+        regions=len(facts),
+        smallest=min((f.operators for f in facts.values()), default=0),
+        bytes=None if None in sizes else sum(s for s in sizes if s is not None),
+        unknown=outside.unknown + sum(f.operators for f in facts.values() if f.flops is None),
+    )
+
+
+def _facts(cut: Any) -> list[RegionFacts]:
+    return [
+        region_facts(symbol, TARGET, function, to_relay(function)[0])
+        for symbol, function in region_functions(cut).items()
+    ]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Of a module of Relax: mod, and cut, the same partitioned."""
+
+    mod: Any
+    cut: Any
+
+    def host(self) -> list[HostGroup]:
+        found = []
+        for cause, es in explain(self.mod).by_cause.items():
+            names = dict(Counter(e.name for e in es).most_common())
+            flops = sum(call_flops(e.call) or 0 for e in es)
+            found.append(HostGroup(cause, len(es), flops, names, es[0].reason))
+        return found
+
+    def changes(self, before: Totals) -> tuple[Change, ...]:
+        return those_that_matter(self._attempts(), before)
+
+    def _attempts(self) -> Iterator[Change]:
+        for least in SMALLEST_REGIONS:
+            what = f"regions of at least {least} operators"
+            yield Change(what, totals(without_small_regions(self.cut, least)))
+        for what, passes in _pipelines():
+            yield _run(what, self.mod, passes)
+
+
+def _pipelines() -> Iterator[tuple[str, list[Any]]]:
+    """The pattern table in another order, passes in another order, and with one more or less."""
+    transform, before, after = import_tvm().relax.transform, preparing_passes(), partitioning_passes
+    yield "the pattern table in reverse order", [*before, *after(patterns()[::-1])]
+    yield (
+        "ConvertToDataflow(min_size=1) before it",
+        [transform.ConvertToDataflow(1), *before, *after()],
+    )
+    names = [str(p.info.name) for p in before]
+    for n, name in enumerate(names):
+        yield f"no {name}", [*before[:n], *before[n + 1 :], *after()]
+    for n in range(len(names) - 1):
+        swapped = [*before[:n], before[n + 1], before[n], *before[n + 2 :]]
+        yield f"{names[n + 1]} before {names[n]}", [*swapped, *after()]
+    fuse, merge = after()
+    yield f"{names[-1]} after {fuse.info.name}", [*before[:-1], fuse, before[-1], merge]
+
+
+def _run(what: str, mod: Any, passes: list[Any]) -> Change:
+    tvm = import_tvm()
+    try:
+        return Change(what, totals(tvm.transform.Sequential(passes)(mod)))
+    except (RuntimeError, ValueError, TypeError) as error:
+        return Change(what, None, str(error).strip().splitlines()[-1][:200])
+
+
+def without_small_regions(cut: Any, least: int) -> Any:
+    """A partitioned module whose regions of fewer operators are back in the functions that call
+    them."""
+    tvm = import_tvm()
+    small = {
+        symbol: cut[symbol]
+        for symbol, function in region_functions(cut).items()
+        if sum(1 for _ in operator_calls(function)) < least
+    }
+    functions = {}
+    for gv, function in cut.functions.items():
+        if gv.name_hint in small:
+            continue
+        inlines = isinstance(function, tvm.relax.Function)
+        functions[gv] = function.inline_functions(small) if inlines and small else function
+    return tvm.IRModule(functions)

@@ -1,0 +1,176 @@
+"""A partitioned Relax module, compiled: runs, and says where each region ran (its cards)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import BuildError, InputError
+from byoc_lab.relax.calls import (
+    CODEGEN,
+    checked_relax,
+    host_functions,
+    operator_calls,
+    region_calls,
+    region_functions,
+)
+from byoc_lab.relax.costs import host_cost, region_facts
+from byoc_lab.relax.to_relay import to_relay
+from byoc_lab.relax.types import name_of
+from byoc_lab.relay.ir.expr import Function
+from byoc_lab.run.cards import Cards
+from byoc_lab.run.inputs import by_position, given_inputs
+from byoc_lab.run.meter import Meter, MeteredRegion, native_modules, only_float32
+from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, new_arrays, to_device
+
+
+@dataclass(frozen=True)
+class RelaxRegion:
+    """A function that a back end compiled. function: Relax's; counterpart: in Relay, if it has one
+    (`to_relay`), of a batch of `batch.NOMINAL` where that is not known."""
+
+    symbol: str
+    compiler: str
+    function: Any
+    counterpart: Function | None
+
+
+@dataclass(frozen=True)
+class RegionRun:
+    """One call of a region in a run: what it got, and what it gave."""
+
+    region: RelaxRegion
+    inputs: tuple[np.ndarray, ...]
+    outputs: tuple[np.ndarray, ...]
+
+
+class RelaxExecutable:
+    """A compiled Relax module: `exe(x)` and `exe.run(name=x)` give a list of arrays.
+
+    The outputs are those of "main", tuples made flat. Several threads may use it; runs wait for one
+    another (see `run.Executable`).
+    """
+
+    def __init__(self, mod: Any, target: str = "llvm"):
+        tvm = import_tvm()
+        self.mod = mod
+        self.inputs = [name_of(p) for p in mod["main"].params]
+        functions = region_functions(mod)
+        self.regions = tuple(
+            RelaxRegion(symbol, str(f.attrs[CODEGEN]), f, _counterpart(f))
+            for symbol in dict.fromkeys(region_calls(mod))
+            for f in [functions[symbol]]
+        )
+        with COMPILING:
+            try:
+                linked = tvm.relax.transform.RunCodegen()(mod)
+                self.compiled = tvm.compile(linked, tvm.target.Target(target)).mod
+            except (RuntimeError, ValueError, TypeError) as error:
+                raise BuildError(f"TVM cannot compile the module: {error}") from error
+            self._machine = tvm.relax.VirtualMachine(self.compiled, tvm.cpu())
+        self._main = self._machine["main"]
+        self._lock = threading.Lock()
+        self._host = host_cost(call for f in host_functions(mod) for call in operator_calls(f))
+        self._errors: dict[str, tuple[float, float]] = {}
+        native = native_modules(self.compiled)
+        metered = [
+            MeteredRegion(
+                region_facts(r.symbol, r.compiler, r.function, r.counterpart),
+                native.get(r.symbol),
+                plain=r.counterpart is not None and only_float32(r.counterpart),
+            )
+            for r in self.regions
+        ]
+        self._meter = Meter(self._machine, metered, varying=_varies(mod))
+
+    def __call__(self, *inputs: Any, **named: Any) -> list[np.ndarray]:
+        """As `run`."""
+        if inputs and named:
+            raise InputError("give the inputs in order or by name, not both")
+        return self.run(inputs if inputs else named)
+
+    def run(self, inputs: Any = None, /, *more: Any, **named: Any) -> list[np.ndarray]:
+        """The outputs, as new arrays, for inputs by name or in order. Raises InputError for names
+        or a number of inputs that "main" does not have; TVM checks shapes and dtypes itself."""
+        given = given_inputs(inputs, more, named)
+        arrays = [to_device(np.asarray(value)) for value in by_position(given, self.inputs)]
+        with self._lock:
+            result = self._main(*arrays)
+            self._meter.ran()
+        return new_arrays(result)
+
+    def observed(self, inputs: Any) -> tuple[list[np.ndarray], list[RegionRun]]:
+        """The outputs, and each call of a region with its values. Inputs as for `run`."""
+        by_symbol = {r.symbol: r for r in self.regions}
+        found = []
+
+        def watch(symbol: str, args: Sequence[Any]) -> None:
+            region = by_symbol[symbol]
+            arrays = [np.array(arg.numpy()) for arg in args]
+            count = len(region.function.params)
+            found.append(RegionRun(region, tuple(arrays[:count]), tuple(arrays[count:])))
+
+        with self._meter.watched(watch):
+            outputs = self.run(inputs)
+        return outputs, found
+
+    def cards(self) -> Cards:
+        """A card for every region, as `run.Executable.cards`."""
+        return self._meter.cards(self._errors, self._host)
+
+    def note_error(self, symbol: str, error: float, tolerance: float) -> None:
+        """Put on the card of a region how far its result was from the reference."""
+        self._errors[symbol] = (error, tolerance)
+
+    @contextmanager
+    def profiling(self) -> Iterator[None]:
+        """Inside, calls of regions are timed, as in `run.Executable.profiling`."""
+        with self._meter.profiling():
+            yield
+
+    def assert_offloaded(
+        self,
+        regions: int | None = None,
+        min_flops: int | None = None,
+        min_share: float | None = None,
+    ) -> None:
+        """Raise OffloadError unless regions ran on their back ends (`Cards.assert_offloaded`)."""
+        self.cards().assert_offloaded(regions, min_flops, min_share)
+
+    def __repr__(self) -> str:
+        where = ", ".join(f"@{r.symbol} on {r.compiler}" for r in self.regions)
+        return f"<RelaxExecutable: {where or 'no regions'}; the rest on llvm>"
+
+
+def build(mod: Any, target: str = "llvm") -> RelaxExecutable:
+    """Compile a partitioned Relax module: regions by their back ends, the rest by TVM.
+
+    target: TVM's target of the rest; a CPU. Raises ArgumentError for something else than a module
+    of Relax, BuildError for what cannot be compiled.
+    """
+    return RelaxExecutable(checked_relax(mod, "relax.build"), target)
+
+
+def _counterpart(function: Any) -> Function | None:
+    """None for what a back end compiles that knows operators which DNNL does not."""
+    try:
+        return to_relay(function)[0]
+    except BuildError:
+        return None
+
+
+def _varies(mod: Any) -> bool:
+    """Whether one run may call other regions than the next: branches, or several functions."""
+    tvm = import_tvm()
+    found = []
+    hosts = host_functions(mod)
+    for function in hosts:
+        tvm.relax.analysis.post_order_visit(
+            function, lambda node: found.append(node) if isinstance(node, tvm.relax.If) else None
+        )
+    return bool(found) or len(hosts) > 1

@@ -1,0 +1,246 @@
+"""`relax.explain`: which operators of a Relax module DNNL computes, and why not the others."""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from byoc_lab.relax.batch import NOMINAL, is_number
+from byoc_lab.relax.calls import (
+    OperatorCall,
+    checked_relax,
+    host_functions,
+    operator_calls,
+    region_functions,
+)
+from byoc_lab.relax.operators import OPERATORS
+from byoc_lab.relax.partition import TARGET, partition_for_dnnl, why_not_relax
+from byoc_lab.run.tvm_runtime import import_tvm
+
+CAUSES = {
+    "no-pattern": "DNNL has no counterpart of the operator",
+    "check": "DNNL has the operator, and refuses this call",
+    "needs-pass": "the call is in no dataflow block, where alone patterns are matched",
+    "unknown": "DNNL supports the call, and FuseOpsByPattern left it",
+}
+"""Why a call is not offloaded, in a word and in a sentence."""
+SHOWN = 20  # groups in a text
+
+
+@dataclass(frozen=True)
+class RelaxExplanation:
+    """What becomes of one operator call after the passes in front of the partitioning.
+
+    name: of the operator; variable: what its result is bound to; type: of it. region: the symbol of
+    the region that computes it. cause, reason: if none does: one of CAUSES, and in words. change:
+    what would turn that, which was tried; "" where nothing that was tried did.
+    """
+
+    name: str
+    variable: str
+    type: str
+    region: str | None = None
+    cause: str | None = None
+    reason: str = ""
+    change: str = ""
+    call: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def offloaded(self) -> bool:
+        return self.region is not None
+
+    def __str__(self) -> str:
+        head = f"{self.name} (%{self.variable}: {self.type})"
+        if self.offloaded:
+            return f"{head}: offloaded in @{self.region}"
+        change = [f"  change    {self.change}"] if self.change else []
+        return "\n".join(
+            [f"{head}: not offloaded: {self.cause}", f"  reason    {self.reason}", *change]
+        )
+
+
+class RelaxExplanations(Sequence[RelaxExplanation]):
+    """The explanations of a module; display themselves: those on the host, in groups of one
+    reason."""
+
+    def __init__(self, found: Sequence[RelaxExplanation]):
+        self._all = tuple(found)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._all[index]
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @property
+    def offloaded(self) -> list[RelaxExplanation]:
+        """Those that DNNL computes."""
+        return [e for e in self._all if e.offloaded]
+
+    @property
+    def host(self) -> list[RelaxExplanation]:
+        """The others."""
+        return [e for e in self._all if not e.offloaded]
+
+    @property
+    def by_cause(self) -> dict[str, list[RelaxExplanation]]:
+        """Those on the host, by cause, the most frequent cause first."""
+        groups: dict[str, list[RelaxExplanation]] = {}
+        for e in self.host:
+            groups.setdefault(str(e.cause), []).append(e)
+        return dict(sorted(groups.items(), key=lambda item: -len(item[1])))
+
+    @property
+    def groups(self) -> list[list[RelaxExplanation]]:
+        """Those on the host, of one operator and reason."""
+        found: dict[tuple[Any, ...], list[RelaxExplanation]] = {}
+        for es in self.by_cause.values():
+            for e in es:
+                found.setdefault((e.cause, e.name, e.reason), []).append(e)
+        return list(found.values())
+
+    @property
+    def summary(self) -> str:
+        """Such as "5 of 6 operators offloaded to dnnl, 1 on the host (1 no-pattern)"."""
+        text = f"{len(self.offloaded)} of {len(self)} operators offloaded to {TARGET}"
+        causes = ", ".join(f"{len(es)} {cause}" for cause, es in self.by_cause.items())
+        return text + (f", {len(self.host)} on the host ({causes})" if causes else "")
+
+    def __str__(self) -> str:
+        lines = [self.summary]
+        for group in self.groups[:SHOWN]:
+            more = f"\n  calls     {len(group)} of this kind" if len(group) > 1 else ""
+            lines += ["", f"{group[0]}{more}"]
+        if len(self.groups) > SHOWN:
+            lines += ["", f"... {len(self.groups) - SHOWN} more; .groups has all"]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<RelaxExplanations: {self.summary}>"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The explanations as plain data, for JSON."""
+        rows = list(map(_fields, self._all))
+        return {"target": TARGET, "summary": self.summary, "calls": rows}
+
+    def _repr_html_(self) -> str:
+        inside = Counter(e.name for e in self.offloaded)
+        rows = [(g[0].name, len(g), g[0].cause, g[0].reason, g[0].change) for g in self.groups]
+        rows += [(name, count, "offloaded", "", "") for name, count in inside.items()]
+        cells = (f"<td>{'</td><td>'.join(html.escape(str(c)) for c in row)}</td>" for row in rows)
+        body = "".join(f"<tr>{row}</tr>" for row in cells)
+        titles = "".join(f"<th>{t}</th>" for t in ("operator", "calls", "why", "reason", "change"))
+        return (
+            f"<p>{html.escape(self.summary)}</p><table><thead><tr>{titles}</tr></thead>"
+            f"<tbody>{body}</tbody></table>"
+        )
+
+
+def _fields(e: RelaxExplanation) -> dict[str, Any]:
+    """The fields of an explanation but for the call, which is TVM's."""
+    names = ("name", "variable", "type", "region", "cause", "reason", "change")
+    return {name: getattr(e, name) for name in names}
+
+
+def explain(mod: Any) -> RelaxExplanations:
+    """Of each operator of a Relax module, whether DNNL computes it, and if not, why not.
+
+    mod: before partitioning, or what `partition_for_dnnl` made. Operators are those that its first
+    passes leave (batch norms are folded there). A change is one that was tried: it is named if the
+    module, changed so, has that call in a region.
+
+    Raises ArgumentError for something else than a module of Relax.
+    """
+    checked_relax(mod, "relax.explain")
+    regions = region_functions(mod)
+    cut = mod if regions else partition_for_dnnl(mod)
+    found = [
+        RelaxExplanation(c.name, c.variable, _type(c), symbol, call=c.call)
+        for symbol, function in region_functions(cut).items()
+        for c in operator_calls(function)
+    ]
+    changes = _Changes(None if regions else mod)
+    for function in host_functions(cut):
+        for call in operator_calls(function):
+            found.append(_on_host(call, changes))
+    return RelaxExplanations(found)
+
+
+def _on_host(call: OperatorCall, changes: _Changes) -> RelaxExplanation:
+    cause, reason = _why(call)
+    change = "" if cause == "no-pattern" else changes.of(call)
+    return RelaxExplanation(
+        call.name, call.variable, _type(call), None, cause, reason, change, call.call
+    )
+
+
+def _why(call: OperatorCall) -> tuple[str, str]:
+    """The cause and the reason of a call on the host."""
+    reason = why_not_relax(call.call)
+    if reason is None:
+        cause = "unknown" if call.dataflow else "needs-pass"
+        return cause, CAUSES[cause]
+    return "check" if call.name in OPERATORS else "no-pattern", reason
+
+
+class _Changes:
+    """Changes of a module, each run once: what they leave on the host."""
+
+    def __init__(self, mod: Any):
+        self.mod = mod
+        self._gone: dict[str, Counter[Any]] | None = None
+
+    def of(self, call: OperatorCall) -> str:
+        """The first change that leaves fewer calls of this operator on the host, and fewer of this
+        reason; "" if none."""
+        if self.mod is None:
+            return ""
+        if self._gone is None:
+            before = _left(self.mod)
+            self._gone = {what: before - _left(made) for what, made in _attempts(self.mod)}
+        keys = _keys(call)
+        return next((what for what, gone in self._gone.items() if all(gone[k] for k in keys)), "")
+
+
+def _attempts(mod: Any) -> Iterator[tuple[str, Any]]:
+    """Changed modules, and what was done."""
+    transform = import_tvm().relax.transform
+    yield (
+        "run relax.transform.ConvertToDataflow(min_size=1) before",
+        transform.ConvertToDataflow(1)(mod),
+    )
+    sizes = _symbols(mod)
+    if sizes:
+        shown = ", ".join(f'"{name}": size' for name in sizes)
+        known = transform.BindSymbolicVars(dict.fromkeys(sizes, NOMINAL))(mod)
+        yield f"give sizes with relax.transform.BindSymbolicVars({{{shown}}}) before", known
+
+
+def _symbols(mod: Any) -> list[str]:
+    """The names of sizes that are known at run time only."""
+    found: dict[str, None] = {}
+    for p in mod["main"].params:
+        ty = p.ty if hasattr(p, "ty") else p.struct_info
+        for size in getattr(getattr(ty, "shape", None), "values", None) or ():
+            if not is_number(size) and "Var" in type(size).__name__:
+                found[str(size.name if hasattr(size, "name") else size)] = None
+    return list(found)
+
+
+def _left(mod: Any) -> Counter[Any]:
+    """How often an operator, and an operator for one reason, stays on the host."""
+    calls = (c for f in host_functions(partition_for_dnnl(mod)) for c in operator_calls(f))
+    return Counter(key for call in calls for key in _keys(call))
+
+
+def _keys(call: OperatorCall) -> list[Any]:
+    return [call.name, (call.name, *_why(call))]
+
+
+def _type(call: OperatorCall) -> str:
+    node = call.call
+    found = str(node.ty if hasattr(node, "ty") else node.struct_info).strip()
+    return found.splitlines()[-1].replace("R.", "")

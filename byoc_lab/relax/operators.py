@@ -1,0 +1,281 @@
+"""How operators of Relax are written in Relay: one table, which says by itself what DNNL offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from math import prod, sqrt
+from typing import Any
+
+import numpy as np
+
+from byoc_lab import relay
+from byoc_lab.errors import BuildError
+from byoc_lab.relax.types import number, type_of
+from byoc_lab.relay import nn
+from byoc_lab.relay.ir.expr import Expr, Op, Tuple
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.op import builder
+
+Translation = Callable[..., Expr]  # (Relax's call, its operands in Relay) -> Relay
+
+
+def translated(call: Any, operands: list[Any]) -> Expr:
+    """A call of a Relax operator in Relay. Raises BuildError for an operator that is not listed."""
+    name = call.op.name.removeprefix("relax.")
+    if name not in OPERATORS:
+        raise BuildError(f"DNNL has no counterpart of relax.{name}")
+    return OPERATORS[name](call, *operands)
+
+
+def relay_call(name: str, *args: Any, **attrs: Any) -> Expr:
+    return builder(Op.get(name))(*args, **attrs)
+
+
+def ints(values: Any) -> list[int]:
+    return [int(number(value)) for value in values]
+
+
+def _conv(name: str) -> Translation:
+    def build(call: Any, data: Expr, weight: Expr) -> Expr:
+        attrs = call.attrs
+        more = {}
+        if name.endswith("transpose"):
+            more["output_padding"] = ints(attrs.output_padding)
+        return relay_call(
+            name,
+            data,
+            weight,
+            strides=ints(attrs.strides),
+            padding=ints(attrs.padding),
+            dilation=ints(attrs.dilation),
+            groups=int(attrs.groups),
+            data_layout=str(attrs.data_layout),
+            kernel_layout=str(attrs.kernel_layout),
+            out_layout=str(attrs.out_layout or ""),
+            **more,
+        )
+
+    return build
+
+
+def _pool(name: str) -> Translation:
+    def build(call: Any, data: Expr) -> Expr:
+        attrs = call.attrs
+        more = {}
+        if "avg" in name:
+            more["count_include_pad"] = bool(attrs.count_include_pad)
+        return relay_call(
+            name,
+            data,
+            pool_size=ints(attrs.pool_size),
+            strides=ints(attrs.strides),
+            padding=ints(attrs.padding),
+            dilation=ints(attrs.dilation),
+            layout=str(attrs.layout),
+            out_layout=str(attrs.out_layout or ""),
+            ceil_mode=bool(attrs.ceil_mode),
+            **more,
+        )
+
+    return build
+
+
+def _adaptive_avg_pool2d(call: Any, data: Expr) -> Expr:
+    if ints(call.attrs.output_size or [0]) != [1, 1]:
+        raise BuildError(f"DNNL has adaptive pooling to (1, 1), found {call.attrs.output_size}")
+    return nn.global_avg_pool2d(data, layout=str(call.attrs.layout))
+
+
+def _mean(call: Any, data: Expr) -> Expr:
+    """As a global pooling of the axes together, behind the others. torch.export writes
+    AdaptiveAvgPool2d(1) as a mean."""
+    shape = type_of(call.args[0]).concrete_shape
+    axes = sorted({axis % len(shape) for axis in axes_of(call.attrs.axis, len(shape))})
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    if len(shape) == 4 and axes == [2, 3]:
+        pooled = nn.global_avg_pool2d(data)
+        return pooled if call.attrs.keepdims else _reshaped(pooled, type_of(call))
+    if axes != list(range(len(kept), len(shape))):
+        data = relay_call("transpose", data, kept + axes)
+    samples = shape[0] if 0 in kept else 1
+    others = prod(shape[axis] for axis in kept) // samples
+    rows = relay_call("reshape", data, (samples, others, prod(shape[axis] for axis in axes), 1))
+    return _reshaped(nn.global_avg_pool2d(rows), type_of(call))
+
+
+def _broadcast_to(call: Any, data: Expr, shape: Any) -> Expr:
+    """A product with ones, which is exact."""
+    have, wanted = type_of(call.args[0]).concrete_shape, type_of(call).concrete_shape
+    padded = (1,) * (len(wanted) - len(have)) + have
+    ones = [1 if n == size else size for n, size in zip(padded, wanted, strict=True)]
+    if prod(ones) == 1:
+        return _reshaped(data, type_of(call))
+    return relay_call("multiply", data, relay.const(np.ones(ones, type_of(call).dtype)))
+
+
+def _along(vector: Expr, axis: int, rank: int) -> Expr:
+    """A vector whose elements belong to `axis` of a tensor of that rank."""
+    return relay_call("reshape", vector, [-1, *[1] * (rank - 1 - axis)])
+
+
+def _prelu(call: Any, data: Expr, slopes: Expr) -> Expr:
+    rank = len(type_of(call.args[0]).shape)
+    below = relay_call("minimum", data, relay.const(np.float32(0)))
+    slopes = _along(slopes, int(call.attrs.axis) % rank, rank)
+    return relay_call("add", nn.relu(data), relay_call("multiply", below, slopes))
+
+
+def _grouped_norm(call: Any, data: Expr, gamma: Expr, beta: Expr, groups: int) -> Expr:
+    """As a layer norm of the groups, each a row."""
+    attrs, shape = call.attrs, type_of(call.args[0]).concrete_shape
+    axes = sorted(axis % len(shape) for axis in ints(attrs.axes))
+    channels = int(attrs.channel_axis) % len(shape)
+    if channels != 1 or axes != list(range(2, len(shape))):
+        raise BuildError(
+            f"DNNL normalises groups of channels in axis 1 along all axes behind it, found "
+            f"channels in axis {channels}, axes {axes} of {len(shape)}"
+        )
+    if not (attrs.center and attrs.scale):
+        raise BuildError("DNNL normalises groups with center and scale, found one of them missing")
+    size = prod(shape[1:]) // groups
+    one, zero = (relay.const(np.full(size, n, np.float32)) for n in (1, 0))
+    rows = relay_call("reshape", data, (shape[0], groups, size))
+    normal = relay_call(
+        "reshape", nn.layer_norm(rows, one, zero, epsilon=float(attrs.epsilon)), shape
+    )
+    scaled = relay_call("multiply", normal, _along(gamma, 1, len(shape)))
+    return relay_call("add", scaled, _along(beta, 1, len(shape)))
+
+
+def _group_norm(call: Any, data: Expr, gamma: Expr, beta: Expr) -> Expr:
+    return _grouped_norm(call, data, gamma, beta, int(call.attrs.num_groups))
+
+
+def _instance_norm(call: Any, data: Expr, gamma: Expr, beta: Expr) -> Expr:
+    return _grouped_norm(call, data, gamma, beta, type_of(call.args[0]).concrete_shape[1])
+
+
+def _reshaped(data: Expr, ty: TensorType) -> Expr:
+    return relay_call("reshape", data, ty.concrete_shape)
+
+
+def _matmul(call: Any, a: Expr, b: Expr) -> Expr:
+    left, right = type_of(call.args[0]).concrete_shape, type_of(call.args[1]).concrete_shape
+    if len(left) >= 2 and len(right) == 2:
+        rows = relay_call("reshape", a, (prod(left[:-1]), left[-1])) if len(left) > 2 else a
+        product = nn.dense(rows, relay_call("transpose", b, (1, 0)), units=right[1])
+        return relay_call("reshape", product, (*left[:-1], right[1])) if len(left) > 2 else product
+    if len(left) != len(right) or len(left) < 3 or left[:-2] != right[:-2]:
+        raise BuildError(f"DNNL multiplies stacks of one size, found shapes {left} and {right}")
+    if len(left) == 3:
+        return nn.batch_matmul(a, b, transpose_a=False, transpose_b=False)
+    flat = [relay_call("reshape", x, (prod(s[:-2]), *s[-2:])) for x, s in ((a, left), (b, right))]
+    product = nn.batch_matmul(*flat, transpose_a=False, transpose_b=False)
+    return relay_call("reshape", product, (*left[:-1], right[-1]))
+
+
+def _gelu(call: Any, x: Expr) -> Expr:
+    error = relay_call("erf", relay_call("divide", x, relay.const(np.float32(sqrt(2.0)))))
+    product = relay_call("multiply", x, relay_call("add", error, relay.const(np.float32(1.0))))
+    return relay_call("multiply", product, relay.const(np.float32(0.5)))
+
+
+def _layer_norm(call: Any, data: Expr, gamma: Expr, beta: Expr) -> Expr:
+    axes, rank = ints(call.attrs.axes), len(type_of(call.args[0]).shape)
+    if [axis % rank for axis in axes] != [rank - 1] or not (call.attrs.center and call.attrs.scale):
+        raise BuildError(f"DNNL normalises along the last axis, found axes {axes}")
+    return nn.layer_norm(data, gamma, beta, epsilon=float(call.attrs.epsilon))
+
+
+def _concatenate(parts: Expr, axis: int) -> Expr:
+    assert isinstance(parts, Tuple)
+    return relay_call("concatenate", list(parts.fields), axis=axis)
+
+
+def _split(call: Any, data: Expr) -> Expr:
+    """As a slice for each part."""
+    shape = type_of(call.args[0]).concrete_shape
+    axis = int(call.attrs.axis) % len(shape)
+    parts = call.attrs.indices_or_sections
+    if hasattr(parts, "__iter__"):
+        borders = ints(parts)
+    else:
+        size = -(-shape[axis] // int(number(parts)))
+        borders = [size * n for n in range(1, int(number(parts)))]
+    # As Python's slices: a border behind the end is the end.
+    edges = [min(edge, shape[axis]) for edge in (0, *borders, shape[axis])]
+    return Tuple([_slice(data, [axis], [a], [b], [1]) for a, b in pairwise(edges)])
+
+
+def _strided_slice(call: Any, data: Expr, axes: Any, begin: Any, end: Any, *steps: Any) -> Expr:
+    lists = [axes, begin, end, *steps]
+    if not all(isinstance(each, list) for each in lists):
+        raise BuildError("DNNL slices between numbers that are known, found others")
+    (step,) = steps or ([1] * len(axes),)
+    # Relax's ends of a negative step are as NumPy's; the shape says what it made of them.
+    return _slice(data, axes, begin, end, step)
+
+
+def _slice(data: Expr, axes: list[int], begin: list[int], end: list[int], step: list[int]) -> Expr:
+    return relay_call("strided_slice", data, begin=begin, end=end, strides=step, axes=axes)
+
+
+def unary(name: str) -> Translation:
+    return lambda call, x: relay_call(name, x)
+
+
+def binary(name: str) -> Translation:
+    return lambda call, a, b: relay_call(name, _tensor(call, a), _tensor(call, b))
+
+
+def _tensor(call: Any, operand: Any) -> Expr:
+    """An operand; a number as a constant of the result's dtype."""
+    if isinstance(operand, Expr):
+        return operand
+    return relay.const(np.asarray(number(operand), type_of(call).dtype))
+
+
+def axes_of(values: Any, rank: int) -> list[int]:
+    return ints(values) if values is not None else list(range(rank))[::-1]
+
+
+OPERATORS: Mapping[str, Translation] = {
+    **{f"nn.conv{n}d": _conv(f"nn.conv{n}d") for n in (1, 2, 3)},
+    **{f"nn.conv{n}d_transpose": _conv(f"nn.conv{n}d_transpose") for n in (1, 2)},
+    **{f"nn.max_pool{n}d": _pool(f"nn.max_pool{n}d") for n in (1, 2, 3)},
+    **{f"nn.avg_pool{n}d": _pool(f"nn.avg_pool{n}d") for n in (1, 2, 3)},
+    **{name: unary(name) for name in ("nn.relu", "abs", "exp", "log", "sqrt", "tanh", "sigmoid")},
+    **{
+        name: binary(name)
+        for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum")
+    },
+    "round": unary("round"),
+    "nn.adaptive_avg_pool2d": _adaptive_avg_pool2d,
+    "mean": _mean,
+    "nn.gelu": _gelu,
+    "nn.silu": lambda call, x: relay_call("multiply", x, relay_call("sigmoid", x)),
+    "nn.leakyrelu": lambda call, x: relay_call("nn.leaky_relu", x, alpha=float(call.attrs.alpha)),
+    "nn.softmax": lambda call, x: relay_call("nn.softmax", x, axis=int(call.attrs.axis)),
+    "nn.log_softmax": lambda call, x: relay_call("nn.log_softmax", x, axis=int(call.attrs.axis)),
+    "nn.layer_norm": _layer_norm,
+    "clip": lambda call, x, low, high: relay_call(
+        "clip", x, float(number(low)), float(number(high))
+    ),
+    "matmul": _matmul,
+    "concat": lambda call, parts: _concatenate(parts, int(call.attrs.axis)),
+    "reshape": lambda call, x, shape: _reshaped(x, type_of(call)),
+    **{
+        name: lambda call, x: _reshaped(x, type_of(call))
+        for name in ("flatten", "squeeze", "expand_dims")
+    },
+    "broadcast_to": _broadcast_to,
+    "split": _split,
+    "strided_slice": _strided_slice,
+    "nn.prelu": _prelu,
+    "nn.group_norm": _group_norm,
+    "nn.instance_norm": _instance_norm,
+    "permute_dims": lambda call, x: relay_call(
+        "transpose", x, axes_of(call.attrs.axes, len(type_of(call).shape))
+    ),
+}

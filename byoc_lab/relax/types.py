@@ -1,0 +1,65 @@
+"""What Relax values are: names, types, sizes that are not known; fields differ between releases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab.errors import BuildError
+from byoc_lab.relax import batch
+from byoc_lab.relay.ir.types import TensorType
+
+
+def name_of(variable: Any) -> str:
+    """A Relax variable's name; the field differs between releases of TVM."""
+    return str(variable.name if hasattr(variable, "name") else variable.name_hint)
+
+
+def type_of(value: Any) -> TensorType:
+    """Relay's type of a Relax tensor, for a batch of `batch.NOMINAL` where that is not known.
+
+    Raises BuildError when another part of its shape is not known.
+    """
+    ty, sizes = _sizes(value)
+    if sizes is None or not all(map(batch.is_number, sizes[1:])):
+        raise BuildError(
+            f"DNNL needs tensors of known shape, but for a batch in front of it, found {ty}"
+        )
+    known = [batch.nominal(size) for size in sizes[:1]] + [int(number(size)) for size in sizes[1:]]
+    return TensorType(known, str(ty.dtype))
+
+
+def batch_of(value: Any) -> list[Any]:
+    """The size in front of a Relax tensor, where that is not known; else nothing."""
+    _, sizes = _sizes(value)
+    return [size for size in (sizes or ())[:1] if not batch.is_number(size)]
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a Relax value is one tensor, of whatever shape."""
+    ty, _ = _sizes(value)
+    return "Tensor" in type(ty).__name__
+
+
+def is_known_shape(value: Any) -> bool:
+    """Whether a Relax value is a shape of numbers; others are operands that DNNL cannot read."""
+    ty, _ = _sizes(value)
+    return all(map(batch.is_number, getattr(ty, "values", None) or ()))
+
+
+def _sizes(value: Any) -> tuple[Any, Any]:
+    """The type of a Relax value, and its sizes where it is a tensor with some."""
+    ty = value.ty if hasattr(value, "ty") else value.struct_info
+    values = getattr(getattr(ty, "shape", None), "values", None)
+    return ty, None if values is None else list(values)
+
+
+def number(value: Any) -> float:
+    """A number that may be wrapped in an immediate of TVM."""
+    found = getattr(value, "value", value)
+    return found if isinstance(found, int | float) else found.numpy().item()
+
+
+def numbers(fields: Any) -> list[int] | None:
+    """The numbers in a Relax tuple; None where it holds something else, or nothing."""
+    found = [field.value for field in fields if isinstance(getattr(field, "value", None), int)]
+    return found if found and len(found) == len(fields) else None

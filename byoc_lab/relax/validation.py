@@ -1,0 +1,166 @@
+"""`relax.validate`: compares the regions and outputs of a Relax module with a float64 reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import ArgumentError, BuildError, InputError, ValidationError
+from byoc_lab.lab.checking.comparison import Comparison, compare
+from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
+from byoc_lab.lab.checking.exercised import Exercised
+from byoc_lab.lab.checking.kernels import Kernel, RegionChecker
+from byoc_lab.lab.checking.report import Report, worst_of
+from byoc_lab.lab.checking.tolerances import bounded
+from byoc_lab.lab.checking.validation import DETAILS
+from byoc_lab.relax import batch
+from byoc_lab.relax.calls import checked_relax
+from byoc_lab.relax.executable import RegionRun, RelaxExecutable, build
+from byoc_lab.relax.reference import reference_function
+from byoc_lab.relax.to_relay import to_relay
+from byoc_lab.relax.types import batch_of, name_of, type_of
+from byoc_lab.relay import IRModule, var
+from byoc_lab.relay.ir.expr import Function, Tuple
+from byoc_lab.relay.typing.infer import infer_expr
+from byoc_lab.run.backends import get_backend
+from byoc_lab.run.executable import LinkedRegion
+from byoc_lab.run.inputs import by_position
+
+Inputs = Mapping[str, Any] | Sequence[Any]
+
+
+def validate(
+    before: Any,
+    after: Any,
+    inputs: Inputs | None = None,
+    *,
+    detail: str = "region",
+    samples: int | None = None,
+    seed: int = 0,
+) -> Report:
+    """Run `after` and compare its regions and outputs with the reference, on `inputs`.
+
+    before: a module of Relax before partitioning; "main" is computed with NumPy in float64, if all
+        its operators have a counterpart in Relay (`relax.reference`). If not, the report says that
+        outputs were not compared.
+    after: the partitioned module, or its RelaxExecutable.
+    inputs, detail, samples, seed: as for `byoc_lab.validate`.
+
+    Each call of a region is compared with the reference on the values that the region got in the
+    run, so that its error is its own. Raises ArgumentError, InputError, ValidationError for another
+    number of outputs, and the errors of `relax.build`.
+    """
+    if detail not in DETAILS:
+        raise ArgumentError(
+            f'relax.validate: detail must be "region" or "operator", found {detail!r:.80}'
+        )
+    if samples is not None and samples < 1:
+        raise InputError(f"samples must be at least 1, found {samples}")
+    checked_relax(before, "relax.validate")
+    exe = after if isinstance(after, RelaxExecutable) else build(after)
+    checker = _Checker(before["main"], exe, {"samples": samples, "seed": seed}, detail)
+    if inputs is not None:
+        checker.check(by_position(inputs, exe.inputs))
+        return checker.report(["given"])
+    typed = _parameters(before["main"])
+    for kind in SETS:
+        checker.check(list(example_inputs(typed, kind, seed).values()))
+    return checker.report([f"{what} (seed {seed})" for what in SETS.values()])
+
+
+class _Checker:
+    """Compares one executable on one set of inputs after the other."""
+
+    def __init__(self, main: Any, exe: RelaxExecutable, options: dict[str, Any], detail: str):
+        self.main, self.exe, self.options, self.detail = main, exe, options, detail
+        self.outputs: list[Comparison] = []
+        self.regions: list[Comparison] = []
+        self.kernels: list[Kernel] = []
+        self.reached: set[str] = set()
+        self.exercised = Exercised()
+        self.notes: dict[str, None] = {}
+
+    def check(self, inputs: list[Any]) -> None:
+        arrays = [np.asarray(value) for value in inputs]
+        outputs, calls = self.exe.observed(arrays)
+        for call in calls:
+            self.check_region(call)
+        try:
+            with batch.assumed(_batch(self.main, arrays)):
+                function = reference_function(self.main)
+        except BuildError as error:
+            self.notes[f"outputs were not compared: {error}"] = None
+            return
+        values = dict(zip(function.params, arrays, strict=True))
+        wanted = bounded(function, values, IRModule(), watch=self.exercised, **self.options)
+        if len(outputs) != len(wanted.outputs):
+            raise ValidationError(
+                f"the module has {len(wanted.outputs)} outputs before partitioning, and "
+                f"{len(outputs)} after it; both must compute the same outputs"
+            )
+        for n, group in enumerate(zip(outputs, wanted.outputs, wanted.tolerances, strict=True)):
+            name = f"output {n}" if len(outputs) > 1 else "output"
+            self.outputs.append(compare(name, *group))
+
+    def check_region(self, call: RegionRun) -> None:
+        symbol = call.region.symbol
+        try:
+            with batch.assumed(_batch(call.region.function, call.inputs)):
+                function, _ = to_relay(call.region.function, composites=True)
+        except BuildError as error:
+            self.notes[f"@{symbol} was not compared: {error}"] = None
+            return
+        self.reached.add(symbol)
+        values = dict(zip(function.params, call.inputs, strict=True))
+        wanted = bounded(function, values, exact_constants=True, **self.options)
+        several = len(call.outputs) > 1
+        compared = [
+            compare(f"@{symbol} output {n}" if several else f"@{symbol}", *group)
+            for n, group in enumerate(
+                zip(call.outputs, wanted.outputs, wanted.tolerances, strict=True)
+            )
+        ]
+        self.regions += compared
+        if self.detail == "operator":
+            codegen = get_backend(call.region.compiler)
+            compiled = codegen(function, symbol)
+            region = LinkedRegion(symbol, call.region.compiler, function, compiled, None, codegen)
+            checker = RegionChecker(region, IRModule(), **self.options)
+            self.kernels += checker.kernels(call.inputs, not all(c.ok for c in compared))
+            self.notes.update(dict.fromkeys(checker.notes))
+
+    def report(self, inputs: list[str]) -> Report:
+        regions = worst_of(self.regions)
+        for symbol in self.reached:
+            mine = [c for c in regions if c.name.split()[0] == f"@{symbol}"]
+            worst = max(mine, key=lambda c: c.share)
+            self.exe.note_error(symbol, worst.error, worst.tolerance)
+        symbols = [r.symbol for r in self.exe.regions]
+        unreached = [
+            f"@{s} was not called"
+            for s in symbols
+            if s not in self.reached and not any(n.startswith(f"@{s} ") for n in self.notes)
+        ]
+        return Report(
+            regions,
+            worst_of(self.outputs),
+            worst_of([k.own for k in self.kernels]),
+            inputs=tuple(inputs),
+            missed=(*self.exercised.missed(), *unreached, *self.notes),
+        )
+
+
+def _batch(function: Any, arrays: Sequence[Any]) -> int:
+    """The batch of these inputs of a Relax function, where it is not known."""
+    given = zip(function.params, arrays, strict=True)
+    return next((int(array.shape[0]) for p, array in given if batch_of(p)), batch.NOMINAL)
+
+
+def _parameters(main: Any) -> Function:
+    """A function of the same parameters, typed, of a batch of `batch.NOMINAL` if not known."""
+    params = [var(name_of(p), type_of(p)) for p in main.params]
+    typed = infer_expr(Function(params, Tuple(params)))
+    assert isinstance(typed, Function)
+    return typed

@@ -1,0 +1,68 @@
+"""`byoc-lab bisect`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from byoc_lab import cli
+from byoc_lab.passes import register_pipeline
+from byoc_lab.passes.framework import pipelines
+from byoc_lab.transform import module_pass
+from tests.cli.samples import CLEAN
+from tests.lab.checking.faults import FAULTS, planted
+
+NET = """#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 8), float32]) {
+  %0 = clip(%x, a_min=0f, a_max=6f);
+  tanh(%0)
+}
+"""
+
+
+@pytest.fixture
+def wrong_clip() -> Iterator[str]:
+    fault = planted(FAULTS["clip 6 to 5.9"], 0)
+    made = module_pass(lambda mod, context: fault(mod), opt_level=0, name="faulty_pass")
+    register_pipeline("wrong clip", lambda: [made])
+    yield "wrong clip"
+    pipelines.unregister_pipeline("wrong clip")
+
+
+def test_nothing_is_found(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(NET)
+    assert cli.main(["bisect", str(file), "--no-kernels", "--seed", "4"]) == cli.OK
+    out = capsys.readouterr().out
+    assert out.startswith("no difference found\n") and "seed 4" in out
+
+
+def test_a_wrong_pass(
+    file: Path, tmp_path: Path, wrong_clip: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(NET)
+    np.savez(tmp_path / "x.npz", x=np.full((1, 8), 7, "float32"))
+    options = ["--pipeline", wrong_clip, "--inputs", str(tmp_path / "x.npz")]
+    folder = tmp_path / "repro"
+    assert cli.main(["bisect", str(file), *options, "--repro", str(folder)]) == cli.NO
+    out = capsys.readouterr().out
+    assert "operator: clip" in out and "region: @main" in out and "faulty_pass (stage 0)" in out
+    script = [sys.executable, str(folder / "repro.py")]
+    ended = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1 and "elements differ" in ended.stderr
+    assert cli.main(["bisect", str(file), *options, "--format", "json"]) == cli.NO
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["found"] and facts["stage"] == "faulty_pass" and "clip" in facts["operator"]
+    assert facts["error"] == pytest.approx(0.1) and facts["kernel"] is None
+
+
+def test_wrong_usage(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(CLEAN)
+    assert cli.main(["bisect", str(file), "--pipeline", "no such"]) == cli.USAGE
+    assert cli.main(["bisect", str(tmp_path / "none.relay")]) == cli.USAGE
+    assert "byoc-lab: " in capsys.readouterr().err

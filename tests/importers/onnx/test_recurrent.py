@@ -1,0 +1,196 @@
+"""Recurrent layers and Scan: numbers of ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper
+
+import byoc_lab
+from byoc_lab.errors import UnsupportedOperatorError
+from byoc_lab.importers.onnx import from_onnx
+
+STEPS, BATCH, INPUTS, HIDDEN = 5, 3, 4, 6
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+CASES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "reverse": {"direction": "reverse"},
+    "both": {"direction": "bidirectional"},
+    "lengths": {"lengths": [5, 2, 3]},
+    "lengths backwards": {"direction": "reverse", "lengths": [1, 5, 3]},
+    "lengths both": {"direction": "bidirectional", "lengths": [4, 2, 5]},
+    "whole lengths": {"lengths": [5, 5, 5]},
+    "clip": {"clip": 0.3},
+    "states": {"states": True, "direction": "bidirectional"},
+    "no bias": {"bias": False},
+}
+
+
+def layer(op: str, direction: str = "forward", **more: Any) -> tuple[Any, dict[str, np.ndarray]]:
+    """A model of one layer, and values of its inputs."""
+    random = np.random.RandomState(0)
+    lengths, states = more.pop("lengths", None), more.pop("states", False)
+    bias, count, rows = more.pop("bias", True), 1 + (direction == "bidirectional"), GATES[op]
+    shapes: list[tuple[str, tuple[int, ...]]] = [
+        ("x", (STEPS, BATCH, INPUTS)),
+        ("w", (count, rows * HIDDEN, INPUTS)),
+        ("r", (count, rows * HIDDEN, HIDDEN)),
+    ]
+    shapes += [("b", (count, 2 * rows * HIDDEN))] * bias
+    given = {n: random.uniform(-1, 1, s).astype(np.float32) for n, s in shapes}
+    if lengths is not None:
+        given["lengths"] = np.array(lengths, np.int32)
+    starts = ["h", "c"][: 1 + (op == "LSTM")] if states else []
+    for name in starts:
+        given[name] = random.uniform(-1, 1, (count, BATCH, HIDDEN)).astype(np.float32)
+    peep = more.pop("peephole", False)
+    if peep:
+        given["p"] = random.uniform(-1, 1, (count, 3 * HIDDEN)).astype(np.float32)
+    order = ["x", "w", "r", "b", "lengths", "h", "c", "p"]
+    inputs = [n if n in given else "" for n in order]
+    while not inputs[-1]:
+        inputs.pop()
+    outputs = ["y", "y_h", "y_c"][: 2 + (op == "LSTM")]
+    node = helper.make_node(
+        op, inputs, outputs, "layer", hidden_size=HIDDEN, direction=direction, **more
+    )
+    graph = helper.make_graph(
+        [node],
+        "net",
+        [
+            helper.make_tensor_value_info(
+                n, TensorProto.INT32 if n == "lengths" else TensorProto.FLOAT, v.shape
+            )
+            for n, v in given.items()
+        ],
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in outputs],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
+    return made, given
+
+
+def check(model: Any, given: dict[str, np.ndarray]) -> None:
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    mod, _ = from_onnx(model)
+    found = byoc_lab.evaluate(mod, given).outputs
+    for ours, theirs in zip(found, session.run(None, given), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def numbers(alpha: float, beta: float) -> dict[str, list[float]]:
+    return {"activation_alpha": [alpha], "activation_beta": [beta]}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("op", GATES)
+def test_numbers_are_those_of_onnx_runtime(op: str, case: str) -> None:
+    check(*layer(op, **dict(CASES[case])))
+
+
+@pytest.mark.parametrize(
+    "op, more",
+    [
+        ("GRU", {"linear_before_reset": 1}),
+        ("GRU", {"linear_before_reset": 1, "bias": False}),
+        ("LSTM", {"input_forget": 1}),
+        ("LSTM", {"peephole": True, "direction": "bidirectional"}),
+        ("RNN", {"activations": ["Relu"]}),
+        ("RNN", {"activations": ["Affine"], "activation_alpha": [0.5], "activation_beta": [0.1]}),
+        (
+            "RNN",
+            {"activations": ["ScaledTanh"], "activation_alpha": [0.5], "activation_beta": [2.0]},
+        ),
+        ("RNN", {"activations": ["LeakyRelu"], "activation_alpha": [0.2]}),
+        ("RNN", {"activations": ["ThresholdedRelu"], "activation_alpha": [0.2]}),
+        ("RNN", {"activations": ["Elu"], "activation_alpha": [0.7]}),
+        ("RNN", {"activations": ["Softsign"]}),
+        ("RNN", {"activations": ["Softplus"]}),
+        ("GRU", {"activations": ["HardSigmoid", "Tanh"], "activation_alpha": [0.3]}),
+        ("LSTM", {"activations": ["Sigmoid", "Relu", "Tanh"]}),
+    ],
+)
+def test_attributes_are_those_of_onnx_runtime(op: str, more: dict[str, Any]) -> None:
+    check(*layer(op, **more))
+
+
+def test_what_is_not_supported_names_the_node() -> None:
+    model, _ = layer("RNN", activations=["Cosh"])
+    with pytest.raises(UnsupportedOperatorError, match=r"node 'layer', operator RNN.*'Cosh'"):
+        from_onnx(model)
+    model, _ = layer("GRU", activations=["Tanh"])
+    with pytest.raises(UnsupportedOperatorError, match="has 1 activation functions, expected 2"):
+        from_onnx(model)
+
+
+def scan(
+    axes: tuple[int, int] = (0, 0), backwards: tuple[int, int] = (0, 0), opset: int = 11
+) -> Any:
+    """total += row; the totals are stacked."""
+    info = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [
+            helper.make_node("Add", ["total", "row"], ["next"]),
+            helper.make_node("Mul", ["next", "factor"], ["shown"]),
+        ],
+        "body",
+        [info("total", TensorProto.FLOAT, [3]), info("row", TensorProto.FLOAT, [3])],
+        [info("next", TensorProto.FLOAT, [3]), info("shown", TensorProto.FLOAT, [3])],
+    )
+    node = helper.make_node(
+        "Scan",
+        ["start", "rows"],
+        ["total_out", "totals"],
+        "scan",
+        body=body,
+        num_scan_inputs=1,
+        scan_input_axes=[axes[0]],
+        scan_output_axes=[axes[1]],
+        scan_input_directions=[backwards[0]],
+        scan_output_directions=[backwards[1]],
+    )
+    shape = [5, 3] if axes[0] % 2 == 0 else [3, 5]
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["f"], ["factor"]), node],
+        "net",
+        [
+            info("start", TensorProto.FLOAT, [3]),
+            info("rows", TensorProto.FLOAT, shape),
+            info("f", TensorProto.FLOAT, [3]),
+        ],
+        [info("total_out", TensorProto.FLOAT, [3]), info("totals", TensorProto.FLOAT, None)],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+@pytest.mark.parametrize("axes", [(0, 0), (1, 0), (0, 1), (-1, -1)])
+@pytest.mark.parametrize("backwards", [(0, 0), (1, 0), (0, 1)])
+def test_scan_is_that_of_onnx_runtime(axes: tuple[int, int], backwards: tuple[int, int]) -> None:
+    model = scan(axes, backwards)
+    random = np.random.RandomState(0)
+    shapes = {
+        i.name: [d.dim_value for d in i.type.tensor_type.shape.dim] for i in model.graph.input
+    }
+    check(model, {n: random.uniform(-1, 1, s).astype(np.float32) for n, s in shapes.items()})
+
+
+def test_a_scan_of_opset_8_is_refused_by_name() -> None:
+    model = scan(opset=8)
+    with pytest.raises(UnsupportedOperatorError, match="node 'scan', operator Scan, opset 8"):
+        from_onnx(model)
+
+
+def test_a_long_sequence() -> None:
+    model, given = layer("LSTM")
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 400
+    given["x"] = np.random.RandomState(1).rand(400, BATCH, INPUTS).astype(np.float32)
+    check(model, given)
+
+
+@pytest.mark.parametrize("steps", [0, 10**9])
+def test_a_number_of_steps_that_nobody_means_is_refused_at_once(steps: int) -> None:
+    model, _ = layer("GRU")
+    with pytest.raises(UnsupportedOperatorError, match=r"node 'layer'.*1 to 10,000 are supported"):
+        from_onnx(model, shape={"x": (steps, BATCH, INPUTS)})

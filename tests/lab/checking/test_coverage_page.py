@@ -1,0 +1,25 @@
+"""docs/coverage.md: its blocks run in order, and print what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PAGE = Path(__file__).parents[3] / "docs" / "coverage.md"
+
+
+@pytest.mark.native
+def test_the_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    printed = []
+    for block in re.findall(r"```python\n(.*?)```", text, re.S):
+        exec(compile(block, str(PAGE), "exec"), names)
+        printed.append(capsys.readouterr().out)
+    (shown,) = re.findall(r"```text\n(.*?)```", text, re.S)
+    assert printed[0].startswith(shown)
+    assert "operators offloaded" in printed[1] and "error" in printed[2]
+    assert "1 of 2 operators offloaded to dnnl" in printed[3] and names["report"].ok

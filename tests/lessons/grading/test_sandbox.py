@@ -1,0 +1,92 @@
+"""The sandbox: whatever a notebook does, it is marked, and the next one runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from byoc_lab.lessons.grading.isolation import Limits
+from byoc_lab.lessons.grading.submissions import SOLUTIONS, run_sandboxed
+from byoc_lab.lessons.solutions import source
+from tests.lessons.grading.generated import HOSTILE, NOTICED
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+NAME = "add-the-missing-begin"
+GOOD = {"exercise": NAME, "cells": [source(NAME)], "seeds": [0, 1001]}
+LIMITS = Limits(seconds=3)
+
+
+def _cells(*cells: str) -> dict[str, Any]:
+    return {"exercise": NAME, "cells": list(cells), "seeds": [0]}
+
+
+def _replied(result: Mapping[str, Any]) -> dict[str, Any]:
+    assert result["status"] == "ran", result
+    return json.loads(result["reply"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("namespaces", [True, False])
+def test_hostile_notebooks_are_marked_and_the_rest_goes_on(namespaces: bool) -> None:
+    tasks = [task for text in HOSTILE.values() for task in (_cells(text), GOOD)]
+    results = list(run_sandboxed(tasks, LIMITS, namespaces=namespaces))
+    assert [r["status"] for r in results[::2]] == list(HOSTILE)
+    for result in results[1::2]:
+        assert all("value" in reply for reply in _replied(result)["replies"])
+
+
+@pytest.mark.parametrize("namespaces", [True, False])
+def test_network_and_hidden_folders_are_refused_and_noticed(namespaces: bool) -> None:
+    tasks = [_cells(text, source(NAME)) for text in NOTICED.values()]
+    results = list(run_sandboxed(tasks, LIMITS, [str(SOLUTIONS)], namespaces))
+    for note, result in zip(NOTICED, results, strict=True):
+        assert _replied(result)["noticed"] == [note]
+
+
+def test_solutions_cannot_be_imported() -> None:
+    text = "from byoc_lab.lessons.solutions import annotate_diamond as found\nanswer = found.answer"
+    for namespaces in (True, False):
+        (result,) = run_sandboxed([_cells(text)], LIMITS, [str(SOLUTIONS)], namespaces)
+        assert _replied(result).get("missing"), result
+
+
+def test_native_code_finds_nothing_in_a_namespace(tmp_path: Path) -> None:
+    (tmp_path / "other.ipynb").write_text("secret")
+    text = (
+        "import subprocess\n"
+        f"answer = subprocess.run('cat {tmp_path}/* {SOLUTIONS}/*.py; touch {tmp_path}/new;"
+        f" umount {tmp_path}; ls {tmp_path}; echo mine > mine; cat mine', shell=True,"
+        " capture_output=True, text=True).stdout"
+    )
+    (result,) = run_sandboxed([_cells(text)], LIMITS, [str(SOLUTIONS), str(tmp_path)])
+    if not result["isolated"]:
+        pytest.skip("this machine allows no user namespaces")
+    assert _replied(result)["replies"] == [{"value": "mine\n"}]
+    assert [p.name for p in tmp_path.iterdir()] == ["other.ipynb"]
+
+
+def test_memory_is_limited() -> None:
+    text = "answer = bytearray(8 << 30)"
+    (result,) = run_sandboxed([_cells(text)], LIMITS)
+    assert _replied(result)["errors"] == ["cell 1: MemoryError: "]
+
+
+def test_a_notebook_that_kills_what_it_can_costs_itself_only() -> None:
+    text = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nos.kill(-1, signal.SIGKILL)"
+    started = time.monotonic()
+    results = list(run_sandboxed([_cells(text), GOOD], LIMITS))
+    assert len(results) == 2 and "value" in _replied(results[1])["replies"][0]
+    assert time.monotonic() - started < 20
+
+
+def test_a_cell_with_an_error_does_not_stop_the_next() -> None:
+    (result,) = run_sandboxed([_cells("%matplotlib inline\n1 / 0", "answer = 3")], LIMITS)
+    found = _replied(result)
+    assert found["errors"] == ["cell 1: ZeroDivisionError: division by zero"]
+    assert found["replies"] == [{"value": 3}]

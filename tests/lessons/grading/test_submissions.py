@@ -1,0 +1,145 @@
+"""Grading a class: the grades, renamed and changed cells, any executor, going on after a stop."""
+
+from __future__ import annotations
+
+import csv
+import json
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from byoc_lab.lessons.exercises import all_exercises
+from byoc_lab.lessons.grading import submissions as grading
+from byoc_lab.lessons.grading.course import Course
+from byoc_lab.lessons.grading.isolation import Limits
+from tests.lessons.grading.generated import right, with_code, write, write_class, wrong
+
+NAMES = ("add-the-missing-begin", "annotate-diamond", "write-conv-bias-relu")
+COURSE = Course("course", 1, NAMES)
+LIMITS = Limits(seconds=10)
+
+
+def _grades(folder: Path, executor: Executor | None = None) -> dict[str, list[grading.Grade]]:
+    found = grading.submissions_in(folder)
+    if executor is None:
+        executor = ThreadPoolExecutor(1)
+    return grading.grade(found, COURSE, hidden=[folder], limits=LIMITS, executor=executor)
+
+
+def test_answers_get_their_grades_in_a_stable_order(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    for student in ("zoe", "ann"):
+        for name in NAMES:
+            write(folder / student, name, right(name))
+    write(folder / "bob", NAMES[0], wrong(NAMES[0], "BYL001"))
+    (folder / "bob" / f"{NAMES[1]}.ipynb").write_text("no notebook")
+    grades = _grades(folder)
+    assert list(grades) == ["ann", "bob", "zoe"]
+    assert [g.points for g in grades["ann"]] == [10, 10, 10]
+    first, second, third = grades["bob"]
+    assert (first.status, first.mistake, first.points) == ("not yet", "BYL001", 0)
+    assert "<svg" in first.html
+    assert "the file is no notebook" in second.messages[0]
+    assert third.messages == ("no notebook was handed in",)
+    grading.write_grades(tmp_path / "grades.csv", grades, COURSE)
+    rows = list(csv.reader((tmp_path / "grades.csv").open(encoding="utf-8")))
+    assert rows[0] == ["student", *NAMES, "total", "notes"]
+    assert [row[0] for row in rows[1:]] == ["ann", "bob", "zoe"] and rows[1][4] == "30"
+    grading.write_feedback(tmp_path / "out", grades, COURSE)
+    assert "30 of 30 points" in (tmp_path / "out" / "ann.html").read_text(encoding="utf-8")
+
+
+def test_changed_cells_are_noted_and_do_not_change_a_mark(tmp_path: Path) -> None:
+    name = NAMES[0]
+    tampered = with_code(name, "def answer(mod):\n    return mod")
+    tampered["cells"][3]["source"] = "check = lambda *a, **k: True\ncheck(1)"
+    tampered["cells"].insert(1, {"cell_type": "code", "metadata": {}, "source": TAMPER})
+    write(tmp_path / "ann", name, tampered)
+    renamed = right(name)
+    renamed["cells"][2]["metadata"] = {}
+    write(tmp_path / "bob", "my_copy", renamed)
+    deleted = right(name)
+    del deleted["cells"][2]
+    write(tmp_path / "cid", name, deleted)
+    grades = _grades(tmp_path)
+    assert grades["ann"][0].points == 0 and grades["ann"][0].mistake == "BYL001"
+    assert grades["ann"][0].notes == ("the cell 'check' was changed",)
+    assert grades["bob"][0].points == 10
+    assert grades["bob"][0].notes == (
+        "the notebook was renamed to my_copy.ipynb",
+        "the cell 'answer' was deleted or renamed",
+    )
+    assert grades["cid"][0].status == "no answer"
+    assert "there is no variable `answer`" in grades["cid"][0].messages[0]
+
+
+TAMPER = """\
+from byoc_lab.lessons import structure, verdict
+from byoc_lab.lessons.exercises import base
+base.Exercise.check = lambda *args: verdict.Verdict(True)
+base.ModuleExercise.judge = lambda *args: None
+structure.first = lambda checks: None
+"""
+
+
+def test_replies_that_are_no_replies_are_marked(tmp_path: Path) -> None:
+    forged = "import os, json\nfor fd in range(3, 20):\n    try:\n        os.write(fd, b'%s')\n"
+    forged += "    except OSError:\n        pass\nos._exit(0)\n"
+    texts = [b'{"replies": [{"value": {"relay": "{}"}}]}', b'{"replies": 3}', b"[1]", b'{"replies"']
+    for n, text in enumerate(texts):
+        write(tmp_path / f"s{n}", NAMES[0], with_code(NAMES[0], forged % text.decode()))
+    grades = _grades(tmp_path)
+    assert [g[0].points for g in grades.values()] == [0] * len(texts)
+    assert all(g[0].messages for g in grades.values())
+
+
+def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    folder, keep = tmp_path / "in", tmp_path / "kept"
+    for student in ("ann", "bob"):
+        write(folder / student, NAMES[0], right(NAMES[0]))
+    found = grading.submissions_in(folder)
+
+    class Stopped(ThreadPoolExecutor):
+        def submit(self, fn, submission, *args):  # type: ignore[no-untyped-def, override]
+            if submission.student == "bob":
+                raise KeyboardInterrupt
+            return super().submit(fn, submission, *args)
+
+    with Stopped(1) as pool:
+        grading.grade(found[:1], COURSE, executor=pool, keep=keep)
+        with pytest.raises(KeyboardInterrupt):
+            grading.grade(found, COURSE, executor=pool, keep=keep)
+    seen = []
+    with ThreadPoolExecutor(1) as pool:
+        grading.grade(found, COURSE, executor=pool, keep=keep, progress=lambda *a: seen.append(a))
+        assert seen == [(1, 2, "ann"), (2, 2, "bob")]
+        (keep / "ann.json").write_text("cut of")
+        write(folder / "bob", NAMES[0], wrong(NAMES[0], "BYL001"))
+        again = grading.grade(grading.submissions_in(folder), COURSE, executor=pool, keep=keep)
+    assert [g[0].points for g in again.values()] == [10, 0]
+    assert json.loads((keep / "ann.json").read_text(encoding="utf-8"))["grades"]
+
+
+@pytest.mark.slow
+def test_a_process_pool_and_a_dask_cluster_give_the_same_grades(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    write_class(tmp_path, NAMES, 5)
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        of_pool = _grades(tmp_path, pool)
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    with cluster, distributed.Client(cluster) as client:
+        of_dask = _grades(tmp_path, client.get_executor())
+    assert of_pool == of_dask and list(of_dask) == sorted(of_dask)
+
+
+@pytest.mark.slow
+def test_a_class_gets_the_grades_that_it_should(tmp_path: Path) -> None:
+    """Right, wrong in every known way, and hostile: each exercise has the mistake that was made."""
+    names = tuple(e.name for e in all_exercises())
+    expected = write_class(tmp_path, names, 15)
+    course = Course("course", 2, names)
+    found = grading.submissions_in(tmp_path)
+    grades = grading.grade(found, course, hidden=[tmp_path], limits=LIMITS, workers=2)
+    assert {s: {g.exercise: g.mistake for g in gs} for s, gs in grades.items()} == expected

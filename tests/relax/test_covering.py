@@ -1,0 +1,98 @@
+"""`relax.coverage`: totals beside our own counts, causes beside `explain`, changes that are run."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from byoc_lab.backends.dnnl import native
+from byoc_lab.errors import ArgumentError
+from byoc_lab.relax import build, coverage, explain, partition_for_dnnl
+from byoc_lab.relax.calls import region_functions
+from byoc_lab.relax.covering import without_small_regions
+
+from .test_executable import CONV_FLOPS, two_regions
+from .test_partition import block, const, module, random, var
+
+relax = pytest.importorskip("tvm.relax")
+op = relax.op
+pytestmark = [
+    pytest.mark.native,
+    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
+]
+
+
+def uneven() -> Any:
+    """conv, relu; erf on the host; relu."""
+
+    def body(emit: Any, x: Any) -> Any:
+        y = emit(op.nn.relu(emit(op.nn.conv2d(x, const(4, 4, 3, 3), padding=1))))
+        return emit(op.nn.relu(emit(op.erf(y))))
+
+    return module([var("x", 1, 4, 6, 6)], body)
+
+
+def test_totals_regions_boundaries_and_cards() -> None:
+    found = coverage(uneven())
+    assert {(r.operators, r.flops, r.bytes) for r in found.regions} == {
+        (2, CONV_FLOPS + 144, 2 * 4 * 144),
+        (1, 144, 2 * 4 * 144),
+    }
+    t = found.totals
+    assert (t.operators, t.offloaded, t.regions, t.smallest, t.unknown) == (4, 3, 2, 1, 1)
+    assert (t.offloaded_flops, t.bytes) == (CONV_FLOPS + 288, 4 * 4 * 144)
+    exe = build(found.result)
+    exe(random(1, 4, 6, 6))
+    assert exe.cards().offloaded_share == t.share
+    exe.assert_offloaded(regions=2, min_flops=t.offloaded_flops)
+
+
+def test_causes_are_those_of_explain() -> None:
+    mod = two_regions()
+    explained = explain(mod).by_cause
+    found = coverage(mod)
+    assert {g.cause: g.calls for g in found.host} == {c: len(es) for c, es in explained.items()}
+    assert "no-pattern: 1 calls (1 cumsum)" in str(found)
+    assert json.loads(found.to_json())["host"][0]["names"] == {"cumsum": 1}
+    assert "cumsum" in found._repr_html_() and len(found.plot().axes) == 2
+
+
+def test_a_minimum_size_gives_small_regions_back() -> None:
+    found = coverage(uneven())
+    (small,) = [c for c in found.changes if c.what == "regions of at least 2 operators"]
+    assert small.totals is not None
+    assert (small.totals.regions, small.totals.offloaded, small.totals.operators) == (1, 2, 4)
+    pruned = without_small_regions(found.result, 2)
+    assert len(region_functions(pruned)) == 1 and len(region_functions(found.result)) == 2
+
+
+def test_passes_that_matter_are_found() -> None:
+    """Two convolutions and two equal relus, three additions; more where batch norms stay."""
+    mod = module([var("x", 1, 8, 5, 5)], lambda emit, x: block(emit, x, 8, 3))
+    found = coverage(mod)
+    conv_flops, others = 2 * 8 * 25 * 8 * 9, 5 * 8 * 25
+    assert (found.totals.operators, found.totals.flops) == (7, 2 * conv_flops + others)
+    what = {c.what: c.totals for c in found.changes}
+    assert what["no FoldBatchnormToConv2D"].operators > 7
+    assert what["regions of at least 10 operators"].flops == found.totals.flops
+    assert all(totals is None or totals != found.totals for totals in what.values())
+
+
+def test_no_dataflow_block() -> None:
+    x = var("x", 1, 4, 6, 6)
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(op.nn.relu(x)))
+    found = coverage(builder.get())
+    assert found.totals.offloaded == 0 and [g.cause for g in found.host] == ["needs-pass"]
+    assert found.changes[0].what == "ConvertToDataflow(min_size=1) before it"
+    assert found.changes[0].totals is not None and found.changes[0].totals.offloaded == 1
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(ArgumentError, match="is a region already"):
+        coverage(partition_for_dnnl(two_regions()))
+    with pytest.raises(ArgumentError, match=r"relax\.coverage takes a module of TVM's Relax"):
+        coverage("net")

@@ -1,0 +1,121 @@
+"""Regions of a Relax module: who ran them, and how often."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import byoc_lab
+from byoc_lab import relax as byoc_relax
+from byoc_lab.backends.dnnl import native
+from byoc_lab.errors import ArgumentError, InputError, OffloadError
+from byoc_lab.relay.analysis.costs import Cost
+
+from .test_partition import const, module, random, symbol, var
+
+tvm = pytest.importorskip("tvm")
+relax = pytest.importorskip("tvm.relax")
+op = relax.op
+pytestmark = [
+    pytest.mark.native,
+    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
+]
+SHAPE = (1, 4, 6, 6)
+CONV_FLOPS = 2 * 4 * 36 * 4 * 9
+
+
+def two_regions(batch: Any = 1) -> Any:
+    """conv, relu; cumsum on the host; conv, gelu."""
+
+    def body(emit: Any, x: Any) -> Any:
+        y = emit(op.nn.relu(emit(op.nn.conv2d(x, const(4, 4, 3, 3), padding=1))))
+        host = emit(op.cumsum(y, axis=3))
+        return emit(op.nn.gelu(emit(op.nn.conv2d(host, const(4, 4, 1, 1)))))
+
+    return module([var("x", batch, *SHAPE[1:])], body)
+
+
+def test_cards_of_a_relax_module_are_counted_by_the_native_runtime() -> None:
+    exe = byoc_relax.build(byoc_relax.partition_for_dnnl(two_regions()))
+    with pytest.raises(OffloadError, match="has not run yet"):
+        exe.assert_offloaded()
+    exe(random(*SHAPE))
+    with exe.profiling():
+        exe.run(x=random(*SHAPE))
+    first, second = exe.cards()
+    assert (first.calls, first.native, first.operators) == (2, True, 2)
+    assert first.facts.flops == CONV_FLOPS + 4 * 36 and first.facts.bytes == 2 * 4 * 4 * 36
+    assert second.operators == 2 and second.gflops and second.share_of_peak
+    assert first.ops[0].fused == ("relu",) and first.ops[0].impl
+    assert exe.cards().host == Cost(0, 1, 1)  # the cumulative sum, whose cost is not known
+    exe.assert_offloaded(regions=2, min_flops=CONV_FLOPS)
+    with pytest.raises(OffloadError, match="expected 3 offloaded regions, found 2"):
+        exe.assert_offloaded(regions=3)
+
+
+def test_a_batch_known_at_run_time_has_cards() -> None:
+    exe = byoc_relax.build(byoc_relax.partition_for_dnnl(two_regions(symbol("n"))))
+    for size in (1, 3):
+        exe(random(size, *SHAPE[1:]))
+    assert [card.calls for card in exe.cards()] == [2, 2]
+
+
+def test_values_of_each_call() -> None:
+    exe = byoc_relax.build(byoc_relax.partition_for_dnnl(two_regions()))
+    outputs, calls = exe.observed([random(*SHAPE)])
+    first, second = calls
+    np.testing.assert_array_equal(first.inputs[0], random(*SHAPE))
+    np.testing.assert_allclose(second.inputs[0], np.cumsum(first.outputs[0], 3), rtol=1e-6)
+    np.testing.assert_array_equal(second.outputs[0], outputs[0])
+
+
+def test_a_region_that_another_code_generator_compiled_is_counted_by_tvm() -> None:
+    """A hostile one, that puts a module of its own in the place of DNNL's: no native card."""
+    import tvm_ffi
+
+    from byoc_lab.backends import PythonRegion
+    from byoc_lab.relax.to_relay import to_relay
+
+    def zeros(functions: Any, options: Any, names: Any) -> list[Any]:
+        found = (to_relay(f) for f in functions)
+        return [PythonRegion(np.zeros_like).bind(f, name).module for f, name in found]
+
+    real = tvm_ffi.get_global_func(byoc_relax.CODEGEN)
+    tvm_ffi.register_global_func(byoc_relax.CODEGEN, zeros, override=True)
+    try:
+        exe = byoc_relax.build(byoc_relax.partition_for_dnnl(two_regions()))
+    finally:
+        tvm_ffi.register_global_func(byoc_relax.CODEGEN, real, override=True)
+    exe(random(*SHAPE))
+    assert [(c.native, c.calls) for c in exe.cards()] == [(False, 1)] * 2
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(ArgumentError, match=r"relax\.build takes a module of TVM's Relax, found"):
+        byoc_relax.build(3)
+    with pytest.raises(ArgumentError, match='with a Relax function "main", found none'):
+        byoc_relax.build(tvm.IRModule({}))
+    exe = byoc_relax.build(two_regions())
+    assert len(exe.cards()) == 0
+    with pytest.raises(OffloadError, match="nothing is offloaded"):
+        exe.assert_offloaded()
+    with pytest.raises(InputError, match="expected the inputs x, found y"):
+        exe.run(y=1)
+    with pytest.raises(InputError, match=r"expected 1 inputs \(x\), found 2"):
+        exe(1, 2)
+
+
+def test_functions_for_relay_name_those_for_relax() -> None:
+    mod = two_regions()
+    for call in (
+        lambda: byoc_lab.coverage(mod, "dnnl"),
+        lambda: byoc_lab.explain(mod, "dnnl"),
+        lambda: byoc_lab.validate(mod, mod),
+        lambda: byoc_lab.build(mod),
+    ):
+        with pytest.raises(
+            ArgumentError, match=r"found IRModule of TVM \(for Relax: the functions"
+        ):
+            call()

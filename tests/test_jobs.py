@@ -1,0 +1,180 @@
+"""Jobs on executors: results stream in, and a crash or an endless loop is an outcome."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import time
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import byoc_lab
+from byoc_lab.errors import ArgumentError
+from byoc_lab.jobs import Job, Outcome, many, outcomes
+from byoc_lab.lab.checking.guarded import Guard, GuardedError
+from byoc_lab.relay.analysis.structural import structural_equal
+from tests import job_models as jobs
+
+BAD = {"segfault": jobs.segfaulting, "endless": jobs.hanging, "raise": jobs.raising}
+
+
+def check(found: list[Outcome]) -> None:
+    """Two good models, and one of each bad kind."""
+    kinds = {o.job.name: o for o in found}
+    assert len(found) == len(kinds) == 5
+    assert kinds["a"].ok and kinds["b"].ok and not any(kinds[name].ok for name in BAD)
+    assert kinds["segfault"].kind == "crashed" and "SIGSEGV" in kinds["segfault"].error
+    assert "segfaulting" in kinds["segfault"].error  # where it crashed
+    assert kinds["endless"].kind == "timed out" and "within 4 s" in kinds["endless"].error
+    assert kinds["raise"].kind == "failed" and "no model today" in str(kinds["raise"])
+
+
+def models() -> dict[str, Any]:
+    return {"segfault": BAD["segfault"], "a": jobs.small(), **BAD, "b": jobs.chatty}
+
+
+def test_a_pool_of_spawned_processes() -> None:
+    start = time.monotonic()
+    found = []
+    for outcome in many("bisect", models(), time_limit=4, kernels=False):
+        found.append((outcome, time.monotonic() - start))
+    check([o for o, _ in found])
+    assert found[-1][0].job.name == "endless"  # the others did not wait for it
+    assert found[0][1] < found[-1][1] - 1
+
+
+def test_a_dask_cluster() -> None:
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+    with (
+        distributed.LocalCluster(2, threads_per_worker=2, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        check(
+            list(
+                many(
+                    "bisect", models(), executor=client.get_executor(), time_limit=4, kernels=False
+                )
+            )
+        )
+        assert len(client.scheduler_info()["workers"]) == 2  # no worker was lost
+
+
+@pytest.mark.slow
+def test_threads() -> None:
+    with ThreadPoolExecutor(3) as threads:
+        check(list(many("bisect", models(), executor=threads, time_limit=4, kernels=False)))
+        assert threads.submit(int, "3").result() == 3  # it is still in use
+
+
+@pytest.mark.native
+def test_validate_of_files_models_and_seeds(tmp_path: Path) -> None:
+    path = tmp_path / "small.relay"
+    path.write_text(jobs.small().astext(), encoding="utf-8")
+    with ThreadPoolExecutor(1) as thread:
+        found = list(many("validate", [path, jobs.small], seeds=(3, 4), executor=thread))
+    assert [o.ok for o in found] == [True] * 4, [str(o) for o in found]
+    assert {(o.job.name, o.job.seed) for o in found} == {
+        (name, seed) for name in ("small.relay", "small") for seed in (3, 4)
+    }
+    assert all("seed 3" in o.result.inputs[0] for o in found if o.job.seed == 3)
+
+
+def test_a_job_is_pickled_and_runs_anywhere() -> None:
+    job = Job("bisect", jobs.small(), "small", options={"seed": 7})
+    copy = pickle.loads(pickle.dumps(job))
+    assert structural_equal(copy.model, job.model) and copy.options == {"seed": 7}
+    assert not copy.run().found and "seed 7" in str(copy.run())
+
+
+def test_a_back_end_of_another_module_is_imported() -> None:
+    job = Job("bisect", jobs.small, backend="no such pipeline", imports=("no_such_module",))
+    (found,) = outcomes([job], ThreadPoolExecutor(1))
+    assert found.kind == "failed" and "no_such_module" in found.error
+
+
+class Losing(Executor):
+    """Its workers die, as those of a cluster whose machine is switched off."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_exception(RuntimeError("the worker is gone"))
+        return future
+
+
+def test_what_the_executor_loses_is_reported() -> None:
+    (found,) = many("bisect", jobs.small, executor=Losing())
+    assert found.kind == "lost" and "the worker is gone" in found.error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"function": "validat"}, "did you mean 'validate'"),
+        ({"function": "validate", "time_limit": 0}, "seconds above 0, found 0"),
+        ({"function": "validate", "seeds": ["a"]}, "seeds must be a list of int, found str"),
+        ({"function": "validate", "models": [3]}, "a model must be an IRModule"),
+        ({"function": "validate", "executor": 4}, r"client.get_executor\(\)"),
+    ],
+)
+def test_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        many(**{"models": jobs.small, **arguments})
+
+
+def test_coverage_of_several_back_ends() -> None:
+    with ThreadPoolExecutor(1) as thread:
+        (found,) = many("coverage", jobs.small, executor=thread)
+    assert found.kind == "done", found.error
+    assert "nn.relu" in str(found.result) or "100" in str(found.result)
+
+
+def test_the_front_door_has_it() -> None:
+    assert byoc_lab.many is many
+
+
+# The guard ----------------------------------------------------------------------------------------
+
+
+def test_a_guard_serves_again_after_a_crash_and_a_hang() -> None:
+    guard = Guard()
+    first = guard.call(os.getpid, time_limit=9)
+    assert guard.call(os.getpid, time_limit=9) == first
+    with pytest.raises(GuardedError, match="exit status 3"):
+        guard.call(jobs.leaving, time_limit=9)
+    with pytest.raises(GuardedError, match=r"within 0\.2 s"):
+        guard.call(jobs.hanging, time_limit=0.2)
+    with pytest.raises(ValueError, match="no model today"):
+        guard.call(jobs.raising, time_limit=9)
+    last = guard.call(os.getpid, time_limit=9)
+    assert last not in (first, os.getpid())
+    guard.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(last, 0)
+
+
+@pytest.mark.slow
+def test_no_process_is_left_when_the_parent_dies() -> None:
+    """Even where its child is in an endless loop."""
+    script = (
+        "import os, threading, time\n"
+        "from byoc_lab.lab.checking.guarded import guarded\n"
+        "from tests import job_models as jobs\n"
+        "print(guarded(os.getpid, time_limit=9), flush=True)\n"
+        "threading.Timer(0.3, os._exit, [0]).start()\n"
+        "guarded(jobs.hanging, time_limit=60)\n"
+    )
+    root = Path(__file__).parents[1]
+    ended = subprocess.run(
+        [sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True
+    )
+    child = int(ended.stdout)
+    for _ in range(50):
+        if not Path(f"/proc/{child}").exists():
+            break
+        time.sleep(0.1)
+    assert not Path(f"/proc/{child}").exists()
