@@ -17,7 +17,7 @@ PURE   = tests/relay/text tests/relay/typing tests/relay/patterns tests/passes t
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lab test smoke demo check coverage browser notebooks slow mutants fuzz sanitize bench oracle \
-        golden wheel clean alarms docs elsewhere
+        golden wheel clean alarms docs elsewhere pictures
 
 help:  ## show this list
 	@echo "byoc_lab: learn and debug BYOC graph partitioning"
@@ -51,6 +51,9 @@ check: setup  ## ruff and the type checker; of the JavaScript too, where node is
 
 browser: setup  ## the tests in a browser (needs Chromium)
 	$(PYTEST) -m "browser and not slow"
+
+pictures: setup  ## draw the pictures of the README again (needs Chromium)
+	$(BIN)/python tools/pictures.py
 
 notebooks: setup  ## run the notebooks
 	$(PYTEST) -m "notebook and not slow"

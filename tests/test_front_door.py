@@ -42,6 +42,7 @@ GOOD: dict[str, dict[str, Any]] = {
     },
     "structural_equal": {"lhs": MODULE, "rhs": MODULE},
     "trace": {"mod": MODULE, "pipeline": "dnnl", "era": None, "opt_level": None},
+    "board": {"mod": MODULE},
     "validate": {"before": MODULE, "after": MODULE, "inputs": [ARRAY]},
     "Sequential": {"passes": [], "required": None},
     "PassContext": {

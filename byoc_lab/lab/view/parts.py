@@ -47,6 +47,7 @@ class Parts:
         self._sent = 0  # modules
         self._pictures: dict[Hashable, int] = {}  # modules without findings
         self._whole: dict[Hashable, int] = {}  # modules with all of them
+        self.done: set[int] = set()  # stages that were sent whole
         self._followed = 0  # stages whose nodes have their ids
 
     def outline(self) -> State:
@@ -92,10 +93,16 @@ class Parts:
         return self._part(index, made)
 
     def whole(self, index: int) -> State:
-        """The second part of a stage: all of it."""
+        """The second part of a stage: all of it. A stage that was sent before is sent with its
+        modules, since a page that was loaded again asks for it."""
         self.follow(index)
         self.builder.known = self._whole
-        return self._part(index, self.builder.stage(self.trace[index]))
+        part = self._part(index, self.builder.stage(self.trace[index]))
+        if index in self.done:
+            places = {part["stage"]["before"], part["stage"]["after"]} - {None}
+            part["modules"] = [(n, self.builder.modules[n]) for n in sorted(places)]
+        self.done.add(index)
+        return part
 
     def follow(self, index: int) -> None:
         """Give ids to the nodes of the stages up to this one, in order."""

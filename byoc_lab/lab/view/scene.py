@@ -19,6 +19,7 @@ Ids of boxes and groups come from ids of nodes, so they stay from stage to stage
 
 from __future__ import annotations
 
+import re
 import textwrap
 import zlib
 from collections.abc import Callable
@@ -34,6 +35,9 @@ COLOURS = {"dnnl": 0, "ccompiler": 1}  # other back ends share the remaining col
 OTHER_COLOURS = 4
 
 Scene = dict[str, Any]
+
+# Marks that turn the direction of writing would show a name in another order; they are spelled out.
+_TURNING = re.compile("[\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]")
 
 
 def colour_of(compiler: str | None) -> int | None:
@@ -117,6 +121,7 @@ def _text_of(group: Group) -> list[str]:
 
 def _cut(text: str) -> str:
     """A text shortened in the middle, the least informative part of a name."""
+    text = _TURNING.sub(lambda mark: f"\\u{ord(mark[0]):04x}", text)
     if len(text) <= WIDTH:
         return text
     head = WIDTH // 2

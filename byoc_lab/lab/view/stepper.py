@@ -173,7 +173,7 @@ class Stepper(View):
 
     def _send_picture(self) -> None:
         """Send the graph of the stage that is shown, if the trace is sent in parts."""
-        if self._parts and self.trace.stages:
+        if self._parts and self.trace.stages and self.index not in self._parts.done:
             self.part = self._parts.picture(self.index)
 
     @traitlets.observe("asked")

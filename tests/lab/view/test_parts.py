@@ -91,3 +91,19 @@ def test_the_stepper_of_a_large_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stepper.part["stage"]["pending"] == ""
     assert stepper.part["stage"]["hunks"]
     assert stepper.asked == -1
+
+
+def test_a_stage_that_was_sent_is_not_sent_again_unless_a_page_asks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(parts, "MAX_NODES", 10)
+    stepper = Stepper(chain(), index=0)
+    stepper.asked = 0
+    stepper.asked = 1  # ahead of time
+    assert stepper.part["index"] == 1
+    stepper.index = 1
+    assert stepper.part["stage"]["pending"] == "", "it is there already"
+    stepper.asked = 0  # a page that was loaded again
+    sent = dict(stepper.part["modules"])
+    stage = stepper.part["stage"]
+    assert {stage["before"], stage["after"]} == set(sent)

@@ -96,3 +96,12 @@ def test_other_back_ends_have_other_colours() -> None:
 def test_a_region_for_another_back_end_looks_different() -> None:
     made = [g["colour"] for g in scene(chain(fixed=True)["PartitionGraph"].after)["groups"]]
     assert set(made) == {0}
+
+
+def test_marks_of_direction_are_spelled_out() -> None:
+    """They would show "a<RLO>evil" as "alive"."""
+    x = relay.var("a\u202eevil\u202c", shape=(2,))
+    scene = scene_of(picture_of(relay.IRModule.from_expr(relay.exp(x))), lambda node: None)
+    shown = " ".join(line for box in scene["boxes"] for line in box["lines"])
+    assert "\\u202eevil" in shown
+    assert "\u202e" not in shown

@@ -103,6 +103,12 @@ export function make(tag, attributes = {}, ...children) {
 
 const CALLS = new Set(["op", "mark", "var", "global"]);
 
+const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** A text whose marks of direction are spelled out: they would show a name in another order.
+ * @param {string} text */
+export const spelled = (text) => text.replace(TURNING, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
 /**
  * Append tokens to `code`, coloured. `names` (%3 -> node id) makes variables selectable, `marked` are
  * positions of changed words, `wrong` are names that a finding is about.
@@ -112,12 +118,12 @@ export function writeLine(code, parts, names, marked = new Set(), wrong = new Se
     const n = at + from;
     const id = token.kind === "var" || token.kind === "global" ? names[token.text] : undefined;
     if (token.kind === "plain" && !marked.has(n)) {
-      code.append(token.text);
+      code.append(spelled(token.text));
       // A long call may break after its bracket.
       if (token.text === "(" && CALLS.has(parts[at - 1]?.kind)) code.append(make("wbr"));
       return;
     }
     const classes = `byl-t-${token.kind}${marked.has(n) ? " byl-word" : ""}${wrong.has(token.text) ? " byl-wrong" : ""}`;
-    code.append(make("span", { class: classes, "data-id": id }, token.text));
+    code.append(make("span", { class: classes, "data-id": id }, spelled(token.text)));
   });
 }

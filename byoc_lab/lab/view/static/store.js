@@ -25,7 +25,7 @@ export class Store {
     this.base = /** @type {number | null} */ (null);
     /** @type {Map<string, any>} */
     this.comparisons = new Map();
-    this.hear("change:index", () => ((this.base = null), this.tell("stage")), signal);
+    this.hear("change:index", () => ((this.base = null), this.tell("stage"), this.stage.pending || this.askForMore()), signal);
     this.hear("change:selected_id", () => this.tell("selection", true), signal);
     this.hear("change:rewrite", () => this.tell("rewrite"), signal);
     this.hear("change:step", () => this.tell("rewrite"), signal);
@@ -156,8 +156,15 @@ export class Store {
     for (const [n, module] of part.modules) this.state.modules[n] = module;
     this.state.stages[part.index] = part.stage;
     this.comparisons.clear();
-    if (part.index !== this.index && this.base === null) return;
-    this.tell("stage");
-    if (part.stage.pending === "text") requestAnimationFrame(() => this.set({ asked: part.index }));
+    if (part.index === this.index || this.base !== null) this.tell("stage");
+    this.askForMore();
+  }
+
+  /** Ask the kernel for what is missing of this stage, then for its neighbours, so that they are
+   * there when they are shown. */
+  askForMore() {
+    const { stages } = this.state;
+    const next = [this.index, this.index + 1, this.index - 1].find((n) => stages[n]?.pending);
+    if (next !== undefined) requestAnimationFrame(() => this.set({ asked: next }));
   }
 }

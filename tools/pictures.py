@@ -1,0 +1,47 @@
+"""Write the pictures of the README and the docs again: `make pictures` (needs Chromium).
+
+Each is a saved page, opened and drawn in a headless browser.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from byoc_lab.lab.tracing import Trace  # noqa: E402
+from tests.browser.chromium import launched  # noqa: E402
+from tests.lab.view.samples import chain, mobilenet  # noqa: E402
+
+IMAGES = ROOT / "docs" / "images"
+# name: the trace, the keys that are pressed, the colours
+PICTURES: dict[str, tuple[Trace, tuple[str, ...], str]] = {
+    "stepper": (chain(), (), "light"),
+    "mobilenet": (mobilenet(), ("End",), "light"),
+    "mobilenet_dark": (mobilenet(), ("End", ".", "."), "dark"),
+}
+
+
+def main() -> None:
+    with launched() as browser, tempfile.TemporaryDirectory() as folder:
+        for name, (trace, keys, scheme) in PICTURES.items():
+            page = browser.new_page(
+                viewport={"width": 1440, "height": 860},
+                color_scheme=scheme,
+                reduced_motion="reduce",
+            )
+            page.goto(trace.save_html(Path(folder) / f"{name}.html").as_uri())
+            page.locator(".byl[data-ready]").wait_for()
+            for key in keys:
+                page.keyboard.press(key)
+            page.locator(".byl-scene:not([data-busy])").wait_for()
+            target = IMAGES / f"{name}.png"
+            page.screenshot(path=target)
+            print(target.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()
