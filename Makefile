@@ -64,8 +64,9 @@ mutants: setup  ## delete, double, rename and move every annotation: does the li
 alarms: setup  ## 2,000 random modules on DNNL and on LLVM: is a correct result reported as wrong?
 	$(BIN)/python -m tests.lab.checking.sweep $(if $(SEED),--seeds $(SEED) $$(($(SEED) + 1)))
 
-fuzz: setup  ## hostile texts through everything, for SECONDS=600 or one again by SEED=n
-	$(BIN)/python -m tests.fuzz $(if $(SEED),--seed $(SEED),--seconds $(or $(SECONDS),600))
+fuzz: setup  ## hostile input of six kinds, for SECONDS=600, or one again: KIND=files SEED=n
+	$(BIN)/python -m tests.fuzz $(if $(KIND),--kind $(KIND)) \
+		$(if $(SEED),--seed $(SEED),--seconds $(or $(SECONDS),600))
 
 sanitize: setup  ## the tests of native/ under address and undefined-behaviour sanitizers
 	@tools/sanitize.sh $(VENV)
