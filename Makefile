@@ -12,7 +12,8 @@ SMOKE  = tests/test_imports.py tests/lab/tracing/test_trace.py tests/lab/diffing
          tests/lab/linting/rules tests/lab/explaining/test_decode.py tests/lab/view/test_state.py \
          tests/lessons tests/passes/byoc tests/run/test_build.py
 # What works without the DNNL extension and apache-tvm: language, passes, lint, explain, diff, lessons.
-PURE   = tests/relay/text tests/relay/typing tests/relay/patterns tests/passes tests/lab/linting \
+PURE   = tests/relay/text tests/relay/typing tests/relay/patterns tests/passes/byoc tests/passes/fold \
+         tests/passes/layout tests/passes/normal_form tests/passes/simplify tests/lab/linting \
          tests/lab/diffing tests/lab/explaining tests/lessons
 
 .DEFAULT_GOAL := help

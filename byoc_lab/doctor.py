@@ -62,6 +62,7 @@ def examine() -> Iterator[Check]:
     """Run the checks, one line of the report each."""
     yield Check("Python", f"{platform.python_version()}, {sys.executable}")
     yield Check("byoc_lab", _byoc_lab())
+    yield Check("runs here", _runs_here())
     yield _package("numpy", "numpy")
     yield _checked("apache-tvm", _tvm)
     yield _package("apache-tvm-ffi", "'apache-tvm-ffi>=0.1.15,<0.2'")
@@ -96,6 +97,19 @@ def _byoc_lab() -> str:
     import byoc_lab
 
     return f"{byoc_lab.__version__}, {os.path.dirname(byoc_lab.__file__)}"
+
+
+def _runs_here() -> str:
+    """What of byoc_lab this machine can run, by the table "Where it runs" of the README."""
+    parts = ["language, passes, lint, explain, diff, view, exercises without kernels"]
+    for words, ask in (("build and validate", _tvm), ("DNNL kernels", _extension)):
+        try:
+            ask()
+        except (ByocLabError, ImportError):
+            parts.append(f"not {words}")
+        else:
+            parts.append(words)
+    return f"{platform.system()} {platform.machine()}: {'; '.join(parts)}"
 
 
 def _tvm() -> str:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from byoc_lab import cli, doctor
@@ -35,3 +39,21 @@ def test_it_names_what_is_missing(
     assert "MISSING   DNNL extension: the library does not exist; pip install ." in out
     assert "optional  C compiler: none found" in out and "apt-get install gcc" in out
     assert "ok        Python" in out
+
+
+def test_it_says_what_runs_here() -> None:
+    from byoc_lab.doctor import examine
+
+    (found,) = [check.found for check in examine() if check.name == "runs here"]
+    assert found is not None and "language, passes, lint, explain" in found
+    assert "DNNL kernels" in found and "build and validate" in found
+
+
+def test_it_says_what_runs_where_the_extension_and_tvm_are_hidden() -> None:
+    code = (
+        "import tests.elsewhere; from byoc_lab.doctor import examine; "
+        "print([c.found for c in examine() if c.name == 'runs here'][0])"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
+    assert done.stdout.strip().endswith("not build and validate; not DNNL kernels"), done.stderr

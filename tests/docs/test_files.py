@@ -87,3 +87,18 @@ def test_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (code,) = [b for b in BLOCK.findall(text) if ".replayed()" in b]
     exec(code.replace('trace["AnnotateTarget"]', 'trace["MergeCompilerRegions"]'), names)
     assert names["again"].same
+
+
+def test_from_relax() -> None:
+    pytest.importorskip("tvm")
+    from tvm import relax
+
+    kind = getattr(relax, "TensorType", None) or relax.TensorStructInfo
+    block = relax.BlockBuilder()
+    x = relax.Var("x", kind((1, 8), "float32"))
+    with block.function("main", [x]):
+        with block.dataflow():
+            out = block.emit_output(relax.op.nn.relu(x))
+        block.emit_func_output(out)
+    names = {"byoc_lab": byoc_lab, "relax_module": block.get()}
+    assert "nn.relu" in str(run_block("importers.md", "from_relax", names)["mod"])
