@@ -11,6 +11,7 @@ from byoc_lab.errors import ArgumentError, OffloadError
 from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, main_dtype
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.run.peak import machine_peak
+from byoc_lab.run.symbols import shown
 
 HEAD = (
     "region", "ran on", "calls", "operators", "kernels", "time", "FLOP", "GFLOP/s", "of peak",
@@ -179,7 +180,7 @@ class RegionCard:
         rate, share, facts = self.gflops, self.share_of_peak, self.facts
         kernels = f"{len(self.ops)}{'' if self.native or not self.ops else ' (as it says)'}"
         return (
-            f"@{self.symbol}",
+            f"@{shown(self.symbol)}",
             self.ran_on + why,
             str(self.calls),
             str(self.operators),
