@@ -72,7 +72,7 @@ def test_borders_move_by_key_and_are_remembered(new_page: NewPage, tmp_path: Pat
     assert border.get_attribute("aria-valuenow") == str(round(now))
     page.reload()
     page.wait_for_function(
-        "(w) => Math.abs(document.querySelector('.byl-side').offsetWidth - w) < 2", arg=now
+        "(w) => Math.abs((document.querySelector('.byl-side')?.offsetWidth ?? 0) - w) < 2", arg=now
     )
 
 

@@ -62,9 +62,8 @@ def examine(text: str) -> int:
 
     Raises whatever is no ByocLabError, and TookTooLong.
     """
-    steps = _Steps()
-    with _time_limit(SECONDS), warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    steps = Steps()
+    with limited():
         untyped = steps.do(relay.parse, text, infer=False)
         if untyped is not None:
             _look_at(untyped, steps)
@@ -76,7 +75,7 @@ def examine(text: str) -> int:
     return steps.done
 
 
-class _Steps:
+class Steps:
     """What is done, and how much of it ended without an error."""
 
     def __init__(self) -> None:
@@ -93,7 +92,7 @@ class _Steps:
         return result
 
 
-def _look_at(mod: relay.IRModule, steps: _Steps) -> None:
+def _look_at(mod: relay.IRModule, steps: Steps) -> None:
     """Print it, read that again, lint and analyse it."""
     for style in ("0.0.5", "0.7", "0.0.4"):
         steps.do(mod.astext, show_meta_data=False, style=style)
@@ -110,7 +109,7 @@ def _look_at(mod: relay.IRModule, steps: _Steps) -> None:
         relay.analysis.free_vars(func)
 
 
-def _transform(mod: relay.IRModule, steps: _Steps) -> None:
+def _transform(mod: relay.IRModule, steps: Steps) -> None:
     """Every pass by itself, and the pipelines; what comes out is looked at."""
     for one in all_passes().values():
         after = steps.do(one, mod)
@@ -125,7 +124,7 @@ def _transform(mod: relay.IRModule, steps: _Steps) -> None:
             str(trace)
 
 
-def _run(mod: relay.IRModule, steps: _Steps) -> None:
+def _run(mod: relay.IRModule, steps: Steps) -> None:
     """The NumPy reference, unless that would need much memory."""
     if "main" not in mod:
         return
@@ -147,7 +146,15 @@ def _run(mod: relay.IRModule, steps: _Steps) -> None:
 
 
 @contextmanager
-def _time_limit(seconds: float) -> Iterator[None]:
+def limited() -> Iterator[None]:
+    """The limit of time for one input; without warnings."""
+    with time_limit(SECONDS), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
     """Raise TookTooLong in what runs for longer; without effect outside of the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -11,8 +14,10 @@ from hypothesis import strategies as st
 from byoc_lab import passes, relay
 from byoc_lab.errors import ByocLabError
 
+from . import __main__ as main
 from . import examine as _examine
-from .__main__ import _smaller
+from .__main__ import SAMPLES, _smaller
+from .attacks import ATTACKS
 from .examine import TookTooLong, all_passes, examine
 from .mutations import seeds, spoiled
 
@@ -87,5 +92,54 @@ def test_what_hangs_is_stopped(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_text_is_made_smaller():
-    text = "one\ntwo three\nfour five six\nseven"
-    assert _smaller(text, lambda t: "five" in t) == "five"
+    text = b"one\ntwo three\nfour five six\nseven"
+    assert _smaller(text, lambda t: b"five" in t) == b"five"
+
+
+# Every kind of attack ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ATTACKS)
+def test_some_inputs_of_each_kind(kind: str):
+    for seed in range(10):
+        ATTACKS[kind].examine(ATTACKS[kind].make(random.Random(seed)))
+
+
+@pytest.mark.parametrize("kind", ATTACKS)
+def test_each_kind_gets_through(kind: str):
+    """A kind whose inputs are all refused at once tests nothing."""
+    steps = [ATTACKS[kind].examine(ATTACKS[kind].make(random.Random(seed))) for seed in range(40)]
+    assert sum(map(bool, steps)) >= 2
+
+
+@pytest.mark.parametrize("path", sorted(SAMPLES.iterdir()), ids=lambda path: path.name)
+def test_what_failed_once(path: Path):
+    """Inputs that the fuzzer kept; their faults are fixed."""
+    ATTACKS[path.name.partition("-")[0]].examine(path.read_bytes())
+
+
+def test_a_failure_is_kept_as_a_sample(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    def broken(data: bytes) -> int:
+        raise AttributeError("not an error of byoc_lab")
+
+    monkeypatch.setattr(main, "SAMPLES", tmp_path)
+    monkeypatch.setattr(ATTACKS["files"], "examine", broken)
+    current = tmp_path / "current"
+    assert main._work("files", 7, 10, False, current, memory=None) == 1
+    assert (tmp_path / "files-7").read_bytes() == ATTACKS["files"].make(random.Random(7))
+
+
+def test_a_process_that_crashes_is_a_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(main, "SAMPLES", tmp_path)
+    crash = "import os, sys; open(sys.argv[-1], 'w').write('9'); os.abort()"
+    monkeypatch.setattr(main, "COMMAND", [sys.executable, "-c", crash])
+    assert not main._guarded("grammar", 9, 5, keep_going=False)
+    assert (tmp_path / "grammar-9").exists()
+
+
+@pytest.mark.slow
+def test_ten_minutes():
+    """`make fuzz`: all kinds, each in a process with a limit of time and memory."""
+    command = [sys.executable, "-m", "tests.fuzz", "--seconds", "600"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1_500)
+    assert done.returncode == 0, done.stdout + done.stderr

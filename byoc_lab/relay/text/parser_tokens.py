@@ -53,7 +53,7 @@ def unescape(token: str) -> str:
 def _unescaped(found: re.Match[str]) -> str:
     if found[1]:  # TVM writes what is not ASCII byte by byte
         try:
-            return bytes.fromhex(found[1].replace("\\x", "")).decode("utf-8")
+            return bytes.fromhex(found[1].replace("\\x", "")).decode("utf-8", "surrogatepass")
         except UnicodeDecodeError:
             return found[0]
     return _ESCAPED.get(found[2], found[0])

@@ -35,7 +35,7 @@ def _seeds() -> list[object]:
     return [
         pytest.param(
             exercise, seed, id=f"{exercise.name}-{seed}",
-            marks=[*_marks(exercise), *([pytest.mark.slow] if exercise.name in SLOW and seed else [])],
+            marks=[*_marks(exercise), *[pytest.mark.slow] * (exercise.name in SLOW and seed > 0)],
         )
         for exercise in all_exercises()
         for seed in SEEDS
@@ -65,11 +65,12 @@ def test_an_exercise_states_its_task(exercise: Exercise) -> None:
     assert module == exercise.name.replace("-", "_")
     assert exercise.title and exercise.statement and type(exercise).__doc__
     assert exercise.title in exercise._repr_markdown_()
-    assert "answer" in {
+    defined = {
         getattr(node, "name", None) or getattr(node.targets[0], "id", None)  # type: ignore[attr-defined]
         for node in ast.parse(exercise.stub).body
         if isinstance(node, (ast.FunctionDef, ast.Assign))
     }
+    assert "answer" in defined and not {"check", "exercise", "task"} & defined
 
 
 @pytest.mark.parametrize(("exercise", "seed"), _seeds())
@@ -114,7 +115,11 @@ def test_no_hint_has_a_line_of_the_solution(exercise: Exercise) -> None:
 
 
 @exercises
-@pytest.mark.parametrize("answer", [None, 3.5, "text", IRModule(), [], lambda *a: None], ids=repr)
+@pytest.mark.parametrize(
+    "answer",
+    [None, 3.5, "text", IRModule(), [], lambda *a: None],
+    ids=["none", "number", "text", "module", "list", "function"],
+)
 def test_no_answer_raises(exercise: Exercise, answer: object) -> None:
     verdict = exercise.check(answer)
     assert not verdict.passed and verdict.messages

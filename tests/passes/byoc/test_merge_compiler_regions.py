@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.lab.tracing import Stage
 from byoc_lab.passes import MergeCompilerRegions
+from byoc_lab.passes.byoc import merge_compiler_regions as merging
 from byoc_lab.relay import Expr, IRModule
+from byoc_lab.relay.analysis.regions import Region
 from byoc_lab.relay.annotation import compiler_begin, compiler_end
+from byoc_lab.relay.ir.visit import post_order
 from tests.parity.golden import golden_test
 
 test_golden = golden_test("MergeCompilerRegions")
@@ -46,3 +53,75 @@ def test_regions_stay_apart_with_the_path_that_forbids_the_merge() -> None:
         "merging would make a cycle: region 1 of A (add(...)) <- region 2 of B (exp(...)) <- "
         "region 0 of A (tanh(...))"
     )
+
+
+class _Straightforward(merging._Merger):
+    """Follows every dependency, also those that cannot lead to a cycle."""
+
+    def _path_through_another(self, region: Region, parent: Region) -> list[Region]:
+        found, todo = {region}, [region]
+        while todo:
+            record = self.records[todo.pop()]
+            if any(merging._merged(p) is parent for p in record.other_target):
+                return [region]
+            new = [p for p in record.parents if p not in found and p in self.records]
+            found.update(new)
+            todo += new
+        return []
+
+
+def _partition(net: Expr) -> set[tuple[str, frozenset[int]]]:
+    """The compiler and the nodes (their positions) of each region after merging."""
+    func = relay.Function(relay.analysis.free_vars(net), net)
+    position = {node: n for n, node in enumerate(post_order(func))}
+    regions = merging.merged_regions(func)
+    return {(r.target, frozenset(position[n] for n in r.nodes)) for r in regions}
+
+
+@st.composite
+def _annotated(draw: st.DrawFn) -> Expr:
+    """A network whose calls are annotated one by one, for two or three compilers."""
+    values: list[Expr] = [relay.var("x", shape=(2,))]
+    for _ in range(draw(st.integers(1, 14))):
+        recent = st.sampled_from(values[-6:])
+        values.append(_in(draw(st.sampled_from("AABC")), "add", draw(recent), draw(recent)))
+    return values[-1]
+
+
+@settings(max_examples=300)
+@given(_annotated())
+def test_regions_are_those_of_a_search_that_follows_everything(net: Expr) -> None:
+    found = _partition(net)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(merging, "_Merger", _Straightforward)
+        assert _partition(net) == found
+
+
+def _batch_norms(count: int) -> Expr:
+    """Scales and shifts whose factors another compiler computes."""
+    value: Expr = relay.var("x", shape=(2,))
+    for n in range(count):
+        scale = _in("B", "rsqrt", _in("A", "add", relay.var(f"v{n}"), relay.var(f"e{n}")))
+        shift = _in("A", "negative", _in("A", "multiply", relay.var(f"m{n}"), scale))
+        value = _in("A", "add", _in("A", "multiply", value, scale), shift)
+    return value
+
+
+def test_the_search_takes_a_few_steps_for_each_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = 0
+
+    def counted(region: Region) -> Region:
+        nonlocal steps
+        steps += 1
+        return merged(region)
+
+    merged = merging._merged
+    monkeypatch.setattr(merging, "_merged", counted)
+    taken = []
+    for count in (100, 200, 400):
+        steps = 0
+        net = _batch_norms(count)
+        merging.merged_regions(relay.Function(relay.analysis.free_vars(net), net))
+        taken.append(steps)
+    assert taken[2] < 400 * 60
+    assert taken[2] - taken[1] < 2.2 * (taken[1] - taken[0])

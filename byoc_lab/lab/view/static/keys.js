@@ -25,6 +25,7 @@ export function listenToKeys(root, view, signal) {
     w: () => text.flip("wrap"),
     g: () => view.widen(),
     P: () => view.present(),
+    b: () => view.board?.toggle(),
     u: () => graph.view.follow(),
     "?": () => help.show(help.element.hidden),
   };

@@ -1,0 +1,15 @@
+"""The kinds of attacks, one file each: `make(random)` is an input, `examine(data)` uses it.
+
+`examine` returns how many steps went well, and raises what must not be raised.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from types import ModuleType
+
+ATTACKS: dict[str, ModuleType] = {
+    found.name: importlib.import_module(f"{__name__}.{found.name}")
+    for found in pkgutil.iter_modules(__path__)
+}
