@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from byoc_lab.errors import ByocLabError
@@ -32,9 +33,12 @@ def call_flops(call: Any) -> int | None:
     return None if found.unknown else found.flops
 
 
-def region_facts(symbol: str, compiler: str, function: Any, made: Function | None) -> RegionFacts:
-    """What is known of a region before it runs; made: its counterpart in Relay, if it has one."""
+def region_facts(
+    symbol: str, compiler: str, function: Any, made: Function | None, sites: int = 1
+) -> RegionFacts:
+    """What is known of a region before it runs; made: its counterpart in Relay, if it has one.
+    sites: how many calls of it stand in the module."""
     count = sum(1 for _ in operator_calls(function))
     if made is None:
-        return RegionFacts(symbol, compiler, None, count)
-    return RegionFacts.of(made, symbol, compiler, operators=count)
+        return RegionFacts(symbol, compiler, None, count, sites=sites)
+    return replace(RegionFacts.of(made, symbol, compiler, operators=count), sites=sites)

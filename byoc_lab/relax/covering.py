@@ -60,26 +60,27 @@ def coverage(mod: Any) -> Coverage:
 
 def totals(cut: Any) -> Totals:
     """The sums over a partitioned Relax module."""
-    facts = {f.symbol: f for f in _facts(cut)}
+    facts = _facts(cut)
     outside = host_cost(c for f in host_functions(cut) for c in operator_calls(f))
-    sizes = [facts[symbol].bytes for symbol in region_calls(cut)]
-    known = sum(f.flops or 0 for f in facts.values())
-    inside = sum(f.operators for f in facts.values())
+    sizes = [None if f.bytes is None else f.bytes * f.sites for f in facts]
+    known = sum(f.module_flops for f in facts)
+    inside = sum(f.operators * f.sites for f in facts)
     return Totals(
         operators=inside + outside.calls,
         offloaded=inside,
         flops=known + outside.flops,
         offloaded_flops=known,
         regions=len(facts),
-        smallest=min((f.operators for f in facts.values()), default=0),
+        smallest=min((f.operators for f in facts), default=0),
         bytes=None if None in sizes else sum(s for s in sizes if s is not None),
-        unknown=outside.unknown + sum(f.operators for f in facts.values() if f.flops is None),
+        unknown=outside.unknown + sum(f.operators * f.sites for f in facts if f.flops is None),
     )
 
 
 def _facts(cut: Any) -> list[RegionFacts]:
+    sites = Counter(region_calls(cut))
     return [
-        region_facts(symbol, TARGET, function, to_relay(function)[0])
+        region_facts(symbol, TARGET, function, to_relay(function)[0], sites[symbol])
         for symbol, function in region_functions(cut).items()
     ]
 

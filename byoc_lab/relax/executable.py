@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -61,9 +62,10 @@ class RelaxExecutable:
         self.mod = mod
         self.inputs = [name_of(p) for p in mod["main"].params]
         functions = region_functions(mod)
+        sites = Counter(region_calls(mod))
         self.regions = tuple(
             RelaxRegion(symbol, str(f.attrs[CODEGEN]), f, _counterpart(f))
-            for symbol in dict.fromkeys(region_calls(mod))
+            for symbol in sites
             for f in [functions[symbol]]
         )
         with COMPILING:
@@ -80,7 +82,7 @@ class RelaxExecutable:
         native = native_modules(self.compiled)
         metered = [
             MeteredRegion(
-                region_facts(r.symbol, r.compiler, r.function, r.counterpart),
+                region_facts(r.symbol, r.compiler, r.function, r.counterpart, sites[r.symbol]),
                 native.get(r.symbol),
                 plain=r.counterpart is not None and only_float32(r.counterpart),
             )

@@ -14,6 +14,7 @@ from byoc_lab.relax.calls import (
     checked_relax,
     host_functions,
     operator_calls,
+    region_calls,
     region_functions,
 )
 from byoc_lab.relax.operators import OPERATORS
@@ -157,10 +158,11 @@ def explain(mod: Any) -> RelaxExplanations:
     checked_relax(mod, "relax.explain")
     regions = region_functions(mod)
     cut = mod if regions else partition_for_dnnl(mod)
-    found = [
+    inside = {symbol: list(operator_calls(f)) for symbol, f in region_functions(cut).items()}
+    found = [  # regions that are equal are one function, which is called several times
         RelaxExplanation(c.name, c.variable, _type(c), symbol, call=c.call)
-        for symbol, function in region_functions(cut).items()
-        for c in operator_calls(function)
+        for symbol in region_calls(cut)
+        for c in inside[symbol]
     ]
     changes = _Changes(None if regions else mod)
     for function in host_functions(cut):

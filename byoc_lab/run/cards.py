@@ -11,6 +11,7 @@ from byoc_lab.errors import ArgumentError, OffloadError
 from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, main_dtype
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.run.peak import machine_peak
+from byoc_lab.run.symbols import shown
 
 HEAD = (
     "region", "ran on", "calls", "operators", "kernels", "time", "FLOP", "GFLOP/s", "of peak",
@@ -27,7 +28,8 @@ class RegionFacts:
     where the back end did. operators: its operator calls. flops: their floating-point operations
     per call of the region, by the operators' own formulas; None where one is not known. bytes: of
     its inputs and outputs, which cross its boundary in each call; None where a shape is not known.
-    dtype: of the data of the operator that costs most, whose peak its rate is compared with.
+    dtype: of the data of the operator that costs most, whose peak its rate is compared with. sites:
+    how many calls of it stand in the module.
     """
 
     symbol: str
@@ -37,6 +39,7 @@ class RegionFacts:
     flops: int | None = None
     bytes: int | None = None
     dtype: str = "float32"
+    sites: int = 1
 
     @classmethod
     def of(
@@ -58,6 +61,11 @@ class RegionFacts:
             boundary_bytes(function),
             main_dtype(function) or "float32",
         )
+
+    @property
+    def module_flops(self) -> int:
+        """Floating-point operations of all its calls that stand in the module, where known."""
+        return (self.flops or 0) * self.sites
 
     @property
     def ran_on(self) -> str:
@@ -179,7 +187,7 @@ class RegionCard:
         rate, share, facts = self.gflops, self.share_of_peak, self.facts
         kernels = f"{len(self.ops)}{'' if self.native or not self.ops else ' (as it says)'}"
         return (
-            f"@{self.symbol}",
+            f"@{shown(self.symbol)}",
             self.ran_on + why,
             str(self.calls),
             str(self.operators),
@@ -228,14 +236,14 @@ class Cards(Sequence[RegionCard]):
     @property
     def offloaded_flops(self) -> int:
         """Floating-point operations of the regions that run on their back ends, where known."""
-        return sum(c.facts.flops or 0 for c in self._cards if c.offloaded)
+        return sum(c.facts.module_flops for c in self._cards if c.offloaded)
 
     @property
     def offloaded_share(self) -> float | None:
         """The share of them in those of the whole module; None where those are not known."""
         if self.host is None:
             return None
-        total = self.host.flops + sum(c.facts.flops or 0 for c in self._cards)
+        total = self.host.flops + sum(c.facts.module_flops for c in self._cards)
         return self.offloaded_flops / total if total else 0.0
 
     def assert_offloaded(
@@ -247,7 +255,7 @@ class Cards(Sequence[RegionCard]):
         """Raise OffloadError unless there are regions and each has run on its back end.
 
         regions: how many there have to be. min_flops: how many floating-point operations they have
-        to have at least, in one call of each. min_share: which share (0 to 1) of the module's
+        to have at least, in one run. min_share: which share (0 to 1) of the module's
         floating-point operations.
 
         Also raised where what a back end says of itself contradicts what was counted. Raises

@@ -49,6 +49,25 @@ def test_totals_regions_boundaries_and_cards() -> None:
     exe.assert_offloaded(regions=2, min_flops=t.offloaded_flops)
 
 
+def test_equal_regions_are_counted_once_for_each_call() -> None:
+    def body(emit: Any, x: Any) -> Any:
+        for _ in range(3):
+            x = emit(op.nn.relu(emit(op.erf(x))))
+        return x
+
+    mod = module([var("x", 2, 5)], body)
+    found = coverage(mod)
+    t = found.totals
+    # The relu that gives the result of the module is a function of its own.
+    assert (t.operators, t.offloaded, t.regions, t.offloaded_flops) == (6, 3, 2, 30)
+    assert t.bytes == 3 * 2 * 4 * 10 and len(explain(mod).offloaded) == 3
+    exe = build(found.result)
+    exe(random(2, 5))
+    assert sorted((c.calls, c.facts.sites) for c in exe.cards()) == [(1, 1), (2, 2)]
+    exe.assert_offloaded(min_flops=30)
+    assert exe.cards().offloaded_share == t.share
+
+
 def test_causes_are_those_of_explain() -> None:
     mod = two_regions()
     explained = explain(mod).by_cause

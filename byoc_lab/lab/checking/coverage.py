@@ -19,6 +19,7 @@ from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.analysis.costs import boundary_bytes, call_flops, cost
 from byoc_lab.relay.ir.expr import Call, Function, Op
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.run.symbols import shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -110,7 +111,7 @@ class Coverage:
     def __str__(self) -> str:
         lines = [f"{self.backend}: {self.totals}"]
         lines += [
-            f"  @{r.symbol}: {r.operators} operators, {_count(r.flops)} FLOP, "
+            f"  @{shown(r.symbol)}: {r.operators} operators, {_count(r.flops)} FLOP, "
             f"{_count(r.bytes)} bytes in and out"
             for r in sorted(self.regions, key=lambda r: -(r.flops or 0))[:SHOWN]
         ]
@@ -148,7 +149,8 @@ class Coverage:
 
     def _repr_html_(self) -> str:
         regions = [
-            (f"@{r.symbol}", r.operators, _count(r.flops), _count(r.bytes)) for r in self.regions
+            (f"@{shown(r.symbol)}", r.operators, _count(r.flops), _count(r.bytes))
+            for r in self.regions
         ]
         host = [(g.cause, g.calls, f"{g.flops:,}", _named(g.names), g.reason) for g in self.host]
         return (
