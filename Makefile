@@ -11,10 +11,13 @@ PYTEST = $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile
 SMOKE  = tests/test_imports.py tests/lab/tracing/test_trace.py tests/lab/diffing/test_diff.py \
          tests/lab/linting/rules tests/lab/explaining/test_decode.py tests/lab/view/test_state.py \
          tests/lessons tests/passes/byoc tests/run/test_build.py
+# What works without the DNNL extension and apache-tvm: language, passes, lint, explain, diff, lessons.
+PURE   = tests/relay/text tests/relay/typing tests/relay/patterns tests/passes tests/lab/linting \
+         tests/lab/diffing tests/lab/explaining tests/lessons
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lab test smoke demo check coverage browser notebooks slow mutants fuzz sanitize bench oracle \
-        golden wheel clean alarms
+        golden wheel clean alarms docs elsewhere
 
 help:  ## show this list
 	@echo "byoc_lab: learn and debug BYOC graph partitioning"
@@ -40,10 +43,11 @@ coverage: setup  ## run the tests and print the coverage of each folder
 demo: setup  ## the main job without a screen: MobileNet through the DNNL pipeline, checked and timed
 	$(BIN)/byoc-lab demo
 
-check: setup  ## ruff and the type checker
+check: setup  ## ruff and the type checker; of the JavaScript too, where node is
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	@tools/frontend.sh
 
 browser: setup  ## the tests in a browser (needs Chromium)
 	$(PYTEST) -m "browser and not slow"
@@ -66,6 +70,12 @@ fuzz: setup  ## hostile input of six kinds, for SECONDS=600, or one again: KIND=
 
 sanitize: setup  ## the tests of native/ under address and undefined-behaviour sanitizers
 	@tools/sanitize.sh $(VENV)
+
+docs: setup  ## run the notebooks and write the documentation, build/site/index.html (3 minutes)
+	$(BIN)/python -m tools.docs.build
+
+elsewhere: setup  ## the tests that need neither the DNNL extension nor apache-tvm, with both hidden
+	$(PYTEST) -p tests.elsewhere -m "not slow and not browser and not notebook and not native" $(PURE)
 
 bench: setup  ## measure the claims about speed, kept in benchmarks/results (10 minutes, alone on the machine)
 	$(BIN)/python benchmarks/all_speed.py

@@ -30,7 +30,7 @@ def check(found: list[Outcome]) -> None:
     assert kinds["a"].ok and kinds["b"].ok and not any(kinds[name].ok for name in BAD)
     assert kinds["segfault"].kind == "crashed" and "SIGSEGV" in kinds["segfault"].error
     assert "segfaulting" in kinds["segfault"].error  # where it crashed
-    assert kinds["endless"].kind == "timed out" and "within 2.5 s" in kinds["endless"].error
+    assert kinds["endless"].kind == "timed out" and "within 4 s" in kinds["endless"].error
     assert kinds["raise"].kind == "failed" and "no model today" in str(kinds["raise"])
 
 
@@ -41,7 +41,7 @@ def models() -> dict[str, Any]:
 def test_a_pool_of_spawned_processes() -> None:
     start = time.monotonic()
     found = []
-    for outcome in many("bisect", models(), time_limit=2.5):
+    for outcome in many("bisect", models(), time_limit=4, kernels=False):
         found.append((outcome, time.monotonic() - start))
     check([o for o, _ in found])
     assert found[-1][0].job.name == "endless"  # the others did not wait for it
@@ -54,14 +54,20 @@ def test_a_dask_cluster() -> None:
         distributed.LocalCluster(2, threads_per_worker=2, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):
-        check(list(many("bisect", models(), executor=client.get_executor(), time_limit=2.5)))
+        check(
+            list(
+                many(
+                    "bisect", models(), executor=client.get_executor(), time_limit=4, kernels=False
+                )
+            )
+        )
         assert len(client.scheduler_info()["workers"]) == 2  # no worker was lost
 
 
 @pytest.mark.slow
 def test_threads() -> None:
     with ThreadPoolExecutor(3) as threads:
-        check(list(many("bisect", models(), executor=threads, time_limit=2.5)))
+        check(list(many("bisect", models(), executor=threads, time_limit=4, kernels=False)))
         assert threads.submit(int, "3").result() == 3  # it is still in use
 
 
@@ -151,6 +157,7 @@ def test_a_guard_serves_again_after_a_crash_and_a_hang() -> None:
         os.kill(last, 0)
 
 
+@pytest.mark.slow
 def test_no_process_is_left_when_the_parent_dies() -> None:
     """Even where its child is in an endless loop."""
     script = (

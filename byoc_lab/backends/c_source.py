@@ -150,8 +150,7 @@ class _CWriter:
             self.data[linked] = array.astype(np.float32, copy=False)
             declared = f'extern const float {name}[{array.size}] __asm__("{linked}");'
         else:
-            numbers = ", ".join(map(_number, array.ravel()))
-            declared = f"static const float {name}[{max(1, array.size)}] = {{{numbers}}};"
+            declared = f"static const float {name}[{max(1, array.size)}] = {{{c_literals(array)}}};"
         self.constants.append(declared)
 
     def _elementwise(self, call: Call, operator: str, name: str) -> str:
@@ -193,6 +192,11 @@ def _shape(expr: Expr) -> tuple[int, ...]:
 
 def _array(shape: Sequence[int]) -> str:
     return f"(int64_t[]){{{', '.join(map(str, shape)) or '0'}}}"
+
+
+def c_literals(array: np.ndarray) -> str:
+    """The numbers of an array as C writes them, exactly: 20 characters for each."""
+    return ", ".join(map(_number, array.ravel()))
 
 
 def _number(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from byoc_lab.commands.shared import INPUT, NO, OK, read_module, read_once
+from byoc_lab.terminal import Progress
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +24,10 @@ def run(options: argparse.Namespace) -> int:
     from byoc_lab.lab.diffing import diff
 
     read_once(options.before, options.after)
-    made = diff(read_module(options.before), read_module(options.after))
-    print(made.to_json() if options.format == "json" else made)
+    with Progress() as progress:
+        progress("reading")
+        made = diff(read_module(options.before), read_module(options.after))
+        progress("comparing")
+        shown = made.to_json() if options.format == "json" else str(made)
+    print(shown)
     return NO if made else OK

@@ -8,7 +8,7 @@ from typing import Any
 from byoc_lab.errors import ByocLabError
 from byoc_lab.relax.calls import OperatorCall, operator_calls
 from byoc_lab.relax.to_relay import call_to_relay
-from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost
+from byoc_lab.relay.analysis.costs import Cost, cost
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.run.cards import RegionFacts
 
@@ -37,6 +37,4 @@ def region_facts(symbol: str, compiler: str, function: Any, made: Function | Non
     count = sum(1 for _ in operator_calls(function))
     if made is None:
         return RegionFacts(symbol, compiler, None, count)
-    found = cost(made)
-    flops = None if found.unknown else found.flops
-    return RegionFacts(symbol, compiler, None, count, flops, boundary_bytes(made))
+    return RegionFacts.of(made, symbol, compiler, operators=count)

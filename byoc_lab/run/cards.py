@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from byoc_lab.errors import ArgumentError, OffloadError
-from byoc_lab.relay.analysis.costs import Cost
+from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, main_dtype
+from byoc_lab.relay.ir.expr import Function
 from byoc_lab.run.peak import machine_peak
 
 HEAD = (
@@ -26,6 +27,7 @@ class RegionFacts:
     where the back end did. operators: its operator calls. flops: their floating-point operations
     per call of the region, by the operators' own formulas; None where one is not known. bytes: of
     its inputs and outputs, which cross its boundary in each call; None where a shape is not known.
+    dtype: of the data of the operator that costs most, whose peak its rate is compared with.
     """
 
     symbol: str
@@ -34,6 +36,28 @@ class RegionFacts:
     operators: int
     flops: int | None = None
     bytes: int | None = None
+    dtype: str = "float32"
+
+    @classmethod
+    def of(
+        cls,
+        function: Function,
+        symbol: str,
+        compiler: str,
+        why: str | None = None,
+        operators: int | None = None,
+    ) -> RegionFacts:
+        """Of a typed function of Relay. operators: how many calls to state, if not its own."""
+        found = cost(function)
+        return cls(
+            symbol,
+            compiler,
+            why,
+            found.calls if operators is None else operators,
+            None if found.unknown else found.flops,
+            boundary_bytes(function),
+            main_dtype(function) or "float32",
+        )
 
     @property
     def ran_on(self) -> str:
@@ -139,12 +163,15 @@ class RegionCard:
 
     @property
     def share_of_peak(self) -> float | None:
-        """`gflops` as a share of this machine's measured float32 peak (`run.machine_peak`).
+        """`gflops` as a share of this machine's measured peak for `facts.dtype`
+        (`run.machine_peak`).
 
-        Kernels that do with fewer operations (Winograd, int8) may come to more than 1.
+        Kernels that do with fewer operations (Winograd) may come to more than 1.
         """
         rate = self.gflops
-        return None if rate is None else rate * 1e9 / machine_peak().flops_per_second
+        return (
+            None if rate is None else rate * 1e9 / machine_peak(self.facts.dtype).flops_per_second
+        )
 
     def cells(self) -> tuple[str, ...]:
         """The cells under HEAD in a table."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import BuildError, InputError
-from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost
+from byoc_lab.relay.analysis.costs import Cost, cost
 from byoc_lab.relay.ir.expr import Function, If
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
@@ -48,15 +48,7 @@ class LinkedRegion:
 
     @property
     def facts(self) -> RegionFacts:
-        found = cost(self.function)
-        return RegionFacts(
-            self.symbol,
-            self.compiler,
-            self.why,
-            found.calls,
-            None if found.unknown else found.flops,
-            boundary_bytes(self.function),
-        )
+        return RegionFacts.of(self.function, self.symbol, self.compiler, self.why)
 
     def metered(self) -> MeteredRegion:
         """The region as the meter wants it."""

@@ -1,4 +1,4 @@
-"""This machine's peak: the float32 rate that a large matrix product reaches here, measured."""
+"""This machine's peak: the rate that a large matrix product reaches here, measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import BuildError, NativeExtensionError, UnknownNameError
-from byoc_lab.relay.ir.expr import Function, Op, Var
+from byoc_lab.relay.ir.expr import Constant, Expr, Function, Op, Var
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.op import builder
 from byoc_lab.relay.typing.infer import infer_expr
@@ -21,51 +21,81 @@ from byoc_lab.run.backends import get_backend
 SIZE = 1024  # of square matrices: 2.1 GFLOP on 12 MB
 TURNS = 8
 _measuring = threading.Lock()
+ARRAYS = {
+    "float32": (np.float32, np.float32),
+    "bfloat16": (np.uint16, np.uint16),  # its bits, as NumPy has none
+    "int8": (np.uint8, np.int8),
+}
+
+
+PEAKS = {"bfloat16": "bfloat16", "int8": "int8", "uint8": "int8"}
+"""Dtypes of data with a peak of their own, and its name; float32 is that of all others."""
 
 
 @dataclass(frozen=True)
 class Peak:
-    """The best rate of a float32 matrix product of 1,024 x 1,024 numbers, all threads together.
+    """The best rate of a matrix product of 1,024 x 1,024 numbers, all threads together.
 
-    flops_per_second: of the quickest of 8 products. by: what computed it.
+    flops_per_second: of the quickest of 8 products. by: what computed it. numbers: "float32",
+    "bfloat16", or "int8" (unsigned times signed, added up as int32).
     """
 
     flops_per_second: float
     by: str
+    numbers: str = "float32"
 
     def __str__(self) -> str:
-        return f"{self.flops_per_second / 1e9:.0f} GFLOP/s (float32 matrix product by {self.by})"
+        rate = self.flops_per_second / 1e9
+        return f"{rate:.0f} GFLOP/s ({self.numbers} matrix product by {self.by})"
 
 
-def machine_peak() -> Peak:
-    """The peak of this machine, measured once in a process (about a tenth of a second).
+def machine_peak(dtype: str = "float32") -> Peak:
+    """The peak of this machine for data of a dtype, measured once in a process (a tenth of a
+    second).
 
-    By oneDNN where the extension is installed, by NumPy elsewhere.
+    By oneDNN where the extension is installed, by NumPy elsewhere. The peak of float32 stands for
+    dtypes without one of their own, and for those that this machine has no instructions for.
     """
     with _measuring:
-        return _measured()
+        return _measured(PEAKS.get(dtype, "float32"))
 
 
 @cache
-def _measured() -> Peak:
-    rng = np.random.default_rng(0)
-    a, b = (rng.standard_normal((SIZE, SIZE)).astype(np.float32) for _ in range(2))
-    multiply, by = _product()
-    multiply(a, b)
+def _measured(numbers: str) -> Peak:
+    try:
+        multiply, by = _product(numbers)
+        x = np.ones((SIZE, SIZE), ARRAYS[numbers][0])
+        y = np.ones((SIZE, SIZE), ARRAYS[numbers][1])
+        multiply(x, y)
+    except (BuildError, RuntimeError):
+        if numbers == "float32":
+            raise
+        return _measured("float32")
     seconds = []
     for _ in range(TURNS):
         started = time.perf_counter()
-        multiply(a, b)
+        multiply(x, y)
         seconds.append(time.perf_counter() - started)
-    return Peak(2 * SIZE**3 / min(seconds), by)
+    return Peak(2 * SIZE**3 / min(seconds), by, numbers)
 
 
-def _product() -> tuple[Callable[..., Any], str]:
-    """A function that multiplies matrices, and whose it is."""
-    x, y = (Var(name, TensorType((SIZE, SIZE), "float32")) for name in "xy")
-    function = infer_expr(Function([x, y], builder(Op.get("nn.dense"))(x, y)))
+def _product(numbers: str) -> tuple[Callable[..., Any], str]:
+    """A function that multiplies matrices, and whose it is. Raises BuildError for numbers that it
+    does not multiply."""
+    types = ("uint8", "int8") if numbers == "int8" else (numbers, numbers)
+    x, y = (Var(n, TensorType((SIZE, SIZE), t)) for n, t in zip("xy", types, strict=True))
+    function = infer_expr(Function([x, y], _dense(x, y, numbers)))
     try:
         assert isinstance(function, Function)
         return get_backend("dnnl")(function, "peak"), "oneDNN"
-    except (BuildError, NativeExtensionError, UnknownNameError):
+    except (NativeExtensionError, UnknownNameError) as error:
+        if numbers != "float32":
+            raise BuildError(f"no product of {numbers} without oneDNN") from error
         return np.matmul, "NumPy"
+
+
+def _dense(x: Expr, y: Expr, numbers: str) -> Expr:
+    if numbers != "int8":
+        return builder(Op.get("nn.dense"))(x, y)  # type: ignore[no-any-return]
+    zero, one = Constant(np.int32(0)), Constant(np.float32(1))
+    return builder(Op.get("qnn.dense"))(x, y, zero, zero, one, one, units=SIZE)  # type: ignore[no-any-return]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import MissingDependencyError
+from byoc_lab.run.threads import limit_threads
 
 ALIGNMENT = 64  # bytes: what TVM gives its own tensors, and compiled code expects
 SPIN_COUNT = "TVM_THREAD_POOL_SPIN_COUNT"
@@ -27,6 +28,7 @@ def import_tvm() -> Any:
     # Idle threads of TVM's pool spin by default, and take the processors from the OpenMP threads
     # that DNNL's regions run on: five times slower on two processors. A user's setting is kept.
     os.environ.setdefault(SPIN_COUNT, "0")
+    limit_threads()
     try:
         import tvm
         from tvm import relax  # noqa: F401 (makes tvm.relax available)

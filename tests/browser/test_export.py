@@ -23,7 +23,7 @@ def test_the_file_works_from_disk(new_page: Callable[..., Any], tmp_path: Path) 
     root.wait_for()
     page.keyboard.press("End")
     assert root.get_attribute("data-index") == str(len(mobilenet().stages) - 1)
-    root.get_by_label("Open all groups").click()
+    root.get_by_title("Open all groups").click()
     root.locator(".byl-frame.byl-external").nth(20).wait_for(state="attached")
     assert [url for url in asked if not url.startswith(("file:", "blob:", "data:"))] == []
 

@@ -131,3 +131,28 @@ def test_a_notebook_opened_again_without_a_kernel_shows_the_page(
     root.wait_for()
     root.locator(".byl-next").click()
     assert root.get_attribute("data-index") == "1"
+
+
+def test_the_board_puts_operators_into_regions(
+    new_page: Callable[..., Any], jupyterlab: JupyterLab
+) -> None:
+    cell = f"{TRACE}import byoc_lab\nboard = byoc_lab.board(mod)\nboard"
+    write_notebook(jupyterlab.root / "board.ipynb", cell)
+    page = new_page()
+    jupyterlab.open(page, "board.ipynb")
+    jupyterlab.run_all(page)
+    root = page.locator(".byl[data-ready]")
+    root.wait_for()
+    bar = root.locator(".byl-board")
+    assert "Select an operator" in bar.text_content()
+    root.locator(".byl-box", has_text="nn.relu").first.click()
+    bar.locator("select").select_option("dnnl")
+    bar.get_by_text("Put in").click()
+    root.locator('[data-stat="offloaded"]', has_text="0 → 1").wait_for()
+    assert bar.get_by_text("Take out").is_visible()
+    assert jupyterlab.ask(page, "print(len(board.chosen), board.stats['regions'])") == "1 1\n"
+    page.screenshot(path="/tmp/t/v/board.png")
+    root.press("b")
+    root.locator('[data-stat="offloaded"]', has_text="0 operators").wait_for()
+    bar.get_by_text("Undo").click()
+    root.locator('[data-stat="offloaded"]', has_text="0 → 1").wait_for()

@@ -41,7 +41,7 @@ def test_the_choice_stays_from_stage_to_stage(new_page: NewPage, chain_state: An
 
 def test_a_box_chooses_its_line(new_page: NewPage, mobilenet_state: Any) -> None:
     root = mount(new_page(), mobilenet_state)
-    root.get_by_label("Open all groups").click()
+    root.get_by_title("Open all groups").click()
     drawn(root)
     box = root.locator(".byl-box.byl-op").nth(8)
     ident = box.get_attribute("data-ids").split()[0]

@@ -89,7 +89,7 @@ def test_pan_and_zoom_survive_a_step(new_page: NewPage, mobilenet_state: Any) ->
     drawn(root)
     assert root.locator(".byl-canvas").get_attribute("data-scale") == scale
     assert root.locator(".byl-overview").is_visible()
-    root.get_by_label("Fit the whole graph").click()
+    root.get_by_title("Fit the whole graph").click()
     assert root.locator(".byl-canvas").get_attribute("data-scale") != scale
     assert not root.locator(".byl-overview").is_visible()
 

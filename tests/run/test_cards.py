@@ -13,7 +13,7 @@ from byoc_lab.backends import PythonRegion
 from byoc_lab.backends.module_region import ModuleRegion
 from byoc_lab.errors import ArgumentError, OffloadError
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
-from byoc_lab.relay import nn
+from byoc_lab.relay import nn, qnn
 from byoc_lab.relay.analysis.costs import Cost
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
@@ -84,6 +84,26 @@ def test_a_card_has_work_rate_share_and_boundary() -> None:
 def test_the_peak_is_measured_once() -> None:
     assert machine_peak() is machine_peak()
     assert machine_peak().flops_per_second > 1e9
+
+
+@pytest.mark.native
+def test_a_region_is_compared_with_the_peak_of_its_dtype() -> None:
+    x = relay.var("x", shape=(64, 64), dtype="uint8")
+    begin = compiler_begin(x, "dnnl")
+    weight = compiler_begin(relay.const(np.ones((64, 64), np.int8)), "dnnl")
+    values = [np.int32(0), np.int32(0), np.float32(1), np.float32(1)]
+    numbers = [compiler_begin(relay.const(value), "dnnl") for value in values]
+    product = qnn.op.dense(begin, weight, *numbers, units=64)
+    mod = PartitionGraph()(infer_module(IRModule.from_expr(compiler_end(product, "dnnl"))))
+    exe = build(mod)
+    with exe.profiling():
+        exe(np.ones((64, 64), np.uint8))
+    (card,) = exe.cards()
+    assert card.facts.dtype == "uint8" and card.gflops is not None
+    peak = machine_peak("uint8")
+    assert card.share_of_peak == card.gflops * 1e9 / peak.flops_per_second
+    assert peak is machine_peak("int8") and peak.numbers in ("int8", "float32")
+    assert machine_peak("int64") is machine_peak()
 
 
 def test_the_virtual_machine_counts_the_calls_of_other_back_ends() -> None:
@@ -162,7 +182,7 @@ def test_too_few_calls_are_caught_without_profiling() -> None:
         exe.assert_offloaded()
 
 
-@pytest.mark.parametrize(("rate", "caught"), [(1e8, True), (1e15, False)])
+@pytest.mark.parametrize(("rate", "caught"), [(1e5, True), (1e15, False)])
 def test_work_that_no_machine_does_in_the_time_is_caught(
     rate: float, caught: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

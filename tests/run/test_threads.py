@@ -1,31 +1,38 @@
-"""Programs built, run, exported and loaded by several threads at once."""
+"""BYOC_LAB_THREADS: the limit that a hub sets reaches the libraries."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from byoc_lab.backends.dnnl import native
-
-pytest.importorskip("tvm")
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+from byoc_lab.errors import InputError
+from byoc_lab.run.threads import OF_LIBRARIES, thread_limit
 
 
-@pytest.mark.slow
-def test_eight_threads(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.run.stress_threads", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=Path(__file__).parents[2],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stderr[-4000:]}"
+@pytest.mark.parametrize("text", ["0", "-1", "two", "1.5"])
+def test_a_limit_is_a_whole_number(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BYOC_LAB_THREADS", text)
+    with pytest.raises(InputError, match="whole number above 0"):
+        thread_limit()
+
+
+def test_no_limit_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BYOC_LAB_THREADS", raising=False)
+    assert thread_limit() is None
+
+
+@pytest.mark.native
+@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
+def test_regions_use_no_more_threads_than_the_limit() -> None:
+    code = "from byoc_lab.backends.dnnl import native; print(native.get_num_threads())"
+    environment = {k: v for k, v in os.environ.items() if k not in OF_LIBRARIES}
+    for limit in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+            env={**environment, "BYOC_LAB_THREADS": limit},
+        )  # fmt: skip
+        assert done.stdout.strip() == limit

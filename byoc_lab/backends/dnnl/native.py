@@ -22,6 +22,7 @@ from byoc_lab.backends.dnnl.kernel_table import CompiledKernel, CompiledKernels
 from byoc_lab.errors import NativeExtensionError
 from byoc_lab.relay.ir.ndarray import numpy_dtype as numpy_dtype
 from byoc_lab.relay.ir.ndarray import refuse_masked
+from byoc_lab.run.threads import limit_threads
 
 LIBRARY = "byoc_lab_dnnl"
 DTYPES = ("float32", "bfloat16", "uint8", "int8", "int32")
@@ -39,8 +40,9 @@ def load() -> None:
     """Load the extension, once. Raises NativeExtensionError saying how to build it.
 
     The environment variable BYOC_LAB_DNNL_LIBRARY names another library file to load in its place:
-    one built for debugging, say.
+    one built for debugging, say. BYOC_LAB_THREADS limits the threads of regions.
     """
+    limit_threads()
     try:
         from tvm_ffi import load_module
         from tvm_ffi.libinfo import load_lib_module

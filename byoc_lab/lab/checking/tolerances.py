@@ -17,12 +17,12 @@ import numpy as np
 
 from byoc_lab.errors import InputError
 from byoc_lab.lab.checking.bounds.error import Error, outlier_factor
+from byoc_lab.lab.checking.bounds.samples import mean_squares
 from byoc_lab.lab.checking.bounds.step import Array
 from byoc_lab.lab.checking.bounds.uncertain import (
     FOLDING_ROUNDINGS,
     Arithmetic,
     Quantity,
-    mean_squares,
     observe,
 )
 from byoc_lab.relay.ir.expr import Call, Function, Var

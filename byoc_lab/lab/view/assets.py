@@ -32,6 +32,7 @@ MODULES = (
     "heading",
     "text_pane",
     "graph_pane",
+    "board_bar",
     "node_panel",
     "rewrites",
     "player",

@@ -35,7 +35,7 @@ noscript pre {{ padding: 1em; overflow: auto; }}
 </style>
 </head>
 <body>
-<div id="stepper"></div>
+<main id="stepper"><h1 class="byl-live">{title}</h1></main>
 <noscript><pre>{text}</pre></noscript>
 <script type="text/plain" id="esm">{esm}</script>
 <script type="text/plain" id="state">{state}</script>

@@ -39,6 +39,7 @@ trace are paired by their diff. So one id selects a node everywhere. Lines count
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, MutableMapping, Sequence
 from typing import Any
 
@@ -74,6 +75,13 @@ def text_lines(obj: IRModule | Expr) -> list[Line]:
     """The lines that the view shows: no version, no metadata, no empty lines."""
     lines = print_lines(obj, show_meta_data=False, header=False)
     return [line for line in lines if line.text.strip()]
+
+
+def nested_text(stage: Stage) -> str:
+    """The names of the passes that ran inside a stage, each with how often; "" for none."""
+    counts = Counter(inner.name for inner in stage.nested)
+    named = [name if n == 1 else f"{name} ({n} times)" for name, n in counts.items()]
+    return f"inside it ran {', '.join(named)}" if named else ""
 
 
 def trace_state(trace: Trace) -> State:
@@ -155,6 +163,7 @@ class Builder:
         if stage.changed:
             self.add_changes(made, delta)
         made.update(self.lineage.get(stage.index, {}))
+        made["summary"] = "; ".join(filter(None, (made["summary"], nested_text(stage))))
         made["caption"] = caption(stage, made["summary"], stage.index == self.opens)
         made["events_total"] = len(stage.events)
         made["events"] = [self.event(e) for e in stage.events[:MAX_EVENTS]]

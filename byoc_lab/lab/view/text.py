@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
@@ -16,7 +15,7 @@ from byoc_lab.lab.diffing.text import near_changes, skipped_text
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.view.picture import picture_of
-from byoc_lab.lab.view.state import STAT_LABELS, text_lines
+from byoc_lab.lab.view.state import STAT_LABELS, nested_text, text_lines
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
@@ -137,7 +136,9 @@ def stage_text(trace: Trace, index: int, context: int = 3, colour: bool = False)
     that the trace does not have.
     """
     stage = trace[index]
-    title = paint(f"[{index}] {stage.name}", "bold", colour) + _nested_text(stage)
+    title = paint(f"[{index}] {stage.name}", "bold", colour)
+    if stage.nested:
+        title += f" ({nested_text(stage)})"
     if stage.after is None:
         return f"{title}: failed\n" + module_text(stage.before, stage.findings_before, colour)
     if not stage.changed:
@@ -145,13 +146,6 @@ def stage_text(trace: Trace, index: int, context: int = 3, colour: bool = False)
     delta = stage.diff()
     body = _unified(delta.rows(), context, colour, stage.findings_after)
     return "\n".join([f"{title}: {delta.summary}", *body])
-
-
-def _nested_text(stage: Stage) -> str:
-    """The names of the passes that ran inside a stage, each with how often."""
-    counts = Counter(inner.name for inner in stage.nested)
-    named = [name if n == 1 else f"{name} ({n} times)" for name, n in counts.items()]
-    return f" (inside it ran {', '.join(named)})" if named else ""
 
 
 def diff_text(delta: Diff, context: int = 3, colour: bool = False) -> str:

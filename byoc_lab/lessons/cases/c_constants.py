@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from byoc_lab import relay
-from byoc_lab.backends.c_source import c_source
 from byoc_lab.lessons.cases.base import LiveCase, Symptom, regions_of, run_passes
 from byoc_lab.lessons.cases.networks import numbers, typed
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
@@ -21,7 +22,8 @@ class CConstants(LiveCase):
     them down number by number. For MobileNet that took more than 5 GB and did not finish in a
     reasonable time, so that the test of it was disabled. Later PartitionGraph got
     `bind_constants=False`, which keeps the constants in @main and passes them as arguments, so that
-    the folding of batch norms still works.
+    the folding of batch norms still works. The C back end here declares its weights as `extern`,
+    and links their bytes.
     """
 
     name = "c-constants"
@@ -43,15 +45,21 @@ class CConstants(LiveCase):
 
     def symptom(self, mod: IRModule) -> Symptom | None:
         for func in regions_of(mod):
-            inside = [n for n in post_order(func) if isinstance(n, Constant)]
+            inside = [n.numpy() for n in post_order(func) if isinstance(n, Constant)]
             if inside:
-                count = sum(n.data.numpy().size for n in inside)
-                size = len(c_source(func, "region", ""))
+                count = sum(array.size for array in inside)
+                size = sum(len(as_c(array)) for array in inside)
                 return Symptom(f"{count} numbers in a region become {size} characters of C", mod)
         return None
 
     def fixed(self) -> IRModule:
         return _partitioned(self.plain(), bind_constants=False)
+
+
+def as_c(array: np.ndarray) -> str:
+    """An array as C text, number by number, as code generators of that time wrote it."""
+    values = ", ".join(f"{x:.9g}f" for x in array.reshape(-1))
+    return f"static const float weight[{array.size}] = {{{values}}};"
 
 
 def _partitioned(mod: IRModule, bind_constants: bool) -> IRModule:

@@ -30,13 +30,13 @@ Write `answer()`. It returns the table with a check that is right for both: the 
 from byoc_lab.relay.patterns import is_op, wildcard
 
 
-def check(call):
+def accepts(call):
     return tuple(call.args[1].checked_type.concrete_shape[1:]) == (1, 1)
 
 
 def answer():
     conv = is_op("nn.conv2d")(wildcard(), wildcard())
-    return [("edu.conv2d_bias", is_op("add")(conv, wildcard()), check)]
+    return [("edu.conv2d_bias", is_op("add")(conv, wildcard()), accepts)]
 """
     mistakes = {
         "missed": "add(bias, conv) is a match too, and there the bias is operand 0.",

@@ -29,13 +29,13 @@ A bias has the shape (channels, 1, 1) or (1, channels, 1, 1), as a constant or a
 from byoc_lab.relay.patterns import is_op, wildcard
 
 
-def check(call):  # call is the root of the match: nn.relu
+def accepts(call):  # call is the root of the match: nn.relu
     return True
 
 
 def answer():
     conv = is_op("nn.conv2d")(wildcard(), wildcard())
-    return [("edu.conv2d_bias_relu", is_op("nn.relu")(is_op("add")(conv, wildcard())), check)]
+    return [("edu.conv2d_bias_relu", is_op("nn.relu")(is_op("add")(conv, wildcard())), accepts)]
 """
     mistakes = {
         "too-much": "A residual is accepted. Print the shapes of both operands of add: how many "

@@ -26,12 +26,12 @@ from byoc_lab.lessons.grading.course import MANIFEST, Course, read_course
 from byoc_lab.lessons.grading.isolation import Limits
 from byoc_lab.lessons.grading.replies import decode
 from byoc_lab.lessons.verdict import Mistake, Verdict
+from byoc_lab.run.threads import OF_LIBRARIES
 
 VERSION = 1  # of kept results: another one is graded again
 JUDGE_SECONDS = 30.0
 MAX_FILE = 32 << 20
 STATE = "graded"
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TVM_NUM_THREADS")
 SOLUTIONS = Path(__file__).parents[1] / "solutions"
 
 
@@ -224,7 +224,7 @@ def run_sandboxed(
 
 def _served(request: dict[str, Any], seconds: float) -> Iterator[dict[str, Any]]:
     environment = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "PYTHONPATH")}
-    environment |= {name: "1" for name in THREADS}
+    environment |= {name: "1" for name in OF_LIBRARIES}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     child = subprocess.Popen(
         [sys.executable, "-m", "byoc_lab.lessons.grading.sandbox"],

@@ -10,20 +10,20 @@ def is_conv(value):
     return isinstance(value, Call) and value.is_op("nn.conv2d")
 
 
-def check(call):
+def accepts(call):
     left, right = call.args
     conv, bias = (left, right) if is_conv(left) else (right, left)
     channels = conv.checked_type.concrete_shape[1]
     return tuple(bias.checked_type.concrete_shape) == (channels, 1, 1)
 
 
-def table(check, name="edu.conv2d_bias"):
+def table(accepts, name="edu.conv2d_bias"):
     conv = is_op("nn.conv2d")(wildcard(), wildcard())
-    return [(name, is_op("add")(conv, wildcard()), check)]
+    return [(name, is_op("add")(conv, wildcard()), accepts)]
 
 
 def answer():
-    return table(check)
+    return table(accepts)
 
 
 # Typical mistakes
@@ -42,7 +42,7 @@ def attributes_of_a_variable():
 
 
 def other_name():
-    return table(check, "conv2d_bias")
+    return table(accepts, "conv2d_bias")
 
 
 def one_entry():
@@ -52,7 +52,7 @@ def one_entry():
 def with_more():
     conv = is_op("nn.conv2d")(wildcard(), wildcard())
     root = is_op("tanh")(is_op("add")(conv, wildcard()))
-    return [("edu.conv2d_bias", root, lambda call: check(call.args[0]))]
+    return [("edu.conv2d_bias", root, lambda call: accepts(call.args[0]))]
 
 
 WRONG = {

@@ -10,7 +10,7 @@ def is_conv(value):
     return isinstance(value, Call) and value.is_op("nn.conv2d")
 
 
-def check(call):
+def accepts(call):
     left, right = call.args[0].args
     conv, bias = (left, right) if is_conv(left) else (right, left)
     shape = tuple(bias.checked_type.concrete_shape)
@@ -18,13 +18,13 @@ def check(call):
     return shape in ((channels, 1, 1), (1, channels, 1, 1))
 
 
-def table(check, name="edu.conv2d_bias_relu"):
+def table(accepts, name="edu.conv2d_bias_relu"):
     conv = is_op("nn.conv2d")(wildcard(), wildcard())
-    return [(name, is_op("nn.relu")(is_op("add")(conv, wildcard())), check)]
+    return [(name, is_op("nn.relu")(is_op("add")(conv, wildcard())), accepts)]
 
 
 def answer():
-    return table(check)
+    return table(accepts)
 
 
 # Typical mistakes
@@ -35,7 +35,7 @@ def everything():
 
 
 def constants_only():
-    return table(lambda call: check(call) and isinstance(call.args[0].args[1], Constant))
+    return table(lambda call: accepts(call) and isinstance(call.args[0].args[1], Constant))
 
 
 def check_of_the_add():
@@ -43,11 +43,11 @@ def check_of_the_add():
 
 
 def other_name():
-    return table(check, "edu.conv2d_add_relu")
+    return table(accepts, "edu.conv2d_add_relu")
 
 
 def a_function():
-    return check
+    return accepts
 
 
 def without_relu():

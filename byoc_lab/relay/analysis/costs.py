@@ -66,6 +66,16 @@ def cost(expr: Expr) -> Cost:
     return Cost(flops, calls, unknown)
 
 
+def main_dtype(expr: Expr) -> str | None:
+    """The dtype of the data of the operator call that costs most, in a typed expression; None
+    without a call whose cost is known."""
+    costs = [(call_flops(call) or 0, call) for call in operator_calls(expr)]
+    if not any(flops for flops, _ in costs):
+        return None
+    _, call = max(costs, key=lambda found: found[0])
+    return next((ty.dtype for arg in call.args for ty in tensor_types(arg.checked_type)), None)
+
+
 def tensor_types(ty: Type) -> Iterator[TensorType]:
     """A tensor type, or those in a tuple."""
     todo = [ty]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import byoc_lab
 from byoc_lab.backends.dnnl import native
 from tests.lab.checking.sweep import false_alarms
 
@@ -25,3 +26,29 @@ def test_modules_that_were_false_alarms(seed: int, on: str) -> None:
 @pytest.mark.parametrize("first", range(0, 2000, PIECE))
 def test_2000_random_modules(first: int, on: str) -> None:
     assert list(false_alarms(range(first, first + PIECE), on)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.native
+@needs_native
+@pytest.mark.parametrize("seed", range(2))
+def test_mobilenet_v3_of_pytorch(seed: int) -> None:
+    """Squeeze and excitation, hard swish, and batch norms whose shift is larger than the sums of
+    depthwise convolutions."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from byoc_lab.importers.pytorch import from_pytorch
+    from tests.importers.pytorch.networks import MobileNetV3
+
+    torch.manual_seed(seed)
+    model = MobileNetV3().eval()
+    for layer in model.modules():
+        if isinstance(layer, torch.nn.Conv2d):
+            torch.nn.init.kaiming_normal_(layer.weight, mode="fan_out")
+        elif isinstance(layer, torch.nn.BatchNorm2d):
+            layer.running_mean.normal_(0, 0.3)
+            layer.running_var.uniform_(0.5, 1.5)
+            layer.weight.data.uniform_(0.5, 1.5)
+            layer.bias.data.normal_(0, 0.3)
+    mod, _ = from_pytorch(model, (torch.randn(1, 3, 64, 64),))
+    report = byoc_lab.validate(mod, byoc_lab.trace(mod, "dnnl").result, seed=seed)
+    assert report.ok and max(c.share for c in report.comparisons) < 0.7, str(report)

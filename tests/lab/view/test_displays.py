@@ -20,6 +20,7 @@ from byoc_lab.lab.diffing import diff
 from byoc_lab.lab.view import Stepper, assets, bundles, export_html, mimebundle
 from byoc_lab.lab.view.html import page
 from byoc_lab.lab.view.state import trace_state
+from byoc_lab.lab.view.states import state_of
 from byoc_lab.passes.framework.infer_type import InferType
 from tests.lab.view.samples import annotated, chain, network
 
@@ -110,7 +111,7 @@ def test_everything_that_can_be_shown_is_shown() -> None:
 
 def test_other_objects_are_refused() -> None:
     with pytest.raises(PassError, match="found int"):
-        displays.state_of(3)
+        state_of(3)
 
 
 def test_a_page_too_large_for_a_notebook_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

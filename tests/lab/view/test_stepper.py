@@ -25,8 +25,8 @@ def test_the_selected_node_is_read_set_and_observed(
     if large:
         monkeypatch.setattr(parts, "MAX_NODES", 10)
     stepper = Stepper(chain())
-    heard = []
-    stepper.observe(lambda change: heard.append(change["new"]), "selected")
+    seen = []
+    stepper.observe(lambda change: seen.append(change["new"]), "selected")
     assert stepper.selected is None
     after = chain()[1].after
     assert after is not None
@@ -34,7 +34,7 @@ def test_the_selected_node_is_read_set_and_observed(
     stepper.selected = relu
     ident = stepper.selected_id
     assert ident
-    assert heard == [relu]
+    assert seen == [relu]
     stepper.selected_id = ""  # as the browser does it
     assert stepper.selected is None
     stepper.selected_id = ident

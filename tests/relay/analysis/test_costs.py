@@ -6,7 +6,7 @@ import pytest
 
 from byoc_lab import relay
 from byoc_lab.relay import nn
-from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, type_bytes
+from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, main_dtype, type_bytes
 from byoc_lab.relay.ir.dims.unknown import Any as AnyDim
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
@@ -44,3 +44,10 @@ def test_bytes_of_types_and_boundaries() -> None:
     assert type_bytes(TensorType((AnyDim(),), "float32")) is None
     x = relay.var("x", shape=(2, 3))
     assert boundary_bytes(infer_module(IRModule.from_expr(nn.relu(x)))["main"]) == 48
+
+
+def test_the_dtype_of_the_costliest_call() -> None:
+    x, w = relay.var("x", shape=(2, 3), dtype="int8"), relay.var("w", shape=(4, 3), dtype="int8")
+    mod = infer_module(IRModule.from_expr(relay.cast(nn.dense(x, w, out_dtype="int32"), "float32")))
+    assert main_dtype(mod["main"]) == "int8"
+    assert main_dtype(infer_module(IRModule.from_expr(relay.copy(x)))["main"]) is None

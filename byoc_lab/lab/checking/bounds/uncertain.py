@@ -15,11 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.lab.checking.bounds.error import EXACT, Error, full
+from byoc_lab.lab.checking.bounds.error import EXACT, Error
+from byoc_lab.lab.checking.bounds.intervals import measured_jumps
 from byoc_lab.lab.checking.bounds.products import Sum
-from byoc_lab.lab.checking.bounds.propagation import measured_jumps, propagated
+from byoc_lab.lab.checking.bounds.propagation import propagated
 from byoc_lab.lab.checking.bounds.rounding import rounding
-from byoc_lab.lab.checking.bounds.step import Array, Step, flat, hypot, rounding_deviation
+from byoc_lab.lab.checking.bounds.samples import calibrated, joined, largest_errors
+from byoc_lab.lab.checking.bounds.step import Array, Step, flat, rounding_deviation
 from byoc_lab.lab.checking.bounds.undecided import denormal, rounded_steps, undecided
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Var
 from byoc_lab.relay.ir.module import IRModule
@@ -248,7 +250,7 @@ class _Uncertain(Reference):
         samples = self._samples(step, args, given, own)
         made = []
         for k, (v, o, i) in enumerate(zip(results, own, inherited, strict=True)):
-            error, drawn = _joined(v, o, i), tuple(s[k] for s in samples)
+            error, drawn = joined(v, o, i), tuple(s[k] for s in samples)
             error = calibrated(v, error, drawn)
             made.append(Quantity(v, error, drawn, dtype=dtypes[k], sum=None if k else total))
         if self.keep:
@@ -267,7 +269,7 @@ class _Uncertain(Reference):
         jumps = measured_jumps(step, errors, self.random)
         return [
             Error(e.sigma, e.jump + j)
-            for e, j in zip(_measured(results, drawn), jumps, strict=True)
+            for e, j in zip(largest_errors(results, drawn), jumps, strict=True)
         ]
 
     def _own(
@@ -311,65 +313,6 @@ class _Uncertain(Reference):
                 )
             )
         return made
-
-
-def _measured(results: Sequence[Array], samples: Sequence[tuple[Array, ...]]) -> list[Error]:
-    """The largest errors that samples show, the same for all elements."""
-    found = []
-    for k, v in enumerate(results):
-        off = max((_largest_finite(_off(s[k], v)) for s in samples), default=0.0)
-        found.append(Error(off) if v.dtype.kind == "f" else Error(0.0, off))
-    return found
-
-
-def _off(sample: Array, value: Array) -> Array:
-    with np.errstate(all="ignore"):
-        off = np.abs(sample.astype(np.float64) - value.astype(np.float64))
-    return np.where(np.isfinite(off), off, 0.0)
-
-
-def _largest_finite(array: Array) -> float:
-    return float(np.max(array, initial=0))
-
-
-def _joined(value: Array, own: Error, inherited: Error) -> Error:
-    if own.exact:
-        return inherited
-    if inherited.exact:
-        return own
-    return Error(hypot(own.sigma, inherited.sigma), own.jump + inherited.jump)
-
-
-def calibrated(value: Array, error: Error, samples: Sequence[Array]) -> Error:
-    """`error`, enlarged to agree with the root mean square of the deviations of `samples`."""
-    if not samples or value.dtype.kind != "f" or not value.size:
-        return error
-    sigma = full(error.sigma, value)
-    squares = mean_squares(value, error, samples)
-    known = sigma > 0
-    if np.all(known):
-        ratio = squares / np.square(sigma)
-    else:  # a deviation where none was derived
-        ratio = squares[known] / np.square(sigma[known])
-        sigma = np.where(known, sigma, np.sqrt(squares))
-    scale = sqrt(float(np.mean(ratio))) if ratio.size else 1.0
-    return Error(sigma * scale if scale > 1 else sigma, error.jump)
-
-
-def mean_squares(value: Array, error: Error, samples: Sequence[Array]) -> Array:
-    """Of the deviations of samples from `value`, beyond the jumps that `error` allows."""
-    total = np.zeros(value.shape)
-    jumps = bool(np.any(error.jump))
-    with np.errstate(all="ignore"):
-        for sample in samples:
-            off = sample - value
-            if jumps:
-                off = np.maximum(np.abs(off) - error.jump, 0.0)
-            total += off * off
-        if not np.isfinite(np.sum(total)):
-            total[~np.isfinite(total)] = 0.0
-    total /= len(samples)
-    return total
 
 
 def _dtypes(node: Call, count: int) -> list[str]:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.lab.checking.bounds.error import Error
+from byoc_lab.lab.checking.bounds.intervals import changes
 from byoc_lab.lab.checking.bounds.products import PRODUCTS, added_to
-from byoc_lab.lab.checking.bounds.propagation import changes
 from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, flat
 
 

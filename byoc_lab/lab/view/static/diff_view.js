@@ -70,9 +70,9 @@ function marksOf(module) {
 function drawRow(row, sides, split, options) {
   const { before, after, marks } = sides;
   if (row.kind === "gone") return [goneAway(row, (r) => drawRow(r, sides, split, options))];
-  if (row.kind === "moved") return drawMoved(row, sides, split, options);
-  let parts = { b: null, a: null };
-  let marked = { b: undefined, a: undefined };
+  if (row.kind === "moved") return drawMoved(row, sides, split);
+  const parts = { b: null, a: null };
+  const marked = { b: undefined, a: undefined };
   let typed = false;
   if (row.b !== null && before) parts.b = tokens(before.lines[row.b][0]);
   if (row.a !== null && after) parts.a = tokens(after.lines[row.a][0]);
@@ -110,7 +110,7 @@ function goneAway(row, draw) {
 }
 
 /** A line that came from another place: beside the line it was, or with a note where it was. */
-function drawMoved(row, { before, after, marks }, split, options) {
+function drawMoved(row, { before, after, marks }, split) {
   const parts = { b: tokens(before.lines[row.b][0]), a: tokens(after.lines[row.a][0]) };
   const [wordsB, wordsA] = differing(parts.b, parts.a);
   const shown = [...(split ? cells(parts.b, before, row.b, "b", "went", wordsB, marks.b) : []), ...cells(parts.a, after, row.a, "a", "came", wordsA, marks.a)];

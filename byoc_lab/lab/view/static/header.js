@@ -14,7 +14,8 @@ export function buttons(signal) {
 export class Header {
   /** @param {any} store @param {any} stages @param {any} tools functions {widen, present, help} @param {AbortSignal} signal */
   constructor(store, stages, tools, signal) {
-    Object.assign(this, { store, stages });
+    this.store = store;
+    this.stages = stages;
     const button = buttons(signal);
     this.previous = button("byl-step byl-previous", "‹ Previous", "Previous stage (←)", () => store.go(stages.next(store.index, -1)));
     this.next = button("byl-step byl-next", "Next ›", "Next stage (→)", () => store.go(stages.next(store.index, 1)));

@@ -4,9 +4,12 @@ import { make } from "./relay_text.js";
 import { outcome, time } from "./stage_list.js";
 
 export class Heading {
-  /** @param {any} store @param {HTMLElement} bar the rewrites @param {(finding: number) => void} showFinding @param {AbortSignal} signal */
-  constructor(store, bar, showFinding, signal) {
-    Object.assign(this, { store, bar, showFinding, signal });
+  /** @param {any} store @param {HTMLElement[]} bars of the rewrites and of the board @param {(finding: number) => void} showFinding @param {AbortSignal} signal */
+  constructor(store, bars, showFinding, signal) {
+    this.store = store;
+    this.bars = bars;
+    this.showFinding = showFinding;
+    this.signal = signal;
     this.element = make("div", { class: "byl-heading" });
     this.chips = make("div", { class: "byl-chips" });
     this.choice = make("select", { class: "byl-compare", "aria-label": "Compare with" });
@@ -29,7 +32,7 @@ export class Heading {
       store.isTrace && store.state.stages.length > 1 && this.drawChoice()));
     this.element.append(make("p", { class: "byl-caption" }, stage.caption));
     if (stage.error) this.element.append(this.error(stage));
-    this.element.append(this.chips, this.bar);
+    this.element.append(this.chips, ...this.bars);
     this.drawStats();
   }
 

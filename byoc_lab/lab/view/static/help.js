@@ -16,6 +16,7 @@ const KEYS = [
   ["space", "play / pause the rewrites"],
   ["f  F", "next / previous finding, in other stages too"],
   ["]  [", "next / previous line of the text"],
+  ["b", "on the annotation board: put the chosen operator into a region, or take it out"],
   ["P", "presenter mode: full screen, large type"],
   ["o", "open / close the group in the graph that has the focus"],
   ["u", "follow: only what the chosen node depends on, and what depends on it"],

@@ -25,6 +25,7 @@ export function listenToKeys(root, view, signal) {
     w: () => text.flip("wrap"),
     g: () => view.widen(),
     P: () => view.present(),
+    b: () => view.board?.toggle(),
     u: () => graph.view.follow(),
     "?": () => help.show(help.element.hidden),
   };
@@ -42,7 +43,7 @@ export function listenToKeys(root, view, signal) {
     else if (store.base !== null) store.compareWith(null);
     else store.choose("", true);
   };
-  root.addEventListener("keydown", (event) => {
+  root.addEventListener("keydown", (/** @type {any} */ event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const typing = event.target.matches("input[type=search]");
     if (event.key === "Escape") escape(typing);

@@ -138,7 +138,7 @@ function placeContainer(container, room) {
   const columns = split(layers, room);
   let x = 0;
   let height = 0;
-  for (const column of columns) {
+  for (const column of /** @type {any[]} */ (columns)) {
     align(column);
     const items = column.flat();
     const left = Math.min(...items.map((i) => i.x));
@@ -378,6 +378,7 @@ function pathOf(edge) {
   return { points, marks };
 }
 
+/** @param {any[]} marks @param {string} kind @param {string} id @param {any} at */
 function addMark(marks, kind, id, [x, y]) {
   if (!marks.some((m) => m.kind === kind)) marks.push({ kind, id, x, y });
 }

@@ -8,7 +8,9 @@ const SPEEDS = [0.5, 1, 2, 4, 16];
 export class Player {
   /** @param {any} store @param {any} stages @param {AbortSignal} signal */
   constructor(store, stages, signal) {
-    Object.assign(this, { store, stages, timer: null });
+    this.store = store;
+    this.stages = stages;
+    this.timer = null;
     this.button = buttons(signal)("byl-toggle byl-play", "▶ Play", "Play the rewrites, stage by stage (space)", () => this.toggle(), { "aria-pressed": "false" });
     this.line = make("input", { type: "range", class: "byl-line", min: 0, step: 1, "aria-label": "Rewrites of this stage; 0 is the whole pass" });
     this.line.addEventListener("input", () => (this.pause(), store.goToRewrite(Number(this.line.value))), { signal });

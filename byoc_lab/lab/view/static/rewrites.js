@@ -8,7 +8,8 @@ export class Rewrites {
   /** @param {any} store @param {HTMLElement[]} more what else is in the bar @param {() => void} say
    * called when the words have changed @param {AbortSignal} signal */
   constructor(store, more, say, signal) {
-    Object.assign(this, { store, say });
+    this.store = store;
+    this.say = say;
     this.waited = null;
     const button = buttons(signal);
     this.back = button("byl-step byl-rewrite-back", "‹", "Previous rewrite ( , )", () => store.goToRewrite(store.at - 1), { "aria-label": "Previous rewrite" });

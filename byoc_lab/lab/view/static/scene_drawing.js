@@ -98,7 +98,7 @@ export class SceneDrawing {
     element.append(rect("byl-border"));
     if (colour !== null) element.append(rect("byl-tint", { style: `fill: url(#${this.own}-p${colour % COLOURS})` }));
     if (node.open) element.append(draw("text", { class: "byl-label", x: 34, y: 20 }, content.label));
-    else content.lines.forEach((line, n) => element.append(draw("text", { class: n ? "byl-detail" : "byl-first", x: (node.w - (node.group >= 0 ? SIZES.opener : 0)) / 2, y: SIZES.pad / 2 + SIZES.line * n + 16 }, line)));
+    else content.lines.forEach((line, n) => element.append(draw("text", { class: n ? "byl-detail" : "byl-first", x: (node.w - (node.group >= 0 ? SIZES.opener : 0)) / 2, y: SIZES.pad / 2 + SIZES.line * n + 16 }, `${line} `)));
     if (node.group >= 0) {
       const verb = node.open ? "Close" : "Open";
       element.append(draw("g", { class: "byl-opener", "data-group": node.key },
@@ -151,7 +151,7 @@ function contentOf(scene, node) {
     const { kind, lines, weights, group } = scene.boxes[node.box];
     const folded = weights ? `, ${weights} weight${weights > 1 ? "s" : ""} not drawn` : "";
     const inside = group >= 0 ? scene.groups[group] : null;
-    return { kind, lines, colour: inside?.colour ?? null, label: "", tip: lines.join(", ") + folded, words: lines.join(", ") };
+    return { kind, lines, colour: inside?.colour ?? null, label: "", tip: lines.join(", ") + folded, words: lines.join(" ") };
   }
   const { kind, lines, label, colour, compiler } = scene.groups[node.group];
   const words = `${lines.join(" ")}${compiler ? `, for ${compiler}` : ""}`;

@@ -21,12 +21,20 @@ const LEGEND = [
 export class SceneView {
   /** `choose(id)` is called with the id of a node that was chosen. */
   constructor(pane, choose, signal) {
-    Object.assign(this, { pane, choose, signal, scale: 1, x: 0, y: 0, moved: false, decided: new Map(), turn: 0 });
+    this.pane = pane;
+    this.choose = choose;
+    this.signal = signal;
+    this.scale = 1;
+    this.x = 0;
+    this.y = 0;
+    this.moved = false;
+    this.decided = new Map();
+    this.turn = 0;
     this.layouts = new LayoutClient(signal);
     this.drawing = new SceneDrawing();
     this.still = window.matchMedia("(prefers-reduced-motion: reduce)");
     const button = (label, title, act, extra = {}) => {
-      const b = make("button", { type: "button", title, "aria-label": title, ...extra }, label);
+      const b = make("button", { type: "button", title, "aria-label": /\w/.test(label) ? null : title, ...extra }, label);
       b.addEventListener("click", act, { signal });
       return b;
     };
@@ -89,7 +97,10 @@ export class SceneView {
     const room = { w: this.canvas.clientWidth || 900, h: this.canvas.clientHeight || 600 };
     const placed = await this.layouts.place(key, scene, this.opened(), { w: room.w - 24, h: room.h - 24 });
     if (turn !== this.turn || this.signal.aborted) return;
-    Object.assign(this, { scene, module, findings, placed });
+    this.scene = scene;
+    this.module = module;
+    this.findings = findings;
+    this.placed = placed;
     const first = !this.drawing.scene;
     this.drawing.show(scene, placed, { fresh: this.fresh, still: this.still.matches || first });
     this.flag();
@@ -164,7 +175,8 @@ export class SceneView {
 
   /** Highlight the box of node `id`; with `reveal`, make it visible. */
   mark(id, reveal, related = this.related ?? new Set()) {
-    Object.assign(this, { marked: id, related });
+    this.marked = id;
+    this.related = related;
     for (const old of this.drawing.layer.querySelectorAll(".byl-related")) old.classList.remove("byl-related");
     for (const other of related) if (other !== id) this.elementOf(other)?.element.classList.add("byl-related");
     for (const old of this.drawing.layer.querySelectorAll(".byl-chosen")) old.classList.remove("byl-chosen");

@@ -1,4 +1,5 @@
 // The view: builds the components and puts them into the page. Each of them draws itself from the store.
+import { BoardBar } from "./board_bar.js";
 import { border } from "./borders.js";
 import { scrollInto } from "./diff_view.js";
 import { GraphPane } from "./graph_pane.js";
@@ -18,7 +19,23 @@ import { Store } from "./store.js";
 import { TextPane } from "./text_pane.js";
 import { followTheme } from "./theme.js";
 
+/** Draw the view, and again whenever it gets another state. */
 function render({ model, el }) {
+  let remove = view(model, el);
+  const again = () => {
+    const focused = el.contains(document.activeElement);
+    remove();
+    remove = view(model, el);
+    if (focused) el.querySelector(".byl").focus();
+  };
+  model.on("change:state", again);
+  return () => {
+    model.off("change:state", again);
+    remove();
+  };
+}
+
+function view(model, el) {
   const life = new AbortController();
   const { signal } = life;
   const store = new Store(model, signal);
@@ -32,7 +49,8 @@ function render({ model, el }) {
   const player = new Player(store, stages, signal);
   const rewrites = new Rewrites(store, player.elements, say, signal);
   const header = new Header(store, stages, { widen, present: () => present(root, header.presenting), help: () => help.show(help.element.hidden) }, signal);
-  const heading = new Heading(store, rewrites.bar, showFinding, signal);
+  const board = state.board ? new BoardBar(store, signal) : null;
+  const heading = new Heading(store, [rewrites.bar, ...(board ? [board.element] : [])], showFinding, signal);
   const graph = new GraphPane(store, signal);
   const text = new TextPane(store, root, showFinding, signal);
   const panels = Object.fromEntries(["Text", "Findings", "Rewrites", "Changes", "Node"].map((n) => [n, make("div", { class: `byl-panel byl-panel-${n.toLowerCase()}` })]));
@@ -156,7 +174,7 @@ function render({ model, el }) {
     if (clicked?.dataset.stage) store.go(Number(clicked.dataset.stage));
     if (clicked) store.choose(clicked.dataset.node, true);
   }, { signal });
-  listenToKeys(root, { store, stages, text, graph, tabs, player, help, widen, nextFinding, present: () => present(root, header.presenting) }, signal);
+  listenToKeys(root, { store, stages, text, graph, tabs, player, help, board, widen, nextFinding, present: () => present(root, header.presenting) }, signal);
   for (const control of [stages.filter, stages.changedOnly]) control.addEventListener("input", () => header.drawEnds(), { signal });
   followTheme(root, signal);
   el.append(root);

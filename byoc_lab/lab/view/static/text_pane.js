@@ -8,7 +8,9 @@ const SPLIT_FROM = 900; // narrower than this, before and after go below each ot
 export class TextPane {
   /** @param {any} store @param {HTMLElement} root @param {(finding: number) => void} showFinding @param {AbortSignal} signal */
   constructor(store, root, showFinding, signal) {
-    Object.assign(this, { store, root, showFinding });
+    this.store = store;
+    this.root = root;
+    this.showFinding = showFinding;
     const button = buttons(signal);
     const toggle = (name, label, title) => button("byl-toggle", label, title, () => this.flip(name), { "data-toggle": name });
     this.toggles = { split: toggle("split", "Split", "Before and after side by side (s)"), types: toggle("types", "Types", "Show type comments (t)"), wrap: toggle("wrap", "Wrap", "Wrap long lines (w)") };

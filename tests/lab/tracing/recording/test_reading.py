@@ -31,7 +31,8 @@ def test_a_pass_inside_a_pass_is_nested_in_it(tmp_path: Path) -> None:
     assert (stage.name, stage.seconds, stage.changed) == ("Outer", 2.5, False)
     (inner,) = stage.inside()
     assert (inner.name, inner.nested) == ("InferType", ())
-    assert "inside it ran InferType" in stage_text(trace, 0)
+    assert "(inside it ran InferType)" in stage_text(trace, 0)
+    assert state_of(trace)["stages"][0]["summary"] == "inside it ran InferType"
     with pytest.raises(StageIndexError, match="no passes were recorded inside InferType"):
         inner.inside()
 
@@ -156,3 +157,4 @@ def test_an_entry_of_unknown_type_leaves_the_module_readable(tmp_path: Path) -> 
     graph = {"root": 1, "nodes": nodes, "b64ndarrays": []}
     trace = load_trace(write(tmp_path / "r", HEAD, begin("A", text, metadata=graph), end("A")))
     assert "exp(%x)" in str(trace.initial) and not trace.findings
+    assert trace.initial.notes == ["values of Target in its metadata are not known here"]

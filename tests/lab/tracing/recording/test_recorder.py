@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import sys
 import types
@@ -185,3 +186,20 @@ def test_the_time_of_a_pass_is_without_that_of_recording(
         context.run(network(), "InferType", InferType())
     (stage,) = load_trace(path).stages
     assert stage.seconds == 1.0
+
+
+def test_what_runs_after_an_error_that_the_script_caught_is_recorded_too(
+    recorder: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "passes.jsonl"
+    with recorder.Recorder(str(path)) as recording:
+        with contextlib.suppress(ZeroDivisionError), Context(**recording.options()) as context:
+            context.run(network(), "Aborts", lambda mod: 1 / 0)
+        with Context(**recording.options()) as context:
+            context.run(network(), "InferType", InferType())
+    trace = load_trace(path)
+    assert [(s.name, s.error is not None) for s in trace] == [
+        ("Aborts", True),
+        ("InferType", False),
+    ]
+    assert trace.error is None

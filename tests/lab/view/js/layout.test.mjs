@@ -107,6 +107,7 @@ test("the cost grows linearly", () => {
 test("the source of the worker computes the same", () => {
   const scene = chain(6, (n) => (n > 1 && n < 5 ? 0 : -1), [group(0)]);
   const answers = [];
+  // eslint-disable-next-line no-new-func -- the worker's source is what is tested
   const worker = new Function("postMessage", `let onmessage; ${workerSource()}; return onmessage;`)((m) => answers.push(m));
   worker({ data: { ticket: 1, key: "k", scene, open: ["g0"], room: ROOM } });
   worker({ data: { ticket: 2, key: "k", scene: null, open: [], room: ROOM } });

@@ -1,0 +1,70 @@
+"""What samples with random errors say of the errors that were derived."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+
+import numpy as np
+
+from byoc_lab.lab.checking.bounds.error import Error, full
+from byoc_lab.lab.checking.bounds.step import Array, hypot
+
+
+def largest_errors(results: Sequence[Array], samples: Sequence[tuple[Array, ...]]) -> list[Error]:
+    """The largest errors that samples show, the same for all elements."""
+    found = []
+    for k, v in enumerate(results):
+        off = max((_largest_finite(_off(s[k], v)) for s in samples), default=0.0)
+        found.append(Error(off) if v.dtype.kind == "f" else Error(0.0, off))
+    return found
+
+
+def _off(sample: Array, value: Array) -> Array:
+    with np.errstate(all="ignore"):
+        off = np.abs(sample.astype(np.float64) - value.astype(np.float64))
+    return np.where(np.isfinite(off), off, 0.0)
+
+
+def _largest_finite(array: Array) -> float:
+    return float(np.max(array, initial=0))
+
+
+def joined(value: Array, own: Error, inherited: Error) -> Error:
+    if own.exact:
+        return inherited
+    if inherited.exact:
+        return own
+    return Error(hypot(own.sigma, inherited.sigma), own.jump + inherited.jump)
+
+
+def calibrated(value: Array, error: Error, samples: Sequence[Array]) -> Error:
+    """`error`, enlarged to agree with the root mean square of the deviations of `samples`."""
+    if not samples or value.dtype.kind != "f" or not value.size:
+        return error
+    sigma = full(error.sigma, value)
+    squares = mean_squares(value, error, samples)
+    known = sigma > 0
+    if np.all(known):
+        ratio = squares / np.square(sigma)
+    else:  # a deviation where none was derived
+        ratio = squares[known] / np.square(sigma[known])
+        sigma = np.where(known, sigma, np.sqrt(squares))
+    scale = sqrt(float(np.mean(ratio))) if ratio.size else 1.0
+    return Error(sigma * scale if scale > 1 else sigma, error.jump)
+
+
+def mean_squares(value: Array, error: Error, samples: Sequence[Array]) -> Array:
+    """Of the deviations of samples from `value`, beyond the jumps that `error` allows."""
+    total = np.zeros(value.shape)
+    jumps = bool(np.any(error.jump))
+    with np.errstate(all="ignore"):
+        for sample in samples:
+            off = sample - value
+            if jumps:
+                off = np.maximum(np.abs(off) - error.jump, 0.0)
+            total += off * off
+        if not np.isfinite(np.sum(total)):
+            total[~np.isfinite(total)] = 0.0
+    total /= len(samples)
+    return total

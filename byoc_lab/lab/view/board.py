@@ -1,0 +1,248 @@
+"""`board(mod)`: put operators into regions by hand, and see findings, partitioning and coverage.
+
+board = byoc_lab.board(mod)        display it: choose a node, choose a back end, press "Put in"
+board.put(call, "dnnl")            the same from Python; board.take_out(call)
+board.module                       the annotated module
+board.findings, board.partitioned  what lint says of it, and what PartitionGraph makes of it
+board.fix()                        proved repairs to preview; board.apply(fix), board.undo()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import traitlets
+
+from byoc_lab import backends
+from byoc_lab.errors import ArgumentError, UnknownNameError, UnknownNodeError, nearest
+from byoc_lab.lab.linting import Findings, Fix, fix, lint
+from byoc_lab.lab.tracing import Trace, trace
+from byoc_lab.lab.view.bundles import publish, without_kernel
+from byoc_lab.lab.view.picture import picture_of
+from byoc_lab.lab.view.states import state_and_ids
+from byoc_lab.lab.view.stepper import View
+from byoc_lab.lab.view.text import trace_text
+from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.passes.framework.infer_type import InferType
+from byoc_lab.relay.analysis.annotations import begin, end, is_annotation
+from byoc_lab.relay.ir.expr import Call, Expr, Op, TupleGetItem, describe
+from byoc_lab.relay.ir.expr_functor import ExprMutator
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+
+
+class AnnotateByHand:
+    """Annotates the calls of a module that were put into regions, each as a region of its own.
+
+    MergeCompilerRegions then makes regions of neighbours, where that is allowed.
+    """
+
+    name = "AnnotateByHand"
+
+    def __init__(self, chosen: Mapping[Call, str]):
+        self.chosen = dict(chosen)
+
+    def __call__(self, mod: IRModule) -> IRModule:
+        mutator = _Annotator(self.chosen)
+        made = mod.copy()
+        for gv, function in mod.functions.items():
+            made[gv] = mutator.visit(function)
+        return InferType()(made)
+
+
+class _Annotator(ExprMutator):
+    def __init__(self, chosen: Mapping[Call, str]):
+        super().__init__()
+        self.chosen = chosen
+        self._made: dict[Call, Expr] = {}
+
+    def visit_call(self, call: Call) -> Expr:
+        made = self._inside(call)
+        compiler = self.chosen.get(call)
+        return made if compiler is None else end(made, compiler)
+
+    def visit_tuple_getitem(self, op: TupleGetItem) -> Expr:
+        """A field of a chosen call's tuple is computed in its region."""
+        call = op.tuple_value
+        if not isinstance(call, Call) or call not in self.chosen:
+            return super().visit_tuple_getitem(op)
+        return end(TupleGetItem(self._inside(call), op.index), self.chosen[call])
+
+    def _inside(self, call: Call) -> Expr:
+        """The call as it is inside its region, or on the host."""
+        if call in self._made:
+            return self._made[call]
+        compiler = self.chosen.get(call)
+        args = [self.visit(arg) for arg in call.args]
+        if compiler is not None:
+            args = [begin(arg, compiler) for arg in args]
+        same = all(a is b for a, b in zip(args, call.args, strict=True))
+        made = call if same else Call(call.op, args, call.attrs, call.type_args)
+        self._made[call] = made
+        return made
+
+
+class Board(View):
+    """The board of a module: its widget, and the same by Python. See the module's docstring.
+
+    chosen: the calls of the module that are in regions, and their back ends.
+    """
+
+    request = traitlets.Dict().tag(sync=True)  # from the browser: {node, compiler or ""}
+
+    def __init__(self, mod: IRModule):
+        self.plain: IRModule = InferType()(mod)
+        self._calls = {
+            n
+            for function in self.plain.functions.values()
+            for n in post_order(function)
+            if isinstance(n, Call) and isinstance(n.op, Op)
+        }
+        if any(is_annotation(call) for call in self._calls):
+            raise ArgumentError(
+                "board takes a module without annotations, found compiler_begin or compiler_end; "
+                "give the module before AnnotateTarget"
+            )
+        self.chosen: dict[Call, str] = {}
+        self._fixed: IRModule | None = None
+        self._past: list[tuple[dict[Call, str], IRModule | None]] = []
+        self.trace = self._traced()
+        super().__init__(self._state())
+
+    # ---- what is on the board -----------------------------------------------------------------
+
+    @property
+    def module(self) -> IRModule:
+        """The annotated module."""
+        if self._fixed is not None:
+            return self._fixed
+        return MergeCompilerRegions()(AnnotateByHand(self.chosen)(self.plain))
+
+    @property
+    def findings(self) -> Findings:
+        """What is wrong with the annotations."""
+        return lint(self.module)
+
+    @property
+    def partitioned(self) -> IRModule | None:
+        """The module after PartitionGraph; None if it raised (`board.trace.error`)."""
+        return None if self.trace.error is not None else self.trace.result
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """How many operators are in regions and on the host, and how many regions there are."""
+        return picture_of(self.module).stats()
+
+    # ---- changes ------------------------------------------------------------------------------
+
+    def put(self, call: Call, compiler: str) -> None:
+        """Put a call of the module into a region of a back end.
+
+        Raises UnknownNodeError for anything but a call of an operator of `board.plain`, and
+        UnknownNameError for an unknown back end.
+        """
+        if compiler not in backends.names():
+            known = ", ".join(backends.names())
+            hint = nearest(compiler, backends.names())
+            raise UnknownNameError(f"no back end is named {compiler!r}{hint}; known are {known}")
+        self._change({**self.chosen, self._own(call): compiler}, None)
+
+    def take_out(self, call: Call) -> None:
+        """Leave a call to the host. Raises UnknownNodeError as `put` does."""
+        wanted = self._own(call)
+        self._change({c: name for c, name in self.chosen.items() if c is not wanted}, None)
+
+    def fix(self) -> Fix:
+        """Proved repairs of the annotations, to be looked at; `apply` makes them."""
+        return fix(self.module)
+
+    def apply(self, repair: Fix) -> None:
+        """Make the module of a fix the module of the board; `undo` takes it back."""
+        self._change(self.chosen, repair.after)
+
+    def undo(self) -> None:
+        """Take the last change back, if there is one."""
+        if self._past:
+            self.chosen, self._fixed = self._past.pop()
+            self._refresh()
+
+    # ---- inside -------------------------------------------------------------------------------
+
+    def _own(self, call: Call) -> Call:
+        if call not in self._calls:
+            raise UnknownNodeError(
+                f"{describe(call)} is no call of an operator of this board's module; take it from "
+                f"board.plain"
+            )
+        return call
+
+    def _change(self, chosen: dict[Call, str], fixed: IRModule | None) -> None:
+        self._past.append((self.chosen, self._fixed))
+        self.chosen, self._fixed = chosen, fixed
+        self._refresh()
+
+    def _refresh(self) -> None:
+        selected = self._call_of(self.selected_id)
+        self.trace = self._traced()
+        kept = min(self.index, len(self.trace.stages) - 1)
+        self.index, self.rewrite = 0, 0
+        self.state = self._state()
+        self.index = kept
+        self.selected_id = state_and_ids(self.trace)[1].get(selected) or ""
+
+    def _call_of(self, ident: str) -> Call | None:
+        """The call of the module that has an id on the board now."""
+        ids = state_and_ids(self.trace)[1]
+        return next((c for c in self._calls if ids.get(c) == ident), None) if ident else None
+
+    def _traced(self) -> Trace:
+        if self._fixed is not None:
+            return trace(self._fixed, [PartitionGraph()], title="Annotation board, fixed")
+        passes: list[Any] = [AnnotateByHand(self.chosen), MergeCompilerRegions(), PartitionGraph()]
+        return trace(self.plain, passes, title="Annotation board")
+
+    def _state(self) -> dict[str, Any]:
+        state, ids = state_and_ids(self.trace)
+        inside = {i: name for call, name in self.chosen.items() if (i := ids.get(call))}
+        calls = [i for call in self._calls if (i := ids.get(call))]
+        board = {"back_ends": backends.names(), "calls": sorted(calls), "inside": inside}
+        return {**state, "board": board, "opens": 0}
+
+    @traitlets.observe("request")  # type: ignore[untyped-decorator]
+    def _asked(self, change: Any) -> None:
+        """The browser asks to put a node into a region, to take it out, or to undo."""
+        wanted = change["new"]
+        if wanted.get("undo"):
+            self.undo()
+            return
+        found = self._call_of(wanted.get("node", ""))
+        if found is None:
+            return  # a node that is no operator of the module: the page does not offer it
+        if wanted.get("compiler"):
+            self.put(found, wanted["compiler"])
+        else:
+            self.take_out(found)
+
+    def _repr_mimebundle_(self, **more: Any) -> dict[str, Any]:
+        return {**super()._repr_mimebundle_(**more), **without_kernel(self.trace)}
+
+    def _ipython_display_(self) -> None:
+        publish(self)
+
+    def __str__(self) -> str:
+        """What is in regions, then what the passes make of it."""
+        lines = [f"{name}: {describe(call)}" for call, name in self.chosen.items()]
+        return "\n".join([*(lines or ["no operator is in a region"]), trace_text(self.trace)])
+
+
+def board(mod: IRModule) -> Board:
+    """The annotation board of a module without annotations: operators are put into regions of back
+    ends by hand, and findings, the partitioned module and the counts follow.
+
+    Raises ArgumentError for anything else than a module without annotations.
+    """
+    if not isinstance(mod, IRModule):
+        raise ArgumentError(f"board takes an IRModule, found {type(mod).__name__}")
+    return Board(mod)

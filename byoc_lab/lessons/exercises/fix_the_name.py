@@ -1,0 +1,92 @@
+"""The exercise of the composite's name, which names its target before the dot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab import relay
+from byoc_lab.errors import ByocLabError
+from byoc_lab.lessons import structure
+from byoc_lab.lessons.exercises.base import Exercise
+from byoc_lab.lessons.tools import conv, library, module_of
+from byoc_lab.lessons.verdict import Mistake
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.passes.framework.infer_type import InferType
+from byoc_lab.passes.framework.passes import Sequential
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.patterns import is_op, wildcard
+
+
+class FixTheName(Exercise):
+    """A pattern that matches, and nothing is offloaded: AnnotateTarget reads the name.
+
+    It is the trouble of apache/tvm issue 5261. Any kernel name after the dot is right.
+    """
+
+    name = "fix-the-name"
+    title = "Fix the name without a dot"
+    minutes = 5
+    statement = """\
+The entry `("edu_conv2d_bias_sqrt", pattern)` of the library `edu` matches, and still nothing of it
+is offloaded: AnnotateTarget("edu") does not see that the composite belongs to `edu`.
+
+Set `answer` to a name with which it is offloaded. Or write a function: it gets such a name of any
+operators, and returns the name that is right.
+"""
+    stub = 'answer = "edu_conv2d_bias_sqrt"\n'
+    mistakes = {
+        "no-dot": "AnnotateTarget splits the name of a composite at a dot, and there is none.",
+        "other-target": "What comes before the first dot is taken as the target. Which target is "
+        "it here?",
+        "case": "The names of targets are case-sensitive.",
+        "no-kernel": "After the dot comes the name of the kernel, and here it is missing.",
+        "kind": "A name is a str.",
+        "lost": "The kernel's operators are no longer in the name: only the separator was wrong.",
+    }
+    hints = (
+        "Look at the names in the pattern tables of other libraries: "
+        "byoc_lab.backends.get('dnnl').patterns().",
+        "A name is made of the library, a dot, and the kernel.",
+    )
+
+    def _kernel(self, seed: int) -> str:
+        return ("conv2d_bias_sqrt", "conv2d_bias_exp", "conv2d_bias_abs")[seed % 3]
+
+    def question(self, seed: int = 0) -> str:
+        return f"edu_{self._kernel(seed)}"
+
+    def judge(self, seed: int, reply: Any) -> Mistake | None:
+        if not isinstance(reply, str):
+            return Mistake("kind", f"expected a str, found {type(reply).__name__}")
+        mod = _partitioned(reply, self._kernel(seed).rpartition("_")[2])
+        target, dot, kernel = reply.partition(".")
+        if not dot:
+            return Mistake("no-dot", f"{reply!r} has no dot: nothing is offloaded", mod)
+        if target != "edu":
+            key = "case" if target.lower() == "edu" else "other-target"
+            return Mistake(key, f"{reply!r} belongs to the target {target!r}, not 'edu'", mod)
+        if not kernel.strip("."):
+            return Mistake("no-kernel", f"{reply!r} names no kernel", mod)
+        if any(part not in kernel for part in self._kernel(seed).split("_")):
+            return Mistake("lost", f"{kernel!r} does not name {self._kernel(seed)}", mod)
+        if mod is None or not structure.regions_of(mod):
+            return Mistake("other-target", f"with {reply!r} nothing is offloaded", mod)
+        return None
+
+
+def _partitioned(name: str, last: str) -> IRModule | None:
+    """A module of the kernel, partitioned with an entry of that name; None if a pass refuses it."""
+    root = is_op(last)(is_op("add")(is_op("nn.conv2d")(wildcard(), wildcard()), wildcard()))
+    x, bias = relay.var("x", shape=(1, 3, 6, 6)), relay.var("b", shape=(3, 1, 1))
+    mod = module_of(getattr(relay, last)(relay.add(conv(x, "w", 3), bias)))
+    steps = [InferType(), MergeComposite([(name, root)]), InferType()]
+    try:
+        merged = Sequential(steps)(mod)
+        # Alone, conv2d is offloaded too; here only the composite is of interest.
+        if not name.startswith(f"{library()}."):
+            return merged
+        return Sequential([AnnotateTarget(library()), PartitionGraph()])(merged)
+    except ByocLabError:
+        return None

@@ -1,0 +1,110 @@
+"""The exercise of the boundary: fewer bytes cross it, and the same is computed in regions."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from byoc_lab import relay
+from byoc_lab.lessons import structure
+from byoc_lab.lessons.exercises.base import ModuleExercise
+from byoc_lab.lessons.tools import LIBRARY_OPERATORS, library, module_of
+from byoc_lab.lessons.verdict import Mistake
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.passes.framework.infer_type import InferType
+from byoc_lab.passes.framework.passes import Sequential
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.typing.infer import infer_module
+
+
+class HalveTheBytes(ModuleExercise):
+    """Regions of one operator send every value over the boundary twice.
+
+    Students count what crosses, and find that merging regions is what saves it.
+    """
+
+    name = "halve-the-bytes"
+    title = "Halve the boundary bytes"
+    statement = """\
+In the module, each operator of the library `edu` is a region of its own, and every value goes out
+of one region and into the next one. What crosses the boundary are the inputs and results of
+regions; `boundary_bytes(mod)` counts them after the partition.
+
+Write `answer(mod)`. It returns the module with at most half of these bytes. All that the library
+computes must still be in regions, and `exp` outside.
+"""
+    stub = """\
+from byoc_lab import transform
+from byoc_lab.lessons.exercises.halve_the_bytes import boundary_bytes
+
+
+def answer(mod):
+    return mod
+"""
+    mistakes = {
+        "bytes": "Too many bytes cross the boundary: an end and a begin directly after it send a "
+        "value out and in again.",
+        "no-region": "Without regions nothing crosses, and nothing is offloaded either.",
+        "left-out": "An operator that the library computes is no longer in a region.",
+        "unsupported-inside": "exp is inside a region; the library has no exp.",
+        "network": "The network has changed: only annotations may.",
+        "none": "A pass returns a new module; return it.",
+    }
+    hints = (
+        "Count the bytes of each region's inputs and result, and see which value is counted twice.",
+        "Neighbouring regions can be one, as long as exp is not between them. A pass of BYOC "
+        "does this.",
+    )
+
+    def plain(self, seed: int = 0) -> IRModule:
+        random = np.random.RandomState(seed)
+        value: relay.Expr = relay.var("x", shape=(1, 8, 8, 8 + seed % 5))
+        for number in range(3):
+            for _ in range(4):
+                builder = (relay.tanh, relay.sigmoid, relay.nn.relu)[int(random.randint(3))]
+                value = builder(value)
+            if number < 2:
+                value = relay.exp(value)
+        return module_of(value)
+
+    def start(self, seed: int = 0) -> IRModule:
+        steps = [InferType(), AnnotateTarget(library()), InferType()]
+        return Sequential(steps)(self.plain(seed))
+
+    def judge(self, seed: int, reply: Any) -> Mistake | None:
+        plain = self.plain(seed)
+        for check in (
+            lambda: structure.wrong_kind(reply),
+            lambda: structure.wrong_types(reply),
+            lambda: structure.wrong_network(reply, plain),
+            lambda: structure.lint_findings(reply),
+        ):
+            if (mistake := check()) is not None:
+                return mistake
+        inside = [op for op in structure.operators_of(plain["main"]) if op in LIBRARY_OPERATORS]
+        mistake = structure.wrong_offload(reply, inside, 3)
+        if mistake is not None and mistake.key not in ("too-many", "too-few"):
+            return mistake
+        found, before = boundary_bytes(reply), boundary_bytes(self.start(seed))
+        if found > before / 2:
+            message = f"{found} bytes cross the boundary, at most {before // 2} may"
+            return Mistake("bytes", message, reply)
+        return structure.wrong_numbers(reply, plain, seed)
+
+
+def boundary_bytes(mod: IRModule) -> int:
+    """The bytes of the inputs and results of the regions that PartitionGraph makes of a module.
+
+    Raises PartitionError for annotations that it refuses.
+    """
+    partitioned = PartitionGraph()(infer_module(mod))
+    types = [
+        each
+        for function in partitioned.functions.values()
+        if "Compiler" in function.attrs
+        for each in (*(p.checked_type for p in function.params), function.body.checked_type)
+    ]
+    return sum(prod(t.concrete_shape) * np.dtype(t.dtype).itemsize for t in types)

@@ -1,0 +1,148 @@
+"""The exercise of the same flow in today's Relax."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab.lessons.exercises.base import Exercise
+from byoc_lab.lessons.verdict import Mistake
+from byoc_lab.run.tvm_runtime import import_tvm
+
+NAME = "edu.conv2d_bias_relu"
+KERNEL = ["relax.nn.conv2d", "relax.add", "relax.nn.relu"]
+HOST = ("tanh", "exp", "sigmoid")
+
+
+class PortToRelax(Exercise):
+    """conv2d + bias + relu again, in Relax: a pattern, FuseOpsByPattern, and the attribute Codegen.
+
+    What a student's process says of the result is a summary (functions, attributes, operators): a
+    Relax module is not data that another process could read safely.
+    """
+
+    name = "port-to-relax"
+    title = "Port the partition to Relax"
+    minutes = 20
+    statement = """\
+Write `answer(mod)` for a module of today's Relax (`tvm.relax`). It returns the module with every
+conv2d + add + relu in a function of its own, as a composite `edu.conv2d_bias_relu`, with the
+attribute `Codegen="edu"` by which RunCodegen finds it. Everything else stays where it is.
+
+`tvm.relax.transform.FuseOpsByPattern` does with patterns of `tvm.relax.dpl` what MergeComposite and
+PartitionGraph do in Relay.
+"""
+    stub = """\
+from tvm import relax
+from tvm.relax.dpl import is_op, wildcard
+
+
+def answer(mod):
+    return mod
+"""
+    mistakes = {
+        "no-region": "No operator was moved into a function: does the pattern match anything?",
+        "no-codegen": "The composites are there, without the attribute Codegen: FuseOpsByPattern "
+        "writes it if it is told to.",
+        "name": "The composite has another name than the statement asks for.",
+        "too-much": "Something that lacks an operator was matched as well.",
+        "other-operators": "The function has other operators than the kernel: is relu at the root?",
+        "kind": "The answer is a function that returns a Relax module.",
+        "raised": "Operators of Relax have names that begin with relax.",
+    }
+    hints = (
+        "The pattern is the one of Relay with other names of operators.",
+        "Read the parameters of FuseOpsByPattern: one of them turns each composite into a function "
+        "for a code generator.",
+    )
+    only_functions = True
+
+    def question(self, seed: int = 0) -> Any:
+        """A Relax module: blocks, a conv2d and relu without bias, and an operator of the host."""
+        relax = import_tvm().relax
+        kind = relax.TensorType if hasattr(relax, "TensorType") else relax.TensorStructInfo
+
+        def var(name: str, *shape: int) -> Any:
+            return relax.Var(name, kind(shape, "float32"))
+
+        x, w, b = var("x", 1, 3, 8, 8), var("w", 3, 3, 3, 3), var("b", 1, 3, 1, 1)
+        builder = relax.BlockBuilder()
+        with builder.function("main", [x, w, b]):
+            with builder.dataflow():
+                out = x
+                for block in range(1 + seed % 2):  # equal ones would share a function
+                    padding = (1 + block, 1 + block)
+                    out = builder.emit(relax.op.nn.conv2d(out, w, padding=padding))
+                    out = builder.emit(relax.op.add(out, b))
+                    out = builder.emit(relax.op.nn.relu(out))
+                out = builder.emit(relax.op.nn.conv2d(out, w))
+                out = builder.emit(relax.op.nn.relu(out))
+                out = builder.emit_output(getattr(relax.op, HOST[seed % 3])(out))
+            builder.emit_func_output(out)
+        return builder.get()
+
+    def respond(self, answer: Any, question: Any) -> Any:
+        found = answer(question)
+        tvm = import_tvm()
+        if not isinstance(found, tvm.IRModule):
+            return type(found).__name__
+        return [_summary(tvm, function) for function in found.functions.values()]
+
+    def judge(self, seed: int, reply: Any) -> Mistake | None:
+        if not isinstance(reply, (list, tuple)) or not all(map(_is_summary, reply)):
+            found = reply if isinstance(reply, str) else type(reply).__name__
+            return Mistake("kind", f"expected a Relax module, found {found}")
+        blocks = 1 + seed % 2
+        composites = [each for each in reply if each[1]]
+        told = "; ".join(f"{', '.join(c)} of {', '.join(ops)}" for _, c, ops in composites)
+        told = f"expected {blocks} of {NAME}; found {told or 'no composite'}"
+        if not composites:
+            return Mistake("no-region", told)
+        names = {name for _, found, _ in composites for name in found}
+        if names != {NAME}:
+            return Mistake("name", told)
+        count = sum(len(found) for _, found, _ in composites)
+        operators = [ops for _, _, ops in composites]
+        if count > blocks:
+            return Mistake("too-much", told)
+        if count < blocks:
+            return Mistake("missed", told)
+        if any(codegen != "edu" for codegen, _, _ in composites):
+            inside = [op for ops in operators for op in ops]
+            whole = all(op in inside for op in KERNEL)
+            return Mistake("no-codegen" if whole else "other-operators", told)
+        if any(list(ops) != KERNEL for ops in operators):
+            return Mistake("other-operators", told)
+        rest = sorted(op for codegen, _, ops in reply if codegen != "edu" for op in ops)
+        wanted = sorted(["relax.nn.conv2d", "relax.nn.relu", f"relax.{HOST[seed % 3]}"])
+        if rest != wanted:
+            return Mistake("other-operators", f"expected {wanted} outside, found {rest}")
+        return None
+
+
+def _is_summary(value: Any) -> bool:
+    return (
+        isinstance(value, (list, tuple))
+        and len(value) == 3
+        and isinstance(value[0], str)
+        and all(isinstance(each, (list, tuple)) for each in value[1:])
+        and all(isinstance(name, str) for each in value[1:] for name in each)
+    )
+
+
+def _summary(tvm: Any, function: Any) -> list[Any]:
+    """The code generator, the composites, and the operators of a function, in order."""
+    relax = tvm.relax
+    composites: list[str] = []
+    operators: list[str] = []
+
+    def note(node: Any) -> None:
+        if isinstance(node, relax.Function) and node.attrs and "Composite" in node.attrs:
+            composites.append(str(node.attrs["Composite"]))
+        if isinstance(node, relax.Call) and isinstance(node.op, tvm.ir.Op):
+            operators.append(str(node.op.name))
+
+    if not isinstance(function, relax.Function):
+        return ["", [], []]
+    relax.analysis.post_order_visit(function, note)
+    attrs = function.attrs
+    return [str(attrs["Codegen"]) if attrs and "Codegen" in attrs else "", composites, operators]

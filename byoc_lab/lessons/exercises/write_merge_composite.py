@@ -1,0 +1,126 @@
+"""The exercise of MergeComposite, written by oneself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from byoc_lab import relay
+from byoc_lab.lessons import structure
+from byoc_lab.lessons.exercises.base import Exercise
+from byoc_lab.lessons.tables import composites_of
+from byoc_lab.lessons.tools import module_of
+from byoc_lab.lessons.verdict import Mistake
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.relay.analysis.structural import structural_equal
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.patterns import is_op, wildcard
+
+GRAPHS = 4
+
+
+def two_values(call: Any) -> bool:
+    """The check of the first entry: relu of a sum of two values that are not the same."""
+    left, right = call.args[0].args
+    return left is not right
+
+
+def table() -> list[tuple[Any, ...]]:
+    """Entries with and without a check; the first takes what the second could have had."""
+    added = is_op("add")(wildcard(), wildcard())
+    return [
+        ("edu.add_relu", is_op("nn.relu")(added), two_values),
+        ("edu.tanh_relu", is_op("nn.relu")(is_op("tanh")(wildcard()))),
+        ("edu.add", added),
+    ]
+
+
+class WriteMergeComposite(Exercise):
+    """The pass itself, compared with the real one on random graphs.
+
+    A right answer gives modules that are structurally equal to those of MergeComposite. It may be
+    built on the pattern language's own `partition`, or from the ground up.
+    """
+
+    name = "write-merge-composite"
+    title = "Write MergeComposite yourself"
+    minutes = 30
+    statement = """\
+Write `answer(mod, table)`, which does what `MergeComposite(table)` does to `@main` of a typed
+module. The table has entries (name, pattern) or (name, pattern, check), tried in their order; each
+match goes into a function with the attribute `Composite=name`, which is called in its place, unless
+`check(root of the match)` is false. The result is compared with the real pass on random graphs.
+
+`pattern.match(expr)` says whether a pattern matches, and `byoc_lab.relay.patterns` has what
+rewrites with patterns.
+"""
+    stub = "def answer(mod, table):\n    return mod\n"
+    mistakes = {
+        "no-composite": "No function has the attribute Composite, by which back ends find it.",
+        "check-ignored": "There are more matches than the real pass accepts: an entry may have a "
+        "check.",
+        "missed": "The real pass finds more: are all entries tried, and all calls?",
+        "order": "The matches have other names: the entries are tried one after the other over "
+        "the whole function, in the order of the table.",
+        "kind": "The answer returns a module, not a function.",
+        "none": "The answer returns nothing.",
+        "raised": "An entry has two or three parts: unpack it so that both work.",
+    }
+    hints = (
+        "Work through the table; what one entry gives is the input of the next one.",
+        "The pattern language has a function that puts matches into functions and takes the "
+        "attributes of these and a check. Its result is a function; what holds functions?",
+    )
+    only_functions = True
+
+    def graphs(self, seed: int) -> list[IRModule]:
+        """Random graphs of a seed, with shared values."""
+        random = np.random.RandomState(seed)
+        made = []
+        for _ in range(GRAPHS):
+            values: list[relay.Expr] = [relay.var(n, shape=(2, 3)) for n in "xy"]
+            values += [relay.nn.relu(relay.add(values[0], values[0]))]
+            values += [relay.nn.relu(relay.tanh(values[-1]))]
+            for _ in range(10):
+                a, b = (values[int(random.randint(len(values)))] for _ in range(2))
+                which = int(random.randint(3))
+                value = (relay.add(a, b), relay.tanh(a), relay.nn.relu(a))[which]
+                values.append(value)
+            made.append(module_of(relay.nn.relu(relay.add(values[-1], values[-2]))))
+        return made
+
+    def question(self, seed: int = 0) -> list[IRModule]:
+        return self.graphs(seed)
+
+    def respond(self, answer: Any, question: Any) -> Any:
+        return [answer(mod, table()) for mod in question]
+
+    def judge(self, seed: int, reply: Any) -> Mistake | None:
+        graphs = self.graphs(seed)
+        if not isinstance(reply, (list, tuple)) or len(reply) != len(graphs):
+            return Mistake("kind", "expected a module of each graph")
+        for found, mod in zip(reply, graphs, strict=True):
+            if (wrong := structure.wrong_kind(found) or structure.wrong_types(found)) is not None:
+                return wrong
+            wanted = MergeComposite(table())(mod)
+            if not structural_equal(found["main"], wanted["main"]):
+                return _difference(found, wanted)
+        return None
+
+
+def _difference(found: IRModule, wanted: IRModule) -> Mistake:
+    have, want = composites_of(found), composites_of(wanted)
+    told = f"expected {[name for name, _ in want]}, found {[name for name, _ in have]}"
+    if not have:
+        return Mistake("no-composite", told, found)
+    names = [{name for name, _ in each} for each in (have, want)]
+    if len(have) > len(want) or (_count(have, "edu.add_relu") > _count(want, "edu.add_relu")):
+        return Mistake("check-ignored", told, found)
+    if names[1] - names[0] and len(names[0]) == 1 and "edu.add" not in names[0]:
+        return Mistake("missed", told, found)
+    return Mistake("order", told, found)
+
+
+def _count(composites: list[Any], name: str) -> int:
+    return sum(each == name for each, _ in composites)

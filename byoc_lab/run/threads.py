@@ -1,0 +1,36 @@
+"""The limit of threads that a hub sets for each of its users: BYOC_LAB_THREADS."""
+
+from __future__ import annotations
+
+import os
+
+from byoc_lab.errors import InputError
+
+VARIABLE = "BYOC_LAB_THREADS"
+OF_LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TVM_NUM_THREADS")
+
+
+def thread_limit() -> int | None:
+    """How many threads the environment allows; None where it says nothing.
+
+    Raises InputError for a value that is no whole number above 0.
+    """
+    text = os.environ.get(VARIABLE, "").strip()
+    if not text:
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise InputError(f"{VARIABLE} must be a whole number above 0, found {text!r}")
+    return int(text)
+
+
+def limit_threads() -> int | None:
+    """Tell the libraries that have not started their threads yet; returns the limit.
+
+    It is set for each library that has no setting of its own: they read it when they are loaded, so
+    that NumPy's BLAS follows it only if its own variable is set before Python starts.
+    """
+    limit = thread_limit()
+    if limit is not None:
+        for name in OF_LIBRARIES:
+            os.environ.setdefault(name, str(limit))
+    return limit

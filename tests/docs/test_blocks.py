@@ -1,0 +1,54 @@
+"""Every Python block of the how-to and explanation pages runs, page by page, in order."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from byoc_lab import backends
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = sorted([*(DOCS / "how-to").glob("*.md"), *(DOCS / "explanation").glob("*.md")])
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
+
+# Pages whose blocks are run by another test, which knows the files and networks that they name.
+ELSEWHERE = {
+    "backends.md": "tests/backends/test_backends_page.py",
+    "coverage.md": "tests/lab/checking/test_coverage_page.py",
+    "explaining.md": "tests/lab/explaining/test_page.py",
+    "importers.md": "tests/docs/test_files.py",
+    "recordings.md": "tests/docs/test_files.py",
+}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_the_blocks_of_a_page_run(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    known = backends.names()
+    names: dict[str, object] = {"__name__": page.stem}
+    for block in BLOCK.finditer(text):
+        line = text[: block.start()].count("\n") + 1
+        code = compile("\n" * line + block.group(1), str(page), "exec")
+        exec(code, names)
+    assert backends.names() == known, "the page leaves a back end behind"
+
+
+def test_there_is_a_page_for_each_symptom() -> None:
+    titles = {p.read_text(encoding="utf-8").splitlines()[0] for p in (DOCS / "how-to").glob("*.md")}
+    assert {
+        "# The partition came out nested",
+        "# Free variables",
+        "# The numbers are off",
+        "# My pattern does not match",
+        "# Is my codegen used at all?",
+        "# Which pass did it?",
+    } <= titles
+
+
+def test_no_other_page_has_blocks_that_nothing_runs() -> None:
+    with_blocks = {p.name for p in DOCS.glob("*.md") if BLOCK.search(p.read_text(encoding="utf-8"))}
+    assert with_blocks <= set(ELSEWHERE)
+    for test in set(ELSEWHERE.values()):
+        assert (DOCS.parent / test).is_file(), test

@@ -1,0 +1,129 @@
+"""The documentation site, without running all tutorials: it loads nothing, links resolve."""
+
+from __future__ import annotations
+
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+pytest.importorskip("material", reason="mkdocs-material is not installed: the extra docs")
+
+from tools.docs.build import SITE, main  # noqa: E402
+from tools.docs.tutorials import write  # noqa: E402
+
+
+class Page(HTMLParser):
+    """What a page loads, where it links to, and its anchors."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.loads: list[str] = []
+        self.links: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {k: v for k, v in attrs if v is not None}
+        if "id" in values:
+            self.anchors.add(values["id"])
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+        elif tag == "link" and values.get("rel") != "canonical" and "href" in values:
+            self.loads.append(values["href"])
+        elif tag in ("script", "img", "iframe") and "src" in values:
+            self.loads.append(values["src"])
+
+
+@pytest.fixture(scope="module")
+def site() -> dict[Path, Page]:
+    assert main(["--without-tutorials"]) == 0
+    return {path: Page(path) for path in SITE.rglob("*.html") if path.name != "404.html"}
+
+
+def test_it_has_the_pages(site: dict[Path, Page]) -> None:
+    names = {path.relative_to(SITE).as_posix() for path in site}
+    assert {
+        "index.html", "museum.html", "glossary.html", "rules.html", "operators.html",
+        "reference/front-door.html", "reference/commands.html", "reference/passes.html",
+        "reference/back-ends.html", "reference/errors.html", "explanation/tolerances.html",
+        "how-to/free-variables.html", "how-to/which-pass.html",
+    } <= names  # fmt: skip
+
+
+def test_it_loads_nothing_from_the_network(site: dict[Path, Page]) -> None:
+    for path, page in site.items():
+        for address in page.loads:
+            assert not re.match(r"(https?:)?//", address), f"{path.name} loads {address}"
+            assert (path.parent / unquote(address.split("?")[0])).exists(), address
+    for style in SITE.rglob("*.css"):
+        assert not re.search(r"url\(\s*['\"]?(https?:)?//", style.read_text(encoding="utf-8"))
+
+
+def test_internal_links_resolve(site: dict[Path, Page]) -> None:
+    wrong = []
+    for path, page in site.items():
+        for link in page.links:
+            if re.match(r"https?:|mailto:|javascript:", link):
+                continue
+            name, _, anchor = unquote(link).partition("#")
+            target = (path.parent / name).resolve() if name else path
+            if target.is_dir():
+                target /= "index.html"
+            known = site.get(target)
+            if known is None:
+                wrong.append(f"{path.name}: {link}")
+            elif anchor and anchor not in known.anchors and not anchor.startswith("__"):
+                wrong.append(f"{path.name}: {link} has no anchor")
+    assert not wrong
+
+
+def test_the_reference_is_that_of_the_code(site: dict[Path, Page]) -> None:
+    text = (SITE / "reference" / "passes.html").read_text(encoding="utf-8")
+    assert {"annotatetarget", "foldscaleaxis", "partitiongraph"} <= site[
+        SITE / "reference" / "passes.html"
+    ].anchors
+    assert text.count("Before:") >= 10
+    assert "nested-partition" in site[SITE / "museum.html"].anchors
+
+
+@pytest.mark.browser
+def test_search_works_from_disk(site: dict[Path, Page]) -> None:
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        import shutil
+
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium") or None, args=["--no-sandbox"]
+        )
+        page = browser.new_page()
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((SITE / "index.html").as_uri())
+        page.keyboard.press("s")
+        page.keyboard.type("free variable")
+        page.wait_for_selector(".md-search-result__item", timeout=20_000)
+        assert "variable" in page.inner_text(".md-search-result__list").lower()
+        assert not [url for url in asked if url.startswith("http")]
+        browser.close()
+
+
+@pytest.mark.notebook
+def test_a_tutorial_has_its_stepper_alive(tmp_path: Path) -> None:
+    source = tmp_path / "notebooks"
+    source.mkdir()
+    name = "04_annotate_merge_partition.ipynb"
+    (source / name).write_bytes((ROOT / "notebooks" / name).read_bytes())
+    ((title, page),) = write(source, tmp_path / "pages")
+    assert title == "04 Annotate, merge, partition"
+    text = (tmp_path / "pages" / page).read_text(encoding="utf-8")
+    displays = re.findall(r'src="(displays/[^"]+)"', text)
+    assert displays and "<iframe" in text and "](../glossary.md#" in text
+    for display in displays:
+        stepper = (tmp_path / "pages" / display).read_text(encoding="utf-8")
+        assert "<script" in stepper and not re.search(r'(src|href)="https?://', stepper)

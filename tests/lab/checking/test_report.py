@@ -1,0 +1,69 @@
+"""The report of `validate`: what it says beside the verdict."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import NoReturn
+
+import numpy as np
+import pytest
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.errors import BuildError
+from byoc_lab.lab.checking.comparison import compare
+from byoc_lab.lab.checking.report import Report, worst_of
+from byoc_lab.relay import Function, IRModule, nn
+from byoc_lab.relay.typing.infer import infer_module
+from byoc_lab.run import build
+
+
+def clipped() -> IRModule:
+    x = relay.var("x", shape=(2, 3))
+    return infer_module(IRModule.from_expr(Function([x], relay.clip(nn.relu(x), 1.0, 6.0))))
+
+
+def refusing(function: Function, symbol: str) -> NoReturn:
+    raise BuildError("no kernel today")
+
+
+def test_a_fallback_is_labelled() -> None:
+    after = byoc_lab.trace(clipped(), "dnnl").result
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exe = build(after, backends={"dnnl": refusing}, fallback=True)
+    report = byoc_lab.validate(clipped(), exe)
+    assert report.ok and not report.regions and len(report.fallbacks) == 1
+    assert "fell back: @tvmgen_default_dnnl_main_0 of dnnl ran on llvm: " in str(report)
+    assert "no kernel today" in report._repr_html_()
+    assert "no kernel today" in json.loads(report.to_json())["fallbacks"][0]
+
+
+def test_what_was_not_exercised_is_said() -> None:
+    exe = build(clipped())
+    few = byoc_lab.validate(clipped(), exe, [np.float32([[1, 2, 3], [4, 5, 5.5]])])
+    assert "not exercised: nn.relu: no input gave a negative element (1 of 1 calls)" in str(few)
+    assert "not exercised: clip: no input gave an element above 6 (1 of 1 calls)" in str(few)
+    sets = byoc_lab.validate(clipped(), exe)
+    assert not sets.missed and len(sets.inputs) == 3  # both ends of the clip, both sides of relu
+
+
+def test_the_worst_element_has_a_place_ulps_and_quantiles() -> None:
+    wanted = np.float64([[1, 2, 4], [8, 16, 32]])
+    got = wanted.astype(np.float32)
+    got[1, 0] = np.nextafter(np.float32(8), np.float32(9))
+    found = compare("output", got, wanted, 1e-6 * np.abs(wanted))
+    assert found.place == (1, 0) and found.ulps == pytest.approx(1)
+    assert found.quantiles[0] == 0 and found.quantiles[-1] == pytest.approx(found.share)
+    report = Report((), (found,))
+    page, facts = report._repr_html_(), json.loads(report.to_json())["outputs"][0]
+    assert "<th>share at 50, 90, 99 %</th>" in page and "<td>[1, 0]</td>" in page
+    assert facts["place"] == [1, 0] and len(facts["quantiles"]) == 4
+
+
+def test_the_worst_of_several_sets_counts_all_that_was_wrong() -> None:
+    first = compare("x", np.float32([1, 2.5]), np.float64([1, 2]), 0.1)
+    second = compare("x", np.float32([1.2, np.nan]), np.float64([1, 2]), 0.1)
+    (worst,) = worst_of([first, second])
+    assert (worst.wrong, worst.nans, worst.size) == (3, 1, 4) and worst.place == (1,)

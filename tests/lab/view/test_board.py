@@ -1,0 +1,80 @@
+"""The annotation board."""
+
+from __future__ import annotations
+
+import pytest
+
+import byoc_lab
+from byoc_lab.errors import ArgumentError, UnknownNameError, UnknownNodeError
+from byoc_lab.lab.view.board import Board
+from byoc_lab.lab.view.states import state_and_ids
+from byoc_lab.relay.ir.expr import Call
+from byoc_lab.relay.ir.visit import post_order
+
+from .samples import annotated, network
+
+
+def calls(board: Board, name: str) -> list[Call]:
+    found = post_order(board.plain["main"])
+    return [n for n in found if isinstance(n, Call) and n.is_op(name)]
+
+
+def test_operators_go_into_regions_and_out_again() -> None:
+    board = byoc_lab.board(network())
+    assert board.stats == {"offloaded": 0, "host": 6, "regions": 0}
+    conv, _ = calls(board, "nn.conv2d")
+    relu, _ = calls(board, "nn.relu")
+    board.put(conv, "dnnl")
+    assert board.stats == {"offloaded": 1, "host": 5, "regions": 1}
+    board.put(relu, "dnnl")
+    assert board.stats["regions"] == 2, "the batch norm between them is on the host"
+    (norm, _) = calls(board, "nn.batch_norm")
+    board.put(norm, "dnnl")
+    assert board.stats == {"offloaded": 3, "host": 3, "regions": 1}, "neighbours are one region"
+    assert board.partitioned is not None
+    assert sum("Compiler" in f.attrs for f in board.partitioned.functions.values()) == 1
+    assert not board.findings
+    board.take_out(norm)
+    assert board.stats["regions"] == 2
+    board.undo()
+    board.undo()
+    assert set(board.chosen) == {conv, relu}
+    assert "nn.conv2d" in str(board)
+
+
+def test_what_the_browser_asks_for_is_done() -> None:
+    board = byoc_lab.board(network())
+    (conv, _) = calls(board, "nn.conv2d")
+    ident = state_and_ids(board.trace)[1].get(conv)
+    board.request = {"node": ident, "compiler": "dnnl", "ticket": 1}
+    assert board.chosen == {conv: "dnnl"}
+    assert board.state["board"]["inside"] == {state_and_ids(board.trace)[1].get(conv): "dnnl"}
+    board.request = {"node": "n9999", "compiler": "dnnl", "ticket": 2}
+    assert board.chosen == {conv: "dnnl"}
+    board.request = {"undo": True, "ticket": 3}
+    assert board.chosen == {}
+
+
+def test_a_fix_is_previewed_applied_and_undone() -> None:
+    board = byoc_lab.board(network())
+    repair = byoc_lab.fix(annotated(fixed=False))
+    assert repair
+    board.apply(repair)
+    assert board.module is repair.after
+    assert not board.findings
+    board.undo()
+    assert board.stats["regions"] == 0
+    assert not board.fix(), "nothing to repair"
+
+
+def test_what_it_refuses() -> None:
+    with pytest.raises(ArgumentError, match="without annotations"):
+        byoc_lab.board(annotated(fixed=True))
+    with pytest.raises(ArgumentError, match="found Function"):
+        byoc_lab.board(network()["main"])
+    board = byoc_lab.board(network())
+    (conv, _) = calls(board, "nn.conv2d")
+    with pytest.raises(UnknownNameError, match="'dnll'"):
+        board.put(conv, "dnll")
+    with pytest.raises(UnknownNodeError, match=r"board\.plain"):
+        board.put(calls(byoc_lab.board(network()), "nn.conv2d")[0], "dnnl")

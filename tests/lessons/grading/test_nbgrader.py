@@ -1,0 +1,69 @@
+"""nbgrader itself releases a course's notebooks, collects answers and grades them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from byoc_lab.lessons.grading.course import NBGRADER, new_course
+from byoc_lab.lessons.solutions import source, wrong_source
+
+nbgrader = pytest.importorskip("nbgrader")
+# It starts `alembic`, which is beside it where it was installed.
+SCRIPTS = [str(Path(nbgrader.__file__).parents[4] / "bin"), str(Path(sys.executable).parent)]
+NAMES = ("add-the-missing-begin", "annotate-diamond")
+
+
+def _nbgrader(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "nbgrader", *arguments],
+        cwd=folder, capture_output=True, text=True, timeout=280,
+        env={
+            **os.environ,
+            "JUPYTER_PATH": str(Path(SCRIPTS[0]).parent / "share" / "jupyter"),
+            "PATH": os.pathsep.join([*SCRIPTS, os.environ["PATH"]]),
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        },
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def _answer(path: Path, text: str) -> None:
+    data = json.loads(path.read_text(encoding="utf-8"))
+    (cell,) = (c for c in data["cells"] if c["metadata"].get("nbgrader", {}).get("solution"))
+    cell["source"] = text
+    path.write_text(json.dumps(data), encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_a_course_is_released_collected_and_graded(tmp_path: Path) -> None:
+    new_course(tmp_path / "course", NAMES, name="byoc")
+    folder = tmp_path / "course" / NBGRADER
+    _nbgrader(folder, "generate_assignment", "byoc", "--create")
+    released = folder / "release" / "byoc"
+    for name in NAMES:
+        text = (released / f"{name}.ipynb").read_text(encoding="utf-8")
+        assert "BEGIN SOLUTION" not in text and "def answer(mod)" in text
+        assert source(name).strip().splitlines()[-4] not in text
+    students = {"ann": (source, source), "bob": (source, None)}
+    for student, answers in students.items():
+        mine = folder / "submitted" / student / "byoc"
+        shutil.copytree(released, mine)
+        for name, given in zip(NAMES, answers, strict=True):
+            text = given(name) if given else wrong_source(name, "no-region")
+            _answer(mine / f"{name}.ipynb", text)
+    _nbgrader(folder, "autograde", "byoc")
+    _nbgrader(folder, "export")
+    rows = {row["student_id"]: row for row in csv.DictReader((folder / "grades.csv").open())}
+    assert {name: float(row["score"]) for name, row in rows.items()} == {"ann": 20, "bob": 10}
+    _nbgrader(folder, "generate_feedback", "byoc")
+    page = folder / "feedback" / "bob" / "byoc" / "annotate-diamond.html"
+    assert "Nothing is annotated yet" in page.read_text(encoding="utf-8")

@@ -1,0 +1,100 @@
+"""The teacher's walk, with the commands of the guide: prepare, hand out, collect, grade, read."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from byoc_lab.cli import main
+from byoc_lab.lessons.exercises import all_exercises
+from byoc_lab.lessons.grading.course import STUDENTS
+from tests.browser.chromium import launched
+from tests.lessons.grading.generated import HOSTILE, write_class
+
+ROOT = Path(__file__).parents[3]
+GUIDE = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
+SECONDS = 600  # 60 submissions; the benchmark has the stricter limit on an idle machine
+
+
+def test_the_guide_names_every_exercise_and_no_other() -> None:
+    tables = re.findall(r"^\|.*\|$", GUIDE, re.M)
+    named = set(re.findall(r"`([a-z0-9-]+)`", "\n".join(tables)))
+    known = {e.name for e in all_exercises()}
+    assert named <= known
+    weeks = GUIDE.partition("### A part of a semester")[2]
+    assert known - set(re.findall(r"`([a-z0-9-]+)`", weeks)) == {
+        "add-the-missing-begin", "add-the-missing-end", "annotate-diamond",
+        "predict-the-functions",
+    }, "the first four"  # fmt: skip
+
+
+def test_the_image_has_what_it_copies_and_installs() -> None:
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    for source in re.findall(r"^COPY (?:--\S+ )*(\S+) \S+$", text, re.M):
+        assert source.startswith("/") or (ROOT / source).exists(), source
+    assert "BYOC_LAB_THREADS" in text and "/solutions" in text
+    start = ROOT / "binder" / "start"
+    assert start.stat().st_mode & 0o111
+    done = subprocess.run(
+        [str(start), "sh", "-c", "echo $BYOC_LAB_THREADS"], capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "1"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="grading needs Linux")
+def test_a_class_of_sixty_is_prepared_and_graded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [e.name for e in all_exercises()][:10]
+    students = [f"student{n:02}" for n in range(60)]
+    (tmp_path / "names.txt").write_text("\n".join(students))
+    course, folder = tmp_path / "byoc", tmp_path / "submissions"
+    options = ["--exercises", ",".join(names), "--students", str(tmp_path / "names.txt")]
+    assert main(["course", "new", str(course), *options]) == 0
+    shutil.copytree(course / STUDENTS, folder)
+    handed_out = json.loads((folder / students[0] / f"{names[0]}.ipynb").read_text())
+    assert "answer" in "".join(handed_out["cells"][2]["source"])
+    expected = write_class(folder, names, len(students))
+    table, pages = tmp_path / "grades.csv", tmp_path / "feedback"
+    grading = ["grade", str(folder), "--course", str(course), "-o", str(table)]
+    grading += ["--feedback", str(pages), "--workers", "2", "--seconds", "15"]
+    started = time.monotonic()
+    assert main(grading) == 0
+    assert time.monotonic() - started < SECONDS
+    rows = {row["student"]: row for row in csv.DictReader(table.open(encoding="utf-8"))}
+    assert list(rows) == students
+    for student, told in expected.items():
+        points = {name: int(rows[student][name]) for name in names}
+        assert points == {name: 0 if mistake else 10 for name, mistake in told.items()}, student
+        for name, mistake in told.items():
+            if mistake in HOSTILE:
+                assert f"{name}: {mistake}" in rows[student]["notes"]
+    before = table.read_bytes()
+    started = time.monotonic()
+    assert main(grading) == 0  # everything is kept
+    assert time.monotonic() - started < 60 and table.read_bytes() == before
+    assert "60 submissions" in capsys.readouterr().out
+    _look(pages / "student03.html", tmp_path)
+
+
+def _look(page: Path, folder: Path) -> None:
+    """The feedback of a student in a browser, with its pictures, and without an error."""
+    with launched() as browser:
+        shown = browser.new_page(viewport={"width": 1000, "height": 1400})
+        errors: list[str] = []
+        shown.on("pageerror", lambda error: errors.append(str(error)))
+        shown.goto(page.as_uri())
+        assert shown.locator("h1").inner_text() == "student03"
+        assert shown.locator("svg").first.is_visible()
+        shown.locator("summary").first.click()
+        shown.screenshot(path=str(folder / "feedback.png"))
+    assert errors == []

@@ -1,0 +1,28 @@
+"""Recordings that lessons use: they open, and their story is the one that the notebook tells."""
+
+from __future__ import annotations
+
+import pytest
+
+import byoc_lab
+from byoc_lab.errors import UnknownNameError
+from byoc_lab.lessons import recordings
+
+
+@pytest.mark.parametrize("name", recordings.names())
+def test_a_recording_opens(name: str) -> None:
+    trace = byoc_lab.load_trace(recordings.path(name))
+    assert trace.stages and trace.versions["tvm"].startswith("0.")
+
+
+def test_a_name_that_does_not_exist() -> None:
+    with pytest.raises(UnknownNameError, match="no recording is named 'simplify'"):
+        recordings.path("simplify")
+
+
+def test_simplify_after_annotate() -> None:
+    trace = byoc_lab.load_trace(recordings.path("simplify_after_annotate"))
+    codes = [[f.code for f in byoc_lab.lint(s.after)] for s in trace.stages if s.after is not None]
+    assert codes == [[], [], [], ["BYL015"]]
+    assert byoc_lab.decode(str(trace.error), trace.final).rule == "BYL015"
+    assert trace["MergeCompilerRegions"].replayed().same

@@ -1,0 +1,30 @@
+// The rules for the JavaScript of the view and its tests.
+const names = (list) => Object.fromEntries(list.split(" ").map((name) => [name, "readonly"]));
+
+export default [
+  {
+    files: ["**/*.js", "**/*.mjs"],
+    languageOptions: {
+      ecmaVersion: 2024,
+      sourceType: "module",
+      globals: names("AbortController AbortSignal Blob CSS HTMLElement MutationObserver ResizeObserver URL Worker clearTimeout console document getComputedStyle localStorage performance requestAnimationFrame setTimeout window"),
+    },
+    rules: {
+      eqeqeq: "error",
+      "no-const-assign": "error",
+      "no-dupe-keys": "error",
+      "no-fallthrough": "error",
+      "no-implied-eval": "error",
+      "no-eval": "error",
+      "no-new-func": "error",
+      "no-redeclare": "error",
+      "no-shadow-restricted-names": "error",
+      "no-undef": "error",
+      "no-unreachable": "error",
+      "no-unused-vars": ["error", { args: "after-used" }],
+      "no-var": "error",
+      "prefer-const": ["error", { destructuring: "all" }],
+      "valid-typeof": "error",
+    },
+  },
+];
