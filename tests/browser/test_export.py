@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+import byoc_lab
 from byoc_lab.lab.view import mimebundle
+from tests.fuzz.attacks.names import MARKUP, TAGS, named
 from tests.lab.view.samples import chain, mobilenet
 
 pytestmark = pytest.mark.browser
@@ -86,3 +88,18 @@ def test_a_link_opens_the_page_at_a_stage_a_rewrite_and_a_node(
     assert root.get_attribute("data-selected") == chosen
     other.goto(f"{address}#stage=99&node=n0")  # of another trace
     other.wait_for_selector('.byl[data-index="8"]')
+
+
+def test_hostile_names_are_text(new_page: Callable[..., Any], tmp_path: Path) -> None:
+    page = new_page()
+    said: list[str] = []
+    page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    for number, tag in enumerate(TAGS):
+        trace = byoc_lab.trace(named(f"a{tag}{MARKUP}\ud800"), ["InferType", "FoldConstant"])
+        page.goto(trace.save_html(tmp_path / f"{number}.html").as_uri())
+        root = page.locator(".byl[data-ready]")
+        root.wait_for()
+        root.get_by_title("Open all groups").click()
+        assert page.locator("img, script[src], [onload], [onerror]").count() == 0
+    assert said == []

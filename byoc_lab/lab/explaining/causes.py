@@ -300,19 +300,18 @@ def is_computed_constant(node: Expr) -> bool:
     """Whether a call computes with constants alone."""
     if not isinstance(node, Call) or not node.args:
         return False
-    leaves = _leaves(node)
-    return leaves is not None and not any(isinstance(n, Var) for n in leaves)
+    return _leaves(node, constants_alone=True) is not None
 
 
-def _leaves(node: Expr) -> set[Expr] | None:
+def _leaves(node: Expr, constants_alone: bool = False) -> set[Expr] | None:
     """The variables and constants that a call computes with; None for a large graph, or one with
-    other nodes than calls of operators."""
+    other nodes than calls of operators. constants_alone: None also where there is a variable."""
     leaves: set[Expr] = set()
     seen: set[Expr] = {node}
     todo = [node]
     while todo:
         at = todo.pop()
-        if isinstance(at, (Var, Constant)):
+        if isinstance(at, Constant) or (isinstance(at, Var) and not constants_alone):
             leaves.add(at)
         elif not isinstance(at, Call) or not at.op_name or len(seen) > MAX_NODES:
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from byoc_lab.errors import ByocLabError
 from byoc_lab.lab.explaining.causes import Diagnosis, is_computed_constant
@@ -20,7 +21,7 @@ from byoc_lab.lab.explaining.outcome import Outcome, Setup, typed_calls
 from byoc_lab.lab.explaining.pattern_changes import relaxed
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
-from byoc_lab.passes.framework.passes import make_pass
+from byoc_lab.passes.framework.passes import make_pass, pass_names
 from byoc_lab.passes.framework.predicates import Checked
 from byoc_lab.relay.ir.expr import Call, Expr, Op, TupleGetItem, Var
 from byoc_lab.relay.ir.module import IRModule
@@ -183,14 +184,14 @@ class Workbench:
                 yield self._with_passes(name)
                 yield self._with_passes(name, "FoldConstant")
                 yield self._with_passes(name, *FOLDING)
-        preparing = self._preparing()
-        if preparing:
-            yield self._with_passes(*preparing)
+        if self._preparing:
+            yield self._with_passes(*self._preparing)
         suspects = [found.subject, *([found.stop.found] if found.stop else [])]
         if any(map(is_computed_constant, suspects)):
             yield self._with_passes("FoldConstant")
             yield self._with_passes(*FOLDING)
 
+    @cached_property
     def _preparing(self) -> tuple[str, ...]:
         """The passes that simplify and fold what the module has, and that the pipeline lacks."""
         there = {getattr(p, "name", "") for p in self.inquiry.setup.passes}
@@ -206,7 +207,7 @@ class Workbench:
         """With all weights bound, and with the passes that simplify and fold."""
         for trial in self._with_bound(self.inquiry.weights, "all weights"):
             yield trial
-            names = self._preparing()
+            names = self._preparing
             if names:
                 new = [make_pass(n) for n in names]
                 yield replace(
@@ -385,4 +386,8 @@ def _simplifiers(found: Diagnosis) -> list[str]:
     nodes += [a for n in nodes if isinstance(n, Call) for a in n.args if isinstance(a, Call)]
     nodes += [n.tuple_value for n in nodes if isinstance(n, TupleGetItem)]
     names = {n.op.name for n in nodes if isinstance(n, Call) and isinstance(n.op, Op)}
-    return [p for p, replaced in SIMPLIFIED_BY.items() if names.intersection(replaced)]
+    return [
+        p
+        for p, replaced in SIMPLIFIED_BY.items()
+        if names.intersection(replaced) and p in pass_names()  # one of them is in compat
+    ]

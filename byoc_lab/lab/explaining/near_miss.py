@@ -13,7 +13,7 @@ from functools import cached_property
 from byoc_lab.errors import PassError
 from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleGetItem, describe
 from byoc_lab.relay.patterns import DFPattern
-from byoc_lab.relay.patterns.below import post_order_patterns
+from byoc_lab.relay.patterns.below import post_order_patterns, remembered
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.patterns.matcher import Matcher, find_match
 from byoc_lab.relay.patterns.patterns import (
@@ -236,6 +236,7 @@ class NearMatcher:
         )
 
 
+@remembered
 def size_of(pattern: DFPattern) -> int:
     """What a pattern counts for: its operators, constants, variables and conditions.
 

@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeVar
+from weakref import WeakKeyDictionary
+
 from byoc_lab.relay.patterns.patterns import DFPattern
 
+T = TypeVar("T")
 
+
+def remembered(function: Callable[[DFPattern], T]) -> Callable[[DFPattern], T]:
+    """A function of a pattern, computed once for each pattern as long as that exists."""
+    results: WeakKeyDictionary[DFPattern, T] = WeakKeyDictionary()
+
+    @wraps(function)
+    def remembering(pattern: DFPattern) -> T:
+        if pattern not in results:
+            results[pattern] = function(pattern)
+        return results[pattern]
+
+    return remembering
+
+
+@remembered
 def root_operators(pattern: DFPattern) -> frozenset[str] | None:
     """The operators that a call matching `pattern` can call; None for no restriction."""
     found: set[str] = set()

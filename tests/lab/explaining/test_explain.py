@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import cProfile
+import pstats
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 
@@ -241,3 +245,33 @@ def test_a_reversed_add_that_crashes_a_check() -> None:
     backends.register(NPU, patterns=table)
     with pytest.raises(Exception, match=r"the check of the pattern .* raised AttributeError"):
         explain(IRModule.from_expr(add), NPU)
+
+
+def _many_refused(count: int) -> IRModule:
+    value: relay.Expr = relay.var("x", shape=(1, 4), dtype="float64")
+    for n in range(count):
+        value = relay.exp(value) if n % 2 else relay.nn.relu(value)
+    return relay.transform.InferType()(IRModule.from_expr(value))
+
+
+def test_the_cost_of_an_explanation_is_linear() -> None:
+    """In calls of functions: 4 times the operators take 4 times as many, and not 16."""
+    steps = []
+    for count in (50, 200):
+        counted = cProfile.Profile()
+        counted.runcall(lambda count=count: str(explain(_many_refused(count), "dnnl")))
+        steps.append(pstats.Stats(counted).total_calls)
+    assert steps[1] < 4.5 * steps[0]
+    assert steps[1] < 200 * 16_000
+
+
+def test_casts_are_explained_without_the_passes_of_compat() -> None:
+    """CanonicalizeCast is a pass of `byoc_lab.compat`, which need not be imported."""
+    code = (
+        "import byoc_lab\n"
+        "from byoc_lab import relay\n"
+        "x = relay.cast(relay.cast(relay.var('x', shape=(1, 4)), 'float64'), 'float32')\n"
+        "print(byoc_lab.explain(relay.IRModule.from_expr(x), 'dnnl'))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert "cast" in done.stdout, done.stderr

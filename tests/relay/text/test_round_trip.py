@@ -221,3 +221,22 @@ def test_both_forms_of_annotations_are_read() -> None:
     for_tvm = annotated().astext(for_tvm=True)
     assert for_tvm.count("meta[relay.attrs.CompilerAttrs]") == 3
     relay.assert_structural_equal(relay.parse(for_tvm), annotated())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def @main(%r: ref(Tensor[(1, ?), float32])) { ref_read(%r) }",
+        "def @main(%f: fn (ref((int8, ref(bool)))) -> ref(int8), %r: ref((int8, ref(bool)))) "
+        "-> ref(int8) { %f(%r) }",
+        "type T[A] { C(Tensor[(?, 3), float32], ref(A)), N }\ndef @main(%x: T[int8]) { %x }",
+        "type T { C(ref(Tensor[(?), int8]), fn (ref(int8)) -> T) }\n"
+        "def @main(%x: T) -> T { let %y: ref(T) = ref(%x); ref_read(%y) }",
+    ],
+)
+def test_references_and_unknown_lengths_in_annotations_and_type_definitions(text: str):
+    mod = relay.parse(f'#[version = "0.0.5"]\n{text}')
+    printed = mod.astext()
+    again = relay.parse(printed)
+    assert relay.structural_equal(mod, again)
+    assert again.astext() == printed
