@@ -44,6 +44,7 @@ from byoc_lab.relay import IRModule
 from byoc_lab.relay.analysis.structural import assert_structural_equal, structural_equal
 
 if TYPE_CHECKING:
+    from byoc_lab import importers as importers
     from byoc_lab import relax as relax
     from byoc_lab.jobs import many
     from byoc_lab.lab.checking.bisection import bisect
@@ -116,12 +117,12 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "relax":
-        return _import_module("byoc_lab.relax")
+    if name in ("importers", "relax"):
+        return _import_module(f"byoc_lab.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module 'byoc_lab' has no attribute {name!r}")
     return getattr(_import_module(_LAZY[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "relax"})
+    return sorted({*globals(), *__all__, "importers", "relax"})

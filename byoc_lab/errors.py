@@ -42,6 +42,14 @@ class ByocLabError(Exception):
         return shortened(super().__str__())
 
 
+def kind_of(value: object) -> str:
+    """The class of a value, in messages; of a module of TVM's own, where those are taken."""
+    kind = type(value)
+    if kind.__module__.split(".")[0] == "tvm":
+        return f"{kind.__name__} of TVM (for Relax: the functions of byoc_lab.relax)"
+    return kind.__name__
+
+
 def shortened(message: str) -> str:
     """A message with the ends of its long words and lines only."""
     return _LONG_LINE.sub(_ends, _LONG_WORD.sub(_ends, message))

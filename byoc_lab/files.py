@@ -34,9 +34,10 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a whole file in UTF-8. Raises OSError."""
+    """Write a whole file in UTF-8; what UTF-8 has no code for, half of a surrogate pair, is written
+    as a backslash escape. Raises OSError."""
     with replacing(path) as new:
-        new.write_text(text, encoding="utf-8", newline="\n")
+        new.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
 def _umask() -> int:

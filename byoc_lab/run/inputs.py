@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import ArgumentError, InputError
+from byoc_lab.errors import ArgumentError, InputError, kind_of
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.expr import Function, Var
 from byoc_lab.relay.ir.module import IRModule
@@ -27,7 +27,7 @@ def checked_module(mod: Any, taker: str) -> IRModule:
     """`mod`, if it is a module. taker: the function named in the ArgumentError otherwise."""
     if not isinstance(mod, IRModule):
         raise ArgumentError(
-            f"{taker} expects an IRModule, found {type(mod).__name__} {mod!r:.80}; "
+            f"{taker} expects an IRModule, found {kind_of(mod)} {mod!r:.80}; "
             f"IRModule.from_expr(...) makes one of a function or an expression"
         )
     return mod

@@ -16,6 +16,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 # Pages whose blocks are run by another test, which knows the files and networks that they name.
 ELSEWHERE = {
     "backends.md": "tests/backends/test_backends_page.py",
+    "coverage.md": "tests/lab/checking/test_coverage_page.py",
     "explaining.md": "tests/lab/explaining/test_page.py",
     "importers.md": "tests/docs/test_files.py",
     "recordings.md": "tests/docs/test_files.py",

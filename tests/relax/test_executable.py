@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import byoc_lab
 from byoc_lab import relax as byoc_relax
 from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import ArgumentError, InputError, OffloadError
@@ -104,3 +105,17 @@ def test_wrong_arguments() -> None:
         exe.run(y=1)
     with pytest.raises(InputError, match=r"expected 1 inputs \(x\), found 2"):
         exe(1, 2)
+
+
+def test_functions_for_relay_name_those_for_relax() -> None:
+    mod = two_regions()
+    for call in (
+        lambda: byoc_lab.coverage(mod, "dnnl"),
+        lambda: byoc_lab.explain(mod, "dnnl"),
+        lambda: byoc_lab.validate(mod, mod),
+        lambda: byoc_lab.build(mod),
+    ):
+        with pytest.raises(
+            ArgumentError, match=r"found IRModule of TVM \(for Relax: the functions"
+        ):
+            call()

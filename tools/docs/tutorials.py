@@ -13,7 +13,7 @@ from nbclient import NotebookClient
 
 SECONDS = 300
 PROCESSES = 2
-FRAME = re.compile(r'<iframe sandbox="allow-scripts" srcdoc="([^"]*)" style="([^"]*)"></iframe>')
+FRAME = re.compile(r'<iframe [^>]*?srcdoc="([^"]*)"[^>]*?style="([^"]*)"></iframe>')
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from byoc_lab.backends import registry
-from byoc_lab.errors import ArgumentError, ByocLabError
+from byoc_lab.errors import ArgumentError, ByocLabError, kind_of
 from byoc_lab.lab.explaining.outcome import Setup
 from byoc_lab.lab.tracing.recorder import as_pass
 from byoc_lab.passes.byoc.inline_regions import InlineRegions
@@ -90,7 +90,7 @@ def setup_of(mod: IRModule | Function, backend: str, pipeline: Any) -> Setup:
     if not isinstance(mod, IRModule):
         raise ArgumentError(
             f"coverage takes a module and the name of a back end, coverage(mod, 'dnnl'), found "
-            f"{type(mod).__name__} as the module"
+            f"{kind_of(mod)} as the module"
         )
     registry.get(backend)
     done = [gv.name_hint for gv, f in mod.functions.items() if "Compiler" in f.attrs]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from byoc_lab.files import write_text
 from byoc_lab.lab.checking.bounds.step import Array, flat
 from byoc_lab.lab.checking.bounds.uncertain import Executed, Quantity, narrowed
 from byoc_lab.lab.checking.kernels import Kernel
@@ -173,11 +174,11 @@ def write_repro(folder: Path, where: Parting, stage: str) -> Path:
         cut = Cut(steps, {}, shared)
         body = cut.of(value)
         mod = IRModule.from_expr(Function(list(cut.params.values()), body))
-        (folder / f"{name}.relay").write_text(mod.astext(), encoding="utf-8")
+        write_text(folder / f"{name}.relay", mod.astext())
     tolerance = np.broadcast_to(where.allowed, where.wanted.shape)
     np.savez(folder / "inputs.npz", tolerance=tolerance, **shared)  # type: ignore[arg-type]
     title = f"{stage} changes the numbers of this part of a module."
-    (folder / "repro.py").write_text(SCRIPT.format(title=title), encoding="utf-8")
+    write_text(folder / "repro.py", SCRIPT.format(title=title))
     return folder
 
 
@@ -191,7 +192,7 @@ def write_kernel_repro(folder: Path, kernel: Kernel, region: LinkedRegion) -> Pa
     assert kernel.step is not None and kernel.tolerance is not None
     step = Function(kernel.step.params, kernel.step.body, attrs=region.function.attrs)
     text = IRModule({GlobalVar(region.symbol): step}).astext()
-    (folder / "region.relay").write_text(text, encoding="utf-8")
+    write_text(folder / "region.relay", text)
     arrays = {f"x{n}": a for n, a in enumerate(flat(kernel.given))}
     np.savez(folder / "inputs.npz", tolerance=kernel.tolerance, **arrays)
     script = KERNEL_SCRIPT.format(
@@ -199,7 +200,7 @@ def write_kernel_repro(folder: Path, kernel: Kernel, region: LinkedRegion) -> Pa
         codegen=_import_of(region),
         symbol=region.symbol,
     )
-    (folder / "repro.py").write_text(script, encoding="utf-8")
+    write_text(folder / "repro.py", script)
     return folder
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from byoc_lab.backends import registry
-from byoc_lab.errors import ArgumentError, PassError, UnknownNodeError, nearest
+from byoc_lab.errors import ArgumentError, PassError, UnknownNodeError, kind_of, nearest
 from byoc_lab.lab.explaining.changes import Workbench
 from byoc_lab.lab.explaining.explanation import Explanation
 from byoc_lab.lab.explaining.explanations import Explanations
@@ -47,7 +47,7 @@ def explain(
     if not isinstance(mod, IRModule):
         raise ArgumentError(
             f"explain takes a module and the name of a back end, explain(mod, 'dnnl'), found "
-            f"{type(mod).__name__} as the module"
+            f"{kind_of(mod)} as the module"
         )
     if not isinstance(target, str):
         raise ArgumentError(

@@ -184,11 +184,18 @@ class Board(View):
         self._refresh()
 
     def _refresh(self) -> None:
+        selected = self._call_of(self.selected_id)
         self.trace = self._traced()
         kept = min(self.index, len(self.trace.stages) - 1)
         self.index, self.rewrite = 0, 0
         self.state = self._state()
         self.index = kept
+        self.selected_id = state_and_ids(self.trace)[1].get(selected) or ""
+
+    def _call_of(self, ident: str) -> Call | None:
+        """The call of the module that has an id on the board now."""
+        ids = state_and_ids(self.trace)[1]
+        return next((c for c in self._calls if ids.get(c) == ident), None) if ident else None
 
     def _traced(self) -> Trace:
         if self._fixed is not None:
@@ -210,8 +217,7 @@ class Board(View):
         if wanted.get("undo"):
             self.undo()
             return
-        ids = state_and_ids(self.trace)[1]
-        found = next((c for c in self._calls if ids.get(c) == wanted.get("node")), None)
+        found = self._call_of(wanted.get("node", ""))
         if found is None:
             return  # a node that is no operator of the module: the page does not offer it
         if wanted.get("compiler"):

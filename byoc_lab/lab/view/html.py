@@ -144,4 +144,6 @@ def iframe(page_text: str, height: int = 640) -> str:
 
 
 def _packed(text: str) -> str:
-    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
+    # UTF-8 has no code for half of a surrogate pair; inside JSON a backslash escape stands for it.
+    data = text.encode("utf-8", "backslashreplace")
+    return base64.b64encode(gzip.compress(data, mtime=0)).decode("ascii")

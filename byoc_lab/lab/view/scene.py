@@ -42,7 +42,7 @@ def colour_of(compiler: str | None) -> int | None:
         return None
     if compiler in COLOURS:
         return COLOURS[compiler]
-    return len(COLOURS) + zlib.crc32(compiler.encode()) % OTHER_COLOURS
+    return len(COLOURS) + zlib.crc32(compiler.encode("utf-8", "surrogatepass")) % OTHER_COLOURS
 
 
 def scene_of(picture: Picture, id_of: Callable[[Expr], str | None]) -> Scene:

@@ -94,10 +94,9 @@ def _onnx_model() -> bytes:
     return model.SerializeToString()
 
 
-def _read_trace(path: Path) -> None:
+def _read_trace(path: Path) -> str:
     trace = byoc_lab.load_trace(path)
-    str(trace)
-    trace.result.astext()
+    return str(trace) + trace.result.astext()
 
 
 _READERS: dict[str, Callable[[Path], Any]] = {

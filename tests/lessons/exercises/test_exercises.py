@@ -115,7 +115,11 @@ def test_no_hint_has_a_line_of_the_solution(exercise: Exercise) -> None:
 
 
 @exercises
-@pytest.mark.parametrize("answer", [None, 3.5, "text", IRModule(), [], lambda *a: None], ids=repr)
+@pytest.mark.parametrize(
+    "answer",
+    [None, 3.5, "text", IRModule(), [], lambda *a: None],
+    ids=["none", "number", "text", "module", "list", "function"],
+)
 def test_no_answer_raises(exercise: Exercise, answer: object) -> None:
     verdict = exercise.check(answer)
     assert not verdict.passed and verdict.messages

@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 from byoc_lab import structural_equal
 from byoc_lab.errors import ByocLabError
 from byoc_lab.lessons import exercise
+from byoc_lab.lessons.exercises import all_exercises, get
 from byoc_lab.lessons.grading.replies import decode, encode
+from byoc_lab.lessons.grading.submissions import judged
+from byoc_lab.lessons.solutions import solution
+from tests.lessons.exercises.test_exercises import SLOW
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False)
 
@@ -47,3 +51,25 @@ def test_other_values_keep_the_name_of_their_type() -> None:
 def test_hostile_data_raises_one_error(data: Any) -> None:
     with pytest.raises(ByocLabError):
         decode(data)
+
+
+def _graded(name: str, answer: Any, seeds: list[int]) -> dict[str, Any]:
+    """The verdict by way of JSON, as in a graded run."""
+    exercise = get(name)
+    found = []
+    for seed in seeds if exercise.varies(answer) else seeds[:1]:
+        try:
+            if exercise.only_functions and not exercise.is_function(answer):
+                found.append({"kind": type(answer).__name__})
+            else:
+                found.append({"value": encode(exercise.respond(answer, exercise.question(seed)))})
+        except Exception as error:
+            found.append({"raised": f"{type(error).__name__}: {error}"})
+    return judged(name, seeds, json.loads(json.dumps(found)))
+
+
+@pytest.mark.parametrize("name", [e.name for e in all_exercises() if e.name not in SLOW])
+def test_a_graded_run_sees_what_the_notebook_sees(name: str) -> None:
+    assert _graded(name, solution(name).answer, [5, 1001])["passed"]
+    for key, answer in solution(name).WRONG.items():
+        assert _graded(name, answer, [5, 1001])["mistake"] == key

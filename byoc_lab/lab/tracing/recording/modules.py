@@ -61,9 +61,13 @@ class Modules:
         text = line["module"]
         try:
             table = self._table(line["metadata"]) if "metadata" in line else None
-            return _parsed(text, place, table)
+            mod = _parsed(text, place, table)
         except ByocLabError as error:
             return UnparsedModule(text, f"byoc_lab cannot parse it ({error})")
+        unknown = [key for key, values in (table or {}).items() if any(map(_is_elided, values))]
+        if unknown:
+            mod.notes.append(f"values of {', '.join(unknown)} in its metadata are not known here")
+        return mod
 
     def _table(self, graph: dict[str, Any]) -> MetaTable:
         keys = graph.get("b64ndarrays", ())
@@ -71,6 +75,10 @@ class Modules:
         if missing:
             raise LookupError(f"array {missing[0]!r:.50} was not recorded")
         return read_table(graph, [self._arrays[key] for key in keys])
+
+
+def _is_elided(value: Any) -> bool:
+    return bool(getattr(value, "elided", False))
 
 
 def _parsed(text: str, place: str, table: MetaTable | None) -> IRModule:

@@ -50,6 +50,7 @@ _CPU = (1, 0)
 _MAX_DEPTH = 64
 _MAX_PARTS = 1_000_000  # of a value, each counted as often as it is printed
 _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # UTF-8 has no code for half of a pair
 # The exceptions that reading JSON of an unexpected structure may raise.
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
@@ -288,7 +289,8 @@ class NodeGraphWriter:
             "b64ndarrays": self.arrays,
             "attrs": {"tvm_version": "0.16.0"},
         }
-        return _ESCAPE.sub(_raw, json.dumps(graph, indent=2, ensure_ascii=False))
+        written = _ESCAPE.sub(_raw, json.dumps(graph, indent=2, ensure_ascii=False))
+        return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
 
     def reserve(self, node: dict[str, Any]) -> int:
         """The index of a new node; the nodes that it refers to come after it."""

@@ -157,3 +157,4 @@ def test_an_entry_of_unknown_type_leaves_the_module_readable(tmp_path: Path) -> 
     graph = {"root": 1, "nodes": nodes, "b64ndarrays": []}
     trace = load_trace(write(tmp_path / "r", HEAD, begin("A", text, metadata=graph), end("A")))
     assert "exp(%x)" in str(trace.initial) and not trace.findings
+    assert trace.initial.notes == ["values of Target in its metadata are not known here"]

@@ -1,0 +1,89 @@
+"""The blocks of the pages about importers and recordings run, with the files that they name."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import byoc_lab
+from byoc_lab import backends, relay
+from byoc_lab.lessons import recordings
+
+DOCS = Path(__file__).parents[2] / "docs"
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
+
+
+def run_block(page: str, words: str, names: dict[str, Any]) -> dict[str, Any]:
+    """Run the one block of a page that has these words."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    (code,) = [b.group(1) for b in BLOCK.finditer(text) if words in b.group(1)]
+    exec(compile(code, page, "exec"), names)
+    return names
+
+
+def test_every_block_is_run_here_or_elsewhere() -> None:
+    words = {
+        "importers.md": [
+            "importers.load(",
+            "keep={Attention",
+            "has_attr",
+            "from_relax",
+            "load_impo",
+        ],
+        "recordings.md": ["import tvm, tvm_recorder", "load_trace(", ".replayed()"],
+    }
+    for page, known in words.items():
+        blocks = BLOCK.findall((DOCS / page).read_text(encoding="utf-8"))
+        assert [sum(w in b for w in known) for b in blocks] == [1] * len(blocks), page
+
+
+def test_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    onnx = pytest.importorskip("onnx")
+    helper = onnx.helper
+    monkeypatch.chdir(tmp_path)
+    value = [
+        helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [1, 3, 224, 224]) for n in "xy"
+    ]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", value[:1], value[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)]), "network.onnx")
+    names = {"byoc_lab": byoc_lab, "relay": relay, "torch": torch, "model": torch.nn.ReLU()}
+    assert "mod" in run_block("importers.md", "importers.load(", names)
+
+
+def test_keep() -> None:
+    torch = pytest.importorskip("torch")
+    from byoc_lab.importers.pytorch import from_pytorch
+
+    class Attention(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any) -> Any:
+            return torch.softmax(x, -1) * x
+
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), Attention()).eval()
+    names = {
+        "byoc_lab": byoc_lab, "relay": relay, "from_pytorch": from_pytorch, "model": model,
+        "inputs": (torch.ones(1, 4),), "Attention": Attention,
+    }  # fmt: skip
+    try:
+        run_block("importers.md", "keep={Attention", names)
+        run_block("importers.md", "has_attr", names)
+        assert "mychip.attention" in str(names["mod"])
+    finally:
+        backends.unregister("mychip")
+
+
+def test_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(recordings.path("simplify_after_annotate"), "passes.jsonl")
+    text = (DOCS / "recordings.md").read_text(encoding="utf-8")
+    (code,) = [b for b in BLOCK.findall(text) if "load_trace(" in b]
+    names: dict[str, Any] = {"byoc_lab": byoc_lab}
+    for line in code.splitlines():  # the recording of the lessons has no FoldScaleAxis
+        exec(line.replace('trace["FoldScaleAxis"]', 'trace["MergeCompilerRegions"]'), names)
+    (code,) = [b for b in BLOCK.findall(text) if ".replayed()" in b]
+    exec(code.replace('trace["AnnotateTarget"]', 'trace["MergeCompilerRegions"]'), names)
+    assert names["again"].same
