@@ -157,4 +157,6 @@ def _overflown(got: Array, values: Array, exact: Array, allowed: Array) -> Any:
 def _ulps(error: float, exact: float, dtype: np.dtype[Any]) -> float:
     if dtype.kind != "f" or not np.isfinite(exact):
         return nan
-    return error / float(np.spacing(np.abs(np.asarray(exact).astype(dtype))))
+    with np.errstate(all="ignore"):
+        unit = float(np.spacing(np.abs(np.asarray(exact).astype(dtype))))
+    return error / unit  # nan beyond the range of the dtype

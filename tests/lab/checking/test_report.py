@@ -56,6 +56,10 @@ def test_the_worst_element_has_a_place_ulps_and_quantiles() -> None:
     found = compare("output", got, wanted, 1e-6 * np.abs(wanted))
     assert found.place == (1, 0) and found.ulps == pytest.approx(1)
     assert found.quantiles[0] == 0 and found.quantiles[-1] == pytest.approx(found.share)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        beyond = compare("output", np.float32([np.inf]), np.float64([1e39]), 1e33)
+    assert np.isnan(beyond.ulps)
     report = Report((), (found,))
     page, facts = report._repr_html_(), json.loads(report.to_json())["outputs"][0]
     assert "<th>share at 50, 90, 99 %</th>" in page and "<td>[1, 0]</td>" in page
