@@ -57,8 +57,9 @@ LAYERS = {
     "lab.linting": "errors display relay passes run backends lab.diffing",
     "lab.tracing": "errors display files relay passes lab.diffing lab.linting",
     "lab.explaining": "errors relay passes backends lab.tracing lab.linting",
-    "lab.checking": "errors display files terminal relay passes run backends lab.tracing "
-    "lab.explaining",
+    "lab.checking": (
+        "errors display files terminal relay passes run backends lab.tracing lab.explaining"
+    ),
     "lab.view": "errors display files relay passes run backends lab",
     "lab": "",
     "relax": "errors display relay passes run backends lab",

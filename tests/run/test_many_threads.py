@@ -1,0 +1,31 @@
+"""Programs built, run, exported and loaded by several threads at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from byoc_lab.backends.dnnl import native
+
+pytest.importorskip("tvm")
+pytestmark = [
+    pytest.mark.native,
+    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
+]
+
+
+@pytest.mark.slow
+def test_eight_threads(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.run.stress_threads", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stderr[-4000:]}"
