@@ -8,7 +8,7 @@ Source: the node kinds and fields of TVM 0.16 (`tvm.relay.adt`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from byoc_lab.errors import DuplicateNameError, WellFormedError
@@ -97,7 +97,7 @@ class TypeData(Type):
             _set(c, "tag", first_tag(header.name_hint) + index)
 
     def __str__(self) -> str:
-        return "\n".join((self.head, *(f"  {line}" for line in self.lines), "}"))
+        return "\n".join((self.head, *(f"  {line}" for line in self.lines()), "}"))
 
     @property
     def head(self) -> str:
@@ -105,12 +105,14 @@ class TypeData(Type):
         variables = ", ".join(map(str, self.type_vars))
         return f"type {self.header}{f'[{variables}]' if variables else ''} {{"
 
-    @property
-    def lines(self) -> list[str]:
-        """The lines between the braces; a single empty line when no constructor exists."""
+    def lines(self, type_text: Callable[[Type], str] = str) -> list[str]:
+        """The lines between the braces; a single empty line when no constructor exists.
+
+        type_text: the text of a type.
+        """
         shown = []
         for c in self.constructors:
-            inputs = ", ".join(map(str, c.inputs))
+            inputs = ", ".join(map(type_text, c.inputs))
             shown.append(f"{c.name_hint}({inputs})," if inputs else f"{c.name_hint},")
         return shown or [""]
 

@@ -112,7 +112,7 @@ def _print(
         items = list(obj.items())
         if chosen.sorted_functions:
             items.sort(key=lambda item: item[0].name_hint)
-        blocks = [_flat(_definition(data), None) for data in _definitions(obj, chosen)]
+        blocks = [_flat(_definition(data, nodes), None) for data in _definitions(obj, chosen)]
         nodes.name_globals(obj)
         for gv, func in items:
             blocks.append(_flat(nodes.global_function(gv.name_hint, func), gv.name_hint))
@@ -138,8 +138,8 @@ def _definitions(mod: IRModule, style: Style) -> list[TypeData]:
     return sorted(found, key=lambda d: d.header.name_hint) if style.sorted_functions else found
 
 
-def _definition(data: TypeData) -> list[Any]:
-    return [Line(data.head), Indented(map(Line, data.lines)), Line("}")]
+def _definition(data: TypeData, nodes: NodePrinter) -> list[Any]:
+    return [Line(data.head), Indented(map(Line, data.lines(nodes.type))), Line("}")]
 
 
 def _flat(block: Iterable[Any], function: str | None) -> Iterator[Line]:

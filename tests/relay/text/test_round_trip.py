@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import byoc_lab.compat  # noqa: F401 (defines operators)
 from byoc_lab import relay
 from byoc_lab.errors import ParseError
+from byoc_lab.relay.ir.dims import symbol
 from byoc_lab.relay.ir.visit import post_order
 from tests.relay.text import rich
 
@@ -240,3 +241,22 @@ def test_references_and_unknown_lengths_in_annotations_and_type_definitions(text
     again = relay.parse(printed)
     assert relay.structural_equal(mod, again)
     assert again.astext() == printed
+
+
+def test_symbolic_lengths_in_type_definitions_and_references():
+    """One name stays one name, in the definition and in the functions."""
+    n = symbol("n")
+    rows = relay.TensorType((n, 3), "float32")
+    header = relay.GlobalTypeVar("L")
+    mod = relay.IRModule()
+    fields = [rows, relay.RefType(relay.TensorType((2 * n,), "int8"))]
+    mod[header] = relay.TypeData(header, [], [relay.Constructor("C", fields, header)])
+    x = relay.var("x", type_annotation=relay.RefType(rows))
+    mod["main"] = relay.Function([x], relay.RefRead(x))
+    printed = mod.astext()
+    again = relay.parse(printed)
+    assert again.astext() == relay.transform.InferType()(mod).astext()
+    (data,) = again.type_definitions.values()
+    length = data.constructors[0].inputs[0].shape[0]
+    assert again["main"].params[0].type_annotation.value.shape[0] == length
+    assert relay.parse(again.astext()).astext() == again.astext()

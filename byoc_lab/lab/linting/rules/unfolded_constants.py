@@ -50,7 +50,7 @@ class UnfoldedConstants(LintRule):
             )
             if not calls or next(others, None) is None:
                 continue
-            tops = [n for n in calls if not constant.issuperset(subject.users[n])]
+            tops = [n for n in calls if not constant.issuperset(subject.users[n])] or calls[-1:]
             yield self.finding(
                 f"{', '.join(dict.fromkeys(map(called, tops)))} in region "
                 f"{subject.number(region)} of {region.target} "
