@@ -88,7 +88,7 @@ class RelaxExecutable:
             )
             for r in self.regions
         ]
-        self._meter = Meter(self._machine, metered, varying=_varies(mod))
+        self._meter = Meter(self._machine, metered, self._lock, varying=_varies(mod))
 
     def __call__(self, *inputs: Any, **named: Any) -> list[np.ndarray]:
         """As `run`."""

@@ -112,7 +112,7 @@ class Executable:
         self._varying = self._deep or any(
             isinstance(node, If) for f in mod.functions.values() for node in post_order(f)
         )
-        self._meter = Meter(self._vm, self._metered, varying=self._varying)
+        self._meter = Meter(self._vm, self._metered, self._lock, varying=self._varying)
 
     @property
     def runs(self) -> int:

@@ -53,7 +53,7 @@ class LoadedLibrary:
         if needs_depth(inspect):
             self._main = partial(run_deep, main)
         self.inputs = [relay_name(name) for name in names]
-        self._meter, self._host = library_meter(self._machine, module, facts)
+        self._meter, self._host = library_meter(self._machine, module, facts, self._lock)
 
     def __call__(self, *inputs: Any, **named: Any) -> list[np.ndarray]:
         if inputs and named:

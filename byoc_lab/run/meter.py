@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from threading import Lock
 from typing import Any
 
 from byoc_lab.errors import BuildError
@@ -66,11 +67,15 @@ class Meter:
     """Counts and times the regions of one virtual machine, from when it is made.
 
     varying: whether one run may call other regions than the next (branches, recursion); then every
-    run is watched. Otherwise the first is, and the others call what it called.
+    run is watched. Otherwise the first is, and the others call what it called. lock: is held while
+    the machine runs, which must not learn of another instrument then.
     """
 
-    def __init__(self, machine: Any, regions: Sequence[MeteredRegion], *, varying: bool):
+    def __init__(
+        self, machine: Any, regions: Sequence[MeteredRegion], lock: Lock, *, varying: bool
+    ):
         self.runs = 0
+        self._lock = lock
         self._machine = machine
         self._regions = tuple(regions)
         self._foreign = {
@@ -86,16 +91,16 @@ class Meter:
         self._seconds: dict[str, float] = {}
         self._ops_us: dict[str, list[float | None]] = {}
         self._contradictions: dict[str, tuple[str, ...]] = {}
-        self._profiling = False
+        self._profilers = 0  # `profiling` contexts that are open, of all threads
         if self._foreign:
-            self._watch(True)
+            self._watch()
 
     def ran(self) -> None:
-        """After each run."""
+        """After each run, with the lock held."""
         self.runs += 1
         if self._a_run is None and not self._always:
             self._a_run = dict(self._seen)
-            self._watch(self._profiling or self._watcher is not None)
+            self._watch()
 
     def calls(self, symbol: str) -> int:
         """Of a region that the virtual machine is asked about."""
@@ -103,8 +108,12 @@ class Meter:
             return self._seen[symbol]
         return self._a_run[symbol] * self.runs
 
-    def _watch(self, on: bool) -> None:
-        self._machine.set_instrument(self._observed if on else None)
+    def _watch(self) -> None:
+        """Have the machine tell of its calls, or not, as is wanted now. With the lock held."""
+        wanted = (
+            self._always or self._a_run is None or self._profilers > 0 or self._watcher is not None
+        )
+        self._machine.set_instrument(self._observed if wanted else None)
 
     def _observed(self, function: Any, symbol: str, before: bool, result: Any, *args: Any) -> None:
         """Called by the virtual machine around each call that it makes."""
@@ -122,40 +131,51 @@ class Meter:
     @contextmanager
     def watched(self, watcher: Watcher) -> Iterator[None]:
         """Inside, `watcher` gets the tensors of each call of a region, when it has ended."""
-        self._watcher = watcher
-        self._watch(True)
+        with self._lock:
+            self._watcher = watcher
+            self._watch()
         try:
             yield
         finally:
-            self._watcher = None
-            self._watch(self._profiling or self._always or self._a_run is None)
+            with self._lock:
+                self._watcher = None
+                self._watch()
 
     @contextmanager
     def profiling(self) -> Iterator[None]:
         """Inside, calls of regions are timed, by operations where the back end can."""
         compiled = [r for r in self._regions if r.facts.why is None]
-        before = {r.facts.symbol: r.stats().get("calls") for r in compiled if not r.native}
-        counted = dict(self._seen)
-        self._profiling = True
-        self._seconds.clear()
-        self._watch(True)
-        for region in compiled:
-            region.set_profiling(True)
+        with self._lock:
+            before = {r.facts.symbol: r.stats().get("calls") for r in compiled if not r.native}
+            counted = dict(self._seen)
+            self._profilers += 1
+            self._seconds.clear()
+            self._watch()
+            for region in compiled:
+                region.set_profiling(True)
         try:
             yield
         finally:
-            self._profiling = False
-            self._watch(self._watcher is not None or self._always or self._a_run is None)
-            for region in compiled:
-                stats, symbol = region.stats(), region.facts.symbol
-                self._ops_us[symbol] = [op.get("time_us") for op in stats.get("ops", ())]
-                region.set_profiling(False)
-                found = []
-                if not region.native:
-                    now = self._seen[symbol] - counted[symbol]
-                    found += _calls_contradicted(stats.get("calls"), before[symbol], now)
-                found += self._times_contradicted(region)
-                self._contradictions[symbol] = tuple(found)
+            with self._lock:
+                self._profilers -= 1
+                self._watch()
+                for region in compiled:
+                    self._profiled(region, before, counted)
+
+    def _profiled(
+        self, region: MeteredRegion, before: Mapping[str, Any], counted: Mapping[str, int]
+    ) -> None:
+        """Note what was timed, and what contradicts the back end's own statements."""
+        stats, symbol = region.stats(), region.facts.symbol
+        self._ops_us[symbol] = [op.get("time_us") for op in stats.get("ops", ())]
+        if not self._profilers:
+            region.set_profiling(False)
+        found = []
+        if not region.native:
+            now = self._seen[symbol] - counted[symbol]
+            found += _calls_contradicted(stats.get("calls"), before[symbol], now)
+        found += self._times_contradicted(region)
+        self._contradictions[symbol] = tuple(found)
 
     def _times_contradicted(self, region: MeteredRegion) -> list[str]:
         """What cannot be about the times of the last profiled call."""
@@ -234,7 +254,7 @@ def library_facts(regions: Sequence[MeteredRegion], varying: bool, host: Cost) -
     return json.dumps({"regions": rows, "varying": varying, "host": asdict(host)}).encode()
 
 
-def library_meter(machine: Any, module: Any, facts: bytes) -> tuple[Meter, Cost]:
+def library_meter(machine: Any, module: Any, facts: bytes, lock: Lock) -> tuple[Meter, Cost]:
     """The meter of an exported library, and the cost of its host part.
 
     Of its modules those of the native runtime count for themselves. Raises BuildError for facts
@@ -248,7 +268,7 @@ def library_meter(machine: Any, module: Any, facts: bytes) -> tuple[Meter, Cost]
         raise BuildError(f"the facts at the end of the library are none: {error!r:.200}") from error
     native = native_modules(module)
     regions = [MeteredRegion(f, native.get(f.symbol), None, plain) for f, plain in rows]
-    return Meter(machine, regions, varying=varying), host
+    return Meter(machine, regions, lock, varying=varying), host
 
 
 def native_modules(module: Any) -> dict[str, Any]:

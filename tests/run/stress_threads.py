@@ -1,6 +1,6 @@
 """Eight threads that build, run, export and load at once; fails unless all results are right.
 
-Run by test_threads.py in a process of its own, so that a crash is a failure like any other.
+Run by test_many_threads.py in a process of its own, so that a crash is a failure like any other.
 """
 
 from __future__ import annotations
