@@ -92,27 +92,6 @@ def test_the_reference_is_that_of_the_code(site: dict[Path, Page]) -> None:
     assert "nested-partition" in site[SITE / "museum.html"].anchors
 
 
-@pytest.mark.browser
-def test_search_works_from_disk(site: dict[Path, Page]) -> None:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        import shutil
-
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium") or None, args=["--no-sandbox"]
-        )
-        page = browser.new_page()
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto((SITE / "index.html").as_uri())
-        page.keyboard.press("s")
-        page.keyboard.type("free variable")
-        page.wait_for_selector(".md-search-result__item", timeout=20_000)
-        assert "variable" in page.inner_text(".md-search-result__list").lower()
-        assert not [url for url in asked if url.startswith("http")]
-        browser.close()
-
-
 @pytest.mark.notebook
 def test_a_tutorial_has_its_stepper_alive(tmp_path: Path) -> None:
     source = tmp_path / "notebooks"

@@ -1,0 +1,57 @@
+"""The documentation site in a browser: search works from disk, axe finds nothing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from .test_access import violations
+from .widget_page import NewPage
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+pytest.importorskip("material", reason="mkdocs-material is not installed: the extra docs")
+
+from tools.docs.build import SITE, main  # noqa: E402
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def site() -> Path:
+    assert main(["--without-tutorials"]) == 0
+    return SITE
+
+
+def test_search_works_from_disk(site: Path, new_page: NewPage) -> None:
+    page = new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((site / "index.html").as_uri())
+    page.keyboard.press("s")
+    page.keyboard.type("free variable")
+    page.wait_for_selector(".md-search-result__item", timeout=20_000)
+    assert "variable" in page.inner_text(".md-search-result__list").lower()
+    assert not [url for url in asked if url.startswith("http")]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "index.html",
+        "glossary.html",
+        "museum.html",
+        "rules.html",
+        "how-to/free-variables.html",
+        "reference/passes.html",
+        "explanation/tolerances.html",
+    ],
+)
+def test_axe_finds_nothing(site: Path, new_page: NewPage, name: str, scheme: str) -> None:
+    page = new_page(color_scheme=scheme, reduced_motion="reduce")
+    page.goto((site / name).as_uri())
+    page.wait_for_selector("h1")
+    assert violations(page, []) == []
