@@ -89,7 +89,12 @@ def test_an_output_that_nobody_reads_ends_the_command(tmp_path: Path) -> None:
 
 def test_ctrl_c_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
     monkeypatch.setattr("byoc_lab.doctor.examine", lambda: signal.raise_signal(signal.SIGINT))
-    assert cli.main(["doctor"]) == cli.INTERRUPTED
+    # A job in the background of a shell ignores the signal.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert cli.main(["doctor"]) == cli.INTERRUPTED
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert capsys.readouterr().err == "byoc-lab: interrupted\n"
 
 
