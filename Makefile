@@ -7,7 +7,8 @@ ORACLE := .oracle-venv
 EXPLORE = $(if $(SEED),--hypothesis-seed=$(SEED),$(if $(CI),,--hypothesis-profile=explore))
 
 # One process a core; tests of one file stay in one process, since files share what they prepare.
-PYTEST = $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile
+# Threads of kernels that wait leave their core to the other processes.
+PYTEST = OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile
 SMOKE  = tests/test_imports.py tests/lab/tracing/test_trace.py tests/lab/diffing/test_diff.py \
          tests/lab/linting/rules tests/lab/explaining/test_decode.py tests/lab/view/test_state.py \
          tests/lessons/test_structure.py tests/lessons/test_verdict.py \
