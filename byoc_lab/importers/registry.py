@@ -79,6 +79,9 @@ def importers() -> tuple[Importer, ...]:
 def load(path: str | PathLike[str]) -> tuple[IRModule, Params]:
     """The module that a file holds, and its parameters, read by the importer of its suffix.
 
+    ONNX and Relay text are data. A .pt2 file is a program: PyTorch runs code of it when it is
+    opened, so open none of people whom you do not trust.
+
     Raises ImporterError when no importer reads such files or the importer's result is malformed,
     UnreadableFileError when the file cannot be opened, and whatever the importer raises for its
     contents (ParseError for Relay text).

@@ -71,7 +71,10 @@ def from_pytorch(
 
 
 def load_pt2(path: Path) -> tuple[IRModule, Params]:
-    """The module of a file that `torch.export.save` wrote; its weights are constants."""
+    """The module of a file that `torch.export.save` wrote; its weights are constants.
+
+    PyTorch unpickles and evaluates what such a file holds: opening one runs its code.
+    """
     torch = _torch()
     try:
         program = torch.export.load(str(path))

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -27,6 +26,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import NDArray, numpy_dtype
 from byoc_lab.relay.ir.node import set_field
 from byoc_lab.relay.ir.unparsed import UnparsedModule
+from byoc_lab.relay.text.json.decoding import whole_json
 from byoc_lab.relay.text.json.reader import read_nodes
 
 # What reading a damaged file may raise.
@@ -60,7 +60,7 @@ def load_trace(path: str | Path, *, max_bytes: int = MAX_TEXT) -> Trace:
         if is_recording(path):
             return read_recording(path)
         with zipfile.ZipFile(path) as archive:
-            data = json.loads(_member(archive, TRACE, max_bytes))
+            data = whole_json(_member(archive, TRACE, max_bytes).decode())
             _check_version(data, path)
             arrays = _arrays(data["arrays"], _member(archive, ARRAYS, max_bytes))
             objects = read_nodes(_member(archive, NODES, max_bytes).decode(), arrays)

@@ -190,7 +190,7 @@ def _source(text: str, name: str) -> Source:
     if len(text) >= MAX_CHARACTERS:
         raise ParseError(
             f"the text has {len(text):,} characters; the limit is {MAX_CHARACTERS:,}. Make "
-            f"parameters of large constants and keep them apart, with relay.save_param_dict",
+            f"parameters of large constants and keep their values apart, with numpy.savez",
             name,
             1,
             1,

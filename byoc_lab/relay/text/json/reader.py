@@ -9,7 +9,6 @@ Source: `SaveJSON` of TVM 0.16, and `json_compact.py` for what 0.6 wrote otherwi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from byoc_lab.relay.ir.dims import symbol
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.ir.span import SequentialSpan, SourceName, Span
+from byoc_lab.relay.text.json.decoding import whole_json
 from byoc_lab.relay.text.json.metadata import (
     UNREADABLE,
     GraphReader,
@@ -37,7 +37,7 @@ Fields = dict[str, Any]
 def read_node_json(text: str) -> Any:
     """The node that the JSON holds. Raises ParseError for text that is none of TVM's."""
     try:
-        return _NodeReader(json.loads(text, strict=False)).whole()
+        return _NodeReader(whole_json(text)).whole()
     except UNREADABLE as error:
         what = f"no {error}" if isinstance(error, KeyError) else error
         raise ParseError(f"the JSON cannot be read: {what}", "JSON", 1, 1) from error
@@ -46,7 +46,7 @@ def read_node_json(text: str) -> Any:
 def read_nodes(text: str, arrays: Sequence[NDArray]) -> tuple[Any, ...]:
     """What `write_nodes` was given, with these arrays. Raises ParseError for other texts."""
     try:
-        found = _SeparateArrays(json.loads(text, strict=False), arrays).whole()
+        found = _SeparateArrays(whole_json(text), arrays).whole()
     except UNREADABLE as error:
         raise ParseError(f"the JSON cannot be read: {error!r}", "JSON", 1, 1) from error
     if not isinstance(found, tuple):
