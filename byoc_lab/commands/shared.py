@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from byoc_lab.errors import ArgumentError, InputError
 from byoc_lab.relay import IRModule, parse
+from byoc_lab.relay.text.parser import MAX_CHARACTERS
 
 if TYPE_CHECKING:
     from byoc_lab.lab.tracing import Trace
@@ -32,13 +33,22 @@ def read_module(name: str) -> IRModule:
 
     Raises ParseError, ImporterError, TraceFileError and OSError."""
     if name == STANDARD_INPUT:
-        return parse(sys.stdin.read(), "<stdin>")
+        return parse(read_text(name), "<stdin>")
     saved = read_trace(name)
     if saved is not None:
         return saved.initial
     from byoc_lab.importers import load
 
     return load(Path(name))[0]
+
+
+def read_text(name: str) -> str:
+    """The text of a file, or of standard input for "-"; of one without end as much as a text may
+    have. Raises OSError."""
+    if name == STANDARD_INPUT:
+        return sys.stdin.read(MAX_CHARACTERS + 1)
+    with Path(name).open(encoding="utf-8", errors="replace") as file:
+        return file.read(MAX_CHARACTERS + 1)
 
 
 def read_trace(name: str) -> Trace | None:

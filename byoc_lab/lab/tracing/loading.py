@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from byoc_lab import errors
-from byoc_lab.errors import ArgumentError, ByocLabError, RecordedError, TraceFileError
+from byoc_lab.errors import ByocLabError, RecordedError, TraceFileError
+from byoc_lab.files import path_of
 from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.recording import RecordedStage, is_recording, read_recording
 from byoc_lab.lab.tracing.saving import ARRAYS, FORMAT, NODES, TRACE, VERSION, Json
@@ -53,9 +54,7 @@ def load_trace(path: str | Path, *, max_bytes: int = MAX_TEXT) -> Trace:
     Raises ArgumentError for what is no path; TraceFileError for a file of another format or
     version, a damaged one, a too large one, and one that cannot be opened.
     """
-    if not isinstance(path, (str, Path)):
-        raise ArgumentError(f"load_trace takes the path of a file, found {type(path).__name__}")
-    path = Path(path)
+    path = path_of(path)
     try:
         if is_recording(path):
             return read_recording(path)

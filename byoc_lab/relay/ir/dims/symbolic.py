@@ -3,8 +3,8 @@
 A symbolic length is a sum of products, `2*n*m + n + 1`, so that two ways of computing the same
 length give equal dimensions: TVM's simplifier decides whether `n + 1` and `1 + n` agree, here they
 are the same value. Anything else (a rounded quotient, a maximum) is one factor, equal to another
-factor of the same function and operands. A length of more than MAX_LEAVES names and numbers, or with
-a number of more than 64 bits, is `?`.
+factor of the same function and operands. A length of more than MAX_LEAVES names and numbers, or one
+with a number of more than 64 bits, is `?`.
 
 Source: dimensions as `tir.PrimExpr` in the Relay types of TVM 0.16.
 """
@@ -20,9 +20,8 @@ from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay.ir.dims.integers import IntImm
 from byoc_lab.relay.ir.dims.unknown import Any, UndecidedError, Unknown
 
-
 MAX_LEAVES = 60
-"""Of a symbolic length. Networks have a few; a chain of `n + n // 2` doubles them with each step."""
+"""Names and numbers of a length. Networks have a few; each step of `n + n // 2` doubles them."""
 
 
 class SizeName:
