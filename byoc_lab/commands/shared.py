@@ -25,6 +25,7 @@ INPUT = (
     "tvm_recorder.py made in a real TVM, for the module that it began with; or - for Relay text "
     "from standard input"
 )
+MAX_UNPACKED = 1 << 32  # bytes of packed arrays, once they are unpacked
 INPUTS = "an array for each parameter, by its name, as numpy.savez writes them"
 
 
@@ -77,12 +78,23 @@ def read_once(*names: str) -> None:
 
 
 def read_arrays(path: Path) -> Mapping[str, Any]:
-    """The arrays of an .npz file. Raises InputError for a file that is none, and OSError."""
+    """The arrays of an .npz file. Raises InputError for a file that is none or that unpacks to more
+    than MAX_UNPACKED, and OSError."""
     import numpy as np
 
+    path.open("rb").close()  # an OSError of what follows comes from the contents
     try:
+        with zipfile.ZipFile(path) as packed:
+            sizes = [i.file_size for i in packed.infolist() if i.compress_type != 0]
+        if sum(sizes) > MAX_UNPACKED:
+            raise InputError(
+                f"{path} has {sum(sizes):,} bytes when it is unpacked, more than {MAX_UNPACKED:,}; "
+                f"numpy.savez writes files that are not packed"
+            )
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (ValueError, TypeError, AttributeError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        message = f"{path} is no file of arrays by name, as numpy.savez writes it"
+    except InputError:
+        raise
+    except Exception as error:  # zipfile, zlib and NumPy raise a dozen classes for damaged files
+        message = f"{path} is no file of arrays by name, as numpy.savez writes it: {error!s:.200}"
         raise InputError(message) from error

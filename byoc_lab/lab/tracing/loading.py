@@ -199,11 +199,14 @@ class _Reader:
 
     def event(self, data: Json) -> Event:
         sources, found = data["sources"], data["round"]
+        before, after = self.optional(data["before"]), self.optional(data["after"])
+        if found is not None and (before is None or after is None):
+            raise ValueError("a rewrite of a round lacks one of its nodes")
         return Event(
             rule=str(data["rule"]),
             reason=str(data["reason"]),
-            before=self.optional(data["before"]),
-            after=self.optional(data["after"]),
+            before=before,
+            after=after,
             function=str(data["function"]),
             round=None if found is None else _item(self.rounds, found),
             sources=None if sources is None else tuple(map(self.node, sources)),
