@@ -100,14 +100,8 @@ def test_a_text_is_made_smaller():
 
 
 @pytest.mark.parametrize("kind", ATTACKS)
-def test_some_inputs_of_each_kind(kind: str):
-    for seed in range(10):
-        ATTACKS[kind].examine(ATTACKS[kind].make(random.Random(seed)))
-
-
-@pytest.mark.parametrize("kind", ATTACKS)
 def test_each_kind_gets_through(kind: str):
-    """A kind whose inputs are all refused at once tests nothing."""
+    """No input is a fault; and a kind whose inputs are all refused at once tests nothing."""
     steps = [ATTACKS[kind].examine(ATTACKS[kind].make(random.Random(seed))) for seed in range(40)]
     assert sum(map(bool, steps)) >= 2
 

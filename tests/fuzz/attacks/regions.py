@@ -103,7 +103,8 @@ def make(random: _random.Random) -> bytes:
     isolated = random.random() < 0.2
     known = sorted(RESULTS) + (sorted(ENDINGS) if isolated else [])
     results = random.choice([1, 1, 2])
-    names = [random.choice(known) for _ in range(random.choice([results, results, 1, 3]))]
+    count = random.choice([results, results, 1, 3])
+    names = [random.choice(["right", random.choice(known)]) for _ in range(count)]
     return "\n".join([str(int(isolated)), str(results), *names]).encode()
 
 
