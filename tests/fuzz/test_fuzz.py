@@ -17,7 +17,7 @@ from byoc_lab.errors import ByocLabError
 from . import __main__ as main
 from . import examine as _examine
 from .__main__ import SAMPLES, _smaller
-from .attacks import ATTACKS
+from .attacks import ATTACKS, structures
 from .examine import TookTooLong, all_passes, examine
 from .mutations import seeds, spoiled
 
@@ -46,6 +46,13 @@ def test_spoiled_texts(seed: int):
 @given(seeded)
 def test_many_spoiled_texts(seed: int):
     examine(spoiled(random.Random(seed)))
+
+
+@pytest.mark.parametrize("kind", structures._samples())
+def test_structures_are_well(kind: str):
+    """Undamaged, they are read, and all is done with them."""
+    document = f"{kind}\n{structures._samples()[kind]}"
+    assert structures.examine(document.encode()) >= (3 if kind == "expression" else 9)
 
 
 def test_a_seed_gives_the_same_text():

@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from byoc_lab.errors import UnknownNameError, UnknownNodeError
-from byoc_lab.lab.tracing.replay import Replaced, nodes_made
+from byoc_lab.errors import UnknownNodeError
+from byoc_lab.lab.tracing.replay import Replaced, contradiction, nodes_made
 from byoc_lab.passes.framework.hook import Event, Round
 from byoc_lab.relay.ir.adt import Constructor
 from byoc_lab.relay.ir.expr import (
@@ -180,7 +180,7 @@ class _Tracker:
         if isinstance(event.before, GlobalVar):
             before = event.before.name_hint
             if before not in self.roots:
-                raise UnknownNameError(f"an event renames @{before}, which is no function then")
+                raise contradiction(f"@{before} is renamed and does not exist")
             self.roots[name] = self.roots.pop(before)
         elif event.after is None:
             self.roots.pop(name, None)

@@ -21,6 +21,7 @@ from byoc_lab import relay
 from byoc_lab.compat.ir.ir import load_json, save_json
 from byoc_lab.lab.tracing.saving import NODES, TRACE
 from byoc_lab.relay.ir.unparsed import UnparsedModule
+from byoc_lab.relay.text.json.metadata import write_metadata
 from tests.fuzz.examine import Steps, limited
 
 TEXT = """#[version = "0.0.5"]
@@ -41,6 +42,10 @@ def @main(%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32], 
 SMALL = """#[version = "0.0.5"]
 def @main(%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32]) {
   nn.relu(nn.conv2d(%x, %w, channels=4, kernel_size=[3, 3]))
+}
+"""
+WEIGHTED = """def @main(%x: Tensor[(2), float32]) {
+  nn.relu(add(%x, meta[relay.Constant][0] /* ty=Tensor[(2), float32] */))
 }
 """
 ODD: list[Any] = [None, 0, 1, -1, "0", "1", "-1", "", [], {}, "x", 1e300, 2**70, True, ["0"]]
@@ -140,12 +145,15 @@ def _samples() -> dict[str, str]:
             members = [archive.read(name).decode() for name in (TRACE, NODES)]
     head = {"format": "byoc_lab recording", "version": 2, "tvm": "0.16.0"}
     lines: list[dict[str, Any]] = [head, {"event": "context", "opt_level": 3}]
-    module = {"module": SMALL, "metadata": json.loads(save_json(relay.const(1.0)))}
+    table = json.loads(write_metadata({"relay.Constant": [relay.const([1.0, 2.0])]}))
+    (array,) = table["b64ndarrays"]
+    lines.append({"event": "array", "key": "first", "data": array})
+    module = {"module": WEIGHTED, "metadata": {**table, "b64ndarrays": ["first"]}}
     for name, inner in (("A", "B"), ("C", "D")):
         lines += [
             {"event": "begin", "pass": name, "time": 1.0, "required": ["InferType"], **module},
             {"event": "begin", "pass": inner, "time": 2.0, "same": True},
-            {"event": "end", "time": 3.0, "module": SMALL.replace("relu", "leaky_relu")},
+            {"event": "end", "time": 3.0, **module, "module": WEIGHTED.replace("nn.relu", "exp")},
             {"event": "end", "time": 4.0, "same": True},
         ]
     lines.append({"event": "error", "type": "TVMError", "message": "Check failed"})
