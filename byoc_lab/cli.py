@@ -36,9 +36,9 @@ Ways in: a network of your own from ONNX (.onnx) or PyTorch (.pt2, of torch.expo
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
-    options = parser().parse_args(arguments)
     try:
         with visible_output():
+            options = parser().parse_args(arguments)
             return options.run(options)
     except ByocLabError as error:
         return _stopped(str(error), USAGE)

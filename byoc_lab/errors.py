@@ -82,16 +82,19 @@ class ParseError(DiagnosticError, ValueError):
 
     def __init__(self, reason: str, source: str, line: int, column: int, text_line: str = ""):
         self.reason, self.source, self.line, self.column = reason, source, line, column
-        shown, caret = _clip(text_line.replace("\t", " "), column)
+        shown, caret = _clip(text_line, column)
         picture = f"\n  {shown}\n  {' ' * caret}^" if shown else ""
         super().__init__(f"{source}:{line}:{column}: {reason}{picture}")
 
 
 def _clip(line: str, column: int, width: int = 100) -> tuple[str, int]:
-    """The part of a long line around `column`, and the position of the caret in it."""
+    """The part of a long line around `column`, and the position of the caret in it; tabs are
+    blanks, and other unprintable characters are replaced one by one."""
     start = max(0, min(column - 1 - width // 2, len(line) - width))
+    part = line[start : start + width].replace("\t", " ")
+    part = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in part)
     head, tail = "..." if start else "", "..." if len(line) > start + width else ""
-    return head + line[start : start + width] + tail, column - 1 - start + len(head)
+    return head + part + tail, column - 1 - start + len(head)
 
 
 class TypeInferenceError(DiagnosticError, TypeError):

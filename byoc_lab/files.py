@@ -1,4 +1,5 @@
-"""Files that are complete or not there: an old one is replaced only by a complete new one."""
+"""Paths of files, and files that are complete or not there: an old one is replaced only by a
+complete new one."""
 
 from __future__ import annotations
 
@@ -7,6 +8,20 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+from byoc_lab.errors import ArgumentError
+
+
+def path_of(path: Any) -> Path:
+    """A path as a Path. Raises ArgumentError for what no file can be called."""
+    try:
+        name = os.fsencode(path)
+    except (TypeError, UnicodeEncodeError) as error:
+        raise ArgumentError(f"expected the path of a file, found {path!r:.100}: {error}") from error
+    if b"\0" in name:
+        raise ArgumentError(f"expected the path of a file, found {path!r:.100}, with a NUL")
+    return Path(os.fsdecode(name))
 
 
 @contextmanager
@@ -14,9 +29,10 @@ def replacing(path: str | Path) -> Iterator[Path]:
     """The path of a new file in the same folder, which takes the name `path` at the end.
 
     If anything is raised inside, or the process is stopped, the old file is as it was. Where `path`
-    is not an ordinary file, such as /dev/stdout, it is written itself. Raises OSError.
+    is not an ordinary file, such as /dev/stdout, it is written itself. Raises OSError, and
+    ArgumentError for what is no path.
     """
-    target = Path(path)
+    target = path_of(path)
     if target.exists() and not target.is_file():
         yield target
         return

@@ -66,8 +66,10 @@ class Visible(io.TextIOBase):
 def visible_output() -> Iterator[None]:
     """What is printed inside is visible text; at the end all of it has been written."""
     with redirect_stdout(Visible(sys.stdout)), redirect_stderr(Visible(sys.stderr)):
-        yield
-        sys.stdout.flush()
+        try:
+            yield
+        finally:  # after --help, too, which ends by SystemExit
+            sys.stdout.flush()
 
 
 DELAY = 1.0  # seconds of work before a progress line is shown

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from byoc_lab.files import replacing, write_text
+import byoc_lab
+from byoc_lab import relay, run
+from byoc_lab.errors import ArgumentError
+from byoc_lab.files import path_of, replacing, write_text
 
 
 def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
@@ -46,3 +51,26 @@ def test_what_is_no_ordinary_file_is_written_itself() -> None:
 def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         write_text(tmp_path / "nowhere" / "file", "text")
+
+
+@pytest.mark.parametrize("path", ["a\0b.onnx", "half \ud800.onnx", 5, None])
+@pytest.mark.parametrize(
+    "opening",
+    [
+        path_of,
+        byoc_lab.importers.load,
+        byoc_lab.load_trace,
+        relay.parse_file,
+        run.load_library,
+        lambda path: write_text(path, "text"),
+    ],
+)
+def test_what_no_file_can_be_called_is_refused(opening: Callable[[Any], Any], path: Any) -> None:
+    with pytest.raises(ArgumentError, match="expected the path of a file, found"):
+        opening(path)
+
+
+def test_names_that_are_not_unicode_stay(tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    write_text(path, "text")
+    assert path_of(os.fsencode(path)) == path and path.read_text() == "text"

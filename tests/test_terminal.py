@@ -167,3 +167,9 @@ def test_an_error_removes_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
         time.sleep(0.05)
         raise ValueError("no")
     assert stream.getvalue().endswith(" \r")
+
+
+def test_wrong_usage_shows_control_characters(capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["lint", "file", "--\x1b[2J"])
+    assert r"unrecognized arguments: --\x1b[2J" in capsys.readouterr().err

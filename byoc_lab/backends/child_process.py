@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from byoc_lab.errors import ArgumentError, RegionError
+from byoc_lab.errors import ArgumentError, RegionError, shortened
 
 TIME_LIMIT = 60.0
 """Seconds for one call, unless told otherwise."""
@@ -32,15 +32,19 @@ def checked_limit(time_limit: float, isolated: bool = True) -> float:
 
 
 def in_this_process(symbol: str, call: Call) -> Any:
-    """The result of a call of a region's function. Raises RegionError for what it raises."""
+    """The result of a call of a region's function. Raises RegionError for what it raises, other
+    than KeyboardInterrupt; also for SystemExit, as TVM calls regions and does not pass it on."""
     try:
         return call()
-    except Exception as error:
+    except (RegionError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
-        raise RegionError(
-            f"region @{symbol}: its function failed at {last.filename}:{last.lineno}: "
-            f"{type(error).__name__}: {error}"
-        ) from error
+        what = "".join(traceback.format_exception_only(error)).strip()
+        place = f"region @{symbol}: its function failed at {last.filename}:{last.lineno}: "
+        # TVM passes errors on in UTF-8, and ends the process where there is none.
+        message = (place + shortened(what)).encode(errors="backslashreplace").decode()
+        raise RegionError(message) from error
 
 
 def in_child(symbol: str, call: Call, time_limit: float) -> Any:
@@ -72,6 +76,7 @@ def in_child(symbol: str, call: Call, time_limit: float) -> Any:
 
 def _answer(sender: Any, symbol: str, call: Call) -> None:
     faulthandler.disable()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # for the parent, which ends this process
     for fault in FAULTS:  # a crash ends the process, without the stack that TVM's handler prints
         signal.signal(signal.Signals[fault], signal.SIG_DFL)
     try:

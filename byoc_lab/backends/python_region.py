@@ -14,6 +14,7 @@ from byoc_lab.backends.module_region import ModuleRegion
 from byoc_lab.backends.system_compiler import C, c_library
 from byoc_lab.errors import ArgumentError, RegionError
 from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.ndarray import refuse_masked
 from byoc_lab.relay.ir.types import TensorType
 
 Kernel = Callable[..., Any]
@@ -87,23 +88,25 @@ class BoundPythonRegion(ModuleRegion):
         super().__init__(
             function, symbol, c_library(symbol, [C(FORWARD.format(symbol=symbol, name=name))])
         )
-        tvm_ffi.register_error("RegionError", RegionError)
+        for passed_on in (RegionError, KeyboardInterrupt):
+            tvm_ffi.register_error(passed_on.__name__, passed_on)
         tvm_ffi.register_global_func(name, self._forwarded, override=True)
 
     def _forwarded(self, *tensors: Any) -> None:
         """Called by TVM with the inputs and then the outputs, as tensors."""
         arrays = [np.from_dlpack(tensor) for tensor in tensors]
         inputs, outputs = arrays[: len(self._inputs)], arrays[len(self._inputs) :]
-        computed = self._computed(inputs)
+        call = partial(self._computed, inputs)
+        if self.kernel.isolated:
+            computed = in_child(self.symbol, call, self.kernel.time_limit)
+        else:
+            computed = in_this_process(self.symbol, call)
         for output, value in zip(outputs, computed, strict=True):
             output[...] = value
 
     def _computed(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        call = partial(self.kernel.fn, *inputs)
-        if self.kernel.isolated:
-            result = in_child(self.symbol, call, self.kernel.time_limit)
-        else:
-            result = in_this_process(self.symbol, call)
+        """What the function returns, verified; so that no other object leaves its process."""
+        result = self.kernel.fn(*inputs)
         fields = list(result) if isinstance(result, (tuple, list)) else [result]
         if len(fields) != len(self._outputs):
             raise RegionError(
@@ -114,7 +117,8 @@ class BoundPythonRegion(ModuleRegion):
         return [self._field(n, value, ty) for n, (value, ty) in enumerate(typed)]
 
     def _field(self, n: int, value: Any, ty: TensorType) -> np.ndarray:
-        array = np.asarray(value)
+        refuse_masked(f"region @{self.symbol}: result {n} of its function", value)
+        array = np.array(value, copy=None, subok=False)
         if array.shape != tuple(ty.concrete_shape) or str(array.dtype) != ty.dtype:
             raise RegionError(
                 f"region @{self.symbol}: result {n} of its function has shape "

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from pathlib import Path
 
 from byoc_lab.commands.shared import (
     INPUT,
@@ -14,6 +12,7 @@ from byoc_lab.commands.shared import (
     STANDARD_INPUT,
     read_module,
     read_once,
+    read_text,
     read_trace,
 )
 from byoc_lab.relay.ir.unparsed import UnparsedModule
@@ -41,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     recorded = read_trace(options.log)
     mod = read_module(options.module) if options.module else None
     if recorded is None:
-        found = decode(_text(options.log), mod)
+        found = decode(read_text(options.log), mod)
     elif recorded.error is None:
         print(f"{options.log} ended without an error")
         return NO
@@ -53,9 +52,3 @@ def run(options: argparse.Namespace) -> int:
     else:
         print(found)
     return OK if found else NO
-
-
-def _text(name: str) -> str:
-    if name == STANDARD_INPUT:
-        return sys.stdin.read()
-    return Path(name).read_text(encoding="utf-8", errors="replace")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from byoc_lab.errors import ArgumentError, InputError
 from byoc_lab.relay import IRModule, parse
+from byoc_lab.relay.text.parser import MAX_CHARACTERS
 
 if TYPE_CHECKING:
     from byoc_lab.lab.tracing import Trace
@@ -19,10 +20,12 @@ OK, NO, USAGE = 0, 1, 2
 
 STANDARD_INPUT = "-"
 INPUT = (
-    "a network: an ONNX file (.onnx), a program that torch.export saved (.pt2) or Relay text "
-    "(.relay, .txt); a saved trace, or a recording that tvm_recorder.py made in a real TVM, for "
-    "the module that it began with; or - for Relay text from standard input"
+    "a network: an ONNX file (.onnx), a program that torch.export saved (.pt2, which runs code "
+    "when it is opened) or Relay text (.relay, .txt); a saved trace, or a recording that "
+    "tvm_recorder.py made in a real TVM, for the module that it began with; or - for Relay text "
+    "from standard input"
 )
+MAX_UNPACKED = 1 << 32  # bytes of packed arrays, once they are unpacked
 INPUTS = "an array for each parameter, by its name, as numpy.savez writes them"
 
 
@@ -31,13 +34,22 @@ def read_module(name: str) -> IRModule:
 
     Raises ParseError, ImporterError, TraceFileError and OSError."""
     if name == STANDARD_INPUT:
-        return parse(sys.stdin.read(), "<stdin>")
+        return parse(read_text(name), "<stdin>")
     saved = read_trace(name)
     if saved is not None:
         return saved.initial
     from byoc_lab.importers import load
 
     return load(Path(name))[0]
+
+
+def read_text(name: str) -> str:
+    """The text of a file, or of standard input for "-"; of one without end as much as a text may
+    have. Raises OSError."""
+    if name == STANDARD_INPUT:
+        return sys.stdin.read(MAX_CHARACTERS + 1)
+    with Path(name).open(encoding="utf-8", errors="replace") as file:
+        return file.read(MAX_CHARACTERS + 1)
 
 
 def read_trace(name: str) -> Trace | None:
@@ -66,12 +78,23 @@ def read_once(*names: str) -> None:
 
 
 def read_arrays(path: Path) -> Mapping[str, Any]:
-    """The arrays of an .npz file. Raises InputError for a file that is none, and OSError."""
+    """The arrays of an .npz file. Raises InputError for a file that is none or that unpacks to more
+    than MAX_UNPACKED, and OSError."""
     import numpy as np
 
+    path.open("rb").close()  # an OSError of what follows comes from the contents
     try:
+        with zipfile.ZipFile(path) as packed:
+            sizes = [i.file_size for i in packed.infolist() if i.compress_type != 0]
+        if sum(sizes) > MAX_UNPACKED:
+            raise InputError(
+                f"{path} has {sum(sizes):,} bytes when it is unpacked, more than {MAX_UNPACKED:,}; "
+                f"numpy.savez writes files that are not packed"
+            )
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (ValueError, TypeError, AttributeError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        message = f"{path} is no file of arrays by name, as numpy.savez writes it"
+    except InputError:
+        raise
+    except Exception as error:  # zipfile, zlib and NumPy raise a dozen classes for damaged files
+        message = f"{path} is no file of arrays by name, as numpy.savez writes it: {error!s:.200}"
         raise InputError(message) from error

@@ -18,6 +18,7 @@ from byoc_lab.errors import (
     UnreadableFileError,
     nearest,
 )
+from byoc_lab.files import path_of
 from byoc_lab.relay.ir.module import IRModule
 
 Params = dict[str, np.ndarray]
@@ -79,11 +80,14 @@ def importers() -> tuple[Importer, ...]:
 def load(path: str | PathLike[str]) -> tuple[IRModule, Params]:
     """The module that a file holds, and its parameters, read by the importer of its suffix.
 
-    Raises ImporterError when no importer reads such files or the importer's result is malformed,
-    UnreadableFileError when the file cannot be opened, and whatever the importer raises for its
-    contents (ParseError for Relay text).
+    ONNX and Relay text are data. A .pt2 file is a program: PyTorch runs code of it when it is
+    opened, so open none of people whom you do not trust.
+
+    Raises ArgumentError for what is no path, ImporterError when no importer reads such files or the
+    importer's result is malformed, UnreadableFileError when the file cannot be opened, and whatever
+    the importer raises for its contents (ParseError for Relay text).
     """
-    path = Path(path)
+    path = path_of(path)
     importer = _reader_of(path.suffix.lower())
     try:
         path.stat()

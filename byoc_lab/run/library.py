@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import BuildError, InputError
+from byoc_lab.files import path_of
 from byoc_lab.relay.ir.ndarray import refuse_masked
 from byoc_lab.run.backends import load_runtimes
 from byoc_lab.run.deep import needs_depth, register_deeper, run_deep
@@ -105,4 +106,4 @@ def load_library(path: str | Path) -> LoadedLibrary:
     Raises BuildError for a file that is none or is damaged (nothing of it has been loaded then),
     MissingDependencyError without apache-tvm.
     """
-    return LoadedLibrary(Path(path))
+    return LoadedLibrary(path_of(path))

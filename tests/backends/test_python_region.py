@@ -15,6 +15,7 @@ from byoc_lab.backends import PythonRegion
 from byoc_lab.errors import ArgumentError, BuildError, RegionError
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.typing.infer import infer_module
+from tests.fuzz.attacks.regions import RESULTS
 
 NAME = "toy_python"
 VALUES = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
@@ -106,3 +107,31 @@ def test_such_an_executable_cannot_be_exported(tmp_path: Any) -> None:
     backends.register(NAME)
     with pytest.raises(BuildError, match="cannot be exported"):
         exe.export_library(tmp_path / "x.so")
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+@pytest.mark.parametrize("name", ["an error that is no text", "exit", "an error without message"])
+def test_whatever_is_raised_is_an_error(run: Run, name: str, isolated: bool) -> None:
+    """Also half of a surrogate pair in its message, at which TVM ends the process."""
+    with pytest.raises(RegionError, match=r"its function failed at .*regions\.py:\d+: "):
+        run(RESULTS[name], isolated=isolated)
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+@pytest.mark.parametrize("name", ["an array that raises", "a list that raises"])
+def test_results_are_converted_where_the_function_runs(run: Run, name: str, isolated: bool) -> None:
+    with pytest.raises(RegionError, match=r"region @.*: its function failed at "):
+        run(RESULTS[name], isolated=isolated)
+
+
+def test_masked_results_are_refused(run: Run) -> None:
+    with pytest.raises(RegionError, match="expected an array without a mask"):
+        run(RESULTS["masked"])
+
+
+def test_ctrl_c_in_a_region_is_no_error_of_the_region(run: Run) -> None:
+    def interrupted(x: np.ndarray) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(interrupted)

@@ -11,6 +11,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from .attacks import ATTACKS
@@ -29,6 +30,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="how long to go on")
     parser.add_argument("--seed", type=int, help="only this input, made smaller")
     parser.add_argument("--first", type=int, help="the seed to begin with; default: the clock")
+    parser.add_argument("--jobs", type=int, default=1, help="how many kinds at a time")
     parser.add_argument("--keep-going", action="store_true", help="after a failure, too")
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -38,10 +40,10 @@ def main() -> int:
     if given.worker is not None:
         return _work(given.kind, first, given.seconds, given.keep_going, given.worker)
     kinds = [given.kind] if given.kind else sorted(ATTACKS)
-    good = True
-    for kind in kinds:
-        good &= _guarded(kind, first, given.seconds / len(kinds), given.keep_going)
-    return 0 if good else 1
+    seconds = given.seconds / len(kinds)
+    with ThreadPoolExecutor(given.jobs) as jobs:
+        good = jobs.map(lambda kind: _guarded(kind, first, seconds, given.keep_going), kinds)
+        return 0 if all(list(good)) else 1
 
 
 def _guarded(kind: str, first: int, seconds: float, keep_going: bool) -> bool:

@@ -64,7 +64,7 @@ def compile_region(function: Function, symbol: str) -> native.DnnlRegion:
     made = region_graph(function, symbol)
     try:
         return native.DnnlRegion(made.graph, made.constants)
-    except (ValueError, TypeError, RuntimeError) as error:
+    except (ValueError, TypeError, RuntimeError, MemoryError) as error:
         raise BuildError(
             f"DNNL refuses region @{symbol}: {error}. Annotate that operator for another compiler "
             f"or leave it to the host"

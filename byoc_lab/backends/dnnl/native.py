@@ -19,7 +19,7 @@ import numpy as np
 
 from byoc_lab.backends.dnnl.graph import DnnlGraph
 from byoc_lab.backends.dnnl.kernel_table import CompiledKernel, CompiledKernels
-from byoc_lab.errors import NativeExtensionError
+from byoc_lab.errors import ArgumentError, InputError, NativeExtensionError
 from byoc_lab.relay.ir.ndarray import numpy_dtype as numpy_dtype
 from byoc_lab.relay.ir.ndarray import refuse_masked
 from byoc_lab.run.threads import limit_threads
@@ -107,7 +107,7 @@ def set_layouts(rule: str) -> None:
     when it is created (a region of little work is not: it gets "blocked").
     `DnnlRegion.stats()` tells the choice and the times. Results agree within rounding, not bit
     by bit, and timing may decide differently another time: name one of the two where runs have to
-    repeat exactly. Raises ValueError.
+    repeat exactly. Raises InputError.
     """
     function("set_layouts")(rule)
 
@@ -201,7 +201,7 @@ def _check_dtype(where: str, name: str, value: Any, dtype: str | None) -> None:
     wanted = (dtype,) if dtype else DTYPES
     if dtype_name(value) not in wanted:
         expected = ", ".join(wanted)
-        raise TypeError(f"{where}: {name}: expected dtype {expected}, found {value.dtype}")
+        raise ArgumentError(f"{where}: {name}: expected dtype {expected}, found {value.dtype}")
 
 
 def _bits(array: np.ndarray) -> np.ndarray:
@@ -212,13 +212,13 @@ def _bits(array: np.ndarray) -> np.ndarray:
 def as_output(where: str, name: str, value: Any, dtype: str | None = "float32") -> Any:
     """What the extension can write to: as `as_input`, but nothing is copied.
 
-    Raises ValueError when `value` is read-only or not row-major, InputError for a masked array.
+    Raises InputError when `value` is read-only, not row-major or masked.
     """
     refuse_masked(f"{where}: {name}", value)
     if isinstance(value, np.ndarray):
         _check_dtype(where, name, value, dtype)
         if not _passes_through(value):
-            raise ValueError(
+            raise InputError(
                 f"{where}: {name}: expected a writable row-major array, found "
                 f"{'a read-only one' if not value.flags.writeable else f'strides {value.strides}'}"
             )
@@ -242,14 +242,14 @@ def _from_dlpack(where: str, name: str, value: Any) -> Any:
     import tvm_ffi
 
     if not hasattr(value, "__dlpack__"):
-        raise TypeError(
+        raise ArgumentError(
             f"{where}: {name}: expected a NumPy array or a tensor with DLPack, "
             f"found {type(value).__name__}"
         )
     try:
         return tvm_ffi.from_dlpack(value)
     except (BufferError, RuntimeError, ValueError) as error:
-        raise TypeError(
+        raise ArgumentError(
             f"{where}: {name}: this {type(value).__name__} does not give its memory: {error}"
         ) from error
 
@@ -259,7 +259,7 @@ def _constant(name: str, where: str, value: Any, stated: dict[str, Any]) -> Any:
     given = described(where, name, value, stated.get("dtype"))
     shape = [int(size) for size in given.shape]
     if shape != stated.get("shape", shape):
-        raise ValueError(
+        raise InputError(
             f"{where}: constant '{stated['name']}': expected shape {tuple(stated['shape'])}, found "
             f"{tuple(shape)}"
         )
@@ -279,7 +279,7 @@ class DnnlRegion:
     call and kept for later ones, the eight last used at a time. Weights given as inputs keep their
     shapes.
 
-    Raises ValueError or TypeError naming the op and the tensor when the graph or a constant is
+    Raises InputError or ArgumentError naming the op and the tensor when the graph or a constant is
     malformed, NativeExtensionError when the extension is not built.
     """
 
@@ -299,7 +299,7 @@ class DnnlRegion:
             self.module = create(json.dumps(graph), held)
         """The tvm_ffi.Module; it can be imported into another one, saved and exported."""
         if len(held) < len(graph["constants"]):
-            raise ValueError(
+            raise InputError(
                 f"{where}: expected {len(graph['constants'])} constants, found {len(held)}"
             )
         self.graph = DnnlGraph(graph)
@@ -316,7 +316,7 @@ class DnnlRegion:
     def __call__(self, *inputs: Any) -> list[np.ndarray]:
         """Run on an array or DLPack tensor of its dtype for each input; returns new arrays."""
         if len(inputs) != len(self._inputs):
-            raise TypeError(
+            raise ArgumentError(
                 f"{self._where}: expected {len(self._inputs)} inputs "
                 f"({', '.join(self._inputs)}), found {len(inputs)}"
             )

@@ -9,6 +9,7 @@ from typing import Any
 
 from byoc_lab.compat.op.operators import register_op_attr
 from byoc_lab.compat.toplevel import get_global_func
+from byoc_lab.errors import ArgumentError
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Expr, Function
 from byoc_lab.relay.ir.module import IRModule
@@ -52,10 +53,10 @@ class EnvFunc:
 def save_json(node: Any) -> str:
     """A module, expression, type, Span or attributes as the JSON that TVM 0.16 writes and reads.
 
-    Raises AttributeValueError for an attribute that has no form there.
+    Raises AttributeValueError for an attribute that has no form there, ArgumentError for others.
     """
     if not isinstance(node, (IRModule, Expr, Type, Span, Attrs)):
-        raise TypeError(
+        raise ArgumentError(
             f"save_json takes a module, an expression, a type, a Span or attributes, found {node!r}"
         )
     return write_node_json(node)

@@ -27,13 +27,12 @@ class LastMentions(Places):
         super().__init__(tokens)
         self.source = SourceName(tokens.source.name)
         self.texts = tokens.texts
-        self.columns = list(_columns(tokens))
 
     def span(self, first: int, end: int) -> Span:
         while self.texts[first] == "-" and first + 1 < end:
             first += 1  # the sign of a number is part of it
-        line, *columns = self.columns[first]
-        end_line, *last = self.columns[end - 1]
+        line, *columns = _columns(self.tokens, first)
+        end_line, *last = _columns(self.tokens, end - 1)
         columns += last
         return Span(self.source, line, end_line, min(columns), max(columns))
 
@@ -60,22 +59,17 @@ class LastMentions(Places):
             set_field(node, "span", self.span(first, end))
 
 
-def _columns(tokens: Tokens) -> list[tuple[int, int, int]]:
-    """Line, first column and end of every token."""
-    found = []
-    for text, start in zip(tokens.texts, tokens.starts, strict=True):
-        line, column = tokens.source.place(start)
-        kind, behind = text[:1], column + len(text)
-        if text.startswith("meta["):
-            found.append((line, column + 5, behind))
-        elif not text:
-            found.append((line, column, column + 1))
-        elif kind.isdecimal() or text.startswith("inff"):
-            found.append((line, behind, behind + 1))
-        elif kind == "@" or (kind == "%" and not text[1:2].isdecimal() and "." not in text):
-            found.append((line, column, column + 1))
-        else:
-            # A projection ends with a number, which stands behind itself.
-            ends_behind = kind in (".", "%") and "." in text
-            found.append((line, column, behind + ends_behind))
-    return found
+def _columns(tokens: Tokens, number: int) -> tuple[int, int, int]:
+    """Line, first column and end of a token."""
+    text = tokens.texts[number]
+    line, column = tokens.source.place(tokens.starts[number])
+    kind, behind = text[:1], column + len(text)
+    if text.startswith("meta["):
+        return line, column + 5, behind
+    if kind.isdecimal() or text.startswith("inff"):
+        return line, behind, behind + 1
+    if not text or kind == "@" or (kind == "%" and not text[1:2].isdecimal() and "." not in text):
+        return line, column, column + 1
+    # A projection ends with a number, which stands behind itself.
+    ends_behind = kind in (".", "%") and "." in text
+    return line, column, behind + ends_behind

@@ -10,6 +10,7 @@ import numpy as np
 
 from byoc_lab.errors import (
     ArgumentError,
+    ByocLabError,
     ImporterError,
     MissingDependencyError,
     UnsupportedOperatorError,
@@ -71,17 +72,19 @@ def from_pytorch(
 
 
 def load_pt2(path: Path) -> tuple[IRModule, Params]:
-    """The module of a file that `torch.export.save` wrote; its weights are constants."""
+    """The module of a file that `torch.export.save` wrote; its weights are constants.
+
+    PyTorch unpickles and evaluates what such a file holds: opening one runs its code.
+    """
     torch = _torch()
     try:
-        program = torch.export.load(str(path))
-    except OSError:
+        return from_pytorch(torch.export.load(str(path)))
+    except (ByocLabError, OSError):
         raise
-    except Exception as error:
+    except Exception as error:  # of many classes; what is damaged may be found late
         raise ImporterError(
             f"{str(path)!r} is no program that torch.export.save wrote: {error!s:.300}"
         ) from error
-    return from_pytorch(program)
 
 
 def _torch() -> Any:

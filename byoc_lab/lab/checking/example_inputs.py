@@ -37,7 +37,13 @@ def _value(name: str, ty: Type, kind: str, random: np.random.Generator) -> Any:
         return tuple(_value(name, f, kind, random) for f in ty.fields)
     if not isinstance(ty, TensorType) or not ty.is_static:
         raise InputError(f"give a value for input %{name}: none is made for {ty}")
-    shape, dtype = ty.concrete_shape, numpy_dtype(ty.dtype)
+    try:
+        return _drawn(ty.concrete_shape, numpy_dtype(ty.dtype), kind, random)
+    except (MemoryError, ValueError, TypeError) as error:  # NumPy says all three of large shapes
+        raise InputError(f"give a value for input %{name} of {ty}: {error}") from error
+
+
+def _drawn(shape: tuple[int, ...], dtype: Any, kind: str, random: np.random.Generator) -> Any:
     if dtype.kind == "b":
         return random.integers(0, 2, shape).astype(dtype)
     if dtype.kind in "iu":

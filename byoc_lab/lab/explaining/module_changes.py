@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from byoc_lab.errors import InputError
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.ir.attrs import REQUIRED, Attrs
-from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, Var
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, Var, const
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order, rebuild
@@ -153,13 +154,17 @@ def weights(mod: IRModule) -> tuple[str, ...]:
 
 
 def bound(mod: IRModule, names: Sequence[str], value: int) -> Edited | None:
-    """With parameters of @main bound to tensors full of one value; None if one has no such name, or
-    no fixed shape."""
+    """With parameters of @main bound to tensors full of one value; None if one has no such name, no
+    fixed shape, or a dtype without values."""
     values = {}
     for p in _parameters(mod):
         ty = p.checked_type
         if p.name_hint in names and isinstance(ty, TensorType) and ty.is_static:
-            values[p.name_hint] = np.full(ty.concrete_shape, value, ty.dtype)
+            try:
+                number = const(value, ty.dtype).data.view()
+            except InputError:
+                return None
+            values[p.name_hint] = np.broadcast_to(number, ty.concrete_shape)  # takes no memory
     if set(values) != set(names) or not names:
         return None
     out = mod.copy()

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -15,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from byoc_lab import errors
-from byoc_lab.errors import ArgumentError, ByocLabError, RecordedError, TraceFileError
+from byoc_lab.errors import ByocLabError, RecordedError, TraceFileError
+from byoc_lab.files import path_of
 from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.recording import RecordedStage, is_recording, read_recording
 from byoc_lab.lab.tracing.saving import ARRAYS, FORMAT, NODES, TRACE, VERSION, Json
@@ -27,6 +27,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import NDArray, numpy_dtype
 from byoc_lab.relay.ir.node import set_field
 from byoc_lab.relay.ir.unparsed import UnparsedModule
+from byoc_lab.relay.text.json.decoding import whole_json
 from byoc_lab.relay.text.json.reader import read_nodes
 
 # What reading a damaged file may raise.
@@ -53,14 +54,12 @@ def load_trace(path: str | Path, *, max_bytes: int = MAX_TEXT) -> Trace:
     Raises ArgumentError for what is no path; TraceFileError for a file of another format or
     version, a damaged one, a too large one, and one that cannot be opened.
     """
-    if not isinstance(path, (str, Path)):
-        raise ArgumentError(f"load_trace takes the path of a file, found {type(path).__name__}")
-    path = Path(path)
+    path = path_of(path)
     try:
         if is_recording(path):
             return read_recording(path)
         with zipfile.ZipFile(path) as archive:
-            data = json.loads(_member(archive, TRACE, max_bytes))
+            data = whole_json(_member(archive, TRACE, max_bytes).decode())
             _check_version(data, path)
             arrays = _arrays(data["arrays"], _member(archive, ARRAYS, max_bytes))
             objects = read_nodes(_member(archive, NODES, max_bytes).decode(), arrays)
@@ -200,11 +199,14 @@ class _Reader:
 
     def event(self, data: Json) -> Event:
         sources, found = data["sources"], data["round"]
+        before, after = self.optional(data["before"]), self.optional(data["after"])
+        if found is not None and (before is None or after is None):
+            raise ValueError("a rewrite of a round lacks one of its nodes")
         return Event(
             rule=str(data["rule"]),
             reason=str(data["reason"]),
-            before=self.optional(data["before"]),
-            after=self.optional(data["after"]),
+            before=before,
+            after=after,
             function=str(data["function"]),
             round=None if found is None else _item(self.rounds, found),
             sources=None if sources is None else tuple(map(self.node, sources)),

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from byoc_lab.errors import UnknownNodeError
-from byoc_lab.lab.tracing.replay import Replaced, nodes_made
+from byoc_lab.lab.tracing.replay import Replaced, contradiction, nodes_made
 from byoc_lab.passes.framework.hook import Event, Round
 from byoc_lab.relay.ir.adt import Constructor
 from byoc_lab.relay.ir.expr import (
@@ -178,7 +178,10 @@ class _Tracker:
     def _change_functions(self, event: Event) -> None:
         name = event.function
         if isinstance(event.before, GlobalVar):
-            self.roots[name] = self.roots.pop(event.before.name_hint)
+            before = event.before.name_hint
+            if before not in self.roots:
+                raise contradiction(f"@{before} is renamed and does not exist")
+            self.roots[name] = self.roots.pop(before)
         elif event.after is None:
             self.roots.pop(name, None)
         else:

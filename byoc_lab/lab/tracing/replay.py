@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from byoc_lab.errors import TraceFileError
 from byoc_lab.passes.framework.hook import Event, Round
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, TupleGetItem
 from byoc_lab.relay.ir.module import IRModule
@@ -37,8 +38,7 @@ def _apply_rounds(
 ) -> None:
     for function, found in current.items():
         root = nodes_made(found, replaced[found])[found.root]
-        assert isinstance(root, Function)
-        mod.put_unchecked(function, root)
+        mod.put_unchecked(function, _function(root, function))
     current.clear()
 
 
@@ -78,10 +78,23 @@ def _same_node(a: Expr, b: Expr) -> bool:
 
 def _change_functions(mod: IRModule, event: Event) -> None:
     if isinstance(event.before, GlobalVar):
-        assert isinstance(event.after, GlobalVar)
+        if not isinstance(event.after, GlobalVar) or event.before.name_hint not in mod:
+            raise contradiction(f"@{event.before.name_hint} is renamed to {event.after!r:.80}")
         mod.rename_unchecked(event.before, event.after)
     elif event.after is None:
         del mod[event.function]
     else:
-        assert isinstance(event.after, Function)
-        mod.put_unchecked(event.function, event.after)
+        mod.put_unchecked(event.function, _function(event.after, event.function))
+
+
+def _function(found: Expr, name: str) -> Function:
+    if not isinstance(found, Function):
+        raise contradiction(f"@{name} becomes a {type(found).__name__}")
+    return found
+
+
+def contradiction(what: str) -> TraceFileError:
+    """The error of rewrites that cannot be, as those of a damaged file."""
+    return TraceFileError(
+        f"the rewrites of this trace contradict one another: {what}; it is damaged"
+    )

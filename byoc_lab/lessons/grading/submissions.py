@@ -84,7 +84,7 @@ def submissions_in(folder: Path) -> list[Submission]:
             ]
             files = {str(p.relative_to(path)): _text(p) for p in inside}
             found.append(Submission(path.name, files))
-        elif path.suffix == ".ipynb":
+        elif path.suffix == ".ipynb" and path.is_file():
             found.append(Submission(path.stem, {path.name: _text(path)}))
     return found
 
@@ -271,7 +271,7 @@ def _grade(
     except GuardedError as error:
         message = f"your answer cannot be judged: {error}"
         return Grade(name, 0, "not judged", "not-judged", (message,), tuple(told))
-    except (ValueError, TypeError, AttributeError, KeyError) as error:
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         message = f"what your notebook gave is no reply: {type(error).__name__}"
         return Grade(name, 0, "crashed", "no-reply", (message,), (*told, str(error)[:200]))
     points = notebooks.POINTS if verdict["passed"] else 0

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from byoc_lab.errors import PassError
+from byoc_lab.errors import ArgumentError, InputError, PassError
 from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.instrument import PassInfo
 from byoc_lab.passes.framework.passes import FunctionPass, ModulePass, Pass
@@ -82,13 +82,13 @@ def _decorator(kind: type[_UserPass], word: str) -> Callable[..., Any]:
         traceable: bool = False,
     ) -> Any:
         if opt_level is None:
-            raise ValueError(f"Please provide opt_level for the {word} pass.")
+            raise InputError(f"Please provide opt_level for the {word} pass.")
         if not isinstance(required, (list, tuple, type(None))):
-            raise TypeError(f"required must be a list or tuple of names, found {required!r}")
+            raise ArgumentError(f"required must be a list or tuple of names, found {required!r}")
 
         def make(f: Any) -> Any:
             if not callable(f):
-                raise TypeError(f"pass_func must be a function or a class, found {f!r}")
+                raise ArgumentError(f"pass_func must be a function or a class, found {f!r}")
             info = PassInfo(opt_level, name or f.__name__, tuple(required or ()), traceable)
             if isinstance(f, type):
                 return _of_class(f, kind, f"transform_{word}", info)
@@ -102,7 +102,7 @@ def _decorator(kind: type[_UserPass], word: str) -> Callable[..., Any]:
     replacement of its first argument; or a class with such a method, named `transform_{word}`.
     name: by default that of the function or class. required: names of passes that a Sequential
     runs before it.
-    Raises ValueError without an opt_level.
+    Raises InputError without an opt_level.
     """
     decorator.__name__ = decorator.__qualname__ = f"{word}_pass"
     return decorator

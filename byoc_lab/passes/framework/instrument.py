@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from byoc_lab.errors import ArgumentError
 from byoc_lab.relay.ir.module import IRModule
 
 
@@ -57,7 +58,7 @@ def pass_instrument(pi_cls: type | None = None) -> Any:
 
     def wrap(cls: Any) -> type:
         if not isinstance(cls, type):
-            raise TypeError(f"pi_cls must be a class, found {cls!r}")
+            raise ArgumentError(f"pi_cls must be a class, found {cls!r}")
         if issubclass(cls, PassInstrument):
             return cls
         made = type(cls.__name__, (cls, PassInstrument), {"__doc__": cls.__doc__})

@@ -39,7 +39,7 @@ class Pass:
                 f"and then called: {cls.__name__}(...)(mod)"
             )
         if cls.__init__ is object.__init__ and (args or options):
-            raise TypeError(f"{cls.__name__}() takes no arguments")
+            raise ArgumentError(f"{cls.__name__}() takes no arguments")
         return super().__new__(cls)
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from operator import is_ as _is
 from typing import Any
 
@@ -249,19 +250,31 @@ class _Mixer:
 
     def _type(self, expr: Expr) -> Type:
         """The type of a node; that of a new call is inferred from the types of its arguments."""
-        if expr.is_typed:
-            return expr.checked_type
-        if expr not in self.types:
-            alone = expr
-            if isinstance(expr, Function):
-                alone = expr.replace(ret_type=None)  # that of the function before
-            elif isinstance(expr, (Call, Tuple, TupleGetItem)):
-                kept = (Op, Function, GlobalVar)
-                alone = expr.with_parts(
-                    [p if isinstance(p, kept) else Var("part", self._type(p)) for p in expr.parts()]
-                )
-            self.types[expr] = infer_expr(alone, self.mod).checked_type
-        return self.types[expr]
+        waiting = [expr]
+        while waiting:
+            node = waiting[-1]
+            parts = node.parts() if isinstance(node, (Call, Tuple, TupleGetItem)) else ()
+            inner = [p for p in parts if not isinstance(p, (Op, Function, GlobalVar))]
+            untyped = [p for p in inner if not self._has_type(p)]
+            if self._has_type(node):
+                waiting.pop()
+            elif untyped:
+                waiting += untyped
+            else:
+                self.types[node] = self._inferred(node, inner)
+        return expr.checked_type if expr.is_typed else self.types[expr]
+
+    def _has_type(self, node: Expr) -> bool:
+        return node.is_typed or node in self.types
+
+    def _inferred(self, node: Expr, inner: Sequence[Expr]) -> Type:
+        """The type of a node, from those of its parts `inner`, which are known."""
+        if isinstance(node, Function):
+            node = node.replace(ret_type=None)  # that of the function before
+        elif inner:
+            known = {p: Var("part", p.checked_type if p.is_typed else self.types[p]) for p in inner}
+            node = node.with_parts([known.get(p, p) for p in node.parts()])
+        return infer_expr(node, self.mod).checked_type
 
 
 def _rebind(pre: Any, post: Any) -> Expr | None:

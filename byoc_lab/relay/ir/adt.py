@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from byoc_lab.errors import DuplicateNameError, WellFormedError
+from byoc_lab.errors import ArgumentError, DuplicateNameError, WellFormedError
 from byoc_lab.relay.ir.dataflow import Var
 from byoc_lab.relay.ir.node import Expr, TupleWrapper, describe
 from byoc_lab.relay.ir.span import Span
@@ -132,7 +132,7 @@ class Pattern:
         patterns = tuple(patterns)
         for p in patterns:
             if not isinstance(p, Pattern):
-                raise TypeError(f"a pattern contains patterns, found {p!r}")
+                raise ArgumentError(f"a pattern contains patterns, found {p!r}")
         depth = 1 + max((p._depth for p in patterns), default=0)
         if depth > MAX_DEPTH:  # patterns are compared and printed recursively
             raise WellFormedError(f"a pattern may nest {MAX_DEPTH} deep, found a deeper one")
@@ -181,7 +181,7 @@ class PatternVar(Pattern):
 
     def __init__(self, var: Var, span: Span | None = None):
         if not isinstance(var, Var):
-            raise TypeError(f"a pattern binds variables, found {var!r}")
+            raise ArgumentError(f"a pattern binds variables, found {var!r}")
         _set(self, "var", var)
         self._set_fields((), span, (var,))
 
@@ -202,7 +202,7 @@ class PatternConstructor(Pattern):
         span: Span | None = None,
     ):
         if not isinstance(constructor, Constructor):
-            raise TypeError(f"a pattern needs a constructor, found {constructor!r}")
+            raise ArgumentError(f"a pattern needs a constructor, found {constructor!r}")
         _set(self, "constructor", constructor)
         self._set_fields(patterns or (), span)
 
@@ -248,7 +248,9 @@ class Clause:
     def __init__(self, lhs: Pattern, rhs: Expr, span: Span | None = None):
         rhs = rhs.tuple_value if isinstance(rhs, TupleWrapper) else rhs
         if not isinstance(lhs, Pattern) or not isinstance(rhs, Expr):
-            raise TypeError(f"a clause has a pattern and an expression, found {lhs!r} => {rhs!r}")
+            raise ArgumentError(
+                f"a clause has a pattern and an expression, found {lhs!r} => {rhs!r}"
+            )
         _set(self, "lhs", lhs)
         _set(self, "rhs", rhs)
         _set(self, "span", span)
@@ -282,10 +284,10 @@ class Match(Expr):
         super().__init__(span)
         data = data.tuple_value if isinstance(data, TupleWrapper) else data
         if not isinstance(data, Expr):
-            raise TypeError(f"match takes an expression apart, found {data!r}")
+            raise ArgumentError(f"match takes an expression apart, found {data!r}")
         for c in clauses:
             if not isinstance(c, Clause):
-                raise TypeError(f"match contains clauses, found {c!r}")
+                raise ArgumentError(f"match contains clauses, found {c!r}")
         _set(self, "data", data)
         _set(self, "clauses", tuple(clauses))
         _set(self, "complete", bool(complete))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from byoc_lab.errors import ArgumentError
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.ir.node import Expr, TupleWrapper, set_field
@@ -53,7 +54,7 @@ class Var(Expr):
     ):
         super().__init__(span)
         if not isinstance(name_hint, str):
-            raise TypeError(f"a variable is named by a string, found {name_hint!r}")
+            raise ArgumentError(f"a variable is named by a string, found {name_hint!r}")
         set_field(self, "name_hint", str(name_hint))
         set_field(self, "vid", vid if vid is not None else VarId(name_hint))
         set_field(self, "type_annotation", type_annotation)
@@ -118,7 +119,7 @@ class Tuple(Expr):
         made = tuple(f.tuple_value if isinstance(f, TupleWrapper) else f for f in fields)
         for n, f in enumerate(made):
             if not isinstance(f, Expr):
-                raise TypeError(f"field {n} of a tuple must be an expression, found {f!r}")
+                raise ArgumentError(f"field {n} of a tuple must be an expression, found {f!r}")
         set_field(self, "fields", made)
 
     def parts(self) -> tuple[Expr, ...]:

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from byoc_lab.errors import ArgumentError, InputError
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.dataflow import Constant, GlobalVar, Tuple, Var, VarId
-from byoc_lab.relay.ir.ndarray import NDArray, refuse_masked
+from byoc_lab.relay.ir.ndarray import NDArray, numpy_dtype, refuse_masked
 from byoc_lab.relay.ir.node import (
     Argument,
     Call,
@@ -48,7 +49,7 @@ def var(
 ) -> Var:
     """A new variable, typed by a type or by shape and dtype; untyped when neither is given."""
     if type_annotation is not None and shape is not None:
-        raise ValueError("relay.var takes a type annotation or a shape, not both")
+        raise InputError("relay.var takes a type annotation or a shape, not both")
     if shape is not None:
         type_annotation = TensorType(shape, dtype)
     elif isinstance(type_annotation, str):
@@ -58,14 +59,21 @@ def var(
 
 def const(value: Any, dtype: str | TensorType | None = None, span: Span | None = None) -> Constant:
     """A constant. Without `dtype`, float64 becomes float32 and int64 int32, as in TVM; an NDArray
-    (`tvm.nd.array`) is not converted. `dtype` may also be a tensor type."""
+    (`tvm.nd.array`) is not converted. `dtype` may also be a tensor type.
+
+    Raises ArgumentError for what are no numbers; InputError for an unknown dtype, numbers that it
+    does not hold, and masked arrays.
+    """
     if isinstance(value, NDArray):
         return Constant(value, span)
     refuse_masked("relay.const", value)
     dtype = dtype.dtype if isinstance(dtype, TensorType) else dtype
-    data = np.array(value, dtype=dtype)
+    try:
+        data = np.array(value, numpy_dtype(dtype) if isinstance(dtype, str) else dtype)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise InputError(f"relay.const: {value!r:.80} is no {dtype or 'array'}: {error}") from error
     if data.dtype.kind in "OSU":
-        raise TypeError(f"relay.const takes numbers or arrays of them, found {value!r}")
+        raise ArgumentError(f"relay.const takes numbers or arrays of them, found {value!r}")
     if dtype is None:
         narrow = {"int64": "int32", "float64": "float32"}
         data = data.astype(narrow.get(data.dtype.name, data.dtype))
@@ -75,11 +83,11 @@ def const(value: Any, dtype: str | TensorType | None = None, span: Span | None =
 def bind(expr: Expr, binds: Mapping[Var, Expr]) -> Expr:
     """`expr` with variables replaced; replaced parameters of a Function are dropped from it.
 
-    Raises TypeError for keys that are not variables.
+    Raises ArgumentError for keys that are not variables.
     """
     for key in binds:
         if not isinstance(key, Var):
-            raise TypeError(
+            raise ArgumentError(
                 f"bind replaces variables, found {key!r}; relay.build_module.bind_params_by_name "
                 f"takes names"
             )

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from byoc_lab.errors import ArgumentError
 from byoc_lab.relay.ir.adt import Constructor, Match
 from byoc_lab.relay.ir.expr import (
     Call,
@@ -107,7 +108,9 @@ class ExprFunctor:
     def _dispatch(self, expr: Expr) -> Any:
         method = _METHODS.get(type(expr))
         if method is None:
-            raise TypeError(f"{type(self).__name__}.visit takes a Relay expression, found {expr!r}")
+            raise ArgumentError(
+                f"{type(self).__name__}.visit takes a Relay expression, found {expr!r}"
+            )
         return getattr(self, method)(expr)
 
     def _unhandled(self, expr: Any) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from byoc_lab import display
-from byoc_lab.errors import FreeVariableError, UnknownNameError
+from byoc_lab.errors import ArgumentError, FreeVariableError, UnknownNameError
 from byoc_lab.relay.ir import hooks
 from byoc_lab.relay.ir.adt import Constructor, TypeData
 from byoc_lab.relay.ir.attrs import Attrs, DictAttrs
@@ -148,12 +148,12 @@ class IRModule:
             self.type_definitions[func.header] = func
             return
         if isinstance(name, GlobalTypeVar):
-            raise TypeError(f"type {name} needs a definition (TypeData), found {func!r}")
+            raise ArgumentError(f"type {name} needs a definition (TypeData), found {func!r}")
         if isinstance(func, TupleWrapper):
             func = func.tuple_value
         if not isinstance(func, Function):
             if not isinstance(func, Expr):
-                raise TypeError(f"a module holds Relay functions, found {func!r} for {name!r}")
+                raise ArgumentError(f"a module holds Relay functions, found {func!r} for {name!r}")
             func = Function([], func)
         text = name if isinstance(name, str) else name.name_hint
         if closed:

@@ -6,16 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import InputError
+from byoc_lab.errors import ArgumentError, InputError
 
 
 def numpy_dtype(dtype: str) -> np.dtype:
-    """NumPy's dtype of a name; bfloat16 comes from the package ml_dtypes."""
+    """NumPy's dtype of a name; bfloat16 comes from the package ml_dtypes. Raises ArgumentError for
+    those that NumPy lacks."""
     if dtype == "bfloat16":
         import ml_dtypes  # NumPy lacks bfloat16
 
         return np.dtype(ml_dtypes.bfloat16)
-    return np.dtype(dtype)
+    try:
+        return np.dtype(dtype)
+    except TypeError as error:
+        raise ArgumentError(f"NumPy has no arrays of dtype {dtype!r:.100}") from error
 
 
 def refuse_masked(what: str, value: Any) -> None:

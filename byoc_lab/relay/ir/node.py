@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from byoc_lab.errors import DuplicateNameError, UnknownNameError, UntypedError
+from byoc_lab.errors import ArgumentError, DuplicateNameError, UnknownNameError, UntypedError
 from byoc_lab.relay.ir import hooks
 from byoc_lab.relay.ir.attrs import Attrs, attrs_type
 from byoc_lab.relay.ir.span import Span
@@ -173,7 +173,9 @@ def _operator(name: str, lhs: Expr, rhs: Any) -> Call:
     if isinstance(rhs, TupleWrapper):
         rhs = rhs.tuple_value
     if not isinstance(rhs, Expr):
-        raise TypeError(f"{name}: found {rhs!r}; make it an expression first: relay.const({rhs!r})")
+        raise ArgumentError(
+            f"{name}: found {rhs!r}; make it an expression first: relay.const({rhs!r})"
+        )
     return Call(Op.get(name), [lhs, rhs])
 
 
@@ -302,7 +304,7 @@ class Call(Expr):
         args = tuple(a.tuple_value if isinstance(a, TupleWrapper) else a for a in args)
         for n, a in enumerate(args):
             if not isinstance(a, Expr):
-                raise TypeError(
+                raise ArgumentError(
                     f"argument {n} of {op.summary()} must be an expression, found {a!r}"
                 )
         set_field(self, "op", op)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from byoc_lab import display
+from byoc_lab.errors import ArgumentError
 from byoc_lab.relay.ir.attrs import Attrs, DictAttrs
 from byoc_lab.relay.ir.dataflow import Var
 from byoc_lab.relay.ir.node import Expr, TupleWrapper, set_field
@@ -45,9 +46,9 @@ class Function(Expr):
             body = body.tuple_value
         for p in params:
             if not isinstance(p, Var):
-                raise TypeError(f"a function parameter must be a Var, found {p!r}")
+                raise ArgumentError(f"a function parameter must be a Var, found {p!r}")
         if not isinstance(body, Expr):
-            raise TypeError(f"a function body must be an expression, found {body!r}")
+            raise ArgumentError(f"a function body must be an expression, found {body!r}")
         set_field(self, "params", tuple(params))
         set_field(self, "body", body)
         set_field(self, "ret_type", ret_type)

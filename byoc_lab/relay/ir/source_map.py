@@ -5,15 +5,18 @@ Source: `tvm.ir.SourceMap`, `tvm.ir.Source` of TVM 0.16.
 
 from __future__ import annotations
 
+import re
+from array import array
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from typing import Any
 
 from byoc_lab.errors import ParseError
 from byoc_lab.relay.ir.span import SourceName, Span
 
+_BEFORE_LINE = re.compile(r"\A|\n")
 _set = object.__setattr__
 
 
@@ -25,10 +28,9 @@ class Source:
     name: str = "from_string"
 
     @cached_property
-    def starts(self) -> list[int]:
+    def starts(self) -> Sequence[int]:
         """Where each line starts."""
-        lengths = [len(line) + 1 for line in self.text.split("\n")]
-        return [0, *accumulate(lengths)][:-1]
+        return array("L", (found.end() for found in _BEFORE_LINE.finditer(self.text)))
 
     @property
     def source(self) -> str:
@@ -56,7 +58,7 @@ class Source:
     def error(self, reason: str, offset: int) -> ParseError:
         """A ParseError that shows the line at `offset`."""
         line, column = self.place(offset)
-        return ParseError(reason, self.name, line, column, printable(self.line(line)))
+        return ParseError(reason, self.name, line, column, self.line(line))
 
     def line(self, number: int) -> str:
         """The text of a line, counted from 1; "" for a number out of range."""
@@ -84,11 +86,6 @@ class TextSpan(Span):
         (line, column), (end_line, end_column) = map(self._text.place, (self._start, self._end))
         super().__init__(SourceName(self._text.name), line, end_line, column, end_column)
         return getattr(self, name)
-
-
-def printable(line: str) -> str:
-    """`line` with unprintable characters replaced one by one."""
-    return "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in line)
 
 
 class SourceMap:

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from byoc_lab.errors import InputError
+
 
 class SourceName(str):
     """What a text is called: a string that also has its own as `.name`, as in TVM."""
@@ -70,7 +72,7 @@ class Span:
 class SequentialSpan(Span):
     """The places of all the nodes that a pass made one of; as a single place, that of the first.
 
-    A sequence among `spans` is taken apart. Raises ValueError when there are none.
+    A sequence among `spans` is taken apart. Raises InputError when there are none.
     """
 
     __slots__ = ("spans",)
@@ -81,7 +83,7 @@ class SequentialSpan(Span):
         for span in spans:
             flat += span.spans if isinstance(span, SequentialSpan) else [span]
         if not flat:
-            raise ValueError("a sequence of spans needs at least one")
+            raise InputError("a sequence of spans needs at least one")
         first = flat[0]
         super().__init__(
             first.source_name, first.line, first.end_line, first.column, first.end_column

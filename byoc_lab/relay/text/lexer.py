@@ -19,6 +19,8 @@ MAX_TOKENS = 3_300_000
 """Of a text: about 150,000 operators. Reading takes at most 20 bytes for each character, and what
 its nodes and their types take beside them: less than 600 bytes for each token of the densest texts
 (`1-1-1-...`). With this limit no text needs more than 2 GB, 20 times the longest that is read."""
+MAX_KNOWN = 40_000
+"""Tokens that are looked up, so that equal ones are one string: a dictionary of a megabyte."""
 _numbers = count()
 
 
@@ -97,11 +99,13 @@ def tokenize(source: Source, start: int = 0, end: int | None = None) -> Tokens:
     found = _MASTER.finditer(text, start, mark.end() if mark else end)
     texts: list[str] = []
     starts = array("I")  # at most MAX_CHARACTERS of the parser: four bytes
-    known: dict[str, str] = {}  # equal tokens are one string: a text has few different ones
+    known: dict[str, str] = {}  # most texts have few different tokens
     while batch := list(islice(found, _BATCH)):
         tokens = [match for match in batch if match[_TOKEN]]
         starts.extend([match.start(_TOKEN) for match in tokens])
         words = [match[_TOKEN] for match in tokens]
+        if len(known) > MAX_KNOWN:
+            known.clear()
         texts += map(known.setdefault, words, words)
         if texts and texts[-1].startswith("/*"):
             texts.pop()

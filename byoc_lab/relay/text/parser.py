@@ -43,6 +43,7 @@ from byoc_lab.errors import (
     TypeInferenceError,
     UnknownNameError,
 )
+from byoc_lab.files import path_of
 from byoc_lab.relay.ir.diagnosis import diagnosed
 from byoc_lab.relay.ir.expr import Expr, Function
 from byoc_lab.relay.ir.module import IRModule
@@ -107,8 +108,9 @@ def parse_file(
     infer: bool = True,
     compiler: str | None = None,
 ) -> IRModule:
-    """`parse` of a file. Raises ParseError also for a file that is not UTF-8."""
-    data = Path(path).read_bytes()
+    """`parse` of a file. Raises ParseError also for a file that is not UTF-8, and OSError."""
+    with path_of(path).open("rb") as file:
+        data = file.read(MAX_CHARACTERS + 1)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -187,10 +189,10 @@ def _diagnosed(source: Source) -> AbstractContextManager[None]:
 def _source(text: str, name: str) -> Source:
     if not isinstance(text, str):
         raise ParseError(f"expected text, found {type(text).__name__}", name, 1, 1)
-    if len(text) >= MAX_CHARACTERS:
+    if len(text) > MAX_CHARACTERS:
         raise ParseError(
-            f"the text has {len(text):,} characters; the limit is {MAX_CHARACTERS:,}. Make "
-            f"parameters of large constants and keep them apart, with relay.save_param_dict",
+            f"the text has more than {MAX_CHARACTERS:,} characters, the limit. Make parameters of "
+            f"large constants and keep their values apart, with numpy.savez",
             name,
             1,
             1,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from byoc_lab.errors import ByocLabError, TypeInferenceError
+from byoc_lab.errors import ArgumentError, ByocLabError, TypeInferenceError
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Call, Expr, GlobalVar, Op, describe
 from byoc_lab.relay.ir.types import FuncType, IncompleteType, TensorType, Type, replace
@@ -139,7 +139,7 @@ class CallRules:
     ) -> Sequence[Type | None]:
         try:
             found = definition.relation(attrs, *known)
-        except TypeInferenceError as error:
+        except (TypeInferenceError, ArgumentError) as error:
             fail(call, str(error), error)
         except ByocLabError:
             raise

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import json
+import logging
 import random as _random
 import tempfile
+import warnings
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
@@ -14,6 +18,7 @@ import numpy as np
 
 import byoc_lab
 from byoc_lab import importers, relay
+from byoc_lab.commands.shared import read_arrays
 from byoc_lab.compat.ir.ir import load_json, save_json
 from byoc_lab.compat.runtime.params import load_param_dict, save_param_dict
 from tests.fuzz.examine import Steps, limited
@@ -25,6 +30,9 @@ def @main(%x: Tensor[(1, 2), float32]) {
   %y
 }
 """
+
+
+TEXT_ALONE = "def @main(%x: Tensor[(1, 2), float32]) { exp(%x) }"
 
 
 def make(random: _random.Random) -> bytes:
@@ -39,6 +47,7 @@ def make(random: _random.Random) -> bytes:
 def examine(data: bytes) -> int:
     kind, _, content = data.partition(b"\n")
     steps = Steps()
+    logging.getLogger("torch").setLevel(logging.CRITICAL)  # it logs each file that it refuses
     with limited(), tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"file.{kind.decode()}")
         path.write_bytes(content)
@@ -74,9 +83,37 @@ def _samples() -> dict[str, bytes]:
         "params": bytes(save_param_dict({"a": np.ones((2, 3), np.float32), "b": np.int8(1)})),
         "byoc": trace,
     }
+    arrays = io.BytesIO()
+    np.savez_compressed(arrays, x=np.ones((2, 3), np.float32), y=np.int8(1))
+    found["npz"] = arrays.getvalue()
+    found["jsonl"] = _recording()
     if find_spec("onnx"):
         found["onnx"] = _onnx_model()
+    if find_spec("torch"):
+        found["pt2"] = _pytorch_program()
     return found
+
+
+def _recording() -> bytes:
+    lines = [
+        {"format": "byoc_lab recording", "version": 2, "tvm": "0.16.0"},
+        {"event": "context", "opt_level": 3},
+        {"event": "begin", "pass": "SimplifyExpr", "time": 1.0, "module": TEXT_ALONE},
+        {"event": "end", "time": 2.0, "module": TEXT_ALONE.replace("exp", "log")},
+    ]
+    return "\n".join(map(json.dumps, lines)).encode()
+
+
+def _pytorch_program() -> bytes:
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU()).eval()
+        program = torch.export.export(model, (torch.ones(2, 4),))
+        saved = io.BytesIO()
+        torch.export.save(program, saved)
+    return saved.getvalue()
 
 
 def _onnx_model() -> bytes:
@@ -105,4 +142,7 @@ _READERS: dict[str, Callable[[Path], Any]] = {
     "params": lambda path: load_param_dict(path.read_bytes()),
     "byoc": _read_trace,
     "onnx": importers.load,
+    "pt2": importers.load,
+    "npz": read_arrays,
+    "jsonl": _read_trace,
 }

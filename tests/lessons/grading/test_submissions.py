@@ -88,6 +88,7 @@ def test_replies_that_are_no_replies_are_marked(tmp_path: Path) -> None:
     forged = "import os, json\nfor fd in range(3, 20):\n    try:\n        os.write(fd, b'%s')\n"
     forged += "    except OSError:\n        pass\nos._exit(0)\n"
     texts = [b'{"replies": [{"value": {"relay": "{}"}}]}', b'{"replies": 3}', b"[1]", b'{"replies"']
+    texts.append(b"[" * 100_000)
     for n, text in enumerate(texts):
         write(tmp_path / f"s{n}", NAMES[0], with_code(NAMES[0], forged % text.decode()))
     grades = _grades(tmp_path)

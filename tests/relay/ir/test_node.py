@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from byoc_lab import relay
 from byoc_lab.compat.ir import with_fields
+from byoc_lab.errors import ArgumentError, ByocLabError, InputError
 
 x = relay.var("x", shape=(2,))
 
@@ -44,10 +47,31 @@ def test_a_variable_takes_another_one_s_identity() -> None:
 
 
 def test_wrong_arguments_are_refused() -> None:
-    with pytest.raises(TypeError, match="named by a string, found 1"):
+    with pytest.raises(ArgumentError, match="named by a string, found 1"):
         relay.var(1)
-    with pytest.raises(TypeError, match="numbers or arrays of them, found 'text'"):
+    with pytest.raises(ArgumentError, match="numbers or arrays of them, found 'text'"):
         relay.const("text")
+    for dtype in ("float\N{FULLWIDTH DIGIT THREE}", "int8\n", "", "handle", "int8x4"):
+        with pytest.raises(InputError, match=r"relay\.const: 1 is no "):
+            relay.const(1, dtype)
+    with pytest.raises(InputError, match="is no int64"):
+        relay.const(2**70, "int64")
+    assert relay.const(1, "bfloat16").data.dtype == "bfloat16"
+
+
+def test_nodes_of_what_is_no_node_are_refused() -> None:
+    x: Any = relay.var("x", shape=(2,))
+    for make in (
+        lambda: relay.Tuple([1]),
+        lambda: relay.Function([1], x),
+        lambda: relay.Function([x], 1),
+        lambda: relay.Call(x, [1]),
+        lambda: x + "y",
+        lambda: relay.bind(x, {1: x}),
+        lambda: relay.var("x", "int8", (1,)),
+    ):
+        with pytest.raises(ByocLabError):
+            make()
 
 
 def test_descriptions_are_short():

@@ -11,6 +11,7 @@ import pytest
 from byoc_lab import relay
 from byoc_lab.errors import AttributeValueError, ByocLabError, ParseError, TypeInferenceError
 from byoc_lab.relay.ir.types import MAX_PARTS
+from byoc_lab.relay.text import parser
 from byoc_lab.relay.text.parser import MAX_CHARACTERS
 from byoc_lab.relay.typing.infer import infer_expr
 
@@ -38,8 +39,14 @@ def test_each_character_is_read_once(name: str) -> None:
 
 
 def test_a_text_of_100_million_characters_is_refused() -> None:
-    with pytest.raises(ParseError, match=f"the limit is {MAX_CHARACTERS:,}"):
-        relay.parse("a" * MAX_CHARACTERS)
+    with pytest.raises(ParseError, match=f"more than {MAX_CHARACTERS:,} characters"):
+        relay.parse("a" * (MAX_CHARACTERS + 1))
+
+
+def test_a_file_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parser, "MAX_CHARACTERS", 10_000)
+    with pytest.raises(ParseError, match="more than 10,000 characters, the limit"):
+        relay.parse_file("/dev/zero")
 
 
 def test_messages_quote_a_part_of_a_long_line() -> None:

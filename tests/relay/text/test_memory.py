@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import itertools
+import string
+import sys
 import tracemalloc
 
 import pytest
@@ -10,27 +13,51 @@ import pytest
 from byoc_lab import relay
 from byoc_lab.errors import ByocLabError, ParseError
 from byoc_lab.relay.ir.source_map import Source
+from byoc_lab.relay.testing import mobilenet
 from byoc_lab.relay.text import lexer
+from byoc_lab.relay.text.json import decoding
 from byoc_lab.relay.text.lexer import MAX_TOKENS, tokenize
 from byoc_lab.relay.text.parser import MAX_CHARACTERS
 
-CONSTANT = 1_000_000  # bytes for any text: matches of a batch, tables of the type inference
+CONSTANT = 500_000  # bytes for any text: a batch of matches, tables of the type inference
 NODES = 600  # bytes for each token of a text in which nearly each one is a node
-N = 2_000
+JSON = 230  # bytes for each value
+N = 600
+
+LETTERS, INNER = string.ascii_letters, string.ascii_letters + string.digits
+CYRILLIC = "".join(map(chr, range(0x400, 0x460)))
+
+
+def _names(*letters: str, sign: str = "", count: int = 30_000) -> str:
+    """Different names, separated by commas."""
+    names = ("".join(name) for name in itertools.product(*letters))
+    return ",".join(sign + name for name in itertools.islice(names, count))
+
 
 WITHOUT_NODES = {
-    "blanks": "def @main() { 1 }" + " " * 60_000,
+    "blanks": "def @main() { 1 }" + " " * 20_000,
     "empty comments": "def @main() { 1 }" + "/**/" * 20_000,
-    "line comments": "def @main() { 1 }" + "//\n" * 50_000,
-    "stars in a comment": "def @main() { 1 } /*" + " *" * 60_000 + " */",
+    "line comments": "def @main() { 1 }" + "//\n" * 20_000,
+    "stars in a comment": "def @main() { 1 } /*" + " *" * 20_000 + " */",
     "nested comments": "def @main() { 1 }" + "/*/**/*/" * 20_000,
-    "escapes in a string": 'def @main(a="' + "\\n" * 60_000 + '") { 1 }',
-    "a string that is not closed": 'def @main(a="' + "\\n" * 60_000,
-    "a long name": "def @main(%" + "a/" * 60_000 + "a: int8) { 1 }",
-    "a name of many parts": "def @main() { " + "a." * 60_000 + "a(1) }",
-    "commas": "," * 100_000,
-    "one type": "def @main(%x: (" + "int8," * 20_000 + ")) { 1 }",
-    "fields": "def @main(%x: int8) { (" + "%x," * 30_000 + ") }",
+    "escapes in a string": 'def @main(a="' + "\\n" * 20_000 + '") { 1 }',
+    "a string that is not closed": 'def @main(a="' + "\\n" * 20_000,
+    "a long name": "def @main(%" + "a/" * 20_000 + "a: int8) { 1 }",
+    "a name of many parts": "def @main() { " + "a." * 20_000 + "a(1) }",
+    "commas": "," * 30_000,
+    "one type": "def @main(%x: (" + "int8," * 10_000 + ")) { 1 }",
+    "fields": "def @main(%x: int8) { (" + "%x," * 15_000 + ") }",
+    "numbers of bindings": "%0,%1," * 15_000,
+    "ideographs": ",".join("%" + chr(n) for n in range(0x4E00, 0x9FF0)) * 2,
+    "lines without end": "\n" * 30_000 + "}",
+}
+
+DIFFERENT = {
+    "different numbers": ",".join(map(str, range(30_000))),
+    "different bindings": ",".join(f"%{n}" for n in range(30_000)),
+    "different strings": ",".join(f'"{n}"' for n in range(30_000)),
+    "different variables": _names(LETTERS, INNER, INNER, sign="%"),
+    "different words": _names(LETTERS, INNER, INNER),
 }
 WITHOUT_NODES |= {f"{name}, in a paste": text for name, text in list(WITHOUT_NODES.items())[:7]}
 
@@ -71,7 +98,7 @@ def _imported() -> None:
 @pytest.mark.parametrize("name", WITHOUT_NODES)
 def test_reading_takes_20_times_the_text(name: str) -> None:
     text = WITHOUT_NODES[name]
-    assert _peak(text, "paste" in name) <= 20 * len(text) + CONSTANT
+    assert _peak(text, "paste" in name) <= 20 * len(text.encode()) + CONSTANT
 
 
 @pytest.mark.parametrize("name", DENSE)
@@ -82,8 +109,51 @@ def test_the_nodes_of_dense_texts_take_a_bounded_memory_for_each_token(name: str
     assert _peak(text) < 20 * len(text) + NODES * tokens + CONSTANT
 
 
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_reading_takes_20_times_a_text_of_different_tokens(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lexer, "MAX_KNOWN", 3_000)
+    text = DIFFERENT[name]
+    assert _peak(text) <= 20 * len(text.encode()) + CONSTANT
+
+
+def test_different_names_that_are_not_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty string of them has 72 bytes before Python 3.12, later 56."""
+    monkeypatch.setattr(lexer, "MAX_KNOWN", 3_000)
+    text = _names(CYRILLIC, CYRILLIC + INNER + CYRILLIC.upper(), INNER)
+    times = 20 if sys.version_info >= (3, 12) else 30
+    assert _peak(text) <= times * len(text.encode()) + CONSTANT
+
+
+def test_printed_networks_take_less_than_20_times_their_text() -> None:
+    printed = mobilenet.get_workload()[0].astext(show_meta_data=False)
+    body = printed[printed.index("def @main") :]
+    text = "".join(body.replace("@main", f"@net_{n}") for n in range(4))
+    assert len(text) > 100_000
+    assert _peak(text) < 10 * len(text) + CONSTANT
+
+
+@pytest.mark.parametrize(
+    "value", ["[[[[[]]]]]", '{"a":{}}', '{"":{"":{}}}', '"abc"', "1000", "1.5"]
+)
+def test_json_takes_a_bounded_memory_for_each_value(value: str) -> None:
+    graph = '{"root":1,"nodes":[' + f"{value}," * 20_000 + "{}]}"
+    text = '#[version = "0.0.5"]\ndef @main() { 1 }\n#[metadata]\n' + graph
+    values = sum(graph.count(mark) for mark in "[{,")
+    assert _peak(text) < JSON * values + 3 * len(text) + CONSTANT
+
+
+def test_json_of_too_many_values_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = '#[version = "0.0.5"]\ndef @main() { 1 }\n#[metadata]\n' + "[" + "1," * 50 + "1]"
+    monkeypatch.setattr(decoding, "MAX_VALUES", 50)
+    with pytest.raises(ParseError, match="more than 50 values, the limit"):
+        relay.parse(text)
+
+
 def test_no_text_takes_more_than_20_times_the_longest() -> None:
     assert NODES * MAX_TOKENS <= 20 * MAX_CHARACTERS
+    assert JSON * decoding.MAX_VALUES <= 1.2 * 20 * MAX_CHARACTERS
 
 
 def test_a_text_of_too_many_tokens_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

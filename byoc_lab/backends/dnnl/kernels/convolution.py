@@ -21,6 +21,7 @@ from byoc_lab.backends.dnnl.kernels.running import (
     run,
     window,
 )
+from byoc_lab.errors import InputError
 
 TAPS = {1: "S", 2: "R, S", 3: "Q, R, S"}
 RELU = ({"kind": "eltwise", "alg": "relu"},)
@@ -121,7 +122,7 @@ def _conv_transpose(axes: int) -> Callable[..., Any]:
         held = native.described(where, "data", data, None)
         given = native.as_array(where, "weight", weight)
         if len(held.shape) == given.ndim == axes + 2 and held.shape[1] != given.shape[0]:
-            raise ValueError(
+            raise InputError(
                 f"{where}: weight: expected shape {(held.shape[1], *given.shape[1:])} (its first "
                 f"dimension is data's {held.shape[1]} channels), found {given.shape}"
             )

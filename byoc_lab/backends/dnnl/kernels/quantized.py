@@ -13,6 +13,7 @@ import numpy as np
 
 from byoc_lab.backends.dnnl import native
 from byoc_lab.backends.dnnl.kernels.running import run
+from byoc_lab.errors import ArgumentError, InputError
 
 
 def quantize(
@@ -65,8 +66,8 @@ def requantize(
 def _parameters(kernel: str, **given: Any) -> dict[str, np.ndarray]:
     """Scales and zero points, which are numbers, lists of them or tensors, as arrays.
 
-    Raises TypeError for what is none of these, ValueError for a scale that is no positive number
-    and for a zero point that has more than 32 bits.
+    Raises ArgumentError for what is none of these, InputError for a scale that is no positive
+    number and for a zero point that has more than 32 bits.
     """
     found = {}
     for name, value in given.items():
@@ -79,12 +80,12 @@ def _parameters(kernel: str, **given: Any) -> dict[str, np.ndarray]:
 
 def _scales(where: str, numbers: np.ndarray) -> np.ndarray:
     if numbers.dtype.kind not in "iuf":
-        raise TypeError(f"{where}: expected numbers, found {numbers.dtype}")
+        raise ArgumentError(f"{where}: expected numbers, found {numbers.dtype}")
     with np.errstate(over="ignore"):
         scales = numbers.astype(np.float32)
     wrong = ~(np.isfinite(scales) & (scales > 0))
     if wrong.any():
-        raise ValueError(
+        raise InputError(
             f"{where}: expected positive numbers of float32, found {numbers[wrong].flat[0]}"
         )
     return scales
@@ -92,9 +93,9 @@ def _scales(where: str, numbers: np.ndarray) -> np.ndarray:
 
 def _zeros(where: str, numbers: np.ndarray) -> np.ndarray:
     if numbers.dtype.kind not in "iu":
-        raise TypeError(f"{where}: expected integers, found {numbers.dtype}")
+        raise ArgumentError(f"{where}: expected integers, found {numbers.dtype}")
     zeros = numbers.astype(np.int32)
     wrong = zeros != numbers
     if wrong.any():
-        raise ValueError(f"{where}: expected integers of 32 bits, found {numbers[wrong].flat[0]}")
+        raise InputError(f"{where}: expected integers of 32 bits, found {numbers[wrong].flat[0]}")
     return zeros

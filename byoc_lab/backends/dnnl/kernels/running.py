@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from byoc_lab.backends.dnnl import native
+from byoc_lab.errors import ArgumentError
 
 Ints = int | Sequence[int]
 PostOps = Sequence[Mapping[str, Any]]
@@ -87,14 +88,14 @@ def _chain(
 ) -> tuple[list[dict[str, Any]], list[Any]]:
     """The post-ops with numbers for inputs, and the tensors that the numbers count."""
     if not isinstance(post_ops, list | tuple):
-        raise TypeError(
+        raise ArgumentError(
             f"{where}: post_ops: expected a list of dicts, found {type(post_ops).__name__}"
         )
     chain: list[dict[str, Any]] = []
     read: list[Any] = []
     for n, post_op in enumerate((*first, *post_ops)):
         if not isinstance(post_op, Mapping):
-            raise TypeError(
+            raise ArgumentError(
                 f"{where}: post-op {n}: expected a dict, found {type(post_op).__name__}"
             )
         entry = {key: _plain(value) for key, value in post_op.items() if key != "input"}

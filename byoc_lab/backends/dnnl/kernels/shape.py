@@ -7,6 +7,7 @@ from typing import Any
 
 from byoc_lab.backends.dnnl import native
 from byoc_lab.backends.dnnl.kernels.running import DATA, Ints, PostOps, repeat, run
+from byoc_lab.errors import ArgumentError, InputError
 
 
 def concatenate(
@@ -14,7 +15,7 @@ def concatenate(
 ) -> Any:
     """Arrays one behind the other along `axis`; their other dimensions agree."""
     if not isinstance(data, list | tuple):
-        raise TypeError(
+        raise ArgumentError(
             f"byoc_lab.dnnl.concatenate: data: expected a list of tensors, "
             f"found {type(data).__name__}"
         )
@@ -68,7 +69,7 @@ def resample(
     held = native.described("byoc_lab.dnnl.resample", "data", data, None)
     axes = len(held.shape) - 2
     if axes not in DATA:
-        raise ValueError(
+        raise InputError(
             f"byoc_lab.dnnl.resample: data: expected 3 to 5 dimensions (batch, channels, 1 to 3 "
             f"more), found shape {tuple(held.shape)}"
         )
@@ -86,7 +87,9 @@ def reorder(data: Any, src_layout: str, dst_layout: str, *, out: Any = None) -> 
     where = "byoc_lab.dnnl.reorder"
     for name, layout in (("src_layout", src_layout), ("dst_layout", dst_layout)):
         if not isinstance(layout, str):
-            raise TypeError(f"{where}: {name}: expected a string, found {type(layout).__name__}")
+            raise ArgumentError(
+                f"{where}: {name}: expected a string, found {type(layout).__name__}"
+            )
     held = native.described(where, "data", data, None)
     shape = [int(size) for size in held.shape]
     shape = native.function("reordered_shape")(shape, src_layout, dst_layout)

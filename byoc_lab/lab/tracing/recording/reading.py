@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from byoc_lab.lab.tracing.recording.modules import Modules
 from byoc_lab.lab.tracing.recording.pass_tree import RecordedPass, shown_passes
 from byoc_lab.lab.tracing.recording.replayed import RecordedStage
 from byoc_lab.lab.tracing.stages import Trace
+from byoc_lab.relay.text.json.decoding import whole_json
 
 FORMAT, VERSION = "byoc_lab recording", 2
 
@@ -58,7 +58,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
     with path.open(encoding="utf-8") as file:
         for line in file:
             try:
-                yield json.loads(line)
+                yield whole_json(line)
             except ValueError:
                 if line.endswith("\n"):
                     raise

@@ -3,7 +3,8 @@
 A symbolic length is a sum of products, `2*n*m + n + 1`, so that two ways of computing the same
 length give equal dimensions: TVM's simplifier decides whether `n + 1` and `1 + n` agree, here they
 are the same value. Anything else (a rounded quotient, a maximum) is one factor, equal to another
-factor of the same function and operands.
+factor of the same function and operands. A length of more than MAX_LEAVES names and numbers, or one
+with a number of more than 64 bits, is `?`.
 
 Source: dimensions as `tir.PrimExpr` in the Relay types of TVM 0.16.
 """
@@ -19,6 +20,9 @@ from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay.ir.dims.integers import IntImm
 from byoc_lab.relay.ir.dims.unknown import Any, UndecidedError, Unknown
 
+MAX_LEAVES = 60
+"""Names and numbers of a length. Networks have a few; each step of `n + n // 2` doubles them."""
+
 
 class SizeName:
     """The variable of a symbolic length. Two objects of the same name are different.
@@ -27,6 +31,7 @@ class SizeName:
     """
 
     __slots__ = ("key", "name")
+    leaves = 1
 
     def __init__(self, name: str, key: str = "tir.Var"):
         self.name, self.key = name, key
@@ -58,6 +63,11 @@ class Rounded:
     def __hash__(self) -> int:
         return hash(self._parts())
 
+    @property
+    def leaves(self) -> int:
+        """How many names and numbers it is written with."""
+        return sum(d.leaves if isinstance(d, Symbolic) else 1 for d in (self.a, self.b))
+
     def _parts(self) -> tuple[object, ...]:
         ordered = self.key in ("tir.FloorDiv", "tir.FloorMod")
         return self.key, (self.a, self.b) if ordered else frozenset((self.a, self.b))
@@ -81,11 +91,14 @@ class Symbolic(Unknown):
     UndecidedError, a TypeError.
     """
 
-    __slots__ = ("_hash", "terms")
+    __slots__ = ("_hash", "leaves", "terms")
     terms: Terms
+    leaves: int
+    """How many names and numbers it is written with."""
 
     def __init__(self, terms: Terms):
         self.terms = terms
+        self.leaves = _leaves(terms)
         self._hash = hash(frozenset(terms.items()))
 
     @property
@@ -169,9 +182,6 @@ class Symbolic(Unknown):
             return _of({_factor("tir.FloorMod", rest, other): 1})
         return rest % other
 
-    def __round__(self) -> Symbolic:
-        return self
-
     def _undecided(self, other: object) -> bool:
         raise UndecidedError(f"{self} and {other} cannot be compared before the program runs")
 
@@ -252,7 +262,8 @@ def as_dim(d: object) -> Dim:
     """`d` as a dimension: an int (IntImm), `?`, or a symbolic length.
 
     Variables of apache-tvm and expressions over them become symbolic lengths. Raises
-    TypeInferenceError for a negative number and for anything that is not a length.
+    TypeInferenceError for a negative number, one of more than 64 bits, and anything that is not a
+    length.
     """
     if isinstance(d, (Unknown, IntImm)):
         return d
@@ -266,6 +277,8 @@ def as_dim(d: object) -> Dim:
         raise TypeInferenceError(f"a dimension must be an int or Any(), found {d!r}") from None
     if value < 0:
         raise TypeInferenceError(f"a dimension must not be negative, found {value}")
+    if value >= 2**63:
+        raise TypeInferenceError(f"a dimension must fit 64 bits, found {value:,}")
     return IntImm("int32", value)
 
 
@@ -274,11 +287,17 @@ def _is_foreign(d: object) -> bool:
 
 
 def _of(terms: Terms) -> Dim:
-    """The sum; a plain int when no name is left in it."""
+    """The sum; a plain int when no name is left in it, `?` when it is long."""
     kept = {product: count for product, count in terms.items() if count}
     if not kept.keys() - {_ONE}:
         return kept.get(_ONE, 0)
-    return Symbolic(kept)
+    large = any(abs(count) >= 2**63 for count in kept.values())
+    return Any() if large or _leaves(kept) > MAX_LEAVES else Symbolic(kept)
+
+
+def _leaves(terms: Terms) -> int:
+    factors = sum(factor.leaves * power for product in terms for factor, power in product)
+    return factors + sum(count != 1 or not product for product, count in terms.items())
 
 
 _ONE: Product = frozenset()

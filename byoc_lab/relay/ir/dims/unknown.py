@@ -25,6 +25,9 @@ class Unknown:
     __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __add__
     __floordiv__ = __rfloordiv__ = __mod__ = __add__
 
+    def __round__(self) -> int | Unknown:
+        return self
+
 
 class Any(Unknown):
     """A dimension known only at run time, printed `?`; a singleton."""

@@ -28,7 +28,9 @@ def evaluate_op(op: Op, attrs: Attrs | None, args: Sequence[Any]) -> Any:
     try:
         with np.errstate(all="ignore"):
             value = definition.reference(attrs, *args)
-    except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError) as error:
+    except (
+        ValueError, TypeError, AttributeError, LookupError, ArithmeticError, MemoryError,
+    ) as error:  # fmt: skip
         shown = ", ".join(map(_describe, args))
         raise EvaluationError(f"{op.name} cannot be computed on ({shown}): {error}") from error
     # Annotations give their argument, which may be a function or a data value.

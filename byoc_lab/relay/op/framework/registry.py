@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import OperatorDefinitionError, TypeInferenceError
+from byoc_lab.errors import ArgumentError, OperatorDefinitionError, TypeInferenceError
 from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, dtype
 from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleWrapper, const
 from byoc_lab.relay.ir.types import TensorType, Type
@@ -241,7 +241,7 @@ def _operand(d: OpDef, name: str, value: Any) -> Expr:
         return value.tuple_value
     if name in d.constants:
         return const(value, d.constants[name])
-    raise TypeError(
+    raise ArgumentError(
         f"{d.name}: argument {name!r} must be a Relay expression, found {value!r}; "
         f"use relay.const(...) for numbers and arrays"
     )

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from contextvars import ContextVar, Token
 
+from byoc_lab.errors import InputError
+
 ROUNDINGS = ("UPWARD", "TONEAREST")
 COMPUTE_DTYPES = ("int64", "float32", "float64")
 
@@ -15,7 +17,7 @@ COMPUTE_DTYPES = ("int64", "float32", "float64")
 class RequantizeConfig:
     """The rounding and compute_dtype of requantize operators that do not specify them.
 
-    Raises ValueError for a value that does not exist.
+    Raises InputError for a value that does not exist.
     """
 
     def __init__(self, rounding: str = "UPWARD", compute_dtype: str = "int64"):
@@ -24,7 +26,7 @@ class RequantizeConfig:
             ("compute_dtype", compute_dtype, COMPUTE_DTYPES),
         ):
             if value not in choices:
-                raise ValueError(f"{name} must be one of {', '.join(choices)}, found {value!r}")
+                raise InputError(f"{name} must be one of {', '.join(choices)}, found {value!r}")
         self.rounding, self.compute_dtype = rounding, compute_dtype
         self._tokens: list[Token[RequantizeConfig]] = []
 

@@ -38,6 +38,7 @@ from byoc_lab.relay.ir.ndarray import numpy_dtype
 from byoc_lab.relay.ir.source_map import Source
 from byoc_lab.relay.text.dim_expressions import EXPRESSIONS, SYMBOLS, Tree, from_node, tree_of
 from byoc_lab.relay.text.dim_expressions import type_key as length_key
+from byoc_lab.relay.text.json.decoding import decode_json
 from byoc_lab.relay.text.json.object_fields import is_object
 
 COMPILER_ATTRS_KEY = "relay.attrs.CompilerAttrs"
@@ -128,7 +129,7 @@ def read_metadata(
     """
     begin = next((i for i in range(start, len(source.text)) if not source.text[i].isspace()), start)
     try:
-        graph, end = json.JSONDecoder(strict=False).raw_decode(source.text, begin)
+        graph, end = decode_json(source.text, begin)
         return (reader or GraphReader)(graph).table(), end
     except json.JSONDecodeError as error:
         message = f"the metadata section is not valid JSON: {error.msg}"

@@ -9,7 +9,6 @@ Source: `SaveJSON` of TVM 0.16, and `json_compact.py` for what 0.6 wrote otherwi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from byoc_lab.relay.ir.dims import symbol
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.ir.span import SequentialSpan, SourceName, Span
+from byoc_lab.relay.text.json.decoding import whole_json
 from byoc_lab.relay.text.json.metadata import (
     UNREADABLE,
     GraphReader,
@@ -32,12 +32,14 @@ from byoc_lab.relay.text.json.object_fields import is_object
 from byoc_lab.relay.text.parser_meta import ElidedAttrs
 
 Fields = dict[str, Any]
+NoneType = type(None)
+Kind = type | tuple[type, ...] | list[type]
 
 
 def read_node_json(text: str) -> Any:
     """The node that the JSON holds. Raises ParseError for text that is none of TVM's."""
     try:
-        return _NodeReader(json.loads(text, strict=False)).whole()
+        return _NodeReader(whole_json(text)).whole()
     except UNREADABLE as error:
         what = f"no {error}" if isinstance(error, KeyError) else error
         raise ParseError(f"the JSON cannot be read: {what}", "JSON", 1, 1) from error
@@ -46,7 +48,7 @@ def read_node_json(text: str) -> Any:
 def read_nodes(text: str, arrays: Sequence[NDArray]) -> tuple[Any, ...]:
     """What `write_nodes` was given, with these arrays. Raises ParseError for other texts."""
     try:
-        found = _SeparateArrays(json.loads(text, strict=False), arrays).whole()
+        found = _SeparateArrays(whole_json(text), arrays).whole()
     except UNREADABLE as error:
         raise ParseError(f"the JSON cannot be read: {error!r}", "JSON", 1, 1) from error
     if not isinstance(found, tuple):
@@ -101,7 +103,7 @@ class _NodeReader(GraphReader):
         node = self.node(at)
         key, attrs = node.get("type_key", ""), node.get("attrs", {})
         yield from map(int, node.get("data", ()))
-        names = _NODE_BUILDERS[_kind(key)][0] if _kind(key) in _NODE_BUILDERS else ()
+        names = tuple(_NODE_BUILDERS[_kind(key)][0]) if _kind(key) in _NODE_BUILDERS else ()
         names = ("__dict__",) if key == "DictAttrs" else names
         if key in ATTRS_TYPES:
             schema = ATTRS_TYPES[key]
@@ -115,12 +117,11 @@ class _NodeReader(GraphReader):
         kind = _kind(key)
         if key in ATTRS_TYPES or kind not in _NODE_BUILDERS:
             return self.plain(node, depth)
-        names, build = _NODE_BUILDERS[kind]
-        fields: Fields = {**attrs, **{n: self.value(attrs[n]) for n in names if n in attrs}}
-        fields["name"] = self.name(node)
-        made = build(self, fields)
-        checked = self.value(attrs["_checked_type_"]) if "_checked_type_" in attrs else None
-        span = self.value(attrs["span"]) if "span" in attrs else None
+        kinds, build = _NODE_BUILDERS[kind]
+        found = {n: self.of_kind(attrs, n, wanted) for n, wanted in kinds.items() if n in attrs}
+        made = build(self, {**attrs, **found, "name": self.name(node)})
+        checked = self.of_kind(attrs, "_checked_type_", TYPE)
+        span = self.of_kind(attrs, "span", (Span, NoneType))
         known = checked is not None or span is not None
         if (
             known
@@ -129,6 +130,18 @@ class _NodeReader(GraphReader):
         ):
             made = made.with_type(checked, span=span)  # type: ignore[arg-type]
         return made
+
+    def of_kind(self, attrs: Fields, name: str, kind: Kind) -> Any:
+        """The value of a field. Raises ValueError for one of another kind."""
+        found = self.value(attrs[name]) if name in attrs else None
+        if isinstance(kind, list):
+            wanted, parts = tuple(kind), () if found is None else found
+            good = isinstance(parts, tuple) and all(isinstance(part, wanted) for part in parts)
+        else:
+            good = isinstance(found, kind)
+        if not good:
+            raise ValueError(f"field {name!r} is a {type(found).__name__}, or holds what it cannot")
+        return found
 
     def plain(self, node: dict[str, Any], depth: int) -> Any:
         """Numbers, strings, containers, attributes, places."""
@@ -227,71 +240,103 @@ def _relation(reader: _NodeReader, f: Fields) -> types.TypeRelation:
     return types.TypeRelation(f["func"], f["args"], int(f["num_inputs"]), f["attrs"])
 
 
-# A node's class -> its fields that are nodes, and the function that creates it from its fields.
-_NODE_BUILDERS: dict[str, tuple[tuple[str, ...], Callable[[_NodeReader, Fields], Any]]] = {
-    "Id": ((), lambda r, f: VarId(f["name"])),
-    "Var": (("vid", "type_annotation", "virtual_device_"), _var),
-    "GlobalVar": ((), lambda r, f: expr.GlobalVar(f["name"])),
-    "Constant": ((), _constant),
+TYPE, ATTRS = (types.Type, NoneType), (Attrs, NoneType)
+EXPRS: Kind = [expr.Expr]
+TYPES: Kind = [types.Type]
+# A class of nodes -> the kinds of its fields that are nodes (in a list: an array of them, or None),
+# and the function that creates it from its fields.
+_NODE_BUILDERS: dict[str, tuple[dict[str, Kind], Callable[[_NodeReader, Fields], Any]]] = {
+    "Id": ({}, lambda r, f: VarId(f["name"])),
+    "Var": ({"vid": VarId, "type_annotation": TYPE, "virtual_device_": ATTRS}, _var),
+    "GlobalVar": ({}, lambda r, f: expr.GlobalVar(f["name"])),
+    "Constant": ({}, _constant),
     "Call": (
-        ("op", "args", "attrs", "type_args"),
+        {"op": expr.Expr, "args": EXPRS, "attrs": ATTRS, "type_args": TYPES},
         lambda r, f: expr.Call(f["op"], f["args"], f["attrs"], f["type_args"]),
     ),
-    "Tuple": (("fields",), lambda r, f: expr.Tuple(f["fields"])),
+    "Tuple": ({"fields": EXPRS}, lambda r, f: expr.Tuple(f["fields"])),
     "TupleGetItem": (
-        ("tuple_value",),
+        {"tuple_value": expr.Expr},
         lambda r, f: expr.TupleGetItem(f["tuple_value"], int(f["index"])),
     ),
-    "Let": (("var", "value", "body"), lambda r, f: expr.Let(f["var"], f["value"], f["body"])),
+    "Let": (
+        {"var": expr.Var, "value": expr.Expr, "body": expr.Expr},
+        lambda r, f: expr.Let(f["var"], f["value"], f["body"]),
+    ),
     "If": (
-        ("cond", "true_branch", "false_branch"),
+        {"cond": expr.Expr, "true_branch": expr.Expr, "false_branch": expr.Expr},
         lambda r, f: expr.If(f["cond"], f["true_branch"], f["false_branch"]),
     ),
-    "RefCreate": (("value",), lambda r, f: expr.RefCreate(f["value"])),
-    "RefRead": (("ref",), lambda r, f: expr.RefRead(f["ref"])),
-    "RefWrite": (("ref", "value"), lambda r, f: expr.RefWrite(f["ref"], f["value"])),
+    "RefCreate": ({"value": expr.Expr}, lambda r, f: expr.RefCreate(f["value"])),
+    "RefRead": ({"ref": expr.Expr}, lambda r, f: expr.RefRead(f["ref"])),
+    "RefWrite": (
+        {"ref": expr.Expr, "value": expr.Expr},
+        lambda r, f: expr.RefWrite(f["ref"], f["value"]),
+    ),
     "Function": (
-        ("params", "body", "ret_type", "type_params", "attrs", "virtual_device_"),
+        {
+            "params": [expr.Var],
+            "body": expr.Expr,
+            "ret_type": TYPE,
+            "type_params": [types.TypeVar],
+            "attrs": ATTRS,
+            "virtual_device_": ATTRS,
+        },
         _function,
     ),
     "Match": (
-        ("data", "clauses"),
+        {"data": expr.Expr, "clauses": [adt.Clause]},
         lambda r, f: adt.Match(f["data"], f["clauses"], _flag(f["complete"])),
     ),
-    "Clause": (("lhs", "rhs"), lambda r, f: adt.Clause(f["lhs"], f["rhs"])),
-    "PatternWildcard": ((), lambda r, f: adt.PatternWildcard()),
-    "PatternVar": (("var",), lambda r, f: adt.PatternVar(f["var"])),
-    "PatternTuple": (("patterns",), lambda r, f: adt.PatternTuple(f["patterns"])),
+    "Clause": ({"lhs": adt.Pattern, "rhs": expr.Expr}, lambda r, f: adt.Clause(f["lhs"], f["rhs"])),
+    "PatternWildcard": ({}, lambda r, f: adt.PatternWildcard()),
+    "PatternVar": ({"var": expr.Var}, lambda r, f: adt.PatternVar(f["var"])),
+    "PatternTuple": ({"patterns": [adt.Pattern]}, lambda r, f: adt.PatternTuple(f["patterns"])),
     "PatternConstructor": (
-        ("constructor", "patterns"),
+        {"constructor": adt.Constructor, "patterns": [adt.Pattern]},
         lambda r, f: adt.PatternConstructor(f["constructor"], f["patterns"]),
     ),
     "Constructor": (
-        ("inputs", "belong_to"),
+        {"inputs": TYPES, "belong_to": types.GlobalTypeVar},
         lambda r, f: adt.Constructor(f["name"], f["inputs"], f["belong_to"]),
     ),
     "TypeData": (
-        ("header", "type_vars", "constructors"),
+        {
+            "header": types.GlobalTypeVar,
+            "type_vars": [types.TypeVar],
+            "constructors": [adt.Constructor],
+        },
         lambda r, f: adt.TypeData(f["header"], f["type_vars"], f["constructors"]),
     ),
-    "TensorType": (("shape",), lambda r, f: types.TensorType(f["shape"], f["dtype"])),
-    "TupleType": (("fields",), lambda r, f: types.TupleType(f["fields"])),
+    "TensorType": ({"shape": [object]}, lambda r, f: types.TensorType(f["shape"], f["dtype"])),
+    "TupleType": ({"fields": TYPES}, lambda r, f: types.TupleType(f["fields"])),
     "FuncType": (
-        ("arg_types", "ret_type", "type_params", "type_constraints"),
+        {
+            "arg_types": TYPES,
+            "ret_type": types.Type,
+            "type_params": [types.TypeVar],
+            "type_constraints": TYPES,
+        },
         lambda r, f: types.FuncType(
             f["arg_types"], f["ret_type"], f["type_params"], f["type_constraints"]
         ),
     ),
-    "RefType": (("value",), lambda r, f: types.RefType(f["value"])),
-    "TypeCall": (("func", "args"), lambda r, f: types.TypeCall(f["func"], f["args"])),
-    "TypeVar": ((), lambda r, f: types.TypeVar(f["name"], types.TypeKind(int(f["kind"])))),
+    "RefType": ({"value": types.Type}, lambda r, f: types.RefType(f["value"])),
+    "TypeCall": (
+        {"func": types.Type, "args": TYPES},
+        lambda r, f: types.TypeCall(f["func"], f["args"]),
+    ),
+    "TypeVar": ({}, lambda r, f: types.TypeVar(f["name"], types.TypeKind(int(f["kind"])))),
     "GlobalTypeVar": (
-        (),
+        {},
         lambda r, f: types.GlobalTypeVar(f["name"], types.TypeKind(int(f["kind"]))),
     ),
-    "IncompleteType": ((), lambda r, f: types.IncompleteType(types.TypeKind(int(f["kind"])))),
-    "TypeRelation": (("func", "args", "attrs"), _relation),
-    "IRModule": (("functions", "type_definitions", "attrs"), _module),
+    "IncompleteType": ({}, lambda r, f: types.IncompleteType(types.TypeKind(int(f["kind"])))),
+    "TypeRelation": ({"func": object, "args": TYPES, "attrs": ATTRS}, _relation),
+    "IRModule": (
+        {"functions": dict, "type_definitions": (dict, NoneType), "attrs": (Attrs, dict, NoneType)},
+        _module,
+    ),
 }
 _NODES: dict[str, type] = {
     cls.__name__: cls

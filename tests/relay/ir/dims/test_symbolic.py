@@ -23,6 +23,7 @@ from byoc_lab.relay.ir.dims import (
     shortest,
     symbol,
 )
+from byoc_lab.relay.ir.dims.symbolic import MAX_LEAVES
 from byoc_lab.relay.text.json.reader import read_node_json
 from byoc_lab.relay.text.json.writer import write_node_json
 
@@ -233,3 +234,59 @@ def test_a_text_without_metadata_keeps_which_lengths_are_one() -> None:
     assert relay.structural_equal(read["main"], relay.transform.InferType()(read)["main"])
     (a, b), (c, d) = (p.type_annotation.shape for p in read["main"].params)
     assert (a, b) == (d, c) and a != b
+
+
+def typed(body: relay.Expr, *params: relay.Var) -> relay.IRModule:
+    return relay.transform.InferType()(relay.IRModule.from_expr(relay.Function(params, body)))
+
+
+def survives(mod: relay.IRModule) -> None:
+    """Its text and JSON are read again, and findings are shown."""
+    assert relay.structural_equal(relay.parse(mod.astext()), mod)
+    assert relay.structural_equal(read_node_json(write_node_json(mod)), mod)
+    assert str(tvm.lint(mod))
+
+
+@pytest.mark.parametrize(("count", "exact"), [(MAX_LEAVES, True), (1_000, False)])
+def test_a_sum_of_many_lengths_is_exact_or_not_known(count: int, exact: bool) -> None:
+    parts = [relay.var(f"x{i}", relay.TensorType((symbol(f"n{i}"), 2))) for i in range(count)]
+    mod = typed(relay.concatenate(parts, 0), *parts)
+    assert isinstance(mod["main"].ret_type.shape[0], Symbolic if exact else Any)
+    survives(mod)
+
+
+@pytest.mark.parametrize("steps", [10, 300])
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda x: relay.nn.max_pool2d(x, (3, 3), (2, 2), padding=(1, 1, 1, 1)),
+        lambda x: relay.concatenate([x, relay.nn.max_pool2d(x, (1, 1), (2, 1))], 2),
+        lambda x: relay.nn.upsampling(x, 3, 3),
+        lambda x: relay.tile(x, (1, 1, 2, 1)),
+    ],
+    ids=["halved", "one and a half", "three times", "twice"],
+)
+def test_lengths_of_a_long_chain_stay_small(step, steps: int) -> None:
+    x = end = relay.var("x", relay.TensorType((1, 3, symbol("n"), symbol("m"))))
+    for _ in range(steps):
+        end = step(end)
+    mod = typed(end, x)
+    length = mod["main"].ret_type.shape[2]
+    assert steps < 20 or isinstance(length, Any)
+    assert isinstance(length, Any) or length.leaves <= MAX_LEAVES
+    survives(mod)
+
+
+def test_powers_of_a_length() -> None:
+    power = N
+    for _ in range(100):
+        power = power * power
+    assert isinstance(power, Any)
+
+
+def test_lengths_fit_64_bits() -> None:
+    assert as_dim(2**63 - 1) == 2**63 - 1
+    with pytest.raises(TypeInferenceError, match="must fit 64 bits, found 9,223,372"):
+        as_dim(2**63)
+    with pytest.raises(TypeInferenceError, match="must fit 64 bits"):
+        relay.parse("def @main(%x: Tensor[(9223372036854775807), int8]) { tile(%x, reps=[9]) }")
