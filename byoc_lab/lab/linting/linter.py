@@ -16,6 +16,7 @@ from byoc_lab.lab.linting.findings import Findings
 from byoc_lab.lab.linting.fixing import prove
 from byoc_lab.lab.linting.suppression import Ignored, Suppressions
 from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 
@@ -51,6 +52,7 @@ def lint(
     Raises UnknownNameError for a rule, pipeline or back end that does not exist, and ArgumentError
     and PassError for arguments of a wrong kind.
     """
+    mod = adopted(mod)
     if isinstance(mod, Function):
         mod = IRModule.unchecked(mod)
     if not isinstance(mod, IRModule):
@@ -63,6 +65,8 @@ def lint(
         raise ArgumentError(f"ignore must be a list, found {type(ignore).__name__}")
     if isinstance(mod, UnparsedModule):
         return Findings([_unparsed(mod)], mod)
+    if isinstance(mod, ForeignModule):
+        return Findings(mod.findings, mod)
     suppressed = Suppressions(ignore, mod)
     context = context_of(pipeline, backend)
     found = examine(mod, chosen, context)

@@ -16,6 +16,7 @@ from byoc_lab.passes import Event, Pass, PassContext, Sequential, module_pass, n
 from byoc_lab.passes.framework.hook import Note, listening, observing
 from byoc_lab.passes.framework.passes import make_pass
 from byoc_lab.passes.framework.pipelines import pipeline_level
+from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule
 
 Member = Pass | str | Callable[[IRModule], IRModule]
@@ -48,6 +49,11 @@ def trace(
     Raises PassError if `mod` is not a module, if `pipeline` is not a pipeline or has no passes, and
     if a pass needs more than its name; UnknownNameError for a name that does not exist.
     """
+    mod = adopted(mod)
+    if isinstance(mod, ForeignModule):
+        options = {"era": era, "opt_level": opt_level, "title": title, "progress": progress}
+        traced: Trace = mod.trace(pipeline, **options)
+        return traced
     if not isinstance(mod, IRModule):
         raise PassError(
             f"trace expects an IRModule, found {type(mod).__name__}; IRModule.from_expr(...) makes "

@@ -28,6 +28,7 @@ from byoc_lab.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from byoc_lab.relay.ir.foreign import CODE, ForeignOp
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.ir.visit import post_order
@@ -40,7 +41,8 @@ def picture_of(obj: IRModule | Expr) -> Picture:
     artist = _Artist(obj if isinstance(obj, IRModule) else None)
     if isinstance(obj, IRModule):
         # A function that others call is drawn where it is called, the rest in its own frame.
-        for gv in sorted(obj, key=lambda gv: (gv.name_hint != "main", "Compiler" in obj[gv].attrs)):
+        drawn = (gv for gv in obj if CODE not in obj[gv].attrs)
+        for gv in sorted(drawn, key=lambda gv: (gv.name_hint != "main", "Compiler" in obj[gv].attrs)):
             if obj[gv] not in artist.drawn:
                 artist.draw_function(obj[gv], "" if gv.name_hint == "main" else gv.name_hint)
     elif isinstance(obj, Function):
@@ -183,7 +185,7 @@ class _Artist:
         else:
             self.join(scope, node, node.args)
             is_op = isinstance(node.op, Op)
-            box = self.box(scope, "op" if is_op else "call", _callee_name(node.op), node)
+            box = self.box(scope, "op" if is_op else "call", _callee_name(node), node)
         definition = getattr(node.op, "definition", None)
         self.connect(scope, box, node.args, getattr(definition, "inputs", ()))
 
@@ -277,7 +279,10 @@ class _Artist:
         return Picture(boxes, frames, arrows, len(regions))
 
 
-def _callee_name(op: Expr) -> str:
+def _callee_name(node: Call) -> str:
+    op = node.op
+    if isinstance(op, ForeignOp) and node.args and isinstance(node.args[0], GlobalVar):
+        return f"@{node.args[0].name_hint}"  # code that an operator calls
     if isinstance(op, Op):
         return op.name
     if isinstance(op, GlobalVar):

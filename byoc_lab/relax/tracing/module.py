@@ -1,0 +1,66 @@
+"""`RelaxModule`: a module of Relax as the laboratory sees it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab.relax.tracing.mirror import LANGUAGE, Mirror, _plain
+from byoc_lab.relax.tracing.script import Script
+from byoc_lab.relay.ir.foreign import ForeignModule
+from byoc_lab.relay.ir.module import Map
+from byoc_lab.run.tvm_runtime import import_tvm
+
+
+class RelaxModule(ForeignModule):
+    """A module of Relax; its nodes, text and findings are made when they are first asked for.
+
+    source: the `tvm.ir.IRModule`.
+    """
+
+    language = LANGUAGE
+
+    def __init__(self, source: Any, script: Script):
+        self.source = source
+        self._script = script
+        script.mirror.see(source)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "lines":
+            self.lines = self._script.lines(self.source)
+            return self.lines
+        if name == "findings":
+            from byoc_lab.relax.tracing.findings import findings_of
+
+            self.findings = findings_of(self)
+            return self.findings
+        if name in ("functions", "attrs", "_by_name", "type_definitions", "declared", "notes"):
+            self._mirror()
+            return getattr(self, name)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def _mirror(self) -> None:
+        functions = {
+            self._script.mirror.global_var(gv): self._script.mirrored(gv, function).function
+            for gv, function in self.source.functions.items()
+        }
+        kept = {k: _plain(v) for k, v in dict(self.source.attrs or {}).items()}
+        super(ForeignModule, self).__init__(functions, attrs=kept)
+        self.functions = Map(functions)
+
+    def trace(self, pipeline: Any, **options: Any) -> Any:
+        from byoc_lab.relax.tracing.recorder import trace
+
+        return trace(self.source, pipeline, **options)
+
+    def __repr__(self) -> str:
+        return f"<RelaxModule of {len(self)} functions>"
+
+
+def read(obj: Any) -> Any:
+    """A module or function of Relax for the laboratory; any other object as it is."""
+    tvm = import_tvm()
+    if isinstance(obj, tvm.relax.Function):
+        obj = tvm.IRModule.from_expr(obj)
+    if not isinstance(obj, tvm.ir.IRModule):
+        return obj
+    return RelaxModule(obj, Script(Mirror()))
