@@ -28,7 +28,7 @@ from byoc_lab.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
-from byoc_lab.relay.ir.foreign import CODE, ForeignOp
+from byoc_lab.relay.ir.foreign import CODE, OPERATORS, ForeignOp
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.ir.visit import post_order
@@ -42,7 +42,9 @@ def picture_of(obj: IRModule | Expr) -> Picture:
     if isinstance(obj, IRModule):
         # A function that others call is drawn where it is called, the rest in its own frame.
         drawn = (gv for gv in obj if CODE not in obj[gv].attrs)
-        for gv in sorted(drawn, key=lambda gv: (gv.name_hint != "main", "Compiler" in obj[gv].attrs)):
+        for gv in sorted(
+            drawn, key=lambda gv: (gv.name_hint != "main", "Compiler" in obj[gv].attrs)
+        ):
             if obj[gv] not in artist.drawn:
                 artist.draw_function(obj[gv], "" if gv.name_hint == "main" else gv.name_hint)
     elif isinstance(obj, Function):
@@ -186,6 +188,9 @@ class _Artist:
             self.join(scope, node, node.args)
             is_op = isinstance(node.op, Op)
             box = self.box(scope, "op" if is_op else "call", _callee_name(node), node)
+            if isinstance(node.op, ForeignOp) and OPERATORS in node.attrs:
+                box.operators = node.attrs[OPERATORS]
+                box.detail = f"{box.operators} operators, {box.detail}"
         definition = getattr(node.op, "definition", None)
         self.connect(scope, box, node.args, getattr(definition, "inputs", ()))
 

@@ -11,10 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from hashlib import blake2b
 from typing import Any
 
-from byoc_lab.relax.calls import CODEGEN
+from byoc_lab.relax.calls import CODEGEN, operator_calls
 from byoc_lab.relax.types import name_of, number, tensor_of
+from byoc_lab.relay.ir.attrs import DictAttrs
+from byoc_lab.relay.ir.dataflow import VarId
 from byoc_lab.relay.ir.dims import Any as AnySize
 from byoc_lab.relay.ir.dims import symbol
 from byoc_lab.relay.ir.expr import (
@@ -29,7 +32,7 @@ from byoc_lab.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
-from byoc_lab.relay.ir.foreign import CODE, foreign_op
+from byoc_lab.relay.ir.foreign import CODE, OPERATORS, foreign_op
 from byoc_lab.relay.ir.node import set_field
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type, is_dtype
 from byoc_lab.run.tvm_runtime import import_tvm
@@ -55,24 +58,24 @@ class Mirrored:
 class Mirror:
     """The nodes of functions, each made once: stages of a trace share those that did not change.
 
-    compilers: the back ends of regions by symbol, of all modules that were seen: RunCodegen leaves
-    only the symbols.
+    regions: the functions of TVM for back ends by symbol, of all modules that were seen: RunCodegen
+    leaves only the symbols.
     """
 
     def __init__(self) -> None:
         self.tvm = import_tvm()
-        self.compilers: dict[str, str] = {}
+        self.regions: dict[str, Any] = {}
         self._functions: dict[Any, Mirrored] = {}
         self._globals: dict[str, GlobalVar] = {}
         self._constants: dict[Any, Constant] = {}
+        self._identities: dict[Any, VarId] = {}
 
     def see(self, mod: Any) -> None:
         """Note the regions of a module."""
         for gv, function in mod.functions.items():
             attrs = attributes(function)
             if CODEGEN in attrs:
-                symbol_name = str(attrs.get("global_symbol", gv.name_hint))
-                self.compilers[symbol_name] = str(attrs[CODEGEN])
+                self.regions[str(attrs.get("global_symbol", gv.name_hint))] = function
 
     def function(self, function: Any) -> Mirrored:
         """A function of Relax."""
@@ -85,7 +88,7 @@ class Mirror:
     def code(self, text: str, function: Any) -> Mirrored:
         """A function below operators, by its text."""
         if function not in self._functions:
-            body = Call(foreign_op(f"{LANGUAGE}.code"), [], _attrs({"text": digest(text)}))
+            body = Call(foreign_op(f"{LANGUAGE}.code"), [], DictAttrs({"text": digest(text)}))
             kind = {CODE: type(function).__name__}
             self._functions[function] = Mirrored(Function([], body, attrs=kind))
         return self._functions[function]
@@ -102,6 +105,12 @@ class Mirror:
             self._constants[tensor] = Constant(tensor.numpy())
         return self._constants[tensor]
 
+    def variable(self, variable: Any) -> Var:
+        """A variable. Passes keep those of Relax that they do not touch; so do their nodes."""
+        name, ty = name_of(variable), type_of(variable)
+        vid = self._identities.setdefault(variable, VarId(name))
+        return _set_type(Var(name, ty, vid=vid), ty)
+
 
 class _Body:
     """Mirrors one global function."""
@@ -111,10 +120,8 @@ class _Body:
         self.tvm, self.relax = mirror.tvm, mirror.tvm.relax
 
     def function(self, function: Any, outer: Mapping[Any, Expr]) -> Function:
-        params = [Var(name_of(p), type_of(p)) for p in function.params]
-        for param in params:
-            set_field(param, "_checked_type", param.type_annotation)
-        scope = _Scope({**outer, **dict(zip(function.params, params, strict=True))})
+        params = [self.mirror.variable(p) for p in function.params]
+        scope = _Scope(self.mirror, {**outer, **dict(zip(function.params, params, strict=True))})
         body = self.block(function.body, scope)
         return Function(params, body, attrs=mirrored_attributes(function))
 
@@ -146,7 +153,7 @@ class _Body:
             node = Call(
                 foreign_op(f"{LANGUAGE}.match_cast"),
                 [self.expr(value, scope)],
-                _attrs({"type": str(ty)}),
+                DictAttrs({"type": str(ty)}),
             )
             _set_type(node, type_of(binding.var))
             self.made.bindings.append((binding, node))
@@ -166,7 +173,9 @@ class _Body:
         found = self.operand(value, scope)
         if isinstance(found, Expr):
             return found
-        made = Call(foreign_op(f"{LANGUAGE}.{type(value).__name__}"), [], _attrs({"value": found}))
+        made = Call(
+            foreign_op(f"{LANGUAGE}.{type(value).__name__}"), [], DictAttrs({"value": found})
+        )
         return made
 
     def operand(self, value: Any, scope: _Scope) -> Any:
@@ -219,9 +228,9 @@ class _Body:
                     attrs[names[n] if n < len(names) else f"arg{n}"] = found
             if full_name in _CALLS_CODE and isinstance(operands[-1], Tuple):
                 operands[-1:] = operands[-1].fields
-            made = Call(foreign_op(full_name), operands, _attrs(attrs))
+            made = Call(foreign_op(full_name), operands, DictAttrs(attrs))
             symbol_name = str(getattr(call.args[0], "global_symbol", "")) if call.args else ""
-            if symbol_name in self.mirror.compilers:
+            if symbol_name in self.mirror.regions:
                 made = self.region(made, symbol_name, type_of(call))
         return _set_type(made, type_of(call))
 
@@ -230,7 +239,7 @@ class _Body:
         symbol_name = getattr(call.op, "global_symbol", None)
         if symbol_name is None:
             return Call(self.expr(call.op, scope), operands)
-        attrs = _attrs({"func": str(symbol_name)})
+        attrs = DictAttrs({"func": str(symbol_name)})
         return Call(foreign_op(f"{LANGUAGE}.call_packed"), operands, attrs)
 
     def region(self, made: Call, symbol_name: str, ty: Type | None) -> Call:
@@ -239,27 +248,30 @@ class _Body:
             Var(f"x{n}", arg.checked_type if arg.is_typed else None)
             for n, arg in enumerate(made.args)
         ]
-        body = _set_type(Call(made.op, params, made.attrs), ty)
-        compiler = self.mirror.compilers[symbol_name]
-        attrs = {"Compiler": compiler, "global_symbol": symbol_name}
+        compiled = self.mirror.regions[symbol_name]
+        count = sum(1 for _ in operator_calls(compiled))
+        body = _set_type(
+            Call(made.op, params, DictAttrs({**dict(made.attrs.items()), OPERATORS: count})), ty
+        )
+        attrs = {"Compiler": str(compiled.attrs[CODEGEN]), "global_symbol": symbol_name}
         return Call(Function(params, body, attrs=attrs), made.args)
 
 
 class _Scope:
     """The nodes of variables, and which of these were used."""
 
-    def __init__(self, values: dict[Any, Expr], used: set[Any] | None = None):
-        self.values = values
+    def __init__(self, mirror: Mirror, values: dict[Any, Expr], used: set[Any] | None = None):
+        self.mirror, self.values = mirror, values
         self.used: set[Any] = set() if used is None else used
 
     def look_up(self, variable: Any) -> Expr:
         self.used.add(variable)
         if variable not in self.values:  # a module that is not well-formed
-            self.values[variable] = Var(name_of(variable), type_of(variable))
+            self.values[variable] = self.mirror.variable(variable)
         return self.values[variable]
 
     def inner(self) -> _Scope:
-        return _Scope(dict(self.values), self.used)
+        return _Scope(self.mirror, dict(self.values), self.used)
 
 
 _CALLS_CODE = frozenset(f"{LANGUAGE}.{n}" for n in ("call_tir", "call_dps_packed"))
@@ -268,8 +280,6 @@ _MIRRORED_NAMES = {CODEGEN: "Compiler"}
 
 def digest(text: str) -> str:
     """A short name of a text."""
-    from hashlib import blake2b
-
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
@@ -280,7 +290,7 @@ def attributes(function: Any) -> dict[str, Any]:
 
 def mirrored_attributes(function: Any) -> dict[str, Any]:
     """The attributes of a function in Relay's words: who compiles it is its "Compiler"."""
-    return {_MIRRORED_NAMES.get(k, k): _plain(v) for k, v in attributes(function).items()}
+    return {_MIRRORED_NAMES.get(k, k): plain(v) for k, v in attributes(function).items()}
 
 
 def call_attributes(tvm: Any, call: Any) -> dict[str, Any]:
@@ -289,20 +299,21 @@ def call_attributes(tvm: Any, call: Any) -> dict[str, Any]:
     if attrs is None:
         return {}
     if hasattr(attrs, "keys"):
-        found = {str(k): attrs[k] for k in attrs.keys()}
+        names = list(map(str, attrs.keys()))
+        found = {name: attrs[name] for name in names}
     else:
         found = {name: getattr(attrs, name) for name in _fields(type(attrs), tvm.ir.Attrs)}
-    return {name: _plain(value) for name, value in found.items() if value is not None}
+    return {name: plain(value) for name, value in found.items() if value is not None}
 
 
 @cache
-def _fields(kind: type, base: type) -> tuple[str, ...]:
+def _fields(kind: Any, base: Any) -> tuple[str, ...]:
     """The fields of a class of attributes, which lists them as its properties."""
     names = sorted(set(dir(kind)) - set(dir(base)))
     return tuple(n for n in names if not n.startswith("_") and not callable(getattr(kind, n)))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """The value of an attribute as one of Python's."""
     if value is None or isinstance(value, bool | int | float | str):
         return str(value) if isinstance(value, str) else value
@@ -310,21 +321,15 @@ def _plain(value: Any) -> Any:
     if isinstance(held, bool | int | float):
         return held
     if hasattr(value, "items"):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): plain(v) for k, v in value.items()}
     if hasattr(value, "__iter__"):
-        return tuple(map(_plain, value))
+        return tuple(map(plain, value))
     return _text(value)
 
 
 def _text(value: Any) -> str:
     held = getattr(value, "value", None)
     return str(held) if isinstance(held, bool | int | float | str) else str(value)
-
-
-def _attrs(values: dict[str, Any]) -> Any:
-    from byoc_lab.relay.ir.attrs import DictAttrs
-
-    return DictAttrs(values)
 
 
 def _full_name(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from byoc_lab.relax.tracing.mirror import LANGUAGE, Mirror, _plain
+from byoc_lab.relax.tracing.mirror import LANGUAGE, Mirror, plain
 from byoc_lab.relax.tracing.script import Script
 from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.relay.ir.module import Map
@@ -43,7 +43,7 @@ class RelaxModule(ForeignModule):
             self._script.mirror.global_var(gv): self._script.mirrored(gv, function).function
             for gv, function in self.source.functions.items()
         }
-        kept = {k: _plain(v) for k, v in dict(self.source.attrs or {}).items()}
+        kept = {k: plain(v) for k, v in dict(self.source.attrs or {}).items()}
         super(ForeignModule, self).__init__(functions, attrs=kept)
         self.functions = Map(functions)
 

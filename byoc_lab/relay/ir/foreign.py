@@ -14,13 +14,17 @@ from functools import cache
 from typing import Any, NoReturn
 
 from byoc_lab.errors import ForeignModuleError
+from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Expr, Function, Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.node import set_field
 
+LANGUAGES = ("relax.",)
 CODE = "Code"
 """The attribute of a function that is code of a language below operators, such as TIR; its value
 stands for what it computes. It is drawn as one box where it is called."""
+OPERATORS = "operators"
+"""The attribute of a call of compiled code: how many operators of the network that computes."""
 
 
 class ForeignOp(Op):
@@ -62,6 +66,12 @@ def foreign_op(full_name: str) -> ForeignOp:
     return ForeignOp(language, name)
 
 
+def named_op(name: str) -> Op:
+    """The operator of a name: a foreign one if it begins with a language, else Relay's. Raises
+    UnknownNameError."""
+    return foreign_op(name) if name.startswith(LANGUAGES) else Op.get(name)
+
+
 class ForeignModule(IRModule):
     """A module of another language.
 
@@ -77,7 +87,7 @@ class ForeignModule(IRModule):
         self,
         language: str,
         functions: Mapping[Any, Function],
-        attrs: Mapping[str, Any],
+        attrs: Mapping[str, Any] | Attrs,
         lines: Sequence[Any],
         findings: Sequence[Any],
     ):
