@@ -302,7 +302,8 @@ def call_attributes(tvm: Any, call: Any) -> dict[str, Any]:
         names = list(map(str, attrs.keys()))
         found = {name: attrs[name] for name in names}
     else:
-        found = {name: getattr(attrs, name) for name in _fields(type(attrs), tvm.ir.Attrs)}
+        kind: Any = type(attrs)
+        found = {name: getattr(attrs, name) for name in _fields(kind, tvm.ir.Attrs)}
     return {name: plain(value) for name, value in found.items() if value is not None}
 
 

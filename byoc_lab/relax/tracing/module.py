@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
+from byoc_lab.errors import ArgumentError
+from byoc_lab.lab.linting import Finding
+from byoc_lab.relax.partition import TARGET
+from byoc_lab.relax.pattern_report import explain_patterns
+from byoc_lab.relax.tracing.findings import findings_of
 from byoc_lab.relax.tracing.mirror import LANGUAGE, Mirror, plain
 from byoc_lab.relax.tracing.script import Script
 from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.relay.ir.module import Map
 from byoc_lab.run.tvm_runtime import import_tvm
 
+_FIELDS = ("type_definitions", "declared", "notes", "source_map")
+
 
 class RelaxModule(ForeignModule):
     """A module of Relax; its nodes, text and findings are made when they are first asked for.
 
-    source: the `tvm.ir.IRModule`.
+    source: the `tvm.ir.IRModule`. to_come: the names of the passes that are still to run on it.
+    known: findings that come from what a trace knows of it.
     """
 
     language = LANGUAGE
 
     def __init__(self, source: Any, script: Script):
         self.source = source
+        self.to_come: frozenset[str] = frozenset()
+        self.known: list[Finding] = []
         self._script = script
         script.mirror.see(source)
 
@@ -29,11 +39,9 @@ class RelaxModule(ForeignModule):
             self.lines = self._script.lines(self.source)
             return self.lines
         if name == "findings":
-            from byoc_lab.relax.tracing.findings import findings_of
-
-            self.findings = findings_of(self)
+            self.findings = [*self.known, *findings_of(self)]
             return self.findings
-        if name in ("functions", "attrs", "_by_name", "type_definitions", "declared", "notes"):
+        if name in ("functions", "attrs", "_by_name", *_FIELDS):
             self._mirror()
             return getattr(self, name)
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
@@ -48,9 +56,26 @@ class RelaxModule(ForeignModule):
         self.functions = Map(functions)
 
     def trace(self, pipeline: Any, **options: Any) -> Any:
-        from byoc_lab.relax.tracing.recorder import trace
+        from byoc_lab.relax.tracing.recorder import trace  # which records RelaxModules
 
         return trace(self.source, pipeline, **options)
+
+    def explain(self, target: Any, call: Any, pipeline: Any) -> Any:
+        from byoc_lab.relax.explaining import RelaxExplanations, explain  # which import much
+
+        if target != TARGET or pipeline is not None:
+            raise ArgumentError(
+                f"of a module of Relax, explain asks about {TARGET!r} and its own passes, found "
+                f"target={target!r:.40}, pipeline={pipeline!r:.40}; explain_patterns(table, mod) "
+                f"asks about any table for FuseOpsByPattern"
+            )
+        found = explain(self.source)
+        if call is None:
+            return found
+        return RelaxExplanations([e for e in found if call in (e.name, f"%{e.variable}")])
+
+    def explain_patterns(self, table: Any) -> Any:
+        return explain_patterns(table, self.source)
 
     def __repr__(self) -> str:
         return f"<RelaxModule of {len(self)} functions>"

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from byoc_lab.errors import PassError, UnknownNameError, nearest
+from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing.recording.pass_tree import RecordedPass, shown_passes
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.relax.partition import partitioning_passes, preparing_passes
-from byoc_lab.relax.tracing.mirror import Mirror
+from byoc_lab.relax.tracing.findings import pattern_findings
+from byoc_lab.relax.tracing.mirror import Mirror, attributes
 from byoc_lab.relax.tracing.module import RelaxModule
 from byoc_lab.relax.tracing.script import Script
 from byoc_lab.run.tvm_runtime import import_tvm
 
 DNNL = "dnnl"
+FUSES = "FuseOpsByPattern"
 
 
 class RelaxTrace(Trace):
-    """A trace of passes of TVM on a module of Relax. `result` is TVM's module."""
+    """A trace of passes of TVM on a module of Relax. `result` is TVM's module.
+
+    unmatched: findings of the pattern table that the trace was given.
+    """
+
+    unmatched: Sequence[Finding] = ()
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What never matched, then the findings in the last module."""
+        last = super().findings
+        return [*(f for f in self.unmatched if f not in last), *last]
 
     @property
     def result(self) -> Any:
@@ -37,6 +51,7 @@ def trace(
     opt_level: int | None = None,
     title: str = "",
     progress: Callable[[str], object] | None = None,
+    patterns: Sequence[Any] = (),
 ) -> RelaxTrace:
     """Run passes of TVM on a module of Relax, and record each as a stage.
 
@@ -44,6 +59,8 @@ def trace(
         of a pipeline of relax.get_pipeline, a pass or Sequential, or a list of passes, names and
         functions from module to module. Each pass that a sequence runs is a stage; what another
         pass runs itself is inside its stage.
+    patterns: the table that FuseOpsByPattern has, which does not tell it: entries that never match
+        are findings.
     opt_level: of the PassContext; without it that of the current one. title, progress: as for
         `byoc_lab.trace`. era: None, as passes of TVM have none.
 
@@ -53,7 +70,7 @@ def trace(
     if era is not None:
         raise PassError(f"passes of Relax are those of the TVM in use, found era={era!r:.40}")
     whole = as_pass(tvm, pipeline)
-    recorder = _Recorder(progress)
+    recorder = _Recorder(progress, set(_sequences(tvm, whole)))
     instrument = _instrument(tvm, recorder)
     current = tvm.transform.PassContext.current()
     instruments = [*(current.instruments or ()), instrument]
@@ -70,13 +87,16 @@ def trace(
             whole(mod)
     except Exception as raised:  # kept in the trace, which shows it at its stage
         error = raised
+    known = recorder.unmatched(patterns) if patterns else []
     stages = recorder.finish(error)
     if not stages:
         if error is not None:
             raise error
         raise PassError("the pipeline has no passes; give at least one")
     name = title or (pipeline if isinstance(pipeline, str) else "pipeline")
-    return RelaxTrace(stages, name, error, versions={"tvm": str(tvm.__version__)})
+    made = RelaxTrace(stages, name, error, versions={"tvm": str(tvm.__version__)})
+    made.unmatched = known
+    return made
 
 
 def as_pass(tvm: Any, pipeline: Any) -> Any:
@@ -129,6 +149,14 @@ def _named(tvm: Any, name: str) -> Any:
         ) from None
 
 
+def _sequences(tvm: Any, whole: Any) -> Iterator[str]:
+    """The names of the sequences in a pipeline."""
+    if isinstance(whole, tvm.transform.Sequential):
+        yield str(whole.info.name)
+        for member in whole.passes:
+            yield from _sequences(tvm, member)
+
+
 def _instrument(tvm: Any, recorder: _Recorder) -> Any:
     """An instrument of TVM that tells a recorder of each pass."""
 
@@ -145,8 +173,9 @@ def _instrument(tvm: Any, recorder: _Recorder) -> Any:
 class _Recorder:
     """Records the passes that TVM begins and ends, and the modules that they are given."""
 
-    def __init__(self, progress: Callable[[str], object] | None):
+    def __init__(self, progress: Callable[[str], object] | None, sequences: set[str]):
         self._progress = progress
+        self._sequences = sequences
         self._script = Script(Mirror())
         self._states: list[RelaxModule] = []
         self._top: list[RecordedPass] = []
@@ -179,10 +208,28 @@ class _Recorder:
             self._states.append(RelaxModule(mod.clone(), self._script))
         return len(self._states) - 1
 
+    def unmatched(self, table: Sequence[Any]) -> list[Finding]:
+        """The findings of a pattern table; known of what the last FuseOpsByPattern left."""
+        fusing = [p for p in _flat(self._top) if p.name == FUSES and p.after is not None]
+        if not fusing:
+            return []
+        functions = (f for state in self._states for f in state.source.functions.values())
+        made = {str(a["Composite"]) for f in functions if "Composite" in (a := attributes(f))}
+        found = pattern_findings(table, self._states[fusing[0].before].source, made)
+        assert fusing[-1].after is not None
+        self._states[fusing[-1].after].known = found
+        return found
+
     def finish(self, error: Exception | None) -> list[Stage]:
         """The stages."""
         for begun in self._open:
             begun.error = error
+        to_come: set[str] = set()
+        passes = sorted(_flat(self._top), key=lambda p: p.before)
+        for number in reversed(range(len(self._states))):
+            while passes and passes[-1].before >= number:
+                to_come.add(passes.pop().name)
+            self._states[number].to_come = frozenset(to_come)
         return list(self._stages(self._top))
 
     def _stages(self, passes: Sequence[RecordedPass]) -> tuple[Stage, ...]:
@@ -197,8 +244,15 @@ class _Recorder:
                 group=group,
                 nested=self._stages(ran.inner),
             )
-            for index, (ran, group) in enumerate(shown_passes(passes))
+            for index, (ran, group) in enumerate(shown_passes(passes, self._sequences))
         )
+
+
+def _flat(passes: Sequence[RecordedPass]) -> Iterator[RecordedPass]:
+    """The passes and those inside them."""
+    for ran in passes:
+        yield ran
+        yield from _flat(ran.inner)
 
 
 def _same_functions(a: Any, b: Any) -> bool:

@@ -106,6 +106,14 @@ class ForeignModule(IRModule):
         """Run a pipeline of its language on it; see `byoc_lab.trace`."""
         self._refuse("run passes on")
 
+    def explain(self, target: Any, call: Any, pipeline: Any) -> Any:
+        """Why calls of it are on the host; see `byoc_lab.explain`."""
+        self._refuse("ask about")
+
+    def explain_patterns(self, table: Any) -> Any:
+        """Which entries of a pattern table match; see `byoc_lab.explain_patterns`."""
+        self._refuse("ask about")
+
     def _refuse(self, what: str) -> NoReturn:
         raise ForeignModuleError(
             f"this module of {self.language} was saved as text and nodes, and there is no module "
