@@ -28,7 +28,7 @@ from byoc_lab.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
-from byoc_lab.relay.ir.foreign import CODE, OPERATORS, ForeignOp
+from byoc_lab.relay.ir.foreign import CODE, INPUTS, OPERATORS, ForeignModule, ForeignOp
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.ir.visit import post_order
@@ -103,6 +103,7 @@ class _Artist:
         self.frames: list[PictureFrame] = []
         self.arrows: list[Arrow] = []
         self.drawn: set[Expr] = set()
+        self.weights: set[Expr] = set()  # parameters that a function says are weights
         self.begins = 0
 
     # ---- walking ------------------------------------------------------------------------------
@@ -113,6 +114,7 @@ class _Artist:
         scope = _Scope(func.body, self.function_frame(func, name, None) if name else None)
         for p in func.params:
             self.input(scope, p)
+        self.weights.update(func.params[func.attrs.get(INPUTS, len(func.params)) :])
         self.draw_body(scope)
 
     def draw_body(self, root: _Scope) -> None:
@@ -137,7 +139,7 @@ class _Artist:
         for node in nodes:
             if isinstance(node, Call):
                 home, callee = self.callee(scope, node.op)
-                if callee is None or callee in self.drawn:
+                if callee is None or (callee in self.drawn and not self.again(scope, callee)):
                     self.call(scope, node)
                 else:
                     inner = self.inline(scope, node, home, callee)
@@ -156,6 +158,14 @@ class _Artist:
                 self.connect(scope, self.box(scope, "if", "if", node), node.parts(), ("cond",))
             elif not isinstance(node, (Op, GlobalVar, Function)):
                 self.fold(scope, node)
+
+    def again(self, scope: _Scope, callee: Function) -> bool:
+        """Whether to draw a function at a further call: in Relax equal regions are one function."""
+        frame = scope.frame
+        while frame is not None and frame.expr is not callee:
+            frame = frame.parent
+        is_region = "Composite" in callee.attrs or "Compiler" in callee.attrs
+        return isinstance(self.mod, ForeignModule) and is_region and frame is None
 
     def callee(self, scope: _Scope, op: Expr) -> tuple[_Scope | None, Function | None]:
         """The function that a call calls, with the scope of its free variables."""
@@ -198,6 +208,7 @@ class _Artist:
         inside = box.frame.resolve() if box.frame and box.kind not in ("begin", "end") else None
         for n, arg in enumerate(args):
             role = roles[n].rstrip("*") if n < len(roles) else ""
+            role = "weight" if scope.look_up(arg)[1] in self.weights else role
             crosses = bool(inside and inside.kind == "region" and scope.region(arg) is None)
             for source in scope.boxes(arg):
                 self.arrows.append(Arrow(source, box, role, crosses))

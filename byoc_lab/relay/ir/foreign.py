@@ -25,6 +25,8 @@ CODE = "Code"
 stands for what it computes. It is drawn as one box where it is called."""
 OPERATORS = "operators"
 """The attribute of a call of compiled code: how many operators of the network that computes."""
+INPUTS = "num_input"
+"""The attribute of a function that tells its inputs from its weights: how many come first."""
 
 
 class ForeignOp(Op):
