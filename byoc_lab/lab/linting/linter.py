@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from byoc_lab.backends.registry import Backend
 from byoc_lab.errors import ArgumentError, PassError
@@ -26,7 +27,7 @@ UNPARSED = "BYT002"
 
 
 def lint(
-    mod: IRModule | Function,
+    mod: IRModule | Function | Any,
     pipeline: Pipeline | None = None,
     backend: str | Backend | None = None,
     *,
@@ -47,6 +48,8 @@ def lint(
     ignore: what not to report: codes or names of rules, nodes, spans, or lines "file:line". A
         comment `// byoc-lab: ignore BYL001` in the text that `mod` was parsed from counts too.
 
+    A module of TVM's Relax is examined by rules of its own, BYR001 to BYR004.
+
     A module that is known as text only has one finding, which says why.
 
     Raises UnknownNameError for a rule, pipeline or back end that does not exist, and ArgumentError
@@ -60,13 +63,13 @@ def lint(
             f"lint expects an IRModule or a Function, found {type(mod).__name__}; the module comes "
             f"first: lint(mod, pipeline)"
         )
+    if isinstance(mod, ForeignModule):
+        return _foreign(mod, pipeline, backend, rules, ignore)
     chosen = chosen_rules(rules)
     if not isinstance(ignore, Iterable):
         raise ArgumentError(f"ignore must be a list, found {type(ignore).__name__}")
     if isinstance(mod, UnparsedModule):
         return Findings([_unparsed(mod)], mod)
-    if isinstance(mod, ForeignModule):
-        return Findings(mod.findings, mod)
     suppressed = Suppressions(ignore, mod)
     context = context_of(pipeline, backend)
     found = examine(mod, chosen, context)
@@ -74,6 +77,29 @@ def lint(
     placed = in_text_order(kept, mod) if kept else []
     proved = [replace(f, prove=partial(prove, mod, context)) for f in placed]
     return Findings(proved, mod, len(found) - len(kept))
+
+
+def _foreign(
+    mod: ForeignModule,
+    pipeline: Any,
+    backend: Any,
+    rules: Sequence[str] | None,
+    ignore: Iterable[Ignored],
+) -> Findings:
+    """What is found in a module of another language, which has rules of its own."""
+    if pipeline is not None or backend is not None:
+        raise ArgumentError(
+            f"lint asks a module of {mod.language} alone, found pipeline {pipeline!r:.40} and back "
+            f"end {backend!r:.40}; trace(mod, pipeline).findings knows of the passes"
+        )
+    left_out = set(ignore)
+    kept = [
+        f
+        for f in mod.findings
+        if (rules is None or f.code in rules or f.name in rules)
+        and not left_out & {f.code, f.name, f.node}
+    ]
+    return Findings(kept, mod, len(mod.findings) - len(kept) if rules is None else 0)
 
 
 def _unparsed(mod: UnparsedModule) -> Finding:

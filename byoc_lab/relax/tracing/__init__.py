@@ -4,6 +4,6 @@
 """
 
 from byoc_lab.relax.tracing.module import RelaxModule, read
-from byoc_lab.relax.tracing.recorder import RelaxTrace, trace
+from byoc_lab.relax.tracing.recorder import RelaxTrace
 
-__all__ = ["RelaxModule", "RelaxTrace", "read", "trace"]
+__all__ = ["RelaxModule", "RelaxTrace", "read"]

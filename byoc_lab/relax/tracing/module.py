@@ -10,6 +10,7 @@ from byoc_lab.relax.partition import TARGET
 from byoc_lab.relax.pattern_report import explain_patterns
 from byoc_lab.relax.tracing.findings import findings_of
 from byoc_lab.relax.tracing.mirror import LANGUAGE, Mirror, plain
+from byoc_lab.relax.tracing.recorder import trace
 from byoc_lab.relax.tracing.script import Script
 from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.relay.ir.module import Map
@@ -56,29 +57,42 @@ class RelaxModule(ForeignModule):
         self.functions = Map(functions)
 
     def trace(self, pipeline: Any, **options: Any) -> Any:
-        from byoc_lab.relax.tracing.recorder import trace  # which records RelaxModules
-
-        return trace(self.source, pipeline, **options)
+        return trace(self.source, pipeline, RelaxModule, **options)
 
     def explain(self, target: Any, call: Any, pipeline: Any) -> Any:
         from byoc_lab.relax.explaining import RelaxExplanations, explain  # which import much
 
-        if target != TARGET or pipeline is not None:
-            raise ArgumentError(
-                f"of a module of Relax, explain asks about {TARGET!r} and its own passes, found "
-                f"target={target!r:.40}, pipeline={pipeline!r:.40}; explain_patterns(table, mod) "
-                f"asks about any table for FuseOpsByPattern"
-            )
+        _check_target("explain", target, pipeline)
         found = explain(self.source)
         if call is None:
             return found
         return RelaxExplanations([e for e in found if call in (e.name, f"%{e.variable}")])
+
+    def validate(self, after: Any, inputs: Any, **options: Any) -> Any:
+        from byoc_lab.relax.validation import validate
+
+        return validate(self.source, after, inputs, **options)
+
+    def coverage(self, backend: Any, pipeline: Any) -> Any:
+        from byoc_lab.relax.covering import coverage
+
+        _check_target("coverage", backend, pipeline)
+        return coverage(self.source)
 
     def explain_patterns(self, table: Any) -> Any:
         return explain_patterns(table, self.source)
 
     def __repr__(self) -> str:
         return f"<RelaxModule of {len(self)} functions>"
+
+
+def _check_target(who: str, target: Any, pipeline: Any) -> None:
+    if target != TARGET or pipeline is not None:
+        raise ArgumentError(
+            f"{who} of a module of Relax asks about {TARGET!r} and its own passes, found "
+            f"target {target!r:.40} and pipeline {pipeline!r:.40}; explain_patterns(table, mod) "
+            f"asks about any table for FuseOpsByPattern"
+        )
 
 
 def read(obj: Any) -> Any:

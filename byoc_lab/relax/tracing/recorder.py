@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from byoc_lab.errors import PassError, UnknownNameError, nearest
 from byoc_lab.lab.linting import Finding
@@ -13,9 +13,12 @@ from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.relax.partition import partitioning_passes, preparing_passes
 from byoc_lab.relax.tracing.findings import pattern_findings
 from byoc_lab.relax.tracing.mirror import Mirror, attributes
-from byoc_lab.relax.tracing.module import RelaxModule
 from byoc_lab.relax.tracing.script import Script
+from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.run.tvm_runtime import import_tvm
+
+if TYPE_CHECKING:
+    from byoc_lab.relax.tracing.module import RelaxModule
 
 DNNL = "dnnl"
 FUSES = "FuseOpsByPattern"
@@ -40,12 +43,13 @@ class RelaxTrace(Trace):
         """The result of the pipeline, a `tvm.ir.IRModule`. Raises the error of a pass that
         failed."""
         final = super().result
-        return final.source if isinstance(final, RelaxModule) else final
+        return final.source if isinstance(final, ForeignModule) else final
 
 
 def trace(
     mod: Any,
-    pipeline: Any = DNNL,
+    pipeline: Any,
+    read: Callable[[Any, Script], RelaxModule],
     era: str | None = None,
     *,
     opt_level: int | None = None,
@@ -53,7 +57,7 @@ def trace(
     progress: Callable[[str], object] | None = None,
     patterns: Sequence[Any] = (),
 ) -> RelaxTrace:
-    """Run passes of TVM on a module of Relax, and record each as a stage.
+    """Run passes of TVM on a module of Relax, and record each as a stage; see `byoc_lab.trace`.
 
     pipeline: "dnnl" (the passes of `partition_for_dnnl`), the name of a pass of relax.transform or
         of a pipeline of relax.get_pipeline, a pass or Sequential, or a list of passes, names and
@@ -61,8 +65,8 @@ def trace(
         pass runs itself is inside its stage.
     patterns: the table that FuseOpsByPattern has, which does not tell it: entries that never match
         are findings.
-    opt_level: of the PassContext; without it that of the current one. title, progress: as for
-        `byoc_lab.trace`. era: None, as passes of TVM have none.
+    read: makes the RelaxModules. opt_level: of the PassContext; without it that of the current one.
+    title, progress: as for `byoc_lab.trace`. era: None, as passes of TVM have none.
 
     Raises PassError for what is no pipeline, UnknownNameError for a name that does not exist.
     """
@@ -70,7 +74,7 @@ def trace(
     if era is not None:
         raise PassError(f"passes of Relax are those of the TVM in use, found era={era!r:.40}")
     whole = as_pass(tvm, pipeline)
-    recorder = _Recorder(progress, set(_sequences(tvm, whole)))
+    recorder = _Recorder(read, progress, set(_sequences(tvm, whole)))
     instrument = _instrument(tvm, recorder)
     current = tvm.transform.PassContext.current()
     instruments = [*(current.instruments or ()), instrument]
@@ -173,8 +177,13 @@ def _instrument(tvm: Any, recorder: _Recorder) -> Any:
 class _Recorder:
     """Records the passes that TVM begins and ends, and the modules that they are given."""
 
-    def __init__(self, progress: Callable[[str], object] | None, sequences: set[str]):
-        self._progress = progress
+    def __init__(
+        self,
+        read: Callable[[Any, Script], RelaxModule],
+        progress: Callable[[str], object] | None,
+        sequences: set[str],
+    ):
+        self._read, self._progress = read, progress
         self._sequences = sequences
         self._script = Script(Mirror())
         self._states: list[RelaxModule] = []
@@ -205,7 +214,7 @@ class _Recorder:
         change the one they are given."""
         last = self._states[-1].source if self._states else None
         if last is None or not _same_functions(last, mod):
-            self._states.append(RelaxModule(mod.clone(), self._script))
+            self._states.append(self._read(mod.clone(), self._script))
         return len(self._states) - 1
 
     def unmatched(self, table: Sequence[Any]) -> list[Finding]:

@@ -77,11 +77,13 @@ def named_op(name: str) -> Op:
 class ForeignModule(IRModule):
     """A module of another language.
 
-    language: "relax". lines: of its text, each with the node that it defines. findings: what was
-    found in it. functions, attrs: mirrored, as in any module.
+    language: "relax". source: the module that it was read from; None for one that was saved.
+    lines: of its text, each with the node that it defines. findings: what was found in it.
+    functions, attrs: mirrored, as in any module.
     """
 
     language: str
+    source: Any = None
     lines: Sequence[Any]  # of `relay.text.printer_lines.Line`, which is above this
     findings: Sequence[Any]  # of `lab.linting.Finding`
 
@@ -104,26 +106,41 @@ class ForeignModule(IRModule):
             self.language, self.functions, self.attrs, list(self.lines), list(self.findings)
         )
 
+    # What functions of byoc_lab of these names ask of it, with their arguments.
+
     def trace(self, pipeline: Any, **options: Any) -> Any:
-        """Run a pipeline of its language on it; see `byoc_lab.trace`."""
-        self._refuse("run passes on")
+        self._refuse("trace")
 
     def explain(self, target: Any, call: Any, pipeline: Any) -> Any:
-        """Why calls of it are on the host; see `byoc_lab.explain`."""
-        self._refuse("ask about")
+        self._refuse("explain")
 
     def explain_patterns(self, table: Any) -> Any:
-        """Which entries of a pattern table match; see `byoc_lab.explain_patterns`."""
-        self._refuse("ask about")
+        self._refuse("explain_patterns")
 
-    def _refuse(self, what: str) -> NoReturn:
+    def validate(self, after: Any, inputs: Any, **options: Any) -> Any:
+        self._refuse("validate")
+
+    def coverage(self, backend: Any, pipeline: Any) -> Any:
+        self._refuse("coverage")
+
+    def _refuse(self, who: str) -> NoReturn:
         raise ForeignModuleError(
-            f"this module of {self.language} was saved as text and nodes, and there is no module "
-            f"of TVM to {what}; make it again where TVM is"
+            f"{who} needs the module of {self.language} itself, and this one was saved, as text "
+            f"and nodes; make it again where TVM is"
         )
 
     def __str__(self) -> str:
         return "\n".join(line.text for line in self.lines) + "\n"
+
+
+def refuse_foreign(mod: Any, who: str) -> None:
+    """Raise ForeignModuleError for a module of another language."""
+    if isinstance(mod, ForeignModule):
+        raise ForeignModuleError(
+            f"{who} takes modules of Relay, found one of {mod.language}; trace, lint, diff, "
+            f"explain, coverage and validate take it too, and byoc_lab.{mod.language}.build builds "
+            f"it"
+        )
 
 
 Reader = Callable[[Any], ForeignModule]

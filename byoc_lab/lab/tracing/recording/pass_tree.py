@@ -72,7 +72,8 @@ def _is_sequence(ran: RecordedPass, sequences: Collection[str]) -> bool:
     """Whether a pass only ran others. A pass that byoc_lab has too is shown as one in any case."""
     if (ran.name == UNNAMED or ran.name in sequences) and ran.inner:
         return True
-    if ran.name in _known() or len(ran.inner) < 2:
+    runs_one = len(ran.inner) == 1 and ran.inner[0].name == UNNAMED
+    if ran.name in _known() or (len(ran.inner) < 2 and not runs_one):
         return False
     linked = all(a.after == b.before for a, b in pairwise(ran.inner))
     return linked and ran.before == ran.inner[0].before and ran.after == ran.inner[-1].after
