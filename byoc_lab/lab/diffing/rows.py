@@ -22,6 +22,8 @@ from byoc_lab.relay.text.printer_lines import Line
 
 _NAME = re.compile(r"[%@][^\s,:;()\[\]{}=]+|(?<=\])\[\d+\]|global_symbol=\"[^\"]*\"")
 
+_WORD = re.compile(r"(?<![\w.\"])(?:cls\.)?([^\W\d]\w*)")
+
 
 @dataclass(frozen=True, eq=False)
 class Row:
@@ -101,16 +103,31 @@ def _gap(a: list[Line], b: list[Line]) -> Iterator[Row]:
     yield from (Row("added", None, other) for other in b[at:])
 
 
+def _without_names(line: Line) -> str:
+    """The text of a line, with a mark in the place of each name. Names of another language than
+    Relay begin with no sign: they are those that the line is known to have."""
+    text = _NAME.sub("%", line.text)
+    own = {name for name in (*line.refs, line.defines or "") if name.isidentifier()}
+    return _WORD.sub(lambda m: "%" if m[1] in own else m[0], text) if own else text
+
+
+def _is_other_name(line: Line) -> bool:
+    """Whether a line only names the value of its node: `y = x`, `return x`."""
+    return any(n is line.node for name, n in line.refs.items() if name != line.defines)
+
+
 def _are_same(found: Correspondence, a: Line, b: Line) -> bool:
     """Whether two lines of corresponding nodes say the same."""
     x, y = a.node, b.node
     assert x is not None and y is not None
     names_a, names_b = _NAME.findall(a.text), _NAME.findall(b.text)
-    if _NAME.sub("%", a.text) != _NAME.sub("%", b.text) or len(names_a) != len(names_b):
+    if _without_names(a) != _without_names(b) or len(names_a) != len(names_b):
         return False
     if isinstance(x, Function) and isinstance(y, Function):
         names = found.functions.get(a.function or "") == b.function
         return names and [found.to_after.get(p) for p in x.params] == list(y.params)
+    if _is_other_name(a) and _is_other_name(b):
+        return True
     if own_fields(x) != own_fields(y):
         return False
     for p, q in zip(a.refs.values(), b.refs.values(), strict=False):

@@ -201,11 +201,13 @@ class _Reader:
 
     def stage(self, data: Json) -> Stage:
         after, level, ran_at = data["after"], data["needs_level"], data.get("opt_level")
-        kind = RecordedStage if self.versions else Stage
+        before = _item(self.modules, data["before"])
+        is_recorded = self.versions and not isinstance(before, ForeignModule)
+        kind = RecordedStage if is_recorded else Stage
         return kind(
             index=int(data["index"]),
             name=str(data["name"]),
-            before=_item(self.modules, data["before"]),
+            before=before,
             after=None if after is None else _item(self.modules, after),
             seconds=float(data["seconds"]),
             events=Events(self.event(e) for e in data["events"]),

@@ -74,6 +74,8 @@ def trace(
     if era is not None:
         raise PassError(f"passes of Relax are those of the TVM in use, found era={era!r:.40}")
     whole = as_pass(tvm, pipeline)
+    if isinstance(whole, tvm.transform.Sequential) and not len(whole.passes):
+        raise PassError("the pipeline has no passes; give at least one")
     recorder = _Recorder(read, progress, set(_sequences(tvm, whole)))
     instrument = _instrument(tvm, recorder)
     current = tvm.transform.PassContext.current()
@@ -93,10 +95,8 @@ def trace(
         error = raised
     known = recorder.unmatched(patterns) if patterns else []
     stages = recorder.finish(error)
-    if not stages:
-        if error is not None:
-            raise error
-        raise PassError("the pipeline has no passes; give at least one")
+    if not stages:  # it failed before the first pass, or a context left all of them out
+        raise error or PassError("no pass ran: the PassContext leaves out all of them")
     name = title or (pipeline if isinstance(pipeline, str) else "pipeline")
     made = RelaxTrace(stages, name, error, versions={"tvm": str(tvm.__version__)})
     made.unmatched = known

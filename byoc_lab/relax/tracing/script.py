@@ -14,6 +14,7 @@ from typing import Any
 from byoc_lab.relax.tracing.mirror import Mirror, Mirrored
 from byoc_lab.relay.ir.expr import Expr, Function
 from byoc_lab.relay.text.printer_lines import Line
+from byoc_lab.run.tvm_runtime import same_structure
 
 _NUMBER = re.compile(r"(?:^|  )# byoc_lab:(\d+)$")
 _DEFINES = re.compile(r"\s*(\w+)(?:: .*?)? = ")
@@ -24,16 +25,29 @@ _BLOCK = "    @"  # a decorator of a function of the module
 
 
 class Script:
-    """Prints the functions of modules, each once."""
+    """Prints the functions of modules, each once: one that a pass copied, and did not change, is
+    the one that was printed before."""
 
     def __init__(self, mirror: Mirror):
         self.mirror = mirror
         self._lines: dict[Any, list[Line]] = {}
         self._texts: dict[Any, str] = {}
+        self._first: dict[Any, Any] = {}  # a function -> the equal one that was seen before
+        self._last: dict[str, Any] = {}  # the function that was seen last, by name
+
+    def first(self, gv: Any, function: Any) -> Any:
+        """The function that stands for this one."""
+        if function not in self._first:
+            name = str(gv.name_hint)
+            last = self._last.get(name)
+            equal = last is not None and same_structure(last, function)
+            self._first[function] = self._last[name] = last if equal else function
+        return self._first[function]
 
     def mirrored(self, gv: Any, function: Any) -> Mirrored:
         """The nodes of a function of Relax or of TIR, which is known by its text."""
         tvm = self.mirror.tvm
+        function = self.first(gv, function)
         if isinstance(function, tvm.relax.Function):
             return self.mirror.function(function)
         if not self.mirror.knows(function):
@@ -49,9 +63,10 @@ class Script:
             key=lambda item: (not isinstance(item[1], is_relax), str(item[0].name_hint)),
         )
         for gv, function in functions:
-            key = (str(gv.name_hint), function)
+            same = self.first(gv, function)
+            key = (str(gv.name_hint), same)
             if key not in self._lines:
-                self._lines[key] = list(self._function(gv, function))
+                self._lines[key] = list(self._function(gv, same))
             made += self._lines[key]
         return made
 
@@ -135,8 +150,8 @@ class _Reader:
         value = text[defined.end() :] if defined else text
         refs = {n: self.names[n] for n in _NAMES.findall(value) if n in self.names}
         name = defined[1] if defined else None
-        if name is not None and node is None and len(refs) == 1:
-            (node,) = refs.values()  # another name of it
+        if node is None and len(refs) == 1:
+            (node,) = refs.values()  # another name of it, or the result
         if name is not None and node is not None:
             self.names[name] = node
         return Line(text, node, self.function, refs, name if node is not None else None)
@@ -151,7 +166,8 @@ class _Reader:
         assert begun is not None
         if function is not self.whole:
             self.names[begun[1]] = function
-        return Line(text, function, self.function, refs, begun[1])
+        inner = begun[1] if function is not self.whole else None
+        return Line(text, function, self.function, refs, inner)
 
 
 def _parameters(text: str) -> Iterator[str]:
