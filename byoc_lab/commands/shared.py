@@ -19,9 +19,11 @@ OK, NO, USAGE = 0, 1, 2
 
 STANDARD_INPUT = "-"
 INPUT = (
-    "a network: an ONNX file (.onnx), a program that torch.export saved (.pt2) or Relay text "
-    "(.relay, .txt); a saved trace, or a recording that tvm_recorder.py made in a real TVM, for "
-    "the module that it began with; or - for Relay text from standard input"
+    "a network: an ONNX file (.onnx), a program that torch.export saved (.pt2), Relay text "
+    "(.relay, .txt) or TVMScript of a Relax module (.py; TVM's parser reads the class with "
+    "@I.ir_module, and apache-tvm must be installed); a saved trace, or a recording that "
+    "tvm_recorder.py made in a real TVM, for the module that it began with; or - for Relay text "
+    "from standard input"
 )
 INPUTS = "an array for each parameter, by its name, as numpy.savez writes them"
 

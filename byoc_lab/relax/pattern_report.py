@@ -106,17 +106,13 @@ def _unmatched(position: int, entry: Entry, mod: Any) -> RelaxEntryReport:
     best: Miss | None = None
     for function in host_functions(mod):
         found = next(iter(matching_calls(entry.pattern, function)), None)
-        if found is not None and found.dataflow:
-            reason = (
-                f"the pattern matches at %{found.variable}, and a value inside of it is used "
-                f"outside of it"
-            )
-            return RelaxEntryReport(position, entry.name, "used outside", reason)
         if found is not None:
-            reason = (
-                f"the pattern matches at %{found.variable}, which is in no dataflow block, where "
-                f"alone FuseOpsByPattern looks"
+            why = (
+                "FuseOpsByPattern makes no composite of it"
+                if found.dataflow
+                else "that is in no dataflow block, where alone FuseOpsByPattern looks"
             )
+            reason = f"the pattern matches at %{found.variable}, and {why}"
             return RelaxEntryReport(position, entry.name, "never", reason)
         miss = nearest_miss(entry.pattern, function)
         if miss is not None and (best is None or miss.fitting > best.fitting):
