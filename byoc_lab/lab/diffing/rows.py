@@ -18,6 +18,7 @@ from byoc_lab.lab.diffing.flow import own_fields
 from byoc_lab.lab.diffing.matching import Correspondence
 from byoc_lab.lab.diffing.ordering import longest_increasing
 from byoc_lab.relay.ir.expr import Constant, Expr, Function
+from byoc_lab.relay.ir.foreign import CODE
 from byoc_lab.relay.text.printer_lines import Line
 
 _NAME = re.compile(r"[%@][^\s,:;()\[\]{}=]+|(?<=\])\[\d+\]|global_symbol=\"[^\"]*\"")
@@ -36,14 +37,16 @@ class Row:
 
 def rows_of(found: Correspondence, before: Sequence[Line], after: Sequence[Line]) -> list[Row]:
     """The aligned lines of two texts. Functions that correspond are aligned, in the order of the
-    names of the second module."""
+    names of the second module; those of code below operators come last."""
     left, right = _by_function(before), _by_function(after)
     blocks: list[tuple[str | None, str | None]] = [(None, None)]
     blocks += [(f, g) for f, g in found.functions.items()]
     blocks += [(f, None) for f in left if f is not None and f not in found.functions]
     taken = set(found.functions.values())
     blocks += [(None, g) for g in right if g is not None and g not in taken]
-    blocks.sort(key=lambda names: names[1] or names[0] or "")
+    mods = (found.before.mod, found.after.mod)
+    code = {gv.name_hint for mod in mods for gv, f in mod.functions.items() if CODE in f.attrs}
+    blocks.sort(key=lambda names: ((name := names[1] or names[0] or "") in code, name))
     rows: list[Row] = []
     for f, g in blocks:
         mine = left.get(f, []) if f is not None or g is None else []

@@ -160,12 +160,13 @@ class _Artist:
                 self.fold(scope, node)
 
     def again(self, scope: _Scope, callee: Function) -> bool:
-        """Whether to draw a function at a further call: in Relax equal regions are one function."""
+        """Whether to draw a function at a further call: in Relax equal regions are one function,
+        and so are equal groups of fused operators."""
         frame = scope.frame
         while frame is not None and frame.expr is not callee:
             frame = frame.parent
-        is_region = "Composite" in callee.attrs or "Compiler" in callee.attrs
-        return isinstance(self.mod, ForeignModule) and is_region and frame is None
+        is_group = any(key in callee.attrs for key in ("Composite", "Compiler", "Primitive"))
+        return isinstance(self.mod, ForeignModule) and is_group and frame is None
 
     def callee(self, scope: _Scope, op: Expr) -> tuple[_Scope | None, Function | None]:
         """The function that a call calls, with the scope of its free variables."""

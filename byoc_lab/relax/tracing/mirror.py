@@ -3,7 +3,7 @@
 A function, call, tuple, branch, constant or variable of Relax is one of Relay; an operator is a
 `ForeignOp`. What is bound to a variable is the node that uses of the variable refer to, so that
 names do not matter. Operands that are no tensors (shapes, numbers) are attributes. A function of
-TIR has its text's digest as its body (`foreign.CODE`).
+TIR is empty, and has the digest of its text as its attribute `foreign.CODE`.
 """
 
 from __future__ import annotations
@@ -88,9 +88,8 @@ class Mirror:
     def code(self, text: str, function: Any) -> Mirrored:
         """A function below operators, by its text."""
         if function not in self._functions:
-            body = Call(foreign_op(f"{LANGUAGE}.code"), [], DictAttrs({"text": digest(text)}))
-            kind = {CODE: type(function).__name__}
-            self._functions[function] = Mirrored(Function([], body, attrs=kind))
+            attrs = {CODE: digest(text)}
+            self._functions[function] = Mirrored(Function([], Tuple([]), attrs=attrs))
         return self._functions[function]
 
     def knows(self, function: Any) -> bool:

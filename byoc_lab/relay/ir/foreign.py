@@ -22,7 +22,7 @@ from byoc_lab.relay.ir.node import set_field
 LANGUAGES = ("relax.",)
 CODE = "Code"
 """The attribute of a function that is code of a language below operators, such as TIR; its value
-stands for what it computes. It is drawn as one box where it is called."""
+stands for what it computes, and its body is empty. It is drawn as one box where it is called."""
 OPERATORS = "operators"
 """The attribute of a call of compiled code: how many operators of the network that computes."""
 INPUTS = "num_input"
