@@ -154,5 +154,7 @@ def provide(package: str, load: Callable[[], Reader]) -> None:
 
 def adopted(obj: Any) -> Any:
     """A module of another language as a ForeignModule; everything else as it is."""
+    if isinstance(obj, IRModule | Expr):
+        return obj
     package = type(obj).__module__.partition(".")[0]
     return _readers[package]()(obj) if package in _readers else obj

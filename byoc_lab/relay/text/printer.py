@@ -6,7 +6,6 @@ Source: the text printers of TVM 0.16, 0.7 and 0.6, checked against what they pr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from copy import copy
 from typing import Any
 
 from byoc_lab.errors import UnknownNameError
@@ -106,7 +105,7 @@ def _print(
     if isinstance(obj, UnparsedModule):
         return [Line(text) for text in obj.text.split("\n")], False
     if isinstance(obj, ForeignModule):
-        return [copy(line) for line in obj.lines], False
+        return list(obj.lines), False
     chosen = STYLES[style]
     is_to_be_read = show_meta_data and annotate is None
     exact = style == "0.0.5" and (is_to_be_read if exact is None else exact)
