@@ -10,6 +10,8 @@ import byoc_lab
 from byoc_lab import relay
 from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import ArgumentError, ForeignModuleError, PassError
+from byoc_lab.lab.view import graph
+from byoc_lab.lab.view.board import board
 from byoc_lab.relax.tracing import RelaxModule, read
 
 from .networks import SMALL, chain, resnet, tvm
@@ -48,7 +50,22 @@ def test_cards_and_numbers_of_the_result() -> None:
     assert [card.compiler for card in built.cards()] == ["dnnl"]
 
 
-@pytest.mark.parametrize("function", [byoc_lab.fix, byoc_lab.bisect, byoc_lab.build])
+def test_the_graph_of_a_module_of_tvm() -> None:
+    assert "nn.conv2d  1×4×8×8  ← [0]" in str(graph(SMALL))  # noqa: RUF001
+
+
+def test_a_node_is_followed_by_the_differences() -> None:
+    recorded = byoc_lab.trace(resnet(1), "dnnl")
+    node = recorded.initial["main"].body
+    history = recorded.history(node)
+    assert [step.nodes[0].op_name for step in history.steps] == ["nn.softmax"] * 6
+    (region,) = history.regions
+    assert region.endswith("nn_softmax_dnnl")
+    (image,) = recorded["FuseOpsByPattern"].images(node)
+    assert recorded["FuseOpsByPattern"].origins(image) == (node,)
+
+
+@pytest.mark.parametrize("function", [byoc_lab.fix, byoc_lab.bisect, byoc_lab.build, board])
 def test_what_is_for_relay_alone_says_so(function: Any) -> None:
     with pytest.raises(ForeignModuleError, match=r"takes modules of Relay.*byoc_lab\.relax\.build"):
         function(read(SMALL))

@@ -10,6 +10,7 @@ import pytest
 import byoc_lab
 from byoc_lab.errors import ForeignModuleError
 from byoc_lab.lab.tracing import Trace
+from byoc_lab.lab.view import parts
 from byoc_lab.lab.view.state import trace_state
 from byoc_lab.relay.ir.foreign import ForeignModule
 
@@ -80,3 +81,25 @@ def test_a_module_shows_itself() -> None:
     assert "R.match_cast" in str(byoc_lab.trace(BRANCHES, "DeadCodeElimination").initial)
     bundle = byoc_lab.trace(BRANCHES, "DeadCodeElimination").initial._repr_mimebundle_()
     assert "text/html" in bundle
+
+
+def test_a_large_trace_is_sent_in_parts(
+    recorded: Trace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(parts, "MAX_NODES", 10)
+    assert parts.is_large(recorded)
+    sent = parts.Parts(recorded)
+    assert [s["pending"] for s in sent.outline()["stages"]] == ["all"] * len(recorded)
+    picture, whole = sent.picture(4), sent.whole(4)
+    assert picture["stage"]["pending"] == "text" and whole["stage"]["pending"] == ""
+    assert "moved into" in whole["stage"]["summary"]
+    assert recorded.save_html(tmp_path / "large.html").stat().st_size > 10_000
+
+
+def test_the_widget_selects_nodes(recorded: Trace) -> None:
+    stepper = pytest.importorskip("byoc_lab.lab.view.stepper")
+    shown = stepper.Stepper(recorded)
+    shown.index = 0
+    node = recorded.initial["main"].body
+    shown.selected = node
+    assert shown.selected is node and shown.stage is recorded[0]
