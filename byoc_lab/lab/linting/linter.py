@@ -15,6 +15,7 @@ from byoc_lab.lab.linting.examine import examine, in_text_order
 from byoc_lab.lab.linting.finding import Finding, Severity
 from byoc_lab.lab.linting.findings import Findings
 from byoc_lab.lab.linting.fixing import prove
+from byoc_lab.lab.linting.foreign import lint_foreign
 from byoc_lab.lab.linting.suppression import Ignored, Suppressions
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
@@ -64,7 +65,7 @@ def lint(
             f"first: lint(mod, pipeline)"
         )
     if isinstance(mod, ForeignModule):
-        return _foreign(mod, pipeline, backend, rules, ignore)
+        return lint_foreign(mod, pipeline, backend, rules, ignore)
     chosen = chosen_rules(rules)
     if not isinstance(ignore, Iterable):
         raise ArgumentError(f"ignore must be a list, found {type(ignore).__name__}")
@@ -77,29 +78,6 @@ def lint(
     placed = in_text_order(kept, mod) if kept else []
     proved = [replace(f, prove=partial(prove, mod, context)) for f in placed]
     return Findings(proved, mod, len(found) - len(kept))
-
-
-def _foreign(
-    mod: ForeignModule,
-    pipeline: Any,
-    backend: Any,
-    rules: Sequence[str] | None,
-    ignore: Iterable[Ignored],
-) -> Findings:
-    """What is found in a module of another language, which has rules of its own."""
-    if pipeline is not None or backend is not None:
-        raise ArgumentError(
-            f"lint asks a module of {mod.language} alone, found pipeline {pipeline!r:.40} and back "
-            f"end {backend!r:.40}; trace(mod, pipeline).findings knows of the passes"
-        )
-    left_out = set(ignore)
-    kept = [
-        f
-        for f in mod.findings
-        if (rules is None or f.code in rules or f.name in rules)
-        and not left_out & {f.code, f.name, f.node}
-    ]
-    return Findings(kept, mod, len(mod.findings) - len(kept) if rules is None else 0)
 
 
 def _unparsed(mod: UnparsedModule) -> Finding:

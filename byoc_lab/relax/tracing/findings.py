@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from byoc_lab.lab.linting import Finding, Severity
+from byoc_lab.lab.linting.foreign import RULES
 from byoc_lab.relax.pattern_report import RelaxEntryReport, entries_of, explain_patterns
 from byoc_lab.relay.ir.expr import Call, Function, GlobalVar
 from byoc_lab.relay.ir.visit import post_order
@@ -19,12 +20,6 @@ if TYPE_CHECKING:
 
 MERGES = "MergeCompositeFunctions"
 CODEGENS = "relax.ext."  # what the names of registered code generators begin with
-RULES = {
-    "BYR001": "composite-on-host",
-    "BYR002": "missing-relax-codegen",
-    "BYR003": "unmatched-pattern",
-    "BYR004": "unbound-constant",
-}
 
 
 def findings_of(mod: RelaxModule) -> list[Finding]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import byoc_lab
-from byoc_lab.errors import ArgumentError
+from byoc_lab.errors import ArgumentError, UnknownNameError
 
 from .networks import SMALL, dnnl_passes, resnet, transform
 
@@ -77,5 +77,8 @@ def test_rules_are_chosen_and_left_out() -> None:
     assert codes(byoc_lab.lint(mod, rules=["composite-on-host"])) == ["BYR001"]
     left = byoc_lab.lint(mod, ignore=["BYR001"])
     assert codes(left) == [] and left.suppressed == 1
+    assert codes(byoc_lab.lint(mod, ignore=mod["fused_relax_nn_conv2d_relax_add"])) == []
+    with pytest.raises(UnknownNameError, match="did you mean 'BYR001'"):
+        byoc_lab.lint(mod, rules=["BYR01"])
     with pytest.raises(ArgumentError, match=r"trace\(mod, pipeline\)\.findings"):
         byoc_lab.lint(mod, "dnnl")

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("tvm", reason="apache-tvm is not installed")
 
 from byoc_lab.backends.dnnl import native
-from byoc_lab.relax.tracing.findings import RULES
+from byoc_lab.lab.linting.foreign import RULES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "relax.md").read_text(encoding="utf-8")
 
