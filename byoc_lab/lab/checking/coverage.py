@@ -228,7 +228,7 @@ def coverage(
         `trace`; by default those of the back end. They run under the active PassContext, or at
         level 3 without one.
 
-    A module of TVM's Relax is given to `byoc_lab.relax.coverage`; backend is "dnnl".
+    A module of TVM's Relax is passed on to `byoc_lab.relax.coverage`; backend is "dnnl".
 
     Operators and floating-point operations (by the operators' own formulas) are those of the
     partitioned module; causes are those of the calls of `mod` (`explain`). Causes and changes are

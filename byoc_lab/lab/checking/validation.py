@@ -48,7 +48,7 @@ def validate(
     progress: is called with a `Moment` for each step; None: work of more than a second shows a line
         on a terminal or in a notebook.
 
-    Modules of TVM's Relax are given to `byoc_lab.relax.validate`.
+    Modules of TVM's Relax are passed on to `byoc_lab.relax.validate`.
 
     Every region that a back end compiled runs once more by itself, on the reference's values of
     its inputs. Raises InputError, EvaluationError, and the errors of `build`.
